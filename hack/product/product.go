@@ -1,0 +1,147 @@
+// Package product knows what the project ships, the programs and their
+// images, and stamps all of them with one version and commit.
+package product
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Program is a command that the project ships.
+type Program struct {
+	// Name is the file's name.
+	Name string
+	// Package is its folder in the repository.
+	Package string
+	// Image is true when it is shipped as a container image too.
+	Image bool
+}
+
+// Programs are all that the project ships.
+var Programs = []Program{
+	{Name: "clusterregistry-operator", Package: "./operator", Image: true},
+	{Name: "clusterregistry-apiserver", Package: "./apiserver", Image: true},
+	{Name: "kubectl-registry", Package: "./cli/kubectl-registry"},
+}
+
+// Stamp says which source a build is made of.
+type Stamp struct {
+	// Version is a release's tag, else a Go pseudo-version of the commit.
+	// Every version is also a valid image tag.
+	Version string
+	// Commit is the full hash.
+	Commit string
+	// Date is the commit's, in RFC 3339 and UTC: a build has no time of its own.
+	Date string
+	// Dirty is true when the work tree differs from the commit.
+	Dirty bool
+}
+
+// ReadStamp reads the stamp from git. Where there is no git, as in a container
+// build, VERSION, COMMIT and COMMIT_DATE must be set; they win over git.
+func ReadStamp(ctx context.Context, dir string) (Stamp, error) {
+	s := Stamp{Version: os.Getenv("VERSION"), Commit: os.Getenv("COMMIT"), Date: os.Getenv("COMMIT_DATE")}
+	if s.Version != "" && s.Commit != "" && s.Date != "" {
+		return s, nil
+	}
+	commit, err := git(ctx, dir, "rev-parse", "HEAD")
+	if err != nil {
+		return Stamp{}, fmt.Errorf("what to stamp the build with: %w; set VERSION, COMMIT and COMMIT_DATE where there is no git checkout", err)
+	}
+	seconds, err := git(ctx, dir, "show", "--no-patch", "--format=%ct", "HEAD")
+	if err != nil {
+		return Stamp{}, err
+	}
+	changes, err := git(ctx, dir, "status", "--porcelain")
+	if err != nil {
+		return Stamp{}, err
+	}
+	// No tag at HEAD is the ordinary case and an empty answer.
+	tag, err := git(ctx, dir, "tag", "--points-at", "HEAD", "--list", "v*")
+	if err != nil {
+		return Stamp{}, err
+	}
+	var unix int64
+	if _, err := fmt.Sscan(seconds, &unix); err != nil {
+		return Stamp{}, fmt.Errorf("commit time %q: %w", seconds, err)
+	}
+	date := time.Unix(unix, 0).UTC()
+	return s.orElse(Stamp{Version: version(tag, commit, date, changes != ""), Commit: commit, Date: date.Format(time.RFC3339), Dirty: changes != ""}), nil
+}
+
+// orElse fills empty fields of s from other.
+func (s Stamp) orElse(other Stamp) Stamp {
+	if s.Version != "" {
+		other.Version = s.Version
+	}
+	if s.Commit != "" {
+		other.Commit = s.Commit
+	}
+	if s.Date != "" {
+		other.Date = s.Date
+	}
+	return other
+}
+
+func version(tag, commit string, date time.Time, dirty bool) string {
+	v, _, _ := strings.Cut(tag, "\n")
+	if v == "" {
+		v = "v0.0.0-" + date.Format("20060102150405") + "-" + commit[:12]
+	}
+	if dirty {
+		v += "-dirty"
+	}
+	return v
+}
+
+// LDFlags returns the linker flags that stamp a program. The variables are
+// those of k8s.io/component-base/version, where a Kubernetes API server's own
+// /version endpoint finds them.
+func (s Stamp) LDFlags() string {
+	state := "clean"
+	if s.Dirty {
+		state = "dirty"
+	}
+	major, minor, _ := strings.Cut(strings.TrimPrefix(s.Version, "v"), ".")
+	minor, _, _ = strings.Cut(minor, ".")
+	flags := []string{"-s", "-w"}
+	for _, v := range [][2]string{{"gitVersion", s.Version}, {"gitMajor", major}, {"gitMinor", minor}, {"gitCommit", s.Commit}, {"gitTreeState", state}, {"buildDate", s.Date}} {
+		flags = append(flags, "-X", "k8s.io/component-base/version."+v[0]+"="+v[1])
+	}
+	return strings.Join(flags, " ")
+}
+
+// Build compiles programs for Linux into out.
+func Build(ctx context.Context, dir, out string, stamp Stamp, programs ...Program) error {
+	for _, p := range programs {
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp.LDFlags(), "-o", filepath.Join(out, p.Name), p.Package)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
+		if output, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", p.Name, err, output)
+		}
+	}
+	return nil
+}
+
+// WithImage returns the programs that are shipped as images.
+func WithImage() []Program {
+	return slices.DeleteFunc(slices.Clone(Programs), func(p Program) bool { return !p.Image })
+}
+
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
