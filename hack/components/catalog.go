@@ -1,0 +1,55 @@
+package components
+
+import "strings"
+
+// Component is a set of programs built from one pinned Go module.
+type Component struct {
+	// Name and Version name the folder of the module that pins the component.
+	Name, Version string
+	// Packages maps the name of each program to its Go package.
+	Packages map[string]string
+	// LDFlags are passed to the linker, for version stamps.
+	LDFlags string
+}
+
+// String returns the component's name and version for messages.
+func (c Component) String() string { return c.Name + " " + c.Version }
+
+// KubernetesVersions are the host versions that the project is tested on, the
+// newest first, which is the default.
+var KubernetesVersions = []string{"v1.37.1", "v1.36.3", "v1.35.4", "v1.34.4"}
+
+// EtcdVersions are the versions that registries run, and Etcd(EtcdVersions[0])
+// is also the host cluster's own.
+var EtcdVersions = []string{"v3.6.14", "v3.7.3"}
+
+// The components that have one version.
+var (
+	CoreDNS     = Component{Name: "coredns", Version: "v1.15.0", Packages: map[string]string{"coredns": "."}}
+	CertManager = Component{Name: "cert-manager", Version: "v1.21.2", Packages: map[string]string{"cert-manager": ".", "render": "./render"}}
+	Provisioner = Component{Name: "storage-provisioner", Version: "v1.0.0", Packages: map[string]string{"storage-provisioner": "."}}
+	Pause       = Component{Name: "pause", Version: "v1.0.0", Packages: map[string]string{"pause": "."}}
+)
+
+// Kubernetes returns the programs of a Kubernetes release, stamped the way its
+// own build stamps them, so that /version and node versions tell the truth.
+func Kubernetes(version string) Component {
+	c := Component{Name: "kubernetes", Version: version, Packages: map[string]string{}}
+	for _, p := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl"} {
+		c.Packages[p] = "k8s.io/kubernetes/cmd/" + p
+	}
+	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	const stamp = "k8s.io/component-base/version."
+	c.LDFlags = "-X " + stamp + "gitVersion=" + version + " -X " + stamp + "gitMajor=" + major + " -X " + stamp + "gitMinor=" + minor
+	return c
+}
+
+// Etcd returns the server and the two command-line tools of an etcd release.
+func Etcd(version string) Component {
+	return Component{Name: "etcd", Version: version, Packages: map[string]string{
+		"etcd":    "go.etcd.io/etcd/server/v3",
+		"etcdctl": "go.etcd.io/etcd/etcdctl/v3",
+		"etcdutl": "go.etcd.io/etcd/etcdutl/v3",
+	}}
+}

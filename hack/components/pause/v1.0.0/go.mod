@@ -1,0 +1,3 @@
+module github.com/clusterregistry/operator/hack/components/pause
+
+go 1.26.0
