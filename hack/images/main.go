@@ -1,0 +1,144 @@
+// Command images builds every image of the project, and the etcd images that
+// registries run, as archives under bin/images without a container daemon.
+// bin/images/images.json lists them.
+//
+// IMAGE_REPOSITORY is the registry and path before each name; the default
+// exists on local clusters only.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/clusterregistry/operator/hack/components"
+	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/product"
+)
+
+const (
+	out = "bin/images"
+	// localRepository marks images that no registry has.
+	localRepository = "registry.localhost"
+)
+
+// built is an entry of images.json.
+type built struct {
+	// Name and Tag identify the image within its repository.
+	Name string `json:"name"`
+	Tag  string `json:"tag"`
+	// Reference is the whole name.
+	Reference string `json:"reference"`
+	Digest    string `json:"digest"`
+	Archive   string `json:"archive"`
+	Commit    string `json:"commit"`
+}
+
+func main() {
+	if err := run(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context) error {
+	repository := os.Getenv("IMAGE_REPOSITORY")
+	if repository == "" {
+		repository = localRepository
+	}
+	stamp, err := product.ReadStamp(ctx, ".")
+	if err != nil {
+		return err
+	}
+	programs := product.WithImage()
+	if err := product.Build(ctx, ".", filepath.Join(out, "programs"), stamp, programs...); err != nil {
+		return err
+	}
+	var all []built
+	for _, p := range programs {
+		b, err := pack(repository, p.Name, stamp.Version, stamp, []string{"/usr/local/bin/" + p.Name}, filepath.Join(out, "programs", p.Name))
+		if err != nil {
+			return err
+		}
+		all = append(all, b)
+	}
+	etcd, err := etcdImages(ctx, repository)
+	if err != nil {
+		return err
+	}
+	return report(append(all, etcd...))
+}
+
+// etcdImages packs etcd with its two tools, under the name and in the shape
+// that a release uses in production: the server is on $PATH, there is no shell.
+func etcdImages(ctx context.Context, repository string) ([]built, error) {
+	cache, err := components.DefaultCache()
+	if err != nil {
+		return nil, err
+	}
+	builder := components.Builder{Source: "hack/components", Cache: cache, Log: os.Stdout}
+	var all []built
+	for _, version := range components.EtcdVersions {
+		etcd := components.Etcd(version)
+		dir, err := builder.Ensure(ctx, etcd)
+		if err != nil {
+			return nil, err
+		}
+		var programs []string
+		for _, name := range slices.Sorted(maps.Keys(etcd.Packages)) {
+			programs = append(programs, filepath.Join(dir, name))
+		}
+		b, err := pack(repository, "etcd", version, product.Stamp{Version: version}, []string{"/usr/local/bin/etcd"}, programs...)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
+func pack(repository, name, tag string, stamp product.Stamp, entrypoint []string, programs ...string) (built, error) {
+	b := built{Name: name, Tag: tag, Reference: repository + "/" + name + ":" + tag, Archive: filepath.Join(out, name+"-"+tag+".tar"), Commit: stamp.Commit}
+	labels := map[string]string{"org.opencontainers.image.title": name, "org.opencontainers.image.version": stamp.Version}
+	if stamp.Commit != "" {
+		labels["org.opencontainers.image.revision"] = stamp.Commit
+	}
+	digests, err := image.WriteArchive(b.Archive, image.Spec{Reference: b.Reference, Programs: programs, Entrypoint: entrypoint, Labels: labels})
+	if err != nil {
+		return built{}, err
+	}
+	b.Digest = digests[0].String()
+	return b, nil
+}
+
+// report writes images.json, removes archives of earlier builds and prints the list.
+func report(all []built) error {
+	archives, err := filepath.Glob(filepath.Join(out, "*.tar"))
+	if err != nil {
+		return err
+	}
+	for _, path := range archives {
+		if !slices.ContainsFunc(all, func(b built) bool { return b.Archive == path }) {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	list, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(out, "images.json"), append(list, '\n'), 0o644); err != nil {
+		return err
+	}
+	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, b := range all {
+		fmt.Fprintf(table, "%s\t%s\n", b.Reference, b.Digest)
+	}
+	return table.Flush()
+}
