@@ -120,13 +120,8 @@ func (m Machine) Kill(ctx context.Context) error {
 	if err != nil || state.Status == "" {
 		return err
 	}
-	if state.Status == "running" {
-		if out, err := m.runc(ctx, "kill", m.ID, "KILL").CombinedOutput(); err != nil {
-			return fmt.Errorf("kill machine %s: %w: %s", m.Hostname, err, out)
-		}
-	}
-	// The kernel ends the processes asynchronously, and a cgroup that still
-	// has one can't be removed.
+	// delete --force sends SIGKILL. The kernel ends the processes some time
+	// later, and a cgroup that still has one can't be removed.
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	for {
