@@ -1,0 +1,53 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+func TestPartitionAndHeal(t *testing.T) {
+	e := framework.New(t)
+	set, service := store(t, 3)
+	e.Create(service, set)
+	waitReady(e, pods...)
+	victim, _ := node(t, e, "store-2")
+	isReady := func(want bool) {
+		e.Eventually(fmt.Sprintf("node %s to have Ready=%t", victim, want), func(ctx context.Context) error {
+			ready, err := e.NodeReady(ctx, victim)
+			if err == nil && ready != want {
+				err = fmt.Errorf("Ready is %t", ready)
+			}
+			return err
+		})
+	}
+	e.Node("partition", victim)
+	isReady(false)
+	if out, err := framework.TryCluster(t.Context(), framework.Root(t), "status"); err == nil || !strings.Contains(out, "partitioned") {
+		t.Errorf("status of a partitioned cluster gave %v: %s", err, out)
+	}
+	framework.Cluster(t, "node", "heal", victim)
+	isReady(true)
+	waitReady(e, pods...)
+}
+
+func TestFaultsOfUnknownNodes(t *testing.T) {
+	for args, want := range map[string]string{
+		"node stop n99":                "has no node \"n99\"; its nodes are n1 to n3",
+		"node start nonsense":          "has no node \"nonsense\"",
+		"--name absent node stop n1":   "there is no cluster \"absent\" here",
+		"--name Bad! status":           "use lower-case letters",
+		"load absent.tar":              "absent.tar",
+		"up --nodes 5":                 "has 3 nodes, not 5; take it down first",
+		"up --provider kind":           "was made by provider local, not kind",
+		"up --kubernetes-version v1.1": "Kubernetes v1.1 is not pinned here; choose one of [v1.37.1",
+	} {
+		out, err := framework.TryCluster(t.Context(), framework.Root(t), strings.Fields(args)...)
+		if err == nil || !strings.Contains(out, want) {
+			t.Errorf("%s: got %v, want %q in: %s", args, err, want, out)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// traces is all that a cluster could leave on the computer.
+func traces(t *testing.T) map[string][]string {
+	t.Helper()
+	run := func(name string, args ...string) []string {
+		out, err := exec.CommandContext(t.Context(), name, args...).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		return strings.Split(strings.TrimSpace(string(out)), "\n")
+	}
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cgroups []string
+	_ = filepath.WalkDir("/sys/fs/cgroup", func(path string, entry os.DirEntry, err error) error {
+		if err == nil && entry.IsDir() && strings.HasPrefix(entry.Name(), "cr-") {
+			cgroups = append(cgroups, path)
+			return filepath.SkipDir
+		}
+		return nil
+	})
+	return map[string][]string{
+		"network namespaces": run("ip", "netns", "list"),
+		"links":              run("ip", "-brief", "link"),
+		"routes":             run("ip", "route", "show", "table", "all"),
+		"nft rules":          run("nft", "list", "ruleset"),
+		"sysctls":            run("sysctl", "vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops", "kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes", "net.ipv4.ip_forward"),
+		"mounts":             strings.Split(string(mounts), "\n"),
+		"cgroups":            cgroups,
+		"processes":          processes(t, "kubelet", "containerd", "kube-proxy", "etcd", "kube-apiserver", "containerd-shim-runc-v2", "pause"),
+	}
+}
+
+// processes returns "PID NAME" of the running programs with one of the names.
+func processes(t *testing.T, names ...string) []string {
+	t.Helper()
+	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, path := range paths {
+		cmdline, err := os.ReadFile(path)
+		if err != nil {
+			continue // it ended meanwhile
+		}
+		program, _, _ := bytes.Cut(cmdline, []byte{0})
+		if name := filepath.Base(string(program)); slices.Contains(names, name) {
+			out = append(out, filepath.Base(filepath.Dir(path))+" "+name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestSecondCluster brings a second cluster up beside the first, kills its
+// processes one after the other, and takes it down without a trace.
+func TestSecondCluster(t *testing.T) {
+	e := framework.New(t)
+	root := framework.Root(t)
+	before := traces(t)
+	second := func(args ...string) string {
+		return framework.Cluster(t, append([]string{"--name", "second"}, args...)...)
+	}
+	t.Cleanup(func() {
+		if out, err := framework.TryCluster(context.Background(), root, "--name", "second", "down"); err != nil {
+			t.Errorf("down: %v: %s", err, out)
+		}
+	})
+	t.Log(second("up", "--nodes", "1"))
+	t.Log(second("status"))
+	if again := second("up"); !strings.Contains(again, "is up") {
+		t.Errorf("up of a running cluster says %s", again)
+	}
+
+	t.Log("a killed service is started again")
+	for _, name := range []string{"kubelet", "kube-apiserver"} {
+		kill(t, e, name, before)
+	}
+	second("up")
+
+	t.Log("a killed init ends its machine; up brings it back")
+	init := initPID(t, root, "n1")
+	syscallKill(t, init)
+	e.Eventually("the init's end", func(context.Context) error {
+		if err := syscall.Kill(init, 0); err == nil {
+			return fmt.Errorf("process %d is still there", init)
+		}
+		return nil
+	})
+	if out, err := framework.TryCluster(t.Context(), root, "--name", "second", "status"); err == nil || !strings.Contains(out, "stopped") {
+		t.Errorf("status after its init was killed: %v: %s", err, out)
+	}
+	second("up")
+
+	t.Log("down after the inits were killed leaves nothing")
+	syscallKill(t, initPID(t, root, "n1"))
+	syscallKill(t, initPID(t, root, "cp"))
+	second("down")
+	second("down") // harmless
+	after := traces(t)
+	for what := range before {
+		if left := difference(after[what], before[what]); len(left) > 0 {
+			t.Errorf("%s that were not there before: %v", what, left)
+		}
+		if gone := difference(before[what], after[what]); len(gone) > 0 {
+			t.Errorf("%s that are gone: %v", what, gone)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(root, ".cluster", "second")); !os.IsNotExist(err) {
+		t.Errorf("the cluster's folder is still there: %v", err)
+	}
+	if _, err := e.Kubernetes.Discovery().ServerVersion(); err != nil {
+		t.Errorf("the first cluster does not answer any more: %v", err)
+	}
+}
+
+// kill ends the second cluster's only process of the given name and waits
+// until another one took its place.
+func kill(t *testing.T, e *framework.Env, name string, before map[string][]string) {
+	t.Helper()
+	ours := func() []string { return difference(processes(t, name), before["processes"]) }
+	victims := ours()
+	if len(victims) != 1 {
+		t.Fatalf("processes of the second cluster named %s: %v", name, victims)
+	}
+	pid, err := strconv.Atoi(strings.Fields(victims[0])[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	syscallKill(t, pid)
+	e.Eventually(name+" to be started again", func(context.Context) error {
+		if now := ours(); len(now) != 1 || now[0] == victims[0] {
+			return fmt.Errorf("its processes are %v", now)
+		}
+		return nil
+	})
+}
+
+func initPID(t *testing.T, root, machine string) int {
+	t.Helper()
+	states, err := filepath.Glob("/run/clusterregistry-clusters/*/cr-*-" + machine + "/state.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range states {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var state struct {
+			PID    int `json:"init_process_pid"`
+			Config struct {
+				RootFS string `json:"rootfs"`
+			} `json:"config"`
+		}
+		if err := json.Unmarshal(content, &state); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(state.Config.RootFS, filepath.Join(root, ".cluster", "second")+"/") {
+			return state.PID
+		}
+	}
+	t.Fatalf("no machine %s among %v", machine, states)
+	return 0
+}
+
+func syscallKill(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill %d: %v", pid, err)
+	}
+}
+
+func difference(a, b []string) []string {
+	return slices.DeleteFunc(slices.Clone(a), func(s string) bool { return slices.Contains(b, s) })
+}

@@ -1,0 +1,156 @@
+// Package framework is what the end-to-end tests share: a client of the
+// checkout's own cluster (never $KUBECONFIG's), a namespace for each test, waits that say why they
+// failed, and a dump of all that helps when they did.
+//
+// A test that needs the cluster fails when there is none; nothing is skipped.
+package framework
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Env is one test's view of the cluster.
+type Env struct {
+	// Client reads and writes objects of any kind.
+	Client client.Client
+	// Kubernetes is the typed client, for logs and the like.
+	Kubernetes kubernetes.Interface
+	// Config is how both connect.
+	Config *rest.Config
+	// Namespace is the test's own; it is removed when the test ends.
+	Namespace string
+
+	t *testing.T
+}
+
+func init() { logf.SetLogger(logr.Discard()) }
+
+// New returns the environment of a test. The namespace enforces Pod Security's
+// level "restricted", as the best-kept clusters do.
+func New(t *testing.T) *Env {
+	t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(Root(t), ".cluster", "kubeconfig"))
+	if err != nil {
+		t.Fatalf("this test needs a cluster: %v\n\"make cluster\" brings one up", err)
+	}
+	config.QPS = -1
+	e := &Env{t: t, Config: config}
+	if e.Client, err = client.New(config, client.Options{}); err != nil {
+		t.Fatalf("this test needs a cluster: %v\n\"make cluster\" brings one up", err)
+	}
+	if e.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
+		t.Fatal(err)
+	}
+	e.makeNamespace()
+	return e
+}
+
+func (e *Env) makeNamespace() {
+	e.t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: namespacePrefix(e.t.Name()),
+		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := e.Client.Create(e.t.Context(), ns); err != nil {
+		e.t.Fatalf("create the test's namespace: %v", err)
+	}
+	e.Namespace = ns.Name
+	e.t.Cleanup(func() {
+		if e.t.Failed() {
+			e.dump()
+		}
+		// The test's own context has ended by now.
+		ctx := context.Background()
+		if err := client.IgnoreNotFound(e.Client.Delete(ctx, ns)); err != nil {
+			e.t.Errorf("delete the test's namespace: %v", err)
+		}
+		e.eventually(ctx, "namespace "+ns.Name+" to be gone", func(ctx context.Context) error {
+			var left corev1.Namespace
+			err := e.Client.Get(ctx, client.ObjectKeyFromObject(ns), &left)
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			return &stillThere{left.Status.Conditions}
+		})
+	})
+}
+
+// stillThere says what holds a namespace's deletion up.
+type stillThere struct{ conditions []corev1.NamespaceCondition }
+
+func (s *stillThere) Error() string {
+	var out strings.Builder
+	out.WriteString("it is still there")
+	for _, c := range s.conditions {
+		if c.Status == corev1.ConditionTrue {
+			out.WriteString("; " + c.Message)
+		}
+	}
+	return out.String()
+}
+
+// Create creates objects in the test's namespace, unless they name another or
+// are cluster-scoped kinds that the caller removes.
+func (e *Env) Create(objects ...client.Object) {
+	e.t.Helper()
+	for _, object := range objects {
+		if object.GetNamespace() == "" {
+			object.SetNamespace(e.Namespace)
+		}
+		if err := e.Client.Create(e.t.Context(), object); err != nil {
+			e.t.Fatalf("create %T %s: %v", object, object.GetName(), err)
+		}
+	}
+}
+
+// Get reads an object of the test's namespace.
+func (e *Env) Get(ctx context.Context, name string, into client.Object) error {
+	return e.Client.Get(ctx, client.ObjectKey{Namespace: e.Namespace, Name: name}, into)
+}
+
+// namespacePrefix turns a test's name into the start of a namespace's.
+func namespacePrefix(test string) string {
+	test = strings.TrimPrefix(strings.ToLower(test), "test")
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, test)
+	return "e2e-" + clean[:min(len(clean), 30)] + "-"
+}
+
+// Root returns the folder of the repository.
+func Root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no go.mod above the test's folder")
+		}
+		dir = filepath.Dir(dir)
+	}
+}

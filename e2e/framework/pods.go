@@ -1,0 +1,89 @@
+package framework
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/remotecommand"
+)
+
+// Restricted is a container's security context as Pod Security's level
+// "restricted" demands it.
+func Restricted() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		ReadOnlyRootFilesystem:   new(true),
+		RunAsNonRoot:             new(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		SeccompProfile:           &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+// Run runs a command in a new pod to its end and returns what it printed. The
+// test fails when the command does.
+func (e *Env) Run(name, image string, command ...string) string {
+	e.t.Helper()
+	e.Create(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                corev1.RestartPolicyNever,
+			AutomountServiceAccountToken: new(false),
+			Containers:                   []corev1.Container{{Name: "main", Image: image, Command: command, SecurityContext: Restricted()}},
+		},
+	})
+	e.Eventually("pod "+name+" to end", func(ctx context.Context) error {
+		var pod corev1.Pod
+		if err := e.Get(ctx, name, &pod); err != nil {
+			return err
+		}
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			return fmt.Errorf("it is %s: %v", pod.Status.Phase, pod.Status.ContainerStatuses)
+		}
+		return nil
+	})
+	out, err := e.logs(e.t.Context(), name, &corev1.PodLogOptions{})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	var pod corev1.Pod
+	if err := e.Get(e.t.Context(), name, &pod); err != nil {
+		e.t.Fatal(err)
+	}
+	if pod.Status.Phase != corev1.PodSucceeded {
+		e.t.Fatalf("%v in pod %s failed: %s", command, name, out)
+	}
+	return out
+}
+
+// Exec runs a command in a running pod's first container.
+func (e *Env) Exec(ctx context.Context, pod string, command ...string) (string, error) {
+	request := e.Kubernetes.CoreV1().RESTClient().Post().Resource("pods").Namespace(e.Namespace).Name(pod).SubResource("exec").
+		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, clientgoscheme.ParameterCodec)
+	executor, err := remotecommand.NewWebSocketExecutor(e.Config, "GET", request.URL().String())
+	if err != nil {
+		return "", err
+	}
+	var stdout, stderr bytes.Buffer
+	if err := executor.StreamWithContext(ctx, remotecommand.StreamOptions{Stdout: &stdout, Stderr: &stderr}); err != nil {
+		return stdout.String(), fmt.Errorf("%v in pod %s: %w: %s", command, pod, err, stderr.String())
+	}
+	return stdout.String(), nil
+}
+
+// PodReady returns why a pod is not Ready, or nil.
+func (e *Env) PodReady(ctx context.Context, name string) error {
+	var pod corev1.Pod
+	if err := e.Get(ctx, name, &pod); err != nil {
+		return err
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			return nil
+		}
+	}
+	return fmt.Errorf("pod %s is %s: %v", name, pod.Status.Phase, pod.Status.ContainerStatuses)
+}
