@@ -1,0 +1,20 @@
+# The same programs as "make build", for those who have Docker or buildah:
+#   docker build --target clusterregistry-operator .
+# Outside a git checkout pass --build-arg VERSION=... COMMIT=... COMMIT_DATE=...
+FROM golang:1.26 AS build
+ARG VERSION COMMIT COMMIT_DATE
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN go run ./hack/build /out
+
+FROM gcr.io/distroless/static:nonroot AS clusterregistry-apiserver
+COPY --from=build /out/clusterregistry-apiserver /usr/local/bin/
+USER 65532:65532
+ENTRYPOINT ["/usr/local/bin/clusterregistry-apiserver"]
+
+FROM gcr.io/distroless/static:nonroot AS clusterregistry-operator
+COPY --from=build /out/clusterregistry-operator /usr/local/bin/
+USER 65532:65532
+ENTRYPOINT ["/usr/local/bin/clusterregistry-operator"]

@@ -1,0 +1,111 @@
+# Targets are explained by "make help". KUBERNETES_VERSION, NODES, PROVIDER and
+# NAME choose the local cluster; IMAGE_REPOSITORY the names of images.
+SHELL := /bin/bash -o pipefail
+.DEFAULT_GOAL := help
+
+KUBERNETES_VERSION ?=
+NODES ?=
+PROVIDER ?= auto
+NAME ?= registry
+
+GO ?= go
+LINT := $(GO) tool -modfile=hack/tools/go.mod golangci-lint
+# Stories share one cluster and stop its nodes, so they run one after the other.
+STORY := $(GO) test -count=1 -p 1 -timeout 60m
+
+.PHONY: help
+help: ## Show this text
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | column -t -s $$'\t'
+
+##@ Build
+
+.PHONY: build
+build: ## Build the programs into bin/
+	$(GO) run ./hack/build
+
+.PHONY: images
+images: ## Build all images as archives into bin/images/, without Docker
+	$(GO) run ./hack/images
+
+##@ Local cluster
+
+.PHONY: cluster-command
+cluster-command:
+	@$(GO) build -o bin/cluster ./hack/cluster
+
+.PHONY: cluster
+cluster: cluster-command ## Bring up a Kubernetes cluster on this computer; its kubeconfig is .cluster/kubeconfig
+	@bin/cluster up --name=$(NAME) --provider=$(PROVIDER) $(if $(KUBERNETES_VERSION),--kubernetes-version=$(KUBERNETES_VERSION)) $(if $(NODES),--nodes=$(NODES))
+
+.PHONY: cluster-down
+cluster-down: cluster-command ## Remove the cluster without a trace
+	@bin/cluster down --name=$(NAME)
+
+.PHONY: load
+load: images cluster-command ## Build the images and bring them to the cluster's nodes
+	@for archive in bin/images/*.tar; do bin/cluster load --name=$(NAME) $$archive || exit 1; done
+
+##@ Test
+
+.PHONY: test
+test: ## Unit, integration and the core end-to-end stories, on a cluster of its own when none is up
+	@hack/test.sh core
+
+.PHONY: test-full
+test-full: ## All of "test", and every other host version
+	@hack/test.sh full
+
+.PHONY: unit
+unit: ## Tests that need nothing
+	$(GO) test $$($(GO) list ./... | grep -v /e2e/)
+
+.PHONY: integration
+integration: cluster-command ## Tests that need a real kube-apiserver, which they start
+	@bin/cluster binaries etcd v3.6.14 etcd
+	@for v in v1.34.4 v1.37.1; do bin/cluster binaries kubernetes $$v kube-apiserver || exit 1; done
+	$(STORY) ./e2e/integration/...
+
+.PHONY: e2e
+e2e: load ## Stories on the cluster that is up
+	$(STORY) $$($(GO) list ./e2e/... | grep -v /e2e/integration)
+
+.PHONY: bench
+bench: cluster-command ## Measure; prints tables
+	@hack/bench.sh
+
+##@ Keep in order
+
+.PHONY: verify
+verify: verify-gofmt verify-mod verify-vet verify-lint ## Check everything that a build doesn't
+
+.PHONY: verify-gofmt
+verify-gofmt:
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "not formatted, run make update-gofmt: $$unformatted"; exit 1; }
+
+.PHONY: verify-mod
+verify-mod:
+	$(GO) mod tidy -diff
+	$(GO) mod verify
+
+.PHONY: verify-vet
+verify-vet:
+	$(GO) vet ./...
+
+.PHONY: verify-lint
+verify-lint:
+	$(LINT) run ./...
+
+.PHONY: update
+update: update-gofmt update-mod ## Bring everything that is derived up to date
+
+.PHONY: update-gofmt
+update-gofmt:
+	gofmt -w .
+
+.PHONY: update-mod
+update-mod:
+	$(GO) mod tidy
+
+.PHONY: clean
+clean: cluster-down ## Remove the cluster and all that was built here
+	rm -rf bin .test

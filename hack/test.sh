@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Runs the tests of "make test" (core) or "make test-full" (full), and prints
+# how long each part took. A cluster that this script brought up is taken down
+# again, whatever happens; one that was up before stays.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. hack/parts.sh
+
+size=${1:?core or full}
+mine=
+
+finish() {
+  [ -n "$mine" ] && part cluster-down make --no-print-directory cluster-down
+  report "make test ($size)" || exit 1
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# stories runs the stories on a cluster of $KUBERNETES_VERSION.
+stories() {
+  part "cluster${KUBERNETES_VERSION:+-$KUBERNETES_VERSION}" make --no-print-directory cluster || return
+  part "e2e${KUBERNETES_VERSION:+-$KUBERNETES_VERSION}" make --no-print-directory e2e ||
+    bin/cluster logs ".test/cluster-logs${KUBERNETES_VERSION:+-$KUBERNETES_VERSION}"
+}
+
+if [ ! -e .cluster/kubeconfig ]; then
+  mine=yes
+elif [ "$size" = full ]; then
+  echo "make test-full runs on several host versions and brings its clusters up itself; run make cluster-down first"
+  exit 1
+fi
+
+part unit make --no-print-directory unit
+part integration make --no-print-directory integration
+stories
+if [ "$size" = full ]; then
+  for version in v1.34.4 v1.35.4 v1.36.3; do
+    part "cluster-down-before-$version" make --no-print-directory cluster-down
+    KUBERNETES_VERSION=$version stories
+  done
+fi
