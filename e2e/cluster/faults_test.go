@@ -3,7 +3,10 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/clusterregistry/operator/e2e/framework"
@@ -48,6 +51,24 @@ func TestFaultsOfUnknownNodes(t *testing.T) {
 		out, err := framework.TryCluster(t.Context(), framework.Root(t), strings.Fields(args)...)
 		if err == nil || !strings.Contains(out, want) {
 			t.Errorf("%s: got %v, want %q in: %s", args, err, want, out)
+		}
+	}
+}
+
+// TestNobodyButRoot runs the command as an ordinary user: no provider can be
+// had, and the message says why for each.
+func TestNobodyButRoot(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), filepath.Join(framework.Root(t), "bin", "cluster"), "--name", "mine", "up")
+	cmd.Dir = framework.Root(t)
+	cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/nonexistent"}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Fatalf("it went through: %s", out)
+	}
+	for _, want := range []string{"no provider can run here", "local: not root", "run the command with sudo", "kind: the command kind is not on $PATH", "--provider existing"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%q is missing in: %s", want, out)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func TestSecondCluster(t *testing.T) {
 	second("up")
 
 	t.Log("a killed init ends its machine; up brings it back")
-	init := initPID(t, root, "n1")
+	_, init := machine(t, root, "n1")
 	syscallKill(t, init)
 	e.Eventually("the init's end", func(context.Context) error {
 		if err := syscall.Kill(init, 0); err == nil {
@@ -113,9 +113,20 @@ func TestSecondCluster(t *testing.T) {
 	}
 	second("up")
 
-	t.Log("down after the inits were killed leaves nothing")
-	syscallKill(t, initPID(t, root, "n1"))
-	syscallKill(t, initPID(t, root, "cp"))
+	t.Log("up brings everything back after a reboot, with its data")
+	kubectl := func(args ...string) {
+		out, err := exec.CommandContext(t.Context(), framework.Program(t, "kubernetes", "v1.37.1", "kubectl"), append(args, "--kubeconfig="+filepath.Join(root, ".cluster", "second", "kubeconfig"))...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("kubectl %v: %v: %s", args, err, out)
+		}
+	}
+	kubectl("create", "configmap", "kept")
+	reboot(t, root)
+	second("up")
+	kubectl("get", "configmap", "kept")
+
+	t.Log("down after a reboot leaves nothing")
+	reboot(t, root)
 	second("down")
 	second("down") // harmless
 	after := traces(t)
@@ -157,9 +168,25 @@ func kill(t *testing.T, e *framework.Env, name string, before map[string][]strin
 	})
 }
 
-func initPID(t *testing.T, root, machine string) int {
+// reboot leaves of the second cluster what a reboot of the computer leaves: no
+// process, no cgroup, no link; only files, iproute2's and runc's among them.
+func reboot(t *testing.T, root string) {
 	t.Helper()
-	states, err := filepath.Glob("/run/clusterregistry-clusters/*/cr-*-" + machine + "/state.json")
+	for _, name := range []string{"n1", "cp"} {
+		id, pid := machine(t, root, name)
+		syscallKill(t, pid)
+		// The machine's network namespace has the machine's name.
+		if err := syscall.Unmount(filepath.Join("/run/netns", id), syscall.MNT_DETACH); err != nil {
+			t.Fatalf("unmount namespace %s: %v", id, err)
+		}
+	}
+}
+
+// machine returns the id of one of the second cluster's machines and the
+// process id of its init, from runc's records.
+func machine(t *testing.T, root, name string) (id string, pid int) {
+	t.Helper()
+	states, err := filepath.Glob("/run/clusterregistry-clusters/*/cr-*-" + name + "/state.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,11 +205,11 @@ func initPID(t *testing.T, root, machine string) int {
 			t.Fatal(err)
 		}
 		if strings.HasPrefix(state.Config.RootFS, filepath.Join(root, ".cluster", "second")+"/") {
-			return state.PID
+			return filepath.Base(filepath.Dir(path)), state.PID
 		}
 	}
-	t.Fatalf("no machine %s among %v", machine, states)
-	return 0
+	t.Fatalf("no machine %s among %v", name, states)
+	return "", 0
 }
 
 func syscallKill(t *testing.T, pid int) {

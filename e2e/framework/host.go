@@ -18,8 +18,8 @@ func Host(t *testing.T, kubernetesVersion string) *rest.Config {
 	t.Helper()
 	env := &envtest.Environment{
 		ControlPlane: envtest.ControlPlane{
-			APIServer: &envtest.APIServer{Path: binary(t, "kubernetes", kubernetesVersion, "kube-apiserver")},
-			Etcd:      &envtest.Etcd{Path: binary(t, "etcd", "v3.6.14", "etcd")},
+			APIServer: &envtest.APIServer{Path: Program(t, "kubernetes", kubernetesVersion, "kube-apiserver")},
+			Etcd:      &envtest.Etcd{Path: Program(t, "etcd", "v3.6.14", "etcd")},
 		},
 		ControlPlaneStartTimeout: 3 * time.Minute,
 		ControlPlaneStopTimeout:  3 * time.Minute,
@@ -36,9 +36,9 @@ func Host(t *testing.T, kubernetesVersion string) *rest.Config {
 	return config
 }
 
-// binary returns the path of a program that hack/cluster builds; it builds it
-// when it's missing.
-func binary(t *testing.T, component, version, program string) string {
+// Program returns the path of a program of Kubernetes or etcd that the cluster
+// command builds, when it's missing.
+func Program(t *testing.T, component, version, program string) string {
 	t.Helper()
 	root := Root(t)
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "cluster"), "binaries", component, version, program)

@@ -92,7 +92,11 @@ func (o options) choose(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	notLocal := local.Possible(ctx, dir)
+	cache, err := components.DefaultCache()
+	if err != nil {
+		return "", err
+	}
+	notLocal := local.Possible(ctx, dir, cache)
 	if notLocal == nil {
 		return "local", nil
 	}

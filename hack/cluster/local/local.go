@@ -50,7 +50,7 @@ func (c *Cluster) Kubeconfig() string { return filepath.Join(c.Dir, "kubeconfig"
 
 // Up brings the cluster up, or completes it, and waits until it is ready.
 func (c *Cluster) Up(ctx context.Context) error {
-	if err := Possible(ctx, c.Dir); err != nil {
+	if err := Possible(ctx, c.Dir, c.Builder.Cache); err != nil {
 		return err
 	}
 	clock := newStopwatch(c.Out)

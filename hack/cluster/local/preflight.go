@@ -36,7 +36,6 @@ var programs = []program{
 	{name: "iptables", pkg: "iptables"},
 	{name: "conntrack", pkg: "conntrack"},
 	{name: "mount", pkg: "mount"},
-	{name: "go", pkg: "golang-go"},
 }
 
 // cniDirs are where distributions install CNI plugins.
@@ -76,9 +75,9 @@ func (p program) found() bool {
 // minimumDisk is what binaries, build caches, images and volumes take.
 const minimumDisk = 6 << 30
 
-// Possible returns why this computer can't run a local cluster, or nil. It
-// changes nothing; missing packages count only where Up can't install them.
-func Possible(ctx context.Context, dir string) error {
+// Possible returns why this computer can't run a local cluster with its files
+// in dir and its programs in cache, or nil. It changes nothing; missing packages count only where Up can't install them.
+func Possible(ctx context.Context, dir, cache string) error {
 	if os.Geteuid() != 0 {
 		return errors.New("not root: network namespaces and cgroups need it; run the command with sudo")
 	}
@@ -88,8 +87,10 @@ func Possible(ctx context.Context, dir string) error {
 	if _, err := machine.Cgroups(); err != nil {
 		return err
 	}
-	if err := disk(dir); err != nil {
-		return err
+	for _, folder := range []string{dir, cache} {
+		if err := disk(folder, minimumDisk); err != nil {
+			return err
+		}
 	}
 	if missing := missingPackages(); len(missing) > 0 && !hasApt() {
 		return fmt.Errorf("missing programs, and this is no Debian or Ubuntu where they could be installed: %s; install the equivalents of these packages: %s",
@@ -124,7 +125,8 @@ func kernel(ctx context.Context) error {
 	return nil
 }
 
-func disk(dir string) error {
+// disk checks that minimum bytes are free where dir is or will be.
+func disk(dir string, minimum int64) error {
 	existing := dir
 	for {
 		var stat unix.Statfs_t
@@ -136,9 +138,9 @@ func disk(dir string) error {
 		if err != nil {
 			return fmt.Errorf("statfs %s: %w", existing, err)
 		}
-		if free := int64(stat.Bavail) * stat.Bsize; free < minimumDisk {
+		if free := int64(stat.Bavail) * stat.Bsize; free < minimum {
 			return fmt.Errorf("%.1f GB of disk are free at %s, and a cluster needs %d GB; free some, or use a checkout (and XDG_CACHE_HOME) on another disk",
-				float64(free)/(1<<30), existing, minimumDisk>>30)
+				float64(free)/(1<<30), existing, minimum>>30)
 		}
 		return nil
 	}

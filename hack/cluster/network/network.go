@@ -71,7 +71,7 @@ func (n Network) host(last byte) netip.Addr {
 func (n Network) Up(ctx context.Context, controlPlane string) error {
 	ns := n.netns(controlPlane)
 	if !exists(ctx, ns) {
-		if err := ip(ctx, "netns add "+ns); err != nil {
+		if err := addNetNS(ctx, ns); err != nil {
 			return err
 		}
 		if err := ip(ctx, in(ns,
@@ -104,7 +104,7 @@ func (n Network) Attach(ctx context.Context, controlPlane, node string, index, n
 		return err
 	}
 	cp, ns := n.netns(controlPlane), n.netns(node)
-	if err := ip(ctx, "netns add "+ns); err != nil {
+	if err := addNetNS(ctx, ns); err != nil {
 		return err
 	}
 	commands := in(cp,
@@ -166,8 +166,7 @@ func (n Network) Down(ctx context.Context) error {
 	namespaces, err := filepath.Glob(n.NetNS("*"))
 	errs = append(errs, err)
 	for _, path := range namespaces {
-		ns := filepath.Base(path)
-		if err := ip(ctx, "netns del "+ns); err != nil {
+		if ip(ctx, "netns del "+filepath.Base(path)) != nil {
 			// After a reboot iproute2's files remain without their mounts.
 			errs = append(errs, os.Remove(path))
 		}
@@ -175,8 +174,16 @@ func (n Network) Down(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// addNetNS makes a network namespace that does not exist.
+func addNetNS(ctx context.Context, ns string) error {
+	// One that didn't survive a reboot has left an empty file.
+	if err := os.Remove(filepath.Join(netnsDir, ns)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return ip(ctx, "netns add "+ns)
+}
+
 func exists(ctx context.Context, ns string) bool {
-	// A namespace that didn't survive a reboot leaves an empty file.
 	return exec.CommandContext(ctx, "ip", "-n", ns, "link", "show", "lo").Run() == nil
 }
 

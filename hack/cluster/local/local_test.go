@@ -1,0 +1,69 @@
+package local
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestNodeReady(t *testing.T) {
+	started := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	ready := func(status corev1.ConditionStatus, heartbeat time.Time) []corev1.NodeCondition {
+		return []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status, Reason: "KubeletNotReady", Message: "no CNI", LastHeartbeatTime: metav1.NewTime(heartbeat)}}
+	}
+	for _, test := range []struct {
+		reason     string
+		conditions []corev1.NodeCondition
+		err        string
+	}{
+		{reason: "it reported after its start", conditions: ready(corev1.ConditionTrue, started.Add(time.Second))},
+		{reason: "it reported in the second of its start", conditions: ready(corev1.ConditionTrue, started)},
+		{reason: "the report is from before its power cut", conditions: ready(corev1.ConditionTrue, started.Add(-time.Minute)), err: "before it was started"},
+		{reason: "kubelet says why not", conditions: ready(corev1.ConditionFalse, started), err: "KubeletNotReady: no CNI"},
+		{reason: "kubelet is silent", err: "kubelet has not reported yet"},
+	} {
+		err := nodeReady(corev1.Node{Status: corev1.NodeStatus{Conditions: test.conditions}}, started.Add(300*time.Millisecond))
+		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%s: got %v, want %q", test.reason, err, test.err)
+		}
+	}
+}
+
+func TestDisk(t *testing.T) {
+	absent := t.TempDir() + "/not/there/yet"
+	if err := disk(absent, 1); err != nil {
+		t.Errorf("one byte: %v", err)
+	}
+	err := disk(absent, math.MaxInt64)
+	if err == nil || !strings.Contains(err.Error(), "of disk are free at") || !strings.Contains(err.Error(), "XDG_CACHE_HOME") {
+		t.Errorf("more than any disk has: %v", err)
+	}
+}
+
+func TestWishesOfAnotherCluster(t *testing.T) {
+	existing := state{KubernetesVersion: "v1.37.1", Nodes: 3}
+	for wish, want := range map[Cluster]string{
+		{}:                                       "",
+		{KubernetesVersion: "v1.37.1", Nodes: 3}: "",
+		{KubernetesVersion: "v1.34.4"}:           "runs Kubernetes v1.37.1, not v1.34.4; take it down first",
+		{Nodes: 5}:                               "has 3 nodes, not 5",
+		{Subnet: "10.9.0.0/24"}:                  "not 10.9.0.0/24",
+	} {
+		wish.state = existing
+		err := wish.matchWishes()
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: got %v, want %q", wish, err, want)
+		}
+	}
+}
+
+func TestIDFollowsFromTheFolder(t *testing.T) {
+	a, again, other := Cluster{Dir: "/a/.cluster/x"}, Cluster{Dir: "/a/.cluster/x"}, Cluster{Dir: "/b/.cluster/x"}
+	if a.id() != again.id() || a.id() == other.id() || len(a.id()) != 8 {
+		t.Errorf("ids are %s, %s, %s", a.id(), again.id(), other.id())
+	}
+}

@@ -1,0 +1,105 @@
+package components
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// module writes a component's module with one program and returns its builder.
+func module(t *testing.T, source string) (Builder, Component, *strings.Builder) {
+	t.Helper()
+	log := &strings.Builder{}
+	b := Builder{Source: t.TempDir(), Cache: t.TempDir(), Log: log}
+	dir := filepath.Join(b.Source, "demo", "v1.0.0")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"go.mod": "module demo\n\ngo 1.26.0\n", "main.go": source} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b, Component{Name: "demo", Version: "v1.0.0", Packages: map[string]string{"demo": "."}}, log
+}
+
+func TestEnsureBuildsOnce(t *testing.T) {
+	b, c, _ := module(t, "package main\n\nfunc main() {}\n")
+	logs := []*strings.Builder{{}, {}}
+	var group sync.WaitGroup
+	for _, log := range logs {
+		group.Go(func() {
+			one := b
+			one.Log = log
+			if _, err := one.Ensure(context.Background(), c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if built := strings.Count(logs[0].String()+logs[1].String(), "built demo v1.0.0: demo"); built != 1 {
+		t.Errorf("two builders at once built %d times: %s%s", built, logs[0], logs[1])
+	}
+}
+
+func TestEnsureBuildsAnewWhenTheSourceChanges(t *testing.T) {
+	b, c, _ := module(t, "package main\n\nfunc main() {}\n")
+	first, err := b.Ensure(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(b.Source, "demo", "v1.0.0", "main.go"), []byte("package main\n\nfunc main() { println() }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second, err := b.Ensure(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first == second {
+		t.Error("both sources are built into one folder")
+	}
+}
+
+func TestFailedBuildTellsItsLastLines(t *testing.T) {
+	b, c, log := module(t, "package main\n\nfunc main() { undefined() }\n")
+	_, err := b.Ensure(t.Context(), c)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"building demo of demo v1.0.0 failed", "undefined: undefined", "go build", filepath.Join("demo", "v1.0.0")} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+	if !strings.Contains(log.String(), "failed demo v1.0.0: demo in ") {
+		t.Errorf("the log is %q", log)
+	}
+}
+
+func TestUnpinnedVersion(t *testing.T) {
+	b, _, _ := module(t, "")
+	if _, err := b.Ensure(t.Context(), Kubernetes("v1.2.3")); err == nil || !strings.Contains(err.Error(), "kubernetes v1.2.3 is not pinned in this checkout") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestKubernetesIsStamped(t *testing.T) {
+	flags := Kubernetes("v1.34.4").LDFlags
+	for _, want := range []string{"version.gitVersion=v1.34.4", "version.gitMajor=1 ", "version.gitMinor=34"} {
+		if !strings.Contains(flags+" ", want) {
+			t.Errorf("%q is missing in %q", want, flags)
+		}
+	}
+}
+
+func TestTail(t *testing.T) {
+	if got := Tail("a\nb\nc\n", 2); got != "b\nc" {
+		t.Errorf("got %q", got)
+	}
+	if got := Tail("a", 2); got != "a" {
+		t.Errorf("got %q", got)
+	}
+}
