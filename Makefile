@@ -76,7 +76,7 @@ bench: cluster-command ## Measure; prints tables
 ##@ Keep in order
 
 .PHONY: verify
-verify: verify-gofmt verify-mod verify-vet verify-lint ## Check everything that a build doesn't
+verify: verify-gofmt verify-mod verify-codegen verify-vet verify-lint ## Check everything that a build doesn't
 
 .PHONY: verify-gofmt
 verify-gofmt:
@@ -87,6 +87,10 @@ verify-mod:
 	$(GO) mod tidy -diff
 	$(GO) mod verify
 
+.PHONY: verify-codegen
+verify-codegen:
+	@hack/verify-codegen.sh
+
 .PHONY: verify-vet
 verify-vet:
 	$(GO) vet ./...
@@ -96,7 +100,11 @@ verify-lint:
 	$(LINT) run ./...
 
 .PHONY: update
-update: update-gofmt update-mod ## Bring everything that is derived up to date
+update: update-codegen update-gofmt update-mod ## Bring everything that is derived up to date
+
+.PHONY: update-codegen
+update-codegen: # needs protoc, which it installs on Debian and Ubuntu
+	hack/update-codegen.sh
 
 .PHONY: update-gofmt
 update-gofmt:

@@ -1,0 +1,76 @@
+package validation
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// isIP reports whether host is an IP address, an IPv6 one perhaps in brackets.
+func isIP(host string) bool {
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		host, ok = strings.CutSuffix(inner, "]")
+		if ip, err := netip.ParseAddr(host); !ok || err != nil || !ip.Is6() {
+			return false
+		}
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Zone() == ""
+}
+
+// hostPort returns what is wrong with "host" or "host:port", or "".
+func hostPort(address string) string {
+	host, port := address, ""
+	if strings.Contains(address, ":") {
+		var err error
+		if host, port, err = net.SplitHostPort(address); err != nil {
+			return "it is no host with a port"
+		}
+		if n, err := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(n)) > 0 {
+			return "the port " + strconv.Quote(port) + " is not a number from 1 to 65535"
+		}
+	}
+	if isIP(host) {
+		return ""
+	}
+	if strings.HasPrefix(address, "[") {
+		return strconv.Quote(host) + " is no IPv6 address"
+	}
+	// A name that looks like an IPv4 address is a mistyped one.
+	if last := host[strings.LastIndex(host, ".")+1:]; last != "" && strings.Trim(last, "0123456789") == "" {
+		return strconv.Quote(host) + " is no IP address"
+	}
+	// Upper case and a final dot are legal in DNS, and old clients wrote them.
+	if faults := validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimSuffix(host, "."))); len(faults) > 0 {
+		return strconv.Quote(host) + " is no DNS name"
+	}
+	return ""
+}
+
+// httpsURL returns what is wrong with a URL, or "".
+func httpsURL(address string) string {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil:
+		// The parser's own error repeats the address, credentials included.
+		return "must be a URL that parses, such as https://api.example.com:6443"
+	case u.Scheme != "https":
+		return "must be an https URL: an API server is not spoken to without TLS"
+	case u.User != nil:
+		return "must not contain a user or password: the registry holds pointers, never credentials"
+	case u.RawQuery != "" || u.ForceQuery:
+		return "must not contain a query (?...)"
+	case u.Fragment != "" || strings.HasSuffix(address, "#"):
+		return "must not contain a fragment (#...)"
+	case u.Hostname() == "":
+		return "must name a host, such as https://api.example.com:6443"
+	}
+	if fault := hostPort(u.Host); fault != "" && !isIP(u.Host) {
+		return "must be a URL whose host is right: " + fault
+	}
+	return ""
+}

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Generates what is derived from the registry's API types: deep copies,
+# conversions, protobuf, OpenAPI and client/. The generators are pinned in
+# hack/codegen; protobuf needs protoc besides (Debian: protobuf-compiler).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+if ! command -v protoc >/dev/null; then
+  if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq --yes --no-install-recommends protobuf-compiler >/dev/null
+  else
+    echo "protoc is missing; install the package protobuf-compiler" >&2
+    exit 1
+  fi
+fi
+
+module=$(go list -m)
+hub=apis/clusterregistry
+versions=(v1alpha1)
+bin=$PWD/bin/codegen
+header=$(mktemp)
+trap 'rm -f "$header"' EXIT
+
+(cd hack/codegen && GOBIN=$bin go install -mod=readonly tool)
+export PATH=$bin:$PATH
+
+packages=("${versions[@]/#/$module/$hub/}")
+deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go "$module/$hub" "${packages[@]}"
+conversion-gen --go-header-file "$header" --output-file zz_generated.conversion.go "${packages[@]}"
+
+# go-to-protobuf and the client generators work on folders, and protobuf
+# resolves imports in the module cache through a GOPATH-like tree of links.
+protos=$(mktemp -d)
+trap 'rm -rf "$header" "$protos"' EXIT
+mkdir -p "$protos/k8s.io" "$protos/github.com/gogo" "$protos/$(dirname "$module")"
+ln -s "$(cd hack/codegen && go mod download -json github.com/gogo/protobuf | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" "$protos/github.com/gogo/protobuf"
+ln -s "$(go list -m -f '{{.Dir}}' k8s.io/apimachinery)" "$protos/k8s.io/apimachinery"
+ln -s "$PWD" "$protos/$module"
+go-to-protobuf --go-header-file "$header" --output-dir "$protos" --proto-import "$protos" \
+  --apimachinery-packages="-k8s.io/apimachinery/pkg/runtime/schema,-k8s.io/apimachinery/pkg/runtime,-k8s.io/apimachinery/pkg/apis/meta/v1" \
+  --packages "$(IFS=,; echo "${packages[*]}")"
+
+rm -rf client
+groups=("${versions[@]/#/${hub#apis/}/}")
+applyconfiguration-gen --go-header-file "$header" --output-dir client/applyconfiguration --output-pkg "$module/client/applyconfiguration" "${packages[@]}"
+client-gen --go-header-file "$header" --clientset-name versioned --input-base "$module/apis" --input "$(IFS=,; echo "${groups[*]}")" \
+  --apply-configuration-package "$module/client/applyconfiguration" --output-dir client/clientset --output-pkg "$module/client/clientset"
+lister-gen --go-header-file "$header" --output-dir client/listers --output-pkg "$module/client/listers" "${packages[@]}"
+informer-gen --go-header-file "$header" --single-directory --versioned-clientset-package "$module/client/clientset/versioned" \
+  --listers-package "$module/client/listers" --output-dir client/informers --output-pkg "$module/client/informers" "${packages[@]}"
+
+openapi-gen --go-header-file "$header" --output-dir apiserver/openapi --output-pkg "$module/apiserver/openapi" --output-file zz_generated.openapi.go --report-filename /dev/null \
+  --output-model-name-file zz_generated.model_name.go --readonly-pkg k8s.io/apimachinery/pkg/apis/meta/v1,k8s.io/apimachinery/pkg/runtime,k8s.io/apimachinery/pkg/version \
+  "${packages[@]}" k8s.io/apimachinery/pkg/apis/meta/v1 k8s.io/apimachinery/pkg/runtime k8s.io/apimachinery/pkg/version
