@@ -60,9 +60,10 @@ unit: ## Tests that need nothing
 	$(GO) test $$($(GO) list ./... | grep -v /e2e/)
 
 .PHONY: integration
-integration: cluster-command ## Tests that need a real kube-apiserver, which they start
+integration: build cluster-command ## Tests that need a real kube-apiserver, which they start
 	@bin/cluster binaries etcd v3.6.14 etcd
-	@for v in v1.34.4 v1.37.1; do bin/cluster binaries kubernetes $$v kube-apiserver || exit 1; done
+	@bin/cluster binaries kubernetes v1.34.4 kube-apiserver
+	@bin/cluster binaries kubernetes v1.37.1 kube-apiserver kubectl
 	$(STORY) ./e2e/integration/...
 
 .PHONY: e2e

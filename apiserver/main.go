@@ -1,29 +1,64 @@
-// Command clusterregistry-apiserver serves Cluster objects: the list of clusters that multi-cluster tools share.
+// Command clusterregistry-apiserver serves Cluster objects: the list of
+// clusters that multi-cluster tools share.
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/component-base/cli"
+	"k8s.io/component-base/logs"
+	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/version"
+
+	"github.com/clusterregistry/operator/apiserver/server"
 )
 
 func main() {
-	info := version.Get()
-	cmd := &cobra.Command{
-		Use:           "clusterregistry-apiserver",
-		Version:       fmt.Sprintf("%s (commit %s, %s)", info.GitVersion, info.GitCommit, info.GitTreeState),
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return errors.New("this build is a skeleton that knows only --version")
-		},
-	}
-	if err := cmd.Execute(); err != nil {
+	cmd, err := command(genericserver.SetupSignalContext())
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
+	os.Exit(cli.Run(cmd))
+}
+
+func command(ctx context.Context) (*cobra.Command, error) {
+	options, err := server.NewOptions()
+	if err != nil {
+		return nil, err
+	}
+	logging := logsapi.NewLoggingConfiguration()
+	info := version.Get()
+	cmd := &cobra.Command{
+		Use:          "clusterregistry-apiserver",
+		Short:        "Serve the registry of clusters",
+		Version:      fmt.Sprintf("%s (commit %s, %s)", info.GitVersion, info.GitCommit, info.GitTreeState),
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(*cobra.Command, []string) error {
+			if err := logsapi.ValidateAndApply(logging, nil); err != nil {
+				return err
+			}
+			if err := options.Validate(); err != nil {
+				return err
+			}
+			config, err := options.Config(ctx)
+			if err != nil {
+				return err
+			}
+			s, err := config.Complete().New()
+			if err != nil {
+				return err
+			}
+			return s.PrepareRun().RunWithContext(ctx)
+		},
+	}
+	options.AddFlags(cmd.Flags())
+	logsapi.AddFlags(logging, cmd.Flags())
+	logs.InitLogs()
+	return cmd, nil
 }

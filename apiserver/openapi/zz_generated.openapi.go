@@ -6,6 +6,7 @@
 package openapi
 
 import (
+	v1alpha1 "github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	version "k8s.io/apimachinery/pkg/version"
@@ -15,70 +16,70 @@ import (
 
 func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenAPIDefinition {
 	return map[string]common.OpenAPIDefinition{
-		"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.AuthInfo":                  schema_operator_apis_clusterregistry_v1alpha1_AuthInfo(ref),
-		"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.AuthProviderConfig":        schema_operator_apis_clusterregistry_v1alpha1_AuthProviderConfig(ref),
-		"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.AuthProviderType":          schema_operator_apis_clusterregistry_v1alpha1_AuthProviderType(ref),
-		"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.Cluster":                   schema_operator_apis_clusterregistry_v1alpha1_Cluster(ref),
-		"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ClusterList":               schema_operator_apis_clusterregistry_v1alpha1_ClusterList(ref),
-		"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ClusterSpec":               schema_operator_apis_clusterregistry_v1alpha1_ClusterSpec(ref),
-		"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ClusterStatus":             schema_operator_apis_clusterregistry_v1alpha1_ClusterStatus(ref),
-		"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ClusterVersion":            schema_operator_apis_clusterregistry_v1alpha1_ClusterVersion(ref),
-		"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.KubernetesAPIEndpoints":    schema_operator_apis_clusterregistry_v1alpha1_KubernetesAPIEndpoints(ref),
-		"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ServerAddressByClientCIDR": schema_operator_apis_clusterregistry_v1alpha1_ServerAddressByClientCIDR(ref),
-		v1.APIGroup{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_APIGroup(ref),
-		v1.APIGroupList{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_APIGroupList(ref),
-		v1.APIResource{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_APIResource(ref),
-		v1.APIResourceList{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_APIResourceList(ref),
-		v1.APIVersions{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_APIVersions(ref),
-		v1.ApplyOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_ApplyOptions(ref),
-		v1.Condition{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_Condition(ref),
-		v1.CreateOptions{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_CreateOptions(ref),
-		v1.DeleteOptions{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_DeleteOptions(ref),
-		v1.Duration{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_Duration(ref),
-		v1.FieldSelectorRequirement{}.OpenAPIModelName():  schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
-		v1.FieldsV1{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_FieldsV1(ref),
-		v1.GetOptions{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_GetOptions(ref),
-		v1.GroupKind{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_GroupKind(ref),
-		v1.GroupResource{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_GroupResource(ref),
-		v1.GroupVersion{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_GroupVersion(ref),
-		v1.GroupVersionForDiscovery{}.OpenAPIModelName():  schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
-		v1.GroupVersionKind{}.OpenAPIModelName():          schema_pkg_apis_meta_v1_GroupVersionKind(ref),
-		v1.GroupVersionResource{}.OpenAPIModelName():      schema_pkg_apis_meta_v1_GroupVersionResource(ref),
-		v1.InternalEvent{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_InternalEvent(ref),
-		v1.LabelSelector{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_LabelSelector(ref),
-		v1.LabelSelectorRequirement{}.OpenAPIModelName():  schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
-		v1.List{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_List(ref),
-		v1.ListMeta{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_ListMeta(ref),
-		v1.ListOptions{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_ListOptions(ref),
-		v1.ManagedFieldsEntry{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
-		v1.MicroTime{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_MicroTime(ref),
-		v1.ObjectMeta{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_ObjectMeta(ref),
-		v1.OwnerReference{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_OwnerReference(ref),
-		v1.PartialObjectMetadata{}.OpenAPIModelName():     schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
-		v1.PartialObjectMetadataList{}.OpenAPIModelName(): schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
-		v1.Patch{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_Patch(ref),
-		v1.PatchOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_PatchOptions(ref),
-		v1.Preconditions{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_Preconditions(ref),
-		v1.RootPaths{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_RootPaths(ref),
-		v1.ServerAddressByClientCIDR{}.OpenAPIModelName(): schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
-		v1.ShardInfo{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_ShardInfo(ref),
-		v1.Status{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_Status(ref),
-		v1.StatusCause{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_StatusCause(ref),
-		v1.StatusDetails{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_StatusDetails(ref),
-		v1.Table{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_Table(ref),
-		v1.TableColumnDefinition{}.OpenAPIModelName():     schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
-		v1.TableOptions{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_TableOptions(ref),
-		v1.TableRow{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_TableRow(ref),
-		v1.TableRowCondition{}.OpenAPIModelName():         schema_pkg_apis_meta_v1_TableRowCondition(ref),
-		v1.Time{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_Time(ref),
-		v1.Timestamp{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_Timestamp(ref),
-		v1.TypeMeta{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_TypeMeta(ref),
-		v1.UpdateOptions{}.OpenAPIModelName():             schema_pkg_apis_meta_v1_UpdateOptions(ref),
-		v1.WatchEvent{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_WatchEvent(ref),
-		runtime.RawExtension{}.OpenAPIModelName():         schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
-		runtime.TypeMeta{}.OpenAPIModelName():             schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
-		runtime.Unknown{}.OpenAPIModelName():              schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
-		version.Info{}.OpenAPIModelName():                 schema_k8sio_apimachinery_pkg_version_Info(ref),
+		v1alpha1.AuthInfo{}.OpenAPIModelName():                  schema_operator_apis_clusterregistry_v1alpha1_AuthInfo(ref),
+		v1alpha1.AuthProviderConfig{}.OpenAPIModelName():        schema_operator_apis_clusterregistry_v1alpha1_AuthProviderConfig(ref),
+		v1alpha1.AuthProviderType{}.OpenAPIModelName():          schema_operator_apis_clusterregistry_v1alpha1_AuthProviderType(ref),
+		v1alpha1.Cluster{}.OpenAPIModelName():                   schema_operator_apis_clusterregistry_v1alpha1_Cluster(ref),
+		v1alpha1.ClusterList{}.OpenAPIModelName():               schema_operator_apis_clusterregistry_v1alpha1_ClusterList(ref),
+		v1alpha1.ClusterSpec{}.OpenAPIModelName():               schema_operator_apis_clusterregistry_v1alpha1_ClusterSpec(ref),
+		v1alpha1.ClusterStatus{}.OpenAPIModelName():             schema_operator_apis_clusterregistry_v1alpha1_ClusterStatus(ref),
+		v1alpha1.ClusterVersion{}.OpenAPIModelName():            schema_operator_apis_clusterregistry_v1alpha1_ClusterVersion(ref),
+		v1alpha1.KubernetesAPIEndpoints{}.OpenAPIModelName():    schema_operator_apis_clusterregistry_v1alpha1_KubernetesAPIEndpoints(ref),
+		v1alpha1.ServerAddressByClientCIDR{}.OpenAPIModelName(): schema_operator_apis_clusterregistry_v1alpha1_ServerAddressByClientCIDR(ref),
+		v1.APIGroup{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_APIGroup(ref),
+		v1.APIGroupList{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_APIGroupList(ref),
+		v1.APIResource{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_APIResource(ref),
+		v1.APIResourceList{}.OpenAPIModelName():                 schema_pkg_apis_meta_v1_APIResourceList(ref),
+		v1.APIVersions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_APIVersions(ref),
+		v1.ApplyOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_ApplyOptions(ref),
+		v1.Condition{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_Condition(ref),
+		v1.CreateOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_CreateOptions(ref),
+		v1.DeleteOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_DeleteOptions(ref),
+		v1.Duration{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_Duration(ref),
+		v1.FieldSelectorRequirement{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_FieldSelectorRequirement(ref),
+		v1.FieldsV1{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_FieldsV1(ref),
+		v1.GetOptions{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_GetOptions(ref),
+		v1.GroupKind{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_GroupKind(ref),
+		v1.GroupResource{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_GroupResource(ref),
+		v1.GroupVersion{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_GroupVersion(ref),
+		v1.GroupVersionForDiscovery{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_GroupVersionForDiscovery(ref),
+		v1.GroupVersionKind{}.OpenAPIModelName():                schema_pkg_apis_meta_v1_GroupVersionKind(ref),
+		v1.GroupVersionResource{}.OpenAPIModelName():            schema_pkg_apis_meta_v1_GroupVersionResource(ref),
+		v1.InternalEvent{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_InternalEvent(ref),
+		v1.LabelSelector{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_LabelSelector(ref),
+		v1.LabelSelectorRequirement{}.OpenAPIModelName():        schema_pkg_apis_meta_v1_LabelSelectorRequirement(ref),
+		v1.List{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_List(ref),
+		v1.ListMeta{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_ListMeta(ref),
+		v1.ListOptions{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_ListOptions(ref),
+		v1.ManagedFieldsEntry{}.OpenAPIModelName():              schema_pkg_apis_meta_v1_ManagedFieldsEntry(ref),
+		v1.MicroTime{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_MicroTime(ref),
+		v1.ObjectMeta{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_ObjectMeta(ref),
+		v1.OwnerReference{}.OpenAPIModelName():                  schema_pkg_apis_meta_v1_OwnerReference(ref),
+		v1.PartialObjectMetadata{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_PartialObjectMetadata(ref),
+		v1.PartialObjectMetadataList{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_PartialObjectMetadataList(ref),
+		v1.Patch{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Patch(ref),
+		v1.PatchOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_PatchOptions(ref),
+		v1.Preconditions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_Preconditions(ref),
+		v1.RootPaths{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_RootPaths(ref),
+		v1.ServerAddressByClientCIDR{}.OpenAPIModelName():       schema_pkg_apis_meta_v1_ServerAddressByClientCIDR(ref),
+		v1.ShardInfo{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_ShardInfo(ref),
+		v1.Status{}.OpenAPIModelName():                          schema_pkg_apis_meta_v1_Status(ref),
+		v1.StatusCause{}.OpenAPIModelName():                     schema_pkg_apis_meta_v1_StatusCause(ref),
+		v1.StatusDetails{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_StatusDetails(ref),
+		v1.Table{}.OpenAPIModelName():                           schema_pkg_apis_meta_v1_Table(ref),
+		v1.TableColumnDefinition{}.OpenAPIModelName():           schema_pkg_apis_meta_v1_TableColumnDefinition(ref),
+		v1.TableOptions{}.OpenAPIModelName():                    schema_pkg_apis_meta_v1_TableOptions(ref),
+		v1.TableRow{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_TableRow(ref),
+		v1.TableRowCondition{}.OpenAPIModelName():               schema_pkg_apis_meta_v1_TableRowCondition(ref),
+		v1.Time{}.OpenAPIModelName():                            schema_pkg_apis_meta_v1_Time(ref),
+		v1.Timestamp{}.OpenAPIModelName():                       schema_pkg_apis_meta_v1_Timestamp(ref),
+		v1.TypeMeta{}.OpenAPIModelName():                        schema_pkg_apis_meta_v1_TypeMeta(ref),
+		v1.UpdateOptions{}.OpenAPIModelName():                   schema_pkg_apis_meta_v1_UpdateOptions(ref),
+		v1.WatchEvent{}.OpenAPIModelName():                      schema_pkg_apis_meta_v1_WatchEvent(ref),
+		runtime.RawExtension{}.OpenAPIModelName():               schema_k8sio_apimachinery_pkg_runtime_RawExtension(ref),
+		runtime.TypeMeta{}.OpenAPIModelName():                   schema_k8sio_apimachinery_pkg_runtime_TypeMeta(ref),
+		runtime.Unknown{}.OpenAPIModelName():                    schema_k8sio_apimachinery_pkg_runtime_Unknown(ref),
+		version.Info{}.OpenAPIModelName():                       schema_k8sio_apimachinery_pkg_version_Info(ref),
 	}
 }
 
@@ -101,7 +102,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_AuthInfo(ref common.Reference
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref("github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.AuthProviderConfig"),
+										Ref: ref(v1alpha1.AuthProviderConfig{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -111,7 +112,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_AuthInfo(ref common.Reference
 			},
 		},
 		Dependencies: []string{
-			"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.AuthProviderConfig"},
+			v1alpha1.AuthProviderConfig{}.OpenAPIModelName()},
 	}
 }
 
@@ -133,7 +134,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_AuthProviderConfig(ref common
 						SchemaProps: spec.SchemaProps{
 							Description: "type tells kinds of providers apart, so that clients find those that they know.",
 							Default:     map[string]interface{}{},
-							Ref:         ref("github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.AuthProviderType"),
+							Ref:         ref(v1alpha1.AuthProviderType{}.OpenAPIModelName()),
 						},
 					},
 					"config": {
@@ -155,7 +156,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_AuthProviderConfig(ref common
 			},
 		},
 		Dependencies: []string{
-			"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.AuthProviderType"},
+			v1alpha1.AuthProviderType{}.OpenAPIModelName()},
 	}
 }
 
@@ -211,20 +212,20 @@ func schema_operator_apis_clusterregistry_v1alpha1_Cluster(ref common.ReferenceC
 						SchemaProps: spec.SchemaProps{
 							Description: "spec is what is known of the cluster. No controller need act on it.",
 							Default:     map[string]interface{}{},
-							Ref:         ref("github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ClusterSpec"),
+							Ref:         ref(v1alpha1.ClusterSpec{}.OpenAPIModelName()),
 						},
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
 							Description: "status is what controllers report of the cluster. It is null when none does, and it is written through the status subresource only.",
-							Ref:         ref("github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ClusterStatus"),
+							Ref:         ref(v1alpha1.ClusterStatus{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ClusterSpec", "github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ClusterStatus", v1.ObjectMeta{}.OpenAPIModelName()},
+			v1alpha1.ClusterSpec{}.OpenAPIModelName(), v1alpha1.ClusterStatus{}.OpenAPIModelName(), v1.ObjectMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -263,7 +264,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_ClusterList(ref common.Refere
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref("github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.Cluster"),
+										Ref: ref(v1alpha1.Cluster{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -274,7 +275,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_ClusterList(ref common.Refere
 			},
 		},
 		Dependencies: []string{
-			"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.Cluster", v1.ListMeta{}.OpenAPIModelName()},
+			v1alpha1.Cluster{}.OpenAPIModelName(), v1.ListMeta{}.OpenAPIModelName()},
 	}
 }
 
@@ -289,21 +290,21 @@ func schema_operator_apis_clusterregistry_v1alpha1_ClusterSpec(ref common.Refere
 						SchemaProps: spec.SchemaProps{
 							Description: "kubernetesApiEndpoints are the addresses of the cluster's API server and the authorities that sign its certificate.",
 							Default:     map[string]interface{}{},
-							Ref:         ref("github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.KubernetesAPIEndpoints"),
+							Ref:         ref(v1alpha1.KubernetesAPIEndpoints{}.OpenAPIModelName()),
 						},
 					},
 					"authInfo": {
 						SchemaProps: spec.SchemaProps{
 							Description: "authInfo says how clients get credentials for the cluster. It is public: a private key, token or password in it is refused.",
 							Default:     map[string]interface{}{},
-							Ref:         ref("github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.AuthInfo"),
+							Ref:         ref(v1alpha1.AuthInfo{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.AuthInfo", "github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.KubernetesAPIEndpoints"},
+			v1alpha1.AuthInfo{}.OpenAPIModelName(), v1alpha1.KubernetesAPIEndpoints{}.OpenAPIModelName()},
 	}
 }
 
@@ -341,14 +342,14 @@ func schema_operator_apis_clusterregistry_v1alpha1_ClusterStatus(ref common.Refe
 						SchemaProps: spec.SchemaProps{
 							Description: "version is what the cluster runs.",
 							Default:     map[string]interface{}{},
-							Ref:         ref("github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ClusterVersion"),
+							Ref:         ref(v1alpha1.ClusterVersion{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ClusterVersion", v1.Condition{}.OpenAPIModelName()},
+			v1alpha1.ClusterVersion{}.OpenAPIModelName(), v1.Condition{}.OpenAPIModelName()},
 	}
 }
 
@@ -391,7 +392,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_KubernetesAPIEndpoints(ref co
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
 									SchemaProps: spec.SchemaProps{
-										Ref: ref("github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ServerAddressByClientCIDR"),
+										Ref: ref(v1alpha1.ServerAddressByClientCIDR{}.OpenAPIModelName()),
 									},
 								},
 							},
@@ -408,7 +409,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_KubernetesAPIEndpoints(ref co
 			},
 		},
 		Dependencies: []string{
-			"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1.ServerAddressByClientCIDR"},
+			v1alpha1.ServerAddressByClientCIDR{}.OpenAPIModelName()},
 	}
 }
 

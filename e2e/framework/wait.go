@@ -2,6 +2,7 @@ package framework
 
 import (
 	"context"
+	"testing"
 	"time"
 )
 
@@ -14,15 +15,21 @@ const (
 
 // Eventually waits until check returns nil. When it never does, the test fails
 // with check's last error.
-func (e *Env) Eventually(what string, check func(context.Context) error) {
-	e.t.Helper()
-	if !e.eventually(e.t.Context(), what, check) {
-		e.t.FailNow()
+func Eventually(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	if !eventually(t.Context(), t, what, check) {
+		t.FailNow()
 	}
 }
 
-func (e *Env) eventually(ctx context.Context, what string, check func(context.Context) error) bool {
+// Eventually is the function of that name for the environment's test.
+func (e *Env) Eventually(what string, check func(context.Context) error) {
 	e.t.Helper()
+	Eventually(e.t, what, check)
+}
+
+func eventually(ctx context.Context, t *testing.T, what string, check func(context.Context) error) bool {
+	t.Helper()
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -33,7 +40,7 @@ func (e *Env) eventually(ctx context.Context, what string, check func(context.Co
 		}
 		select {
 		case <-ctx.Done():
-			e.t.Errorf("gave up after %s waiting for %s: %v", time.Since(start).Round(time.Second), what, last)
+			t.Errorf("gave up after %s waiting for %s: %v", time.Since(start).Round(time.Second), what, last)
 			return false
 		case <-time.After(interval):
 		}

@@ -20,7 +20,7 @@ var hosts = []string{"v1.34.4", "v1.37.1"}
 func TestHostIsReal(t *testing.T) {
 	for _, version := range hosts {
 		t.Run(version, func(t *testing.T) {
-			client, err := kubernetes.NewForConfig(framework.Host(t, version))
+			client, err := kubernetes.NewForConfig(framework.StartHost(t, version, "front-proxy-client").Config)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@
 // status that has content.
 //
 // +k8s:openapi-gen=true
+// +k8s:openapi-model-package=io.k8s.clusterregistry.v1alpha1
 // +k8s:deepcopy-gen=package
 // +k8s:conversion-gen=github.com/clusterregistry/operator/apis/clusterregistry
 // +k8s:protobuf-gen=package

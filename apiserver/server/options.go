@@ -1,0 +1,93 @@
+// Package server is the registry's API server: options from flags, completed
+// into a configuration that can't be forged, completed into a server that runs.
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	basecompatibility "k8s.io/component-base/compatibility"
+	baseversion "k8s.io/component-base/version"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+)
+
+// Mode is how the server learns who asks and what they may.
+type Mode string
+
+// Aggregated asks the host cluster, behind whose aggregator the server stands.
+const Aggregated Mode = "aggregated"
+
+const (
+	// etcdPrefix is where the server's keys are, apart from all others.
+	etcdPrefix = "/registry/clusterregistry.k8s.io"
+	// shutdownDelay is how long a server that was told to stop goes on serving,
+	// so that those who route to it learn of it before it is gone.
+	shutdownDelay = 15 * time.Second
+)
+
+// Options are what the command line says.
+type Options struct {
+	// Mode has no default: what a registry trusts is decided, not assumed.
+	Mode Mode
+	// Run holds timeouts, limits and graceful shutdown. RecommendedOptions lack it.
+	Run *genericoptions.ServerRunOptions
+	// Recommended holds the rest.
+	Recommended *genericoptions.RecommendedOptions
+	// TolerateMissingPermissions turns an admission plugin off, loudly, when the
+	// server may not read what it needs. By default the server refuses to start.
+	TolerateMissingPermissions bool
+}
+
+// NewOptions returns the defaults.
+func NewOptions() (*Options, error) {
+	if err := registerKubeVersion(); err != nil {
+		return nil, err
+	}
+	o := &Options{
+		Run:         genericoptions.NewServerRunOptions(),
+		Recommended: genericoptions.NewRecommendedOptions(etcdPrefix, codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)),
+	}
+	o.Run.ShutdownDelayDuration = shutdownDelay
+	// The aggregator can't replay a request's body after a GOAWAY
+	// (kubernetes#135285); over HTTP/1.1 a draining connection loses none.
+	o.Recommended.SecureServing.DisableHTTP2Serving = true
+	o.Recommended.SecureServing.MinTLSVersion = "VersionTLS12"
+	return o, nil
+}
+
+// registerKubeVersion tells the libraries which Kubernetes they are of. They
+// would take it from the program's stamp, which is the registry's own version.
+func registerKubeVersion() error {
+	compatibility.DefaultComponentGlobalsRegistry.Reset()
+	version := basecompatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "", "")
+	return compatibility.DefaultComponentGlobalsRegistry.Register(basecompatibility.DefaultKubeComponent, version, utilfeature.DefaultMutableFeatureGate)
+}
+
+// AddFlags adds all flags to fs.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	fs.StringVar((*string)(&o.Mode), "mode", "", "How the server learns who asks and what they may: \"aggregated\" asks the host cluster that it is registered with. Required.")
+	fs.BoolVar(&o.TolerateMissingPermissions, "tolerate-missing-admission-permissions", false, "Turn an admission plugin off, instead of refusing to start, when the server lacks the permission to read what it needs.")
+	o.Run.AddUniversalFlags(fs)
+	o.Recommended.AddFlags(fs)
+}
+
+// Validate returns everything that is wrong with the options.
+func (o *Options) Validate() error {
+	var errs []error
+	switch o.Mode {
+	case Aggregated:
+	case "":
+		errs = append(errs, fmt.Errorf("--mode is required: \"aggregated\" behind a host cluster's aggregator"))
+	default:
+		errs = append(errs, fmt.Errorf("--mode=%s is unknown; use --mode=aggregated", o.Mode))
+	}
+	errs = append(errs, o.Run.Validate()...)
+	errs = append(errs, o.Recommended.Validate()...)
+	return utilerrors.NewAggregate(errs)
+}

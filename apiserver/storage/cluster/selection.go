@@ -1,0 +1,100 @@
+package cluster
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+)
+
+// selectable are the fields, beside metadata.name, that a field selector may
+// name. Each is indexed: a list that asks for one exact value is served from
+// an index of the watch cache.
+var selectable = map[string]func(*clusterregistry.Cluster) string{
+	"status.version.kubernetes": func(c *clusterregistry.Cluster) string {
+		if c.Status == nil {
+			return ""
+		}
+		return c.Status.Version.Kubernetes
+	},
+}
+
+// AddFieldLabelConversions lets the versions' clients use the selectable fields.
+func AddFieldLabelConversions(scheme *runtime.Scheme) error {
+	convert := func(label, value string) (string, string, error) {
+		if _, ok := selectable[label]; ok || label == "metadata.name" {
+			return label, value, nil
+		}
+		return "", "", fmt.Errorf("clusters can't be selected by field %q; the fields are metadata.name, %s", label, strings.Join(selectableNames(), ", "))
+	}
+	for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion} {
+		if err := scheme.AddFieldLabelConversionFunc(version.WithKind("Cluster"), convert); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func selectableNames() []string {
+	var out []string
+	for name := range selectable {
+		out = append(out, name)
+	}
+	return out
+}
+
+// attributes returns what selectors see of a cluster.
+func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
+	c, ok := obj.(*clusterregistry.Cluster)
+	if !ok {
+		return nil, nil, fmt.Errorf("%T is no Cluster", obj)
+	}
+	set := generic.ObjectMetaFieldsSet(&c.ObjectMeta, false)
+	for name, value := range selectable {
+		set[name] = value(c)
+	}
+	return c.Labels, set, nil
+}
+
+// match returns the predicate of a list or watch.
+func match(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
+	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes, IndexFields: selectableNames()}
+}
+
+// indexers are the indexes of the watch cache.
+func indexers() *cache.Indexers {
+	out := cache.Indexers{}
+	for name, value := range selectable {
+		out[storage.FieldIndex(name)] = func(obj any) ([]string, error) {
+			c, ok := obj.(*clusterregistry.Cluster)
+			if !ok {
+				return nil, fmt.Errorf("%T is no Cluster", obj)
+			}
+			return []string{value(c)}, nil
+		}
+	}
+	return &out
+}
+
+// reset returns the fields with the given dotted paths, for every version.
+func reset(paths ...string) map[fieldpath.APIVersion]*fieldpath.Set {
+	set := fieldpath.NewSet()
+	for _, path := range paths {
+		var parts []any
+		for part := range strings.SplitSeq(path, ".") {
+			parts = append(parts, part)
+		}
+		set.Insert(fieldpath.MakePathOrDie(parts...))
+	}
+	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): set}
+}

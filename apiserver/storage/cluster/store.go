@@ -1,0 +1,91 @@
+package cluster
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/generic"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+)
+
+// REST serves clusters.
+type REST struct{ *genericregistry.Store }
+
+var (
+	_ rest.ShortNamesProvider   = &REST{}
+	_ rest.CategoriesProvider   = &REST{}
+	_ rest.SingularNameProvider = &REST{}
+)
+
+// ShortNames returns the names that kubectl accepts besides "clusters".
+func (*REST) ShortNames() []string { return []string{"crc"} }
+
+// Categories returns the groups of resources that clusters are listed with.
+func (*REST) Categories() []string { return []string{"clusterregistry"} }
+
+// GetSingularName returns "cluster".
+func (*REST) GetSingularName() string { return "cluster" }
+
+// New returns the storage of clusters and that of their status, on one store.
+func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter) (*REST, *StatusREST, error) {
+	main := strategy{ObjectTyper: scheme, NameGenerator: names.SimpleNameGenerator}
+	store := &genericregistry.Store{
+		NewFunc:                   func() runtime.Object { return &clusterregistry.Cluster{} },
+		NewListFunc:               func() runtime.Object { return &clusterregistry.ClusterList{} },
+		PredicateFunc:             match,
+		DefaultQualifiedResource:  clusterregistry.Resource("clusters"),
+		SingularQualifiedResource: clusterregistry.Resource("cluster"),
+		CreateStrategy:            main,
+		UpdateStrategy:            main,
+		DeleteStrategy:            main,
+		ResetFieldsStrategy:       main,
+		TableConvertor:            table{},
+	}
+	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attributes, Indexers: indexers()}); err != nil {
+		return nil, nil, err
+	}
+	status := *store
+	status.UpdateStrategy = statusStrategy{main}
+	status.ResetFieldsStrategy = statusStrategy{main}
+	return &REST{store}, &StatusREST{&status}, nil
+}
+
+// StatusREST serves the status of clusters.
+type StatusREST struct{ store *genericregistry.Store }
+
+var (
+	_ rest.Patcher             = &StatusREST{}
+	_ rest.ResetFieldsStrategy = &StatusREST{}
+)
+
+// New returns an empty cluster.
+func (r *StatusREST) New() runtime.Object { return r.store.New() }
+
+// Destroy does nothing: the store belongs to REST.
+func (*StatusREST) Destroy() {}
+
+// Get returns a cluster.
+func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update changes the status of a cluster, and nothing else of it.
+func (r *StatusREST) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, name, object, create, update, false, options)
+}
+
+// GetResetFields names the fields that an apply to the status can't own.
+func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable shows clusters as rows.
+func (r *StatusREST) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, object, options)
+}

@@ -1,0 +1,105 @@
+// Package cluster stores clusters: what may be written, how it is selected and
+// how it is shown.
+package cluster
+
+import (
+	"context"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
+)
+
+// strategy decides on writes to the main resource: spec and metadata.
+type strategy struct {
+	runtime.ObjectTyper
+	names.NameGenerator
+}
+
+var (
+	_ rest.RESTCreateStrategy = strategy{}
+	_ rest.RESTUpdateStrategy = strategy{}
+	_ rest.RESTDeleteStrategy = strategy{}
+)
+
+func (strategy) NamespaceScoped() bool { return false }
+
+// AllowCreateOnUpdate is true, as it was in cluster-registry v0.0.4: a PUT of an
+// absent cluster creates it.
+func (strategy) AllowCreateOnUpdate(context.Context) bool { return true }
+
+// AllowUnconditionalUpdate is true, as for most resources of Kubernetes.
+func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
+
+func (strategy) Canonicalize(runtime.Object) {}
+
+// PrepareForCreate drops what only a controller may report.
+func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	c := obj.(*clusterregistry.Cluster)
+	c.Status = nil
+	c.Generation = 1
+}
+
+// PrepareForUpdate keeps the status and counts changes of the spec.
+func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	c, before := obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster)
+	c.Status = before.Status
+	c.Generation = before.Generation
+	if !apiequality.Semantic.DeepEqual(c.Spec, before.Spec) {
+		c.Generation++
+	}
+}
+
+func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return validation.Cluster(obj.(*clusterregistry.Cluster))
+}
+
+func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ClusterUpdate(obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster))
+}
+
+func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
+
+func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// GetResetFields names the fields that an apply to the main resource can't own.
+func (strategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return reset("status")
+}
+
+// statusStrategy decides on writes to the status subresource.
+type statusStrategy struct{ strategy }
+
+var _ rest.RESTUpdateStrategy = statusStrategy{}
+
+// AllowCreateOnUpdate is false: a status needs something that has it.
+func (statusStrategy) AllowCreateOnUpdate(context.Context) bool { return false }
+
+// PrepareForUpdate keeps everything but the status. Metadata stays as it was,
+// too, but for what the server itself keeps there.
+func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	c, before := obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster)
+	c.Spec = before.Spec
+	c.Generation = before.Generation
+	c.Labels = before.Labels
+	c.Annotations = before.Annotations
+	c.Finalizers = before.Finalizers
+	c.OwnerReferences = before.OwnerReferences
+}
+
+func (statusStrategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ClusterStatusUpdate(obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster))
+}
+
+// GetResetFields names the fields that an apply to the status can't own.
+func (statusStrategy) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return reset("spec", "metadata.labels", "metadata.annotations", "metadata.finalizers", "metadata.ownerReferences")
+}

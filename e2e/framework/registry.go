@@ -1,0 +1,134 @@
+package framework
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Registry is a running clusterregistry-apiserver of this checkout.
+type Registry struct {
+	// Port is where it serves, on loopback.
+	Port int
+	// CA signs its certificate, for the name registry.default.svc and loopback.
+	CA *Authority
+
+	cmd  *exec.Cmd
+	log  *lockedBuffer
+	done chan error
+}
+
+// StartRegistry starts a server with the given flags beside those for serving;
+// it ends with the test, and when the test failed its log is shown.
+func StartRegistry(t *testing.T, flags ...string) *Registry {
+	t.Helper()
+	r := &Registry{Port: freePort(t), CA: NewAuthority(t, "registry-ca"), log: &lockedBuffer{}, done: make(chan error, 1)}
+	pair := r.CA.Issue("registry", nil, "registry.default.svc", "localhost", "127.0.0.1")
+	r.cmd = exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-apiserver"), append([]string{ //nolint:noctx // it outlives the test's context
+		"--secure-port=" + strconv.Itoa(r.Port), "--bind-address=127.0.0.1", "--tls-cert-file=" + pair.Cert, "--tls-private-key-file=" + pair.Key}, flags...)...)
+	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
+	if err := r.cmd.Start(); err != nil {
+		t.Fatalf("start the registry: %v; \"make build\" builds it", err)
+	}
+	go func() { r.done <- r.cmd.Wait() }()
+	t.Cleanup(func() {
+		_ = r.cmd.Process.Signal(syscall.SIGKILL)
+		if t.Failed() {
+			t.Logf("the registry's log:\n%s", r.log.String())
+		}
+	})
+	return r
+}
+
+// WaitReady waits until the server answers /readyz.
+func (r *Registry) WaitReady(t *testing.T) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // only readiness is read
+	deadline := time.Now().Add(patience)
+	for {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/readyz", r.Port), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return
+			}
+			err = fmt.Errorf("status %s", response.Status)
+		}
+		select {
+		case ended := <-r.done:
+			t.Fatalf("the registry ended before it was ready: %v", ended)
+		case <-time.After(interval):
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the registry is not ready: %v", err)
+		}
+	}
+}
+
+// WaitRefused waits until the server ends by itself with an error and returns
+// what it said.
+func (r *Registry) WaitRefused(t *testing.T) string {
+	t.Helper()
+	select {
+	case err := <-r.done:
+		if err == nil {
+			t.Fatal("the registry ended without an error")
+		}
+		return r.log.String()
+	case <-time.After(patience):
+		t.Fatal("the registry goes on instead of refusing to start")
+	}
+	return ""
+}
+
+// lockedBuffer is written by a process while a test reads it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+func writeFile(t *testing.T, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

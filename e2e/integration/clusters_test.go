@@ -1,0 +1,346 @@
+package integration
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+	applyv1alpha1 "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1alpha1"
+	"github.com/clusterregistry/operator/client/clientset/versioned"
+	clustersv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestClusters uses the API as its clients do, through the aggregators of the
+// oldest and the newest host.
+func TestClusters(t *testing.T) {
+	for _, version := range hosts {
+		t.Run(version, func(t *testing.T) {
+			host, registry := aggregated(t, version)
+			for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
+				config := rest.CopyConfig(host.Config)
+				config.ContentType, config.AcceptContentTypes = encoding, encoding
+				clients, err := versioned.NewForConfig(config)
+				if err != nil {
+					t.Fatal(err)
+				}
+				clusters := clients.ClusterregistryV1alpha1().Clusters()
+				t.Run(encoding, func(t *testing.T) {
+					t.Run("writes", func(t *testing.T) { testWrites(t, clusters) })
+					t.Run("status", func(t *testing.T) { testStatus(t, clusters) })
+					t.Run("selection", func(t *testing.T) { testSelection(t, clusters) })
+					t.Run("watch", func(t *testing.T) { testWatch(t, clusters) })
+				})
+				if err := clusters.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Run("kubectl", func(t *testing.T) { testKubectl(t, host) })
+			t.Run("strangers", func(t *testing.T) { testStrangers(t, registry) })
+		})
+	}
+}
+
+func cluster(name string, labels map[string]string) *v1alpha1.Cluster {
+	return &v1alpha1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
+		Spec:       v1alpha1.ClusterSpec{KubernetesAPIEndpoints: v1alpha1.KubernetesAPIEndpoints{ServerEndpoints: []v1alpha1.ServerAddressByClientCIDR{{ServerAddress: name + ".example:6443"}}}},
+	}
+}
+
+func testWrites(t *testing.T, clusters clustersv1alpha1.ClusterInterface) {
+	ctx := t.Context()
+	made, err := clusters.Create(ctx, cluster("east", nil), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Generation != 1 || made.UID == "" || made.Status != nil {
+		t.Errorf("created: %+v", made)
+	}
+	if _, err := clusters.Create(ctx, cluster("east", nil), metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("created twice: %v", err)
+	}
+	bad := cluster("bad", nil)
+	bad.Spec.AuthInfo.Providers = []v1alpha1.AuthProviderConfig{{Name: "p", Config: map[string]string{"password": "x"}}}
+	if _, err := clusters.Create(ctx, bad, metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "store a pointer to it") {
+		t.Errorf("a password: %v", err)
+	}
+
+	made.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "moved.example:6443"
+	made.Status = &v1alpha1.ClusterStatus{Version: v1alpha1.ClusterVersion{Kubernetes: "v9"}}
+	updated, err := clusters.Update(ctx, made, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if updated.Generation != 2 || updated.Status != nil {
+		t.Errorf("an update of the spec, with a status, gave generation %d and status %v", updated.Generation, updated.Status)
+	}
+	if _, err := clusters.Update(ctx, made, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
+		t.Errorf("an update of an old version: %v", err)
+	}
+	// Nothing but an absent cluster is created by an update.
+	if _, err := clusters.Update(ctx, cluster("by-update", nil), metav1.UpdateOptions{}); err != nil {
+		t.Errorf("update as create: %v", err)
+	}
+	if _, err := clusters.Create(ctx, cluster("dry", nil), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := clusters.Get(ctx, "dry", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("a dry run was stored: %v", err)
+	}
+	for kind, patch := range map[types.PatchType]string{
+		types.JSONPatchType:           `[{"op":"add","path":"/metadata/labels","value":{"json":"yes"}}]`,
+		types.MergePatchType:          `{"metadata":{"labels":{"merge":"yes"}}}`,
+		types.StrategicMergePatchType: `{"metadata":{"labels":{"strategic":"yes"}}}`,
+	} {
+		if _, err := clusters.Patch(ctx, "by-update", kind, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+	}
+	apply := applyv1alpha1.Cluster("applied").WithSpec(applyv1alpha1.ClusterSpec().WithKubernetesAPIEndpoints(
+		applyv1alpha1.KubernetesAPIEndpoints().WithServerEndpoints(applyv1alpha1.ServerAddressByClientCIDR().WithServerAddress("a.example"))))
+	if _, err := clusters.Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "one"}); err != nil {
+		t.Fatal(err)
+	}
+	apply.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].WithServerAddress("b.example")
+	if _, err := clusters.Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "two"}); !apierrors.IsConflict(err) {
+		t.Errorf("a field of another owner was applied: %v", err)
+	}
+	for _, name := range []string{"east", "by-update", "applied"} {
+		if err := clusters.Delete(ctx, name, metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func testStatus(t *testing.T, clusters clustersv1alpha1.ClusterInterface) {
+	ctx := t.Context()
+	made, err := clusters.Create(ctx, cluster("reported", nil), metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	made.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "other.example"
+	made.Labels = map[string]string{"through": "status"}
+	made.Status = &v1alpha1.ClusterStatus{
+		Version:    v1alpha1.ClusterVersion{Kubernetes: "v1.37.1"},
+		Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Probed", LastTransitionTime: metav1.Now()}},
+	}
+	updated, err := clusters.UpdateStatus(ctx, made, metav1.UpdateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if updated.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress != "reported.example:6443" || updated.Labels != nil || updated.Generation != 1 {
+		t.Errorf("spec or labels were written through the status: %+v", updated)
+	}
+	if updated.Status == nil || updated.Status.Version.Kubernetes != "v1.37.1" {
+		t.Errorf("status is %+v", updated.Status)
+	}
+	apply := applyv1alpha1.Cluster("reported").WithStatus(applyv1alpha1.ClusterStatus().WithConditions(
+		metaapply.Condition().WithType("Joined").WithStatus(metav1.ConditionTrue).WithReason("Joined").WithMessage("").WithLastTransitionTime(metav1.Now())))
+	if updated, err = clusters.ApplyStatus(ctx, apply, metav1.ApplyOptions{FieldManager: "joiner"}); err != nil || len(updated.Status.Conditions) != 2 {
+		t.Fatalf("two controllers' conditions: %v, %+v", err, updated.Status)
+	}
+	updated.Status.Conditions[0].Status = "Perhaps"
+	if _, err := clusters.UpdateStatus(ctx, updated, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) {
+		t.Errorf("a status that is none: %v", err)
+	}
+}
+
+func testSelection(t *testing.T, clusters clustersv1alpha1.ClusterInterface) {
+	ctx := t.Context()
+	for i := range 10 {
+		if _, err := clusters.Create(ctx, cluster(fmt.Sprintf("c%d", i), map[string]string{"half": fmt.Sprint(i % 2)}), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		options metav1.ListOptions
+		want    int
+	}{
+		{metav1.ListOptions{LabelSelector: "half=0"}, 5},
+		{metav1.ListOptions{LabelSelector: "half notin (0)", FieldSelector: "metadata.name!=reported"}, 5},
+		{metav1.ListOptions{FieldSelector: "metadata.name=c3"}, 1},
+		{metav1.ListOptions{FieldSelector: "status.version.kubernetes=v1.37.1"}, 1},
+		{metav1.ListOptions{FieldSelector: "status.version.kubernetes=v1.37.1", ResourceVersion: "0"}, 1},
+		{metav1.ListOptions{FieldSelector: "status.version.kubernetes=v0"}, 0},
+	} {
+		list, err := clusters.List(ctx, test.options)
+		if err != nil || len(list.Items) != test.want {
+			t.Errorf("%+v: %d clusters, %v; want %d", test.options, len(list.Items), err, test.want)
+		}
+	}
+	if _, err := clusters.List(ctx, metav1.ListOptions{FieldSelector: "spec.nonsense=1"}); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "the fields are metadata.name, status.version.kubernetes") {
+		t.Errorf("an unknown field: %v", err)
+	}
+	seen, pages := 0, 0
+	for options := (metav1.ListOptions{Limit: 4}); ; pages++ {
+		list, err := clusters.List(ctx, options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen += len(list.Items)
+		if options.Continue = list.Continue; options.Continue == "" {
+			break
+		}
+	}
+	if seen != 11 || pages != 2 {
+		t.Errorf("11 clusters in pages of 4: saw %d on %d full pages", seen, pages)
+	}
+}
+
+func testWatch(t *testing.T, clusters clustersv1alpha1.ClusterInterface) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	// A WatchList: what is there, a bookmark that says that this was all, then changes.
+	w, err := clusters.Watch(ctx, metav1.ListOptions{SendInitialEvents: new(true), AllowWatchBookmarks: true, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	added := 0
+	for event := range w.ResultChan() {
+		if event.Type == watch.Bookmark {
+			break
+		}
+		added++
+	}
+	if added != 11 {
+		t.Errorf("%d clusters before the bookmark, want 11", added)
+	}
+	if err := clusters.Delete(ctx, "c0", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for event := range w.ResultChan() {
+		if event.Type == watch.Bookmark {
+			continue
+		}
+		if c, ok := event.Object.(*v1alpha1.Cluster); !ok || event.Type != watch.Deleted || c.Name != "c0" {
+			t.Errorf("event %s of %v", event.Type, event.Object)
+		}
+		return
+	}
+	t.Error("the watch ended")
+}
+
+// testKubectl types what a user types.
+func testKubectl(t *testing.T, host *framework.Host) {
+	kubeconfig := host.Kubeconfig("admin", "system:masters")
+	kubectl := func(stdin string, args ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), framework.Program(t, "kubernetes", "v1.37.1", "kubectl"), append(args, "--kubeconfig="+kubeconfig, "--cache-dir="+t.TempDir())...)
+		cmd.Stdin = strings.NewReader(stdin)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	const east = `{"kind":"Cluster","apiVersion":"clusterregistry.k8s.io/v1alpha1","metadata":{"name":"east","labels":{"region":"eu"}},
+		"spec":{"kubernetesApiEndpoints":{"serverEndpoints":[{"clientCIDR":"10.0.0.0/8","serverAddress":"10.0.0.1"},{"serverAddress":"east.example"}]},"authInfo":{"providers":[{"name":"people","type":{"name":"oidc"}}]}}}`
+	for _, test := range []struct {
+		stdin string
+		args  []string
+		want  []string
+	}{
+		{east, []string{"apply", "-f", "-"}, []string{"cluster.clusterregistry.k8s.io/east created"}},
+		{east, []string{"diff", "-f", "-"}, nil},
+		{"", []string{"get", "crc"}, []string{"NAME", "SERVER", "VERSION", "READY", "AGE", "east", "10.0.0.1 (+1)", "<none>"}},
+		{"", []string{"get", "clusterregistry", "-o", "wide"}, []string{"CIDRS", "AUTH", "CA EXPIRES", "10.0.0.0/8", "oidc"}},
+		{"", []string{"get", "cluster", "east", "-o", "jsonpath={.spec.kubernetesApiEndpoints.serverEndpoints[1].serverAddress}"}, []string{"east.example"}},
+		{"", []string{"describe", "crc", "east"}, []string{"Server Address:", "east.example"}},
+		{"", []string{"explain", "crc.spec.kubernetesApiEndpoints"}, []string{"caBundle", "serverEndpoints", "At most 16", "authorities that sign its certificate"}},
+		{"", []string{"label", "crc", "east", "tier=gold"}, []string{"labeled"}},
+		{"", []string{"annotate", "crc", "east", "note=x"}, []string{"annotated"}},
+		{"", []string{"get", "crc", "-l", "tier=gold", "-o", "name"}, []string{"cluster.clusterregistry.k8s.io/east"}},
+		{"", []string{"patch", "crc", "east", "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Probed","message":"","lastTransitionTime":"2026-11-20T00:00:00Z"}]}}`}, []string{"patched"}},
+		{"", []string{"wait", "crc/east", "--for=condition=Ready", "--timeout=60s"}, []string{"condition met"}},
+		{"", []string{"api-resources", "--api-group=clusterregistry.k8s.io"}, []string{"clusters", "crc", "false", "Cluster"}},
+	} {
+		out, err := kubectl(test.stdin, test.args...)
+		if err != nil {
+			t.Errorf("kubectl %v: %v: %s", test.args, err, out)
+		}
+		for _, want := range test.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("kubectl %v: %q is missing in:\n%s", test.args, want, out)
+			}
+		}
+	}
+	for reason, test := range map[string]struct{ stdin, want string }{
+		"a mistyped field": {strings.Replace(east, "serverAddress", "serverAdress", 1), `unknown field "spec.kubernetesApiEndpoints.serverEndpoints[0].serverAdress"`},
+		"a bad address":    {strings.Replace(east, "east.example", "http://east.example", 1), "must be an https URL"},
+		"an unknown name":  {strings.Replace(east, `"east"`, `"East"`, 1), "lowercase"},
+		"a private key":    {strings.Replace(east, `"type":{"name":"oidc"}`, `"config":{"key":"-----BEGIN RSA PRIVATE KEY-----"}`, 1), "looks like a private key"},
+	} {
+		if out, err := kubectl(test.stdin, "apply", "-f", "-"); err == nil || !strings.Contains(out, test.want) {
+			t.Errorf("%s: %v: %q is missing in: %s", reason, err, test.want, out)
+		}
+	}
+	// The flat file: what get prints, apply brings back.
+	flat, err := kubectl("", "get", "crc", "-o", "yaml")
+	if err != nil {
+		t.Fatal(flat)
+	}
+	if out, err := kubectl("", "delete", "crc", "--all"); err != nil {
+		t.Fatal(out)
+	}
+	if out, err := kubectl(flat, "apply", "-f", "-"); err != nil || !strings.Contains(out, "east created") {
+		t.Errorf("apply of the flat file: %v: %s", err, out)
+	}
+}
+
+// testStrangers asks the server directly, around the host: nobody is let in by
+// claiming to be somebody.
+func testStrangers(t *testing.T, registry *framework.Registry) {
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the server's identity is not the point
+	imposter := framework.NewAuthority(t, "front-proxy-ca").Issue("front-proxy-client", []string{"system:masters"})
+	certificate, err := tls.LoadX509KeyPair(imposter.Cert, imposter.Key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withCertificate := transport.Clone()
+	withCertificate.TLSClientConfig.Certificates = []tls.Certificate{certificate}
+	for reason, test := range map[string]struct {
+		transport *http.Transport
+		header    http.Header
+		status    int
+	}{
+		"nobody":                      {transport, nil, http.StatusForbidden},
+		"front-proxy headers alone":   {transport, http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}, http.StatusForbidden},
+		"a token of nobody":           {transport, http.Header{"Authorization": {"Bearer nonsense"}}, http.StatusUnauthorized},
+		"a certificate of another CA": {withCertificate, http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}, http.StatusUnauthorized},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/apis/clusterregistry.k8s.io/v1alpha1/clusters", registry.Port), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = test.header.Clone()
+		if request.Header == nil {
+			request.Header = http.Header{}
+		}
+		response, err := (&http.Client{Transport: test.transport}).Do(request)
+		if err != nil {
+			t.Errorf("%s: %v", reason, err)
+			continue
+		}
+		body, err := io.ReadAll(response.Body)
+		if err := errors.Join(err, response.Body.Close()); err != nil {
+			t.Error(err)
+		}
+		var status metav1.Status
+		if response.StatusCode != test.status || json.Unmarshal(body, &status) != nil {
+			t.Errorf("%s: status %d, want %d: %s", reason, response.StatusCode, test.status, body)
+		}
+	}
+}
