@@ -38,19 +38,19 @@ func TestPartitionAndHeal(t *testing.T) {
 }
 
 func TestFaultsOfUnknownNodes(t *testing.T) {
-	for args, want := range map[string]string{
-		"node stop n99":                "has no node \"n99\"; its nodes are n1 to n3",
-		"node start nonsense":          "has no node \"nonsense\"",
-		"--name absent node stop n1":   "there is no cluster \"absent\" here",
-		"--name Bad! status":           "use lower-case letters",
-		"load absent.tar":              "absent.tar",
-		"up --nodes 5":                 "has 3 nodes, not 5; take it down first",
-		"up --provider kind":           "was made by provider local, not kind",
-		"up --kubernetes-version v1.1": "Kubernetes v1.1 is not pinned here; choose one of [v1.37.1",
+	for _, test := range []struct{ args, want string }{
+		{"up --provider kind", "was made by provider local, not kind"},
+		{"up --nodes 5", "has 3 nodes, not 5; take it down first"},
+		{"up --kubernetes-version v1.1", "Kubernetes v1.1 is not pinned here; choose one of [v1.37.1"},
+		{"node stop n99", "has no node \"n99\"; its nodes are n1 to n3"},
+		{"node start nonsense", "has no node \"nonsense\""},
+		{"--name absent node stop n1", "there is no cluster \"absent\" here"},
+		{"--name Bad! status", "use lower-case letters"},
+		{"load absent.tar", "absent.tar"},
 	} {
-		out, err := framework.TryCluster(t.Context(), framework.Root(t), strings.Fields(args)...)
-		if err == nil || !strings.Contains(out, want) {
-			t.Errorf("%s: got %v, want %q in: %s", args, err, want, out)
+		out, err := framework.TryCluster(t.Context(), framework.Root(t), strings.Fields(test.args)...)
+		if err == nil || !strings.Contains(out, test.want) {
+			t.Errorf("%s: got %v, want %q in: %s", test.args, err, test.want, out)
 		}
 	}
 }

@@ -114,6 +114,9 @@ func (c *Cluster) startControlPlane(ctx context.Context, bins binaries) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if err := addons.Wait(ctx, "kube-apiserver to answer /readyz", func(ctx context.Context) error {
+		if err := c.network().Reachable(ctx); err != nil {
+			return err
+		}
 		return readyz(ctx, httpClient, c.server())
 	}); err != nil {
 		return fmt.Errorf("%w\nthe end of %s:\n%s", err, m.LogFile("kube-apiserver"), tailFile(m.LogFile("kube-apiserver")))
@@ -182,7 +185,11 @@ func (c *Cluster) restConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-func (c *Cluster) client() (client.Client, error) {
+// client returns a client of the cluster's API, which must be reachable.
+func (c *Cluster) client(ctx context.Context) (client.Client, error) {
+	if err := c.network().Reachable(ctx); err != nil {
+		return nil, fmt.Errorf("%w; the cluster is not up, perhaps since a reboot: \"make cluster\" brings it back", err)
+	}
 	config, err := c.restConfig()
 	if err != nil {
 		return nil, err

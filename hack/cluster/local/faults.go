@@ -36,7 +36,7 @@ func (c *Cluster) StartNode(ctx context.Context, name string) error {
 	if err := c.startNode(ctx, bins, index); err != nil {
 		return err
 	}
-	api, err := c.client()
+	api, err := c.client(ctx)
 	if err != nil {
 		return err
 	}

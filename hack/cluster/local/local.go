@@ -74,7 +74,7 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err := c.startControlPlane(ctx, bins); err != nil {
 		return err
 	}
-	api, err := c.client()
+	api, err := c.client(ctx)
 	if err != nil {
 		return err
 	}
@@ -109,6 +109,19 @@ func (c *Cluster) Down(ctx context.Context) error {
 }
 
 func (c *Cluster) down(ctx context.Context) error {
+	if err := c.halt(ctx); err != nil {
+		return err
+	}
+	for _, dir := range []string{c.runtimeDir(), c.Dir} {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	return removeIfEmpty(filepath.Dir(c.runtimeDir()))
+}
+
+// halt ends the machines and removes the network; files stay.
+func (c *Cluster) halt(ctx context.Context) error {
 	// The runtime folder and the network are named after the checkout's path,
 	// so that both are found even when the checkout's files are not.
 	names, err := os.ReadDir(c.runtimeDir())
@@ -121,15 +134,7 @@ func (c *Cluster) down(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := c.network().Down(ctx); err != nil {
-		return err
-	}
-	for _, dir := range []string{c.runtimeDir(), c.Dir} {
-		if err := os.RemoveAll(dir); err != nil {
-			return err
-		}
-	}
-	return removeIfEmpty(filepath.Dir(c.runtimeDir()))
+	return c.network().Down(ctx)
 }
 
 func (c *Cluster) network() network.Network {

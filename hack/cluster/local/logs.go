@@ -35,6 +35,15 @@ func (c *Cluster) Logs(ctx context.Context, dir string) error {
 			return err
 		}
 	}
+	fmt.Fprintf(c.Out, "logs of cluster %q are in %s\n", c.Name, dir)
+	return c.describe(ctx, dir)
+}
+
+// describe writes the API's view of the cluster into dir.
+func (c *Cluster) describe(ctx context.Context, dir string) error {
+	if err := c.network().Reachable(ctx); err != nil {
+		return fmt.Errorf("the API's view is missing: %w", err)
+	}
 	kubernetes, err := c.Builder.Ensure(ctx, components.Kubernetes(c.state.KubernetesVersion), "kubectl")
 	if err != nil {
 		return err
@@ -51,7 +60,6 @@ func (c *Cluster) Logs(ctx context.Context, dir string) error {
 		}
 		errs = append(errs, err, os.WriteFile(filepath.Join(dir, file), out, 0o644))
 	}
-	fmt.Fprintf(c.Out, "logs of cluster %q are in %s\n", c.Name, dir)
 	return errors.Join(errs...)
 }
 

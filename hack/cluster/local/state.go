@@ -73,9 +73,15 @@ func (c *Cluster) loadOrCreateState(ctx context.Context) error {
 		}
 		return c.matchWishes()
 	}
-	// Left-overs of a cluster whose folder was deleted by hand would collide.
-	if err := c.down(ctx); err != nil {
+	// Left-overs of a cluster whose folder was deleted by hand, or whose first
+	// Up was interrupted, would collide.
+	if err := c.halt(ctx); err != nil {
 		return err
+	}
+	for _, old := range []string{c.runtimeDir(), filepath.Join(c.Dir, "machines"), filepath.Join(c.Dir, "pki"), c.Kubeconfig()} {
+		if err := os.RemoveAll(old); err != nil {
+			return err
+		}
 	}
 	c.state = state{KubernetesVersion: c.KubernetesVersion, Nodes: c.Nodes}
 	if c.state.KubernetesVersion == "" {

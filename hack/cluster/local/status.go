@@ -22,7 +22,7 @@ func (c *Cluster) Status(ctx context.Context) error {
 	if err := c.load(); err != nil {
 		return err
 	}
-	api, err := c.client()
+	api, err := c.client(ctx)
 	if err != nil {
 		return err
 	}

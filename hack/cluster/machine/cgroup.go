@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	specs "github.com/opencontainers/runtime-spec/specs-go"
@@ -60,6 +62,39 @@ func Cgroups() (Layout, error) {
 
 // Path returns the cgroup of the machine with the given id, as the computer sees it.
 func (l Layout) Path(id string) string { return path.Join(l.Base, id) }
+
+// removeCgroups removes what is left of a machine's cgroups: with v2, runc
+// forgets the ones that kubelet and containerd made below.
+func removeCgroups(id string) error {
+	layout, err := Cgroups()
+	if err != nil {
+		return err
+	}
+	hierarchies := []string{cgroupRoot}
+	if !layout.Unified {
+		if hierarchies, err = filepath.Glob(path.Join(cgroupRoot, "*")); err != nil {
+			return err
+		}
+	}
+	for _, hierarchy := range hierarchies {
+		var dirs []string
+		err := filepath.WalkDir(path.Join(hierarchy, layout.Path(id)), func(dir string, entry os.DirEntry, err error) error {
+			if err == nil && entry.IsDir() {
+				dirs = append(dirs, dir)
+			}
+			return err
+		})
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		for _, dir := range slices.Backward(dirs) {
+			if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // KubeletRoot returns kubelet's cgroupRoot, as the machine sees it.
 func (l Layout) KubeletRoot(id string) string {

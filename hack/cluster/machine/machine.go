@@ -127,6 +127,9 @@ func (m Machine) Kill(ctx context.Context) error {
 	for {
 		out, err := m.runc(ctx, "delete", "--force", m.ID).CombinedOutput()
 		if err == nil {
+			err = removeCgroups(m.ID)
+		}
+		if err == nil {
 			return nil
 		}
 		select {

@@ -71,6 +71,12 @@ func (n Network) host(last byte) netip.Addr {
 func (n Network) Up(ctx context.Context, controlPlane string) error {
 	ns := n.netns(controlPlane)
 	if !exists(ctx, ns) {
+		// After a reboot, or when its last process died, the kernel takes its
+		// time to remove a namespace with its links. One that is about to
+		// vanish must not pass for ours.
+		if err := n.removeShellLink(ctx); err != nil {
+			return err
+		}
 		if err := addNetNS(ctx, ns); err != nil {
 			return err
 		}
@@ -82,7 +88,7 @@ func (n Network) Up(ctx context.Context, controlPlane string) error {
 			return errors.Join(err, ip(ctx, "netns del "+ns))
 		}
 	}
-	if err := ip(ctx, "link show "+n.shellLink()); err == nil {
+	if ip(ctx, "-n "+ns+" link show shell") == nil {
 		return nil
 	}
 	// The range may have been taken since the cluster was made.
@@ -159,10 +165,7 @@ func (n Network) Partitioned(ctx context.Context, controlPlane, node string) boo
 
 // Down removes every link and namespace of the cluster.
 func (n Network) Down(ctx context.Context) error {
-	var errs []error
-	if ip(ctx, "link show "+n.shellLink()) == nil {
-		errs = append(errs, ip(ctx, "link del "+n.shellLink()))
-	}
+	errs := []error{n.removeShellLink(ctx)}
 	namespaces, err := filepath.Glob(n.NetNS("*"))
 	errs = append(errs, err)
 	for _, path := range namespaces {
@@ -172,6 +175,33 @@ func (n Network) Down(ctx context.Context) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// removeShellLink removes the way in. It is no error when it is gone, or goes
+// at the same time because its namespace does.
+func (n Network) removeShellLink(ctx context.Context) error {
+	there := func() bool { return ip(ctx, "link show "+n.shellLink()) == nil }
+	if !there() {
+		return nil
+	}
+	if err := ip(ctx, "link del "+n.shellLink()); err != nil && there() {
+		return err
+	}
+	return nil
+}
+
+// Reachable returns why the computer's shell would not reach the control plane
+// through the cluster's own link, or nil. Without the link, what is sent to
+// the cluster would leave the computer by its default route.
+func (n Network) Reachable(ctx context.Context) error {
+	out, err := exec.CommandContext(ctx, "ip", "-oneline", "route", "get", n.ControlPlane().String()).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("no route to the control plane: %w: %s", err, bytes.TrimSpace(out))
+	}
+	if !bytes.Contains(out, []byte(" dev "+n.shellLink()+" ")) {
+		return fmt.Errorf("the control plane %s is not reached through %s (ip route get says %q)", n.ControlPlane(), n.shellLink(), bytes.TrimSpace(out))
+	}
+	return nil
 }
 
 // addNetNS makes a network namespace that does not exist.
