@@ -76,6 +76,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	factory := serverstorage.NewDefaultStorageFactory(storage, runtime.ContentTypeProtobuf, codecs,
 		serverstorage.NewDefaultResourceEncodingConfig(scheme), serverstorage.NewResourceConfig(), nil)
 	config.RESTOptionsGetter = o.Recommended.Etcd.CreateRESTOptionsGetter(factory, config.ResourceTransformers)
+	drainConnections(&config.Config)
 	return &Config{config}, nil
 }
 
