@@ -3,6 +3,8 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -47,12 +49,21 @@ func traces(t *testing.T) map[string][]string {
 		"sysctls":            run("sysctl", "vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops", "kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes", "net.ipv4.ip_forward"),
 		"mounts":             strings.Split(string(mounts), "\n"),
 		"cgroups":            cgroups,
-		"processes":          processes(t, "kubelet", "containerd", "kube-proxy", "etcd", "kube-apiserver", "containerd-shim-runc-v2", "pause"),
+		"processes":          processes(t, secondID(t)),
 	}
 }
 
-// processes returns "PID NAME" of the running programs with one of the names.
-func processes(t *testing.T, names ...string) []string {
+// secondID is the id of the second cluster, a part of the names of all that it
+// makes.
+func secondID(t *testing.T) string {
+	t.Helper()
+	sum := sha256.Sum256([]byte(filepath.Join(framework.Root(t), ".cluster", "second")))
+	return hex.EncodeToString(sum[:])[:8]
+}
+
+// processes returns "PID NAME" of the programs that run in the machines of the
+// cluster with the given id, all or those with one of the names.
+func processes(t *testing.T, id string, names ...string) []string {
 	t.Helper()
 	paths, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -61,11 +72,12 @@ func processes(t *testing.T, names ...string) []string {
 	var out []string
 	for _, path := range paths {
 		cmdline, err := os.ReadFile(path)
-		if err != nil {
-			continue // it ended meanwhile
+		cgroup, cgroupErr := os.ReadFile(filepath.Join(filepath.Dir(path), "cgroup"))
+		if err != nil || cgroupErr != nil || !bytes.Contains(cgroup, []byte("/cr-"+id+"-")) {
+			continue // it ended meanwhile, or is none of ours
 		}
 		program, _, _ := bytes.Cut(cmdline, []byte{0})
-		if name := filepath.Base(string(program)); slices.Contains(names, name) {
+		if name := filepath.Base(string(program)); len(names) == 0 || slices.Contains(names, name) {
 			out = append(out, filepath.Base(filepath.Dir(path))+" "+name)
 		}
 	}
@@ -95,7 +107,7 @@ func TestSecondCluster(t *testing.T) {
 
 	t.Log("a killed service is started again")
 	for _, name := range []string{"kubelet", "kube-apiserver"} {
-		kill(t, e, name, before)
+		kill(t, e, name)
 	}
 	second("up")
 
@@ -148,9 +160,9 @@ func TestSecondCluster(t *testing.T) {
 
 // kill ends the second cluster's only process of the given name and waits
 // until another one took its place.
-func kill(t *testing.T, e *framework.Env, name string, before map[string][]string) {
+func kill(t *testing.T, e *framework.Env, name string) {
 	t.Helper()
-	ours := func() []string { return difference(processes(t, name), before["processes"]) }
+	ours := func() []string { return processes(t, secondID(t), name) }
 	victims := ours()
 	if len(victims) != 1 {
 		t.Fatalf("processes of the second cluster named %s: %v", name, victims)

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -45,13 +47,7 @@ func AddFieldLabelConversions(scheme *runtime.Scheme) error {
 	return nil
 }
 
-func selectableNames() []string {
-	var out []string
-	for name := range selectable {
-		out = append(out, name)
-	}
-	return out
-}
+func selectableNames() []string { return slices.Sorted(maps.Keys(selectable)) }
 
 // attributes returns what selectors see of a cluster.
 func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {

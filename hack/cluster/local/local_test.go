@@ -1,13 +1,17 @@
 package local
 
 import (
+	"context"
 	"math"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
 func TestNodeReady(t *testing.T) {
@@ -65,5 +69,41 @@ func TestIDFollowsFromTheFolder(t *testing.T) {
 	a, again, other := Cluster{Dir: "/a/.cluster/x"}, Cluster{Dir: "/a/.cluster/x"}, Cluster{Dir: "/b/.cluster/x"}
 	if a.id() != again.id() || a.id() == other.id() || len(a.id()) != 8 {
 		t.Errorf("ids are %s, %s, %s", a.id(), again.id(), other.id())
+	}
+}
+
+func TestKernelRelease(t *testing.T) {
+	for release, want := range map[string]string{
+		"6.18.44-fc-v657":  "",
+		"5.13.0":           "",
+		"5.10.0-28-amd64":  "unsupported kernel 5.10.0-28-amd64: kube-proxy's nftables mode needs Linux 5.13",
+		"4.19.0":           "unsupported kernel 4.19.0",
+		"something-custom": "can't read the version of \"something-custom\"",
+	} {
+		err := kernelRelease(release)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", release, err, want)
+		}
+	}
+}
+
+func TestNodeThatIsNotReadyShowsItsKubeletsLog(t *testing.T) {
+	c := &Cluster{Name: "test", Dir: t.TempDir()}
+	m := c.machine("n1")
+	for path, content := range map[string]string{m.Folder + "/config.json": "{}", m.LogFile("kubelet"): "first line\nrun.go: command failed: no such cgroup\n"} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	err := c.waitNodeReady(ctx, fake.NewClientBuilder().Build(), "n1")
+	for _, want := range []string{"node n1 to become Ready", "nodes \"n1\" not found", "the end of " + m.LogFile("kubelet"), "no such cgroup"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
 	}
 }

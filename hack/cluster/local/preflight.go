@@ -107,12 +107,8 @@ func kernel(ctx context.Context) error {
 		return err
 	}
 	release := string(bytes.TrimRight(uname.Release[:], "\x00"))
-	var major, minor int
-	if _, err := fmt.Sscanf(release, "%d.%d", &major, &minor); err != nil {
-		return fmt.Errorf("unsupported kernel: can't read the version of %q", release)
-	}
-	if major < 5 || major == 5 && minor < 13 {
-		return fmt.Errorf("unsupported kernel %s: kube-proxy's nftables mode needs Linux 5.13 or newer", release)
+	if err := kernelRelease(release); err != nil {
+		return err
 	}
 	filesystems, err := os.ReadFile("/proc/filesystems")
 	if err != nil {
@@ -121,6 +117,17 @@ func kernel(ctx context.Context) error {
 	// modprobe may be absent or pointless; what counts is the result.
 	if !bytes.Contains(filesystems, []byte("\toverlay\n")) && exec.CommandContext(ctx, "modprobe", "overlay").Run() != nil {
 		return fmt.Errorf("unsupported kernel %s: it has no overlay file system, which containerd needs; load or build in the module \"overlay\"", release)
+	}
+	return nil
+}
+
+func kernelRelease(release string) error {
+	var major, minor int
+	if _, err := fmt.Sscanf(release, "%d.%d", &major, &minor); err != nil {
+		return fmt.Errorf("unsupported kernel: can't read the version of %q", release)
+	}
+	if major < 5 || major == 5 && minor < 13 {
+		return fmt.Errorf("unsupported kernel %s: kube-proxy's nftables mode needs Linux 5.13 or newer; update the kernel", release)
 	}
 	return nil
 }

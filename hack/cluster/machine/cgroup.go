@@ -30,34 +30,41 @@ var v1Controllers = []string{"cpu", "cpuset", "memory", "devices", "freezer", "p
 
 // Cgroups finds the computer's layout, or says what it lacks.
 func Cgroups() (Layout, error) {
-	var stat unix.Statfs_t
-	if err := unix.Statfs(cgroupRoot, &stat); err != nil {
-		return Layout{}, fmt.Errorf("no cgroups at %s: %w", cgroupRoot, err)
-	}
-	if stat.Type == unix.CGROUP2_SUPER_MAGIC {
-		return Layout{Unified: true, Base: "/"}, nil
-	}
-	var missing []string
-	for _, c := range v1Controllers {
-		if err := unix.Statfs(path.Join(cgroupRoot, c), &stat); err != nil || stat.Type != unix.CGROUP_SUPER_MAGIC {
-			missing = append(missing, c)
-		}
-	}
-	if len(missing) > 0 {
-		return Layout{}, fmt.Errorf("%s is neither cgroup v2 nor a full cgroup v1 layout: it lacks %s; boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1)",
-			cgroupRoot, strings.Join(missing, ", "))
-	}
 	own, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
 		return Layout{}, err
 	}
-	for line := range strings.Lines(string(own)) {
+	return layout(cgroupRoot, string(own))
+}
+
+// layout is Cgroups for the hierarchies mounted at root and a process whose
+// /proc/self/cgroup is own.
+func layout(root, own string) (Layout, error) {
+	if isMount(root, unix.CGROUP2_SUPER_MAGIC) {
+		return Layout{Unified: true, Base: "/"}, nil
+	}
+	var missing []string
+	for _, c := range v1Controllers {
+		if !isMount(path.Join(root, c), unix.CGROUP_SUPER_MAGIC) {
+			missing = append(missing, c)
+		}
+	}
+	if len(missing) > 0 {
+		return Layout{}, fmt.Errorf("unsupported cgroup layout: %s is neither cgroup v2 nor a full cgroup v1: it lacks %s; boot with cgroup v2 (systemd.unified_cgroup_hierarchy=1)",
+			root, strings.Join(missing, ", "))
+	}
+	for line := range strings.Lines(own) {
 		// Lines read ID:CONTROLLERS:PATH (cgroups(7)).
 		if fields := strings.SplitN(strings.TrimSpace(line), ":", 3); len(fields) == 3 && fields[1] == "memory" {
 			return Layout{Base: fields[2]}, nil
 		}
 	}
 	return Layout{}, errors.New("/proc/self/cgroup names no memory cgroup")
+}
+
+func isMount(dir string, magic int64) bool {
+	var stat unix.Statfs_t
+	return unix.Statfs(dir, &stat) == nil && stat.Type == magic
 }
 
 // Path returns the cgroup of the machine with the given id, as the computer sees it.

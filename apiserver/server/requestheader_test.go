@@ -1,0 +1,63 @@
+package server
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+// authority returns two certificates of one key, as a CA has before and after
+// its renewal.
+func authority(t *testing.T) (old, renewed string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out [2]string
+	for i := range out {
+		template := &x509.Certificate{SerialNumber: big.NewInt(int64(i + 1)), IsCA: true}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[i] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	return out[0], out[1]
+}
+
+func TestCheckFrontProxy(t *testing.T) {
+	ca, renewed := authority(t)
+	other, _ := authority(t)
+	for _, test := range []struct {
+		reason string
+		data   map[string]string
+		want   string
+	}{
+		{reason: "two authorities and a name", data: map[string]string{"requestheader-allowed-names": `["front-proxy"]`, "requestheader-client-ca-file": ca, "client-ca-file": other}},
+		{reason: "no client certificates at all", data: map[string]string{"requestheader-allowed-names": `["front-proxy"]`, "requestheader-client-ca-file": ca}},
+		{reason: "any name", data: map[string]string{"requestheader-allowed-names": `[]`, "requestheader-client-ca-file": ca, "client-ca-file": other}, want: "--requestheader-allowed-names=NAME"},
+		{reason: "no list", data: map[string]string{"requestheader-client-ca-file": ca}, want: "requestheader-allowed-names"},
+		{reason: "one authority for both", data: map[string]string{"requestheader-allowed-names": `["x"]`, "requestheader-client-ca-file": ca, "client-ca-file": ca}, want: "share a CA"},
+		{reason: "one key, renewed, among others", data: map[string]string{"requestheader-allowed-names": `["x"]`, "requestheader-client-ca-file": other + ca, "client-ca-file": renewed}, want: "--requestheader-client-ca-file of its own"},
+		{reason: "nonsense", data: map[string]string{"requestheader-allowed-names": `["x"]`, "requestheader-client-ca-file": "nonsense"}, want: "requestheader-client-ca-file: "},
+	} {
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication"}, Data: test.data}
+		err := checkFrontProxy(t.Context(), fake.NewClientset(config))
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want %q", test.reason, err, test.want)
+		}
+	}
+	if err := checkFrontProxy(t.Context(), fake.NewClientset()); err == nil || !strings.Contains(err.Error(), "extension-apiserver-authentication-reader in kube-system") {
+		t.Errorf("no ConfigMap: %v", err)
+	}
+}

@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apiserver/pkg/storage"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+)
+
+var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// expiring returns a certificate in PEM that expires at the given time.
+func expiring(t *testing.T, at time.Time) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: now.AddDate(-1, 0, 0), NotAfter: at}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func TestRow(t *testing.T) {
+	soon, later := expiring(t, now.AddDate(0, 0, 30)), expiring(t, now.AddDate(5, 0, 0))
+	for _, test := range []struct {
+		reason  string
+		cluster clusterregistry.Cluster
+		want    []any
+	}{
+		{reason: "nothing is known", want: []any{"east", none, none, none, "1d", none, none, none}},
+		{
+			reason: "everything is known",
+			cluster: clusterregistry.Cluster{
+				Spec: clusterregistry.ClusterSpec{
+					KubernetesAPIEndpoints: clusterregistry.KubernetesAPIEndpoints{
+						ServerEndpoints: []clusterregistry.ServerAddressByClientCIDR{{ClientCIDR: "10.0.0.0/8", ServerAddress: "10.0.0.1"}, {ServerAddress: "east.example"}, {ClientCIDR: "::/0", ServerAddress: "::1"}},
+						CABundle:        append(slices.Clone(later), soon...),
+					},
+					AuthInfo: clusterregistry.AuthInfo{Providers: []clusterregistry.AuthProviderConfig{{Type: clusterregistry.AuthProviderType{Name: "oidc"}}, {Name: "no type"}}},
+				},
+				Status: &clusterregistry.ClusterStatus{Version: clusterregistry.ClusterVersion{Kubernetes: "v1.37.1"}, Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}}},
+			},
+			want: []any{"east", "10.0.0.1 (+2)", "v1.37.1", "False", "1d", "10.0.0.0/8,::/0", "oidc", "30d"},
+		},
+		{
+			reason:  "a CA that has expired",
+			cluster: clusterregistry.Cluster{Spec: clusterregistry.ClusterSpec{KubernetesAPIEndpoints: clusterregistry.KubernetesAPIEndpoints{CABundle: expiring(t, now.AddDate(0, 0, -1))}}},
+			want:    []any{"east", none, none, none, "1d", none, none, "expired"},
+		},
+	} {
+		got := row(&test.cluster, "east", "1d", now)
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %v, want %v", test.reason, got, test.want)
+		}
+		if len(got) != len(columns) {
+			t.Errorf("%s: %d cells for %d columns", test.reason, len(got), len(columns))
+		}
+	}
+}
+
+// TestExactFieldsUseAnIndex makes sure that what match promises is what the
+// indexers hold, or such lists would come out empty.
+func TestExactFieldsUseAnIndex(t *testing.T) {
+	predicate := match(labels.Everything(), fields.OneTermEqualSelector("status.version.kubernetes", "v1"))
+	values := predicate.MatcherIndex(t.Context())
+	if len(values) != 1 || values[0].IndexName != storage.FieldIndex("status.version.kubernetes") || values[0].Value != "v1" {
+		t.Fatalf("the index is %+v", values)
+	}
+	index, ok := (*indexers())[values[0].IndexName]
+	if !ok {
+		t.Fatalf("there is no index %s", values[0].IndexName)
+	}
+	got, err := index(&clusterregistry.Cluster{Status: &clusterregistry.ClusterStatus{Version: clusterregistry.ClusterVersion{Kubernetes: "v1"}}})
+	if err != nil || !slices.Equal(got, []string{"v1"}) {
+		t.Errorf("the index of a cluster is %v, %v", got, err)
+	}
+}
+
+func TestWhatAWriteMayChange(t *testing.T) {
+	old := clusterregistry.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Generation: 3, Labels: map[string]string{"a": "b"}},
+		Status:     &clusterregistry.ClusterStatus{Version: clusterregistry.ClusterVersion{Kubernetes: "v1"}},
+	}
+	changed := old.DeepCopy()
+	changed.Labels = map[string]string{"c": "d"}
+	changed.Spec.KubernetesAPIEndpoints.ServerEndpoints = []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "east"}}
+	changed.Status.Version.Kubernetes = "v2"
+
+	main := changed.DeepCopy()
+	strategy{}.PrepareForUpdate(t.Context(), main, &old)
+	if main.Status.Version.Kubernetes != "v1" || main.Generation != 4 || main.Labels["c"] != "d" {
+		t.Errorf("through the main resource: %+v", main)
+	}
+	status := changed.DeepCopy()
+	statusStrategy{}.PrepareForUpdate(t.Context(), status, &old)
+	if status.Status.Version.Kubernetes != "v2" || status.Generation != 3 || status.Labels["a"] != "b" || len(status.Spec.KubernetesAPIEndpoints.ServerEndpoints) != 0 {
+		t.Errorf("through the status: %+v", status)
+	}
+	created := changed.DeepCopy()
+	strategy{}.PrepareForCreate(t.Context(), created)
+	if created.Status != nil || created.Generation != 1 {
+		t.Errorf("created: %+v", created)
+	}
+	metadataOnly := old.DeepCopy()
+	metadataOnly.Labels = nil
+	strategy{}.PrepareForUpdate(t.Context(), metadataOnly, &old)
+	if metadataOnly.Generation != 3 {
+		t.Errorf("a label counts as a new generation: %d", metadataOnly.Generation)
+	}
+}
