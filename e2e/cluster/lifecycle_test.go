@@ -46,11 +46,26 @@ func traces(t *testing.T) map[string][]string {
 		"links":              run("ip", "-brief", "link"),
 		"routes":             run("ip", "route", "show", "table", "all"),
 		"nft rules":          run("nft", "list", "ruleset"),
-		"sysctls":            run("sysctl", "vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops", "kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes", "net.ipv4.ip_forward"),
+		"sysctls":            sysctls(t, "vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops", "kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes", "net/ipv4/ip_forward"),
 		"mounts":             strings.Split(string(mounts), "\n"),
 		"cgroups":            cgroups,
 		"processes":          processes(t, secondID(t)),
 	}
+}
+
+// sysctls returns settings of the whole computer, those that kubelet and
+// kube-proxy like to change among them.
+func sysctls(t *testing.T, keys ...string) []string {
+	t.Helper()
+	var out []string
+	for _, key := range keys {
+		value, err := os.ReadFile(filepath.Join("/proc/sys", key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, key+"="+strings.TrimSpace(string(value)))
+	}
+	return out
 }
 
 // secondID is the id of the second cluster, a part of the names of all that it
