@@ -29,6 +29,9 @@ const (
 	// shutdownDelay is how long a server that was told to stop goes on serving,
 	// so that those who route to it learn of it before it is gone.
 	shutdownDelay = 15 * time.Second
+	// watchTermination is how long watches may take to end after that. Without
+	// it they would hold the server up until its last timeout, a minute later.
+	watchTermination = 10 * time.Second
 )
 
 // Options are what the command line says.
@@ -54,6 +57,7 @@ func NewOptions() (*Options, error) {
 		Recommended: genericoptions.NewRecommendedOptions(etcdPrefix, codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)),
 	}
 	o.Run.ShutdownDelayDuration = shutdownDelay
+	o.Run.ShutdownWatchTerminationGracePeriod = watchTermination
 	// The aggregator can't replay a request's body after a GOAWAY
 	// (kubernetes#135285); over HTTP/1.1 a draining connection loses none.
 	o.Recommended.SecureServing.DisableHTTP2Serving = true

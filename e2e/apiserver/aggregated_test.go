@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/e2e/framework"
@@ -34,6 +35,9 @@ func install(t *testing.T) (*framework.Env, *versioned.Clientset) {
 		"Server":    framework.FindImage(t, "clusterregistry-apiserver").Reference,
 		"Etcd":      framework.FindImage(t, "etcd").Reference,
 	}
+	// A namespace's deletion looks again only after half the longest grace
+	// period of a pod in it, so the servers go first.
+	t.Cleanup(func() { stopServers(t, e) })
 	e.Apply("aggregated.yaml", values)
 	e.Eventually("the servers to be available", func(ctx context.Context) error { return rolledOut(ctx, e) })
 	e.Apply("apiservice.yaml", values)
@@ -46,6 +50,22 @@ func install(t *testing.T) (*framework.Env, *versioned.Clientset) {
 		return err
 	})
 	return e, clients
+}
+
+func stopServers(t *testing.T, e *framework.Env) {
+	t.Helper()
+	ctx := context.Background()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "registry", Namespace: e.Namespace}}
+	if err := client.IgnoreNotFound(e.Client.Delete(ctx, deployment)); err != nil {
+		t.Error(err)
+		return
+	}
+	framework.EventuallyAfter(t, "the servers' pods to be gone", func(ctx context.Context) error {
+		if pods := podUIDs(ctx, t, e); len(pods) > 0 {
+			return fmt.Errorf("%d are left", len(pods))
+		}
+		return nil
+	})
 }
 
 // rolledOut returns why the newest pods don't all serve, or nil.
@@ -110,7 +130,7 @@ func TestAggregated(t *testing.T) {
 // waits until the old ones are gone: they serve on for a while first.
 func restart(t *testing.T, e *framework.Env) {
 	t.Helper()
-	old := podUIDs(t, e)
+	old := podUIDs(t.Context(), t, e)
 	var d appsv1.Deployment
 	if err := e.Get(t.Context(), "registry", &d); err != nil {
 		t.Fatal(err)
@@ -123,7 +143,7 @@ func restart(t *testing.T, e *framework.Env) {
 		if err := rolledOut(ctx, e); err != nil {
 			return err
 		}
-		for uid, name := range podUIDs(t, e) {
+		for uid, name := range podUIDs(ctx, t, e) {
 			if _, is := old[uid]; is {
 				return fmt.Errorf("pod %s is still there", name)
 			}
@@ -133,9 +153,9 @@ func restart(t *testing.T, e *framework.Env) {
 }
 
 // podUIDs returns the server's pods.
-func podUIDs(t *testing.T, e *framework.Env) map[types.UID]string {
+func podUIDs(ctx context.Context, t *testing.T, e *framework.Env) map[types.UID]string {
 	t.Helper()
-	pods, err := e.Kubernetes.CoreV1().Pods(e.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "app=registry"})
+	pods, err := e.Kubernetes.CoreV1().Pods(e.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "app=registry"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,11 +195,11 @@ func startLoad(t *testing.T, config *rest.Config) *load {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := &http.Client{Transport: transport}
+		httpClient := &http.Client{Transport: transport}
 		l.group.Go(func() {
 			for ctx.Err() == nil {
 				name := fmt.Sprintf("load-%d", next.Add(1))
-				err := post(client, config.Host, name)
+				err := post(httpClient, config.Host, name)
 				l.mu.Lock()
 				if err != nil {
 					l.failed = append(l.failed, err.Error())
@@ -204,7 +224,7 @@ func (l *load) stop() (written, failed []string) {
 }
 
 // post creates one cluster. It runs to its end even when the load is stopped.
-func post(client *http.Client, host, name string) error {
+func post(httpClient *http.Client, host, name string) error {
 	body, err := json.Marshal(map[string]any{
 		"apiVersion": "clusterregistry.k8s.io/v1alpha1", "kind": "Cluster",
 		"metadata": map[string]any{"name": name, "labels": map[string]string{"load": "yes"}},
@@ -217,7 +237,7 @@ func post(client *http.Client, host, name string) error {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := client.Do(request)
+	response, err := httpClient.Do(request)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func (e *Env) makeNamespace() {
 		if err := client.IgnoreNotFound(e.Client.Delete(ctx, ns)); err != nil {
 			e.t.Errorf("delete the test's namespace: %v", err)
 		}
-		eventually(ctx, e.t, "namespace "+ns.Name+" to be gone", func(ctx context.Context) error {
+		EventuallyAfter(e.t, "namespace "+ns.Name+" to be gone", func(ctx context.Context) error {
 			var left corev1.Namespace
 			err := e.Client.Get(ctx, client.ObjectKeyFromObject(ns), &left)
 			if apierrors.IsNotFound(err) {

@@ -22,6 +22,13 @@ func Eventually(t *testing.T, what string, check func(context.Context) error) {
 	}
 }
 
+// EventuallyAfter is Eventually for clean-up, when the test's own context has
+// ended; it goes on after a failure.
+func EventuallyAfter(t *testing.T, what string, check func(context.Context) error) {
+	t.Helper()
+	eventually(context.Background(), t, what, check)
+}
+
 // Eventually is the function of that name for the environment's test.
 func (e *Env) Eventually(what string, check func(context.Context) error) {
 	e.t.Helper()
