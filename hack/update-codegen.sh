@@ -33,10 +33,11 @@ conversion-gen --go-header-file "$header" --output-file zz_generated.conversion.
 protos=$(mktemp -d)
 trap 'rm -rf "$header" "$protos"' EXIT
 mkdir -p "$protos/k8s.io" "$protos/github.com/gogo" "$protos/$(dirname "$module")"
-ln -s "$(cd hack/codegen && go mod download -json github.com/gogo/protobuf | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')" "$protos/github.com/gogo/protobuf"
+gogo=$(cd hack/codegen && go mod download -json github.com/gogo/protobuf | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+ln -s "$gogo" "$protos/github.com/gogo/protobuf"
 ln -s "$(go list -m -f '{{.Dir}}' k8s.io/apimachinery)" "$protos/k8s.io/apimachinery"
 ln -s "$PWD" "$protos/$module"
-go-to-protobuf --go-header-file "$header" --output-dir "$protos" --proto-import "$protos" \
+go-to-protobuf --go-header-file "$header" --output-dir "$protos" --proto-import "$protos" --proto-import "$gogo/protobuf" \
   --apimachinery-packages="-k8s.io/apimachinery/pkg/runtime/schema,-k8s.io/apimachinery/pkg/runtime,-k8s.io/apimachinery/pkg/apis/meta/v1" \
   --packages "$(IFS=,; echo "${packages[*]}")"
 

@@ -88,8 +88,8 @@ func processes(t *testing.T, id string, names ...string) []string {
 	for _, path := range paths {
 		cmdline, err := os.ReadFile(path)
 		cgroup, cgroupErr := os.ReadFile(filepath.Join(filepath.Dir(path), "cgroup"))
-		if err != nil || cgroupErr != nil || !bytes.Contains(cgroup, []byte("/cr-"+id+"-")) {
-			continue // it ended meanwhile, or is none of ours
+		if err != nil || cgroupErr != nil || len(cmdline) == 0 || !bytes.Contains(cgroup, []byte("/cr-"+id+"-")) {
+			continue // it has ended, though its parent may not have noticed, or is none of ours
 		}
 		program, _, _ := bytes.Cut(cmdline, []byte{0})
 		if name := filepath.Base(string(program)); len(names) == 0 || slices.Contains(names, name) {
