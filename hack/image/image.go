@@ -37,6 +37,10 @@ type Spec struct {
 // that Kubernetes can verify runAsNonRoot.
 const User = "65532:65532"
 
+// LocalRepository is the registry part of images that exist on local clusters
+// only.
+const LocalRepository = "registry.localhost"
+
 // binDir is where programs are placed.
 const binDir = "usr/local/bin"
 

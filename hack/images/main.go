@@ -21,11 +21,7 @@ import (
 	"github.com/clusterregistry/operator/hack/product"
 )
 
-const (
-	out = "bin/images"
-	// localRepository marks images that no registry has.
-	localRepository = "registry.localhost"
-)
+const out = "bin/images"
 
 // built is an entry of images.json.
 type built struct {
@@ -49,7 +45,7 @@ func main() {
 func run(ctx context.Context) error {
 	repository := os.Getenv("IMAGE_REPOSITORY")
 	if repository == "" {
-		repository = localRepository
+		repository = image.LocalRepository
 	}
 	stamp, err := product.ReadStamp(ctx, ".")
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterregistry/operator/hack/cluster/addons"
 	"github.com/clusterregistry/operator/hack/cluster/network"
 	"github.com/clusterregistry/operator/hack/components"
+	"github.com/clusterregistry/operator/hack/image"
 )
 
 // applyAddons applies DNS, storage and cert-manager and waits until they serve.
@@ -44,7 +45,7 @@ func (c *Cluster) certManager(ctx context.Context, bins binaries) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	render := exec.CommandContext(ctx, filepath.Join(bins["cert-manager"], "render"), module, components.CertManager.Version, repository, c.state.KubernetesVersion)
+	render := exec.CommandContext(ctx, filepath.Join(bins["cert-manager"], "render"), module, components.CertManager.Version, image.LocalRepository, c.state.KubernetesVersion)
 	var stderr strings.Builder
 	render.Stderr = &stderr
 	out, err := render.Output()

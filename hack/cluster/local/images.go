@@ -10,9 +10,6 @@ import (
 	"github.com/clusterregistry/operator/hack/image"
 )
 
-// repository is the registry part of images that exist on local clusters only.
-const repository = "registry.localhost"
-
 // platformImage describes an image that the cluster itself runs.
 type platformImage struct {
 	name, program string
@@ -35,7 +32,7 @@ var platform = []platformImage{
 func platformReference(name string) string {
 	for _, p := range platform {
 		if p.name == name {
-			return fmt.Sprintf("%s/%s:%s", repository, name, p.component.Version)
+			return fmt.Sprintf("%s/%s:%s", image.LocalRepository, name, p.component.Version)
 		}
 	}
 	panic("the platform has no image " + name)
