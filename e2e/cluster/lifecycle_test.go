@@ -128,13 +128,7 @@ func TestSecondCluster(t *testing.T) {
 
 	t.Log("a killed init ends its machine; up brings it back")
 	_, init := machine(t, root, "n1")
-	syscallKill(t, init)
-	e.Eventually("the init's end", func(context.Context) error {
-		if err := syscall.Kill(init, 0); err == nil {
-			return fmt.Errorf("process %d is still there", init)
-		}
-		return nil
-	})
+	end(t, e, init)
 	if out, err := framework.TryCluster(t.Context(), root, "--name", "second", "status"); err == nil || !strings.Contains(out, "stopped") {
 		t.Errorf("status after its init was killed: %v: %s", err, out)
 	}
@@ -148,12 +142,12 @@ func TestSecondCluster(t *testing.T) {
 		}
 	}
 	kubectl("create", "configmap", "kept")
-	reboot(t, root)
+	reboot(t, e, root)
 	second("up")
 	kubectl("get", "configmap", "kept")
 
 	t.Log("down after a reboot leaves nothing")
-	reboot(t, root)
+	reboot(t, e, root)
 	second("down")
 	second("down") // harmless
 	after := traces(t)
@@ -195,13 +189,26 @@ func kill(t *testing.T, e *framework.Env, name string) {
 	})
 }
 
+// end kills a machine's init and waits until the kernel has ended it with all
+// of its machine.
+func end(t *testing.T, e *framework.Env, init int) {
+	t.Helper()
+	syscallKill(t, init)
+	e.Eventually("the init's end", func(context.Context) error {
+		if err := syscall.Kill(init, 0); err == nil {
+			return fmt.Errorf("process %d is still there", init)
+		}
+		return nil
+	})
+}
+
 // reboot leaves of the second cluster what a reboot of the computer leaves: no
 // process, no cgroup, no link; only files, iproute2's and runc's among them.
-func reboot(t *testing.T, root string) {
+func reboot(t *testing.T, e *framework.Env, root string) {
 	t.Helper()
 	for _, name := range []string{"n1", "cp"} {
 		id, pid := machine(t, root, name)
-		syscallKill(t, pid)
+		end(t, e, pid)
 		// The machine's network namespace has the machine's name.
 		if err := syscall.Unmount(filepath.Join("/run/netns", id), syscall.MNT_DETACH); err != nil {
 			t.Fatalf("unmount namespace %s: %v", id, err)

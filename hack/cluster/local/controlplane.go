@@ -94,15 +94,6 @@ func (c *Cluster) startControlPlane(ctx context.Context, bins binaries) error {
 		return err
 	}
 	m := c.controlPlaneMachine(bins)
-	running, err := m.Running(ctx)
-	if err != nil {
-		return err
-	}
-	if !running {
-		if err := m.Start(ctx); err != nil {
-			return err
-		}
-	}
 	config, err := c.restConfig()
 	if err != nil {
 		return err
@@ -114,6 +105,9 @@ func (c *Cluster) startControlPlane(ctx context.Context, bins binaries) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
 	if err := addons.Wait(ctx, "kube-apiserver to answer /readyz", func(ctx context.Context) error {
+		if err := ensureRunning(ctx, m); err != nil {
+			return err
+		}
 		if err := c.network().Reachable(ctx); err != nil {
 			return err
 		}
@@ -122,6 +116,17 @@ func (c *Cluster) startControlPlane(ctx context.Context, bins binaries) error {
 		return fmt.Errorf("%w\nthe end of %s:\n%s", err, m.LogFile("kube-apiserver"), tailFile(m.LogFile("kube-apiserver")))
 	}
 	return nil
+}
+
+// ensureRunning starts the machine unless it runs. A machine that was killed
+// counts as running until the kernel is done with it, so whoever waits for
+// what runs on it asks again.
+func ensureRunning(ctx context.Context, m machine.Machine) error {
+	running, err := m.Running(ctx)
+	if err != nil || running {
+		return err
+	}
+	return m.Start(ctx)
 }
 
 func readyz(ctx context.Context, httpClient *http.Client, server string) error {

@@ -73,6 +73,7 @@ func (c *Cluster) startNode(ctx context.Context, bins binaries, index int) error
 	if running {
 		return c.network().Heal(ctx, controlPlane, name)
 	}
+	// Before the network: a link of remains that still run is in its way.
 	if err := m.Kill(ctx); err != nil {
 		return err
 	}
@@ -150,6 +151,9 @@ func (c *Cluster) waitNodeReady(ctx context.Context, api client.Client, name str
 		return err
 	}
 	err = addons.Wait(ctx, "node "+name+" to become Ready", func(ctx context.Context) error {
+		if running, err := m.Running(ctx); err != nil || !running {
+			return errors.Join(err, fmt.Errorf("machine %s ended meanwhile; bring the cluster up again", name))
+		}
 		var node corev1.Node
 		if err := api.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
 			return err
