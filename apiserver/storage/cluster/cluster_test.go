@@ -43,7 +43,7 @@ func TestRow(t *testing.T) {
 		cluster clusterregistry.Cluster
 		want    []any
 	}{
-		{reason: "nothing is known", want: []any{"east", none, none, none, "1d", none, none, none}},
+		{reason: "nothing is known", want: []any{"east", "", "", "", "1d", "", "", ""}},
 		{
 			reason: "everything is known",
 			cluster: clusterregistry.Cluster{
@@ -61,7 +61,7 @@ func TestRow(t *testing.T) {
 		{
 			reason:  "a CA that has expired",
 			cluster: clusterregistry.Cluster{Spec: clusterregistry.ClusterSpec{KubernetesAPIEndpoints: clusterregistry.KubernetesAPIEndpoints{CABundle: expiring(t, now.AddDate(0, 0, -1))}}},
-			want:    []any{"east", none, none, none, "1d", none, none, "expired"},
+			want:    []any{"east", "", "", "", "1d", "", "", "expired"},
 		},
 	} {
 		got := row(&test.cluster, "east", "1d", now)

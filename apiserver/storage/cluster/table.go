@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -9,18 +8,19 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metatable "k8s.io/apimachinery/pkg/api/meta/table"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apiserver/storage/table"
 )
 
-// table shows clusters to people, as kubectl get asks for it.
-type table struct{}
+// convertor shows clusters to people.
+var convertor = table.Convertor[*clusterregistry.Cluster]{
+	Columns: columns,
+	Row:     func(c *clusterregistry.Cluster, name, age string) []any { return row(c, name, age, time.Now()) },
+}
 
-// Columns with priority 1 are shown by "kubectl get -o wide".
 var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "Name of the cluster"},
 	{Name: "Server", Type: "string", Description: "Address of the cluster's API server; (+N) when there are N more"},
@@ -31,30 +31,6 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Auth", Type: "string", Priority: 1, Description: "Types of the ways to get credentials"},
 	{Name: "CA Expires", Type: "string", Priority: 1, Description: "Time until the first of the cluster's CA certificates expires"},
 }
-
-// ConvertToTable shows a cluster or a list of clusters as rows.
-func (table) ConvertToTable(_ context.Context, object, options runtime.Object) (*metav1.Table, error) {
-	out := &metav1.Table{}
-	if o, ok := options.(*metav1.TableOptions); !ok || !o.NoHeaders {
-		out.ColumnDefinitions = columns
-	}
-	if list, err := meta.ListAccessor(object); err == nil {
-		out.ResourceVersion, out.Continue, out.RemainingItemCount = list.GetResourceVersion(), list.GetContinue(), list.GetRemainingItemCount()
-	} else if single, err := meta.CommonAccessor(object); err == nil {
-		out.ResourceVersion = single.GetResourceVersion()
-	}
-	var err error
-	out.Rows, err = metatable.MetaToTableRow(object, func(obj runtime.Object, _ metav1.Object, name, age string) ([]any, error) {
-		c, ok := obj.(*clusterregistry.Cluster)
-		if !ok {
-			return nil, fmt.Errorf("%T is no Cluster", obj)
-		}
-		return row(c, name, age, time.Now()), nil
-	})
-	return out, err
-}
-
-const none = "<none>"
 
 func row(c *clusterregistry.Cluster, name, age string, now time.Time) []any {
 	version, ready := "", ""
@@ -75,13 +51,7 @@ func row(c *clusterregistry.Cluster, name, age string, now time.Time) []any {
 			types = append(types, provider.Type.Name)
 		}
 	}
-	cells := []any{name, server(c), version, ready, age, strings.Join(cidrs, ","), strings.Join(types, ","), caExpiry(c.Spec.KubernetesAPIEndpoints.CABundle, now)}
-	for i, cell := range cells {
-		if cell == "" {
-			cells[i] = none
-		}
-	}
-	return cells
+	return []any{name, server(c), version, ready, age, strings.Join(cidrs, ","), strings.Join(types, ","), caExpiry(c.Spec.KubernetesAPIEndpoints.CABundle, now)}
 }
 
 func server(c *clusterregistry.Cluster) string {
