@@ -50,6 +50,8 @@ lister-gen --go-header-file "$header" --output-dir client/listers --output-pkg "
 informer-gen --go-header-file "$header" --single-directory --versioned-clientset-package "$module/client/clientset/versioned" \
   --listers-package "$module/client/listers" --output-dir client/informers --output-pkg "$module/client/informers" "${packages[@]}"
 
+# The kinds of Kubernetes that the server speaks of or serves; their packages
+# are read, never written.
+foreign=(k8s.io/apimachinery/pkg/{apis/meta/v1,runtime,version} k8s.io/api/{rbac,authorization,authentication}/v1)
 openapi-gen --go-header-file "$header" --output-dir apiserver/openapi --output-pkg "$module/apiserver/openapi" --output-file zz_generated.openapi.go --report-filename /dev/null \
-  --output-model-name-file zz_generated.model_name.go --readonly-pkg k8s.io/apimachinery/pkg/apis/meta/v1,k8s.io/apimachinery/pkg/runtime,k8s.io/apimachinery/pkg/version \
-  "${packages[@]}" k8s.io/apimachinery/pkg/apis/meta/v1 k8s.io/apimachinery/pkg/runtime k8s.io/apimachinery/pkg/version
+  --output-model-name-file zz_generated.model_name.go --readonly-pkg "$(IFS=,; echo "${foreign[*]}")" "${packages[@]}" "${foreign[@]}"

@@ -13,14 +13,14 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
-	"k8s.io/client-go/kubernetes"
 	baseversion "k8s.io/component-base/version"
 
-	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/install"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/apiserver/openapi"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
+	"github.com/clusterregistry/operator/apiserver/storage/rbac"
+	"github.com/clusterregistry/operator/apiserver/storage/selfreview"
 )
 
 var (
@@ -31,6 +31,8 @@ var (
 func init() {
 	install.Install(scheme)
 	utilruntime.Must(cluster.AddFieldLabelConversions(scheme))
+	utilruntime.Must(rbac.AddToScheme(scheme))
+	utilruntime.Must(selfreview.AddToScheme(scheme))
 	// Every server needs the types that have no group: options and statuses.
 	unversioned := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, unversioned)
@@ -40,9 +42,14 @@ func init() {
 // Config is a server that is not checked and completed yet.
 type Config struct {
 	generic *genericserver.RecommendedConfig
+	// extend adds what a mode serves besides clusters. It may be nil.
+	extend func(*genericserver.GenericAPIServer) error
 }
 
-type completedConfig struct{ generic genericserver.CompletedConfig }
+type completedConfig struct {
+	generic genericserver.CompletedConfig
+	extend  func(*genericserver.GenericAPIServer) error
+}
 
 // CompletedConfig is a complete configuration; only Complete makes one.
 type CompletedConfig struct{ *completedConfig }
@@ -50,7 +57,21 @@ type CompletedConfig struct{ *completedConfig }
 // Config turns the options into a configuration. It reads certificates and
 // asks the host for what the mode needs.
 func (o *Options) Config(ctx context.Context) (*Config, error) {
-	config := genericserver.NewRecommendedConfig(codecs)
+	config := &Config{generic: genericserver.NewRecommendedConfig(codecs)}
+	if err := o.common(&config.generic.Config); err != nil {
+		return nil, err
+	}
+	switch o.Mode {
+	case Aggregated:
+		return config, o.aggregated(ctx, config)
+	case Independent:
+		return config, o.independent(ctx, config)
+	}
+	return nil, fmt.Errorf("mode %q is unknown", o.Mode)
+}
+
+// common applies what is the same in every mode.
+func (o *Options) common(config *genericserver.Config) error {
 	namer := openapinamer.NewDefinitionNamer(scheme)
 	config.OpenAPIConfig = genericserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
 	config.OpenAPIConfig.Info.Title, config.OpenAPIConfig.Info.Version = "Cluster Registry", baseversion.Get().GitVersion
@@ -58,59 +79,39 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	config.OpenAPIV3Config.Info = config.OpenAPIConfig.Info
 
 	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, nil); err != nil {
-		return nil, fmt.Errorf("a serving certificate: %w", err)
+		return fmt.Errorf("a serving certificate: %w", err)
 	}
 	// First: the others read what it sets.
-	if err := o.Run.ApplyTo(&config.Config); err != nil {
-		return nil, err
+	if err := o.Run.ApplyTo(config); err != nil {
+		return err
 	}
-	if err := o.askHost(ctx, config); err != nil {
-		return nil, err
-	}
-	if err := o.Recommended.ApplyTo(config); err != nil {
-		return nil, err
-	}
-	// Through its own ApplyTo, EtcdOptions would ignore the media type.
+	// Through its ApplyTo, EtcdOptions would ignore the media type.
 	storage := o.Recommended.Etcd.StorageConfig
 	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
 	factory := serverstorage.NewDefaultStorageFactory(storage, runtime.ContentTypeProtobuf, codecs,
 		serverstorage.NewDefaultResourceEncodingConfig(scheme), serverstorage.NewResourceConfig(), nil)
-	config.RESTOptionsGetter = o.Recommended.Etcd.CreateRESTOptionsGetter(factory, config.ResourceTransformers)
-	drainConnections(&config.Config)
-	return &Config{config}, nil
-}
-
-// askHost checks that the host can be trusted with authentication, and fits
-// admission to what it serves.
-func (o *Options) askHost(ctx context.Context, config *genericserver.RecommendedConfig) error {
-	if err := o.Recommended.CoreAPI.ApplyTo(config); err != nil {
-		return fmt.Errorf("connect to the host cluster: %w; outside of a pod, --kubeconfig names the way", err)
-	}
-	client, err := kubernetes.NewForConfig(config.ClientConfig)
-	if err != nil {
+	if err := o.Recommended.Etcd.ApplyWithStorageFactoryTo(factory, config); err != nil {
 		return err
 	}
-	if err := checkFrontProxy(ctx, client); err != nil {
+	if err := o.Recommended.EgressSelector.ApplyTo(config); err != nil {
 		return err
 	}
-	off, err := probeHost(ctx, client, o.TolerateMissingPermissions)
-	if err != nil {
+	if err := o.Recommended.Traces.ApplyTo(config.EgressSelector, config); err != nil {
 		return err
 	}
-	for _, plugin := range off {
-		if plugin == fairness {
-			// The limits on requests in flight take its place.
-			o.Recommended.Features.EnablePriorityAndFairness = false
-			continue
-		}
-		o.Recommended.Admission.DefaultOffPlugins.Insert(plugin)
+	if err := o.Recommended.SecureServing.ApplyToConfig(config); err != nil {
+		return err
 	}
+	if err := o.Recommended.Audit.ApplyTo(config); err != nil {
+		return err
+	}
+	drainConnections(config)
 	return nil
 }
 
 // Complete fills what follows from the rest.
 func (c *Config) Complete() CompletedConfig {
-	return CompletedConfig{&completedConfig{c.generic.Complete()}}
+	return CompletedConfig{&completedConfig{c.generic.Complete(), c.extend}}
 }
 
 // New makes the server.
@@ -123,10 +124,18 @@ func (c CompletedConfig) New() (*genericserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	group := genericserver.NewDefaultAPIGroupInfo(clusterregistry.GroupName, scheme, metav1.ParameterCodec, codecs)
-	group.VersionedResourcesStorageMap[v1alpha1.SchemeGroupVersion.Version] = map[string]rest.Storage{
-		"clusters":        clusters,
-		"clusters/status": status,
+	if err := serve(server, v1alpha1.SchemeGroupVersion, map[string]rest.Storage{"clusters": clusters, "clusters/status": status}); err != nil {
+		return nil, err
 	}
-	return server, server.InstallAPIGroup(&group)
+	if c.extend == nil {
+		return server, nil
+	}
+	return server, c.extend(server)
+}
+
+// serve adds the resources of one version of an API group.
+func serve(server *genericserver.GenericAPIServer, version schema.GroupVersion, resources map[string]rest.Storage) error {
+	group := genericserver.NewDefaultAPIGroupInfo(version.Group, scheme, metav1.ParameterCodec, codecs)
+	group.VersionedResourcesStorageMap[version.Version] = resources
+	return server.InstallAPIGroup(&group)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -20,8 +21,12 @@ import (
 // Mode is how the server learns who asks and what they may.
 type Mode string
 
-// Aggregated asks the host cluster, behind whose aggregator the server stands.
-const Aggregated Mode = "aggregated"
+const (
+	// Aggregated asks the host cluster, behind whose aggregator the server stands.
+	Aggregated Mode = "aggregated"
+	// Independent asks nobody: the registry has its own users and roles.
+	Independent Mode = "independent"
+)
 
 const (
 	// etcdPrefix is where the server's keys are, apart from all others.
@@ -32,6 +37,8 @@ const (
 	// watchTermination is how long watches may take to end after that. Without
 	// it they would hold the server up until its last timeout, a minute later.
 	watchTermination = 10 * time.Second
+	// reconcileInterval is how soon the bootstrap roles are tried again.
+	reconcileInterval = time.Second
 )
 
 // Options are what the command line says.
@@ -45,6 +52,15 @@ type Options struct {
 	// TolerateMissingPermissions turns an admission plugin off, loudly, when the
 	// server may not read what it needs. By default the server refuses to start.
 	TolerateMissingPermissions bool
+	// AuthenticationConfig is the file that names the issuers of tokens, in
+	// independent mode. Empty means that there are none.
+	AuthenticationConfig string
+	// AuthorizationWebhook is the kubeconfig of the server that decides on
+	// requests in independent mode. Empty means RBAC.
+	AuthorizationWebhook string
+
+	// only holds the flags that mean something in one mode alone.
+	only map[Mode]*pflag.FlagSet
 }
 
 // NewOptions returns the defaults.
@@ -75,21 +91,55 @@ func registerKubeVersion() error {
 
 // AddFlags adds all flags to fs.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar((*string)(&o.Mode), "mode", "", "How the server learns who asks and what they may: \"aggregated\" asks the host cluster that it is registered with. Required.")
-	fs.BoolVar(&o.TolerateMissingPermissions, "tolerate-missing-admission-permissions", false, "Turn an admission plugin off, instead of refusing to start, when the server lacks the permission to read what it needs.")
+	fs.StringVar((*string)(&o.Mode), "mode", "", "How the server learns who asks and what they may: \"aggregated\" asks the host cluster that it is registered with; \"independent\" goes by client certificates, tokens and roles of its own. Required.")
 	o.Run.AddUniversalFlags(fs)
-	o.Recommended.AddFlags(fs)
+	o.Recommended.Etcd.AddFlags(fs)
+	o.Recommended.SecureServing.AddFlags(fs)
+	o.Recommended.Audit.AddFlags(fs)
+	o.Recommended.Features.AddFlags(fs)
+	o.Recommended.EgressSelector.AddFlags(fs)
+	o.Recommended.Traces.AddFlags(fs)
+
+	aggregated := pflag.NewFlagSet(string(Aggregated), pflag.ContinueOnError)
+	aggregated.BoolVar(&o.TolerateMissingPermissions, "tolerate-missing-admission-permissions", false, "Turn an admission plugin off, instead of refusing to start, when the server lacks the permission to read what it needs.")
+	o.Recommended.Authentication.AddFlags(aggregated)
+	o.Recommended.Authorization.AddFlags(aggregated)
+	o.Recommended.CoreAPI.AddFlags(aggregated)
+	o.Recommended.Admission.AddFlags(aggregated)
+	aggregated.AddFlag(fs.Lookup("enable-priority-and-fairness")) // it reads its rules of the host
+
+	independent := pflag.NewFlagSet(string(Independent), pflag.ContinueOnError)
+	independent.StringVar(&o.AuthenticationConfig, "authentication-config", "", "File with an AuthenticationConfiguration (apiserver.config.k8s.io) that names the issuers of JSON web tokens. Changes are followed.")
+	independent.StringVar(&o.AuthorizationWebhook, "authorization-webhook-config-file", "", "File in kubeconfig format of the server that decides on requests, in place of the registry's own ClusterRoles and ClusterRoleBindings.")
+
+	o.only = map[Mode]*pflag.FlagSet{Aggregated: aggregated, Independent: independent}
+	for _, flags := range o.only {
+		fs.AddFlagSet(flags)
+	}
 }
+
+// inBoth are flags that come with those of aggregated mode and serve both.
+var inBoth = sets.New("client-ca-file", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl")
 
 // Validate returns everything that is wrong with the options.
 func (o *Options) Validate() error {
 	var errs []error
 	switch o.Mode {
-	case Aggregated:
+	case Aggregated, Independent:
 	case "":
-		errs = append(errs, fmt.Errorf("--mode is required: \"aggregated\" behind a host cluster's aggregator"))
+		errs = append(errs, fmt.Errorf("--mode is required: \"aggregated\" behind a host cluster's aggregator, \"independent\" on its own"))
 	default:
-		errs = append(errs, fmt.Errorf("--mode=%s is unknown; use --mode=aggregated", o.Mode))
+		errs = append(errs, fmt.Errorf("--mode=%s is unknown; use --mode=aggregated or --mode=independent", o.Mode))
+	}
+	if o.Mode == Independent && o.Recommended.Authentication.ClientCert.ClientCA == "" && o.AuthenticationConfig == "" {
+		errs = append(errs, fmt.Errorf("nobody could be known: --mode=independent needs --client-ca-file, --authentication-config, or both"))
+	}
+	for mode, flags := range o.only {
+		flags.VisitAll(func(flag *pflag.Flag) {
+			if flag.Changed && mode != o.Mode && o.Mode != "" && !inBoth.Has(flag.Name) {
+				errs = append(errs, fmt.Errorf("--%s means nothing in --mode=%s; it belongs to --mode=%s", flag.Name, o.Mode, mode))
+			}
+		})
 	}
 	errs = append(errs, o.Run.Validate()...)
 	errs = append(errs, o.Recommended.Validate()...)

@@ -44,11 +44,7 @@ func NewAuthority(t *testing.T, name string) *Authority {
 // groups and host names.
 func (a *Authority) Issue(name string, groups []string, hosts ...string) Pair {
 	a.t.Helper()
-	template := &x509.Certificate{
-		Subject:     pkix.Name{CommonName: name, Organization: groups},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-	}
+	template := leaf(name, groups)
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
@@ -58,6 +54,23 @@ func (a *Authority) Issue(name string, groups []string, hosts ...string) Pair {
 	}
 	pair, _, _ := a.issue(template)
 	return pair
+}
+
+// IssueExpired makes a certificate for a client that is not valid any more.
+func (a *Authority) IssueExpired(name string, groups []string) Pair {
+	a.t.Helper()
+	template := leaf(name, groups)
+	template.NotAfter = time.Now().Add(-time.Minute)
+	pair, _, _ := a.issue(template)
+	return pair
+}
+
+func leaf(name string, groups []string) *x509.Certificate {
+	return &x509.Certificate{
+		Subject:     pkix.Name{CommonName: name, Organization: groups},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
 }
 
 func (a *Authority) issue(template *x509.Certificate) (Pair, *x509.Certificate, *ecdsa.PrivateKey) {
@@ -71,7 +84,10 @@ func (a *Authority) issue(template *x509.Certificate) (Pair, *x509.Certificate, 
 	must(err)
 	template.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62))
 	must(err)
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
+	template.NotBefore = time.Now().Add(-time.Hour)
+	if template.NotAfter.IsZero() {
+		template.NotAfter = time.Now().Add(24 * time.Hour)
+	}
 	parent, signer := a.cert, a.key
 	if parent == nil {
 		parent, signer = template, key

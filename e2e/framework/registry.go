@@ -11,10 +11,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // Registry is a running clusterregistry-apiserver of this checkout.
@@ -49,6 +54,40 @@ func StartRegistry(t *testing.T, flags ...string) *Registry {
 		}
 	})
 	return r
+}
+
+// Config returns the configuration of a client that talks to the server itself,
+// with the given certificate; the empty Pair means none.
+func (r *Registry) Config(client Pair) *rest.Config {
+	return &rest.Config{
+		Host: fmt.Sprintf("https://127.0.0.1:%d", r.Port), QPS: -1,
+		TLSClientConfig: rest.TLSClientConfig{CAData: r.CA.PEM, CertFile: client.Cert, KeyFile: client.Key},
+	}
+}
+
+// Kubeconfig writes a kubeconfig for the server itself, with the given
+// certificate, and returns its path.
+func (r *Registry) Kubeconfig(t *testing.T, client Pair) string {
+	t.Helper()
+	const name = "registry"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: fmt.Sprintf("https://127.0.0.1:%d", r.Port), CertificateAuthorityData: r.CA.PEM}
+	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificate: client.Cert, ClientKey: client.Key}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return writeFile(t, "kubeconfig", content)
+}
+
+// Signal sends the server a signal.
+func (r *Registry) Signal(t *testing.T, signal syscall.Signal) {
+	t.Helper()
+	if err := r.cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // WaitReady waits until the server answers /readyz.
@@ -94,6 +133,14 @@ func (r *Registry) WaitRefused(t *testing.T) string {
 		t.Fatal("the registry goes on instead of refusing to start")
 	}
 	return ""
+}
+
+// Said returns an error unless the server's log contains the text.
+func (r *Registry) Said(text string) error {
+	if !strings.Contains(r.log.String(), text) {
+		return fmt.Errorf("the registry has not said %q", text)
+	}
+	return nil
 }
 
 // lockedBuffer is written by a process while a test reads it.

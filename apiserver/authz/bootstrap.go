@@ -1,0 +1,67 @@
+package authz
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+)
+
+// Admins is the group that the role clusterregistry:admin is bound to.
+const Admins = "clusterregistry:admins"
+
+const prefix = "clusterregistry:"
+
+// bootstrapRoles are the roles that every registry has.
+func bootstrapRoles() []rbacv1.ClusterRole {
+	group := []string{clusterregistry.GroupName}
+	clusters := func(verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters"}, Verbs: verbs}
+	}
+	status := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get"}}
+	return []rbacv1.ClusterRole{
+		role("admin",
+			rbacv1.PolicyRule{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}},
+			rbacv1.PolicyRule{NonResourceURLs: []string{rbacv1.NonResourceAll}, Verbs: []string{rbacv1.VerbAll}}),
+		role("editor", clusters("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"), status),
+		role("viewer", clusters("get", "list", "watch"), status),
+		role("discovery", rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{
+			"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"}}),
+		role("basic-user",
+			rbacv1.PolicyRule{APIGroups: []string{"authorization.k8s.io"}, Resources: []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews"}, Verbs: []string{"create"}},
+			rbacv1.PolicyRule{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"selfsubjectreviews"}, Verbs: []string{"create"}}),
+	}
+}
+
+// bootstrapBindings say who holds bootstrap roles from the start: the admins,
+// and whoever is known at all, without which kubectl does not work.
+func bootstrapBindings() []rbacv1.ClusterRoleBinding {
+	return []rbacv1.ClusterRoleBinding{
+		binding("admin", Admins),
+		binding("discovery", user.AllAuthenticated),
+		binding("basic-user", user.AllAuthenticated),
+	}
+}
+
+func role(name string, rules ...rbacv1.PolicyRule) rbacv1.ClusterRole {
+	return rbacv1.ClusterRole{ObjectMeta: bootstrapMeta(name), Rules: rules}
+}
+
+func binding(role, group string) rbacv1.ClusterRoleBinding {
+	return rbacv1.ClusterRoleBinding{
+		ObjectMeta: bootstrapMeta(role),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: prefix + role},
+		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group}},
+	}
+}
+
+// bootstrapMeta marks an object as kube-apiserver marks its own: who sets the
+// annotation to "false" keeps his changes.
+func bootstrapMeta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:        prefix + name,
+		Labels:      map[string]string{"kubernetes.io/bootstrapping": "rbac-defaults"},
+		Annotations: map[string]string{rbacv1.AutoUpdateAnnotationKey: "true"},
+	}
+}

@@ -1,0 +1,69 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+)
+
+// aggregated lets the host cluster decide who asks, what he may, and what is
+// admitted.
+func (o *Options) aggregated(ctx context.Context, c *Config) error {
+	config, options := c.generic, o.Recommended
+	if err := options.CoreAPI.ApplyTo(config); err != nil {
+		return fmt.Errorf("connect to the host cluster: %w; outside of a pod, --kubeconfig names the way", err)
+	}
+	client, err := kubernetes.NewForConfig(config.ClientConfig)
+	if err != nil {
+		return err
+	}
+	if err := o.askHost(ctx, client); err != nil {
+		return err
+	}
+	if err := options.Authentication.ApplyTo(&config.Authentication, config.SecureServing, config.OpenAPIConfig); err != nil {
+		return err
+	}
+	if err := options.Authorization.ApplyTo(&config.Authorization); err != nil {
+		return err
+	}
+	if err := options.Features.ApplyTo(&config.Config, client, config.SharedInformerFactory); err != nil {
+		return err
+	}
+	return o.admission(config, client)
+}
+
+// askHost checks that the host can be trusted with authentication, and fits
+// admission to what it serves.
+func (o *Options) askHost(ctx context.Context, client kubernetes.Interface) error {
+	if err := checkFrontProxy(ctx, client); err != nil {
+		return err
+	}
+	off, err := probeHost(ctx, client, o.TolerateMissingPermissions)
+	if err != nil {
+		return err
+	}
+	for _, plugin := range off {
+		if plugin == fairness {
+			// The limits on requests in flight take its place.
+			o.Recommended.Features.EnablePriorityAndFairness = false
+			continue
+		}
+		o.Recommended.Admission.DefaultOffPlugins.Insert(plugin)
+	}
+	return nil
+}
+
+func (o *Options) admission(config *genericserver.RecommendedConfig, client kubernetes.Interface) error {
+	dynamicClient, err := dynamic.NewForConfig(config.ClientConfig)
+	if err != nil {
+		return err
+	}
+	initializers, err := o.Recommended.ExtraAdmissionInitializers(config)
+	if err != nil {
+		return err
+	}
+	return o.Recommended.Admission.ApplyTo(&config.Config, config.SharedInformerFactory, client, dynamicClient, o.Recommended.FeatureGate, config.EffectiveVersion, initializers...)
+}

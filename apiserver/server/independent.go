@@ -1,0 +1,79 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+
+	"github.com/clusterregistry/operator/apiserver/authn"
+	"github.com/clusterregistry/operator/apiserver/storage/selfreview"
+)
+
+// independent lets the registry itself decide who asks and what he may. There
+// is no host and nothing of a host: no admission from outside, no aggregator.
+func (o *Options) independent(ctx context.Context, c *Config) error {
+	config := &c.generic.Config
+	// It reads its rules from a host; the limits on requests in flight take its place.
+	o.Recommended.Features.EnablePriorityAndFairness = false
+	if err := o.Recommended.Features.ApplyTo(config, nil, nil); err != nil {
+		return err
+	}
+	issuers, err := o.authentication(ctx, config)
+	if err != nil {
+		return err
+	}
+	rules, extendAuthorization, err := o.authorization(config)
+	if err != nil {
+		return err
+	}
+	c.extend = func(server *genericserver.GenericAPIServer) error {
+		if issuers != nil {
+			if err := server.AddPostStartHook("authentication-configuration", func(hook genericserver.PostStartHookContext) error {
+				go issuers.Run(hook.Context)
+				return nil
+			}); err != nil {
+				return err
+			}
+		}
+		if err := serve(server, authenticationv1.SchemeGroupVersion, selfreview.Authentication()); err != nil {
+			return err
+		}
+		if err := serve(server, authorizationv1.SchemeGroupVersion, selfreview.Authorization(server.Authorizer, rules)); err != nil {
+			return err
+		}
+		return extendAuthorization(server)
+	}
+	return nil
+}
+
+// authentication returns the issuers of tokens; nil means there are none.
+func (o *Options) authentication(ctx context.Context, config *genericserver.Config) (*authn.Issuers, error) {
+	var clientCA dynamiccertificates.CAContentProvider
+	if o.Recommended.Authentication.ClientCert.ClientCA != "" {
+		var err error
+		if clientCA, err = o.Recommended.Authentication.ClientCert.GetClientCAContentProvider(); err != nil {
+			return nil, fmt.Errorf("--client-ca-file: %w", err)
+		}
+		if err := config.Authentication.ApplyClientCert(clientCA, config.SecureServing); err != nil {
+			return nil, err
+		}
+	}
+	var issuers *authn.Issuers
+	var tokens authenticator.Token
+	if o.AuthenticationConfig != "" {
+		var err error
+		// A server that was told to stop still answers for a while, so that its
+		// issuers must outlive that order.
+		if issuers, err = authn.NewIssuers(context.WithoutCancel(ctx), o.AuthenticationConfig, config.APIServerID); err != nil {
+			return nil, fmt.Errorf("--authentication-config: %w", err)
+		}
+		tokens = issuers
+	}
+	config.Authentication.Authenticator = authn.New(clientCA, tokens)
+	return issuers, nil
+}

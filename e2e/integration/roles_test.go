@@ -1,0 +1,158 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterregistry/operator/client/clientset/versioned"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+func listClusters(ctx context.Context, t *testing.T, config *rest.Config) error {
+	t.Helper()
+	clients, err := versioned.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = clients.ClusterregistryV1alpha1().Clusters().List(ctx, metav1.ListOptions{})
+	return err
+}
+
+// TestIndependentRoles gives people roles and takes them away.
+func TestIndependentRoles(t *testing.T) {
+	registry, clients, admin := independent(t)
+	ann := registry.Config(clients.Issue("ann", []string{"fleet"}))
+	if err := listClusters(t.Context(), t, ann); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "ann" cannot list resource "clusters"`) {
+		t.Errorf("ann, who holds nothing: %v", err)
+	}
+	masters := registry.Config(clients.Issue("root", []string{"system:masters"}))
+	pretender := rest.CopyConfig(admin)
+	pretender.Impersonate = rest.ImpersonationConfig{UserName: "root", Groups: []string{"system:masters"}}
+	for who, config := range map[string]*rest.Config{"a certificate": masters, "an impersonation": pretender} {
+		if err := listClusters(t.Context(), t, config); !apierrors.IsForbidden(err) {
+			t.Errorf("system:masters by %s: %v", who, err)
+		}
+	}
+
+	bindings := clientset(t, admin).RbacV1().ClusterRoleBindings()
+	viewers := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "viewers"},
+		// The fields that are left out get the defaults of Kubernetes.
+		RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: "clusterregistry:viewer"}, Subjects: []rbacv1.Subject{{Kind: rbacv1.GroupKind, Name: "fleet"}}}
+	stored, err := bindings.Create(t.Context(), viewers, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if stored.RoleRef.APIGroup != rbacv1.GroupName || stored.Subjects[0].APIGroup != rbacv1.GroupName {
+		t.Errorf("defaults are missing: %+v", stored)
+	}
+	framework.Eventually(t, "ann to see clusters", func(ctx context.Context) error { return listClusters(ctx, t, ann) })
+	stored.RoleRef.Name = "clusterregistry:editor"
+	if _, err := bindings.Update(t.Context(), stored, metav1.UpdateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "delete it and create a new one") {
+		t.Errorf("another role: %v", err)
+	}
+	if err := bindings.Delete(t.Context(), "viewers", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	framework.Eventually(t, "ann to see clusters no more", func(ctx context.Context) error {
+		if err := listClusters(ctx, t, ann); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("listing gives %w", err)
+		}
+		return nil
+	})
+	if _, err := clientset(t, admin).RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "sum"},
+		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{{}}}}, metav1.CreateOptions{}); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "does not aggregate") {
+		t.Errorf("an aggregation: %v", err)
+	}
+}
+
+// TestIndependentBootstrap damages the bootstrap roles; the next server that
+// starts mends them, but for those that their owner keeps.
+func TestIndependentBootstrap(t *testing.T) {
+	clients, etcd := framework.NewAuthority(t, "clients"), framework.StartEtcd(t, "v3.6.14")
+	start := func() *rest.Config {
+		registry := framework.StartRegistry(t, "--mode=independent", "--etcd-servers="+etcd, "--client-ca-file="+clients.File)
+		registry.WaitReady(t)
+		return registry.Config(clients.Issue("root", admins))
+	}
+	roles := clientset(t, start()).RbacV1().ClusterRoles()
+	if err := roles.Delete(t.Context(), "clusterregistry:viewer", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for name, patch := range map[string]string{
+		"clusterregistry:discovery": `{"rules":[{"verbs":["get"],"nonResourceURLs":["/own"]}]}`,
+		"clusterregistry:editor":    `{"metadata":{"annotations":{"rbac.authorization.kubernetes.io/autoupdate":"false"}},"rules":[]}`,
+	} {
+		if _, err := roles.Patch(t.Context(), name, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	roles = clientset(t, start()).RbacV1().ClusterRoles()
+	rules := func(name string) (rules int, paths string) {
+		role, err := roles.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, rule := range role.Rules {
+			paths += strings.Join(rule.NonResourceURLs, " ")
+		}
+		return len(role.Rules), paths
+	}
+	if n, _ := rules("clusterregistry:viewer"); n != 2 {
+		t.Errorf("the deleted role has %d rules", n)
+	}
+	if _, paths := rules("clusterregistry:discovery"); !strings.Contains(paths, "/own") || !strings.Contains(paths, "/apis/*") {
+		t.Errorf("the changed role allows %s", paths)
+	}
+	if n, _ := rules("clusterregistry:editor"); n != 0 {
+		t.Errorf("the role that its owner keeps has %d rules", n)
+	}
+}
+
+// TestIndependentWebhook lets another server decide on requests.
+func TestIndependentWebhook(t *testing.T) {
+	asked := make(chan authorizationv1.SubjectAccessReviewSpec, 100)
+	webhook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review authorizationv1.SubjectAccessReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		asked <- review.Spec
+		review.Status.Allowed = review.Spec.User == "ann" && review.Spec.ResourceAttributes != nil && review.Spec.ResourceAttributes.Verb == "list"
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	t.Cleanup(webhook.Close)
+	kubeconfig := t.TempDir() + "/webhook"
+	config := clientcmdapi.Config{Clusters: map[string]*clientcmdapi.Cluster{"w": {Server: webhook.URL}}, Contexts: map[string]*clientcmdapi.Context{"w": {Cluster: "w"}}, CurrentContext: "w"}
+	if err := clientcmd.WriteToFile(config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	registry, clients, admin := independent(t, "--authorization-webhook-config-file="+kubeconfig)
+	if err := listClusters(t.Context(), t, registry.Config(clients.Issue("ann", nil))); err != nil {
+		t.Error(err)
+	}
+	if spec := <-asked; spec.User != "ann" || spec.ResourceAttributes.Resource != "clusters" || spec.ResourceAttributes.Group != "clusterregistry.k8s.io" {
+		t.Errorf("the webhook was asked %+v", spec)
+	}
+	if err := listClusters(t.Context(), t, admin); !apierrors.IsForbidden(err) {
+		t.Errorf("an admin of whom the webhook knows nothing: %v", err)
+	}
+	webhook.Close()
+	if err := listClusters(t.Context(), t, registry.Config(clients.Issue("eve", nil))); err == nil || errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("without its webhook, the server answered %v", err)
+	}
+}
