@@ -77,7 +77,7 @@ bench: cluster-command ## Measure; prints tables
 ##@ Keep in order
 
 .PHONY: verify
-verify: verify-gofmt verify-mod verify-codegen verify-vet verify-lint ## Check everything that a build doesn't
+verify: verify-gofmt verify-mod verify-codegen verify-vet verify-lint verify-releases ## Check everything that a build doesn't
 
 .PHONY: verify-gofmt
 verify-gofmt:
@@ -99,6 +99,10 @@ verify-vet:
 .PHONY: verify-lint
 verify-lint:
 	$(LINT) run ./...
+
+.PHONY: verify-releases
+verify-releases:
+	$(GO) run ./hack/verify-releases
 
 .PHONY: update
 update: update-codegen update-gofmt update-mod ## Bring everything that is derived up to date

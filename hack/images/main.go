@@ -1,6 +1,7 @@
-// Command images builds every image of the project, and the etcd images that
-// registries run, as archives under bin/images without a container daemon.
-// bin/images/images.json lists them.
+// Command images builds, as archives under bin/images and without a container
+// daemon, every image of the project, the server's of each release from that
+// release's own commit, and the etcd images that registries run.
+// bin/images/images.json lists them, those of the present source first.
 //
 // IMAGE_REPOSITORY is the registry and path before each name; the default
 // exists on local clusters only.
@@ -63,11 +64,14 @@ func run(ctx context.Context) error {
 		}
 		all = append(all, b)
 	}
-	etcd, err := etcdImages(ctx, repository)
-	if err != nil {
-		return err
+	for _, images := range []func(context.Context, string) ([]built, error){releaseImages, etcdImages} {
+		more, err := images(ctx, repository)
+		if err != nil {
+			return err
+		}
+		all = append(all, more...)
 	}
-	return report(append(all, etcd...))
+	return report(all)
 }
 
 // etcdImages packs etcd with its two tools, under the name and in the shape

@@ -24,10 +24,13 @@ type Program struct {
 	Image bool
 }
 
+// Server is the name of the program that a release of the registry consists of.
+const Server = "clusterregistry-apiserver"
+
 // Programs are all that the project ships.
 var Programs = []Program{
 	{Name: "clusterregistry-operator", Package: "./operator", Image: true},
-	{Name: "clusterregistry-apiserver", Package: "./apiserver", Image: true},
+	{Name: Server, Package: "./apiserver", Image: true},
 	{Name: "kubectl-registry", Package: "./cli/kubectl-registry"},
 }
 

@@ -1,0 +1,68 @@
+// Package release builds the registry's releases from this repository's own
+// history, and keeps what was released from changing.
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// Commit returns the commit in the history of HEAD that a release is built
+// from: the recorded one, else the newest with the recorded tree.
+func Commit(ctx context.Context, repository string, r version.Release) (string, error) {
+	log, err := git(ctx, repository, "log", "--format=%H %T")
+	if err != nil {
+		return "", err
+	}
+	byTree := ""
+	for line := range strings.Lines(log) {
+		commit, tree, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if commit == r.Commit {
+			if tree != r.Tree {
+				return "", fmt.Errorf("release %s: commit %s has tree %s, but tree %s is recorded; correct operator/version/releases.yaml", r.Version, commit, tree, r.Tree)
+			}
+			return commit, nil
+		}
+		if tree == r.Tree && byTree == "" {
+			byTree = commit
+		}
+	}
+	if byTree != "" {
+		return byTree, nil
+	}
+	return "", fmt.Errorf("release %s: neither commit %s nor a commit with tree %s is in the history of this clone; fetch the whole history (git fetch --unshallow)", r.Version, r.Commit, r.Tree)
+}
+
+// Checkout lays out a commit in a folder of its own. The function that is
+// returned removes it.
+func Checkout(ctx context.Context, repository, commit string) (dir string, remove func() error, err error) {
+	dir, err = os.MkdirTemp("", "release-")
+	if err != nil {
+		return "", nil, err
+	}
+	if _, err := git(ctx, repository, "worktree", "add", "--force", "--detach", dir, commit); err != nil {
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, func() error {
+		_, err := git(context.WithoutCancel(ctx), repository, "worktree", "remove", "--force", dir)
+		return err
+	}, nil
+}
+
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...)
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+	}
+	return strings.TrimSpace(string(out)), nil
+}

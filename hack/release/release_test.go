@@ -1,0 +1,110 @@
+package release
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// history is a repository of a test.
+type history struct {
+	t   *testing.T
+	dir string
+}
+
+func newHistory(t *testing.T) history {
+	h := history{t, t.TempDir()}
+	h.git("init", "--quiet", "--initial-branch=main")
+	return h
+}
+
+func (h history) git(args ...string) string {
+	h.t.Helper()
+	out, err := git(h.t.Context(), h.dir, append([]string{"-c", "user.name=test", "-c", "user.email=test@example"}, args...)...)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return out
+}
+
+func (h history) write(path, content string) {
+	h.t.Helper()
+	path = filepath.Join(h.dir, path)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// commit commits a file and returns the hashes of the commit and its tree.
+func (h history) commit(path, content string) (commit, tree string) {
+	h.t.Helper()
+	h.write(path, content)
+	h.git("add", ".")
+	h.git("commit", "--quiet", "--message=test")
+	return h.git("rev-parse", "HEAD"), h.git("rev-parse", "HEAD^{tree}")
+}
+
+const nowhere = "0123456789012345678901234567890123456789"
+
+func TestCommit(t *testing.T) {
+	h := newHistory(t)
+	commit, tree := h.commit("main.go", "one")
+	h.commit("main.go", "two")
+	for _, test := range []struct{ reason, commit, tree, want string }{
+		{"the recorded commit", commit, tree, ""},
+		{"landed as another commit", nowhere, tree, ""},
+		{"another tree than recorded", commit, nowhere, "but tree " + nowhere + " is recorded"},
+		{"neither", nowhere, nowhere, "neither commit " + nowhere + " nor a commit with tree " + nowhere},
+	} {
+		got, err := Commit(t.Context(), h.dir, version.Release{Version: "v0.1.0", Commit: test.commit, Tree: test.tree})
+		if (err == nil) != (test.want == "") || err == nil && got != commit || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %q, %v", test.reason, got, err)
+		}
+	}
+	dir, remove, err := Checkout(t.Context(), h.dir, commit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content, err := os.ReadFile(filepath.Join(dir, "main.go")); string(content) != "one" {
+		t.Errorf("checked out: %q, %v", content, err)
+	}
+	if err := remove(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(dir); !os.IsNotExist(err) {
+		t.Errorf("the checkout is still there: %v", err)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	h := newHistory(t)
+	one, oneTree := h.commit("main.go", "one")
+	two, twoTree := h.commit("main.go", "two")
+	entry := func(release, commit, tree string, released bool) string {
+		return fmt.Sprintf("- {version: %s, released: %v, commit: %q, tree: %q, etcd: v3.6.14, serves: [v1], reads: [v1], stores: v1, host: {from: \"1.34\", to: \"1.37\"}, kubectl: {from: \"1.32\", to: \"1.37\"}}\n", release, released, commit, tree)
+	}
+	file := func(entries ...string) string { return "releases:\n" + strings.Join(entries, "") }
+	verify := func(reason, content, want string) {
+		t.Helper()
+		h.write(table, content)
+		if err := Verify(t.Context(), h.dir); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", reason, err)
+		}
+	}
+	h.commit(table, file(entry("v0.1.0", one, oneTree, false), entry("v0.2.0", two, twoTree, false)))
+	verify("recorded anew", file(entry("v0.1.0", two, twoTree, false), entry("v0.2.0", two, twoTree, false)), "")
+	verify("released", file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false)), "")
+	verify("gone", file(entry("v0.1.0", one, oneTree, true)), "release v0.2.0")
+	verify("not in the history", file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", nowhere, nowhere, false)), "neither commit")
+	h.commit(table, file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false)))
+	verify("as it was released", file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", one, oneTree, false)), "")
+	verify("changed after its release", file(entry("v0.1.0", two, twoTree, true), entry("v0.2.0", two, twoTree, false)), "make a new patch release instead")
+	verify("no longer released", file(entry("v0.1.0", one, oneTree, false), entry("v0.2.0", two, twoTree, false)), "v0.1.0 differs")
+}

@@ -1,0 +1,104 @@
+// Package version knows the registry's releases: what each is built from, what
+// it speaks and stores, and what it runs with. releases.yaml is the only source
+// of these facts. The package decides by pure functions and has no client.
+package version
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"golang.org/x/mod/semver"
+	"sigs.k8s.io/yaml"
+)
+
+// Release is a release of the registry.
+type Release struct {
+	// Version is the semantic version, beginning with "v".
+	Version string `json:"version"`
+	// Released is true when the release is final: its entry never changes again.
+	Released bool `json:"released"`
+	// Commit is the hash of the commit that the release is built from.
+	Commit string `json:"commit"`
+	// Tree is the hash of that commit's content, by which the release is found
+	// when the commit has landed under another hash.
+	Tree string `json:"tree"`
+	// Etcd is the version of etcd that the release runs with.
+	Etcd string `json:"etcd"`
+	// Serves are the versions of clusterregistry.k8s.io that clients can use.
+	Serves []string `json:"serves"`
+	// Reads are the versions that the release understands in etcd.
+	Reads []string `json:"reads"`
+	// Stores is the version that the release writes to etcd.
+	Stores string `json:"stores"`
+	// Host are the versions of Kubernetes behind whose aggregator it is tested.
+	Host Range `json:"host"`
+	// Kubectl are the versions of kubectl that it is tested with.
+	Kubectl Range `json:"kubectl"`
+}
+
+// Range is a range of minor versions of Kubernetes, such as "1.34", ends included.
+type Range struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+//go:embed releases.yaml
+var table []byte
+
+// Releases returns all releases, oldest first.
+func Releases() ([]Release, error) { return Parse(table) }
+
+// Parse reads a table of releases and returns everything that is wrong with it.
+func Parse(content []byte) ([]Release, error) {
+	var file struct {
+		Releases []Release `json:"releases"`
+	}
+	if err := yaml.UnmarshalStrict(content, &file); err != nil {
+		return nil, fmt.Errorf("releases.yaml: %w", err)
+	}
+	var errs []error
+	for i, r := range file.Releases {
+		if err := r.validate(); err != nil {
+			errs = append(errs, fmt.Errorf("releases.yaml: entry %d (%s): %w", i, r.Version, err))
+		}
+		if i > 0 && semver.Compare(file.Releases[i-1].Version, r.Version) >= 0 {
+			errs = append(errs, fmt.Errorf("releases.yaml: %s comes after %s; list the oldest first, each once", r.Version, file.Releases[i-1].Version))
+		}
+	}
+	return file.Releases, errors.Join(errs...)
+}
+
+var (
+	hash  = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	minor = regexp.MustCompile(`^1\.[0-9]+$`)
+)
+
+func (r Release) validate() error {
+	var errs []error
+	if semver.Canonical(r.Version) != r.Version {
+		errs = append(errs, fmt.Errorf("version %q is no semantic version such as v0.1.0", r.Version))
+	}
+	for name, value := range map[string]string{"commit": r.Commit, "tree": r.Tree} {
+		if !hash.MatchString(value) {
+			errs = append(errs, fmt.Errorf("%s %q is no full hash of git", name, value))
+		}
+	}
+	if semver.Canonical(r.Etcd) != r.Etcd {
+		errs = append(errs, fmt.Errorf("etcd %q is no version such as v3.6.14", r.Etcd))
+	}
+	if len(r.Serves) == 0 {
+		errs = append(errs, errors.New("serves is empty"))
+	}
+	if !slices.Contains(r.Reads, r.Stores) {
+		errs = append(errs, fmt.Errorf("it stores %q but does not read it", r.Stores))
+	}
+	for name, value := range map[string]Range{"host": r.Host, "kubectl": r.Kubectl} {
+		if !minor.MatchString(value.From) || !minor.MatchString(value.To) || semver.Compare("v"+value.From, "v"+value.To) > 0 {
+			errs = append(errs, fmt.Errorf("%s from %q to %q is no range of minor versions such as 1.34", name, value.From, value.To))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,36 @@
+package version
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestReleasesAreValid(t *testing.T) {
+	releases, err := Releases()
+	if err != nil || len(releases) == 0 {
+		t.Errorf("%d releases, %v", len(releases), err)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	const commit, good = "0123456789012345678901234567890123456789", `{version: v0.1.0, commit: "C", tree: "C", etcd: v3.6.14, serves: [v1], reads: [v1], stores: v1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.9", to: "1.37"}}`
+	for reason, test := range map[string]struct{ old, new, want string }{
+		"nothing wrong":             {},
+		"a version without v":       {"v0.1.0", "0.1.0", `version "0.1.0" is no semantic version`},
+		"a short hash":              {`commit: "C"`, "commit: abc", `commit "abc" is no full hash`},
+		"an unknown field":          {"etcd:", "etdc:", `unknown field "etdc"`},
+		"what can't be read":        {"stores: v1", "stores: v2", `stores "v2" but does not read it`},
+		"a range the wrong way":     {`{from: "1.34"`, `{from: "1.40"`, `host from "1.40" to "1.37"`},
+		"nothing served":            {"serves: [v1]", "serves: []", "serves is empty"},
+		"an etcd that is no number": {"v3.6.14", "newest", `etcd "newest"`},
+	} {
+		entry := strings.ReplaceAll(strings.Replace(good, test.old, test.new, 1), `"C"`, `"`+commit+`"`)
+		_, err := Parse([]byte("releases:\n- " + entry + "\n"))
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", reason, err)
+		}
+		if _, err := Parse([]byte("releases:\n- " + entry + "\n- " + entry + "\n")); err == nil {
+			t.Errorf("%s, twice: no error", reason)
+		}
+	}
+}
