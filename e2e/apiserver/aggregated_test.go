@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -85,18 +84,9 @@ func rolledOut(ctx context.Context, e *framework.Env) error {
 func TestAggregated(t *testing.T) {
 	e, clients := install(t)
 	t.Run("kubectl", func(t *testing.T) {
-		kubectl := func(stdin string, args ...string) string {
-			t.Helper()
-			cmd := exec.CommandContext(t.Context(), framework.Program(t, "kubernetes", "v1.37.1", "kubectl"), append(args, "--kubeconfig="+filepath.Join(framework.Root(t), ".cluster", "kubeconfig"), "--cache-dir="+t.TempDir())...)
-			cmd.Stdin = strings.NewReader(stdin)
-			out, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Errorf("kubectl %v: %v: %s", args, err, out)
-			}
-			return string(out)
-		}
-		kubectl("apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: {name: east}\nspec: {kubernetesApiEndpoints: {serverEndpoints: [{serverAddress: east.example}]}}\n", "apply", "-f", "-")
-		if out := kubectl("", "get", "crc"); !strings.Contains(out, "east.example") {
+		kubectl := framework.NewKubectl(t, "v1.37.1", filepath.Join(framework.Root(t), ".cluster", "kubeconfig"))
+		kubectl.Stdin("apiVersion: clusterregistry.k8s.io/v1alpha1\nkind: Cluster\nmetadata: {name: east}\nspec: {kubernetesApiEndpoints: {serverEndpoints: [{serverAddress: east.example}]}}\n").Run("apply", "-f", "-")
+		if out := kubectl.Run("get", "crc"); !strings.Contains(out, "east.example") {
 			t.Errorf("get crc: %s", out)
 		}
 	})

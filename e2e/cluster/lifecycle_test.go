@@ -135,16 +135,11 @@ func TestSecondCluster(t *testing.T) {
 	second("up")
 
 	t.Log("up brings everything back after a reboot, with its data")
-	kubectl := func(args ...string) {
-		out, err := exec.CommandContext(t.Context(), framework.Program(t, "kubernetes", "v1.37.1", "kubectl"), append(args, "--kubeconfig="+filepath.Join(root, ".cluster", "second", "kubeconfig"))...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("kubectl %v: %v: %s", args, err, out)
-		}
-	}
-	kubectl("create", "configmap", "kept")
+	kubectl := framework.NewKubectl(t, "v1.37.1", filepath.Join(root, ".cluster", "second", "kubeconfig"))
+	kubectl.Run("create", "configmap", "kept")
 	reboot(t, e, root)
 	second("up")
-	kubectl("get", "configmap", "kept")
+	kubectl.Run("get", "configmap", "kept")
 
 	t.Log("down after a reboot leaves nothing")
 	reboot(t, e, root)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
 
@@ -240,13 +239,7 @@ func testWatch(t *testing.T, clusters clustersv1alpha1.ClusterInterface) {
 
 // testKubectl types what a user types.
 func testKubectl(t *testing.T, host *framework.Host) {
-	kubeconfig := host.Kubeconfig("admin", "system:masters")
-	kubectl := func(stdin string, args ...string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), framework.Program(t, "kubernetes", "v1.37.1", "kubectl"), append(args, "--kubeconfig="+kubeconfig, "--cache-dir="+t.TempDir())...)
-		cmd.Stdin = strings.NewReader(stdin)
-		out, err := cmd.CombinedOutput()
-		return string(out), err
-	}
+	kubectl := framework.NewKubectl(t, "v1.37.1", host.Kubeconfig("admin", "system:masters"))
 	const east = `{"kind":"Cluster","apiVersion":"clusterregistry.k8s.io/v1alpha1","metadata":{"name":"east","labels":{"region":"eu"}},
 		"spec":{"kubernetesApiEndpoints":{"serverEndpoints":[{"clientCIDR":"10.0.0.0/8","serverAddress":"10.0.0.1"},{"serverAddress":"east.example"}]},"authInfo":{"providers":[{"name":"people","type":{"name":"oidc"}}]}}}`
 	for _, test := range []struct {
@@ -268,9 +261,9 @@ func testKubectl(t *testing.T, host *framework.Host) {
 		{"", []string{"wait", "crc/east", "--for=condition=Ready", "--timeout=60s"}, []string{"condition met"}},
 		{"", []string{"api-resources", "--api-group=clusterregistry.k8s.io"}, []string{"clusters", "crc", "false", "Cluster"}},
 	} {
-		out, err := kubectl(test.stdin, test.args...)
+		out, err := kubectl.Stdin(test.stdin).Try(test.args...)
 		if err != nil {
-			t.Errorf("kubectl %v: %v: %s", test.args, err, out)
+			t.Error(err)
 		}
 		for _, want := range test.want {
 			if !strings.Contains(out, want) {
@@ -284,20 +277,15 @@ func testKubectl(t *testing.T, host *framework.Host) {
 		"an unknown name":  {strings.Replace(east, `"east"`, `"East"`, 1), "lowercase"},
 		"a private key":    {strings.Replace(east, `"type":{"name":"oidc"}`, `"config":{"key":"-----BEGIN RSA PRIVATE KEY-----"}`, 1), "looks like a private key"},
 	} {
-		if out, err := kubectl(test.stdin, "apply", "-f", "-"); err == nil || !strings.Contains(out, test.want) {
-			t.Errorf("%s: %v: %q is missing in: %s", reason, err, test.want, out)
+		if _, err := kubectl.Stdin(test.stdin).Try("apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %q is missing in: %v", reason, test.want, err)
 		}
 	}
 	// The flat file: what get prints, apply brings back.
-	flat, err := kubectl("", "get", "crc", "-o", "yaml")
-	if err != nil {
-		t.Fatal(flat)
-	}
-	if out, err := kubectl("", "delete", "crc", "--all"); err != nil {
-		t.Fatal(out)
-	}
-	if out, err := kubectl(flat, "apply", "-f", "-"); err != nil || !strings.Contains(out, "east created") {
-		t.Errorf("apply of the flat file: %v: %s", err, out)
+	flat := kubectl.Run("get", "crc", "-o", "yaml")
+	kubectl.Run("delete", "crc", "--all")
+	if out := kubectl.Stdin(flat).Run("apply", "-f", "-"); !strings.Contains(out, "east created") {
+		t.Errorf("apply of the flat file: %s", out)
 	}
 }
 

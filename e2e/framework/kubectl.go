@@ -1,0 +1,57 @@
+package framework
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// Kubectl is kubectl of one version for the user of one kubeconfig. It knows
+// nothing of this computer's user: neither cache nor preferences.
+type Kubectl struct {
+	t           *testing.T
+	program     string
+	kubeconfig  string
+	stdin       string
+	environment []string
+}
+
+// NewKubectl returns kubectl of a pinned Kubernetes version.
+func NewKubectl(t *testing.T, version, kubeconfig string) *Kubectl {
+	t.Helper()
+	return &Kubectl{t: t, program: Program(t, "kubernetes", version, "kubectl"), kubeconfig: kubeconfig, environment: []string{"HOME=" + t.TempDir()}}
+}
+
+// Stdin returns a kubectl that reads the given text.
+func (k *Kubectl) Stdin(text string) *Kubectl {
+	out := *k
+	out.stdin = text
+	return &out
+}
+
+// Run returns what kubectl prints. The test fails when the command does.
+func (k *Kubectl) Run(args ...string) string {
+	k.t.Helper()
+	out, err := k.Try(args...)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return out
+}
+
+// Try returns what kubectl prints to its standard output; the error tells the
+// command, and what it printed to its standard error.
+func (k *Kubectl) Try(args ...string) (string, error) {
+	cmd := exec.CommandContext(k.t.Context(), k.program, append([]string{"--kubeconfig=" + k.kubeconfig}, args...)...)
+	cmd.Env = append(os.Environ(), k.environment...)
+	cmd.Stdin = strings.NewReader(k.stdin)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return string(out), fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(out), nil
+}
