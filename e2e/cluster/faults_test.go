@@ -41,7 +41,7 @@ func TestFaultsOfUnknownNodes(t *testing.T) {
 	for _, test := range []struct{ args, want string }{
 		{"up --provider kind", "was made by provider local, not kind"},
 		{"up --nodes 5", "has 3 nodes, not 5; take it down first"},
-		{"up --kubernetes-version v1.1", "Kubernetes v1.1 is not pinned here; choose one of [v1.37.1"},
+		{"up --kubernetes-version v1.1", "Kubernetes v1.1 is no version of a cluster here; choose one of [v1.37.1"},
 		{"node stop n99", "has no node \"n99\"; its nodes are n1 to n3"},
 		{"node start nonsense", "has no node \"nonsense\""},
 		{"--name absent node stop n1", "there is no cluster \"absent\" here"},

@@ -2,8 +2,10 @@ package components
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -91,6 +93,27 @@ func TestKubernetesIsStamped(t *testing.T) {
 	for _, want := range []string{"version.gitVersion=v1.34.4", "version.gitMajor=1 ", "version.gitMinor=34"} {
 		if !strings.Contains(flags+" ", want) {
 			t.Errorf("%q is missing in %q", want, flags)
+		}
+	}
+}
+
+// TestEveryPinIsForSomething makes sure that each pinned Kubernetes is a host or
+// a kubectl, and not both.
+func TestEveryPinIsForSomething(t *testing.T) {
+	pins, err := filepath.Glob("kubernetes/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, pin := range pins {
+		pins[i] = filepath.Base(pin)
+	}
+	want := slices.Sorted(slices.Values(slices.Concat(KubernetesVersions, KubectlVersions)))
+	if !slices.Equal(pins, want) {
+		t.Errorf("pinned are %v, the catalog has %v", pins, want)
+	}
+	for _, version := range KubectlVersions {
+		if programs := slices.Collect(maps.Keys(Kubernetes(version).Packages)); !slices.Equal(programs, []string{"kubectl"}) {
+			t.Errorf("%s has programs %v", version, programs)
 		}
 	}
 }

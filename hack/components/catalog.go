@@ -1,6 +1,9 @@
 package components
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Component is a set of programs built from one pinned Go module.
 type Component struct {
@@ -19,6 +22,10 @@ func (c Component) String() string { return c.Name + " " + c.Version }
 // newest first, which is the default.
 var KubernetesVersions = []string{"v1.37.1", "v1.36.3", "v1.35.4", "v1.34.4"}
 
+// KubectlVersions are old versions that users still have; of these kubectl alone
+// is built, and no cluster runs them.
+var KubectlVersions = []string{"v1.32.13"}
+
 // EtcdVersions are the versions that registries run, and Etcd(EtcdVersions[0])
 // is also the host cluster's own.
 var EtcdVersions = []string{"v3.6.14", "v3.7.3"}
@@ -35,7 +42,11 @@ var (
 // own build stamps them, so that /version and node versions tell the truth.
 func Kubernetes(version string) Component {
 	c := Component{Name: "kubernetes", Version: version, Packages: map[string]string{}}
-	for _, p := range []string{"kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl"} {
+	programs := []string{"kubectl", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy"}
+	if slices.Contains(KubectlVersions, version) {
+		programs = programs[:1]
+	}
+	for _, p := range programs {
 		c.Packages[p] = "k8s.io/kubernetes/cmd/" + p
 	}
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")

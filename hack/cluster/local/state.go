@@ -62,7 +62,7 @@ func (c *Cluster) load() error {
 // is copied as well, so that a rebuilt checkout doesn't take it away.
 func (c *Cluster) loadOrCreateState(ctx context.Context) error {
 	if c.KubernetesVersion != "" && !slices.Contains(components.KubernetesVersions, c.KubernetesVersion) {
-		return fmt.Errorf("Kubernetes %s is not pinned here; choose one of %v", c.KubernetesVersion, components.KubernetesVersions) //nolint:staticcheck // a name
+		return fmt.Errorf("Kubernetes %s is no version of a cluster here; choose one of %v", c.KubernetesVersion, components.KubernetesVersions) //nolint:staticcheck // a name
 	}
 	if c.Nodes < 0 || c.Nodes > maxNodes {
 		return fmt.Errorf("%d nodes are not possible; choose 1 to %d", c.Nodes, maxNodes)
