@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
 
 // Kubectl is kubectl of one version for the user of one kubeconfig. It knows
-// nothing of this computer's user: neither cache nor preferences.
+// nothing of this computer's user, neither cache nor preferences, and leaves
+// no file behind.
 type Kubectl struct {
 	t           *testing.T
 	program     string
@@ -21,13 +23,21 @@ type Kubectl struct {
 // NewKubectl returns kubectl of a pinned Kubernetes version.
 func NewKubectl(t *testing.T, version, kubeconfig string) *Kubectl {
 	t.Helper()
-	return &Kubectl{t: t, program: Program(t, "kubernetes", version, "kubectl"), kubeconfig: kubeconfig, environment: []string{"HOME=" + t.TempDir()}}
+	dir := t.TempDir()
+	return &Kubectl{t: t, program: Program(t, "kubernetes", version, "kubectl"), kubeconfig: kubeconfig, environment: []string{"HOME=" + dir, "TMPDIR=" + dir}}
 }
 
 // Stdin returns a kubectl that reads the given text.
 func (k *Kubectl) Stdin(text string) *Kubectl {
 	out := *k
 	out.stdin = text
+	return &out
+}
+
+// Environment returns a kubectl with the given variables (NAME=value) as well.
+func (k *Kubectl) Environment(variables ...string) *Kubectl {
+	out := *k
+	out.environment = slices.Concat(k.environment, variables)
 	return &out
 }
 

@@ -109,7 +109,7 @@ func aggregated(t *testing.T, version string) (*framework.Host, *framework.Regis
 }
 
 func TestServerRefusesMissingPermissions(t *testing.T) {
-	host := framework.StartHost(t, "v1.37.1", "front-proxy-client")
+	host := framework.StartHost(t, newest, "front-proxy-client")
 	kubeconfig := host.Kubeconfig(serverUser)
 	flags := []string{"--mode=aggregated", "--etcd-servers=" + host.Etcd, "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig}
 	says := func(want string, flags ...string) {
@@ -125,7 +125,7 @@ func TestServerRefusesMissingPermissions(t *testing.T) {
 }
 
 func TestServerRefusesAnyFrontProxy(t *testing.T) {
-	host := framework.StartHost(t, "v1.37.1")
+	host := framework.StartHost(t, newest)
 	create(t, hostClient(t, host.Config), append(delegation(), admissionReads()...)...)
 	kubeconfig := host.Kubeconfig(serverUser)
 	said := framework.StartRegistry(t, "--mode=aggregated", "--etcd-servers="+host.Etcd, "--kubeconfig="+kubeconfig,

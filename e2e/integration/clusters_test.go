@@ -237,58 +237,6 @@ func testWatch(t *testing.T, clusters clustersv1alpha1.ClusterInterface) {
 	t.Error("the watch ended")
 }
 
-// testKubectl types what a user types.
-func testKubectl(t *testing.T, host *framework.Host) {
-	kubectl := framework.NewKubectl(t, "v1.37.1", host.Kubeconfig("admin", "system:masters"))
-	const east = `{"kind":"Cluster","apiVersion":"clusterregistry.k8s.io/v1alpha1","metadata":{"name":"east","labels":{"region":"eu"}},
-		"spec":{"kubernetesApiEndpoints":{"serverEndpoints":[{"clientCIDR":"10.0.0.0/8","serverAddress":"10.0.0.1"},{"serverAddress":"east.example"}]},"authInfo":{"providers":[{"name":"people","type":{"name":"oidc"}}]}}}`
-	for _, test := range []struct {
-		stdin string
-		args  []string
-		want  []string
-	}{
-		{east, []string{"apply", "-f", "-"}, []string{"cluster.clusterregistry.k8s.io/east created"}},
-		{east, []string{"diff", "-f", "-"}, nil},
-		{"", []string{"get", "crc"}, []string{"NAME", "SERVER", "VERSION", "READY", "AGE", "east", "10.0.0.1 (+1)", "<none>"}},
-		{"", []string{"get", "clusterregistry", "-o", "wide"}, []string{"CIDRS", "AUTH", "CA EXPIRES", "10.0.0.0/8", "oidc"}},
-		{"", []string{"get", "cluster", "east", "-o", "jsonpath={.spec.kubernetesApiEndpoints.serverEndpoints[1].serverAddress}"}, []string{"east.example"}},
-		{"", []string{"describe", "crc", "east"}, []string{"Server Address:", "east.example"}},
-		{"", []string{"explain", "crc.spec.kubernetesApiEndpoints"}, []string{"caBundle", "serverEndpoints", "At most 16", "authorities that sign its certificate"}},
-		{"", []string{"label", "crc", "east", "tier=gold"}, []string{"labeled"}},
-		{"", []string{"annotate", "crc", "east", "note=x"}, []string{"annotated"}},
-		{"", []string{"get", "crc", "-l", "tier=gold", "-o", "name"}, []string{"cluster.clusterregistry.k8s.io/east"}},
-		{"", []string{"patch", "crc", "east", "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[{"type":"Ready","status":"True","reason":"Probed","message":"","lastTransitionTime":"2026-11-20T00:00:00Z"}]}}`}, []string{"patched"}},
-		{"", []string{"wait", "crc/east", "--for=condition=Ready", "--timeout=60s"}, []string{"condition met"}},
-		{"", []string{"api-resources", "--api-group=clusterregistry.k8s.io"}, []string{"clusters", "crc", "false", "Cluster"}},
-	} {
-		out, err := kubectl.Stdin(test.stdin).Try(test.args...)
-		if err != nil {
-			t.Error(err)
-		}
-		for _, want := range test.want {
-			if !strings.Contains(out, want) {
-				t.Errorf("kubectl %v: %q is missing in:\n%s", test.args, want, out)
-			}
-		}
-	}
-	for reason, test := range map[string]struct{ stdin, want string }{
-		"a mistyped field": {strings.Replace(east, "serverAddress", "serverAdress", 1), `unknown field "spec.kubernetesApiEndpoints.serverEndpoints[0].serverAdress"`},
-		"a bad address":    {strings.Replace(east, "east.example", "http://east.example", 1), "must be an https URL"},
-		"an unknown name":  {strings.Replace(east, `"east"`, `"East"`, 1), "lowercase"},
-		"a private key":    {strings.Replace(east, `"type":{"name":"oidc"}`, `"config":{"key":"-----BEGIN RSA PRIVATE KEY-----"}`, 1), "looks like a private key"},
-	} {
-		if _, err := kubectl.Stdin(test.stdin).Try("apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %q is missing in: %v", reason, test.want, err)
-		}
-	}
-	// The flat file: what get prints, apply brings back.
-	flat := kubectl.Run("get", "crc", "-o", "yaml")
-	kubectl.Run("delete", "crc", "--all")
-	if out := kubectl.Stdin(flat).Run("apply", "-f", "-"); !strings.Contains(out, "east created") {
-		t.Errorf("apply of the flat file: %s", out)
-	}
-}
-
 // testStrangers asks the server directly, around the host: nobody is let in by
 // claiming to be somebody.
 func testStrangers(t *testing.T, registry *framework.Registry) {

@@ -12,8 +12,10 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// hosts are the ends of the supported range.
-var hosts = []string{"v1.34.4", "v1.37.1"}
+// hosts are the ends of the supported range, newest the newer one.
+var hosts = []string{"v1.34.4", newest}
+
+const newest = "v1.37.1"
 
 // TestHostIsReal makes sure that the hosts of this package's tests are the
 // versions that they claim to be, and run admission as a cluster does.
