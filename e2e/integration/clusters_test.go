@@ -50,6 +50,7 @@ func TestClusters(t *testing.T) {
 				}
 			}
 			t.Run("kubectl", func(t *testing.T) { testKubectl(t, host) })
+			t.Run("webhooks", func(t *testing.T) { testWebhooks(t, host) })
 			t.Run("admission", func(t *testing.T) { testAdmission(t, host) })
 			t.Run("strangers", func(t *testing.T) { testStrangers(t, registry) })
 		})
