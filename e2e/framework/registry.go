@@ -28,6 +28,8 @@ type Registry struct {
 	Port int
 	// CA signs its certificate, for the name registry.default.svc and loopback.
 	CA *Authority
+	// Serving is that certificate, which the server reads again when it changes.
+	Serving *Mount
 
 	cmd  *exec.Cmd
 	log  *lockedBuffer
@@ -39,9 +41,9 @@ type Registry struct {
 func StartRegistry(t *testing.T, flags ...string) *Registry {
 	t.Helper()
 	r := &Registry{Port: freePort(t), CA: NewAuthority(t, "registry-ca"), log: &lockedBuffer{}, done: make(chan error, 1)}
-	pair := r.CA.Issue("registry", nil, "registry.default.svc", "localhost", "127.0.0.1")
+	r.Serving = NewMount(t, r.CA.Issue("registry", nil, "registry.default.svc", "localhost", "127.0.0.1"))
 	r.cmd = exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-apiserver"), append([]string{ //nolint:noctx // it outlives the test's context
-		"--secure-port=" + strconv.Itoa(r.Port), "--bind-address=127.0.0.1", "--tls-cert-file=" + pair.Cert, "--tls-private-key-file=" + pair.Key}, flags...)...)
+		"--secure-port=" + strconv.Itoa(r.Port), "--bind-address=127.0.0.1", "--tls-cert-file=" + r.Serving.Cert, "--tls-private-key-file=" + r.Serving.Key}, flags...)...)
 	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
 	if err := r.cmd.Start(); err != nil {
 		t.Fatalf("start the registry: %v; \"make build\" builds it", err)

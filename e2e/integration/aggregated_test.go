@@ -79,18 +79,29 @@ func create(t *testing.T, c client.Client, objects ...client.Object) {
 	}
 }
 
-// aggregated starts a host with a registry behind its aggregator, and waits
-// until the host serves the registry's API.
-func aggregated(t *testing.T, version string) (*framework.Host, *framework.Registry) {
+// readyHost starts a host that lets a registry's server do what it must, and
+// returns the flags for a server behind it.
+func readyHost(t *testing.T, version string) (*framework.Host, []string) {
 	t.Helper()
 	host := framework.StartHost(t, version, "front-proxy-client")
-	c := hostClient(t, host.Config)
-	create(t, c, append(delegation(), admissionReads()...)...)
+	create(t, hostClient(t, host.Config), append(delegation(), admissionReads()...)...)
+	return host, hostFlags(host)
+}
+
+func hostFlags(host *framework.Host) []string {
 	kubeconfig := host.Kubeconfig(serverUser)
-	registry := framework.StartRegistry(t, "--mode=aggregated", "--etcd-servers="+host.Etcd,
-		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)
+	return []string{"--mode=aggregated", "--etcd-servers=" + host.Etcd,
+		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig}
+}
+
+// aggregated starts a host with a registry behind its aggregator, and waits
+// until the host serves the registry's API.
+func aggregated(t *testing.T, version string, flags ...string) (*framework.Host, *framework.Registry) {
+	t.Helper()
+	host, common := readyHost(t, version)
+	registry := framework.StartRegistry(t, append(common, flags...)...)
 	registry.WaitReady(t)
-	create(t, c,
+	create(t, hostClient(t, host.Config),
 		// Only an external name leads from a bare host to loopback.
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "registry", Namespace: "default"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(registry.Port)}}}}, //nolint:gosec // a port
 		&apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "v1alpha1.clusterregistry.k8s.io"}, Spec: apiregistrationv1.APIServiceSpec{
@@ -110,8 +121,7 @@ func aggregated(t *testing.T, version string) (*framework.Host, *framework.Regis
 
 func TestServerRefusesMissingPermissions(t *testing.T) {
 	host := framework.StartHost(t, newest, "front-proxy-client")
-	kubeconfig := host.Kubeconfig(serverUser)
-	flags := []string{"--mode=aggregated", "--etcd-servers=" + host.Etcd, "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig}
+	flags := hostFlags(host)
 	says := func(want string, flags ...string) {
 		t.Helper()
 		if said := framework.StartRegistry(t, flags...).WaitRefused(t); !strings.Contains(said, want) {
@@ -127,9 +137,7 @@ func TestServerRefusesMissingPermissions(t *testing.T) {
 func TestServerRefusesAnyFrontProxy(t *testing.T) {
 	host := framework.StartHost(t, newest)
 	create(t, hostClient(t, host.Config), append(delegation(), admissionReads()...)...)
-	kubeconfig := host.Kubeconfig(serverUser)
-	said := framework.StartRegistry(t, "--mode=aggregated", "--etcd-servers="+host.Etcd, "--kubeconfig="+kubeconfig,
-		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig).WaitRefused(t)
+	said := framework.StartRegistry(t, hostFlags(host)...).WaitRefused(t)
 	if !strings.Contains(said, "requestheader-allowed-names is empty") || !strings.Contains(said, "--requestheader-allowed-names=NAME") {
 		t.Errorf("it said: %s", said)
 	}
