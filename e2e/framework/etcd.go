@@ -1,24 +1,118 @@
 package framework
 
 import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// StartEtcd starts an etcd of one member on loopback and returns its URL; it
-// ends with the test.
-func StartEtcd(t *testing.T, version string) string {
+// Etcd is an etcd for a registry: members on loopback that speak mutual TLS.
+type Etcd struct {
+	// CA signs the certificates of members and clients.
+	CA *Authority
+	// Endpoints are the members' URLs for clients.
+	Endpoints []string
+	// Client reads and writes any key.
+	Client *clientv3.Client
+
+	t       *testing.T
+	program string
+	flags   [][]string
+	running []*exec.Cmd
+	logs    []*lockedBuffer
+	client  Pair
+}
+
+// StartEtcd starts an etcd of the given number of members and waits until it
+// serves; it ends with the test, and when the test failed its logs are shown.
+func StartEtcd(t *testing.T, members int) *Etcd {
 	t.Helper()
-	etcd := &envtest.Etcd{Path: Program(t, "etcd", version, "etcd"), StartTimeout: 3 * time.Minute, StopTimeout: 3 * time.Minute}
-	if err := etcd.Start(); err != nil {
-		t.Fatalf("start etcd %s: %v", version, err)
+	e := &Etcd{CA: NewAuthority(t, "etcd-ca"), t: t, program: Program(t, "etcd", "v3.6.14", "etcd"), running: make([]*exec.Cmd, members)}
+	e.client = e.CA.Issue("registry", nil)
+	pair := e.CA.Issue("member", nil, "127.0.0.1")
+	var initial, peers []string
+	for i := range members {
+		e.Endpoints = append(e.Endpoints, fmt.Sprintf("https://127.0.0.1:%d", freePort(t)))
+		peers = append(peers, fmt.Sprintf("https://127.0.0.1:%d", freePort(t)))
+		initial = append(initial, fmt.Sprintf("m%d=%s", i, peers[i]))
+	}
+	for i := range members {
+		e.flags = append(e.flags, []string{
+			fmt.Sprintf("--name=m%d", i), "--data-dir=" + filepath.Join(t.TempDir(), "data"), "--unsafe-no-fsync",
+			"--listen-client-urls=" + e.Endpoints[i], "--advertise-client-urls=" + e.Endpoints[i],
+			"--listen-peer-urls=" + peers[i], "--initial-advertise-peer-urls=" + peers[i], "--initial-cluster=" + strings.Join(initial, ","),
+			"--cert-file=" + pair.Cert, "--key-file=" + pair.Key, "--trusted-ca-file=" + e.CA.File, "--client-cert-auth",
+			"--peer-cert-file=" + pair.Cert, "--peer-key-file=" + pair.Key, "--peer-trusted-ca-file=" + e.CA.File, "--peer-client-cert-auth",
+		})
+		e.logs = append(e.logs, &lockedBuffer{})
+		e.Start(i)
 	}
 	t.Cleanup(func() {
-		if err := etcd.Stop(); err != nil {
-			t.Errorf("stop etcd %s: %v", version, err)
+		for i, cmd := range e.running {
+			if cmd != nil {
+				e.Kill(i)
+			}
+			if t.Failed() {
+				t.Logf("the log of etcd's member %d:\n%s", i, e.logs[i].String())
+			}
 		}
 	})
-	return etcd.URL.String()
+	e.connect()
+	return e
+}
+
+// Flags are what a server needs to use this etcd.
+func (e *Etcd) Flags() []string {
+	return []string{"--etcd-servers=" + strings.Join(e.Endpoints, ","), "--etcd-cafile=" + e.CA.File, "--etcd-certfile=" + e.client.Cert, "--etcd-keyfile=" + e.client.Key}
+}
+
+// Start starts a member that does not run, with the data that it has.
+func (e *Etcd) Start(member int) {
+	e.t.Helper()
+	cmd := exec.Command(e.program, e.flags[member]...) //nolint:noctx // it outlives the test's context
+	cmd.Stdout, cmd.Stderr = e.logs[member], e.logs[member]
+	if err := cmd.Start(); err != nil {
+		e.t.Fatal(err)
+	}
+	e.running[member] = cmd
+}
+
+// Kill ends a member as a power cut would.
+func (e *Etcd) Kill(member int) {
+	e.t.Helper()
+	if err := e.running[member].Process.Kill(); err != nil {
+		e.t.Fatalf("kill etcd's member %d: %v", member, err)
+	}
+	_ = e.running[member].Wait() // it tells of the kill
+	e.running[member] = nil
+}
+
+// connect waits until etcd serves.
+func (e *Etcd) connect() {
+	e.t.Helper()
+	certificate, err := tls.LoadX509KeyPair(e.client.Cert, e.client.Key)
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(e.CA.PEM)
+	e.Client, err = clientv3.New(clientv3.Config{Endpoints: e.Endpoints, DialTimeout: patience, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: roots, MinVersion: tls.VersionTLS12}})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(func() { _ = e.Client.Close() })
+	Eventually(e.t, "etcd to serve", func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		_, err := e.Client.Get(ctx, "any")
+		return err
+	})
 }

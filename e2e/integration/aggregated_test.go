@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,7 +81,7 @@ func create(t *testing.T, c client.Client, objects ...client.Object) {
 }
 
 // readyHost starts a host that lets a registry's server do what it must, and
-// returns the flags for a server behind it.
+// returns the flags for a server behind it; they name no etcd.
 func readyHost(t *testing.T, version string) (*framework.Host, []string) {
 	t.Helper()
 	host := framework.StartHost(t, version, "front-proxy-client")
@@ -90,8 +91,7 @@ func readyHost(t *testing.T, version string) (*framework.Host, []string) {
 
 func hostFlags(host *framework.Host) []string {
 	kubeconfig := host.Kubeconfig(serverUser)
-	return []string{"--mode=aggregated", "--etcd-servers=" + host.Etcd,
-		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig}
+	return []string{"--mode=aggregated", "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig}
 }
 
 // aggregated starts a host with a registry behind its aggregator, and waits
@@ -99,7 +99,7 @@ func hostFlags(host *framework.Host) []string {
 func aggregated(t *testing.T, version string, flags ...string) (*framework.Host, *framework.Registry) {
 	t.Helper()
 	host, common := readyHost(t, version)
-	registry := framework.StartRegistry(t, append(common, flags...)...)
+	registry := framework.StartRegistry(t, slices.Concat(common, []string{"--etcd-servers=" + host.Etcd}, flags)...)
 	registry.WaitReady(t)
 	create(t, hostClient(t, host.Config),
 		// Only an external name leads from a bare host to loopback.
@@ -121,7 +121,7 @@ func aggregated(t *testing.T, version string, flags ...string) (*framework.Host,
 
 func TestServerRefusesMissingPermissions(t *testing.T) {
 	host := framework.StartHost(t, newest, "front-proxy-client")
-	flags := hostFlags(host)
+	flags := append(hostFlags(host), "--etcd-servers="+host.Etcd)
 	says := func(want string, flags ...string) {
 		t.Helper()
 		if said := framework.StartRegistry(t, flags...).WaitRefused(t); !strings.Contains(said, want) {
@@ -137,7 +137,7 @@ func TestServerRefusesMissingPermissions(t *testing.T) {
 func TestServerRefusesAnyFrontProxy(t *testing.T) {
 	host := framework.StartHost(t, newest)
 	create(t, hostClient(t, host.Config), append(delegation(), admissionReads()...)...)
-	said := framework.StartRegistry(t, hostFlags(host)...).WaitRefused(t)
+	said := framework.StartRegistry(t, append(hostFlags(host), "--etcd-servers="+host.Etcd)...).WaitRefused(t)
 	if !strings.Contains(said, "requestheader-allowed-names is empty") || !strings.Contains(said, "--requestheader-allowed-names=NAME") {
 		t.Errorf("it said: %s", said)
 	}

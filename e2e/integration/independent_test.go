@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,7 +31,7 @@ var admins = []string{"clusterregistry:admins"}
 func independent(t *testing.T, flags ...string) (*framework.Registry, *framework.Authority, *rest.Config) {
 	t.Helper()
 	clients := framework.NewAuthority(t, "clients")
-	registry := framework.StartRegistry(t, append([]string{"--mode=independent", "--etcd-servers=" + framework.StartEtcd(t, "v3.6.14"), "--client-ca-file=" + clients.File}, flags...)...)
+	registry := framework.StartRegistry(t, slices.Concat([]string{"--mode=independent", "--client-ca-file=" + clients.File}, framework.StartEtcd(t, 1).Flags(), flags)...)
 	registry.WaitReady(t)
 	return registry, clients, registry.Config(clients.Issue("root", admins))
 }
@@ -154,7 +155,7 @@ func TestIndependentFollowsItsClientCA(t *testing.T) {
 		}
 	}
 	write(before.PEM)
-	registry := framework.StartRegistry(t, "--mode=independent", "--etcd-servers="+framework.StartEtcd(t, "v3.6.14"), "--client-ca-file="+file)
+	registry := framework.StartRegistry(t, append(framework.StartEtcd(t, 1).Flags(), "--mode=independent", "--client-ca-file="+file)...)
 	registry.WaitReady(t)
 	old, renewed := before.Issue("old", nil), after.Issue("new", nil)
 	known := func(pair framework.Pair, want bool) func(context.Context) error {

@@ -82,9 +82,9 @@ func TestIndependentRoles(t *testing.T) {
 // TestIndependentBootstrap damages the bootstrap roles; the next server that
 // starts mends them, but for those that their owner keeps.
 func TestIndependentBootstrap(t *testing.T) {
-	clients, etcd := framework.NewAuthority(t, "clients"), framework.StartEtcd(t, "v3.6.14")
+	clients, etcd := framework.NewAuthority(t, "clients"), framework.StartEtcd(t, 1)
 	start := func() *rest.Config {
-		registry := framework.StartRegistry(t, "--mode=independent", "--etcd-servers="+etcd, "--client-ca-file="+clients.File)
+		registry := framework.StartRegistry(t, append(etcd.Flags(), "--mode=independent", "--client-ca-file="+clients.File)...)
 		registry.WaitReady(t)
 		return registry.Config(clients.Issue("root", admins))
 	}
