@@ -26,6 +26,7 @@ func (o *Options) aggregated(ctx context.Context, c *Config) error {
 	if err := options.Authentication.ApplyTo(&config.Authentication, config.SecureServing, config.OpenAPIConfig); err != nil {
 		return err
 	}
+	awaitFrontProxy(&config.Config)
 	if err := options.Authorization.ApplyTo(&config.Authorization); err != nil {
 		return err
 	}

@@ -5,9 +5,13 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
 )
@@ -37,6 +41,22 @@ func checkFrontProxy(ctx context.Context, client kubernetes.Interface) error {
 		return fmt.Errorf("%s: requestheader-client-ca-file and client-ca-file share a CA, so that an ordinary client certificate could pass for the front proxy's; give the host's kube-apiserver a --requestheader-client-ca-file of its own", source)
 	}
 	return nil
+}
+
+// awaitFrontProxy keeps the server from being ready before it has read the
+// requestheader CA, which it does while it already serves. Until then the front
+// proxy, and with it every user, would be taken for nobody and be refused.
+func awaitFrontProxy(config *genericserver.Config) {
+	frontProxy := config.Authentication.RequestHeaderConfig
+	if frontProxy == nil {
+		return
+	}
+	config.AddReadyzChecks(healthz.NamedCheck("front-proxy", func(*http.Request) error {
+		if len(frontProxy.CAContentProvider.CurrentCABundleContent()) == 0 {
+			return errors.New("the requestheader CA is not read yet from the host")
+		}
+		return nil
+	}))
 }
 
 // sharedAuthority reports whether a certificate is in both bundles.

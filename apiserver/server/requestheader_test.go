@@ -12,6 +12,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/kubernetes/fake"
 )
 
@@ -61,3 +64,40 @@ func TestCheckFrontProxy(t *testing.T) {
 		t.Errorf("no ConfigMap: %v", err)
 	}
 }
+
+func TestServerIsReadyOnceItKnowsTheFrontProxy(t *testing.T) {
+	ca, _ := authority(t)
+	host := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication"}, Data: map[string]string{"requestheader-client-ca-file": ca}})
+	provider, err := dynamiccertificates.NewDynamicCAFromConfigMapController("front-proxy", "kube-system", "extension-apiserver-authentication", "requestheader-client-ca-file", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan struct{}, 10)
+	provider.AddListener(listener(read))
+	config := &genericserver.Config{Authentication: genericserver.AuthenticationInfo{RequestHeaderConfig: &authenticatorfactory.RequestHeaderConfig{CAContentProvider: provider}}}
+	awaitFrontProxy(config)
+	if len(config.ReadyzChecks) != 1 {
+		t.Fatalf("checks: %v", config.ReadyzChecks)
+	}
+	// A server does this before it listens, and then runs the provider.
+	if err := provider.RunOnce(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := config.ReadyzChecks[0].Check(nil); err == nil || !strings.Contains(err.Error(), "not read yet") {
+		t.Errorf("before the CA is read: %v", err)
+	}
+	go provider.Run(t.Context(), 1)
+	<-read
+	if err := config.ReadyzChecks[0].Check(nil); err != nil {
+		t.Errorf("after the CA is read: %v", err)
+	}
+	independent := &genericserver.Config{}
+	if awaitFrontProxy(independent); len(independent.ReadyzChecks) != 0 {
+		t.Error("a server without a front proxy waits for one")
+	}
+}
+
+// listener is told when a CA was read.
+type listener chan struct{}
+
+func (l listener) Enqueue() { l <- struct{}{} }

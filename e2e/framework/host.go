@@ -18,6 +18,8 @@ type Host struct {
 	Config *rest.Config
 	// Etcd is the URL of the host's etcd.
 	Etcd string
+	// FrontProxy is the certificate that the host's aggregator shows.
+	FrontProxy Pair
 
 	t           *testing.T
 	environment *envtest.Environment
@@ -56,7 +58,7 @@ func StartHost(t *testing.T, kubernetesVersion string, allowedNames ...string) *
 			t.Errorf("stop Kubernetes %s: %v", kubernetesVersion, err)
 		}
 	})
-	return &Host{Config: config, Etcd: environment.ControlPlane.Etcd.URL.String(), t: t, environment: environment}
+	return &Host{Config: config, Etcd: environment.ControlPlane.Etcd.URL.String(), FrontProxy: pair, t: t, environment: environment}
 }
 
 // Kubeconfig writes a kubeconfig for a user of the host and returns its path.

@@ -26,8 +26,7 @@ func TestEtcdOutage(t *testing.T) {
 	etcd.Kill(0)
 	registry := framework.StartRegistry(t, slices.Concat(flags, etcd.Flags(), []string{"--request-timeout=10s"})...)
 	registry.WaitReady(t)
-	config := direct(userConfig(t, host, "admin", "system:masters"), registry)
-	clusters := clustersOf(t, config)
+	clusters, config := asAdmin(t, host, registry)
 	anonymous, err := rest.HTTPClientFor(rest.AnonymousClientConfig(config))
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ func TestServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	host, registry := aggregated(t, newest, "--audit-policy-file="+policy, "--audit-log-path="+log)
+	t.Run("readiness", func(t *testing.T) { testReadiness(t, host) })
 	t.Run("audit log", func(t *testing.T) { testAuditLog(t, host, log) })
 	t.Run("protected paths", func(t *testing.T) { testProtectedPaths(t, host, registry) })
 	t.Run("serving certificate", func(t *testing.T) { testServingCertificate(t, registry) })
