@@ -200,6 +200,9 @@ func testEdit(t *testing.T, kubectl *framework.Kubectl) {
 // testFlatFile brings back with apply what get has printed.
 func testFlatFile(t *testing.T, kubectl *framework.Kubectl) {
 	flat := kubectl.Run("get", "crc", "-o", "yaml")
+	if out := kubectl.Stdin(flat).Run("replace", "-f", "-"); out != name+" replaced\n" {
+		t.Errorf("replace by the flat file: %s", out)
+	}
 	kubectl.Run("delete", "crc", "--all")
 	if out := kubectl.Stdin(flat).Run("apply", "-f", "-"); out != name+" created\n" {
 		t.Errorf("apply of the flat file: %s", out)
