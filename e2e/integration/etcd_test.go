@@ -20,6 +20,7 @@ import (
 // taken out of service, yet not be restarted; and then it must come back by
 // itself.
 func TestEtcdOutage(t *testing.T) {
+	t.Parallel() // it waits for time-outs most of the time
 	host, flags := readyHost(t, newest)
 	etcd := framework.StartEtcd(t, 3)
 	// The first endpoint is dead from the start.
