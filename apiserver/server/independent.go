@@ -6,7 +6,10 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
@@ -40,6 +43,9 @@ func (o *Options) independent(ctx context.Context, c *Config) error {
 				return err
 			}
 		}
+		if err := serveLists(server); err != nil {
+			return err
+		}
 		if err := serve(server, authenticationv1.SchemeGroupVersion, selfreview.Authentication()); err != nil {
 			return err
 		}
@@ -49,6 +55,16 @@ func (o *Options) independent(ctx context.Context, c *Config) error {
 		return extendAuthorization(server)
 	}
 	return nil
+}
+
+// serveLists adds the core API group without a single resource. kubectl reads
+// and writes several objects as a List of that group, and takes it only from a
+// server that has the group; behind an aggregator, the host has it.
+func serveLists(server *genericserver.GenericAPIServer) error {
+	core := schema.GroupVersion{Version: "v1"}
+	group := genericserver.NewDefaultAPIGroupInfo(core.Group, scheme, metav1.ParameterCodec, codecs)
+	group.VersionedResourcesStorageMap[core.Version] = map[string]rest.Storage{}
+	return server.InstallLegacyAPIGroup(genericserver.DefaultLegacyAPIPrefix, &group)
 }
 
 // authentication returns the issuers of tokens; nil means there are none.

@@ -46,7 +46,7 @@ func StartEtcd(t *testing.T, members int) *Etcd {
 	}
 	for i := range members {
 		e.flags = append(e.flags, []string{
-			fmt.Sprintf("--name=m%d", i), "--data-dir=" + filepath.Join(t.TempDir(), "data"), "--unsafe-no-fsync",
+			fmt.Sprintf("--name=m%d", i), "--data-dir=" + filepath.Join(t.TempDir(), "data"), "--unsafe-no-fsync", "--log-level=warn",
 			"--listen-client-urls=" + e.Endpoints[i], "--advertise-client-urls=" + e.Endpoints[i],
 			"--listen-peer-urls=" + peers[i], "--initial-advertise-peer-urls=" + peers[i], "--initial-cluster=" + strings.Join(initial, ","),
 			"--cert-file=" + pair.Cert, "--key-file=" + pair.Key, "--trusted-ca-file=" + e.CA.File, "--client-cert-auth",

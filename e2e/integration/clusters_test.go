@@ -23,6 +23,7 @@ import (
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	clustersv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/e2e/session"
 )
 
 // TestClusters uses the API as its clients do, through the aggregators of the
@@ -49,7 +50,7 @@ func TestClusters(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			t.Run("kubectl", func(t *testing.T) { testKubectl(t, host) })
+			t.Run("kubectl", func(t *testing.T) { session.Run(t, host.Kubeconfig("admin", "system:masters")) })
 			t.Run("webhooks", func(t *testing.T) { testWebhooks(t, host) })
 			t.Run("admission", func(t *testing.T) { testAdmission(t, host) })
 			t.Run("strangers", func(t *testing.T) { testStrangers(t, registry) })

@@ -21,6 +21,7 @@ import (
 
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/e2e/session"
 )
 
 // admins is the group that may do everything from the start.
@@ -47,7 +48,7 @@ func clientset(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 
 // TestIndependentClusters uses the API as its clients do, without any host.
 func TestIndependentClusters(t *testing.T) {
-	_, _, config := independent(t)
+	registry, authority, config := independent(t)
 	for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		config := rest.CopyConfig(config)
 		config.ContentType, config.AcceptContentTypes = encoding, encoding
@@ -66,6 +67,7 @@ func TestIndependentClusters(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	t.Run("kubectl", func(t *testing.T) { session.Run(t, registry.Kubeconfig(t, authority.Issue("root", admins))) })
 }
 
 // whoami returns what the server takes the bearer of a configuration for.

@@ -151,9 +151,6 @@ func (c *Cluster) waitNodeReady(ctx context.Context, api client.Client, name str
 		return err
 	}
 	err = addons.Wait(ctx, "node "+name+" to become Ready", func(ctx context.Context) error {
-		if running, err := m.Running(ctx); err != nil || !running {
-			return errors.Join(err, fmt.Errorf("machine %s ended meanwhile; bring the cluster up again", name))
-		}
 		var node corev1.Node
 		if err := api.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil {
 			return err

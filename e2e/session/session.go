@@ -1,4 +1,6 @@
-package integration
+// Package session is what a user of a registry types, command by command, for
+// every test that has a registry to type at.
+package session
 
 import (
 	"context"
@@ -10,7 +12,7 @@ import (
 )
 
 // kubectls are the newest kubectl and an old one that users still have.
-var kubectls = []string{newest, "v1.32.13"}
+var kubectls = []string{"v1.37.1", "v1.32.13"}
 
 // east is a cluster as a user writes it.
 const east = `
@@ -49,7 +51,7 @@ const (
 	server = "{.spec.kubernetesApiEndpoints.serverEndpoints[1].serverAddress}"
 )
 
-var session = []typed{
+var commands = []typed{
 	{args: "api-resources --api-group=clusterregistry.k8s.io --no-headers", has: []string{"clusters", "crc", "clusterregistry.k8s.io/v1alpha1", "false", "Cluster"}},
 	{stdin: east, args: "apply -f - --dry-run=server", is: name + " created (server dry run)\n"},
 	{args: "get crc -o name"},
@@ -114,9 +116,9 @@ var refusals = []typed{
 	{args: `patch crc east --type=json -p [{"op":"test","path":"/metadata/name","value":"west"}]`, has: []string{"The request is invalid"}},
 }
 
-// testKubectl types what a user types.
-func testKubectl(t *testing.T, host *framework.Host) {
-	kubeconfig := host.Kubeconfig("admin", "system:masters")
+// Run types all of it, with each kubectl, as an administrator of the registry
+// that the kubeconfig leads to. It deletes all clusters first.
+func Run(t *testing.T, kubeconfig string) {
 	for _, version := range kubectls {
 		t.Run(version, func(t *testing.T) {
 			kubectl := framework.NewKubectl(t, version, kubeconfig)
@@ -129,7 +131,7 @@ func testKubectl(t *testing.T, host *framework.Host) {
 				return err
 			})
 			kubectl.Run("delete", "crc", "--all")
-			for _, step := range session {
+			for _, step := range commands {
 				out := kubectl.Stdin(step.stdin).Run(strings.Fields(step.args)...)
 				if step.has == nil && out != step.is {
 					t.Errorf("kubectl %s printed %q, want %q", step.args, out, step.is)
@@ -148,15 +150,15 @@ func testKubectl(t *testing.T, host *framework.Host) {
 					}
 				}
 			}
-			testWait(t, kubectl)
-			testEdit(t, kubectl)
-			testFlatFile(t, kubectl)
+			awaitCondition(t, kubectl)
+			edit(t, kubectl)
+			flatFile(t, kubectl)
 		})
 	}
 }
 
-// testWait waits for a condition that is reported only then.
-func testWait(t *testing.T, kubectl *framework.Kubectl) {
+// wait waits for a condition that is reported only then.
+func awaitCondition(t *testing.T, kubectl *framework.Kubectl) {
 	done := make(chan error, 1)
 	go func() {
 		_, err := kubectl.Try("wait", "crc/east", "--for=condition=Ready", "--timeout=5m")
@@ -171,8 +173,8 @@ func testWait(t *testing.T, kubectl *framework.Kubectl) {
 	}
 }
 
-// testEdit changes a cluster in an editor, as diff has told before.
-func testEdit(t *testing.T, kubectl *framework.Kubectl) {
+// edit changes a cluster in an editor, as diff has told before.
+func edit(t *testing.T, kubectl *framework.Kubectl) {
 	out, err := kubectl.Stdin(eastBut("east.example", "other.example")).Try("diff", "-f", "-")
 	if err == nil || !strings.Contains(out, "-    - serverAddress: replaced.example\n+    - serverAddress: other.example\n") {
 		t.Errorf("diff: %v: %s", err, out)
@@ -197,8 +199,8 @@ func testEdit(t *testing.T, kubectl *framework.Kubectl) {
 	}
 }
 
-// testFlatFile brings back with apply what get has printed.
-func testFlatFile(t *testing.T, kubectl *framework.Kubectl) {
+// flatFile brings back with apply what get has printed.
+func flatFile(t *testing.T, kubectl *framework.Kubectl) {
 	flat := kubectl.Run("get", "crc", "-o", "yaml")
 	if out := kubectl.Stdin(flat).Run("replace", "-f", "-"); out != name+" replaced\n" {
 		t.Errorf("replace by the flat file: %s", out)
