@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/emicklei/go-restful/v3"
+	apidiscoveryv2 "k8s.io/api/apidiscovery/v2"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/endpoints/discovery"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
@@ -63,8 +65,16 @@ func (o *Options) independent(ctx context.Context, c *Config) error {
 func serveLists(server *genericserver.GenericAPIServer) error {
 	core := schema.GroupVersion{Version: "v1"}
 	group := genericserver.NewDefaultAPIGroupInfo(core.Group, scheme, metav1.ParameterCodec, codecs)
-	group.VersionedResourcesStorageMap[core.Version] = map[string]rest.Storage{}
-	return server.InstallLegacyAPIGroup(genericserver.DefaultLegacyAPIPrefix, &group)
+	if err := server.InstallLegacyAPIGroup(genericserver.DefaultLegacyAPIPrefix, &group); err != nil {
+		return err
+	}
+	// It leaves out a version that has no resources.
+	service := new(restful.WebService).Path(genericserver.DefaultLegacyAPIPrefix + "/" + core.Version)
+	nothing := discovery.APIResourceListerFunc(func() []metav1.APIResource { return []metav1.APIResource{} })
+	discovery.NewAPIVersionHandler(codecs, core, nothing).AddToWebService(service)
+	server.Handler.GoRestfulContainer.Add(service)
+	server.AggregatedLegacyDiscoveryGroupManager.AddGroupVersion(core.Group, apidiscoveryv2.APIVersionDiscovery{Version: core.Version, Freshness: apidiscoveryv2.DiscoveryFreshnessCurrent})
+	return nil
 }
 
 // authentication returns the issuers of tokens; nil means there are none.
