@@ -1,0 +1,113 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/klog/v2"
+)
+
+// reason is why a call is repeated. An error without one is an answer.
+type reason string
+
+const (
+	// unapplied: nothing was written, and nothing will be.
+	unapplied reason = "Unapplied"
+	// unknown: a write may have been applied, or may still be.
+	unknown reason = "Unknown"
+)
+
+var retries = metrics.NewCounterVec(&metrics.CounterOpts{
+	Name:           "clusterregistry_storage_retries_total",
+	Help:           "Calls that etcd could not serve and that were repeated, by operation and by what was known of their outcome.",
+	StabilityLevel: metrics.ALPHA,
+}, []string{"operation", "reason"})
+
+func init() { legacyregistry.MustRegister(retries) }
+
+// dropped is raft's ErrProposalDropped, which etcd passes on as a text only.
+const dropped = "raft proposal dropped"
+
+// classify returns why a call that gave err is worth another attempt.
+func classify(err error) reason {
+	if err == nil {
+		return ""
+	}
+	// The etcd client turns the errors it knows into its own type.
+	var known rpctypes.EtcdError
+	if errors.As(err, &known) {
+		switch {
+		case known == rpctypes.ErrTooManyRequests: //nolint:errorlint // known is what was found in err
+			return unapplied
+		case known.Code() == codes.Unavailable:
+			return unknown
+		}
+		return ""
+	}
+	s, ok := status.FromError(err)
+	switch {
+	case !ok:
+		return ""
+	case s.Code() == codes.Unknown && s.Message() == dropped:
+		return unapplied
+	case s.Code() == codes.Unavailable:
+		return unknown
+	}
+	return ""
+}
+
+// call is one call with all its attempts.
+type call struct {
+	operation, key string
+	// proposed says that the attempt under way may have written.
+	proposed bool
+	// open is why it is not known whether an attempt was applied; nil when none
+	// was or all have been found out about.
+	open error
+}
+
+// persist repeats attempt until it succeeds or fails with an answer, or the
+// context ends. A failure is no answer while an attempt is open, for that may
+// have been applied.
+func (c *call) persist(ctx context.Context, attempt func() error) error {
+	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 500 * time.Millisecond}
+	for {
+		c.proposed = false
+		err := attempt()
+		if err == nil {
+			return nil
+		}
+		why := classify(err)
+		if why == unknown && !c.proposed {
+			why = unapplied
+		}
+		if why == unknown {
+			c.open = err
+		}
+		if why == "" || !sleep(ctx, backoff.Step()) {
+			if c.open != nil {
+				return c.open
+			}
+			return err
+		}
+		retries.WithLabelValues(c.operation, string(why)).Inc()
+		klog.V(2).InfoS("Repeating what etcd could not serve", "operation", c.operation, "key", c.key, "reason", string(why), "err", err)
+	}
+}
+
+// sleep waits and returns whether the context goes on.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

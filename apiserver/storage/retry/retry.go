@@ -1,0 +1,129 @@
+// Package retry repeats what a storage could not do because etcd's leader was
+// moving or gone, so that no request fails for it.
+//
+// A write is repeated only where that is safe, which rests on two facts. Every
+// write of the storage over etcd is a transaction on one key with the condition
+// that the key still has the version it was computed from (none, for a
+// creation); a version passes once, so of all attempts from one version at most
+// one is applied, however late. And etcd's answers are of three kinds:
+//
+//   - the write was refused before it was proposed, as a leader does while it
+//     hands over: it was not and will not be applied, and is repeated;
+//   - nothing is known, because the connection broke or the proposal got lost on
+//     its way to the leader, which etcd notices after seven seconds: the write is
+//     repeated too, and what the next attempt finds tells what became of it.
+//     Create, GuaranteedUpdate and Delete each say how. What can't be told ends
+//     with the first such error;
+//   - everything else is an answer, and is passed on.
+//
+// Repetitions go on until the request's context ends. Dry runs never get here.
+package retry
+
+import (
+	"context"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/conversion"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Getter returns a getter whose options make storages that repeat.
+func Getter(options generic.RESTOptionsGetter) generic.RESTOptionsGetter { return getter{options} }
+
+type getter struct{ generic.RESTOptionsGetter }
+
+// GetRESTOptions returns the options of the getter below, with its storage
+// wrapped.
+func (g getter) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
+	if err != nil {
+		return options, err
+	}
+	below := options.Decorator
+	options.Decorator = func(config *storagebackend.ConfigForResource, prefix string, keyOf func(runtime.Object) (string, error), newFunc, newListFunc func() runtime.Object,
+		attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
+		s, destroy, err := below(config, prefix, keyOf, newFunc, newListFunc, attributes, triggers, indexers)
+		if err != nil {
+			return nil, nil, err
+		}
+		return &store{Interface: s, codec: config.Codec, newFunc: newFunc}, destroy, nil
+	}
+	return options, nil
+}
+
+// store is a storage that repeats.
+type store struct {
+	storage.Interface
+	// codec is the one that the storage below writes with.
+	codec   runtime.Codec
+	newFunc func() runtime.Object
+}
+
+// Get repeats the read: reading twice does no harm.
+func (s *store) Get(ctx context.Context, key string, options storage.GetOptions, into runtime.Object) error {
+	c := call{operation: "get", key: key}
+	return c.persist(ctx, func() error { return s.Interface.Get(ctx, key, options, into) })
+}
+
+// GetList repeats the read, as Get does.
+func (s *store) GetList(ctx context.Context, key string, options storage.ListOptions, into runtime.Object) error {
+	c := call{operation: "list", key: key}
+	return c.persist(ctx, func() error { return s.Interface.GetList(ctx, key, options, into) })
+}
+
+// Create repeats a creation. When an earlier attempt is open and the key turns
+// out to be taken, the UID tells by whom: each object got one of its own before
+// it came here. Found with it, the creation succeeded, with the object as it is
+// now; else another's came first.
+//
+// What remains: who deletes an object before its creation is acknowledged may
+// see it created again.
+func (s *store) Create(ctx context.Context, key string, object, out runtime.Object, ttl uint64) error {
+	c := call{operation: "create", key: key}
+	return c.persist(ctx, func() error {
+		c.proposed = true
+		err := s.Interface.Create(ctx, key, object, out, ttl)
+		if c.open == nil || !storage.IsExist(err) {
+			return err
+		}
+		found := s.newFunc()
+		if err := s.Interface.Get(ctx, key, storage.GetOptions{}, found); err != nil {
+			return err
+		}
+		if uid(found) != uid(object) {
+			c.open = nil
+			return err
+		}
+		return assign(out, found)
+	})
+}
+
+// uid returns the UID of an object, which every stored object has.
+func uid(object runtime.Object) types.UID {
+	accessor, err := meta.Accessor(object)
+	if err != nil {
+		return ""
+	}
+	return accessor.GetUID()
+}
+
+// assign sets what a caller wants to get back; a nil out wants nothing.
+func assign(out, object runtime.Object) error {
+	if out == nil {
+		return nil
+	}
+	target, err := conversion.EnforcePtr(out)
+	if err != nil {
+		return err
+	}
+	target.Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
+	return nil
+}
