@@ -12,6 +12,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 )
 
 // Etcd is an etcd for a registry: members on loopback that speak mutual TLS.
@@ -29,6 +30,7 @@ type Etcd struct {
 	running []*exec.Cmd
 	logs    []*lockedBuffer
 	client  Pair
+	tls     *tls.Config
 }
 
 // StartEtcd starts an etcd of the given number of members and waits until it
@@ -104,15 +106,22 @@ func (e *Etcd) connect() {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(e.CA.PEM)
-	e.Client, err = clientv3.New(clientv3.Config{Endpoints: e.Endpoints, DialTimeout: patience, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: roots, MinVersion: tls.VersionTLS12}})
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	e.t.Cleanup(func() { _ = e.Client.Close() })
+	e.tls = &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: roots, MinVersion: tls.VersionTLS12}
+	e.Client = e.clientOf(e.Endpoints...)
 	Eventually(e.t, "etcd to serve", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		_, err := e.Client.Get(ctx, "any")
 		return err
 	})
+}
+
+func (e *Etcd) clientOf(endpoints ...string) *clientv3.Client {
+	e.t.Helper()
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: patience, TLS: e.tls, Logger: zap.NewNop()})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	e.t.Cleanup(func() { _ = client.Close() })
+	return client
 }

@@ -1,0 +1,225 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+	"github.com/clusterregistry/operator/client/clientset/versioned"
+	clustersv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// leaderRate is how many requests are under way while the leader moves, in a
+// second.
+const leaderRate = 200
+
+// TestLeaderMoves moves and kills the leader of the registry's etcd while
+// clients write, and compares what etcd recorded with what was acknowledged.
+func TestLeaderMoves(t *testing.T) {
+	host := framework.StartHost(t, "v1.37.1", "front-proxy-client")
+	create(t, hostClient(t, host.Config), append(delegation(), admissionReads()...)...)
+	kubeconfig := host.Kubeconfig(serverUser)
+	for name, test := range map[string]struct {
+		disturb func(*framework.Etcd)
+		times   int
+	}{
+		"moves": {(*framework.Etcd).MoveLeader, 10},
+		"kills": {(*framework.Etcd).KillLeader, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			etcd := framework.StartEtcd(t, 3)
+			registry := framework.StartRegistry(t, append(etcd.Flags(), "--mode=aggregated", "--vmodule=call=2",
+				"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)...)
+			registry.WaitReady(t)
+			config := rest.CopyConfig(host.Config)
+			config.Host, config.CAData = fmt.Sprintf("https://127.0.0.1:%d", registry.Port), registry.CA.PEM
+			config.QPS = -1
+			clients, err := versioned.NewForConfig(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clusters := clients.ClusterregistryV1alpha1().Clusters()
+			// The server reads the authority of direct callers in the background.
+			framework.Eventually(t, "the server to know its administrator", func(ctx context.Context) error {
+				_, err := clusters.List(ctx, metav1.ListOptions{})
+				return err
+			})
+			history := record(t, etcd)
+
+			crowd := startCrowd(t, clusters)
+			load := framework.StartLoad(t, config, leaderRate)
+			// A move that no write ran into proves nothing.
+			for times := 0; times < test.times || len(retries(t, clients)) == 0; times++ {
+				if times == 100 {
+					t.Fatal("the server repeated nothing, though the leader went away 100 times")
+				}
+				test.disturb(etcd)
+				load.Settle(t)
+			}
+			report := load.Stop()
+			crowd.stop(t)
+
+			t.Logf("%s; the server repeated %v", report, retries(t, clients))
+			for _, failure := range report.Failed {
+				t.Error(failure)
+			}
+			compare(t, clusters, report)
+			history.compare(t, report, crowd)
+		})
+	}
+}
+
+// retries returns what the server says of the calls that it repeated.
+func retries(t *testing.T, clients *versioned.Clientset) []string {
+	t.Helper()
+	metrics, err := clients.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var counts []string
+	for line := range strings.Lines(string(metrics)) {
+		if count, ok := strings.CutPrefix(line, "clusterregistry_storage_retries_total"); ok {
+			counts = append(counts, strings.TrimSpace(count))
+		}
+	}
+	return counts
+}
+
+// compare reads everything back.
+func compare(t *testing.T, clusters clustersv1alpha1.ClusterInterface, report framework.Report) {
+	t.Helper()
+	list, err := clusters.List(t.Context(), metav1.ListOptions{LabelSelector: "load=yes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := report.Compare(list.Items); err != nil {
+		t.Error(err)
+	}
+}
+
+// crowd is writers who all change the same cluster, each an annotation of its
+// own.
+type crowd struct {
+	cancel context.CancelFunc
+	group  sync.WaitGroup
+	name   string
+	list   clustersv1alpha1.ClusterInterface
+	acked  [4]int
+	failed [4][]error
+}
+
+func startCrowd(t *testing.T, clusters clustersv1alpha1.ClusterInterface) *crowd {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &crowd{cancel: cancel, name: "crowded", list: clusters}
+	if _, err := clusters.Create(ctx, &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: c.name}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.acked {
+		c.group.Go(func() {
+			for ctx.Err() == nil {
+				patch := fmt.Sprintf(`{"metadata":{"annotations":{"writer-%d":"%d"}}}`, i, c.acked[i]+1)
+				// Its client repeats only what the server asks it to.
+				_, err := clusters.Patch(context.Background(), c.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+				if err != nil {
+					c.failed[i] = append(c.failed[i], err)
+					continue
+				}
+				c.acked[i]++
+			}
+		})
+	}
+	t.Cleanup(cancel)
+	return c
+}
+
+// stop ends the crowd and expects each writer's last word to stand.
+func (c *crowd) stop(t *testing.T) {
+	t.Helper()
+	c.cancel()
+	c.group.Wait()
+	got, err := c.list.Get(t.Context(), c.name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, acked := range c.acked {
+		for _, err := range c.failed[i] {
+			t.Errorf("writer %d: %v", i, err)
+		}
+		if last := got.Annotations[fmt.Sprintf("writer-%d", i)]; last != fmt.Sprint(acked) {
+			t.Errorf("writer %d had %d changes acknowledged, and the last stored is %q", i, acked, last)
+		}
+	}
+	t.Logf("%v changes of one cluster by %d writers", c.acked, len(c.acked))
+}
+
+// history is every change that etcd made.
+type history struct {
+	etcd *framework.Etcd
+	from int64
+}
+
+func record(t *testing.T, etcd *framework.Etcd) *history {
+	t.Helper()
+	response, err := etcd.Client.Get(t.Context(), "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &history{etcd, response.Header.Revision}
+}
+
+// compare counts each cluster's changes: no more and no fewer than were
+// acknowledged.
+func (h *history) compare(t *testing.T, report framework.Report, crowd *crowd) {
+	t.Helper()
+	const prefix = "/registry/clusterregistry.k8s.io/clusters/"
+	const end = "/end"
+	if _, err := h.etcd.Client.Put(t.Context(), end, ""); err != nil {
+		t.Fatal(err)
+	}
+	changes := map[string]int{}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := false
+	for response := range h.etcd.Client.Watch(ctx, "/", clientv3.WithPrefix(), clientv3.WithRev(h.from+1)) {
+		if err := response.Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range response.Events {
+			key := string(event.Kv.Key)
+			if name, ok := strings.CutPrefix(key, prefix); ok {
+				changes[name]++
+			}
+			ended = ended || key == end
+		}
+		if ended {
+			break
+		}
+	}
+	for _, life := range report.Lives {
+		if changes[life.Name] != life.Writes {
+			t.Errorf("etcd recorded %d changes of %s, of which %d were acknowledged", changes[life.Name], life.Name, life.Writes)
+		}
+	}
+	want := 1
+	for _, acked := range crowd.acked {
+		want += acked
+	}
+	if changes[crowd.name] != want {
+		t.Errorf("etcd recorded %d changes of %s, of which %d were acknowledged", changes[crowd.name], crowd.name, want)
+	}
+	if len(changes) != len(report.Lives)+1 {
+		out, _ := json.Marshal(changes)
+		t.Errorf("etcd knows other clusters than those that were written: %s", out)
+	}
+}
