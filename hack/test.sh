@@ -30,6 +30,7 @@ elif [ "$size" = full ]; then
   exit 1
 fi
 
+[ "$size" = full ] && export E2E_FULL=1
 part unit make --no-print-directory unit
 part integration make --no-print-directory integration
 stories

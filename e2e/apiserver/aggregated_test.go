@@ -1,24 +1,18 @@
 package apiserver
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/client/clientset/versioned"
@@ -79,8 +73,8 @@ func rolledOut(ctx context.Context, e *framework.Env) error {
 	return nil
 }
 
-// TestAggregated uses a registry in a real cluster with kubectl, and restarts
-// its servers while clients write.
+// TestAggregated uses a registry in a real cluster with kubectl, restarts its
+// servers and moves its etcd's leader while clients write.
 func TestAggregated(t *testing.T) {
 	e, clients := install(t)
 	t.Run("kubectl", func(t *testing.T) {
@@ -90,45 +84,58 @@ func TestAggregated(t *testing.T) {
 			t.Errorf("get crc: %s", out)
 		}
 	})
-	t.Run("rolling restarts", func(t *testing.T) {
-		load := startLoad(t, e.Config)
-		for range 2 {
-			restart(t, e)
+	t.Run("restarts and leader moves", func(t *testing.T) {
+		rounds := 2
+		if framework.Full() {
+			rounds = 10
 		}
-		written, failed := load.stop()
-		if len(failed) > 0 {
-			t.Errorf("%d of %d writes failed, the first: %s", len(failed), len(failed)+len(written), failed[0])
+		load := framework.StartLoad(t, e.Config, rate)
+		for range rounds {
+			restart(t, e, func() { moveLeader(t, e) })
+			load.Settle(t)
+		}
+		report := load.Stop()
+		t.Logf("%d restarts of the servers and as many moves of etcd's leader: %s", rounds, report)
+		for _, failure := range report.Failed {
+			t.Error(failure)
 		}
 		list, err := clients.ClusterregistryV1alpha1().Clusters().List(t.Context(), metav1.ListOptions{LabelSelector: "load=yes"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		stored := map[string]bool{}
-		for _, c := range list.Items {
-			stored[c.Name] = true
+		if err := report.Compare(list.Items); err != nil {
+			t.Error(err)
 		}
-		for _, name := range written {
-			if !stored[name] {
-				t.Errorf("the acknowledged cluster %s is lost", name)
-			}
-		}
-		t.Logf("%d writes during two rolling restarts, none failed, none lost", len(written))
 	})
 }
 
+// rate is how many requests clients send in a second while the servers restart.
+const rate = 200
+
 // restart replaces every pod of the server, as kubectl rollout restart does, and
-// waits until the old ones are gone: they serve on for a while first.
-func restart(t *testing.T, e *framework.Env) {
+// waits until the old ones are gone: they serve on for a while first. meanwhile
+// is called when the first of them was told to stop.
+func restart(t *testing.T, e *framework.Env, meanwhile func()) {
 	t.Helper()
 	old := podUIDs(t.Context(), t, e)
-	var d appsv1.Deployment
-	if err := e.Get(t.Context(), "registry", &d); err != nil {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "registry", Namespace: e.Namespace}}
+	again := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"restarted":%q}}}}}`, time.Now().Format(time.RFC3339Nano))
+	if err := e.Client.Patch(t.Context(), d, client.RawPatch(types.MergePatchType, again)); err != nil {
 		t.Fatal(err)
 	}
-	d.Spec.Template.Annotations = map[string]string{"restarted": time.Now().Format(time.RFC3339Nano)}
-	if err := e.Client.Update(t.Context(), &d); err != nil {
-		t.Fatal(err)
-	}
+	e.Eventually("a server to be told to stop", func(ctx context.Context) error {
+		for _, name := range podUIDs(ctx, t, e) {
+			var pod corev1.Pod
+			if err := e.Get(ctx, name, &pod); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			if pod.DeletionTimestamp != nil {
+				return nil
+			}
+		}
+		return errors.New("none is")
+	})
+	meanwhile()
 	e.Eventually("the servers to be replaced", func(ctx context.Context) error {
 		if err := rolledOut(ctx, e); err != nil {
 			return err
@@ -154,90 +161,4 @@ func podUIDs(ctx context.Context, t *testing.T, e *framework.Env) map[types.UID]
 		out[pod.UID] = pod.Name
 	}
 	return out
-}
-
-// load creates clusters without rest, over plain HTTP without any retry.
-type load struct {
-	cancel  context.CancelFunc
-	group   sync.WaitGroup
-	mu      sync.Mutex
-	written []string
-	failed  []string
-}
-
-// writers bounds the load; each pauses between its writes, for the machines
-// are small and the point is continuity, not pressure.
-const (
-	writers = 4
-	pause   = 20 * time.Millisecond
-)
-
-func startLoad(t *testing.T, config *rest.Config) *load {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	l := &load{cancel: cancel}
-	var next atomic.Int64
-	for range writers {
-		// A dialer of its own, or all would share one cached connection.
-		own := rest.CopyConfig(config)
-		own.Dial = (&net.Dialer{}).DialContext
-		transport, err := rest.TransportFor(own)
-		if err != nil {
-			t.Fatal(err)
-		}
-		httpClient := &http.Client{Transport: transport}
-		l.group.Go(func() {
-			for ctx.Err() == nil {
-				name := fmt.Sprintf("load-%d", next.Add(1))
-				err := post(httpClient, config.Host, name)
-				l.mu.Lock()
-				if err != nil {
-					l.failed = append(l.failed, err.Error())
-				} else {
-					l.written = append(l.written, name)
-				}
-				l.mu.Unlock()
-				select {
-				case <-ctx.Done():
-				case <-time.After(pause):
-				}
-			}
-		})
-	}
-	return l
-}
-
-func (l *load) stop() (written, failed []string) {
-	l.cancel()
-	l.group.Wait()
-	return l.written, l.failed
-}
-
-// post creates one cluster. It runs to its end even when the load is stopped.
-func post(httpClient *http.Client, host, name string) error {
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": "clusterregistry.k8s.io/v1alpha1", "kind": "Cluster",
-		"metadata": map[string]any{"name": name, "labels": map[string]string{"load": "yes"}},
-	})
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(context.Background(), http.MethodPost, host+"/apis/clusterregistry.k8s.io/v1alpha1/clusters", bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := httpClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != http.StatusCreated {
-		return fmt.Errorf("status %s: %s", response.Status, answer)
-	}
-	return nil
 }

@@ -137,6 +137,10 @@ func namespacePrefix(test string) string {
 	return "e2e-" + clean[:min(len(clean), 30)] + "-"
 }
 
+// Full reports whether tests are to repeat what they prove as often as "make
+// test-full" wants it.
+func Full() bool { return os.Getenv("E2E_FULL") == "1" }
+
 // Root returns the folder of the repository.
 func Root(t *testing.T) string {
 	t.Helper()

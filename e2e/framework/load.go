@@ -72,13 +72,14 @@ func StartLoad(t *testing.T, config *rest.Config, rate int) *Load {
 		t.Fatal(err)
 	}
 	tlsConfig.NextProtos = nil
+	transport := &http.Transport{TLSClientConfig: tlsConfig, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, MaxIdleConnsPerHost: 100 * rate}
+	authenticated, err := rest.HTTPWrappersForConfig(config, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &Load{
-		client: &http.Client{
-			Transport: &http.Transport{TLSClientConfig: tlsConfig, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, MaxIdleConnsPerHost: rate},
-			Timeout:   time.Minute,
-		},
-		url: config.Host + "/apis/clusterregistry.k8s.io/v1alpha1/clusters", rate: rate, cancel: cancel, pending: map[int]bool{},
+		client: &http.Client{Transport: authenticated, Timeout: time.Minute}, url: config.Host + "/apis/clusterregistry.k8s.io/v1alpha1/clusters", rate: rate, cancel: cancel, pending: map[int]bool{},
 	}
 	t.Cleanup(cancel)
 	l.done.Go(func() { l.send(ctx) })
