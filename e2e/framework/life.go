@@ -31,12 +31,42 @@ type Life struct {
 // step is one request of a life, and what it makes of the cluster.
 type step struct {
 	method, suffix, contentType string
-	body                        func(*Life) any
-	status                      int
-	change                      func(*v1alpha1.Cluster)
+	// list asks for all clusters of the name instead of the one.
+	list   bool
+	body   func(*Life) any
+	status int
+	change func(*v1alpha1.Cluster)
 }
 
 func (s step) writes() bool { return s.method != http.MethodGet }
+
+// url returns where the step's request for a cluster goes, below the address of
+// all clusters.
+func (s step) url(clusters, name string) string {
+	switch {
+	case s.method == http.MethodPost:
+		return clusters
+	case s.list:
+		return clusters + "?fieldSelector=metadata.name=" + name
+	}
+	return clusters + "/" + name + s.suffix
+}
+
+// parse returns the cluster in an answer.
+func (s step) parse(body []byte) (*v1alpha1.Cluster, error) {
+	if !s.list {
+		got := &v1alpha1.Cluster{}
+		return got, json.Unmarshal(body, got)
+	}
+	var got v1alpha1.ClusterList
+	if err := json.Unmarshal(body, &got); err != nil {
+		return nil, err
+	}
+	if len(got.Items) != 1 {
+		return nil, fmt.Errorf("it lists %d clusters", len(got.Items))
+	}
+	return &got.Items[0], nil
+}
 
 // appendEndpoint is a patch without a precondition: were it applied twice, the
 // address would be there twice.
@@ -65,6 +95,7 @@ func replace(change func(*v1alpha1.Cluster)) step {
 
 var (
 	read   = step{method: http.MethodGet, status: http.StatusOK}
+	list   = step{method: http.MethodGet, list: true, status: http.StatusOK}
 	absent = step{method: http.MethodGet, status: http.StatusNotFound}
 	remove = step{method: http.MethodDelete, status: http.StatusOK, change: func(*v1alpha1.Cluster) {}}
 	create = step{method: http.MethodPost, contentType: "application/json", status: http.StatusCreated, body: func(l *Life) any {
@@ -89,7 +120,7 @@ var (
 
 	// steps make a whole life. Every second cluster is left at its end, to be
 	// read back; the others are removed.
-	steps = []step{create, appendEndpoint("one.example"), read, move, report, appendEndpoint("two.example"), relabel, read}
+	steps = []step{create, appendEndpoint("one.example"), list, read, move, list, report, appendEndpoint("two.example"), relabel, read}
 	ends  = []step{remove, absent}
 )
 
@@ -119,8 +150,8 @@ func (l *Life) took(s step, status int, body []byte) error {
 		l.Acknowledged = nil
 		return nil
 	}
-	got := &v1alpha1.Cluster{}
-	if err := json.Unmarshal(body, got); err != nil {
+	got, err := s.parse(body)
+	if err != nil {
 		return fmt.Errorf("%s: %w: %s", what, err, body)
 	}
 	before := l.Acknowledged

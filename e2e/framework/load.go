@@ -147,10 +147,7 @@ func (l *Load) exchange(life *Life, s step) error {
 			return err
 		}
 	}
-	url := l.url
-	if s.method != http.MethodPost {
-		url += "/" + life.Name + s.suffix
-	}
+	url := s.url(l.url, life.Name)
 	request, err := http.NewRequestWithContext(context.Background(), s.method, url, bytes.NewReader(content))
 	if err != nil {
 		return err
