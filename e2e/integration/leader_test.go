@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
@@ -11,7 +10,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
@@ -38,7 +40,7 @@ func TestLeaderMoves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			etcd := framework.StartEtcd(t, 3)
-			registry := framework.StartRegistry(t, append(etcd.Flags(), "--mode=aggregated", "--vmodule=call=2",
+			registry := framework.StartRegistry(t, append(etcd.Flags(), "--mode=aggregated", "--vmodule=call=2,cache_watcher=1",
 				"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)...)
 			registry.WaitReady(t)
 			config := rest.CopyConfig(host.Config)
@@ -55,6 +57,7 @@ func TestLeaderMoves(t *testing.T) {
 				return err
 			})
 			history := record(t, etcd)
+			observed := observe(t, clusters)
 
 			crowd := startCrowd(t, clusters)
 			load := framework.StartLoad(t, config, leaderRate)
@@ -74,7 +77,9 @@ func TestLeaderMoves(t *testing.T) {
 				t.Error(failure)
 			}
 			compare(t, clusters, report)
-			history.compare(t, report, crowd)
+			want := acknowledged(report, crowd)
+			history.compare(t, want)
+			observed.compare(t, want)
 		})
 	}
 }
@@ -178,12 +183,23 @@ func record(t *testing.T, etcd *framework.Etcd) *history {
 	return &history{etcd, response.Header.Revision}
 }
 
+// acknowledged returns how many changes of each cluster were.
+func acknowledged(report framework.Report, crowd *crowd) map[string]int {
+	changes := map[string]int{crowd.name: 1}
+	for _, acked := range crowd.acked {
+		changes[crowd.name] += acked
+	}
+	for _, life := range report.Lives {
+		changes[life.Name] = life.Writes
+	}
+	return changes
+}
+
 // compare counts each cluster's changes: no more and no fewer than were
 // acknowledged.
-func (h *history) compare(t *testing.T, report framework.Report, crowd *crowd) {
+func (h *history) compare(t *testing.T, want map[string]int) {
 	t.Helper()
-	const prefix = "/registry/clusterregistry.k8s.io/clusters/"
-	const end = "/end"
+	const prefix, end = "/registry/clusterregistry.k8s.io/clusters/", "/end"
 	if _, err := h.etcd.Client.Put(t.Context(), end, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -206,20 +222,82 @@ func (h *history) compare(t *testing.T, report framework.Report, crowd *crowd) {
 			break
 		}
 	}
-	for _, life := range report.Lives {
-		if changes[life.Name] != life.Writes {
-			t.Errorf("etcd recorded %d changes of %s, of which %d were acknowledged", changes[life.Name], life.Name, life.Writes)
+	compareChanges(t, "etcd recorded", changes, want)
+}
+
+func compareChanges(t *testing.T, who string, got, want map[string]int) {
+	t.Helper()
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s %d changes of %s, of which %d were acknowledged", who, got[name], name, want[name])
 		}
 	}
-	want := 1
-	for _, acked := range crowd.acked {
-		want += acked
+	for name := range got {
+		if _, ok := want[name]; !ok {
+			t.Errorf("%s %d changes of %s, which nobody wrote", who, got[name], name)
+		}
 	}
-	if changes[crowd.name] != want {
-		t.Errorf("etcd recorded %d changes of %s, of which %d were acknowledged", changes[crowd.name], crowd.name, want)
+}
+
+// observer watches all clusters. A server may end any watch, as it does with
+// slow clients; then the observer goes on from where it was.
+type observer struct {
+	clusters clustersv1alpha1.ClusterInterface
+	mu       sync.Mutex
+	watches  int
+	changes  map[string]int
+	last     string
+}
+
+func observe(t *testing.T, clusters clustersv1alpha1.ClusterInterface) *observer {
+	t.Helper()
+	o := &observer{clusters: clusters, changes: map[string]int{}}
+	list, err := clusters.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if len(changes) != len(report.Lives)+1 {
-		out, _ := json.Marshal(changes)
-		t.Errorf("etcd knows other clusters than those that were written: %s", out)
+	w, err := watchtools.NewRetryWatcherWithContext(t.Context(), list.ResourceVersion, &cache.ListWatch{WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		o.mu.Lock()
+		o.watches++
+		o.mu.Unlock()
+		return clusters.Watch(ctx, options)
+	}})
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(w.Stop)
+	go func() {
+		for event := range w.ResultChan() {
+			o.mu.Lock()
+			o.last = fmt.Sprintf("%s %v", event.Type, event.Object)
+			if c, ok := event.Object.(*v1alpha1.Cluster); ok && event.Type != watch.Bookmark {
+				o.changes[c.Name]++
+			}
+			o.mu.Unlock()
+		}
+	}()
+	return o
+}
+
+// compare makes one more cluster and waits until the watch tells of it: all
+// that came before it was told by then.
+func (o *observer) compare(t *testing.T, want map[string]int) {
+	t.Helper()
+	const end = "end"
+	if _, err := o.clusters.Create(t.Context(), &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: end}}, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	framework.Eventually(t, "the watch to catch up", func(context.Context) error {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.changes[end] == 0 {
+			return fmt.Errorf("the last that it told is %s", o.last)
+		}
+		return nil
+	})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.changes, end)
+	t.Logf("the watch was begun %d times", o.watches)
+	compareChanges(t, "the watch told", o.changes, want)
 }
