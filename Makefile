@@ -69,6 +69,7 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 
 .PHONY: e2e
 e2e: load ## Stories on the cluster that is up
+	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	$(STORY) $$($(GO) list ./e2e/... | grep -v /e2e/integration)
 
 .PHONY: bench
