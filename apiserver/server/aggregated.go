@@ -39,7 +39,11 @@ func (o *Options) aggregated(ctx context.Context, c *Config) error {
 // askHost checks that the host can be trusted with authentication, and fits
 // admission to what it serves.
 func (o *Options) askHost(ctx context.Context, client kubernetes.Interface) error {
-	if err := checkFrontProxy(ctx, client); err != nil {
+	trust, err := readTrust(ctx, o.Recommended.Authentication, client)
+	if err != nil {
+		return err
+	}
+	if err := trust.check(); err != nil {
 		return err
 	}
 	off, err := probeHost(ctx, client, o.TolerateMissingPermissions)

@@ -8,37 +8,77 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/healthz"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
 )
 
-// checkFrontProxy refuses a host whose front proxy can be impersonated: who
-// holds any certificate of the requestheader CA may claim to be anybody, unless
-// the names are restricted; and when that CA also signs ordinary client
-// certificates, every one of its users holds such a certificate.
-func checkFrontProxy(ctx context.Context, client kubernetes.Interface) error {
-	const source = "ConfigMap kube-system/extension-apiserver-authentication"
-	config, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+// trust is by what a server in aggregated mode tells its callers apart.
+type trust struct {
+	// allowedNames are the common names that the front proxy may have.
+	allowedNames []string
+	// frontProxyCA and clientCA are bundles in PEM.
+	frontProxyCA, clientCA string
+}
+
+// authenticationConfig is where a host tells what it trusts itself.
+const authenticationConfig = "ConfigMap kube-system/extension-apiserver-authentication"
+
+// readTrust returns what the server is going to trust: what flags say, else what
+// the host says.
+func readTrust(ctx context.Context, options *genericoptions.DelegatingAuthenticationOptions, client kubernetes.Interface) (trust, error) {
+	var t trust
+	if !options.SkipInClusterLookup {
+		config, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
+		if err != nil {
+			return t, fmt.Errorf("read %s: %w; bind the server's ServiceAccount to the Role extension-apiserver-authentication-reader in kube-system", authenticationConfig, err)
+		}
+		t.frontProxyCA, t.clientCA = config.Data["requestheader-client-ca-file"], config.Data["client-ca-file"]
+		if names := config.Data["requestheader-allowed-names"]; names != "" {
+			if err := json.Unmarshal([]byte(names), &t.allowedNames); err != nil {
+				return t, fmt.Errorf("%s: requestheader-allowed-names: %w", authenticationConfig, err)
+			}
+		}
+	}
+	if path := options.RequestHeader.ClientCAFile; path != "" {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return t, fmt.Errorf("--requestheader-client-ca-file: %w", err)
+		}
+		t.frontProxyCA, t.allowedNames = string(content), options.RequestHeader.AllowedNames
+	}
+	if path := options.ClientCert.ClientCA; path != "" {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return t, fmt.Errorf("--client-ca-file: %w", err)
+		}
+		t.clientCA = string(content)
+	}
+	return t, nil
+}
+
+// check refuses a front proxy that can be impersonated: who holds any
+// certificate of the requestheader CA may claim to be anybody, unless the names
+// are restricted; and when that CA also signs ordinary client certificates,
+// every one of its users holds such a certificate.
+func (t trust) check() error {
+	if t.frontProxyCA == "" {
+		return fmt.Errorf("there is no requestheader CA to know the host's front proxy by, neither in %s nor from --requestheader-client-ca-file; start the host's kube-apiserver with its --requestheader flags, as its aggregator needs them", authenticationConfig)
+	}
+	if len(t.allowedNames) == 0 {
+		return fmt.Errorf("requestheader-allowed-names is empty, so that any certificate of the requestheader CA could claim any user; start the host's kube-apiserver, and this server if it is told by flags, with --requestheader-allowed-names=NAME, the common name of the host's --proxy-client-cert-file")
+	}
+	shared, err := sharedAuthority(t.frontProxyCA, t.clientCA)
 	if err != nil {
-		return fmt.Errorf("read %s: %w; bind the server's ServiceAccount to the Role extension-apiserver-authentication-reader in kube-system", source, err)
-	}
-	var names []string
-	if err := json.Unmarshal([]byte(config.Data["requestheader-allowed-names"]), &names); err != nil {
-		return fmt.Errorf("%s: requestheader-allowed-names: %w", source, err)
-	}
-	if len(names) == 0 {
-		return fmt.Errorf("%s: requestheader-allowed-names is empty, so that any certificate of the requestheader CA could claim any user; start the host's kube-apiserver with --requestheader-allowed-names=NAME, the common name of its --proxy-client-cert-file", source)
-	}
-	shared, err := sharedAuthority(config.Data["requestheader-client-ca-file"], config.Data["client-ca-file"])
-	if err != nil {
-		return fmt.Errorf("%s: %w", source, err)
+		return err
 	}
 	if shared {
-		return fmt.Errorf("%s: requestheader-client-ca-file and client-ca-file share a CA, so that an ordinary client certificate could pass for the front proxy's; give the host's kube-apiserver a --requestheader-client-ca-file of its own", source)
+		return fmt.Errorf("requestheader-client-ca-file and client-ca-file share a CA, so that an ordinary client certificate could pass for the front proxy's; give the host's kube-apiserver a --requestheader-client-ca-file of its own")
 	}
 	return nil
 }

@@ -7,6 +7,8 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"math/big"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes/fake"
 )
 
@@ -38,29 +41,53 @@ func authority(t *testing.T) (old, renewed string) {
 	return out[0], out[1]
 }
 
-func TestCheckFrontProxy(t *testing.T) {
+func TestTrust(t *testing.T) {
 	ca, renewed := authority(t)
 	other, _ := authority(t)
+	file := func(content string) string {
+		path := filepath.Join(t.TempDir(), "ca.crt")
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	data := func(names, frontProxy, client string) map[string]string {
+		return map[string]string{"requestheader-allowed-names": names, "requestheader-client-ca-file": frontProxy, "client-ca-file": client}
+	}
+	const name = `["front-proxy"]`
 	for _, test := range []struct {
 		reason string
 		data   map[string]string
+		flags  genericoptions.RequestHeaderAuthenticationOptions
+		client string
 		want   string
 	}{
-		{reason: "two authorities and a name", data: map[string]string{"requestheader-allowed-names": `["front-proxy"]`, "requestheader-client-ca-file": ca, "client-ca-file": other}},
-		{reason: "no client certificates at all", data: map[string]string{"requestheader-allowed-names": `["front-proxy"]`, "requestheader-client-ca-file": ca}},
-		{reason: "any name", data: map[string]string{"requestheader-allowed-names": `[]`, "requestheader-client-ca-file": ca, "client-ca-file": other}, want: "--requestheader-allowed-names=NAME"},
-		{reason: "no list", data: map[string]string{"requestheader-client-ca-file": ca}, want: "requestheader-allowed-names"},
-		{reason: "one authority for both", data: map[string]string{"requestheader-allowed-names": `["x"]`, "requestheader-client-ca-file": ca, "client-ca-file": ca}, want: "share a CA"},
-		{reason: "one key, renewed, among others", data: map[string]string{"requestheader-allowed-names": `["x"]`, "requestheader-client-ca-file": other + ca, "client-ca-file": renewed}, want: "--requestheader-client-ca-file of its own"},
-		{reason: "nonsense", data: map[string]string{"requestheader-allowed-names": `["x"]`, "requestheader-client-ca-file": "nonsense"}, want: "requestheader-client-ca-file: "},
+		{reason: "two authorities and a name", data: data(name, ca, other)},
+		{reason: "no client certificates at all", data: data(name, ca, "")},
+		{reason: "any name", data: data("[]", ca, other), want: "--requestheader-allowed-names=NAME"},
+		{reason: "no list", data: data("", ca, other), want: "requestheader-allowed-names is empty"},
+		{reason: "a broken list", data: data("x", ca, other), want: "requestheader-allowed-names: invalid"},
+		{reason: "no front proxy", data: data(name, "", other), want: "no requestheader CA"},
+		{reason: "one authority for both", data: data(name, ca, ca), want: "share a CA"},
+		{reason: "one key, renewed, among others", data: data(name, other+ca, renewed), want: "--requestheader-client-ca-file of its own"},
+		{reason: "nonsense", data: data(name, "nonsense", ca), want: "requestheader-client-ca-file: "},
+		{reason: "flags with names", data: data("[]", ca, ca), flags: genericoptions.RequestHeaderAuthenticationOptions{ClientCAFile: file(other), AllowedNames: []string{"x"}}},
+		{reason: "flags without names", data: data(name, ca, other), flags: genericoptions.RequestHeaderAuthenticationOptions{ClientCAFile: file(ca)}, want: "--requestheader-allowed-names=NAME"},
+		{reason: "a client CA by flag", data: data(name, ca, other), client: file(ca), want: "share a CA"},
+		{reason: "a file that is not there", data: data(name, ca, other), client: "/none", want: "--client-ca-file: open /none"},
 	} {
 		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication"}, Data: test.data}
-		err := checkFrontProxy(t.Context(), fake.NewClientset(config))
+		options := genericoptions.NewDelegatingAuthenticationOptions()
+		options.RequestHeader.ClientCAFile, options.RequestHeader.AllowedNames, options.ClientCert.ClientCA = test.flags.ClientCAFile, test.flags.AllowedNames, test.client
+		trust, err := readTrust(t.Context(), options, fake.NewClientset(config))
+		if err == nil {
+			err = trust.check()
+		}
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", test.reason, err, test.want)
 		}
 	}
-	if err := checkFrontProxy(t.Context(), fake.NewClientset()); err == nil || !strings.Contains(err.Error(), "extension-apiserver-authentication-reader in kube-system") {
+	if _, err := readTrust(t.Context(), genericoptions.NewDelegatingAuthenticationOptions(), fake.NewClientset()); err == nil || !strings.Contains(err.Error(), "extension-apiserver-authentication-reader in kube-system") {
 		t.Errorf("no ConfigMap: %v", err)
 	}
 }

@@ -7,7 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"gopkg.in/go-jose/go-jose.v2"
+	"gopkg.in/go-jose/go-jose.v2/jwt"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/keyutil"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
@@ -73,6 +80,40 @@ func (h *Host) Kubeconfig(user string, groups ...string) string {
 		h.t.Fatal(err)
 	}
 	return writeFile(h.t, "kubeconfig", content)
+}
+
+// Tokens returns two tokens of a service account of the host: one that is valid,
+// and one that has expired and is the same otherwise.
+func (h *Host) Tokens() (valid, expired string) {
+	h.t.Helper()
+	must := func(err error) {
+		h.t.Helper()
+		if err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	client, err := kubernetes.NewForConfig(h.Config)
+	must(err)
+	accounts := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault)
+	account, err := accounts.Create(h.t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{GenerateName: "token-"}}, metav1.CreateOptions{})
+	must(err)
+	request, err := accounts.CreateToken(h.t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	must(err)
+	valid = request.Status.Token
+
+	token, err := jwt.ParseSigned(valid)
+	must(err)
+	claims := map[string]any{}
+	must(token.UnsafeClaimsWithoutVerification(&claims))
+	claims["exp"] = time.Now().Add(-time.Minute).Unix()
+	key, err := keyutil.PrivateKeyFromFile(filepath.Join(h.environment.ControlPlane.APIServer.CertDir, "sa-signer.key"))
+	must(err)
+	header := token.Headers[0]
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.SignatureAlgorithm(header.Algorithm), Key: jose.JSONWebKey{Key: key, KeyID: header.KeyID}}, nil)
+	must(err)
+	expired, err = jwt.Signed(signer).Claims(claims).CompactSerialize()
+	must(err)
+	return valid, expired
 }
 
 // Program returns the path of a program of Kubernetes or etcd; the cluster

@@ -2,12 +2,7 @@ package integration
 
 import (
 	"context"
-	"crypto/tls"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -22,7 +17,6 @@ import (
 	applyv1alpha1 "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	clustersv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
-	"github.com/clusterregistry/operator/e2e/framework"
 	"github.com/clusterregistry/operator/e2e/session"
 )
 
@@ -53,7 +47,7 @@ func TestClusters(t *testing.T) {
 			t.Run("kubectl", func(t *testing.T) { session.Run(t, host.Kubeconfig("admin", "system:masters")) })
 			t.Run("webhooks", func(t *testing.T) { testWebhooks(t, host) })
 			t.Run("admission", func(t *testing.T) { testAdmission(t, host) })
-			t.Run("strangers", func(t *testing.T) { testStrangers(t, registry) })
+			t.Run("strangers", func(t *testing.T) { testStrangers(t, host, registry) })
 		})
 	}
 }
@@ -237,49 +231,4 @@ func testWatch(t *testing.T, clusters clustersv1alpha1.ClusterInterface) {
 		return
 	}
 	t.Error("the watch ended")
-}
-
-// testStrangers asks the server directly, around the host: nobody is let in by
-// claiming to be somebody.
-func testStrangers(t *testing.T, registry *framework.Registry) {
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // the server's identity is not the point
-	imposter := framework.NewAuthority(t, "front-proxy-ca").Issue("front-proxy-client", []string{"system:masters"})
-	certificate, err := tls.LoadX509KeyPair(imposter.Cert, imposter.Key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	withCertificate := transport.Clone()
-	withCertificate.TLSClientConfig.Certificates = []tls.Certificate{certificate}
-	for reason, test := range map[string]struct {
-		transport *http.Transport
-		header    http.Header
-		status    int
-	}{
-		"nobody":                      {transport, nil, http.StatusForbidden},
-		"front-proxy headers alone":   {transport, http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}, http.StatusForbidden},
-		"a token of nobody":           {transport, http.Header{"Authorization": {"Bearer nonsense"}}, http.StatusUnauthorized},
-		"a certificate of another CA": {withCertificate, http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}, http.StatusUnauthorized},
-	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/apis/clusterregistry.k8s.io/v1alpha1/clusters", registry.Port), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header = test.header.Clone()
-		if request.Header == nil {
-			request.Header = http.Header{}
-		}
-		response, err := (&http.Client{Transport: test.transport}).Do(request)
-		if err != nil {
-			t.Errorf("%s: %v", reason, err)
-			continue
-		}
-		body, err := io.ReadAll(response.Body)
-		if err := errors.Join(err, response.Body.Close()); err != nil {
-			t.Error(err)
-		}
-		var status metav1.Status
-		if response.StatusCode != test.status || json.Unmarshal(body, &status) != nil {
-			t.Errorf("%s: status %d, want %d: %s", reason, response.StatusCode, test.status, body)
-		}
-	}
 }

@@ -81,7 +81,7 @@ func whoami(ctx context.Context, t *testing.T, config *rest.Config) (authenticat
 }
 
 func TestIndependentRefusesStrangers(t *testing.T) {
-	registry, clients, _ := independent(t)
+	registry, clients, admin := independent(t)
 	for reason, config := range map[string]*rest.Config{
 		"nobody":              registry.Config(framework.Pair{}),
 		"another authority":   registry.Config(framework.NewAuthority(t, "clients").Issue("root", admins)),
@@ -93,17 +93,22 @@ func TestIndependentRefusesStrangers(t *testing.T) {
 			t.Errorf("%s: taken for %+v, %v", reason, who, err)
 		}
 	}
-	anonymous := rest.CopyConfig(registry.Config(framework.Pair{}))
-	client, err := rest.HTTPClientFor(anonymous)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]int{
-		"/livez": 200, "/livez?exclude=etcd": 200, "/readyz": 200, "/healthz": 200,
-		"/metrics": 401, "/debug/pprof/": 401, "/apis": 401, "/version": 401, "/openapi/v2": 401, "/livez/etcd": 401, "/apis/clusterregistry.k8s.io/v1alpha1/clusters": 401,
+	for path, want := range map[string]struct{ anonymous, user, admin int }{
+		"/livez": {200, 200, 200}, "/livez?exclude=etcd": {200, 200, 200}, "/readyz": {200, 200, 200}, "/healthz": {200, 200, 200},
+		"/livez/etcd": {401, 403, 200}, "/metrics": {401, 403, 200}, "/debug/pprof/": {401, 403, 200},
+		"/apis": {401, 200, 200}, "/version": {401, 200, 200}, "/openapi/v2": {401, 200, 200}, "/apis/clusterregistry.k8s.io/v1alpha1/clusters": {401, 403, 200},
 	} {
-		if got := status(t, client, anonymous.Host+path); got != want {
-			t.Errorf("anonymous GET %s: %d, want %d", path, got, want)
+		for who, test := range map[string]struct {
+			config *rest.Config
+			want   int
+		}{
+			"anonymous": {registry.Config(framework.Pair{}), want.anonymous},
+			"a user":    {registry.Config(clients.Issue("ann", nil)), want.user},
+			"an admin":  {admin, want.admin},
+		} {
+			if got := status(t, test.config, path); got != test.want {
+				t.Errorf("GET %s by %s: %d, want %d", path, who, got, test.want)
+			}
 		}
 	}
 }
@@ -131,9 +136,13 @@ func withToken(registry *framework.Registry, token string) *rest.Config {
 	return config
 }
 
-func status(t *testing.T, client *http.Client, url string) int {
+func status(t *testing.T, config *rest.Config, path string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, config.Host+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

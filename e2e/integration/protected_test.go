@@ -2,9 +2,7 @@ package integration
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"testing"
 
@@ -18,28 +16,9 @@ import (
 // testProtectedPaths asks the server itself for what tells of its inner life.
 func testProtectedPaths(t *testing.T, host *framework.Host, registry *framework.Registry) {
 	grant(t, host, "observer", rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics", "/metrics/slis", "/debug/*"}, Verbs: []string{"get"}})
-	status := func(ctx context.Context, config *rest.Config, path string) int {
-		httpClient, err := rest.HTTPClientFor(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := httpClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = io.Copy(io.Discard, response.Body)
-		if err := errors.Join(err, response.Body.Close()); err != nil {
-			t.Error(err)
-		}
-		return response.StatusCode
-	}
 	observer := direct(userConfig(t, host, "observer"), registry)
-	framework.Eventually(t, "the observer to be let in", func(ctx context.Context) error {
-		if got := status(ctx, observer, "/metrics"); got != http.StatusOK {
+	framework.Eventually(t, "the observer to be let in", func(context.Context) error {
+		if got := status(t, observer, "/metrics"); got != http.StatusOK {
 			return fmt.Errorf("status %d", got)
 		}
 		return nil
@@ -55,7 +34,7 @@ func testProtectedPaths(t *testing.T, host *framework.Host, registry *framework.
 			"a plain user": {alice, http.StatusForbidden},
 			"the observer": {observer, http.StatusOK},
 		} {
-			if got := status(t.Context(), test.config, path); got != test.want {
+			if got := status(t, test.config, path); got != test.want {
 				t.Errorf("%s for %s: status %d, want %d", path, who, got, test.want)
 			}
 		}
