@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/path"
 	"k8s.io/apiserver/pkg/authorization/union"
 	genericserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	utilwebhook "k8s.io/apiserver/pkg/util/webhook"
 	"k8s.io/apiserver/plugin/pkg/authorizer/webhook"
@@ -39,23 +42,52 @@ func (o *Options) authorization(config *genericserver.Config) (authorizer.RuleRe
 	informers := authz.NewInformers(storage.Roles, storage.Bindings)
 	own := informers.RBAC()
 	return own, func(server *genericserver.GenericAPIServer) error {
-		// The server is not ready before it knows who may do what.
-		if err := server.AddPostStartHook("rbac", func(hook genericserver.PostStartHookContext) error {
-			if err := wait.PollUntilContextCancel(hook.Context, reconcileInterval, true, func(ctx context.Context) (bool, error) {
-				err := authz.Reconcile(ctx, storage.Roles, storage.Bindings)
-				if err != nil {
-					klog.ErrorS(err, "The bootstrap roles can't be written yet")
-				}
-				return err == nil, nil
-			}); err != nil {
-				return err
-			}
-			return informers.Run(hook.Context)
-		}); err != nil {
+		if err := followRoles(server, storage, informers); err != nil {
 			return err
 		}
 		return serve(server, rbacv1.SchemeGroupVersion, storage.Guarded(own))
 	}, allow(config, "RBAC", own)
+}
+
+// followRoles makes the server bring back the bootstrap roles and read all roles
+// once it runs. Until then it is not ready, though alive: without etcd, a
+// restart would not help.
+func followRoles(server *genericserver.GenericAPIServer, storage *rbac.Storage, informers *authz.Informers) error {
+	known := make(chan struct{})
+	if err := server.AddReadyzChecks(healthz.NamedCheck("roles", func(*http.Request) error {
+		select {
+		case <-known:
+			return nil
+		default:
+			return errors.New("the roles are not read yet from etcd")
+		}
+	})); err != nil {
+		return err
+	}
+	follow := func(ctx context.Context) error {
+		if err := wait.PollUntilContextCancel(ctx, reconcileInterval, true, func(ctx context.Context) (bool, error) {
+			err := authz.Reconcile(ctx, storage.Roles, storage.Bindings)
+			if err != nil {
+				klog.ErrorS(err, "The bootstrap roles can't be written yet")
+			}
+			return err == nil, nil
+		}); err != nil {
+			return err
+		}
+		if err := informers.Run(ctx); err != nil {
+			return err
+		}
+		close(known)
+		return nil
+	}
+	return server.AddPostStartHook("roles", func(hook genericserver.PostStartHookContext) error {
+		go func() {
+			if err := follow(hook.Context); err != nil {
+				klog.ErrorS(err, "The server stops before it knew the roles")
+			}
+		}()
+		return nil
+	})
 }
 
 // allow lets requests pass that the authorizer allows, and the health checks.

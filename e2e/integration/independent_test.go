@@ -290,6 +290,7 @@ func TestIndependentRefusesToStart(t *testing.T) {
 	}
 	const header = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
 	for want, flags := range map[string][]string{
+		"no etcd answers at http://127.0.0.1:1":                      {"--mode=independent", etcd, ca},
 		"nobody could be known":                                      {"--mode=independent", etcd},
 		"--kubeconfig means nothing in --mode=independent":           {"--mode=independent", etcd, ca, "--kubeconfig=x"},
 		"--authentication-config means nothing in --mode=aggregated": {"--mode=aggregated", etcd, "--authentication-config=x"},

@@ -21,7 +21,9 @@ package retry
 
 import (
 	"context"
+	"fmt"
 	"reflect"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/conversion"
@@ -52,7 +54,7 @@ func (g getter) GetRESTOptions(resource schema.GroupResource, example runtime.Ob
 		attributes storage.AttrFunc, triggers storage.IndexerFuncs, indexers *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 		s, destroy, err := below(config, prefix, keyOf, newFunc, newListFunc, attributes, triggers, indexers)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, fmt.Errorf("no etcd answers at %s: %w; check that it runs, --etcd-servers and the certificates for it", strings.Join(config.Transport.ServerList, ","), err)
 		}
 		return &store{Interface: s, codec: config.Codec, newFunc: newFunc}, destroy, nil
 	}
