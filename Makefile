@@ -70,10 +70,19 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 .PHONY: e2e
 e2e: load ## Stories on the cluster that is up
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
-	$(STORY) $$($(GO) list ./e2e/... | grep -v /e2e/integration)
+	$(STORY) $$($(GO) list ./e2e/... | grep -v -e /e2e/integration -e /e2e/bench)
 
 .PHONY: bench
-bench: cluster-command ## Measure; prints tables
+bench: bench-api bench-cluster ## Measure the API, against a CRD, and the local cluster; prints tables
+
+.PHONY: bench-api
+bench-api: build cluster-command
+	@bin/cluster binaries etcd v3.6.14 etcd
+	@bin/cluster binaries kubernetes v1.37.1 kube-apiserver
+	$(STORY) -v ./e2e/bench
+
+.PHONY: bench-cluster
+bench-cluster: cluster-command
 	@hack/bench.sh
 
 ##@ Keep in order

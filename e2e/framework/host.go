@@ -1,8 +1,11 @@
 package framework
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -32,6 +35,9 @@ type Host struct {
 	environment *envtest.Environment
 }
 
+// HostEtcdVersion is the version of a host's etcd.
+const HostEtcdVersion = "v3.6.14"
+
 // StartHost starts a host of the given Kubernetes version; it ends with the
 // test. The aggregator's front proxy is set up as kubeadm does it, with
 // allowedNames as the names that its certificate may have.
@@ -51,7 +57,7 @@ func StartHost(t *testing.T, kubernetesVersion string, allowedNames ...string) *
 	environment := &envtest.Environment{
 		ControlPlane: envtest.ControlPlane{
 			APIServer: server,
-			Etcd:      &envtest.Etcd{Path: Program(t, "etcd", "v3.6.14", "etcd")},
+			Etcd:      &envtest.Etcd{Path: Program(t, "etcd", HostEtcdVersion, "etcd")},
 		},
 		ControlPlaneStartTimeout: 3 * time.Minute,
 		ControlPlaneStopTimeout:  3 * time.Minute,
@@ -114,6 +120,30 @@ func (h *Host) Tokens() (valid, expired string) {
 	expired, err = jwt.Signed(signer).Claims(claims).CompactSerialize()
 	must(err)
 	return valid, expired
+}
+
+// PID returns the process id of the host's kube-apiserver.
+func (h *Host) PID() int {
+	h.t.Helper()
+	server := h.environment.ControlPlane.APIServer
+	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, command := range commands {
+		// A process may end while it is looked at.
+		line, err := os.ReadFile(command)
+		if err != nil || !slices.Contains(strings.Split(string(line), "\x00"), "--secure-port="+server.Port) || !strings.HasPrefix(string(line), server.Path) {
+			continue
+		}
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(command)))
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		return pid
+	}
+	h.t.Fatalf("no process runs %s on port %s", server.Path, server.Port)
+	return 0
 }
 
 // Program returns the path of a program of Kubernetes or etcd; the cluster

@@ -58,11 +58,17 @@ func StartRegistry(t *testing.T, flags ...string) *Registry {
 	return r
 }
 
+// PID returns the process id of the server.
+func (r *Registry) PID() int { return r.cmd.Process.Pid }
+
+// URL returns where the server answers directly.
+func (r *Registry) URL() string { return fmt.Sprintf("https://127.0.0.1:%d", r.Port) }
+
 // Config returns the configuration of a client that talks to the server itself,
 // with the given certificate; the empty Pair means none.
 func (r *Registry) Config(client Pair) *rest.Config {
 	return &rest.Config{
-		Host: fmt.Sprintf("https://127.0.0.1:%d", r.Port), QPS: -1,
+		Host: r.URL(), QPS: -1,
 		TLSClientConfig: rest.TLSClientConfig{CAData: r.CA.PEM, CertFile: client.Cert, KeyFile: client.Key},
 	}
 }
@@ -73,7 +79,7 @@ func (r *Registry) Kubeconfig(t *testing.T, client Pair) string {
 	t.Helper()
 	const name = "registry"
 	config := clientcmdapi.NewConfig()
-	config.Clusters[name] = &clientcmdapi.Cluster{Server: fmt.Sprintf("https://127.0.0.1:%d", r.Port), CertificateAuthorityData: r.CA.PEM}
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: r.URL(), CertificateAuthorityData: r.CA.PEM}
 	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificate: client.Cert, ClientKey: client.Key}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	config.CurrentContext = name
@@ -98,7 +104,7 @@ func (r *Registry) WaitReady(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // only readiness is read
 	deadline := time.Now().Add(patience)
 	for {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/readyz", r.Port), nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URL()+"/readyz", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

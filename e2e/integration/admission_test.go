@@ -31,7 +31,7 @@ func testAdmission(t *testing.T, host *framework.Host) {
 		ObjectMeta: metav1.ObjectMeta{Name: policy.Name},
 		Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}},
 	}
-	create(t, hostClient(t, host.Config), policy, binding)
+	framework.Create(t, framework.HostClient(t, host.Config), policy, binding)
 	clients, err := versioned.NewForConfig(host.Config)
 	if err != nil {
 		t.Fatal(err)

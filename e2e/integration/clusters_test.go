@@ -17,6 +17,7 @@ import (
 	applyv1alpha1 "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	clustersv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
 	"github.com/clusterregistry/operator/e2e/session"
 )
 
@@ -25,7 +26,7 @@ import (
 func TestClusters(t *testing.T) {
 	for _, version := range hosts {
 		t.Run(version, func(t *testing.T) {
-			host, registry := aggregated(t, version)
+			host, registry := framework.StartAggregated(t, version)
 			for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 				config := rest.CopyConfig(host.Config)
 				config.ContentType, config.AcceptContentTypes = encoding, encoding

@@ -45,7 +45,7 @@ func provider(kind, name string) string {
 // exchanges the key while the server runs.
 func TestEncryption(t *testing.T) {
 	t.Parallel() // the server looks for another key once a minute
-	host, flags := readyHost(t, newest)
+	host, flags := framework.StartReadyHost(t, newest)
 	etcd := framework.StartEtcd(t, 1)
 	flags = append(flags, etcd.Flags()...)
 	start := func(more ...string) clustersv1alpha1.ClusterInterface {

@@ -21,7 +21,7 @@ import (
 // itself.
 func TestEtcdOutage(t *testing.T) {
 	t.Parallel() // it waits for time-outs most of the time
-	host, flags := readyHost(t, newest)
+	host, flags := framework.StartReadyHost(t, newest)
 	etcd := framework.StartEtcd(t, 3)
 	// The first endpoint is dead from the start.
 	etcd.Kill(0)

@@ -29,8 +29,8 @@ const leaderRate = 200
 // clients write, and compares what etcd recorded with what was acknowledged.
 func TestLeaderMoves(t *testing.T) {
 	host := framework.StartHost(t, "v1.37.1", "front-proxy-client")
-	create(t, hostClient(t, host.Config), append(delegation(), admissionReads()...)...)
-	kubeconfig := host.Kubeconfig(serverUser)
+	framework.Create(t, framework.HostClient(t, host.Config), append(framework.Delegation(), framework.AdmissionReads()...)...)
+	kubeconfig := host.Kubeconfig(framework.ServerUser)
 	for name, test := range map[string]struct {
 		disturb func(*framework.Etcd)
 		times   int
@@ -44,7 +44,7 @@ func TestLeaderMoves(t *testing.T) {
 				"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)...)
 			registry.WaitReady(t)
 			config := rest.CopyConfig(host.Config)
-			config.Host, config.CAData = fmt.Sprintf("https://127.0.0.1:%d", registry.Port), registry.CA.PEM
+			config.Host, config.CAData = registry.URL(), registry.CA.PEM
 			config.QPS = -1
 			clients, err := versioned.NewForConfig(config)
 			if err != nil {

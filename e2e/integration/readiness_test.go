@@ -15,7 +15,7 @@ import (
 // testReadiness starts another server of the registry and, the moment that it
 // is ready, asks it as the host's front proxy does for a user, who must be let in.
 func testReadiness(t *testing.T, host *framework.Host) {
-	registry := framework.StartRegistry(t, append(hostFlags(host), "--etcd-servers="+host.Etcd)...)
+	registry := framework.StartRegistry(t, append(host.ServerFlags(), "--etcd-servers="+host.Etcd)...)
 	certificate, err := tls.LoadX509KeyPair(host.FrontProxy.Cert, host.FrontProxy.Key)
 	if err != nil {
 		t.Fatal(err)

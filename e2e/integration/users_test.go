@@ -2,7 +2,6 @@ package integration
 
 import (
 	"context"
-	"fmt"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -29,7 +28,7 @@ func userConfig(t *testing.T, host *framework.Host, user string, groups ...strin
 // around the host; the server asks the host about the user.
 func direct(config *rest.Config, registry *framework.Registry) *rest.Config {
 	out := rest.CopyConfig(config)
-	out.Host = fmt.Sprintf("https://127.0.0.1:%d", registry.Port)
+	out.Host = registry.URL()
 	out.CAFile, out.CAData = "", registry.CA.PEM
 	return out
 }
@@ -59,7 +58,7 @@ func asAdmin(t *testing.T, host *framework.Host, registry *framework.Registry) (
 // grant gives a user of the host a role of his own there.
 func grant(t *testing.T, host *framework.Host, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
-	create(t, hostClient(t, host.Config), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}, &rbacv1.ClusterRoleBinding{
+	framework.Create(t, framework.HostClient(t, host.Config), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: rules}, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: user}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}},
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
 	})

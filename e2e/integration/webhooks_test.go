@@ -87,7 +87,7 @@ func testWebhooks(t *testing.T, host *framework.Host) {
 	rules := func(operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
 		return []admissionregistrationv1.RuleWithOperations{{Operations: operations, Rule: admissionregistrationv1.Rule{APIGroups: []string{"clusterregistry.k8s.io"}, APIVersions: []string{"*"}, Resources: []string{"clusters"}}}}
 	}
-	create(t, hostClient(t, host.Config),
+	framework.Create(t, framework.HostClient(t, host.Config),
 		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "stamp"}, Webhooks: []admissionregistrationv1.MutatingWebhook{{
 			Name: "stamp.clusters.example", ClientConfig: mutating, ObjectSelector: webhooked, SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 			FailurePolicy: new(admissionregistrationv1.Fail), Rules: rules(admissionregistrationv1.Create)}}},

@@ -1,0 +1,121 @@
+package framework
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterregistry/operator/client/clientset/versioned"
+)
+
+// ServerUser is whom the registry's server is to the host.
+const ServerUser = "registry-server"
+
+// HostClient returns a client for the objects that register a server.
+func HostClient(t *testing.T, config *rest.Config) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiregistrationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Delegation lets the server ask the host who a caller is and what he may.
+func Delegation() []client.Object {
+	user := []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: ServerUser}}
+	return []client.Object{
+		&rbacv1.RoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "registry", Namespace: metav1.NamespaceSystem}, Subjects: user,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "extension-apiserver-authentication-reader"},
+		},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "registry-delegation"}, Subjects: user,
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:auth-delegator"},
+		},
+	}
+}
+
+// AdmissionReads lets the server read what its admission plugins act on.
+func AdmissionReads() []client.Object {
+	verbs := []string{"get", "list", "watch"}
+	return []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "registry"}, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: verbs},
+			{APIGroups: []string{"admissionregistration.k8s.io"}, Verbs: verbs, Resources: []string{
+				"mutatingwebhookconfigurations", "validatingwebhookconfigurations",
+				"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"}},
+			{APIGroups: []string{"flowcontrol.apiserver.k8s.io"}, Resources: []string{"flowschemas", "prioritylevelconfigurations"}, Verbs: verbs},
+		}},
+		&rbacv1.ClusterRoleBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: "registry"}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: ServerUser}},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "registry"},
+		},
+	}
+}
+
+// Create creates objects; the test fails when one is refused.
+func Create(t *testing.T, c client.Client, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatalf("%T %s: %v", object, object.GetName(), err)
+		}
+	}
+}
+
+// StartReadyHost starts a host that lets a registry's server do what it must,
+// and returns the flags for a server behind it; they name no etcd.
+func StartReadyHost(t *testing.T, version string) (*Host, []string) {
+	t.Helper()
+	host := StartHost(t, version, "front-proxy-client")
+	Create(t, HostClient(t, host.Config), append(Delegation(), AdmissionReads()...)...)
+	return host, host.ServerFlags()
+}
+
+// ServerFlags are what a server behind this host's aggregator needs; they name
+// no etcd.
+func (h *Host) ServerFlags() []string {
+	kubeconfig := h.Kubeconfig(ServerUser)
+	return []string{"--mode=aggregated", "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig}
+}
+
+// StartAggregated starts a host with a registry behind its aggregator, whose
+// server gets the flags besides, and waits until the host serves the registry's API.
+func StartAggregated(t *testing.T, version string, flags ...string) (*Host, *Registry) {
+	t.Helper()
+	host, common := StartReadyHost(t, version)
+	registry := StartRegistry(t, slices.Concat(common, []string{"--etcd-servers=" + host.Etcd}, flags)...)
+	registry.WaitReady(t)
+	Create(t, HostClient(t, host.Config),
+		// Only an external name leads from a bare host to loopback.
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "registry", Namespace: "default"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(registry.Port)}}}}, //nolint:gosec // a port
+		&apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "v1alpha1.clusterregistry.k8s.io"}, Spec: apiregistrationv1.APIServiceSpec{
+			Group: "clusterregistry.k8s.io", Version: "v1alpha1", GroupPriorityMinimum: 900, VersionPriority: 10, CABundle: registry.CA.PEM,
+			Service: &apiregistrationv1.ServiceReference{Namespace: "default", Name: "registry", Port: new(int32(registry.Port))}, //nolint:gosec // a port
+		}})
+	registryClient, err := versioned.NewForConfig(host.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Eventually(t, "the host to serve clusters", func(ctx context.Context) error {
+		_, err := registryClient.ClusterregistryV1alpha1().Clusters().List(ctx, metav1.ListOptions{})
+		return err
+	})
+	return host, registry
+}
