@@ -27,6 +27,7 @@ func (o *Options) aggregated(ctx context.Context, c *Config) error {
 		return err
 	}
 	awaitFrontProxy(&config.Config)
+	answerPlain(&config.Config)
 	if err := options.Authorization.ApplyTo(&config.Authorization); err != nil {
 		return err
 	}

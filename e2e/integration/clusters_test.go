@@ -46,6 +46,7 @@ func TestClusters(t *testing.T) {
 				}
 			}
 			t.Run("kubectl", func(t *testing.T) { session.Run(t, host.Kubeconfig("admin", "system:masters")) })
+			t.Run("compression", func(t *testing.T) { testNoCompression(t, host, registry) })
 			t.Run("webhooks", func(t *testing.T) { testWebhooks(t, host) })
 			t.Run("admission", func(t *testing.T) { testAdmission(t, host) })
 			t.Run("strangers", func(t *testing.T) { testStrangers(t, host, registry) })
