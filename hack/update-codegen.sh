@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Generates what is derived from the registry's API types: deep copies,
-# conversions, protobuf, OpenAPI and client/. The generators are pinned in
-# hack/codegen; protobuf needs protoc besides (Debian: protobuf-compiler).
+# Generates what is derived from the API types: of the registry deep copies,
+# conversions, protobuf, OpenAPI and client/; of the operator deep copies and the
+# CustomResourceDefinition. The generators are pinned in hack/codegen; protobuf
+# needs protoc besides (Debian: protobuf-compiler).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -55,3 +56,8 @@ informer-gen --go-header-file "$header" --single-directory --versioned-clientset
 foreign=(k8s.io/apimachinery/pkg/{apis/meta/v1,runtime,version} k8s.io/api/{rbac,authorization,authentication}/v1)
 openapi-gen --go-header-file "$header" --output-dir apiserver/openapi --output-pkg "$module/apiserver/openapi" --output-file zz_generated.openapi.go --report-filename /dev/null \
   --output-model-name-file zz_generated.model_name.go --readonly-pkg "$(IFS=,; echo "${foreign[*]}")" "${packages[@]}" "${foreign[@]}"
+
+operator=apis/operator/v1alpha1
+go run ./hack/versions
+deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go "$module/$operator"
+controller-gen crd paths="./$operator" output:crd:dir=manifests/operator/crd

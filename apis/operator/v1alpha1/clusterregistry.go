@@ -1,0 +1,129 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=clusterregistries,shortName=creg
+// +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`,description="Aggregated or Independent"
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`,description="The release that runs"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the registry serves as its spec says"
+// +kubebuilder:printcolumn:name="Etcd",type=string,JSONPath=`.status.etcd.ready`,description="Members of etcd that serve, of those wanted"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.status.endpoint.url`,description="Where clients reach the registry"
+// +kubebuilder:printcolumn:name="Status",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="What the condition Ready says"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",message="metadata.name becomes a part of Service names and certificates: use at most 40 lowercase letters, digits and dashes, a letter first and no dash last"
+
+// ClusterRegistry is a registry of clusters that the operator installs and
+// keeps: its API server, its etcd, their certificates and, in Aggregated mode,
+// its registration with the API of the host cluster.
+type ClusterRegistry struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the object's standard metadata. The name is a DNS-1035 label
+	// of at most 40 characters.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the registry that is wanted.
+	// +required
+	Spec ClusterRegistrySpec `json:"spec"`
+
+	// status is what the operator observes.
+	// +optional
+	Status ClusterRegistryStatus `json:"status,omitempty,omitzero"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +kubebuilder:object:root=true
+
+// ClusterRegistryList is a list of registries.
+type ClusterRegistryList struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the list's standard metadata.
+	// +optional
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// items are the registries.
+	Items []ClusterRegistry `json:"items"`
+}
+
+// ClusterRegistrySpec is a registry that is wanted.
+//
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.service)",fieldPath=".server.service",message="an Aggregated registry is reached through the host's API: remove server.service, or use mode Independent"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.authentication)",fieldPath=".server.authentication",message="the host authenticates the users of an Aggregated registry: remove server.authentication, or use mode Independent"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.authorization)",fieldPath=".server.authorization",message="the host authorizes the users of an Aggregated registry: remove server.authorization, or use mode Independent"
+type ClusterRegistrySpec struct {
+	// version is the release of the registry that should run. Changing it
+	// upgrades the registry.
+	// +required
+	Version Version `json:"version"`
+
+	// mode is Aggregated for a registry that the API server of the host cluster
+	// serves as a part of its own API, to its own users; or Independent for one
+	// with an endpoint, users and roles of its own. It can't be changed. A host
+	// can have one aggregated registry and any number of independent ones.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the mode of a registry can't be changed: create another registry and copy the clusters"
+	Mode Mode `json:"mode"`
+
+	// paused stops the operator from changing anything for this registry, but
+	// not the registry: it serves as ever, and its status is reported. Deletion is
+	// not held up.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
+	// deletionPolicy says what becomes of the data when this object is deleted.
+	// Retain keeps etcd's volumes, the CAs and the record of etcd's identity, and
+	// a new ClusterRegistry of the same name and namespace takes them over. Delete
+	// keeps nothing. Deleting the namespace deletes the data under either policy.
+	// Default: Retain.
+	// +optional
+	// +kubebuilder:default=Retain
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// images says where the container images come from.
+	// +optional
+	// +kubebuilder:default={}
+	Images Images `json:"images,omitempty,omitzero"`
+
+	// server is the registry's API server.
+	// +optional
+	// +kubebuilder:default={}
+	Server Server `json:"server,omitempty,omitzero"`
+
+	// etcd is where the registry's data is: either members that the operator
+	// runs (replicas, storage and so on) or an external etcd. It can't be
+	// changed from one to the other.
+	// +required
+	Etcd Etcd `json:"etcd"`
+
+	// tls is about the certificates, which cert-manager issues.
+	// +optional
+	// +kubebuilder:default={}
+	TLS TLS `json:"tls,omitempty,omitzero"`
+}
+
+// Mode is how a registry is reached, and who knows its users.
+//
+// +kubebuilder:validation:Enum=Aggregated;Independent
+type Mode string
+
+const (
+	// ModeAggregated is behind the aggregator of the host cluster.
+	ModeAggregated Mode = "Aggregated"
+	// ModeIndependent is on its own.
+	ModeIndependent Mode = "Independent"
+)
+
+// DeletionPolicy says what becomes of a deleted registry's data.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
+type DeletionPolicy string
+
+const (
+	// DeletionPolicyRetain keeps it, for a registry of the same name to take over.
+	DeletionPolicyRetain DeletionPolicy = "Retain"
+	// DeletionPolicyDelete deletes it.
+	DeletionPolicyDelete DeletionPolicy = "Delete"
+)

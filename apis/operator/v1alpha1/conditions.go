@@ -1,0 +1,105 @@
+package v1alpha1
+
+// Types of conditions. One that is not set counts as Unknown.
+const (
+	// ConditionVersionSupported is true when this operator can run spec.version
+	// on this host, and get there from what runs.
+	ConditionVersionSupported = "VersionSupported"
+	// ConditionCertificatesReady is true when all certificates are issued and valid.
+	ConditionCertificatesReady = "CertificatesReady"
+	// ConditionEtcdReady is true when every member of etcd serves.
+	ConditionEtcdReady = "EtcdReady"
+	// ConditionServerReady is true when all API servers of the wanted kind serve.
+	ConditionServerReady = "ServerReady"
+	// ConditionAPIServiceReady is true when the host serves the registry's API.
+	// Aggregated mode only.
+	ConditionAPIServiceReady = "APIServiceReady"
+	// ConditionEndpointReady is true when the registry has an address that its
+	// certificate is valid for. Independent mode only.
+	ConditionEndpointReady = "EndpointReady"
+	// ConditionProgressing is true while the operator changes something.
+	ConditionProgressing = "Progressing"
+	// ConditionReady sums the others up: true when the registry is as its spec says.
+	ConditionReady = "Ready"
+)
+
+// Reasons that conditions of several types have.
+const (
+	// ReasonReady is the reason of a part that is as wanted.
+	ReasonReady = "Ready"
+	// ReasonWaiting is the reason of a part whose turn has not come: the message
+	// names the part before it.
+	ReasonWaiting = "Waiting"
+	// ReasonProgressing is the reason of a part that is being changed: the message
+	// names the object that is awaited.
+	ReasonProgressing = "Progressing"
+	// ReasonSteady is the reason of nothing to change.
+	ReasonSteady = "Steady"
+	// ReasonPaused is the reason of a registry with spec.paused.
+	ReasonPaused = "Paused"
+	// ReasonDeleting is the reason of a registry that is being deleted.
+	ReasonDeleting = "Deleting"
+	// ReasonError is the reason of a part that the operator failed to read or
+	// change: the message has the error, and the operator tries again.
+	ReasonError = "Error"
+)
+
+// Reasons of VersionSupported.
+const (
+	// ReasonSupported is the reason of a version that can run.
+	ReasonSupported = "Supported"
+	// ReasonVersionUnknown is the reason of a version that this operator does not know.
+	ReasonVersionUnknown = "VersionUnknown"
+	// ReasonHostUnsupported is the reason of a host whose version the release was
+	// never tested with.
+	ReasonHostUnsupported = "HostUnsupported"
+	// ReasonUpgradeUnsupported is the reason of a version that can't be reached
+	// from the one that runs.
+	ReasonUpgradeUnsupported = "UpgradeUnsupported"
+)
+
+// Reasons of CertificatesReady.
+const (
+	// ReasonCertManagerNotInstalled is the reason of a host without cert-manager.
+	ReasonCertManagerNotInstalled = "CertManagerNotInstalled"
+	// ReasonCertificateNotReady is the reason of a Certificate that is not issued:
+	// the message has its name and what cert-manager says.
+	ReasonCertificateNotReady = "CertificateNotReady"
+	// ReasonCAExpiring is the reason of a CA that ends within a year.
+	ReasonCAExpiring = "CAExpiring"
+)
+
+// Reasons of EtcdReady.
+const (
+	// ReasonMembersNotReady is the reason of an etcd with members that don't serve.
+	ReasonMembersNotReady = "MembersNotReady"
+	// ReasonDataLost is the reason of an etcd that is empty where data was before.
+	ReasonDataLost = "DataLost"
+	// ReasonIdentityMismatch is the reason of an etcd or a CA that is not the one
+	// that was recorded.
+	ReasonIdentityMismatch = "IdentityMismatch"
+	// ReasonExternalUnreachable is the reason of an external etcd that does not answer.
+	ReasonExternalUnreachable = "ExternalUnreachable"
+)
+
+// Reasons of ServerReady.
+const (
+	// ReasonReplicasNotReady is the reason of API servers that don't serve yet.
+	ReasonReplicasNotReady = "ReplicasNotReady"
+)
+
+// Reasons of APIServiceReady.
+const (
+	// ReasonGroupTaken is the reason of an API group that the host serves from a
+	// CRD or another registry: the message names it.
+	ReasonGroupTaken = "GroupTaken"
+	// ReasonBackendDown is the reason of an API that is registered but not
+	// answered: deletions of namespaces in the host hang.
+	ReasonBackendDown = "BackendDown"
+)
+
+// Reasons of EndpointReady.
+const (
+	// ReasonAddressPending is the reason of a Service that has no address yet.
+	ReasonAddressPending = "AddressPending"
+)

@@ -1,0 +1,77 @@
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/api/resource"
+
+// DefaultStorageSize is the size of a member's volume when the spec names none.
+const DefaultStorageSize = "8Gi"
+
+// Etcd is where a registry's data is.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.external) || has(self.replicas)",message="say how many members etcd has (replicas: 1, 3 or 5), or name an external etcd"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.replicas) || has(self.storage) || has(self.resources) || has(self.nodeSelector) || has(self.tolerations) || has(self.topologySpreadConstraints) || has(self.priorityClassName))",message="the operator does not run an external etcd: remove external, or all else of etcd"
+// +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external)",message="a registry can't be moved between an etcd of its own and an external one: create another registry and copy the clusters"
+// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(oldSelf.replicas) || self.replicas == oldSelf.replicas",fieldPath=".replicas",message="changing the number of members of a running registry is not supported yet: create another registry and copy the clusters"
+// +kubebuilder:validation:XValidation:rule="quantity(has(self.storage) ? string(self.storage.size) : '8Gi').compareTo(quantity(has(oldSelf.storage) ? string(oldSelf.storage.size) : '8Gi')) == 0",fieldPath=".storage",message="the size of etcd's volumes can't be changed yet: create another registry and copy the clusters"
+// +kubebuilder:validation:XValidation:rule="(has(self.storage) && has(self.storage.storageClassName) ? self.storage.storageClassName : '-') == (has(oldSelf.storage) && has(oldSelf.storage.storageClassName) ? oldSelf.storage.storageClassName : '-')",fieldPath=".storage",message="the storage class of etcd's volumes can't be changed: create another registry and copy the clusters"
+type Etcd struct {
+	// replicas is how many members etcd has: 1, 3 or 5. With 3, one may fail;
+	// with 5, two; with 1, none, and an upgrade interrupts service. It can't be
+	// changed yet.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self in [1, 3, 5]",message="etcd has 1, 3 or 5 members: an even number survives no more failures than one less"
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// storage is the volume of each member. Default: 8Gi of the cluster's default
+	// StorageClass. It can't be changed yet.
+	// +optional
+	Storage *Storage `json:"storage,omitempty"`
+
+	// resources are what each member asks for and may use. Default: what the
+	// operator finds enough for a thousand clusters.
+	// +optional
+	Resources Resources `json:"resources,omitempty,omitzero"`
+
+	Placement `json:",inline"`
+
+	// external is an etcd that somebody else runs.
+	// +optional
+	External *ExternalEtcd `json:"external,omitempty"`
+}
+
+// Storage is the volume of a member of etcd.
+type Storage struct {
+	// size is the volume's size. Default: 8Gi.
+	// +optional
+	// +kubebuilder:default="8Gi"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",message="the size of a volume is a quantity above zero, such as 8Gi"
+	Size resource.Quantity `json:"size,omitempty,omitzero"`
+
+	// storageClassName is the volume's StorageClass; etcd wants a fast disk.
+	// Default: the cluster's default class.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	StorageClassName string `json:"storageClassName,omitempty"`
+}
+
+// ExternalEtcd is an etcd that somebody else runs.
+type ExternalEtcd struct {
+	// endpoints are the https URLs of all members, with ports, so that the
+	// servers go on with those that are left when one fails. At most 9.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=9
+	Endpoints []EtcdEndpoint `json:"endpoints"`
+
+	// tlsSecretRef names a Secret with the key pair that opens etcd (tls.crt,
+	// tls.key) and the CAs that sign its certificates (ca.crt).
+	// +required
+	TLSSecretRef LocalReference `json:"tlsSecretRef"`
+}
+
+// EtcdEndpoint is the URL of a member of etcd.
+//
+// +kubebuilder:validation:MaxLength=512
+// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https://[^/?#@]+:[0-9]{1,5}/?$')",message="write an https URL with a port and without a path, such as https://etcd-0.example:2379"
+type EtcdEndpoint string

@@ -1,0 +1,145 @@
+package v1alpha1
+
+import corev1 "k8s.io/api/core/v1"
+
+// Server is the registry's API server.
+type Server struct {
+	// replicas is how many servers run, 1 to 16. They are stateless and
+	// share the load. Default: 2.
+	// +optional
+	// +kubebuilder:default=2
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=16
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// resources are what each server asks for and may use. Default: what the
+	// operator finds enough for a thousand clusters.
+	// +optional
+	Resources Resources `json:"resources,omitempty,omitzero"`
+
+	Placement `json:",inline"`
+
+	// service says how the registry is reached from outside. Independent mode only.
+	// +optional
+	Service *Service `json:"service,omitempty"`
+
+	// extraArgs are flags of the server, without dashes. These can be set: v,
+	// vmodule, max-requests-inflight, max-mutating-requests-inflight,
+	// request-timeout, min-request-timeout and watch-cache-sizes.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=7
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['v', 'vmodule', 'max-requests-inflight', 'max-mutating-requests-inflight', 'request-timeout', 'min-request-timeout', 'watch-cache-sizes'])",message="only these flags can be set, written without dashes: v, vmodule, max-requests-inflight, max-mutating-requests-inflight, request-timeout, min-request-timeout, watch-cache-sizes"
+	// +kubebuilder:validation:XValidation:rule="['v', 'max-requests-inflight', 'max-mutating-requests-inflight', 'min-request-timeout'].all(k, !(k in self) || self[k].matches('^[0-9]{1,6}$'))",message="v, max-requests-inflight, max-mutating-requests-inflight and min-request-timeout (seconds) are whole numbers, in quotes: \"4\""
+	// +kubebuilder:validation:XValidation:rule="!('request-timeout' in self) || self['request-timeout'].matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="request-timeout is a duration such as 1m or 90s"
+	// +kubebuilder:validation:XValidation:rule="!('vmodule' in self) || self['vmodule'].matches('^[^=, ]+=[0-9]{1,2}(,[^=, ]+=[0-9]{1,2})*$')",message="vmodule is a list of file patterns and levels, such as store=4,retry*=2"
+	// +kubebuilder:validation:XValidation:rule="!('watch-cache-sizes' in self) || self['watch-cache-sizes'].matches('^[a-z][-a-z0-9.]*#[0-9]{1,6}(,[a-z][-a-z0-9.]*#[0-9]{1,6})*$')",message="watch-cache-sizes is a list of resources and sizes, such as clusters.clusterregistry.k8s.io#1000"
+	ExtraArgs map[string]Argument `json:"extraArgs,omitempty"`
+
+	// authentication adds users that tokens tell of. Client certificates of the
+	// registry's own CA always count. Independent mode only.
+	// +optional
+	Authentication *Authentication `json:"authentication,omitempty"`
+
+	// authorization lets another server decide who may do what, in place of the
+	// registry's own ClusterRoles and ClusterRoleBindings. Independent mode only.
+	// +optional
+	Authorization *Authorization `json:"authorization,omitempty"`
+}
+
+// Argument is the value of a flag.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=256
+type Argument string
+
+// Service says how an independent registry is reached from outside.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.nodePort) || self.type != 'ClusterIP'",fieldPath=".nodePort",message="a Service of type ClusterIP has no nodePort: use type NodePort or LoadBalancer, or remove nodePort"
+type Service struct {
+	// type is the type of the Service: ClusterIP for clients in the host cluster,
+	// NodePort, or LoadBalancer. Default: ClusterIP.
+	// +optional
+	// +kubebuilder:default=ClusterIP
+	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
+	Type corev1.ServiceType `json:"type,omitempty"`
+
+	// annotations are added to the Service, for the controller of its load
+	// balancer. At most 32.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// nodePort is the Service's port on every node, of the host's range (most
+	// often 30000 to 32767). Default: one that the host chooses, and keeps.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	NodePort int32 `json:"nodePort,omitempty"`
+
+	// hostnames are names or IP addresses that lead to the Service, without
+	// ports. The server's certificate is valid for all, and the first is the
+	// address in the kubeconfig and in status.endpoint. Default: the address of
+	// the load balancer, of a node, or of the Service. At most 16.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	Hostnames []Hostname `json:"hostnames,omitempty"`
+}
+
+// Hostname is a DNS name or an IP address.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",message="write a lowercase DNS name or an IP address, without scheme, port and wildcard, such as registry.example"
+type Hostname string
+
+// Authentication names issuers of tokens.
+type Authentication struct {
+	// configMapRef names the key of a ConfigMap with an
+	// AuthenticationConfiguration of apiserver.config.k8s.io: JWT issuers, as
+	// kube-apiserver reads them. Changes are followed.
+	// +required
+	ConfigMapRef ConfigMapKey `json:"configMapRef"`
+}
+
+// ConfigMapKey is a key of a ConfigMap in the registry's namespace.
+type ConfigMapKey struct {
+	// name is the ConfigMap's name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// key is the key in it. Default: authentication.yaml.
+	// +optional
+	// +kubebuilder:default=authentication.yaml
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	Key string `json:"key,omitempty"`
+}
+
+// Authorization names the server that decides.
+type Authorization struct {
+	// webhookSecretRef names the key of a Secret with the kubeconfig of a server
+	// that answers SubjectAccessReviews.
+	// +required
+	WebhookSecretRef SecretKey `json:"webhookSecretRef"`
+}
+
+// SecretKey is a key of a Secret in the registry's namespace.
+type SecretKey struct {
+	// name is the Secret's name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// key is the key in it. Default: kubeconfig.
+	// +optional
+	// +kubebuilder:default=kubeconfig
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	Key string `json:"key,omitempty"`
+}

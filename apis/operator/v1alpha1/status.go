@@ -1,0 +1,180 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// ClusterRegistryStatus is what the operator observes. Nothing in it is copied
+// from the spec.
+type ClusterRegistryStatus struct {
+	// observedGeneration is the generation of the spec that the conditions are about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// conditions say how far each part of the registry is, and what it waits for:
+	// VersionSupported, CertificatesReady, EtcdReady, ServerReady, APIServiceReady
+	// (Aggregated) or EndpointReady (Independent), Progressing, and Ready, which
+	// sums them up.
+	// +optional
+	// +patchMergeKey=type
+	// +patchStrategy=merge
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
+
+	// version is the release that runs: what all servers say of themselves.
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// etcdVersion is the version of etcd that runs.
+	// +optional
+	EtcdVersion string `json:"etcdVersion,omitempty"`
+
+	// hostVersion is the version of the host cluster's API server.
+	// +optional
+	HostVersion string `json:"hostVersion,omitempty"`
+
+	// endpoint is where clients reach the registry.
+	// +optional
+	Endpoint *Endpoint `json:"endpoint,omitempty"`
+
+	// kubeconfigSecretRef names the Secret with an administrator's kubeconfig,
+	// in its key kubeconfig. Independent mode only.
+	// +optional
+	KubeconfigSecretRef *LocalReference `json:"kubeconfigSecretRef,omitempty"`
+
+	// server is the state of the API servers.
+	// +optional
+	Server ServerStatus `json:"server,omitempty,omitzero"`
+
+	// etcd is the state of etcd.
+	// +optional
+	Etcd EtcdStatus `json:"etcd,omitempty,omitzero"`
+
+	// certificates are the registry's certificates, CAs included.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Certificates []CertificateStatus `json:"certificates,omitempty"`
+
+	// history are the installation and the upgrades of the registry, the newest
+	// first. At most 16.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	History []Transition `json:"history,omitempty"`
+}
+
+// Endpoint is where clients reach a registry.
+type Endpoint struct {
+	// url is the address of the API server: the host's own in Aggregated mode.
+	// +optional
+	URL string `json:"url,omitempty"`
+
+	// caBundle holds the CA certificates to trust for it, in PEM, base64 encoded
+	// in JSON and YAML.
+	// +optional
+	CABundle []byte `json:"caBundle,omitempty"`
+}
+
+// ServerStatus is the state of the API servers.
+type ServerStatus struct {
+	// replicas is how many exist.
+	// +optional
+	Replicas int32 `json:"replicas,omitempty"`
+
+	// ready is how many serve.
+	// +optional
+	Ready int32 `json:"ready,omitempty"`
+
+	// updated is how many are as the spec wants them.
+	// +optional
+	Updated int32 `json:"updated,omitempty"`
+}
+
+// EtcdStatus is the state of etcd.
+type EtcdStatus struct {
+	// ready is how many members serve, of how many that should: 3/3.
+	// +optional
+	Ready string `json:"ready,omitempty"`
+
+	// clusterID is etcd's identity, in hexadecimal. An etcd with another one has
+	// other data, and is never used in its place.
+	// +optional
+	ClusterID string `json:"clusterID,omitempty"`
+
+	// members are the members, in the order of their names.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	Members []EtcdMember `json:"members,omitempty"`
+}
+
+// EtcdMember is a member of etcd.
+type EtcdMember struct {
+	// name is the member's name, which is its pod's unless etcd is external.
+	// +required
+	Name string `json:"name"`
+
+	// id is the member's identity, in hexadecimal.
+	// +optional
+	ID string `json:"id,omitempty"`
+
+	// ready is true when the member answers with the cluster's data.
+	// +optional
+	Ready bool `json:"ready,omitempty"`
+
+	// version is the version of etcd that the member runs.
+	// +optional
+	Version string `json:"version,omitempty"`
+}
+
+// CertificateStatus is the state of a certificate.
+type CertificateStatus struct {
+	// name is the name of the Certificate, and of its Secret.
+	// +required
+	Name string `json:"name"`
+
+	// notAfter is when the certificate's validity ends.
+	// +optional
+	NotAfter *metav1.Time `json:"notAfter,omitempty"`
+
+	// renewalTime is when cert-manager renews it.
+	// +optional
+	RenewalTime *metav1.Time `json:"renewalTime,omitempty"`
+}
+
+// Transition is an installation or an upgrade.
+type Transition struct {
+	// version is the release that it led to.
+	// +required
+	Version string `json:"version"`
+
+	// state is Progressing, Completed, or Abandoned when another version was
+	// wanted before it was complete.
+	// +required
+	// +kubebuilder:validation:Enum=Progressing;Completed;Abandoned
+	State TransitionState `json:"state"`
+
+	// startedTime is when it began.
+	// +required
+	StartedTime metav1.Time `json:"startedTime"`
+
+	// completedTime is when it ended.
+	// +optional
+	CompletedTime *metav1.Time `json:"completedTime,omitempty"`
+
+	// snapshot is the name of the snapshot of etcd that was taken before it.
+	// +optional
+	Snapshot string `json:"snapshot,omitempty"`
+}
+
+// TransitionState is how far an installation or upgrade is.
+type TransitionState string
+
+const (
+	// TransitionProgressing is under way.
+	TransitionProgressing TransitionState = "Progressing"
+	// TransitionCompleted has reached its version.
+	TransitionCompleted TransitionState = "Completed"
+	// TransitionAbandoned was given up for another version.
+	TransitionAbandoned TransitionState = "Abandoned"
+)
