@@ -1,0 +1,52 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// reported is a status as the operator will write it.
+const reported = `{"status":{"version":"v0.1.0","endpoint":{"url":"https://192.0.2.1:30443"},"etcd":{"ready":"2/3"},"conditions":[
+	{"type":"Ready","status":"False","reason":"MembersNotReady","message":"member fleet-etcd-2 does not answer","lastTransitionTime":"2026-11-20T00:00:00Z"}]}}`
+
+// testShown types what users type, and looks at what they see.
+func testShown(t *testing.T, kubectl *framework.Kubectl) {
+	kubectl.Stdin(fleet).Run("apply", "-f", "-")
+	kubectl.Run("patch", "creg", "fleet", "--subresource=status", "--type=merge", "-p", reported)
+	for _, test := range []struct {
+		args string
+		want []string
+	}{
+		{"get creg", []string{"NAME MODE VERSION READY ETCD AGE", "fleet Independent v0.1.0 False 2/3 "}},
+		{"get clusterregistries -o wide", []string{"NAME MODE VERSION READY ETCD AGE ENDPOINT STATUS", " https://192.0.2.1:30443 member fleet-etcd-2 does not answer"}},
+		{"explain creg", []string{"KIND: ClusterRegistry", "its registration with the API of the host cluster."}},
+		{"explain creg.spec", []string{"deletionPolicy <string> enum: Retain, Delete", "mode <string> -required- enum: Aggregated, Independent",
+			"version <string> -required- enum: v0.1.0", "version is the release of the registry that should run."}},
+		{"explain creg.spec.etcd", []string{"either members that the operator runs", "replicas <integer>", "replicas is how many members etcd has: 1, 3 or 5.",
+			"storage <Object>", "Default: 8Gi of the cluster's default StorageClass.", "external is an etcd that somebody else runs."}},
+		{"wait creg/fleet --for=jsonpath={.status.etcd.ready}=2/3 --timeout=5m", []string{"condition met"}},
+	} {
+		out := strings.Join(strings.Fields(kubectl.Run(strings.Fields(test.args)...)), " ")
+		for _, want := range test.want {
+			if !strings.Contains(out, want) {
+				t.Errorf("kubectl %s: %q is missing in:\n%s", test.args, want, out)
+			}
+		}
+	}
+	_, err := kubectl.Stdin(strings.Replace(fleet, "replicas: 3", "replicas: 4", 1)).Try("apply", "-f", "-")
+	for _, want := range []string{
+		`The ClusterRegistry "fleet" is invalid:`,
+		": etcd has 1, 3 or 5 members: an even number survives no more failures than one less\n",
+		"* spec.etcd.replicas: Invalid value: ", ": changing the number of members of a running registry is not supported yet",
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+	if _, err := kubectl.Stdin(strings.Replace(fleet, "etcd:", "etdc:", 1)).Try("apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), `unknown field "spec.etdc"`) {
+		t.Errorf("a misspelt field: %v", err)
+	}
+	kubectl.Run("delete", "creg", "fleet")
+}
