@@ -27,30 +27,35 @@ func TestClusters(t *testing.T) {
 	for _, version := range hosts {
 		t.Run(version, func(t *testing.T) {
 			host, registry := framework.StartAggregated(t, version)
-			for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
-				config := rest.CopyConfig(host.Config)
-				config.ContentType, config.AcceptContentTypes = encoding, encoding
-				clients, err := versioned.NewForConfig(config)
-				if err != nil {
-					t.Fatal(err)
-				}
-				clusters := clients.ClusterregistryV1alpha1().Clusters()
-				t.Run(encoding, func(t *testing.T) {
-					t.Run("writes", func(t *testing.T) { testWrites(t, clusters) })
-					t.Run("status", func(t *testing.T) { testStatus(t, clusters) })
-					t.Run("selection", func(t *testing.T) { testSelection(t, clusters) })
-					t.Run("watch", func(t *testing.T) { testWatch(t, clusters) })
-				})
-				if err := clusters.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-					t.Fatal(err)
-				}
-			}
+			testAPI(t, host.Config)
 			t.Run("kubectl", func(t *testing.T) { session.Run(t, host.Kubeconfig("admin", "system:masters")) })
 			t.Run("compression", func(t *testing.T) { testNoCompression(t, host, registry) })
 			t.Run("webhooks", func(t *testing.T) { testWebhooks(t, host) })
 			t.Run("admission", func(t *testing.T) { testAdmission(t, host) })
 			t.Run("strangers", func(t *testing.T) { testStrangers(t, host, registry) })
 		})
+	}
+}
+
+// testAPI uses the API in both encodings.
+func testAPI(t *testing.T, config *rest.Config) {
+	for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
+		encoded := rest.CopyConfig(config)
+		encoded.ContentType, encoded.AcceptContentTypes = encoding, encoding
+		clients, err := versioned.NewForConfig(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clusters := clients.ClusterregistryV1alpha1().Clusters()
+		t.Run(encoding, func(t *testing.T) {
+			t.Run("writes", func(t *testing.T) { testWrites(t, clusters) })
+			t.Run("status", func(t *testing.T) { testStatus(t, clusters) })
+			t.Run("selection", func(t *testing.T) { testSelection(t, clusters) })
+			t.Run("watch", func(t *testing.T) { testWatch(t, clusters) })
+		})
+		if err := clusters.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/e2e/framework"
 	"github.com/clusterregistry/operator/e2e/session"
 )
@@ -49,24 +48,7 @@ func clientset(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 // TestIndependentClusters uses the API as its clients do, without any host.
 func TestIndependentClusters(t *testing.T) {
 	registry, authority, config := independent(t)
-	for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
-		config := rest.CopyConfig(config)
-		config.ContentType, config.AcceptContentTypes = encoding, encoding
-		clients, err := versioned.NewForConfig(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		clusters := clients.ClusterregistryV1alpha1().Clusters()
-		t.Run(encoding, func(t *testing.T) {
-			t.Run("writes", func(t *testing.T) { testWrites(t, clusters) })
-			t.Run("status", func(t *testing.T) { testStatus(t, clusters) })
-			t.Run("selection", func(t *testing.T) { testSelection(t, clusters) })
-			t.Run("watch", func(t *testing.T) { testWatch(t, clusters) })
-		})
-		if err := clusters.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	testAPI(t, config)
 	t.Run("kubectl", func(t *testing.T) { session.Run(t, registry.Kubeconfig(t, authority.Issue("root", admins))) })
 }
 
