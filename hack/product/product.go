@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/clusterregistry/operator/hack/git"
 )
 
 // Program is a command that the project ships.
@@ -54,20 +56,20 @@ func ReadStamp(ctx context.Context, dir string) (Stamp, error) {
 	if s.Version != "" && s.Commit != "" && s.Date != "" {
 		return s, nil
 	}
-	commit, err := git(ctx, dir, "rev-parse", "HEAD")
+	commit, err := git.Run(ctx, dir, "rev-parse", "HEAD")
 	if err != nil {
 		return Stamp{}, fmt.Errorf("what to stamp the build with: %w; set VERSION, COMMIT and COMMIT_DATE where there is no git checkout", err)
 	}
-	seconds, err := git(ctx, dir, "show", "--no-patch", "--format=%ct", "HEAD")
+	seconds, err := git.Run(ctx, dir, "show", "--no-patch", "--format=%ct", "HEAD")
 	if err != nil {
 		return Stamp{}, err
 	}
-	changes, err := git(ctx, dir, "status", "--porcelain")
+	changes, err := git.Run(ctx, dir, "status", "--porcelain")
 	if err != nil {
 		return Stamp{}, err
 	}
 	// No tag at HEAD is the ordinary case and an empty answer.
-	tag, err := git(ctx, dir, "tag", "--points-at", "HEAD", "--list", "v*")
+	tag, err := git.Run(ctx, dir, "tag", "--points-at", "HEAD", "--list", "v*")
 	if err != nil {
 		return Stamp{}, err
 	}
@@ -137,14 +139,4 @@ func Build(ctx context.Context, dir, out string, stamp Stamp, programs ...Progra
 // WithImage returns the programs that are shipped as images.
 func WithImage() []Program {
 	return slices.DeleteFunc(slices.Clone(Programs), func(p Program) bool { return !p.Image })
-}
-
-func git(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }

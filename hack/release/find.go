@@ -7,16 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 
+	"github.com/clusterregistry/operator/hack/git"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
 // Commit returns the commit in the history of HEAD that a release is built
 // from: the recorded one, else the newest with the recorded tree.
 func Commit(ctx context.Context, repository string, r version.Release) (string, error) {
-	log, err := git(ctx, repository, "log", "--format=%H %T")
+	log, err := git.Run(ctx, repository, "log", "--format=%H %T")
 	if err != nil {
 		return "", err
 	}
@@ -46,23 +46,11 @@ func Checkout(ctx context.Context, repository, commit string) (dir string, remov
 	if err != nil {
 		return "", nil, err
 	}
-	if _, err := git(ctx, repository, "worktree", "add", "--force", "--detach", dir, commit); err != nil {
+	if _, err := git.Run(ctx, repository, "worktree", "add", "--force", "--detach", dir, commit); err != nil {
 		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	return dir, func() error {
-		_, err := git(context.WithoutCancel(ctx), repository, "worktree", "remove", "--force", dir)
+		_, err := git.Run(context.WithoutCancel(ctx), repository, "worktree", "remove", "--force", dir)
 		return err
 	}, nil
-}
-
-func git(ctx context.Context, dir string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "git", args...)
-	cmd.Dir = dir
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
-	}
-	return strings.TrimSpace(string(out)), nil
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/clusterregistry/operator/hack/git"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -24,7 +25,7 @@ func newHistory(t *testing.T) history {
 
 func (h history) git(args ...string) string {
 	h.t.Helper()
-	out, err := git(h.t.Context(), h.dir, append([]string{"-c", "user.name=test", "-c", "user.email=test@example"}, args...)...)
+	out, err := git.Run(h.t.Context(), h.dir, append([]string{"-c", "user.name=test", "-c", "user.email=test@example"}, args...)...)
 	if err != nil {
 		h.t.Fatal(err)
 	}

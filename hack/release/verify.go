@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/clusterregistry/operator/hack/git"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -34,12 +35,12 @@ func Verify(ctx context.Context, repository string) error {
 			errs = append(errs, err)
 		}
 	}
-	log, err := git(ctx, repository, "log", "--reverse", "--format=%H", "--", table)
+	log, err := git.Run(ctx, repository, "log", "--reverse", "--format=%H", "--", table)
 	if err != nil {
 		return err
 	}
 	for _, commit := range strings.Fields(log) {
-		old, err := git(ctx, repository, "show", commit+":"+table)
+		old, err := git.Run(ctx, repository, "show", commit+":"+table)
 		if err != nil {
 			return err
 		}
