@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
@@ -32,11 +31,7 @@ func testAdmission(t *testing.T, host *framework.Host) {
 		Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policy.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}},
 	}
 	framework.Create(t, framework.HostClient(t, host.Config), policy, binding)
-	clients, err := versioned.NewForConfig(host.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	clusters := clients.ClusterregistryV1alpha1().Clusters()
+	clusters := clustersOf(t, host.Config)
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
 	// The server learns of a policy through a watch.
 	framework.Eventually(t, "the policy to be obeyed", func(ctx context.Context) error {

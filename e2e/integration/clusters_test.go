@@ -15,7 +15,6 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	applyv1alpha1 "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1alpha1"
-	"github.com/clusterregistry/operator/client/clientset/versioned"
 	clustersv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
 	"github.com/clusterregistry/operator/e2e/session"
@@ -42,11 +41,7 @@ func testAPI(t *testing.T, config *rest.Config) {
 	for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		encoded := rest.CopyConfig(config)
 		encoded.ContentType, encoded.AcceptContentTypes = encoding, encoding
-		clients, err := versioned.NewForConfig(encoded)
-		if err != nil {
-			t.Fatal(err)
-		}
-		clusters := clients.ClusterregistryV1alpha1().Clusters()
+		clusters := clustersOf(t, encoded)
 		t.Run(encoding, func(t *testing.T) {
 			t.Run("writes", func(t *testing.T) { testWrites(t, clusters) })
 			t.Run("status", func(t *testing.T) { testStatus(t, clusters) })

@@ -14,8 +14,7 @@ import (
 // testNoCompression asks the server for gzip, as the host's proxy does on its
 // own, with an answer that is large enough for it.
 func testNoCompression(t *testing.T, host *framework.Host, registry *framework.Registry) {
-	config := rest.CopyConfig(host.Config)
-	config.Host, config.CAData = registry.URL(), registry.CA.PEM
+	config := direct(host.Config, registry)
 	large := cluster("large", nil)
 	large.Annotations = map[string]string{"text": strings.Repeat("x", 200<<10)}
 	clusters := clustersOf(t, config)

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
@@ -28,9 +28,7 @@ const leaderRate = 200
 // TestLeaderMoves moves and kills the leader of the registry's etcd while
 // clients write, and compares what etcd recorded with what was acknowledged.
 func TestLeaderMoves(t *testing.T) {
-	host := framework.StartHost(t, "v1.37.1", "front-proxy-client")
-	framework.Create(t, framework.HostClient(t, host.Config), append(framework.Delegation(), framework.AdmissionReads()...)...)
-	kubeconfig := host.Kubeconfig(framework.ServerUser)
+	host, flags := framework.StartReadyHost(t, newest)
 	for name, test := range map[string]struct {
 		disturb func(*framework.Etcd)
 		times   int
@@ -40,11 +38,9 @@ func TestLeaderMoves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			etcd := framework.StartEtcd(t, 3)
-			registry := framework.StartRegistry(t, append(etcd.Flags(), "--mode=aggregated", "--vmodule=call=2,cache_watcher=1",
-				"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig)...)
+			registry := framework.StartRegistry(t, slices.Concat(flags, etcd.Flags(), []string{"--vmodule=call=2,cache_watcher=1"})...)
 			registry.WaitReady(t)
-			config := rest.CopyConfig(host.Config)
-			config.Host, config.CAData = registry.URL(), registry.CA.PEM
+			config := direct(host.Config, registry)
 			config.QPS = -1
 			clients, err := versioned.NewForConfig(config)
 			if err != nil {

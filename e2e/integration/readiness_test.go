@@ -3,7 +3,6 @@ package integration
 import (
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"testing"
@@ -21,7 +20,7 @@ func testReadiness(t *testing.T, host *framework.Host) {
 		t.Fatal(err)
 	}
 	ask := func(path string, config *tls.Config, header http.Header) (int, error) {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d%s", registry.Port, path), nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, registry.URL()+path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,17 +18,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
 func listClusters(ctx context.Context, t *testing.T, config *rest.Config) error {
 	t.Helper()
-	clients, err := versioned.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = clients.ClusterregistryV1alpha1().Clusters().List(ctx, metav1.ListOptions{})
+	_, err := clustersOf(t, config).List(ctx, metav1.ListOptions{})
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"testing"
@@ -39,7 +38,7 @@ func testStrangers(t *testing.T, host *framework.Host, registry *framework.Regis
 		"an expired token":            {transport, bearer(expired), http.StatusUnauthorized},
 		"a certificate of another CA": {withCertificate, http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}, http.StatusUnauthorized},
 	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/apis/clusterregistry.k8s.io/v1alpha1/clusters", registry.Port), nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, registry.URL()+"/apis/clusterregistry.k8s.io/v1alpha1/clusters", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
