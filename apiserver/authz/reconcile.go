@@ -7,6 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -21,14 +22,20 @@ import (
 func Reconcile(ctx context.Context, roles, bindings rest.StandardStorage) error {
 	// The storage expects what the API's handlers put into a request's context.
 	ctx = genericrequest.WithNamespace(ctx, metav1.NamespaceNone)
+	roleStore := store[reconciliation.RuleOwner]{ctx, roles, func(o runtime.Object) reconciliation.RuleOwner {
+		return reconciliation.ClusterRoleRuleOwner{ClusterRole: o.(*rbacv1.ClusterRole)}
+	}}
 	for _, role := range bootstrapRoles() {
-		options := reconciliation.ReconcileRoleOptions{Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: &role}, Client: roleStore{ctx, roles}, Confirm: true}
+		options := reconciliation.ReconcileRoleOptions{Role: reconciliation.ClusterRoleRuleOwner{ClusterRole: &role}, Client: roleStore, Confirm: true}
 		if err := retry.OnError(retry.DefaultBackoff, overtaken, func() error { _, err := options.Run(); return err }); err != nil {
 			return fmt.Errorf("bootstrap ClusterRole %s: %w", role.Name, err)
 		}
 	}
+	bindingStore := store[reconciliation.RoleBinding]{ctx, bindings, func(o runtime.Object) reconciliation.RoleBinding {
+		return reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: o.(*rbacv1.ClusterRoleBinding)}
+	}}
 	for _, binding := range bootstrapBindings() {
-		options := reconciliation.ReconcileRoleBindingOptions{RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: &binding}, Client: bindingStore{ctx, bindings}, Confirm: true}
+		options := reconciliation.ReconcileRoleBindingOptions{RoleBinding: reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: &binding}, Client: bindingStore, Confirm: true}
 		if err := retry.OnError(retry.DefaultBackoff, overtaken, func() error { _, err := options.Run(); return err }); err != nil {
 			return fmt.Errorf("bootstrap ClusterRoleBinding %s: %w", binding.Name, err)
 		}
@@ -41,55 +48,43 @@ func overtaken(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 
-// roleStore and bindingStore let the reconciliation work on the storage itself:
-// the server has no client of itself that could do everything.
-type roleStore struct {
+// store lets the reconciliation work on the storage itself: the server has no
+// client of itself that could do everything.
+type store[T interface {
+	GetName() string
+	GetObject() runtime.Object
+}] struct {
 	ctx     context.Context
 	storage rest.StandardStorage
+	// of makes what is reconciled of a stored object.
+	of func(runtime.Object) T
 }
 
-func (s roleStore) Get(_, name string) (reconciliation.RuleOwner, error) {
+var (
+	_ reconciliation.RuleOwnerModifier   = store[reconciliation.RuleOwner]{}
+	_ reconciliation.RoleBindingModifier = store[reconciliation.RoleBinding]{}
+)
+
+func (s store[T]) Get(_, name string) (T, error) {
 	object, err := s.storage.Get(s.ctx, name, &metav1.GetOptions{})
 	if err != nil {
-		return nil, err
+		var none T
+		return none, err
 	}
-	return reconciliation.ClusterRoleRuleOwner{ClusterRole: object.(*rbacv1.ClusterRole)}, nil
+	return s.of(object), nil
 }
 
-func (s roleStore) Create(role reconciliation.RuleOwner) (reconciliation.RuleOwner, error) {
-	_, err := s.storage.Create(s.ctx, role.GetObject(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
-	return role, err
+func (s store[T]) Create(object T) (T, error) {
+	_, err := s.storage.Create(s.ctx, object.GetObject(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
+	return object, err
 }
 
-func (s roleStore) Update(role reconciliation.RuleOwner) (reconciliation.RuleOwner, error) {
-	_, _, err := s.storage.Update(s.ctx, role.GetName(), rest.DefaultUpdatedObjectInfo(role.GetObject()), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
-	return role, err
+func (s store[T]) Update(object T) (T, error) {
+	_, _, err := s.storage.Update(s.ctx, object.GetName(), rest.DefaultUpdatedObjectInfo(object.GetObject()), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
+	return object, err
 }
 
-type bindingStore struct {
-	ctx     context.Context
-	storage rest.StandardStorage
-}
-
-func (s bindingStore) Get(_, name string) (reconciliation.RoleBinding, error) {
-	object, err := s.storage.Get(s.ctx, name, &metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return reconciliation.ClusterRoleBindingAdapter{ClusterRoleBinding: object.(*rbacv1.ClusterRoleBinding)}, nil
-}
-
-func (s bindingStore) Create(binding reconciliation.RoleBinding) (reconciliation.RoleBinding, error) {
-	_, err := s.storage.Create(s.ctx, binding.GetObject(), rest.ValidateAllObjectFunc, &metav1.CreateOptions{})
-	return binding, err
-}
-
-func (s bindingStore) Update(binding reconciliation.RoleBinding) (reconciliation.RoleBinding, error) {
-	_, _, err := s.storage.Update(s.ctx, binding.GetName(), rest.DefaultUpdatedObjectInfo(binding.GetObject()), rest.ValidateAllObjectFunc, rest.ValidateAllObjectUpdateFunc, false, &metav1.UpdateOptions{})
-	return binding, err
-}
-
-func (s bindingStore) Delete(_, name string, uid types.UID) error {
+func (s store[T]) Delete(_, name string, uid types.UID) error {
 	_, _, err := s.storage.Delete(s.ctx, name, rest.ValidateAllObjectFunc, &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	return err
 }

@@ -10,12 +10,7 @@ import (
 // accepts. The host's proxy asks for gzip even when its own client does not, and
 // unpacks the answer again: that costs both more than a fast network saves.
 func answerPlain(config *genericserver.Config) {
-	build := config.BuildHandlerChainFunc
-	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericserver.Config) http.Handler {
-		chain := build(handler, c)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			r.Header.Del("Accept-Encoding")
-			chain.ServeHTTP(w, r)
-		})
-	}
+	before(config, func(*genericserver.Config) func(http.ResponseWriter, *http.Request) {
+		return func(_ http.ResponseWriter, r *http.Request) { r.Header.Del("Accept-Encoding") }
+	})
 }

@@ -11,16 +11,26 @@ import (
 // request on a connection that is about to be closed, which it could not
 // repeat when the request has a body.
 func drainConnections(config *genericserver.Config) {
-	build := config.BuildHandlerChainFunc
-	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericserver.Config) http.Handler {
+	before(config, func(c *genericserver.Config) func(http.ResponseWriter, *http.Request) {
 		stopping := c.ShutdownInitiatedNotify()
-		chain := build(handler, c)
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) {
 			select {
 			case <-stopping:
 				w.Header().Set("Connection", "close")
 			default:
 			}
+		}
+	})
+}
+
+// before makes the server do something with each request before any other
+// handler sees it. prepare is called once, when the handlers are built.
+func before(config *genericserver.Config, prepare func(*genericserver.Config) func(http.ResponseWriter, *http.Request)) {
+	build := config.BuildHandlerChainFunc
+	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericserver.Config) http.Handler {
+		chain, do := build(handler, c), prepare(c)
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			do(w, r)
 			chain.ServeHTTP(w, r)
 		})
 	}

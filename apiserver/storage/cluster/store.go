@@ -8,10 +8,10 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
 
 // REST serves clusters.
@@ -34,7 +34,7 @@ func (*REST) GetSingularName() string { return "cluster" }
 
 // New returns the storage of clusters and that of their status, on one store.
 func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter) (*REST, *StatusREST, error) {
-	main := strategy{ObjectTyper: scheme, NameGenerator: names.SimpleNameGenerator}
+	main := strategy{base.New(scheme)}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &clusterregistry.Cluster{} },
 		NewListFunc:               func() runtime.Object { return &clusterregistry.ClusterList{} },

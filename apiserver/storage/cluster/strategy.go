@@ -9,35 +9,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
-	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
+	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
 
 // strategy decides on writes to the main resource: spec and metadata.
-type strategy struct {
-	runtime.ObjectTyper
-	names.NameGenerator
-}
+type strategy struct{ base.Base }
 
 var (
 	_ rest.RESTCreateStrategy = strategy{}
 	_ rest.RESTUpdateStrategy = strategy{}
 	_ rest.RESTDeleteStrategy = strategy{}
 )
-
-func (strategy) NamespaceScoped() bool { return false }
-
-// AllowCreateOnUpdate is true, as it was in cluster-registry v0.0.4: a PUT of an
-// absent cluster creates it.
-func (strategy) AllowCreateOnUpdate(context.Context) bool { return true }
-
-// AllowUnconditionalUpdate is true, as for most resources of Kubernetes.
-func (strategy) AllowUnconditionalUpdate(context.Context) bool { return true }
-
-func (strategy) Canonicalize(runtime.Object) {}
 
 // PrepareForCreate drops what only a controller may report.
 func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
@@ -62,12 +48,6 @@ func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList 
 
 func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
 	return validation.ClusterUpdate(obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster))
-}
-
-func (strategy) WarningsOnCreate(context.Context, runtime.Object) []string { return nil }
-
-func (strategy) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
 }
 
 // GetResetFields names the fields that an apply to the main resource can't own.

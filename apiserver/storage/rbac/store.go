@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
-	"k8s.io/apiserver/pkg/storage/names"
+
+	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
 
 // hub is the version that the server works in. The kinds of v1 serve as their
@@ -66,7 +67,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter) (*Storage, e
 		SingularQualifiedResource: rbacv1.Resource("clusterrole"),
 		TableConvertor:            roleColumns,
 	}
-	if err := complete(roles, strategy{scheme, names.SimpleNameGenerator, validateRole, validateRoleUpdate}, options); err != nil {
+	if err := complete(roles, strategy{base.New(scheme), validateRole, validateRoleUpdate}, options); err != nil {
 		return nil, err
 	}
 	bindings := &genericregistry.Store{
@@ -76,7 +77,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter) (*Storage, e
 		SingularQualifiedResource: rbacv1.Resource("clusterrolebinding"),
 		TableConvertor:            bindingColumns,
 	}
-	if err := complete(bindings, strategy{scheme, names.SimpleNameGenerator, validateBinding, validateBindingUpdate}, options); err != nil {
+	if err := complete(bindings, strategy{base.New(scheme), validateBinding, validateBindingUpdate}, options); err != nil {
 		return nil, err
 	}
 	return &Storage{Roles: roles, Bindings: bindings}, nil
