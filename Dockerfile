@@ -14,6 +14,11 @@ COPY --from=build /out/clusterregistry-apiserver /usr/local/bin/
 USER 65532:65532
 ENTRYPOINT ["/usr/local/bin/clusterregistry-apiserver"]
 
+FROM gcr.io/distroless/static:nonroot AS clusterregistry-helper
+COPY --from=build /out/clusterregistry-helper /usr/local/bin/
+USER 65532:65532
+ENTRYPOINT ["/usr/local/bin/clusterregistry-helper"]
+
 FROM gcr.io/distroless/static:nonroot AS clusterregistry-operator
 COPY --from=build /out/clusterregistry-operator /usr/local/bin/
 USER 65532:65532

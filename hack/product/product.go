@@ -33,6 +33,7 @@ const Server = "clusterregistry-apiserver"
 var Programs = []Program{
 	{Name: "clusterregistry-operator", Package: "./operator", Image: true},
 	{Name: Server, Package: "./apiserver", Image: true},
+	{Name: "clusterregistry-helper", Package: "./helper", Image: true},
 	{Name: "kubectl-registry", Package: "./cli/kubectl-registry"},
 }
 

@@ -1,0 +1,64 @@
+// Package guard keeps an etcd member from starting empty where it had data, and
+// from starting with the data of another cluster or member. It compares what
+// the data dir says of itself with what the operator recorded, and it only
+// reads.
+//
+// Its errors are for people: kubelet shows the last 2048 bytes of a failed init
+// container's output as the reason why the Pod does not start.
+package guard
+
+import "fmt"
+
+// identity are the IDs of an etcd cluster and of one of its members; 0, which
+// etcd gives to none, stands for an ID that isn't known.
+type identity struct{ cluster, member uint64 }
+
+// Check returns a line that says what was found when etcd may start as the
+// named member on the data dir, and else an error that says why not and what to
+// do. The identity dir is described at readRecord.
+func Check(dataDir, identityDir, member string) (string, error) {
+	r, err := readRecord(identityDir, member)
+	if err != nil {
+		return "", err
+	}
+	d, err := readData(dataDir)
+	if err != nil {
+		return "", fmt.Errorf("read the data of etcd member %s: %w; etcd does not start on data that can't be checked", member, err)
+	}
+	return decide(member, dataDir, r, d)
+}
+
+// decide is Check without reading.
+func decide(member, dataDir string, r record, d data) (string, error) {
+	where := fmt.Sprintf("etcd member %s (%s in the volume of claim %s)", member, dataDir, claim(member))
+	switch {
+	case d.damage != nil:
+		return "", fmt.Errorf("%s has damaged data: %w. Starting on it could lose or corrupt data (%s is recorded). %s", where, d.damage, r, d.advice(r))
+	case !d.exists() && r.mayStartEmpty():
+		return fmt.Sprintf("%s has no data and none is recorded: it starts as a member of a new cluster", where), nil
+	case !d.exists():
+		return "", fmt.Errorf("%s has no data, but %s is recorded: its data is lost, or its volume is another one. Starting empty would lose or corrupt data. %s", where, r, d.advice(r))
+	case differ(r.cluster, d.cluster):
+		return "", fmt.Errorf("%s has the data of cluster %x, but %s is recorded: its volume is that of another cluster. %s", where, d.cluster, r, d.advice(r))
+	case differ(r.member, d.member):
+		return "", fmt.Errorf("%s has the data of member ID %x, but %s is recorded: its volume is that of another member, or from before this member was replaced. %s", where, d.member, r, d.advice(r))
+	}
+	return fmt.Sprintf("%s has the data of cluster %x, member ID %x; %s is recorded", where, d.cluster, d.member, r), nil
+}
+
+// differ is false when nothing is recorded to compare with.
+func differ(recorded, found uint64) bool { return recorded != 0 && recorded != found }
+
+// advice says what to do about data that etcd must not start on.
+func (d data) advice(r record) string {
+	if d.damage != nil && r.mayStartEmpty() {
+		// etcd creates files before its log: this is how a first start ends
+		// that failed or was interrupted.
+		return "If this cluster never ran, its first start was interrupted and nothing is lost: delete this claim and this Pod, and both are made anew. Else bring the data back"
+	}
+	return "Bring back the volume with this member's data; if it is really gone, see the guide of the operator on replacing a member"
+}
+
+// claim returns the name of the member's PersistentVolumeClaim: a StatefulSet
+// forms it from that of its template, which is "data", and the Pod's.
+func claim(member string) string { return "data-" + member }

@@ -1,0 +1,82 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// States of a record: the values of etcd's --initial-cluster-state.
+const (
+	stateNew      = "new"
+	stateExisting = "existing"
+)
+
+// record is what the operator recorded about a member.
+type record struct {
+	identity
+	state string
+}
+
+// readRecord reads a mounted ConfigMap, whose keys are files:
+//   - initial-cluster-state is "new" or "existing" and never absent
+//   - cluster-id and member-id.NAME are hexadecimal, as etcdctl prints them;
+//     absent or empty until recorded
+func readRecord(dir, member string) (record, error) {
+	const state = "initial-cluster-state"
+	r := record{}
+	var err error
+	if r.state, err = readKey(dir, state); err != nil {
+		return record{}, err
+	}
+	if r.state != stateNew && r.state != stateExisting {
+		return record{}, fmt.Errorf("there is no %s %q or %q in %s (found: %q): it is not known whether etcd member %s had data, so it does not start; the ConfigMap mounted there is the operator's, which has to repair it",
+			state, stateNew, stateExisting, dir, r.state, member)
+	}
+	if r.cluster, err = readID(dir, "cluster-id"); err != nil {
+		return record{}, err
+	}
+	r.member, err = readID(dir, "member-id."+member)
+	return r, err
+}
+
+// mayStartEmpty is true where data was never recorded.
+func (r record) mayStartEmpty() bool { return r.state == stateNew && r.identity == identity{} }
+
+// String says what is recorded, as the subject of "is recorded".
+func (r record) String() string {
+	switch {
+	case r.cluster != 0 && r.member != 0:
+		return fmt.Sprintf("cluster %x, member ID %x,", r.cluster, r.member)
+	case r.cluster != 0:
+		return fmt.Sprintf("cluster %x", r.cluster)
+	case r.member != 0:
+		return fmt.Sprintf("member ID %x", r.member)
+	}
+	return fmt.Sprintf("no ID but the state %q", r.state)
+}
+
+func readID(dir, key string) (uint64, error) {
+	text, err := readKey(dir, key)
+	if err != nil || text == "" {
+		return 0, err
+	}
+	id, err := strconv.ParseUint(text, 16, 64)
+	if err != nil || id == 0 {
+		return 0, fmt.Errorf("%s in %s is %q, which is no hexadecimal ID such as 8e9e05c52164694d; the ConfigMap mounted there is the operator's, which has to repair it", key, dir, text)
+	}
+	return id, nil
+}
+
+// readKey returns the value of a key, "" when it is absent.
+func readKey(dir, key string) (string, error) {
+	content, err := os.ReadFile(filepath.Join(dir, key))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read what is recorded about this etcd member: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}
