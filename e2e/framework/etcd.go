@@ -23,6 +23,8 @@ type Etcd struct {
 	Endpoints []string
 	// Client reads and writes any key.
 	Client *clientv3.Client
+	// DataDirs are where the members keep their data.
+	DataDirs []string
 
 	t       *testing.T
 	program string
@@ -33,22 +35,30 @@ type Etcd struct {
 	tls     *tls.Config
 }
 
-// StartEtcd starts an etcd of the given number of members and waits until it
-// serves; it ends with the test, and when the test failed its logs are shown.
+// StartEtcd starts an etcd of the given number of members, of the version that
+// registries run, and waits until it serves; it ends with the test, and when
+// the test failed its logs are shown.
 func StartEtcd(t *testing.T, members int) *Etcd {
 	t.Helper()
-	e := &Etcd{CA: NewAuthority(t, "etcd-ca"), t: t, program: Program(t, "etcd", "v3.6.14", "etcd"), running: make([]*exec.Cmd, members)}
+	return StartEtcdVersion(t, "v3.6.14", members)
+}
+
+// StartEtcdVersion is StartEtcd for another version.
+func StartEtcdVersion(t *testing.T, version string, members int) *Etcd {
+	t.Helper()
+	e := &Etcd{CA: NewAuthority(t, "etcd-ca"), t: t, program: Program(t, "etcd", version, "etcd"), running: make([]*exec.Cmd, members)}
 	e.client = e.CA.Issue("registry", nil)
 	pair := e.CA.Issue("member", nil, "127.0.0.1")
 	var initial, peers []string
 	for i := range members {
+		e.DataDirs = append(e.DataDirs, filepath.Join(t.TempDir(), "data"))
 		e.Endpoints = append(e.Endpoints, fmt.Sprintf("https://127.0.0.1:%d", freePort(t)))
 		peers = append(peers, fmt.Sprintf("https://127.0.0.1:%d", freePort(t)))
 		initial = append(initial, fmt.Sprintf("m%d=%s", i, peers[i]))
 	}
 	for i := range members {
 		e.flags = append(e.flags, []string{
-			fmt.Sprintf("--name=m%d", i), "--data-dir=" + filepath.Join(t.TempDir(), "data"), "--unsafe-no-fsync", "--log-level=warn",
+			fmt.Sprintf("--name=m%d", i), "--data-dir=" + e.DataDirs[i], "--unsafe-no-fsync", "--log-level=warn",
 			"--listen-client-urls=" + e.Endpoints[i], "--advertise-client-urls=" + e.Endpoints[i],
 			"--listen-peer-urls=" + peers[i], "--initial-advertise-peer-urls=" + peers[i], "--initial-cluster=" + strings.Join(initial, ","),
 			"--cert-file=" + pair.Cert, "--key-file=" + pair.Key, "--trusted-ca-file=" + e.CA.File, "--client-cert-auth",
