@@ -1,6 +1,6 @@
 // Command images builds, as archives under bin/images and without a container
-// daemon, every image of the project, the server's of each release from that
-// release's own commit, and the etcd images that registries run.
+// daemon, every image of the project, those of each release of the registry
+// from that release's own commit, and the etcd images that registries run.
 // bin/images/images.json lists them, those of the present source first.
 //
 // IMAGE_REPOSITORY is the registry and path before each name; the default
@@ -58,7 +58,7 @@ func run(ctx context.Context) error {
 	}
 	var all []built
 	for _, p := range programs {
-		b, err := pack(repository, p.Name, stamp.Version, stamp, []string{"/usr/local/bin/" + p.Name}, filepath.Join(out, "programs", p.Name))
+		b, err := packProgram(repository, p, stamp, filepath.Join(out, "programs"))
 		if err != nil {
 			return err
 		}
@@ -100,6 +100,11 @@ func etcdImages(ctx context.Context, repository string) ([]built, error) {
 		all = append(all, b)
 	}
 	return all, nil
+}
+
+// packProgram packs a program that was built into dir.
+func packProgram(repository string, p product.Program, stamp product.Stamp, dir string) (built, error) {
+	return pack(repository, p.Name, stamp.Version, stamp, []string{"/usr/local/bin/" + p.Name}, filepath.Join(dir, p.Name))
 }
 
 func pack(repository, name, tag string, stamp product.Stamp, entrypoint []string, programs ...string) (built, error) {

@@ -3,16 +3,18 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/clusterregistry/operator/hack/product"
 	"github.com/clusterregistry/operator/hack/release"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// releaseImages packs the server of every release, built from the release's own
-// commit.
+// releaseImages packs the programs of every release, built from the release's
+// own commit.
 func releaseImages(ctx context.Context, repository string) ([]built, error) {
 	releases, err := version.Releases()
 	if err != nil {
@@ -20,7 +22,43 @@ func releaseImages(ctx context.Context, repository string) ([]built, error) {
 	}
 	var all []built
 	for _, r := range releases {
-		b, err := releaseImage(ctx, repository, r)
+		images, err := imagesOf(ctx, repository, r)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, images...)
+	}
+	return all, nil
+}
+
+func imagesOf(ctx context.Context, repository string, r version.Release) (all []built, err error) {
+	commit, err := release.Commit(ctx, ".", r)
+	if err != nil {
+		return nil, err
+	}
+	dir, remove, err := release.Checkout(ctx, ".", commit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	programs := product.OfRelease()
+	if err := complete(dir, programs); err != nil {
+		return nil, fmt.Errorf("release %s: commit %s %w; record in operator/version/releases.yaml a commit that has it", r.Version, commit, err)
+	}
+	stamp, err := product.ReadStamp(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	stamp.Version = r.Version
+	binaries, err := filepath.Abs(filepath.Join(out, "programs", r.Version))
+	if err != nil {
+		return nil, err
+	}
+	if err := product.Build(ctx, dir, binaries, stamp, programs...); err != nil {
+		return nil, err
+	}
+	for _, p := range programs {
+		b, err := packProgram(repository, p, stamp, binaries)
 		if err != nil {
 			return nil, err
 		}
@@ -29,28 +67,16 @@ func releaseImages(ctx context.Context, repository string) ([]built, error) {
 	return all, nil
 }
 
-func releaseImage(ctx context.Context, repository string, r version.Release) (b built, err error) {
-	commit, err := release.Commit(ctx, ".", r)
-	if err != nil {
-		return built{}, err
+// complete returns which program's source the checkout in dir lacks.
+func complete(dir string, programs []product.Program) error {
+	for _, p := range programs {
+		_, err := os.Stat(filepath.Join(dir, p.Package))
+		if errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("has no %s, the source of %s, which belongs to every release", p.Package, p.Name)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	dir, remove, err := release.Checkout(ctx, ".", commit)
-	if err != nil {
-		return built{}, err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	stamp, err := product.ReadStamp(ctx, dir)
-	if err != nil {
-		return built{}, err
-	}
-	stamp.Version = r.Version
-	programs, err := filepath.Abs(filepath.Join(out, "programs", r.Version))
-	if err != nil {
-		return built{}, err
-	}
-	server := product.Programs[slices.IndexFunc(product.Programs, func(p product.Program) bool { return p.Name == product.Server })]
-	if err := product.Build(ctx, dir, programs, stamp, server); err != nil {
-		return built{}, err
-	}
-	return pack(repository, server.Name, stamp.Version, stamp, []string{"/usr/local/bin/" + server.Name}, filepath.Join(programs, server.Name))
+	return nil
 }

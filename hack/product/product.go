@@ -24,16 +24,16 @@ type Program struct {
 	Package string
 	// Image is true when it is shipped as a container image too.
 	Image bool
+	// Release is true when its image belongs to every release of the registry:
+	// such images run in the registry, not beside it.
+	Release bool
 }
-
-// Server is the name of the program that a release of the registry consists of.
-const Server = "clusterregistry-apiserver"
 
 // Programs are all that the project ships.
 var Programs = []Program{
 	{Name: "clusterregistry-operator", Package: "./operator", Image: true},
-	{Name: Server, Package: "./apiserver", Image: true},
-	{Name: "clusterregistry-helper", Package: "./helper", Image: true},
+	{Name: "clusterregistry-apiserver", Package: "./apiserver", Image: true, Release: true},
+	{Name: "clusterregistry-helper", Package: "./helper", Image: true, Release: true},
 	{Name: "kubectl-registry", Package: "./cli/kubectl-registry"},
 }
 
@@ -135,6 +135,11 @@ func Build(ctx context.Context, dir, out string, stamp Stamp, programs ...Progra
 		}
 	}
 	return nil
+}
+
+// OfRelease returns the programs that a release of the registry consists of.
+func OfRelease() []Program {
+	return slices.DeleteFunc(slices.Clone(Programs), func(p Program) bool { return !p.Release })
 }
 
 // WithImage returns the programs that are shipped as images.
