@@ -8,6 +8,10 @@ import (
 	"path/filepath"
 )
 
+// errNoLog is about a data dir that etcd has begun to fill, or that has lost what
+// matters most.
+var errNoLog = errors.New("there are files but no write-ahead log (member/wal/*.wal)")
+
 // data is what a data dir holds: nothing, the data of an identity, or something
 // that isn't whole.
 type data struct {
@@ -26,7 +30,7 @@ func readData(dir string) (data, error) {
 		return data{}, err
 	}
 	if len(segments) == 0 {
-		return data{damage: errors.New("there are files but no write-ahead log (member/wal/*.wal)")}, nil
+		return data{damage: errNoLog}, nil
 	}
 	var d data
 	for _, path := range segments {

@@ -7,7 +7,10 @@
 // container's output as the reason why the Pod does not start.
 package guard
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // identity are the IDs of an etcd cluster and of one of its members; 0, which
 // etcd gives to none, stands for an ID that isn't known.
@@ -32,6 +35,9 @@ func Check(dataDir, identityDir, member string) (string, error) {
 func decide(member, dataDir string, r record, d data) (string, error) {
 	where := fmt.Sprintf("etcd member %s (%s in the volume of claim %s)", member, dataDir, claim(member))
 	switch {
+	case errors.Is(d.damage, errNoLog) && r.mayStartEmpty():
+		// etcd makes its log last: so ends a first start that was interrupted.
+		return fmt.Sprintf("%s has no log yet and none is recorded: it starts as a member of a new cluster, again", where), nil
 	case d.damage != nil:
 		return "", fmt.Errorf("%s has damaged data: %w. Starting on it could lose or corrupt data (%s is recorded). %s", where, d.damage, r, d.advice(r))
 	case !d.exists() && r.mayStartEmpty():
@@ -52,8 +58,6 @@ func differ(recorded, found uint64) bool { return recorded != 0 && recorded != f
 // advice says what to do about data that etcd must not start on.
 func (d data) advice(r record) string {
 	if d.damage != nil && r.mayStartEmpty() {
-		// etcd creates files before its log: this is how a first start ends
-		// that failed or was interrupted.
 		return "If this cluster never ran, its first start was interrupted and nothing is lost: delete this claim and this Pod, and both are made anew. Else bring the data back"
 	}
 	return "Bring back the volume with this member's data; if it is really gone, see the guide of the operator on replacing a member"

@@ -33,6 +33,8 @@ func TestDecide(t *testing.T) {
 		{reason: "another member, no cluster to compare with", state: stateNew, record: identity{member: 0xa2}, data: data{identity: ids}, want: "has the data of member ID a1, but member ID a2 is recorded"},
 
 		{reason: "damaged", state: stateExisting, record: ids, data: data{damage: errors.New("torn")}, want: "has damaged data: torn. Starting on it could lose or corrupt data (cluster c1"},
+		{reason: "interrupted while it was made", state: stateNew, data: data{damage: errNoLog}, want: ""},
+		{reason: "without a log, but recorded", state: stateExisting, record: ids, data: data{damage: errNoLog}, want: "has damaged data: there are files but no write-ahead log"},
 		{reason: "damaged before anything is recorded", state: stateNew, data: data{damage: errors.New("torn")}, want: "its first start was interrupted and nothing is lost: delete this claim"},
 	} {
 		found, err := decide("fleet-etcd-0", "/data/etcd", record{test.record, test.state}, test.data)
