@@ -1,0 +1,113 @@
+// Package etcd asks a running etcd how it is, and decides by that what may be
+// done to it. What it asks is bounded in time; what it decides is a pure
+// function of a State. It knows nothing of Kubernetes.
+package etcd
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+)
+
+// Access is how to reach the members of an etcd.
+type Access struct {
+	// Endpoints are the members' URLs for clients, such as
+	// https://etcd-0.etcd:2379, by the members' names. The host is also the name
+	// that the member's certificate must be valid for.
+	Endpoints map[string]string
+	// TLS has the client certificate and the CA of the members.
+	TLS *tls.Config
+	// Timeout bounds what one member is asked; zero means 3 s.
+	Timeout time.Duration
+}
+
+// call lets do talk to one member, and to no other. The error says which member
+// it is and what really keeps it from answering.
+func (a Access) call(ctx context.Context, name string, do func(context.Context, *clientv3.Client) error) error {
+	timeout := cmp.Or(a.Timeout, 3*time.Second)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, timeoutError(timeout))
+	defer cancel()
+	// A connection that fails ends the call: the client would go on trying,
+	// and then say no more than that its time is over.
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	err := a.dial(name, fail, func(client *clientv3.Client) error {
+		err := do(ctx, client)
+		if cause := context.Cause(ctx); err != nil && cause != nil {
+			return because(err, cause)
+		}
+		return err
+	})
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("member %s (%s) %s: %w", name, a.Endpoints[name], explain(err), err)
+}
+
+// dial gives use a client of one member that makes a single attempt of each
+// call. Why a connection can't be made or breaks is told to failed, which the
+// client's own errors often hide.
+func (a Access) dial(name string, failed func(error), use func(*clientv3.Client) error) error {
+	endpoint, err := url.Parse(a.Endpoints[name])
+	if err != nil {
+		return err
+	}
+	if endpoint.Scheme != "https" || endpoint.Port() == "" {
+		return errors.New("it is no URL such as https://etcd-0.etcd:2379")
+	}
+	dialer := &tls.Dialer{Config: cmp.Or(a.TLS, &tls.Config{}).Clone()}
+	dialer.Config.NextProtos = []string{"h2"}
+	client, err := clientv3.New(clientv3.Config{
+		// Without https the client leaves TLS to the dialer.
+		Endpoints:       []string{endpoint.Host},
+		MaxUnaryRetries: 1,
+		Logger:          zap.NewNop(),
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, "tcp", address)
+			if err != nil {
+				failed(err)
+				return nil, err
+			}
+			return witness{conn, failed}, nil
+		})},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }() // all that it was for is done
+	return use(client)
+}
+
+// witness tells why a connection broke. In TLS 1.3 a server refuses a client's
+// certificate only after the handshake.
+type witness struct {
+	net.Conn
+	failed func(error)
+}
+
+func (w witness) Read(p []byte) (int, error) {
+	n, err := w.Conn.Read(p)
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		w.failed(err)
+	}
+	return n, err
+}
+
+// Write may fail before the refusal is read that came ahead of the failure.
+func (w witness) Write(p []byte) (int, error) {
+	n, err := w.Conn.Write(p)
+	if err != nil && !errors.Is(err, net.ErrClosed) {
+		_, _ = io.Copy(io.Discard, w) // Read tells what it finds
+	}
+	return n, err
+}

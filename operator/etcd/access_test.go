@@ -1,0 +1,80 @@
+package etcd
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestExplain(t *testing.T) {
+	for reason, test := range map[string]struct {
+		err  error
+		want string
+	}{
+		"a name without an address": {&net.DNSError{Err: "no such host", Name: "etcd-0.etcd", IsNotFound: true}, "has a name that DNS does not know"},
+		"a name server that is ill": {&net.DNSError{Err: "server misbehaving", Name: "etcd-0.etcd"}, "fails"},
+		"another CA":                {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "shows a certificate that the CA given for etcd did not sign"},
+		"another name":              {&tls.CertificateVerificationError{Err: x509.HostnameError{}}, "shows a certificate that is not valid for its name"},
+		"too late":                  {&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}, "shows a certificate that is not valid"},
+		"no client certificate":     {&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, "refuses the client certificate"},
+		"no common version of TLS":  {&net.OpError{Op: "remote error", Err: errors.New("tls: protocol version not supported")}, "fails"},
+		"a member that ends":        {io.EOF, "broke the connection off"},
+		"no majority":               {readError{timeoutError(time.Second), false}, "has no leader"},
+		"a leader that lags":        {readError{timeoutError(time.Second), true}, "answers but does not complete a linearizable read"},
+		"what etcd says":            {errors.New("etcdserver: not leader"), "fails"},
+	} {
+		if got := explain(fmt.Errorf("wrapped: %w", test.err)); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: %q, want %q", reason, got, test.want)
+		}
+	}
+}
+
+// TestObserveStrangers asks what is no etcd.
+func TestObserveStrangers(t *testing.T) {
+	silent, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = silent.Close() }()
+	web := httptest.NewUnstartedServer(http.NotFoundHandler())
+	web.Config.ErrorLog = log.New(io.Discard, "", 0)
+	web.StartTLS()
+	defer web.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(web.Certificate())
+
+	endpoints := map[string]string{
+		"silent": "https://" + silent.Addr().String(),
+		"web":    web.URL,
+		"gone":   strings.Replace(gone.URL, "http", "https", 1),
+		"plain":  "http://127.0.0.1:2379",
+		"none":   "",
+	}
+	s := Access{Endpoints: endpoints, TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, Timeout: 500 * time.Millisecond}.Observe(t.Context())
+	for name, want := range map[string]string{
+		"silent": "does not answer: timed out, no answer within 500ms",
+		"web":    "no application protocol",
+		"gone":   "connection refused",
+		"plain":  "it is no URL such as https://",
+		"none":   "it is no URL such as https://",
+	} {
+		m, serves := s.member(name)
+		if serves || !strings.HasPrefix(fmt.Sprint(m.Err), fmt.Sprintf("member %s (%s) ", name, endpoints[name])) || !strings.Contains(fmt.Sprint(m.Err), want) {
+			t.Errorf("%s: %v, want %q", name, m.Err, want)
+		}
+	}
+	if s.ListErr == nil || s.Serves() == nil {
+		t.Errorf("the list is known (%v) and it serves (%v)", s.ListErr, s.Serves())
+	}
+}
