@@ -21,7 +21,8 @@ type Etcd struct {
 	CA *Authority
 	// Endpoints are the members' URLs for clients.
 	Endpoints []string
-	// Client reads and writes any key.
+	// TLS is what a client needs, and Client reads and writes any key with it.
+	TLS    *tls.Config
 	Client *clientv3.Client
 	// DataDirs are where the members keep their data.
 	DataDirs []string
@@ -32,7 +33,6 @@ type Etcd struct {
 	running []*exec.Cmd
 	logs    []*lockedBuffer
 	client  Pair
-	tls     *tls.Config
 }
 
 // StartEtcd starts an etcd of the given number of members, of the version that
@@ -116,7 +116,7 @@ func (e *Etcd) connect() {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(e.CA.PEM)
-	e.tls = &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: roots, MinVersion: tls.VersionTLS12}
+	e.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: roots, MinVersion: tls.VersionTLS12}
 	e.Client = e.clientOf(e.Endpoints...)
 	Eventually(e.t, "etcd to serve", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -128,7 +128,7 @@ func (e *Etcd) connect() {
 
 func (e *Etcd) clientOf(endpoints ...string) *clientv3.Client {
 	e.t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: patience, TLS: e.tls, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: patience, TLS: e.TLS, Logger: zap.NewNop()})
 	if err != nil {
 		e.t.Fatal(err)
 	}

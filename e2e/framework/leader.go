@@ -11,7 +11,7 @@ import (
 // leader.
 func (e *Etcd) WaitServing(i int) {
 	e.t.Helper()
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: e.tls}}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: e.TLS}}
 	defer client.CloseIdleConnections()
 	Eventually(e.t, e.Endpoints[i]+" to serve", func(ctx context.Context) error {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, e.Endpoints[i]+"/readyz", nil)
