@@ -42,6 +42,9 @@ const (
 	// ReasonError is the reason of a part that the operator failed to read or
 	// change: the message has the error, and the operator tries again.
 	ReasonError = "Error"
+	// ReasonObjectInTheWay is the reason of a part that needs an object whose name
+	// is taken by somebody else's: the message names it.
+	ReasonObjectInTheWay = "ObjectInTheWay"
 )
 
 // Reasons of VersionSupported.
@@ -78,6 +81,12 @@ const (
 	// ReasonIdentityMismatch is the reason of an etcd or a CA that is not the one
 	// that was recorded.
 	ReasonIdentityMismatch = "IdentityMismatch"
+	// ReasonReplicasDiffer is the reason of a number of members that is not that of
+	// the etcd that exists.
+	ReasonReplicasDiffer = "ReplicasDiffer"
+	// ReasonSecretInvalid is the reason of a Secret of the user's that is missing
+	// or lacks a key.
+	ReasonSecretInvalid = "SecretInvalid"
 	// ReasonExternalUnreachable is the reason of an external etcd that does not answer.
 	ReasonExternalUnreachable = "ExternalUnreachable"
 )
@@ -93,6 +102,9 @@ const (
 	// ReasonGroupTaken is the reason of an API group that the host serves from a
 	// CRD or another registry: the message names it.
 	ReasonGroupTaken = "GroupTaken"
+	// ReasonNotAvailable is the reason of an API that the host does not serve yet,
+	// or not at the moment.
+	ReasonNotAvailable = "NotAvailable"
 	// ReasonBackendDown is the reason of an API that is registered but not
 	// answered: deletions of namespaces in the host hang.
 	ReasonBackendDown = "BackendDown"

@@ -61,6 +61,40 @@ type ClusterRegistryStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	History []Transition `json:"history,omitempty"`
+
+	// inventory are the objects that the operator made for the registry. One
+	// that is no longer needed is deleted and leaves the list.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Inventory []ObjectReference `json:"inventory,omitempty"`
+}
+
+// ObjectReference names an object of the host.
+type ObjectReference struct {
+	// group is the API group, empty for the core group.
+	// +optional
+	Group string `json:"group,omitempty"`
+
+	// kind is the kind.
+	// +required
+	Kind string `json:"kind"`
+
+	// namespace is the namespace, empty for an object without one.
+	// +optional
+	Namespace string `json:"namespace,omitempty"`
+
+	// name is the name.
+	// +required
+	Name string `json:"name"`
+}
+
+// String returns the reference as a person would write it.
+func (r ObjectReference) String() string {
+	if r.Namespace == "" {
+		return r.Kind + " " + r.Name
+	}
+	return r.Kind + " " + r.Namespace + "/" + r.Name
 }
 
 // Endpoint is where clients reach a registry.

@@ -1,0 +1,34 @@
+package v1alpha1
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DefaultDuration is how long a leaf certificate is valid when the spec does not
+// say it.
+const DefaultDuration = 90 * 24 * time.Hour
+
+// SetDefaults fills in what the CRD's schema does, for an object that was stored
+// before the schema knew the field, or that never passed through it.
+func SetDefaults(r *ClusterRegistry) {
+	orElse(&r.Spec.DeletionPolicy, DeletionPolicyRetain)
+	orElse(&r.Spec.Images.PullPolicy, corev1.PullIfNotPresent)
+	orElse(&r.Spec.Server.Replicas, 2)
+	if service := r.Spec.Server.Service; service != nil {
+		orElse(&service.Type, corev1.ServiceTypeClusterIP)
+	}
+	if r.Spec.TLS.Duration == nil {
+		r.Spec.TLS.Duration = &metav1.Duration{Duration: DefaultDuration}
+	}
+}
+
+// orElse sets a field that has its zero value.
+func orElse[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
