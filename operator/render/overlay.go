@@ -1,0 +1,70 @@
+package render
+
+import (
+	"encoding/json"
+	"path"
+
+	kustomize "sigs.k8s.io/kustomize/api/types"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// overlay returns the kustomization that composes a registry.
+func overlay(in Input) (kustomize.Kustomization, error) {
+	r := in.Registry
+	k := kustomize.Kustomization{
+		TypeMeta:    kustomize.TypeMeta{APIVersion: kustomize.KustomizationVersion, Kind: kustomize.KustomizationKind},
+		Resources:   []string{path.Join(root, "base")},
+		Components:  components(in),
+		Labels:      []kustomize.Label{{Pairs: Labels(r), IncludeTemplates: true}, {Pairs: map[string]string{"app.kubernetes.io/version": in.Release.Version}}},
+		SortOptions: &kustomize.SortOptions{Order: kustomize.LegacySortOrder},
+		Images:      images(in),
+	}
+	if r.Spec.Mode == operatorv1alpha1.ModeAggregated {
+		for _, version := range in.Release.Serves {
+			k.Resources = append(k.Resources, path.Join(root, "apiservices", version+".yaml"))
+		}
+	}
+	for target, operations := range patches(in) {
+		if len(operations) == 0 {
+			continue
+		}
+		patch, err := json.Marshal(operations)
+		if err != nil {
+			return kustomize.Kustomization{}, err
+		}
+		k.Patches = append(k.Patches, kustomize.Patch{Patch: string(patch), Target: target.selector()})
+	}
+	return k, nil
+}
+
+func components(in Input) []string {
+	r := in.Registry
+	var names []string
+	include := func(name string, when bool) {
+		if when {
+			names = append(names, path.Join(root, "components", name))
+		}
+	}
+	include("serving-ca", r.Spec.TLS.IssuerRef == nil)
+	include("managed-etcd", r.Spec.Etcd.External == nil)
+	include("several-members", r.Spec.Etcd.Replicas > 1)
+	include("several-servers", r.Spec.Server.Replicas > 1)
+	include("aggregated", r.Spec.Mode == operatorv1alpha1.ModeAggregated)
+	include("independent", r.Spec.Mode == operatorv1alpha1.ModeIndependent)
+	return names
+}
+
+// images says where the images come from, each of which has a bare name in the
+// manifests.
+func images(in Input) []kustomize.Image {
+	repository := in.Environment.ImageRepository
+	if r := in.Registry.Spec.Images.Repository; r != "" {
+		repository = r
+	}
+	var out []kustomize.Image
+	for name, tag := range map[string]string{"clusterregistry-apiserver": in.Release.Version, "clusterregistry-helper": in.Release.Version, "etcd": in.Release.Etcd} {
+		out = append(out, kustomize.Image{Name: name, NewName: repository + "/" + name, NewTag: tag})
+	}
+	return out
+}

@@ -1,0 +1,187 @@
+package render
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	kustomize "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/resid"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// operation is an operation of a JSON patch (RFC 6902).
+type operation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value"`
+}
+
+func add(path string, value any) operation { return operation{"add", path, value} }
+
+// target chooses the objects of a patch: by name, or by certificate, the value
+// of a label.
+type target struct{ kind, name, certificate string }
+
+func (t target) selector() *kustomize.Selector {
+	s := &kustomize.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Kind: t.kind}, Name: t.name}}
+	if t.certificate != "" {
+		s.LabelSelector = "operator.clusterregistry.io/certificate=" + t.certificate
+	}
+	return s
+}
+
+// patches returns what the spec changes in the components.
+func patches(in Input) map[target][]operation {
+	r := in.Registry
+	server, etcd := r.Spec.Server, r.Spec.Etcd
+	out := map[target][]operation{
+		{kind: "Deployment"}:                            slices.Concat([]operation{add("/spec/replicas", server.Replicas)}, workload(r, "server", server.Resources, server.Placement), arguments(server), access(server)),
+		{kind: "Service", name: "<name>-server"}:        service(server.Service),
+		{kind: "Certificate", name: "<name>-serving"}:   slices.Concat(serving(r), names(nil, in.Addresses)),
+		{kind: "Certificate", certificate: "leaf"}:      renewal(r.Spec.TLS),
+		{kind: "StatefulSet"}:                           nil,
+		{kind: "Certificate", name: "<name>-etcd-peer"}: nil,
+	}
+	if etcd.External != nil {
+		return out
+	}
+	members := memberNames(in)
+	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", etcd.Replicas)}, workload(r, "etcd", etcd.Resources, etcd.Placement), class(etcd.Storage))
+	out[target{kind: "Certificate", name: "<name>-etcd-server"}] = names(members, nil)
+	out[target{kind: "Certificate", name: "<name>-etcd-peer"}] = names(members, nil)
+	return out
+}
+
+const pod = "/spec/template/spec"
+
+// workload is what servers and members of etcd have in common.
+func workload(r *operatorv1alpha1.ClusterRegistry, component string, resources operatorv1alpha1.Resources, placement operatorv1alpha1.Placement) []operation {
+	var out []operation
+	optional := func(given bool, path string, value any) {
+		if given {
+			out = append(out, add(path, value))
+		}
+	}
+	optional(len(resources.Requests) > 0, pod+"/containers/0/resources/requests", resources.Requests)
+	optional(len(resources.Limits) > 0, pod+"/containers/0/resources/limits", resources.Limits)
+	optional(len(placement.NodeSelector) > 0, pod+"/nodeSelector", placement.NodeSelector)
+	optional(len(placement.Tolerations) > 0, pod+"/tolerations", placement.Tolerations)
+	optional(placement.PriorityClassName != "", pod+"/priorityClassName", placement.PriorityClassName)
+	optional(len(r.Spec.Images.PullSecrets) > 0, pod+"/imagePullSecrets", r.Spec.Images.PullSecrets)
+	spread := slices.Clone(placement.TopologySpreadConstraints)
+	for i := range spread {
+		if spread[i].LabelSelector == nil {
+			spread[i].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{
+				"app.kubernetes.io/name": "clusterregistry", operatorv1alpha1.LabelInstance: r.Name, operatorv1alpha1.LabelComponent: component,
+			}}
+		}
+	}
+	optional(len(spread) > 0, pod+"/topologySpreadConstraints", spread)
+	return out
+}
+
+func arguments(server operatorv1alpha1.Server) []operation {
+	var out []operation
+	for _, name := range slices.Sorted(maps.Keys(server.ExtraArgs)) {
+		out = append(out, add(pod+"/containers/0/args/-", fmt.Sprintf("--%s=%s", name, server.ExtraArgs[name])))
+	}
+	return out
+}
+
+// access mounts what an independent registry knows its users by.
+func access(server operatorv1alpha1.Server) []operation {
+	var out []operation
+	mount := func(volume corev1.Volume, flag, key string) {
+		dir := "/" + volume.Name
+		out = append(out,
+			add(pod+"/volumes/-", volume),
+			add(pod+"/containers/0/volumeMounts/-", corev1.VolumeMount{Name: volume.Name, MountPath: dir, ReadOnly: true}),
+			add(pod+"/containers/0/args/-", flag+"="+path.Join(dir, key)))
+	}
+	if a := server.Authentication; a != nil {
+		mount(corev1.Volume{Name: "authentication", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: a.ConfigMapRef.Name}}}}, "--authentication-config", a.ConfigMapRef.Key)
+	}
+	if a := server.Authorization; a != nil {
+		mount(corev1.Volume{Name: "authorization", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
+			SecretName: a.WebhookSecretRef.Name}}}, "--authorization-webhook-config-file", a.WebhookSecretRef.Key)
+	}
+	return out
+}
+
+func service(s *operatorv1alpha1.Service) []operation {
+	if s == nil {
+		return nil
+	}
+	out := []operation{add("/spec/type", s.Type)}
+	for _, name := range slices.Sorted(maps.Keys(s.Annotations)) {
+		out = append(out, add("/metadata/annotations/"+escape(name), s.Annotations[name]))
+	}
+	if s.NodePort != 0 {
+		out = append(out, add("/spec/ports/0/nodePort", s.NodePort))
+	}
+	return out
+}
+
+func serving(r *operatorv1alpha1.ClusterRegistry) []operation {
+	if issuer := r.Spec.TLS.IssuerRef; issuer != nil {
+		return []operation{add("/spec/issuerRef", issuer)}
+	}
+	return nil
+}
+
+func renewal(tls operatorv1alpha1.TLS) []operation {
+	if tls.RenewBefore == nil {
+		return nil
+	}
+	return []operation{add("/spec/renewBefore", tls.RenewBefore.Duration.String())}
+}
+
+func class(storage *operatorv1alpha1.Storage) []operation {
+	if storage == nil || storage.StorageClassName == "" {
+		return nil
+	}
+	return []operation{add("/spec/volumeClaimTemplates/0/spec/storageClassName", storage.StorageClassName)}
+}
+
+// memberNames are the names that etcd's members call each other by, and those
+// that their addresses have in DNS.
+func memberNames(in Input) []string {
+	var out []string
+	for _, member := range EtcdMembers(in.Registry) {
+		out = append(out, member.Host, member.Host+"."+in.Environment.ClusterDomain)
+	}
+	return out
+}
+
+// names adds DNS names, and addresses of either kind, to a certificate.
+func names(dns, addresses []string) []operation {
+	var out []operation
+	var ips []string
+	for _, address := range addresses {
+		if net.ParseIP(address) != nil {
+			ips = append(ips, address)
+			continue
+		}
+		dns = append(dns, address)
+	}
+	for _, name := range dns {
+		out = append(out, add("/spec/dnsNames/-", name))
+	}
+	if len(ips) > 0 {
+		out = append(out, add("/spec/ipAddresses", ips))
+	}
+	return out
+}
+
+// escape writes a key as a part of a JSON pointer (RFC 6901).
+func escape(key string) string {
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+}

@@ -1,0 +1,129 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	kustomize "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterregistry/operator/manifests"
+)
+
+// root is the folder of the embedded manifests, and of them in memory.
+const root = "registry"
+
+// Stage is a step of an installation. Its objects are applied together, when the
+// stage before is complete.
+type Stage string
+
+// The stages, in their order.
+const (
+	// StageCertificates is CAs, issuers and certificates, and the Service, whose
+	// address is in one of them.
+	StageCertificates Stage = "certificates"
+	// StageEtcd is the trust bundle and etcd.
+	StageEtcd Stage = "etcd"
+	// StageServer is the API servers and their permissions.
+	StageServer Stage = "server"
+	// StageEndpoint is the registration with the host.
+	StageEndpoint Stage = "endpoint"
+)
+
+// Result is a rendered registry.
+type Result struct {
+	// Stages are the objects, by stage. Within one, what others refer to is first.
+	Stages map[Stage][]*unstructured.Unstructured
+	// Digest identifies the content.
+	Digest string
+}
+
+// Objects returns all objects, in the order of the stages.
+func (r *Result) Objects() []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for _, stage := range []Stage{StageCertificates, StageEtcd, StageServer, StageEndpoint} {
+		out = append(out, r.Stages[stage]...)
+	}
+	return out
+}
+
+// Render returns the objects of a registry. An error means that the manifests
+// and the input don't fit, which no spec should be able to cause.
+func Render(in Input) (*Result, error) {
+	k, err := overlay(in)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := build(k)
+	if err != nil {
+		return nil, fmt.Errorf("render the registry: %w", err)
+	}
+	result := &Result{Stages: map[Stage][]*unstructured.Unstructured{}}
+	values := values(in)
+	for _, object := range objects {
+		if _, err := substitute(object.Object, values); err != nil {
+			return nil, fmt.Errorf("render %s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		stage := Stage(object.GetAnnotations()[annotationStage])
+		result.Stages[stage] = append(result.Stages[stage], object)
+	}
+	content, err := json.Marshal(result.Objects())
+	if err != nil {
+		return nil, err
+	}
+	result.Digest = digest(content)
+	return result, nil
+}
+
+// build runs kustomize over the embedded manifests and an overlay.
+func build(overlay kustomize.Kustomization) ([]*unstructured.Unstructured, error) {
+	memory := filesys.MakeFsInMemory()
+	err := fs.WalkDir(manifests.Registry, root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := manifests.Registry.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		return memory.WriteFile(path, content)
+	})
+	if err != nil {
+		return nil, err
+	}
+	content, err := yaml.Marshal(overlay)
+	if err != nil {
+		return nil, err
+	}
+	if err := memory.WriteFile("kustomization.yaml", content); err != nil {
+		return nil, err
+	}
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionUnspecified // the overlay says it
+	built, err := krusty.MakeKustomizer(options).Run(memory, ".")
+	if err != nil {
+		return nil, err
+	}
+	return objects(built)
+}
+
+func objects(built resmap.ResMap) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, resource := range built.Resources() {
+		content, err := resource.MarshalJSON()
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(content); err != nil {
+			return nil, err
+		}
+		out = append(out, object)
+	}
+	return out, nil
+}

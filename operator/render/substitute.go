@@ -1,0 +1,85 @@
+package render
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// token is a name in angle brackets in the manifests.
+var token = regexp.MustCompile(`<[a-z0-9-]+>`)
+
+// values returns what stands for each name.
+func values(in Input) map[string]string {
+	r := in.Registry
+	out := map[string]string{
+		"<name>":                 r.Name,
+		"<namespace>":            r.Namespace,
+		"<operator-namespace>":   in.Environment.Namespace,
+		"<cluster-domain>":       in.Environment.ClusterDomain,
+		"<host-version>":         in.HostVersion,
+		"<pull-policy>":          string(r.Spec.Images.PullPolicy),
+		"<duration>":             r.Spec.TLS.Duration.Duration.String(),
+		"<etcd-endpoints>":       strings.Join(EtcdEndpoints(r), ","),
+		"<etcd-client-secret>":   EtcdClientSecret(r),
+		"<etcd-ca>":              string(in.Trust.Etcd),
+		"<etcd-trust-digest>":    digest(in.Trust.Etcd),
+		"<serving-ca>":           string(in.Trust.Serving),
+		"<serving-ca-base64>":    base64.StdEncoding.EncodeToString(in.Trust.Serving),
+		"<client-ca>":            string(in.Trust.Clients),
+		"<etcd-initial-cluster>": initialCluster(EtcdMembers(r)),
+	}
+	size, quota := storage(r.Spec.Etcd)
+	out["<etcd-storage>"], out["<etcd-quota>"] = size.String(), strconv.FormatInt(quota, 10)
+	return out
+}
+
+func initialCluster(members []EtcdMember) string {
+	var out []string
+	for _, member := range members {
+		out = append(out, member.Name+"=https://"+member.Host+":2380")
+	}
+	return strings.Join(out, ",")
+}
+
+// digest returns a short hash, for objects that change with content elsewhere.
+func digest(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8])
+}
+
+// substitute returns a tree of JSON with names replaced in all its strings. What
+// a value contains is not looked at again.
+func substitute(tree any, values map[string]string) (any, error) {
+	switch node := tree.(type) {
+	case string:
+		var unknown error
+		out := token.ReplaceAllStringFunc(node, func(name string) string {
+			value, ok := values[name]
+			if !ok {
+				unknown = fmt.Errorf("the manifests name %s, which has no value", name)
+			}
+			return value
+		})
+		return out, unknown
+	case []any:
+		for i := range node {
+			var err error
+			if node[i], err = substitute(node[i], values); err != nil {
+				return nil, err
+			}
+		}
+	case map[string]any:
+		for key := range node {
+			var err error
+			if node[key], err = substitute(node[key], values); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return tree, nil
+}
