@@ -1,0 +1,135 @@
+// Package apply brings objects to the host by server-side apply, and removes
+// them. What is there already as it should be causes no write. Nothing is taken
+// from others: an object of the same name that is not the registry's is an error.
+package apply
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// FieldOwner is the operator's name as a manager of fields.
+const FieldOwner = client.FieldOwner("clusterregistry-operator")
+
+// Applier applies objects and remembers what it applied, so that it need not do
+// it again. It is safe for concurrent use.
+type Applier struct {
+	client client.Client
+	live   client.Reader
+
+	mu     sync.Mutex
+	memory map[operatorv1alpha1.ObjectReference]memo
+}
+
+// memo is what is known of an applied object.
+type memo struct {
+	// wanted is the digest of what was applied, and result that of what the host
+	// made of it, without what others report in it.
+	wanted, result string
+	version        string
+}
+
+// New returns an applier. It reads through c, which may be a cache of its own
+// objects, and through live where that knows nothing.
+func New(c client.Client, live client.Reader) *Applier {
+	return &Applier{client: c, live: live, memory: map[operatorv1alpha1.ObjectReference]memo{}}
+}
+
+// NotOurs is the error of an object that exists, but belongs to somebody else.
+type NotOurs struct {
+	// Object is the object in the way.
+	Object operatorv1alpha1.ObjectReference
+	// Owner is the registry that it belongs to, empty when it is no registry's.
+	Owner string
+}
+
+// Error says what to do.
+func (e *NotOurs) Error() string {
+	owner := "was not made by the operator"
+	if e.Owner != "" {
+		owner = "belongs to ClusterRegistry " + e.Owner
+	}
+	return fmt.Sprintf("%s is in the way: it %s; delete it, or give the registry another name", e.Object, owner)
+}
+
+// Apply applies objects in their order and stops at the first error.
+func (a *Applier) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := a.apply(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) error {
+	reference := Reference(wanted)
+	current, err := a.read(ctx, wanted)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", reference, err)
+	}
+	if current != nil && Owner(current) != Owner(wanted) {
+		return &NotOurs{Object: reference, Owner: Owner(current)}
+	}
+	sum := digest(wanted.Object)
+	if current != nil && a.done(reference, sum, current) {
+		return nil
+	}
+	applied := wanted.DeepCopy()
+	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), FieldOwner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply %s: %w", reference, err)
+	}
+	result, err := a.typed(applied)
+	if err != nil {
+		return fmt.Errorf("apply %s: %w", reference, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.memory[reference] = memo{wanted: sum, result: content(result), version: result.GetResourceVersion()}
+	return nil
+}
+
+// done reports whether an object is as it was after it was applied. One that the
+// cache still holds in an older state counts as such.
+func (a *Applier) done(reference operatorv1alpha1.ObjectReference, sum string, current client.Object) bool {
+	a.mu.Lock()
+	known, ok := a.memory[reference]
+	a.mu.Unlock()
+	if !ok || known.wanted != sum {
+		return false
+	}
+	if order, err := resourceversion.CompareResourceVersion(current.GetResourceVersion(), known.version); err == nil && order < 0 {
+		return true
+	}
+	return content(current) == known.result
+}
+
+// read returns an object as it is, nil when there is none. The cache holds the
+// operator's own objects only, so the host is asked before a new one is made.
+func (a *Applier) read(ctx context.Context, wanted *unstructured.Unstructured) (client.Object, error) {
+	empty, err := a.client.Scheme().New(wanted.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	current := empty.(client.Object)
+	err = a.client.Get(ctx, client.ObjectKeyFromObject(wanted), current)
+	if !apierrors.IsNotFound(err) {
+		return current, err
+	}
+	partial := &metav1.PartialObjectMetadata{}
+	partial.SetGroupVersionKind(wanted.GroupVersionKind())
+	err = a.live.Get(ctx, client.ObjectKeyFromObject(wanted), partial)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return partial, err
+}

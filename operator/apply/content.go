@@ -1,0 +1,49 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// typed returns an object in the Go type of its kind, in which the cache holds it.
+func (a *Applier) typed(object *unstructured.Unstructured) (client.Object, error) {
+	empty, err := a.client.Scheme().New(object.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, empty); err != nil {
+		return nil, err
+	}
+	return empty.(client.Object), nil
+}
+
+// content returns a digest of what somebody decided about an object: all but its
+// status, and what the host counts.
+func content(object client.Object) string {
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return "" // never equal to what was applied: it is applied again
+	}
+	delete(tree, "status")
+	for _, field := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp"} {
+		unstructured.RemoveNestedField(tree, "metadata", field)
+	}
+	// The type is in every object of the host's, but not in those of the cache.
+	delete(tree, "apiVersion")
+	delete(tree, "kind")
+	return digest(tree)
+}
+
+func digest(tree any) string {
+	text, err := json.Marshal(tree)
+	if err != nil {
+		panic(err) // a tree that came from JSON
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

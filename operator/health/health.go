@@ -1,0 +1,98 @@
+// Package health asks servers over HTTPS how they are. It trusts exactly the CAs
+// that it is given, and every question has its own time limit.
+package health
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// timeout bounds one question: a server that needs longer does not serve.
+const timeout = 5 * time.Second
+
+// Server is a Kubernetes-style API server.
+type Server struct {
+	// Address is where it listens, host and port.
+	Address string
+	// Name is what its certificate must be valid for.
+	Name string
+	// CAs are the certificates to trust, in PEM.
+	CAs []byte
+}
+
+// Ready returns nil when the server answers /readyz with "ok", and else what it
+// says, check by check.
+func (s Server) Ready(ctx context.Context) error {
+	_, err := s.get(ctx, "/readyz?verbose")
+	return err
+}
+
+// Version returns the version that the server says it is.
+func (s Server) Version(ctx context.Context) (string, error) {
+	answer, err := s.get(ctx, "/version")
+	if err != nil {
+		return "", err
+	}
+	var info version.Info
+	if err := json.Unmarshal(answer, &info); err != nil {
+		return "", fmt.Errorf("https://%s/version does not answer as a Kubernetes API server: %w", s.Address, err)
+	}
+	return info.GitVersion, nil
+}
+
+func (s Server) get(ctx context.Context, path string) ([]byte, error) {
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(s.CAs) {
+		return nil, errors.New("there is no CA certificate to trust the servers by")
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	url := "https://" + s.Address + path
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	transport := &http.Transport{
+		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: s.Name, MinVersion: tls.VersionTLS12},
+		DialContext:       (&net.Dialer{Timeout: timeout}).DialContext,
+		DisableKeepAlives: true,
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s: %s", url, response.Status, failed(string(answer)))
+	}
+	return answer, nil
+}
+
+// failed keeps the failed checks of a verbose answer, or else the answer.
+func failed(answer string) string {
+	var lines []string
+	for _, line := range strings.Split(answer, "\n") {
+		if strings.HasPrefix(line, "[-]") {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return strings.TrimSpace(answer)
+	}
+	return strings.Join(lines, ", ")
+}
