@@ -2,26 +2,32 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/version"
+	"k8s.io/klog/v2"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 )
 
 func main() {
 	info := version.Get()
+	o := newOptions()
 	cmd := &cobra.Command{
 		Use:           "clusterregistry-operator",
+		Short:         "Installs and manages cluster registries: see the ClusterRegistry objects of the cluster that it runs in.",
 		Version:       fmt.Sprintf("%s (commit %s, %s)", info.GitVersion, info.GitCommit, info.GitTreeState),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("this build is a skeleton that knows only --version")
+			logf.SetLogger(klog.Background())
+			return o.run(signals.SetupSignalHandler())
 		},
 	}
+	o.addFlags(cmd.Flags())
 	if err := cmd.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)

@@ -1,0 +1,154 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+const (
+	// registryGroup is the API group that registries serve.
+	registryGroup = "clusterregistry.k8s.io"
+	// backendGrace is how long the host may fail to reach the servers before it
+	// is called down: they may just be on their way.
+	backendGrace = time.Minute
+)
+
+// apiService is complete when the host itself serves the registry's API. It is
+// registered only once a server answers, and never in place of another.
+func (r *Reconciler) apiService(ctx context.Context, s *scope) *hold {
+	services := s.rendered.Stages[render.StageEndpoint]
+	for _, service := range services {
+		owner, err := r.takenBy(ctx, s, service)
+		if err != nil {
+			return failed(err)
+		}
+		if owner != "" {
+			return waitFor(operatorv1alpha1.ReasonGroupTaken, "the host serves %s already, from %s, which is left as it is: remove it, or use mode Independent", registryGroup, owner)
+		}
+	}
+	if s.results[operatorv1alpha1.ConditionServerReady].hold == nil || s.installed() {
+		if err := r.apply(ctx, s, services...); err != nil {
+			return failed(err)
+		}
+	}
+	for _, service := range services {
+		current := &apiregistrationv1.APIService{}
+		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(service), current); apierrors.IsNotFound(err) {
+			return waitFor(operatorv1alpha1.ReasonWaiting, "APIService %s is not registered yet", service.GetName()).in(soon)
+		} else if err != nil {
+			return failed(err)
+		}
+		if h := s.availability(current); h != nil {
+			return h
+		}
+	}
+	if h := r.throughHost(ctx, s); h != nil {
+		return h
+	}
+	s.registry.Status.Endpoint = r.hostEndpoint()
+	return nil
+}
+
+// takenBy returns who else serves an API version on the host, or nothing.
+func (r *Reconciler) takenBy(ctx context.Context, s *scope, wanted *unstructured.Unstructured) (string, error) {
+	current := &apiregistrationv1.APIService{}
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(wanted), current)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read APIService %s: %w", wanted.GetName(), err)
+	}
+	owner := apply.Owner(current)
+	switch {
+	case owner == s.owner():
+		return "", nil
+	case owner != "":
+		return "ClusterRegistry " + owner, nil
+	case current.Spec.Service != nil:
+		return fmt.Sprintf("APIService %s with the backend Service %s/%s", current.Name, current.Spec.Service.Namespace, current.Spec.Service.Name), nil
+	}
+	return r.crdsOf(current)
+}
+
+// crdsOf names the CRDs behind an APIService that the host manages for them.
+func (r *Reconciler) crdsOf(service *apiregistrationv1.APIService) (string, error) {
+	served, err := r.Discovery.ServerResourcesForGroupVersion(schema.GroupVersion{Group: service.Spec.Group, Version: service.Spec.Version}.String())
+	if err != nil && !apierrors.IsNotFound(err) {
+		return "", err
+	}
+	var names []string
+	if served != nil {
+		for _, resource := range served.APIResources {
+			if !strings.Contains(resource.Name, "/") {
+				names = append(names, resource.Name+"."+service.Spec.Group)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return "a CustomResourceDefinition of that group", nil
+	}
+	return "CustomResourceDefinition " + strings.Join(names, ", "), nil
+}
+
+// availability returns what the host says of its way to the servers, nil when
+// it reaches them.
+func (s *scope) availability(service *apiregistrationv1.APIService) *hold {
+	for _, condition := range service.Status.Conditions {
+		if condition.Type != apiregistrationv1.Available || condition.Status == apiregistrationv1.ConditionTrue {
+			continue
+		}
+		down := s.now.Sub(condition.LastTransitionTime.Time)
+		if down < backendGrace || !s.installed() {
+			return waitFor(operatorv1alpha1.ReasonNotAvailable, "the host does not reach the servers through APIService %s: %s", service.Name, condition.Message).in(min(max(backendGrace-down, soon), backstop))
+		}
+		return waitFor(operatorv1alpha1.ReasonBackendDown, "the host has not reached the servers since %s, and as long as that lasts, deletions of namespaces in the host will hang: %s (APIService %s)",
+			condition.LastTransitionTime.Format(time.RFC3339), condition.Message, service.Name)
+	}
+	if len(service.Status.Conditions) == 0 {
+		return waitFor(operatorv1alpha1.ReasonNotAvailable, "the host has not looked at APIService %s yet", service.Name).in(soon)
+	}
+	return nil
+}
+
+// throughHost uses the registry's API as its clients do.
+func (r *Reconciler) throughHost(ctx context.Context, s *scope) *hold {
+	for _, version := range s.release.Serves {
+		group := schema.GroupVersion{Group: registryGroup, Version: version}
+		if _, err := r.Discovery.ServerResourcesForGroupVersion(group.String()); err != nil {
+			return waitFor(operatorv1alpha1.ReasonNotAvailable, "the host does not tell of %s yet: %s", group, err).in(soon)
+		}
+		clusters := &unstructured.UnstructuredList{}
+		clusters.SetGroupVersionKind(group.WithKind("ClusterList"))
+		if err := r.listClusters(ctx, clusters); err != nil {
+			return waitFor(operatorv1alpha1.ReasonNotAvailable, "clusters can't be listed through the host: %s", err).in(soon)
+		}
+	}
+	return nil
+}
+
+// listTimeout bounds a list through the host.
+const listTimeout = 10 * time.Second
+
+func (r *Reconciler) listClusters(ctx context.Context, into client.ObjectList) error {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	return r.Live.List(ctx, into, client.Limit(1))
+}
+
+// hostEndpoint is where clients in the host find it, and whom they trust there.
+func (r *Reconciler) hostEndpoint() *operatorv1alpha1.Endpoint {
+	return &operatorv1alpha1.Endpoint{URL: "https://kubernetes.default.svc/apis/" + registryGroup, CABundle: r.HostCA}
+}

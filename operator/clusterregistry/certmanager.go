@@ -1,0 +1,61 @@
+package clusterregistry
+
+import (
+	"context"
+	"sync"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// certificatesCRD is what tells that cert-manager is installed.
+const certificatesCRD = "certificates.cert-manager.io"
+
+// certManager knows whether cert-manager is installed, which may happen after the
+// operator was started. Only then can its objects be watched.
+type certManager struct {
+	mu       sync.Mutex
+	watching bool
+	watch    func() error
+}
+
+// installed reports whether the host serves cert-manager's API, and watches it
+// from then on.
+func (c *certManager) installed(ctx context.Context, reader client.Client) (bool, error) {
+	err := reader.Get(ctx, client.ObjectKey{Name: certificatesCRD}, newCRD())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	kind := certmanagerv1.SchemeGroupVersion.WithKind(certmanagerv1.CertificateKind)
+	_, err = reader.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	if meta.IsNoMatchError(err) {
+		return false, nil // not served yet
+	}
+	if err != nil {
+		return false, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.watching {
+		return true, nil
+	}
+	if err := c.watch(); err != nil {
+		return false, err
+	}
+	c.watching = true
+	return true, nil
+}
+
+// newCRD returns the metadata of a CRD, which is all that is read of one.
+func newCRD() *metav1.PartialObjectMetadata {
+	crd := &metav1.PartialObjectMetadata{}
+	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+	return crd
+}

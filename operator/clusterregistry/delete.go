@@ -1,0 +1,215 @@
+package clusterregistry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+)
+
+// delete takes a registry down: first its registration with the host, then the
+// rest but for what is retained. The finalizer stays until all of it is gone, so
+// that a registry of the same name finds the place free.
+func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(s.registry, operatorv1alpha1.Finalizer) {
+		return reconcile.Result{}, nil
+	}
+	unmeasure(client.ObjectKeyFromObject(s.registry))
+	waits, err := r.takeDown(ctx, s)
+	if err != nil {
+		waits = err.Error()
+	}
+	if waits == "" {
+		return reconcile.Result{}, r.removeFinalizer(ctx, s)
+	}
+	conditions := s.registry.Status.DeepCopy().Conditions[:0]
+	progressing, ready := s.progressing(nil), s.ready(nil)
+	progressing.Message = "the registry is being deleted: " + waits
+	if writeErr := r.writeStatus(ctx, s, append(conditions, progressing, ready)); writeErr != nil {
+		return reconcile.Result{}, errors.Join(err, client.IgnoreNotFound(writeErr))
+	}
+	return reconcile.Result{RequeueAfter: soon}, err
+}
+
+// takeDown returns what it waits for, nothing when all is gone.
+func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
+	registration, rest := s.toDelete()
+	if left, err := r.deleteAll(ctx, s, registration); err != nil || len(left) > 0 {
+		return "waits for " + names(left) + " to be gone", err
+	}
+	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated && len(registration) > 0 {
+		// As long as the host tells of an API without a backend, deletions of
+		// namespaces fail.
+		served, err := r.groupServed(registration)
+		if err != nil || served {
+			return "waits for the host to stop telling of " + registryGroup, err
+		}
+	}
+	left, err := r.deleteAll(ctx, s, rest)
+	if err != nil || len(left) > 0 {
+		return "waits for " + names(left) + " to be gone", err
+	}
+	for _, component := range []string{componentServer, componentEtcd} {
+		pods, err := r.pods(ctx, s, component)
+		if err != nil {
+			return "", err
+		}
+		if len(pods) > 0 {
+			return fmt.Sprintf("waits for pod %s to end", pods[0].Name), nil
+		}
+	}
+	if s.registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete {
+		return "", nil
+	}
+	return r.deleteClaims(ctx, s)
+}
+
+// toDelete returns the registration with the host, and all else that goes with
+// the registry under its policy. Secrets that cert-manager made are not in the
+// inventory, but they go by the Certificates.
+func (s *scope) toDelete() (registration, rest []operatorv1alpha1.ObjectReference) {
+	retained := map[operatorv1alpha1.ObjectReference]bool{}
+	if s.registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete {
+		for _, reference := range s.retainable() {
+			retained[reference] = true
+		}
+	}
+	for _, reference := range s.registry.Status.Inventory {
+		switch {
+		case retained[reference]:
+		case reference.Kind == "APIService":
+			registration = append(registration, reference)
+		default:
+			rest = append(rest, reference)
+			if reference.Kind == "Certificate" {
+				rest = append(rest, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: reference.Namespace, Name: reference.Name})
+			}
+		}
+	}
+	return registration, rest
+}
+
+// retainable are the objects, beside the claims, without which the data is of no
+// use: who etcd's members are, whom they trust, and whom clients do.
+func (s *scope) retainable() []operatorv1alpha1.ObjectReference {
+	var out []operatorv1alpha1.ObjectReference
+	for _, reference := range s.registry.Status.Inventory {
+		issues := reference.Kind == "Issuer" || reference.Kind == "Certificate" && strings.HasSuffix(reference.Name, "-ca")
+		if issues || reference.Kind == "ConfigMap" && reference.Name == s.registry.Name+identitySuffix {
+			out = append(out, reference)
+		}
+	}
+	return out
+}
+
+// deleteAll deletes objects and returns those that are still there.
+func (r *Reconciler) deleteAll(ctx context.Context, s *scope, references []operatorv1alpha1.ObjectReference) ([]operatorv1alpha1.ObjectReference, error) {
+	var left []operatorv1alpha1.ObjectReference
+	for _, reference := range references {
+		gone, err := r.Applier.Delete(ctx, reference, s.owner())
+		if err != nil {
+			return nil, err
+		}
+		if !gone {
+			left = append(left, reference)
+		}
+	}
+	return left, nil
+}
+
+func names(references []operatorv1alpha1.ObjectReference) string {
+	var out []string
+	for _, reference := range references {
+		out = append(out, reference.String())
+	}
+	const most = 5
+	if len(out) > most {
+		out = append(out[:most], fmt.Sprintf("%d more", len(references)-most))
+	}
+	return strings.Join(out, ", ")
+}
+
+// groupServed reports whether the host still tells of a version that was
+// registered, unless somebody else has registered it since.
+func (r *Reconciler) groupServed(registration []operatorv1alpha1.ObjectReference) (bool, error) {
+	groups, err := r.Discovery.ServerGroups()
+	if err != nil {
+		return true, fmt.Errorf("ask the host which APIs it serves: %w", err)
+	}
+	for _, group := range groups.Groups {
+		for _, version := range group.Versions {
+			name := version.Version + "." + group.Name
+			if slices.ContainsFunc(registration, func(reference operatorv1alpha1.ObjectReference) bool { return reference.Name == name }) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+// deleteClaims deletes etcd's volumes.
+func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error) {
+	claims := &corev1.PersistentVolumeClaimList{}
+	err := r.Live.List(ctx, claims, client.InNamespace(s.registry.Namespace), client.MatchingLabels{
+		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: s.registry.Name})
+	if err != nil {
+		return "", fmt.Errorf("list the claims of etcd: %w", err)
+	}
+	for i := range claims.Items {
+		if err := r.Client.Delete(ctx, &claims.Items[i]); client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("delete PersistentVolumeClaim %s: %w", claims.Items[i].Name, err)
+		}
+	}
+	if len(claims.Items) > 0 {
+		return fmt.Sprintf("waits for PersistentVolumeClaim %s to be gone", claims.Items[0].Name), nil
+	}
+	return "", nil
+}
+
+func (r *Reconciler) removeFinalizer(ctx context.Context, s *scope) error {
+	before := &operatorv1alpha1.ClusterRegistry{}
+	before.Name, before.Namespace, before.ResourceVersion = s.registry.Name, s.registry.Namespace, s.registry.ResourceVersion
+	before.Finalizers = s.registry.Finalizers
+	after := before.DeepCopy()
+	controllerutil.RemoveFinalizer(after, operatorv1alpha1.Finalizer)
+	return client.IgnoreNotFound(r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
+}
+
+// sweep removes what is left elsewhere of a registry that is gone, which happens
+// when somebody removed the finalizer or the CRD. What is in its namespace goes
+// by owner references, or is retained. Every such object brings the registry
+// here that it names, at the operator's start, too.
+func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
+	unmeasure(key)
+	if !r.Watches(key.Namespace) {
+		return nil
+	}
+	labels := client.MatchingLabels{operatorv1alpha1.LabelNamespace: key.Namespace, operatorv1alpha1.LabelInstance: key.Name}
+	for _, list := range []client.ObjectList{&apiregistrationv1.APIServiceList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
+		if err := r.Client.List(ctx, list, labels); err != nil {
+			return err
+		}
+		references, err := apply.References(list, r.Client.Scheme())
+		if err != nil {
+			return err
+		}
+		for _, reference := range references {
+			if _, err := r.Applier.Delete(ctx, reference, key.String()); err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+		}
+	}
+	return nil
+}

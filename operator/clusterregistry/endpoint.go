@@ -1,0 +1,92 @@
+package clusterregistry
+
+import (
+	"context"
+	"net"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// The Secret with the administrator's kubeconfig.
+const (
+	kubeconfigSuffix = "-kubeconfig"
+	kubeconfigKey    = "kubeconfig"
+)
+
+// endpoint is complete when the registry has an address that its certificate is
+// valid for, and a kubeconfig that leads there.
+func (r *Reconciler) endpoint(ctx context.Context, s *scope) *hold {
+	port, err := r.port(ctx, s)
+	if err != nil {
+		return failed(err)
+	}
+	address := s.serverName()
+	if len(s.addresses) > 0 {
+		address = s.addresses[0]
+	} else if service := s.registry.Spec.Server.Service; service != nil && service.Type != corev1.ServiceTypeClusterIP {
+		s.registry.Status.Endpoint = nil
+		return waitFor(operatorv1alpha1.ReasonAddressPending, "Service %s-server of type %s has no address yet: the host's cloud gives it one, or name one in spec.server.service.hostnames", s.registry.Name, service.Type)
+	}
+	if port == 0 {
+		s.registry.Status.Endpoint = nil
+		return waitFor(operatorv1alpha1.ReasonAddressPending, "Service %s-server has no port yet", s.registry.Name).in(soon)
+	}
+	url := "https://" + net.JoinHostPort(address, strconv.Itoa(int(port)))
+	if port == 443 {
+		url = "https://" + bracketed(address)
+	}
+	s.registry.Status.Endpoint = &operatorv1alpha1.Endpoint{URL: url, CABundle: s.trust.Serving}
+	if h := r.kubeconfig(ctx, s, url); h != nil {
+		return h
+	}
+	if certificates := s.results[operatorv1alpha1.ConditionCertificatesReady]; certificates.hold != nil {
+		return waitFor(operatorv1alpha1.ReasonWaiting, "the servers' certificate may not be valid for %s yet: %s", address, certificates.hold.message)
+	}
+	return nil
+}
+
+// bracketed writes an address as a URL wants it: one of IPv6 in brackets.
+func bracketed(address string) string {
+	if ip := net.ParseIP(address); ip != nil && ip.To4() == nil {
+		return "[" + address + "]"
+	}
+	return address
+}
+
+// kubeconfig writes the administrator's kubeconfig, anew when his certificate was
+// renewed.
+func (r *Reconciler) kubeconfig(ctx context.Context, s *scope, url string) *hold {
+	admin, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+"-admin")
+	if err != nil {
+		return failed(err)
+	}
+	if admin == nil || len(admin.Data[corev1.TLSPrivateKeyKey]) == 0 {
+		return waitFor(operatorv1alpha1.ReasonWaiting, "Secret %s-admin with the administrator's certificate does not exist yet", s.registry.Name).in(soon)
+	}
+	name := s.registry.Name
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: s.trust.Serving}
+	config.AuthInfos[name+"-admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.Data[corev1.TLSCertKey], ClientKeyData: admin.Data[corev1.TLSPrivateKeyKey]}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name + "-admin"}
+	config.CurrentContext = name
+	content, err := clientcmd.Write(*config)
+	if err != nil {
+		return failed(err)
+	}
+	secret := &corev1.Secret{ObjectMeta: s.meta(kubeconfigSuffix, "certificates"), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{kubeconfigKey: content}}
+	secret.APIVersion, secret.Kind = "v1", "Secret"
+	object, err := toUnstructured(secret)
+	if err != nil {
+		return failed(err)
+	}
+	if err := r.apply(ctx, s, object); err != nil {
+		return failed(err)
+	}
+	s.registry.Status.KubeconfigSecretRef = &operatorv1alpha1.LocalReference{Name: secret.Name}
+	return nil
+}

@@ -1,0 +1,178 @@
+package clusterregistry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+// etcd is complete when every member serves, as the one that it was recorded as,
+// from the pod that is wanted.
+func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
+	if s.registry.Spec.Etcd.External != nil {
+		return r.externalEtcd(ctx, s)
+	}
+	id, err := r.readIdentity(ctx, s)
+	if err != nil {
+		return failed(err)
+	}
+	if id == nil {
+		if id, err = r.newIdentity(ctx, s); err != nil {
+			return failed(err)
+		}
+		if err := r.writeIdentity(ctx, s, id); err != nil {
+			return failed(err)
+		}
+	}
+	if h := id.problem(s); h != nil {
+		return h
+	}
+	if err := r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...); err != nil {
+		return failed(err)
+	}
+	return r.members(ctx, s, id)
+}
+
+// members looks at the members and records who they are as soon as all serve.
+func (r *Reconciler) members(ctx context.Context, s *scope, id *identity) *hold {
+	set := &appsv1.StatefulSet{}
+	if err := r.Client.Get(ctx, s.key("-etcd"), set); err != nil {
+		return failed(err)
+	}
+	pods, err := r.pods(ctx, s, componentEtcd)
+	if err != nil {
+		return failed(err)
+	}
+	access, h := r.access(ctx, s)
+	if h != nil {
+		return h
+	}
+	for _, member := range render.EtcdMembers(s.registry) {
+		access.Endpoints[member.Name] = member.ClientURL()
+	}
+	state := r.AskEtcd(ctx, access)
+	s.reportEtcd(state)
+	if err := state.Check(id.Identity); err != nil {
+		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until the members that were recorded are back", err).frozen()
+	}
+	if formed, ok := state.Identity(); ok && id.ClusterID == "" {
+		if err := r.writeIdentity(ctx, s, id.recorded(formed)); err != nil {
+			return failed(err)
+		}
+		id = id.recorded(formed)
+	}
+	serves := id.ClusterID != "" && state.Serves() == nil
+	if refusal := guardRefuses(pods); refusal != "" {
+		return waitFor(operatorv1alpha1.ReasonDataLost, "%s", refusal).impairedIf(serves)
+	}
+	if state.Serving() < len(access.Endpoints) || id.ClusterID == "" {
+		return waitFor(operatorv1alpha1.ReasonMembersNotReady, "%d of %d members serve: %s", state.Serving(), len(access.Endpoints), membersProblem(state, pods)).impairedIf(serves)
+	}
+	return r.rollMembers(ctx, s, access, state, id, set, pods)
+}
+
+// membersProblem says what is wrong with members that don't serve: what their
+// pods tell, or else what etcd does.
+func membersProblem(state etcd.State, pods []corev1.Pod) string {
+	problems := podProblems(pods)
+	if len(problems) == 0 {
+		for _, member := range state.Members {
+			if member.Err != nil {
+				problems = append(problems, member.Err.Error())
+			}
+		}
+	}
+	if len(problems) == 0 {
+		problems = []string{"their pods do not exist yet"}
+		if state.ListErr != nil {
+			problems = []string{state.ListErr.Error()}
+		}
+	}
+	return strings.Join(problems, "; ")
+}
+
+func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) *hold {
+	access, h := r.access(ctx, s)
+	if h != nil {
+		return h
+	}
+	for _, endpoint := range s.registry.Spec.Etcd.External.Endpoints {
+		access.Endpoints[strings.TrimPrefix(string(endpoint), "https://")] = string(endpoint)
+	}
+	state := r.AskEtcd(ctx, access)
+	s.reportEtcd(state)
+	if err := state.Check(etcd.Identity{ClusterID: s.before.Etcd.ClusterID}); err != nil {
+		s.registry.Status.Etcd.ClusterID = s.before.Etcd.ClusterID
+		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until spec.etcd.external leads to the etcd with the registry's data", err).frozen()
+	}
+	if err := r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...); err != nil {
+		return failed(err)
+	}
+	var problems []string
+	for _, member := range state.Members {
+		if member.Err != nil {
+			problems = append(problems, member.Err.Error())
+		}
+	}
+	if len(problems) > 0 {
+		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", strings.Join(problems, "; ")).impairedIf(state.Serves() == nil)
+	}
+	return nil
+}
+
+// access reads the key pair that opens etcd.
+func (r *Reconciler) access(ctx context.Context, s *scope) (etcd.Access, *hold) {
+	name := render.EtcdClientSecret(s.registry)
+	secret, err := r.secret(ctx, s.registry.Namespace, name)
+	if err != nil {
+		return etcd.Access{}, failed(err)
+	}
+	if secret == nil {
+		return etcd.Access{}, waitFor(operatorv1alpha1.ReasonSecretInvalid, "Secret %s with the key pair that opens etcd does not exist", name).in(soon)
+	}
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return etcd.Access{}, waitFor(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: tls.crt and tls.key are no key pair in PEM: %s", name, err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(s.trust.Etcd) {
+		return etcd.Access{}, waitFor(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: ca.crt has no CA certificate in PEM to trust etcd by", name)
+	}
+	return etcd.Access{Endpoints: map[string]string{}, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}}, nil
+}
+
+// reportEtcd writes the status. What a member said before stays as long as it
+// says nothing.
+func (s *scope) reportEtcd(state etcd.State) {
+	status := operatorv1alpha1.EtcdStatus{Ready: fmt.Sprintf("%d/%d", state.Serving(), len(state.Members)), ClusterID: s.before.Etcd.ClusterID}
+	said := map[string]operatorv1alpha1.EtcdMember{}
+	for _, member := range s.before.Etcd.Members {
+		said[member.Name] = member
+	}
+	versions := map[string]bool{}
+	for _, member := range state.Members {
+		m := said[member.Name]
+		m.Name, m.Ready = member.Name, member.Err == nil
+		if member.ID != "" {
+			m.ID, m.Version = member.ID, "v"+member.Version
+		}
+		if status.ClusterID == "" && member.Err == nil {
+			status.ClusterID = member.ClusterID
+		}
+		versions[m.Version] = true
+		status.Members = append(status.Members, m)
+	}
+	s.registry.Status.Etcd = status
+	if len(versions) == 1 && status.Members[0].Version != "" {
+		s.registry.Status.EtcdVersion = status.Members[0].Version
+	}
+}

@@ -1,0 +1,154 @@
+package clusterregistry
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+)
+
+// The keys of the record of etcd's identity: a ConfigMap that outlives the
+// registry, as etcd's volumes do. The guard in each member's pod reads it.
+const (
+	identitySuffix = "-etcd-identity"
+	keyState       = "initial-cluster-state"
+	keyCluster     = "cluster-id"
+	keyMember      = "member-id."
+	keyReplicas    = "replicas"
+	keyCA          = "ca"
+
+	stateNew      = "new"
+	stateExisting = "existing"
+)
+
+// identity is what is recorded of an etcd: empty IDs until it has formed.
+type identity struct {
+	etcd.Identity
+	state    string
+	replicas int32
+	// ca is the fingerprint of the CA's key.
+	ca string
+}
+
+// readIdentity returns the record, nil when there is none.
+func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (*identity, error) {
+	record := &corev1.ConfigMap{}
+	err := r.Client.Get(ctx, s.key(identitySuffix), record)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	id := &identity{state: record.Data[keyState], ca: record.Data[keyCA], Identity: etcd.Identity{ClusterID: record.Data[keyCluster], Members: map[string]string{}}}
+	for key, value := range record.Data {
+		if name, is := strings.CutPrefix(key, keyMember); is {
+			id.Members[name] = value
+		}
+	}
+	replicas, err := strconv.ParseInt(record.Data[keyReplicas], 10, 32)
+	if err != nil {
+		return nil, fmt.Errorf("ConfigMap %s: %s is %q and not a number of members: %w", record.Name, keyReplicas, record.Data[keyReplicas], err)
+	}
+	id.replicas = int32(replicas)
+	return id, nil
+}
+
+// newIdentity returns the record to begin with. Only where there was never any
+// data may etcd form anew: a record that got lost is made up for from the status,
+// and where there are volumes their members must have data.
+func (r *Reconciler) newIdentity(ctx context.Context, s *scope) (*identity, error) {
+	id := &identity{state: stateNew, replicas: s.registry.Spec.Etcd.Replicas, ca: fingerprint(s.trust.Etcd), Identity: etcd.Identity{Members: map[string]string{}}}
+	claims := &corev1.PersistentVolumeClaimList{}
+	if err := r.Client.List(ctx, claims, client.InNamespace(s.registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: s.registry.Name}); err != nil {
+		return nil, err
+	}
+	if known := s.before.Etcd; known.ClusterID != "" {
+		id.ClusterID = known.ClusterID
+		for _, member := range known.Members {
+			if member.ID != "" {
+				id.Members[member.Name] = member.ID
+			}
+		}
+	}
+	if id.ClusterID != "" || len(claims.Items) > 0 {
+		id.state = stateExisting
+	}
+	return id, nil
+}
+
+// writeIdentity records an identity. It is made for good: the finalizer removes
+// it when nothing is to be retained.
+func (r *Reconciler) writeIdentity(ctx context.Context, s *scope, id *identity) error {
+	record := &corev1.ConfigMap{ObjectMeta: s.meta(identitySuffix, "etcd"), Data: map[string]string{
+		keyState: id.state, keyCluster: id.ClusterID, keyCA: id.ca, keyReplicas: strconv.Itoa(int(id.replicas)),
+	}}
+	record.APIVersion, record.Kind = "v1", "ConfigMap"
+	record.Annotations = map[string]string{operatorv1alpha1.AnnotationRetain: "true"}
+	for name, value := range id.Members {
+		record.Data[keyMember+name] = value
+	}
+	object, err := toUnstructured(record)
+	if err != nil {
+		return err
+	}
+	return r.apply(ctx, s, object)
+}
+
+// problem returns why the etcd that was recorded can't be this registry's, or nil.
+func (id *identity) problem(s *scope) *hold {
+	if wanted := s.registry.Spec.Etcd.Replicas; id.replicas != wanted {
+		return waitFor(operatorv1alpha1.ReasonReplicasDiffer, "etcd has %d members, and changing that is not supported yet: set spec.etcd.replicas to %d", id.replicas, id.replicas).frozen()
+	}
+	if ca := fingerprint(s.trust.Etcd); id.ca != ca {
+		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s-etcd-ca has another key than the one that etcd's members trust: restore that Secret from a backup; nothing is changed until then (key %s, recorded %s)", s.registry.Name, short(ca), short(id.ca)).frozen()
+	}
+	return nil
+}
+
+// recorded returns an identity with all that a formed etcd said of itself.
+func (id *identity) recorded(formed etcd.Identity) *identity {
+	out := *id
+	out.state, out.ClusterID, out.Members = stateExisting, formed.ClusterID, maps.Clone(formed.Members)
+	return &out
+}
+
+// fingerprint identifies the key of a CA, which stays when its certificate is
+// renewed. Of what is no certificate, it identifies the text.
+func fingerprint(ca []byte) string {
+	key := ca
+	if block, _ := pem.Decode(ca); block != nil {
+		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil {
+			key = certificate.RawSubjectPublicKeyInfo
+		}
+	}
+	sum := sha256.Sum256(key)
+	return hex.EncodeToString(sum[:])
+}
+
+func short(fingerprint string) string { return fingerprint[:min(12, len(fingerprint))] }
+
+// toUnstructured returns a typed object as one that can be applied.
+func toUnstructured(object client.Object) (*unstructured.Unstructured, error) {
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(tree, "metadata", "creationTimestamp")
+	delete(tree, "status")
+	return &unstructured.Unstructured{Object: tree}, nil
+}

@@ -1,0 +1,105 @@
+package clusterregistry
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+)
+
+// apply applies objects, unless nothing may be changed. What is new is in the
+// inventory before it is made, so that a crash leaves nothing unknown behind.
+func (r *Reconciler) apply(ctx context.Context, s *scope, objects ...*unstructured.Unstructured) error {
+	if s.frozen {
+		return nil
+	}
+	inventory := s.registry.Status.Inventory
+	for _, object := range objects {
+		if reference := apply.Reference(object); !slices.Contains(inventory, reference) {
+			inventory = append(slices.Clone(inventory), reference)
+		}
+		s.own(object)
+	}
+	if len(inventory) != len(s.registry.Status.Inventory) {
+		if err := r.writeInventory(ctx, s, inventory); err != nil {
+			return err
+		}
+	}
+	return r.Applier.Apply(ctx, objects...)
+}
+
+// own makes an object go with the registry. What is elsewhere can't be owned,
+// and what is retained must not be.
+func (s *scope) own(object *unstructured.Unstructured) {
+	if object.GetNamespace() != s.registry.Namespace || object.GetAnnotations()[operatorv1alpha1.AnnotationRetain] != "" {
+		return
+	}
+	object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s.registry, operatorv1alpha1.SchemeGroupVersion.WithKind("ClusterRegistry"))})
+}
+
+// writeInventory writes nothing of the status but the inventory.
+func (r *Reconciler) writeInventory(ctx context.Context, s *scope, inventory []operatorv1alpha1.ObjectReference) error {
+	before := &operatorv1alpha1.ClusterRegistry{}
+	before.Name, before.Namespace = s.registry.Name, s.registry.Namespace
+	before.Status.Inventory = s.before.Inventory
+	after := before.DeepCopy()
+	after.Status.Inventory = inventory
+	if err := r.Client.Status().Patch(ctx, after, client.MergeFrom(before)); err != nil {
+		return err
+	}
+	s.registry.Status.Inventory, s.before.Inventory = inventory, inventory
+	return nil
+}
+
+// prune deletes what is in the inventory and no longer rendered.
+func (r *Reconciler) prune(ctx context.Context, s *scope) error {
+	if s.frozen {
+		return nil
+	}
+	wanted := map[operatorv1alpha1.ObjectReference]bool{}
+	for _, object := range s.rendered.Objects() {
+		wanted[apply.Reference(object)] = true
+	}
+	for _, reference := range s.made() {
+		wanted[reference] = true
+	}
+	var left []operatorv1alpha1.ObjectReference
+	for _, reference := range s.registry.Status.Inventory {
+		if !wanted[reference] {
+			gone, err := r.Applier.Delete(ctx, reference, s.owner())
+			if err != nil {
+				return err
+			}
+			if gone {
+				continue
+			}
+		}
+		left = append(left, reference)
+	}
+	s.registry.Status.Inventory = left
+	return nil
+}
+
+// made are the objects that no manifest has.
+func (s *scope) made() []operatorv1alpha1.ObjectReference {
+	reference := func(kind, suffix string) operatorv1alpha1.ObjectReference {
+		return operatorv1alpha1.ObjectReference{Kind: kind, Namespace: s.registry.Namespace, Name: s.registry.Name + suffix}
+	}
+	var out []operatorv1alpha1.ObjectReference
+	if s.registry.Spec.Etcd.External == nil {
+		out = append(out, reference("ConfigMap", identitySuffix))
+	}
+	if s.registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
+		out = append(out, reference("Secret", kubeconfigSuffix))
+	}
+	return out
+}
+
+// owner is the registry as its objects name it.
+func (s *scope) owner() string { return s.registry.Namespace + "/" + s.registry.Name }

@@ -1,0 +1,152 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/mod/semver"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// Reconciler drives registries. All fields are required but for Namespaces.
+type Reconciler struct {
+	// Client reads the operator's own objects through a cache and writes; Live
+	// reads all others of the host.
+	Client client.Client
+	Live   client.Reader
+	// Discovery asks the host what it is and what it serves.
+	Discovery discovery.DiscoveryInterface
+	Applier   *apply.Applier
+	Events    events.EventRecorder
+	// Releases are those that can run.
+	Releases    []version.Release
+	Environment render.Environment
+	// HostCA signs for the host's API server, in PEM.
+	HostCA []byte
+	// Namespaces are those whose registries are this operator's; none means all.
+	Namespaces []string
+	// AskEtcd and AskServer reach into the registry: members of etcd, and API
+	// servers at an address.
+	AskEtcd   func(context.Context, etcd.Access) etcd.State
+	AskServer func(ctx context.Context, address, name string, ca []byte) (version string, err error)
+
+	certManager certManager
+}
+
+// stage brings one part of a registry up and says what it waits for.
+type stage struct {
+	condition string
+	run       func(*Reconciler, context.Context, *scope) *hold
+}
+
+func stages(mode operatorv1alpha1.Mode) []stage {
+	all := []stage{
+		{operatorv1alpha1.ConditionCertificatesReady, (*Reconciler).certificates},
+		{operatorv1alpha1.ConditionEtcdReady, (*Reconciler).etcd},
+		{operatorv1alpha1.ConditionServerReady, (*Reconciler).server},
+	}
+	if mode == operatorv1alpha1.ModeAggregated {
+		return append(all, stage{operatorv1alpha1.ConditionAPIServiceReady, (*Reconciler).apiService})
+	}
+	return append(all, stage{operatorv1alpha1.ConditionEndpointReady, (*Reconciler).endpoint})
+}
+
+// Reconcile drives one ClusterRegistry toward its spec:
+//  1. observe: read it and what decides on its objects, once, into a scope
+//  2. plan:    which release may run?
+//  3. render:  scope to objects, without side effects
+//  4. stages:  certificates, etcd, server, endpoint; each waits for the one before
+//  5. report:  conditions from the scope, one status patch, always
+//
+// A registry that is gone leaves nothing behind, a deleted one goes in order.
+func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	s, err := r.observe(ctx, request.NamespacedName)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if s == nil {
+		return reconcile.Result{}, r.sweep(ctx, request.NamespacedName)
+	}
+	if s.registry.DeletionTimestamp != nil {
+		return r.delete(ctx, s)
+	}
+	if !controllerutil.ContainsFinalizer(s.registry, operatorv1alpha1.Finalizer) {
+		if err := r.addFinalizer(ctx, s); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	r.run(ctx, s)
+	return r.report(ctx, s)
+}
+
+// run goes through plan, render and stages, as far as it gets.
+func (r *Reconciler) run(ctx context.Context, s *scope) {
+	proceed := s.record(operatorv1alpha1.ConditionVersionSupported, s.plan(r.Releases))
+	if !proceed {
+		return
+	}
+	rendered, err := render.Render(s.input(r.Environment))
+	if err != nil {
+		s.record(operatorv1alpha1.ConditionCertificatesReady, failed(err))
+		return
+	}
+	s.rendered = rendered
+	s.frozen = s.registry.Spec.Paused
+	for _, stage := range stages(s.registry.Spec.Mode) {
+		if !s.record(stage.condition, stage.run(r, ctx, s)) {
+			return
+		}
+	}
+	if err := r.prune(ctx, s); err != nil {
+		s.results[operatorv1alpha1.ConditionServerReady] = result{hold: failed(err)}
+	}
+}
+
+// record keeps what came of a stage and returns whether the next one follows. In
+// a registry that was complete once all stages run, since there each of them has
+// something to look after.
+func (s *scope) record(condition string, h *hold) (proceed bool) {
+	known := s.results[condition]
+	known.hold = h
+	s.results[condition] = known
+	if h != nil && h.freeze {
+		s.frozen = true
+	}
+	return h == nil || h.impaired || s.installed() && s.rendered != nil
+}
+
+func (s *scope) input(environment render.Environment) render.Input {
+	return render.Input{
+		Registry:    s.registry,
+		Release:     render.Release{Version: s.release.Version, Etcd: s.release.Etcd, Serves: s.release.Serves},
+		HostVersion: semver.MajorMinor(s.host)[1:],
+		Trust:       s.trust,
+		Addresses:   s.addresses,
+		Environment: environment,
+	}
+}
+
+// addFinalizer comes before everything else: what is made is to be removed.
+func (r *Reconciler) addFinalizer(ctx context.Context, s *scope) error {
+	before := &operatorv1alpha1.ClusterRegistry{}
+	before.Name, before.Namespace, before.ResourceVersion = s.registry.Name, s.registry.Namespace, s.registry.ResourceVersion
+	before.Finalizers = s.registry.Finalizers
+	after := before.DeepCopy()
+	controllerutil.AddFinalizer(after, operatorv1alpha1.Finalizer)
+	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		return fmt.Errorf("mark %s for an orderly deletion: %w", types.NamespacedName{Namespace: s.registry.Namespace, Name: s.registry.Name}, err)
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// report turns what came of the stages into conditions, events, metrics and one
+// patch of the status, and says when to look again.
+func (r *Reconciler) report(ctx context.Context, s *scope) (reconcile.Result, error) {
+	conditions := s.conditions()
+	s.advanceHistory(conditions)
+	var firstError error
+	after := resync
+	for _, result := range s.results {
+		if result.hold == nil {
+			continue
+		}
+		if firstError == nil {
+			firstError = result.hold.err
+		}
+		if wait := result.hold.after; wait == 0 {
+			after = min(after, backstop)
+		} else {
+			after = min(after, wait)
+		}
+	}
+	if firstError == nil {
+		s.registry.Status.ObservedGeneration = s.registry.Generation
+	}
+	if err := r.writeStatus(ctx, s, conditions); err != nil {
+		return reconcile.Result{}, err
+	}
+	if firstError != nil {
+		return reconcile.Result{}, firstError
+	}
+	return reconcile.Result{RequeueAfter: after}, nil
+}
+
+// writeStatus sets conditions, tells of those that changed, and patches the
+// status if it did.
+func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []metav1.Condition) error {
+	status := &s.registry.Status
+	var changed []metav1.Condition
+	for _, condition := range conditions {
+		condition.ObservedGeneration = s.registry.Generation
+		condition.Message = bounded(condition.Message)
+		old := meta.FindStatusCondition(status.Conditions, condition.Type)
+		if old == nil || old.Status != condition.Status || old.Reason != condition.Reason {
+			changed = append(changed, condition)
+		}
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	measure(s)
+	if apiequality.Semantic.DeepEqual(s.before, *status) {
+		return nil
+	}
+	before, after := &operatorv1alpha1.ClusterRegistry{}, &operatorv1alpha1.ClusterRegistry{}
+	before.Name, before.Namespace, before.Status = s.registry.Name, s.registry.Namespace, s.before
+	after.Name, after.Namespace, after.Status = s.registry.Name, s.registry.Namespace, *status
+	before.Spec, after.Spec = s.registry.Spec, s.registry.Spec
+	if err := r.Client.Status().Patch(ctx, after, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("write the status: %w", err)
+	}
+	for _, condition := range changed {
+		r.tell(s, condition)
+	}
+	return nil
+}
+
+// bounded keeps a message within what a condition can hold.
+func bounded(message string) string {
+	const most = 8 << 10
+	if len(message) > most {
+		return message[:most] + "..."
+	}
+	return message
+}
+
+// tell emits the event of a condition that changed.
+func (r *Reconciler) tell(s *scope, condition metav1.Condition) {
+	kind := corev1.EventTypeNormal
+	if condition.Status == metav1.ConditionFalse && s.installed() && condition.Type != operatorv1alpha1.ConditionProgressing {
+		kind = corev1.EventTypeWarning
+	}
+	r.event(s, kind, condition.Reason, "%s is %s: %s", condition.Type, condition.Status, condition.Message)
+}
+
+// event emits an event about the registry.
+func (r *Reconciler) event(s *scope, kind, reason, format string, args ...any) {
+	note := fmt.Sprintf(format, args...)
+	const most = 1000 // an event's note ends at 1 KiB
+	if len(note) > most {
+		note = note[:most] + "..."
+	}
+	r.Events.Eventf(s.registry, nil, kind, reason, "Reconcile", "%s", note)
+}
+
+// conditions returns the conditions, those of the stages first.
+func (s *scope) conditions() []metav1.Condition {
+	types := []string{operatorv1alpha1.ConditionVersionSupported}
+	for _, stage := range stages(s.registry.Spec.Mode) {
+		types = append(types, stage.condition)
+	}
+	var out []metav1.Condition
+	waitsFor := ""
+	for _, kind := range types {
+		condition := s.condition(kind, waitsFor)
+		if condition.Status != metav1.ConditionTrue && waitsFor == "" {
+			waitsFor = kind
+		}
+		out = append(out, condition)
+	}
+	return append(out, s.progressing(out), s.ready(out))
+}
+
+func (s *scope) condition(kind, waitsFor string) metav1.Condition {
+	result, reached := s.results[kind]
+	switch {
+	case !reached:
+		return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: operatorv1alpha1.ReasonWaiting, Message: "waits for " + waitsFor}
+	case result.hold != nil:
+		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: result.hold.reason, Message: result.hold.message}
+	}
+	condition := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: s.well(kind)}
+	if kind == operatorv1alpha1.ConditionVersionSupported {
+		condition.Reason = operatorv1alpha1.ReasonSupported
+	}
+	if result.reason != "" {
+		condition.Reason = result.reason
+		condition.Message += "; " + result.note
+	}
+	return condition
+}
+
+// well says what a condition that is true means for this registry.
+func (s *scope) well(kind string) string {
+	status := s.registry.Status
+	switch kind {
+	case operatorv1alpha1.ConditionVersionSupported:
+		return fmt.Sprintf("%s runs on Kubernetes %s", s.release.Version, s.host)
+	case operatorv1alpha1.ConditionCertificatesReady:
+		return fmt.Sprintf("%d certificates are issued", len(status.Certificates))
+	case operatorv1alpha1.ConditionEtcdReady:
+		return fmt.Sprintf("%s members of etcd %s serve", status.Etcd.Ready, status.EtcdVersion)
+	case operatorv1alpha1.ConditionServerReady:
+		return fmt.Sprintf("%d servers of %s serve", status.Server.Ready, status.Version)
+	case operatorv1alpha1.ConditionAPIServiceReady:
+		return fmt.Sprintf("the host serves %s (%s)", registryGroup, strings.Join(s.release.Serves, ", "))
+	}
+	return "clients reach the registry at " + status.Endpoint.URL
+}
+
+// progressing is true while something is being changed.
+func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
+	condition := metav1.Condition{Type: operatorv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1alpha1.ReasonSteady, Message: "there is nothing to change"}
+	waits := firstNotTrue(parts)
+	switch {
+	case s.registry.DeletionTimestamp != nil:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, "the registry is being deleted"
+	case s.registry.Spec.Paused:
+		condition.Reason, condition.Message = operatorv1alpha1.ReasonPaused, "nothing is changed until spec.paused is false"
+	case s.rendered == nil:
+		condition.Message = "nothing is changed: " + waits.Message
+	case !s.installed() && waits != nil:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, fmt.Sprintf("the registry is being installed: %s: %s", waits.Type, waits.Message)
+	case s.rolling != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, s.rolling
+	}
+	return condition
+}
+
+// ready sums the parts up.
+func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
+	condition := metav1.Condition{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: "the registry serves"}
+	waits := firstNotTrue(parts)
+	switch {
+	case s.registry.DeletionTimestamp != nil:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, "the registry is being deleted"
+	case waits != nil:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, waits.Reason, waits.Type+": "+waits.Message
+	case s.registry.Status.Endpoint != nil:
+		condition.Message = "the registry serves at " + s.registry.Status.Endpoint.URL
+	}
+	return condition
+}
+
+func firstNotTrue(parts []metav1.Condition) *metav1.Condition {
+	for i := range parts {
+		if parts[i].Status != metav1.ConditionTrue {
+			return &parts[i]
+		}
+	}
+	return nil
+}

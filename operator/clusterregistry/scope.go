@@ -1,0 +1,140 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// scope is one look at one registry: what was read, what follows from it, and
+// what came of each stage.
+type scope struct {
+	// registry has its defaults filled in; its status is written by the stages.
+	registry *operatorv1alpha1.ClusterRegistry
+	// before is the status as it was read.
+	before operatorv1alpha1.ClusterRegistryStatus
+	now    time.Time
+	// host is the version of the host, such as v1.37.1.
+	host string
+	// trust are the registry's CAs, as far as there are.
+	trust render.Trust
+	// addresses lead to the servers from outside, the one for clients first.
+	addresses []string
+
+	release  version.Release
+	rendered *render.Result
+
+	// results are what came of the stages, by condition.
+	results map[string]result
+	// frozen means that nothing may be changed any more.
+	frozen bool
+	// rolling says what is being replaced, member by member or server by server.
+	rolling string
+}
+
+// result is what came of a stage: a hold, or else what to say of it.
+type result struct {
+	hold   *hold
+	reason string
+	note   string
+}
+
+// observe reads a registry and what decides on how it is rendered. It returns
+// nil when there is no registry.
+func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope, error) {
+	registry := &operatorv1alpha1.ClusterRegistry{}
+	if err := r.Client.Get(ctx, key, registry); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	s := &scope{registry: registry, before: *registry.Status.DeepCopy(), now: time.Now(), results: map[string]result{}}
+	operatorv1alpha1.SetDefaults(registry)
+	host, err := r.Discovery.ServerVersion()
+	if err != nil {
+		return nil, fmt.Errorf("ask the host for its version: %w", err)
+	}
+	s.host, registry.Status.HostVersion = host.GitVersion, host.GitVersion
+	if s.trust, err = r.readTrust(ctx, registry); err != nil {
+		return nil, err
+	}
+	if s.addresses, err = r.readAddresses(ctx, registry); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// installed reports whether the registry was complete once.
+func (s *scope) installed() bool {
+	for _, transition := range s.registry.Status.History {
+		if transition.State == operatorv1alpha1.TransitionCompleted {
+			return true
+		}
+	}
+	return false
+}
+
+// key returns the name of one of the registry's objects.
+func (s *scope) key(suffix string) client.ObjectKey {
+	return client.ObjectKey{Namespace: s.registry.Namespace, Name: s.registry.Name + suffix}
+}
+
+// meta returns the metadata of an object that is not rendered from a manifest.
+func (s *scope) meta(suffix, component string) metav1.ObjectMeta {
+	labels := render.Labels(s.registry)
+	labels[operatorv1alpha1.LabelComponent] = component
+	return metav1.ObjectMeta{Namespace: s.registry.Namespace, Name: s.registry.Name + suffix, Labels: labels}
+}
+
+// readTrust reads the CAs that exist by now.
+func (r *Reconciler) readTrust(ctx context.Context, registry *operatorv1alpha1.ClusterRegistry) (trust render.Trust, err error) {
+	read := func(into *[]byte, name, key string) {
+		if err == nil {
+			*into, err = r.secretValue(ctx, registry.Namespace, name, key)
+		}
+	}
+	if external := registry.Spec.Etcd.External; external != nil {
+		read(&trust.Etcd, external.TLSSecretRef.Name, caKey)
+	} else {
+		read(&trust.Etcd, registry.Name+"-etcd-ca", corev1.TLSCertKey)
+	}
+	if registry.Spec.TLS.IssuerRef != nil {
+		trust.Serving = registry.Spec.TLS.CABundle
+	} else {
+		read(&trust.Serving, registry.Name+"-serving-ca", corev1.TLSCertKey)
+	}
+	if registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
+		read(&trust.Clients, registry.Name+"-client-ca", corev1.TLSCertKey)
+	}
+	return trust, err
+}
+
+// caKey is the key of a Secret with CA certificates.
+const caKey = "ca.crt"
+
+// secretValue returns a value of a Secret, nil when there is none.
+func (r *Reconciler) secretValue(ctx context.Context, namespace, name, key string) ([]byte, error) {
+	secret, err := r.secret(ctx, namespace, name)
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	return secret.Data[key], nil
+}
+
+// secret reads a Secret by its name, nil when there is none. Secrets are not
+// cached: the operator may not list them.
+func (r *Reconciler) secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return secret, err
+}

@@ -1,0 +1,94 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+// serverPort is where each server's pod listens.
+const serverPort = "6443"
+
+// server is complete when all servers are of the wanted kind, and each of them
+// answers the operator itself.
+func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
+	if err := r.apply(ctx, s, s.rendered.Stages[render.StageServer]...); err != nil {
+		return failed(err)
+	}
+	deployment := &appsv1.Deployment{}
+	if err := r.Client.Get(ctx, s.key("-server"), deployment); err != nil {
+		return failed(err)
+	}
+	pods, err := r.pods(ctx, s, componentServer)
+	if err != nil {
+		return failed(err)
+	}
+	answers := r.askServers(ctx, s, pods)
+	serving := 0
+	versions := map[string]bool{}
+	var problems []string
+	for _, answer := range answers {
+		if answer.err != nil {
+			problems = append(problems, fmt.Sprintf("pod %s is ready, but does not answer: %s", answer.pod, answer.err))
+			continue
+		}
+		serving++
+		versions[answer.version] = true
+	}
+	status, wanted := deployment.Status, *deployment.Spec.Replicas
+	s.registry.Status.Server = operatorv1alpha1.ServerStatus{Replicas: status.Replicas, Ready: int32(serving), Updated: status.UpdatedReplicas}
+	if status.ObservedGeneration < deployment.Generation || status.UpdatedReplicas < wanted || status.Replicas > status.UpdatedReplicas {
+		s.rolling = fmt.Sprintf("servers: %d of %d are as wanted", status.UpdatedReplicas, wanted)
+	}
+	problems = append(podProblems(pods), problems...)
+	if s.rolling != "" && len(problems) == 0 {
+		problems = []string{fmt.Sprintf("%d of %d are as wanted, and %d of an older kind end", status.UpdatedReplicas, wanted, max(0, status.Replicas-status.UpdatedReplicas))}
+	}
+	if len(problems) > 0 || int32(serving) < wanted {
+		if len(problems) == 0 {
+			problems = []string{"the others do not exist yet"}
+		}
+		return waitFor(operatorv1alpha1.ReasonReplicasNotReady, "%d of %d servers serve: %s", min(int32(serving), wanted), wanted, strings.Join(problems, "; ")).impairedIf(serving > 0)
+	}
+	if len(versions) == 1 {
+		s.registry.Status.Version = answers[0].version
+	}
+	return nil
+}
+
+// answer is what a server said of itself.
+type answer struct {
+	pod, address string
+	version      string
+	err          error
+}
+
+// askServers asks every ready server, at its own address.
+func (r *Reconciler) askServers(ctx context.Context, s *scope, pods []corev1.Pod) []answer {
+	var answers []answer
+	for i := range pods {
+		if ready(&pods[i]) && pods[i].DeletionTimestamp == nil && pods[i].Status.PodIP != "" {
+			answers = append(answers, answer{pod: pods[i].Name, address: net.JoinHostPort(pods[i].Status.PodIP, serverPort)})
+		}
+	}
+	var all sync.WaitGroup
+	for i := range answers {
+		a := &answers[i]
+		all.Go(func() { a.version, a.err = r.AskServer(ctx, a.address, s.serverName(), s.trust.Serving) })
+	}
+	all.Wait()
+	return answers
+}
+
+// serverName is what the servers' certificate is valid for at least.
+func (s *scope) serverName() string {
+	return fmt.Sprintf("%s-server.%s.svc", s.registry.Name, s.registry.Namespace)
+}
