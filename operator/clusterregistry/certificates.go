@@ -58,12 +58,21 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 		}
 	}
 	if len(waiting) > 0 {
-		return waitFor(operatorv1alpha1.ReasonCertificateNotReady, "%s", strings.Join(waiting, "; ")).impairedIf(usable && issued)
+		return waitFor(operatorv1alpha1.ReasonCertificateNotReady, "%s", several(waiting)).impairedIf(usable && issued)
 	}
 	if !s.trusted() {
 		return waitFor(operatorv1alpha1.ReasonCertificateNotReady, "the CAs' certificates are issued, but not all of their Secrets can be read yet").in(soon).frozen()
 	}
 	return nil
+}
+
+// several joins what is waited for, and counts what would only repeat itself.
+func several(waiting []string) string {
+	const most = 3
+	if len(waiting) <= most {
+		return strings.Join(waiting, "; ")
+	}
+	return fmt.Sprintf("%s; and %d more", strings.Join(waiting[:most], "; "), len(waiting)-most)
 }
 
 // certificateProblem returns why a Certificate is not as wanted, in cert-manager's

@@ -58,7 +58,10 @@ func podProblem(pod *corev1.Pod) string {
 			return fmt.Sprintf("pod %s finds no node: %s", pod.Name, condition.Message)
 		}
 	}
-	if pod.Status.Phase == corev1.PodRunning {
+	switch {
+	case pod.Spec.NodeName == "":
+		return fmt.Sprintf("pod %s is being given a node", pod.Name)
+	case pod.Status.Phase == corev1.PodRunning:
 		return fmt.Sprintf("pod %s on node %s is running, but not ready", pod.Name, pod.Spec.NodeName)
 	}
 	return fmt.Sprintf("pod %s on node %s is being started", pod.Name, pod.Spec.NodeName)

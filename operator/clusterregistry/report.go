@@ -56,7 +56,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []met
 		condition.ObservedGeneration = s.registry.Generation
 		condition.Message = bounded(condition.Message)
 		old := meta.FindStatusCondition(status.Conditions, condition.Type)
-		if old == nil || old.Status != condition.Status || old.Reason != condition.Reason {
+		if telling(old, condition) {
 			changed = append(changed, condition)
 		}
 		meta.SetStatusCondition(&status.Conditions, condition)
@@ -76,6 +76,19 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []met
 		r.tell(s, condition)
 	}
 	return nil
+}
+
+// telling reports whether a change of a condition is worth an event. The sums of
+// the others tell less often than these do.
+func telling(old *metav1.Condition, now metav1.Condition) bool {
+	same := old != nil && old.Status == now.Status
+	switch now.Type {
+	case operatorv1alpha1.ConditionReady:
+		return !same && (old != nil || now.Status == metav1.ConditionTrue)
+	case operatorv1alpha1.ConditionProgressing:
+		return old != nil && old.Reason != now.Reason
+	}
+	return now.Status != metav1.ConditionUnknown && (!same || old.Reason != now.Reason)
 }
 
 // bounded keeps a message within what a condition can hold.

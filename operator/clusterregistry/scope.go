@@ -52,7 +52,9 @@ type result struct {
 // nil when there is no registry.
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope, error) {
 	registry := &operatorv1alpha1.ClusterRegistry{}
-	if err := r.Client.Get(ctx, key, registry); err != nil {
+	// Not from the cache, which may be behind what was written last: inventory and
+	// history must not lose anything.
+	if err := r.Live.Get(ctx, key, registry); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	s := &scope{registry: registry, before: *registry.Status.DeepCopy(), now: time.Now(), results: map[string]result{}}
