@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"net"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,6 +15,9 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/render"
 )
+
+// etcdPort is where each member's pod listens for clients.
+const etcdPort = "2379"
 
 // etcd is complete when every member serves, as the one that it was recorded as,
 // from the pod that is wanted.
@@ -59,6 +63,11 @@ func (r *Reconciler) members(ctx context.Context, s *scope, id *identity) *hold 
 	for _, member := range render.EtcdMembers(s.registry) {
 		access.Endpoints[member.Name] = member.ClientURL()
 	}
+	for _, pod := range pods {
+		if pod.Status.PodIP != "" {
+			access.Addresses[pod.Name] = net.JoinHostPort(pod.Status.PodIP, etcdPort)
+		}
+	}
 	state := r.AskEtcd(ctx, access)
 	s.reportEtcd(state)
 	if err := state.Check(id.Identity); err != nil {
@@ -70,14 +79,31 @@ func (r *Reconciler) members(ctx context.Context, s *scope, id *identity) *hold 
 		}
 		id = id.recorded(formed)
 	}
+	outdated := outdatedPods(set, pods)
+	if len(outdated) > 0 {
+		s.rolling = fmt.Sprintf("etcd: %d of %d members are as wanted", len(pods)-len(outdated), len(pods))
+	}
+	if h := r.rollStuck(ctx, s, pods, outdated); h != nil {
+		return h
+	}
 	serves := id.ClusterID != "" && state.Serves() == nil
 	if refusal := guardRefuses(pods); refusal != "" {
 		return waitFor(operatorv1alpha1.ReasonDataLost, "%s", refusal).impairedIf(serves)
 	}
+	next := roll{access, state, id.Identity, pods, outdated}
 	if state.Serving() < len(access.Endpoints) || id.ClusterID == "" {
+		if next.mends() {
+			return r.rollMember(ctx, s, next)
+		}
 		return waitFor(operatorv1alpha1.ReasonMembersNotReady, "%d of %d members serve: %s", state.Serving(), len(access.Endpoints), membersProblem(state, pods)).impairedIf(serves)
 	}
-	return r.rollMembers(ctx, s, access, state, id, set, pods)
+	if set.Status.ObservedGeneration < set.Generation {
+		return waitFor(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).in(soon).impairedIf(true)
+	}
+	if len(outdated) == 0 {
+		return nil
+	}
+	return r.rollMember(ctx, s, next)
 }
 
 // membersProblem says what is wrong with members that don't serve: what their
@@ -147,7 +173,7 @@ func (r *Reconciler) access(ctx context.Context, s *scope) (etcd.Access, *hold) 
 	if !roots.AppendCertsFromPEM(s.trust.Etcd) {
 		return etcd.Access{}, waitFor(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: ca.crt has no CA certificate in PEM to trust etcd by", name)
 	}
-	return etcd.Access{Endpoints: map[string]string{}, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}}, nil
+	return etcd.Access{Endpoints: map[string]string{}, Addresses: map[string]string{}, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}}, nil
 }
 
 // reportEtcd writes the status. What a member said before stays as long as it

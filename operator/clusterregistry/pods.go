@@ -40,7 +40,7 @@ func ready(pod *corev1.Pod) bool {
 func podProblems(pods []corev1.Pod) []string {
 	var out []string
 	for i := range pods {
-		if !ready(&pods[i]) && pods[i].DeletionTimestamp == nil {
+		if !ready(&pods[i]) {
 			out = append(out, podProblem(&pods[i]))
 		}
 	}
@@ -48,6 +48,9 @@ func podProblems(pods []corev1.Pod) []string {
 }
 
 func podProblem(pod *corev1.Pod) string {
+	if pod.DeletionTimestamp != nil {
+		return fmt.Sprintf("pod %s on node %s ends", pod.Name, pod.Spec.NodeName)
+	}
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if problem := containerProblem(status); problem != "" {
 			return fmt.Sprintf("pod %s: %s", pod.Name, problem)

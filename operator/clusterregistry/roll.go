@@ -3,7 +3,7 @@ package clusterregistry
 import (
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,49 +18,88 @@ import (
 // as long as etcd itself waits before it calls a connection healthy.
 const settled = 5 * time.Second
 
-// rollMembers replaces pods of an older template, one at a time and only while
-// all others serve.
-func (r *Reconciler) rollMembers(ctx context.Context, s *scope, access etcd.Access, state etcd.State, id *identity, set *appsv1.StatefulSet, pods []corev1.Pod) *hold {
-	if set.Status.ObservedGeneration < set.Generation {
-		return waitFor(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).in(soon).impairedIf(true)
-	}
-	var outdated []string
-	byName := map[string]*corev1.Pod{}
-	for i := range pods {
-		pod := &pods[i]
-		byName[pod.Name] = pod
-		if pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision {
-			outdated = append(outdated, pod.Name)
+// outdatedPods returns the names of the pods that are not made from the newest
+// template.
+func outdatedPods(set *appsv1.StatefulSet, pods []corev1.Pod) []string {
+	var out []string
+	for _, pod := range pods {
+		if set.Status.UpdateRevision != "" && pod.Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision {
+			out = append(out, pod.Name)
 		}
 	}
-	if len(outdated) == 0 {
-		return nil
+	return out
+}
+
+// roll is what the replacement of a member is decided by.
+type roll struct {
+	access   etcd.Access
+	state    etcd.State
+	recorded etcd.Identity
+	pods     []corev1.Pod
+	outdated []string
+}
+
+// mends reports whether the member to be replaced next does not serve anyway.
+func (o roll) mends() bool {
+	name, _ := o.state.Next(o.outdated)
+	i := slices.IndexFunc(o.state.Members, func(m etcd.Member) bool { return m.Name == name })
+	return i >= 0 && o.state.Members[i].Err != nil
+}
+
+// rollStuck replaces outdated pods in which etcd was never started, as where no
+// node fits: there is nothing to interrupt, and no other way for a corrected
+// spec to reach them.
+func (r *Reconciler) rollStuck(ctx context.Context, s *scope, pods []corev1.Pod, outdated []string) *hold {
+	for i := range pods {
+		pod := &pods[i]
+		if s.frozen || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil || !slices.Contains(outdated, pod.Name) {
+			continue
+		}
+		if err := r.replace(ctx, s, pod); err != nil {
+			return failed(err)
+		}
 	}
-	s.rolling = fmt.Sprintf("etcd: %d of %d members are as wanted", len(pods)-len(outdated), len(pods))
+	return nil
+}
+
+// replace deletes a member's pod; its StatefulSet makes another one.
+func (r *Reconciler) replace(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	r.event(s, corev1.EventTypeNormal, "MemberReplaced", "pod %s is replaced by one of the newest template: %s", pod.Name, s.rolling)
+	return client.IgnoreNotFound(r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}))
+}
+
+// rollMember replaces one outdated pod, if all others serve and have served for a
+// while.
+func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) *hold {
 	wait := func(format string, args ...any) *hold {
 		return waitFor(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).in(soon).impairedIf(true)
 	}
 	if s.frozen {
 		return wait("nothing is changed now")
 	}
-	name, leads := state.Next(outdated)
-	if err := state.Gate(id.Identity, name); err != nil && !errors.Is(err, etcd.ErrSingleMember) {
+	name, leads := roll.state.Next(roll.outdated)
+	if err := roll.state.Gate(roll.recorded, name); err != nil && !errors.Is(err, etcd.ErrSingleMember) {
 		return wait("%s is next, and has to wait: %s", name, err)
 	}
-	for i := range pods {
-		if since := readySince(&pods[i]); s.now.Sub(since) < settled {
-			return wait("%s is next, when %s has served for %s", name, pods[i].Name, settled)
+	var next *corev1.Pod
+	for i := range roll.pods {
+		pod := &roll.pods[i]
+		if pod.Name == name {
+			next = pod
+		} else if s.now.Sub(readySince(pod)) < settled {
+			return wait("%s is next, when %s has served for %s", name, pod.Name, settled)
 		}
 	}
-	if leads && len(pods) > 1 {
-		if err := access.MoveLeader(ctx, state); err != nil {
+	if next == nil || next.DeletionTimestamp != nil {
+		return wait("%s is being replaced", name)
+	}
+	if leads && len(roll.pods) > 1 {
+		if err := roll.access.MoveLeader(ctx, roll.state); err != nil {
 			return wait("the leader %s is next, and can't hand over: %s", name, err)
 		}
 		return wait("%s is next, and has handed the leadership over", name)
 	}
-	pod := byName[name]
-	r.event(s, corev1.EventTypeNormal, "MemberReplaced", "pod %s of etcd is replaced by one with the wanted template (%s)", name, s.rolling)
-	if err := r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}); client.IgnoreNotFound(err) != nil {
+	if err := r.replace(ctx, s, next); err != nil {
 		return failed(err)
 	}
 	return wait("%s is being replaced", name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 
@@ -48,7 +49,9 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	if status.ObservedGeneration < deployment.Generation || status.UpdatedReplicas < wanted || status.Replicas > status.UpdatedReplicas {
 		s.rolling = fmt.Sprintf("servers: %d of %d are as wanted", status.UpdatedReplicas, wanted)
 	}
-	problems = append(podProblems(pods), problems...)
+	// An old server that ends has been replaced already.
+	staying := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	problems = append(podProblems(staying), problems...)
 	if s.rolling != "" && len(problems) == 0 {
 		problems = []string{fmt.Sprintf("%d of %d are as wanted, and %d of an older kind end", status.UpdatedReplicas, wanted, max(0, status.Replicas-status.UpdatedReplicas))}
 	}

@@ -25,6 +25,9 @@ type Access struct {
 	// https://etcd-0.etcd:2379, by the members' names. The host is also the name
 	// that the member's certificate must be valid for.
 	Endpoints map[string]string
+	// Addresses are where to find members, host and port, by name. One that is not
+	// there is looked up in DNS, which may be behind when a member has moved.
+	Addresses map[string]string
 	// TLS has the client certificate and the CA of the members.
 	TLS *tls.Config
 	// Timeout bounds what one member is asked; zero means 3 s.
@@ -66,14 +69,14 @@ func (a Access) dial(name string, failed func(error), use func(*clientv3.Client)
 		return errors.New("it is no URL such as https://etcd-0.etcd:2379")
 	}
 	dialer := &tls.Dialer{Config: cmp.Or(a.TLS, &tls.Config{}).Clone()}
-	dialer.Config.NextProtos = []string{"h2"}
+	dialer.Config.NextProtos, dialer.Config.ServerName = []string{"h2"}, endpoint.Hostname()
 	client, err := clientv3.New(clientv3.Config{
 		// Without https the client leaves TLS to the dialer.
 		Endpoints:       []string{endpoint.Host},
 		MaxUnaryRetries: 1,
 		Logger:          zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, "tcp", address)
+			conn, err := dialer.DialContext(ctx, "tcp", cmp.Or(a.Addresses[name], address))
 			if err != nil {
 				failed(err)
 				return nil, err
