@@ -22,19 +22,7 @@ import (
 	"github.com/clusterregistry/operator/hack/product"
 )
 
-const out = "bin/images"
-
-// built is an entry of images.json.
-type built struct {
-	// Name and Tag identify the image within its repository.
-	Name string `json:"name"`
-	Tag  string `json:"tag"`
-	// Reference is the whole name.
-	Reference string `json:"reference"`
-	Digest    string `json:"digest"`
-	Archive   string `json:"archive"`
-	Commit    string `json:"commit"`
-}
+var out = filepath.Dir(image.List)
 
 func main() {
 	if err := run(context.Background()); err != nil {
@@ -56,7 +44,7 @@ func run(ctx context.Context) error {
 	if err := product.Build(ctx, ".", filepath.Join(out, "programs"), stamp, programs...); err != nil {
 		return err
 	}
-	var all []built
+	var all []image.Built
 	for _, p := range programs {
 		b, err := packProgram(repository, p, stamp, filepath.Join(out, "programs"))
 		if err != nil {
@@ -64,7 +52,7 @@ func run(ctx context.Context) error {
 		}
 		all = append(all, b)
 	}
-	for _, images := range []func(context.Context, string) ([]built, error){releaseImages, etcdImages} {
+	for _, images := range []func(context.Context, string) ([]image.Built, error){releaseImages, etcdImages} {
 		more, err := images(ctx, repository)
 		if err != nil {
 			return err
@@ -76,13 +64,13 @@ func run(ctx context.Context) error {
 
 // etcdImages packs etcd with its two tools, under the name and in the shape
 // that a release uses in production: the server is on $PATH, there is no shell.
-func etcdImages(ctx context.Context, repository string) ([]built, error) {
+func etcdImages(ctx context.Context, repository string) ([]image.Built, error) {
 	cache, err := components.DefaultCache()
 	if err != nil {
 		return nil, err
 	}
 	builder := components.Builder{Source: "hack/components", Cache: cache, Log: os.Stdout}
-	var all []built
+	var all []image.Built
 	for _, version := range components.EtcdVersions {
 		etcd := components.Etcd(version)
 		dir, err := builder.Ensure(ctx, etcd)
@@ -103,32 +91,32 @@ func etcdImages(ctx context.Context, repository string) ([]built, error) {
 }
 
 // packProgram packs a program that was built into dir.
-func packProgram(repository string, p product.Program, stamp product.Stamp, dir string) (built, error) {
+func packProgram(repository string, p product.Program, stamp product.Stamp, dir string) (image.Built, error) {
 	return pack(repository, p.Name, stamp.Version, stamp, []string{"/usr/local/bin/" + p.Name}, filepath.Join(dir, p.Name))
 }
 
-func pack(repository, name, tag string, stamp product.Stamp, entrypoint []string, programs ...string) (built, error) {
-	b := built{Name: name, Tag: tag, Reference: repository + "/" + name + ":" + tag, Archive: filepath.Join(out, name+"-"+tag+".tar"), Commit: stamp.Commit}
+func pack(repository, name, tag string, stamp product.Stamp, entrypoint []string, programs ...string) (image.Built, error) {
+	b := image.Built{Name: name, Tag: tag, Reference: repository + "/" + name + ":" + tag, Archive: filepath.Join(out, name+"-"+tag+".tar"), Commit: stamp.Commit}
 	labels := map[string]string{"org.opencontainers.image.title": name, "org.opencontainers.image.version": stamp.Version}
 	if stamp.Commit != "" {
 		labels["org.opencontainers.image.revision"] = stamp.Commit
 	}
 	digests, err := image.WriteArchive(b.Archive, image.Spec{Reference: b.Reference, Programs: programs, Entrypoint: entrypoint, Labels: labels})
 	if err != nil {
-		return built{}, err
+		return image.Built{}, err
 	}
 	b.Digest = digests[0].String()
 	return b, nil
 }
 
 // report writes images.json, removes archives of earlier builds and prints the list.
-func report(all []built) error {
+func report(all []image.Built) error {
 	archives, err := filepath.Glob(filepath.Join(out, "*.tar"))
 	if err != nil {
 		return err
 	}
 	for _, path := range archives {
-		if !slices.ContainsFunc(all, func(b built) bool { return b.Archive == path }) {
+		if !slices.ContainsFunc(all, func(b image.Built) bool { return b.Archive == path }) {
 			if err := os.Remove(path); err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/clusterregistry/operator/hack/image"
 	"github.com/clusterregistry/operator/hack/product"
 	"github.com/clusterregistry/operator/hack/release"
 	"github.com/clusterregistry/operator/operator/version"
@@ -15,12 +16,12 @@ import (
 
 // releaseImages packs the programs of every release, built from the release's
 // own commit.
-func releaseImages(ctx context.Context, repository string) ([]built, error) {
+func releaseImages(ctx context.Context, repository string) ([]image.Built, error) {
 	releases, err := version.Releases()
 	if err != nil {
 		return nil, err
 	}
-	var all []built
+	var all []image.Built
 	for _, r := range releases {
 		images, err := imagesOf(ctx, repository, r)
 		if err != nil {
@@ -31,7 +32,7 @@ func releaseImages(ctx context.Context, repository string) ([]built, error) {
 	return all, nil
 }
 
-func imagesOf(ctx context.Context, repository string, r version.Release) (all []built, err error) {
+func imagesOf(ctx context.Context, repository string, r version.Release) (all []image.Built, err error) {
 	commit, err := release.Commit(ctx, ".", r)
 	if err != nil {
 		return nil, err
