@@ -1,5 +1,6 @@
 # Targets are explained by "make help". KUBERNETES_VERSION, NODES, PROVIDER and
-# NAME choose the local cluster; IMAGE_REPOSITORY the names of images.
+# NAME choose the local cluster; IMAGE_REPOSITORY the names of images, and where
+# "install" lets the cluster get them.
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
@@ -44,6 +45,16 @@ cluster-down: cluster-command ## Remove the cluster without a trace
 .PHONY: load
 load: images cluster-command ## Build the images and bring them to the cluster's nodes
 	@for archive in bin/images/*.tar; do bin/cluster load --name=$(NAME) $$archive || exit 1; done
+
+##@ Operator
+
+.PHONY: install
+install: ## Install the operator, of the images built last, into the cluster of $KUBECONFIG
+	@$(GO) run ./hack/install up
+
+.PHONY: uninstall
+uninstall: ## Remove it from there; refuses while a registry exists
+	@$(GO) run ./hack/install down
 
 ##@ Test
 

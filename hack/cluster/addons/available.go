@@ -7,6 +7,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -16,7 +18,7 @@ import (
 func WaitAvailable(ctx context.Context, c client.Client, namespaces ...string) error {
 	for _, namespace := range namespaces {
 		if err := Wait(ctx, "workloads of "+namespace, func(ctx context.Context) error {
-			return available(ctx, c, namespace)
+			return Available(ctx, c, namespace)
 		}); err != nil {
 			return err
 		}
@@ -24,7 +26,10 @@ func WaitAvailable(ctx context.Context, c client.Client, namespaces ...string) e
 	return nil
 }
 
-func available(ctx context.Context, c client.Client, namespace string) error {
+// Available returns nil when every Deployment and DaemonSet of a namespace runs
+// all its pods, in their newest form and no other; else what is missing, and
+// why pods don't run.
+func Available(ctx context.Context, c client.Client, namespace string) error {
 	var deployments appsv1.DeploymentList
 	var daemonSets appsv1.DaemonSetList
 	for _, list := range []client.ObjectList{&deployments, &daemonSets} {
@@ -34,8 +39,8 @@ func available(ctx context.Context, c client.Client, namespace string) error {
 	}
 	var waiting []string
 	for _, d := range deployments.Items {
-		if s := d.Status; s.ObservedGeneration < d.Generation || s.UpdatedReplicas < *d.Spec.Replicas || s.AvailableReplicas < *d.Spec.Replicas {
-			waiting = append(waiting, fmt.Sprintf("Deployment %s: %d of %d pods available", d.Name, s.AvailableReplicas, *d.Spec.Replicas))
+		if s := d.Status; s.ObservedGeneration < d.Generation || s.UpdatedReplicas < *d.Spec.Replicas || s.AvailableReplicas < *d.Spec.Replicas || s.Replicas > s.UpdatedReplicas {
+			waiting = append(waiting, fmt.Sprintf("Deployment %s: %d of %d pods are up to date, %d of %d available", d.Name, s.UpdatedReplicas, *d.Spec.Replicas, s.AvailableReplicas, s.Replicas))
 		}
 	}
 	for _, d := range daemonSets.Items {
@@ -69,6 +74,17 @@ func podTrouble(ctx context.Context, c client.Client, namespace string) string {
 		}
 	}
 	return out.String()
+}
+
+// CertManagerInstalled reports whether the cluster knows cert-manager's
+// Certificates.
+func CertManagerInstalled(ctx context.Context, c client.Client) (bool, error) {
+	crd := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}}
+	err := c.Get(ctx, client.ObjectKey{Name: "certificates.cert-manager.io"}, crd)
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // WaitCertManager waits until cert-manager's webhook admits an Issuer: its
