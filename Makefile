@@ -18,6 +18,18 @@ STORY := $(GO) test -count=1 -p 1 -timeout 60m
 help: ## Show this text
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
 
+##@ Start here
+
+# The local cluster's kubeconfig, whatever the caller's KUBECONFIG is.
+LOCAL := KUBECONFIG=$(CURDIR)/.cluster/$(if $(filter-out registry,$(NAME)),$(NAME)/)kubeconfig
+
+.PHONY: demo
+demo: ## From a bare computer to a registry with clusters in it, on the local cluster
+	@$(MAKE) --no-print-directory cluster
+	@$(MAKE) --no-print-directory load
+	@$(LOCAL) $(MAKE) --no-print-directory install
+	@$(LOCAL) $(GO) run ./hack/demo
+
 ##@ Build
 
 .PHONY: build
