@@ -124,8 +124,7 @@ func (o *options) reconciler(mgr manager.Manager) (*clusterregistry.Reconciler, 
 }
 
 // askServer returns the version of a server that is ready.
-func askServer(ctx context.Context, address, name string, ca []byte) (string, error) {
-	server := health.Server{Address: address, Name: name, CAs: ca}
+func askServer(ctx context.Context, server health.Server) (string, error) {
 	if err := server.Ready(ctx); err != nil {
 		return "", err
 	}

@@ -15,6 +15,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -39,7 +40,7 @@ type Reconciler struct {
 	// AskEtcd and AskServer reach into the registry: members of etcd, and API
 	// servers at an address.
 	AskEtcd   func(context.Context, etcd.Access) etcd.State
-	AskServer func(ctx context.Context, address, name string, ca []byte) (version string, err error)
+	AskServer func(context.Context, health.Server) (version string, err error)
 
 	certManager certManager
 }

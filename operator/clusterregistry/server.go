@@ -2,6 +2,7 @@ package clusterregistry
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -32,7 +34,11 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	if err != nil {
 		return failed(err)
 	}
-	answers := r.askServers(ctx, s, pods)
+	client, err := r.administrator(ctx, s)
+	if err != nil {
+		return failed(err)
+	}
+	answers := r.askServers(ctx, s, pods, client)
 	serving := 0
 	versions := map[string]bool{}
 	var problems []string
@@ -75,7 +81,7 @@ type answer struct {
 }
 
 // askServers asks every ready server, at its own address.
-func (r *Reconciler) askServers(ctx context.Context, s *scope, pods []corev1.Pod) []answer {
+func (r *Reconciler) askServers(ctx context.Context, s *scope, pods []corev1.Pod, client *tls.Certificate) []answer {
 	var answers []answer
 	for i := range pods {
 		if ready(&pods[i]) && pods[i].DeletionTimestamp == nil && pods[i].Status.PodIP != "" {
@@ -85,10 +91,28 @@ func (r *Reconciler) askServers(ctx context.Context, s *scope, pods []corev1.Pod
 	var all sync.WaitGroup
 	for i := range answers {
 		a := &answers[i]
-		all.Go(func() { a.version, a.err = r.AskServer(ctx, a.address, s.serverName(), s.trust.Serving) })
+		server := health.Server{Address: a.address, Name: s.serverName(), CAs: s.trust.Serving, Client: client}
+		all.Go(func() { a.version, a.err = r.AskServer(ctx, server) })
 	}
 	all.Wait()
 	return answers
+}
+
+// administrator returns the certificate to show to an independent registry,
+// which tells strangers nothing; nil for an aggregated one.
+func (r *Reconciler) administrator(ctx context.Context, s *scope) (*tls.Certificate, error) {
+	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
+		return nil, nil
+	}
+	secret, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+"-admin")
+	if err != nil || secret == nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return nil, fmt.Errorf("Secret %s: %w", secret.Name, err)
+	}
+	return &pair, nil
 }
 
 // serverName is what the servers' certificate is valid for at least.

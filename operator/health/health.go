@@ -29,6 +29,8 @@ type Server struct {
 	Name string
 	// CAs are the certificates to trust, in PEM.
 	CAs []byte
+	// Client is the certificate to show, nil for none.
+	Client *tls.Certificate
 }
 
 // Ready returns nil when the server answers /readyz with "ok", and else what it
@@ -63,8 +65,12 @@ func (s Server) get(ctx context.Context, path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	config := &tls.Config{RootCAs: roots, ServerName: s.Name, MinVersion: tls.VersionTLS12}
+	if s.Client != nil {
+		config.Certificates = []tls.Certificate{*s.Client}
+	}
 	transport := &http.Transport{
-		TLSClientConfig:   &tls.Config{RootCAs: roots, ServerName: s.Name, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:   config,
 		DialContext:       (&net.Dialer{Timeout: timeout}).DialContext,
 		DisableKeepAlives: true,
 	}
