@@ -71,7 +71,7 @@ uninstall: ## Remove it from there; refuses while a registry exists
 ##@ Test
 
 .PHONY: test
-test: ## Unit, integration and the core end-to-end stories, on a cluster of its own when none is up
+test: ## Unit, integration and the core end-to-end stories, on a cluster of its own
 	@hack/test.sh core
 
 .PHONY: test-full
@@ -92,9 +92,10 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 	$(STORY) ./e2e/integration/...
 
 .PHONY: e2e
-e2e: load ## Stories on the cluster that is up
+e2e: load ## Stories on the cluster that is up, with the operator installed in it
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
-	$(STORY) $$($(GO) list ./e2e/... | grep -v -e /e2e/integration -e /e2e/bench)
+	@$(LOCAL) $(MAKE) --no-print-directory install
+	E2E_CLUSTER=$(NAME) $(STORY) $$($(GO) list ./e2e/... | grep -v -e /e2e/integration -e /e2e/bench)
 
 .PHONY: bench
 bench: bench-api bench-cluster ## Measure the API, against a CRD, and the local cluster; prints tables

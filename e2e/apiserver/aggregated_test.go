@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -77,7 +76,7 @@ func rolledOut(ctx context.Context, e *framework.Env) error {
 // servers and moves its etcd's leader while clients write.
 func TestAggregated(t *testing.T) {
 	e, clients := install(t)
-	t.Run("kubectl", func(t *testing.T) { session.Run(t, filepath.Join(framework.Root(t), ".cluster", "kubeconfig")) })
+	t.Run("kubectl", func(t *testing.T) { session.Run(t, framework.ClusterKubeconfig(t)) })
 	t.Run("restarts and leader moves", func(t *testing.T) {
 		rounds := 2
 		if framework.Full() {

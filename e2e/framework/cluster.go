@@ -1,8 +1,10 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -10,6 +12,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// clusterName is the cluster that stories run on: the one that $E2E_CLUSTER names,
+// or else that of "make cluster".
+func clusterName() string { return cmp.Or(os.Getenv("E2E_CLUSTER"), "registry") }
+
+// ClusterKubeconfig returns the path of its kubeconfig.
+func ClusterKubeconfig(t *testing.T) string {
+	t.Helper()
+	if name := clusterName(); name != "registry" {
+		return filepath.Join(Root(t), ".cluster", name, "kubeconfig")
+	}
+	return filepath.Join(Root(t), ".cluster", "kubeconfig")
+}
 
 // Cluster runs the project's cluster command, which must succeed.
 func Cluster(t *testing.T, args ...string) string {
@@ -21,9 +36,10 @@ func Cluster(t *testing.T, args ...string) string {
 	return out
 }
 
-// TryCluster runs the project's cluster command from the given folder.
+// TryCluster runs the project's cluster command from the given folder. It is about
+// the cluster of the stories unless the arguments name another.
 func TryCluster(ctx context.Context, root string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(root, "bin", "cluster"), args...)
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "bin", "cluster"), append([]string{"--name", clusterName()}, args...)...)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -43,7 +43,7 @@ func init() { logf.SetLogger(logr.Discard()) }
 // level "restricted", as the best-kept clusters do.
 func New(t *testing.T) *Env {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(Root(t), ".cluster", "kubeconfig"))
+	config, err := clientcmd.BuildConfigFromFlags("", ClusterKubeconfig(t))
 	if err != nil {
 		t.Fatalf("this test needs a cluster: %v\n\"make cluster\" brings one up", err)
 	}
