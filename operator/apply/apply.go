@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
@@ -92,6 +93,7 @@ func (a *Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) 
 	if err != nil {
 		return fmt.Errorf("apply %s: %w", reference, err)
 	}
+	logf.FromContext(ctx).Info("Applied", "object", reference.String())
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.memory[reference] = memo{wanted: sum, result: content(result), version: result.GetResourceVersion()}

@@ -33,10 +33,22 @@ func content(object client.Object) string {
 	for _, field := range []string{"resourceVersion", "generation", "managedFields", "creationTimestamp"} {
 		unstructured.RemoveNestedField(tree, "metadata", field)
 	}
-	// The type is in every object of the host's, but not in those of the cache.
-	delete(tree, "apiVersion")
-	delete(tree, "kind")
+	untyped(tree)
+	claims, _, _ := unstructured.NestedSlice(tree, "spec", "volumeClaimTemplates")
+	for _, claim := range claims {
+		untyped(claim.(map[string]any))
+	}
+	if len(claims) > 0 {
+		_ = unstructured.SetNestedSlice(tree, claims, "spec", "volumeClaimTemplates")
+	}
 	return digest(tree)
+}
+
+// untyped drops the type of an object, which the host's JSON has and the cache,
+// filled from protocol buffers, has not.
+func untyped(object map[string]any) {
+	delete(object, "apiVersion")
+	delete(object, "kind")
 }
 
 func digest(tree any) string {

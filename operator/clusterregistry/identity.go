@@ -112,7 +112,12 @@ func (r *Reconciler) writeIdentity(ctx context.Context, s *scope, id *identity) 
 // problem returns why the etcd that was recorded can't be this registry's, or nil.
 func (id *identity) problem(s *scope) *hold {
 	if wanted := s.registry.Spec.Etcd.Replicas; id.replicas != wanted {
-		return waitFor(operatorv1alpha1.ReasonReplicasDiffer, "etcd has %d members, and changing that is not supported yet: set spec.etcd.replicas to %d", id.replicas, id.replicas).frozen()
+		what := fmt.Sprintf("etcd has %d members, and changing that is not supported yet: set spec.etcd.replicas back to %d", id.replicas, id.replicas)
+		if !s.installed() {
+			what = fmt.Sprintf("there is retained data of a registry of this name whose etcd has %d members: delete this ClusterRegistry and apply it again with spec.etcd.replicas %d, which takes the data over; or, to begin without that data, delete ConfigMap %s and the PersistentVolumeClaims of %s-etcd",
+				id.replicas, id.replicas, s.registry.Name+identitySuffix, s.registry.Name)
+		}
+		return waitFor(operatorv1alpha1.ReasonReplicasDiffer, "%s", what).frozen()
 	}
 	if ca := fingerprint(s.trust.Etcd); id.ca != ca {
 		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s-etcd-ca has another key than the one that etcd's members trust: restore that Secret from a backup; nothing is changed until then (key %s, recorded %s)", s.registry.Name, short(ca), short(id.ca)).frozen()
