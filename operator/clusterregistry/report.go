@@ -106,17 +106,18 @@ func (r *Reconciler) tell(s *scope, condition metav1.Condition) {
 	if condition.Status == metav1.ConditionFalse && s.installed() && condition.Type != operatorv1alpha1.ConditionProgressing {
 		kind = corev1.EventTypeWarning
 	}
-	r.event(s, kind, condition.Reason, "%s is %s: %s", condition.Type, condition.Status, condition.Message)
+	r.event(s, kind, condition.Reason, condition.Type, "%s is %s: %s", condition.Type, condition.Status, condition.Message)
 }
 
-// event emits an event about the registry.
-func (r *Reconciler) event(s *scope, kind, reason, format string, args ...any) {
+// event emits an event about the registry. Of events with the same reason and
+// action at the same state, the recorder keeps only the first.
+func (r *Reconciler) event(s *scope, kind, reason, action, format string, args ...any) {
 	note := fmt.Sprintf(format, args...)
 	const most = 1000 // an event's note ends at 1 KiB
 	if len(note) > most {
 		note = note[:most] + "..."
 	}
-	r.Events.Eventf(s.registry, nil, kind, reason, "Reconcile", "%s", note)
+	r.Events.Eventf(s.registry, nil, kind, reason, action, "%s", note)
 }
 
 // conditions returns the conditions, those of the stages first.
