@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -35,6 +36,8 @@ type Env struct {
 	Namespace string
 
 	t *testing.T
+	// dumped makes the first that sees the test failed dump, and nobody else.
+	dumped *sync.Once
 }
 
 func init() { logf.SetLogger(logr.Discard()) }
@@ -48,8 +51,8 @@ func New(t *testing.T) *Env {
 		t.Fatalf("this test needs a cluster: %v\n\"make cluster\" brings one up", err)
 	}
 	config.QPS = -1
-	e := &Env{t: t, Config: config}
-	if e.Client, err = client.New(config, client.Options{}); err != nil {
+	e := &Env{t: t, Config: config, dumped: &sync.Once{}}
+	if e.Client, err = client.New(config, client.Options{Scheme: newScheme(t)}); err != nil {
 		t.Fatalf("this test needs a cluster: %v\n\"make cluster\" brings one up", err)
 	}
 	if e.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
@@ -57,6 +60,21 @@ func New(t *testing.T) *Env {
 	}
 	e.makeNamespace()
 	return e
+}
+
+// In returns the environment for a subtest: what fails is that one, and what it
+// makes goes at its end.
+func (e *Env) In(t *testing.T) *Env {
+	out := *e
+	out.t = t
+	return &out
+}
+
+// dumpIfFailed is called before anything is removed that tells why.
+func (e *Env) dumpIfFailed() {
+	if e.t.Failed() {
+		e.dumped.Do(e.dump)
+	}
 }
 
 func (e *Env) makeNamespace() {
@@ -70,9 +88,7 @@ func (e *Env) makeNamespace() {
 	}
 	e.Namespace = ns.Name
 	e.t.Cleanup(func() {
-		if e.t.Failed() {
-			e.dump()
-		}
+		e.dumpIfFailed()
 		// The test's own context has ended by now.
 		ctx := context.Background()
 		if err := client.IgnoreNotFound(e.Client.Delete(ctx, ns)); err != nil {

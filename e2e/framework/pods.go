@@ -45,7 +45,7 @@ func (e *Env) Run(name, image string, command ...string) string {
 		}
 		return nil
 	})
-	out, err := e.logs(e.t.Context(), name, &corev1.PodLogOptions{})
+	out, err := e.logs(e.t.Context(), e.Namespace, name, &corev1.PodLogOptions{})
 	if err != nil {
 		e.t.Fatal(err)
 	}

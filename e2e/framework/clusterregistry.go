@@ -1,0 +1,160 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// Sample returns the ClusterRegistry in a file of manifests/samples, for the
+// test's namespace. It does not exist yet.
+func (e *Env) Sample(file string) *operatorv1alpha1.ClusterRegistry {
+	e.t.Helper()
+	content, err := os.ReadFile(filepath.Join(Root(e.t), "manifests", "samples", file))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	registry := &operatorv1alpha1.ClusterRegistry{}
+	if err := yaml.UnmarshalStrict(content, registry); err != nil {
+		e.t.Fatalf("%s: %v", file, err)
+	}
+	registry.Namespace = e.Namespace
+	return registry
+}
+
+// Install creates a registry. When the test ends it is deleted, and gone before
+// its namespace is deleted.
+func (e *Env) Install(registry *operatorv1alpha1.ClusterRegistry) {
+	e.t.Helper()
+	e.Create(registry)
+	e.t.Cleanup(func() {
+		e.dumpIfFailed()
+		ctx := context.Background()
+		if err := client.IgnoreNotFound(e.Client.Delete(ctx, registry)); err != nil {
+			e.t.Errorf("delete ClusterRegistry %s: %v", registry.Name, err)
+		}
+		EventuallyAfter(e.t, "ClusterRegistry "+registry.Name+" to be gone", func(ctx context.Context) error { return e.registryGone(ctx, registry) })
+	})
+}
+
+// Remove deletes a registry and waits until it is gone.
+func (e *Env) Remove(registry *operatorv1alpha1.ClusterRegistry) {
+	e.t.Helper()
+	if err := e.Client.Delete(e.t.Context(), registry); err != nil {
+		e.t.Fatalf("delete ClusterRegistry %s: %v", registry.Name, err)
+	}
+	e.WaitGone(registry)
+}
+
+// WaitGone waits until a registry is gone that was deleted.
+func (e *Env) WaitGone(registry *operatorv1alpha1.ClusterRegistry) {
+	e.t.Helper()
+	e.Eventually("ClusterRegistry "+registry.Name+" to be gone", func(ctx context.Context) error { return e.registryGone(ctx, registry) })
+}
+
+func (e *Env) registryGone(ctx context.Context, registry *operatorv1alpha1.ClusterRegistry) error {
+	left := &operatorv1alpha1.ClusterRegistry{}
+	err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), left)
+	if apierrors.IsNotFound(err) || err == nil && left.UID != registry.UID {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("it is still there\n%s", conditions(left))
+}
+
+// Change edits a registry's spec as it is now.
+func (e *Env) Change(registry *operatorv1alpha1.ClusterRegistry, change func(*operatorv1alpha1.ClusterRegistrySpec)) {
+	e.t.Helper()
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := e.Client.Get(e.t.Context(), client.ObjectKeyFromObject(registry), registry); err != nil {
+			return err
+		}
+		change(&registry.Spec)
+		return e.Client.Update(e.t.Context(), registry)
+	})
+	if err != nil {
+		e.t.Fatalf("change ClusterRegistry %s: %v", registry.Name, err)
+	}
+}
+
+// WaitReady waits until a registry is as its spec says, and reads it.
+func (e *Env) WaitReady(registry *operatorv1alpha1.ClusterRegistry) {
+	e.t.Helper()
+	e.WaitCondition(registry, operatorv1alpha1.ConditionReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady)
+}
+
+// WaitCondition waits until a condition of a registry is about its spec as it is
+// now, has a status and a reason and tells the given texts; and reads the registry.
+func (e *Env) WaitCondition(registry *operatorv1alpha1.ClusterRegistry, kind string, status metav1.ConditionStatus, reason string, texts ...string) {
+	e.t.Helper()
+	what := fmt.Sprintf("ClusterRegistry %s to be %s=%s (%s)", registry.Name, kind, status, reason)
+	e.Eventually(what, func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+			return err
+		}
+		condition := meta.FindStatusCondition(registry.Status.Conditions, kind)
+		if condition == nil || condition.ObservedGeneration != registry.Generation || condition.Status != status || condition.Reason != reason {
+			return fmt.Errorf("its conditions are\n%s", conditions(registry))
+		}
+		for _, text := range texts {
+			if !strings.Contains(condition.Message, text) {
+				return fmt.Errorf("%q is missing in its conditions\n%s", text, conditions(registry))
+			}
+		}
+		return nil
+	})
+}
+
+// conditions tells a registry's state line by line.
+func conditions(registry *operatorv1alpha1.ClusterRegistry) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "  generation %d, observed %d, deleted: %t", registry.Generation, registry.Status.ObservedGeneration, registry.DeletionTimestamp != nil)
+	for _, c := range registry.Status.Conditions {
+		fmt.Fprintf(&out, "\n  %s %s=%s %s: %s", c.LastTransitionTime.Format("15:04:05"), c.Type, c.Status, c.Reason, c.Message)
+	}
+	return out.String()
+}
+
+// Kubeconfig writes the kubeconfig that an independent registry's status names
+// to a file, as it is, and returns its path.
+func (e *Env) Kubeconfig(registry *operatorv1alpha1.ClusterRegistry) string {
+	e.t.Helper()
+	if registry.Status.KubeconfigSecretRef == nil {
+		e.t.Fatalf("the status of ClusterRegistry %s names no kubeconfig", registry.Name)
+	}
+	var secret corev1.Secret
+	if err := e.Get(e.t.Context(), registry.Status.KubeconfigSecretRef.Name, &secret); err != nil {
+		e.t.Fatal(err)
+	}
+	return writeFile(e.t, "kubeconfig", secret.Data["kubeconfig"])
+}
+
+// RegistryConfig returns how clients of a registry connect: with its kubeconfig
+// when it is independent, as the host's clients do otherwise.
+func (e *Env) RegistryConfig(registry *operatorv1alpha1.ClusterRegistry) *rest.Config {
+	e.t.Helper()
+	if registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
+		return e.Config
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", e.Kubeconfig(registry))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return config
+}

@@ -1,0 +1,73 @@
+package framework
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// OperatorNamespace is where the operator runs.
+	OperatorNamespace = "clusterregistry-system"
+	operatorName      = "clusterregistry-operator"
+)
+
+// WithOperator returns the environment after it has made sure that the operator
+// is there.
+func (e *Env) WithOperator() *Env {
+	e.t.Helper()
+	deployment, err := e.operator(e.t.Context())
+	if apierrors.IsNotFound(err) {
+		e.t.Fatal("this test needs the operator, which is not installed in the cluster: \"make install\" installs it")
+	}
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if deployment.Status.AvailableReplicas == 0 {
+		e.t.Fatalf("this test needs the operator, which is installed, but none of its pods is available: look at \"kubectl -n %s describe pods\"", OperatorNamespace)
+	}
+	return e
+}
+
+func (e *Env) operator(ctx context.Context) (*appsv1.Deployment, error) {
+	deployment := &appsv1.Deployment{}
+	return deployment, e.Client.Get(ctx, client.ObjectKey{Namespace: OperatorNamespace, Name: operatorName}, deployment)
+}
+
+// StopOperator takes all of the operator's pods away, and returns what brings
+// them back; the end of the test does so, too.
+func (e *Env) StopOperator() (start func()) {
+	e.t.Helper()
+	deployment, err := e.operator(e.t.Context())
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	replicas := *deployment.Spec.Replicas
+	e.t.Cleanup(func() { e.scaleOperator(context.Background(), replicas) })
+	e.scaleOperator(e.t.Context(), 0)
+	e.Eventually("the operator's pods to be gone", func(ctx context.Context) error {
+		var pods corev1.PodList
+		if err := e.Client.List(ctx, &pods, client.InNamespace(OperatorNamespace), client.MatchingLabels{"app.kubernetes.io/name": operatorName}); err != nil {
+			return err
+		}
+		if len(pods.Items) > 0 {
+			return fmt.Errorf("%d are left", len(pods.Items))
+		}
+		return nil
+	})
+	return func() { e.scaleOperator(e.t.Context(), replicas) }
+}
+
+func (e *Env) scaleOperator(ctx context.Context, replicas int32) {
+	deployment := &appsv1.Deployment{}
+	deployment.Namespace, deployment.Name = OperatorNamespace, operatorName
+	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	if err := e.Client.Patch(ctx, deployment, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		e.t.Errorf("scale the operator to %d: %v", replicas, err)
+	}
+}
