@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -81,16 +80,7 @@ func (e *Env) registryGone(ctx context.Context, registry *operatorv1alpha1.Clust
 // Change edits a registry's spec as it is now.
 func (e *Env) Change(registry *operatorv1alpha1.ClusterRegistry, change func(*operatorv1alpha1.ClusterRegistrySpec)) {
 	e.t.Helper()
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if err := e.Client.Get(e.t.Context(), client.ObjectKeyFromObject(registry), registry); err != nil {
-			return err
-		}
-		change(&registry.Spec)
-		return e.Client.Update(e.t.Context(), registry)
-	})
-	if err != nil {
-		e.t.Fatalf("change ClusterRegistry %s: %v", registry.Name, err)
-	}
+	e.Update(registry, func() { change(&registry.Spec) })
 }
 
 // WaitReady waits until a registry is as its spec says, and reads it.

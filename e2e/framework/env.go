@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -133,6 +134,21 @@ func (e *Env) Create(objects ...client.Object) {
 		if err := e.Client.Create(e.t.Context(), object); err != nil {
 			e.t.Fatalf("create %T %s: %v", object, object.GetName(), err)
 		}
+	}
+}
+
+// Update reads an object and changes it, again when somebody else did so meanwhile.
+func (e *Env) Update(object client.Object, change func()) {
+	e.t.Helper()
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		if err := e.Client.Get(e.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		change()
+		return e.Client.Update(e.t.Context(), object)
+	})
+	if err != nil {
+		e.t.Fatalf("update %T %s: %v", object, object.GetName(), err)
 	}
 }
 

@@ -1,0 +1,53 @@
+package install
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/e2e/session"
+)
+
+// newest returns the newest kubectl for the holder of a kubeconfig.
+func newest(t *testing.T, kubeconfig string) *framework.Kubectl {
+	t.Helper()
+	return framework.NewKubectl(t, "v1.37.1", kubeconfig)
+}
+
+// TestAggregated installs the highly available sample and uses it as a part of
+// the host's API, edits it while clients write, and damages it.
+func TestAggregated(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	registry := e.Sample("aggregated-ha.yaml")
+	e.Install(registry)
+	kubectl := newest(t, framework.ClusterKubeconfig(t))
+	kubectl.Run("wait", "-n", e.Namespace, "--for=condition=Ready", "creg/fleet", "--timeout=5m")
+	e.WaitReady(registry)
+	t.Run("observed", func(t *testing.T) {
+		checkStatus(t, e, registry)
+		checkObjects(t, e, registry)
+		checkEvents(t, e, registry, "VersionSupported", "CertificatesReady", "EtcdReady", "ServerReady", "APIServiceReady", "Ready")
+		const endpoint = "https://kubernetes.default.svc/apis/clusterregistry.k8s.io"
+		if registry.Status.Endpoint == nil || registry.Status.Endpoint.URL != endpoint || len(registry.Status.Endpoint.CABundle) == 0 {
+			t.Errorf("status.endpoint is %+v", registry.Status.Endpoint)
+		}
+		shown := strings.Join(strings.Fields(kubectl.Run("get", "creg", "fleet", "-n", e.Namespace, "-o", "wide", "--no-headers")), " ")
+		if !regexp.MustCompile(`^fleet Aggregated v0.1.0 True 3/3 \S+ ` + endpoint + ` the registry serves at ` + endpoint + `$`).MatchString(shown) {
+			t.Errorf("kubectl get creg: %s", shown)
+		}
+	})
+	t.Run("kubectl", func(t *testing.T) { session.Run(t, framework.ClusterKubeconfig(t)) })
+	t.Run("drift", func(t *testing.T) { drift(t, e.In(t), registry) })
+	t.Run("paused", func(t *testing.T) { paused(t, e.In(t), registry) })
+	t.Run("edited", func(t *testing.T) { edited(t, e.In(t), registry) })
+	t.Run("deleted with its data", func(t *testing.T) {
+		e := e.In(t)
+		e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
+			spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyDelete
+		})
+		e.Remove(registry)
+		checkLeft(t, e)
+	})
+}

@@ -1,0 +1,6 @@
+// Package install tells the stories of ClusterRegistries in a real cluster in
+// which the operator runs: installed, used, edited, damaged and deleted.
+//
+// A host has room for one aggregated registry, so those stories run one after the
+// other, as do those that stop the operator. The others run side by side.
+package install

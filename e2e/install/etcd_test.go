@@ -1,0 +1,37 @@
+package install
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// etcdIdentity asks a registry's etcd who it and its members are, by their names.
+func etcdIdentity(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) (cluster string, members map[string]string) {
+	t.Helper()
+	out, err := e.Exec(t.Context(), registry.Name+"-etcd-0", "etcdctl", "--endpoints=https://localhost:2379", "--cacert=/trust/etcd-ca.crt",
+		"--cert=/server/tls.crt", "--key=/server/tls.key", "member", "list", "--write-out=json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list struct {
+		Header struct {
+			Cluster uint64 `json:"cluster_id"`
+		} `json:"header"`
+		Members []struct {
+			ID   uint64
+			Name string
+		} `json:"members"`
+	}
+	if err := json.Unmarshal([]byte(out), &list); err != nil {
+		t.Fatalf("etcdctl member list: %v: %s", err, out)
+	}
+	members = map[string]string{}
+	for _, member := range list.Members {
+		members[member.Name] = fmt.Sprintf("%x", member.ID)
+	}
+	return fmt.Sprintf("%x", list.Header.Cluster), members
+}
