@@ -1,0 +1,110 @@
+package install
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// cluster is a cluster with just a name.
+const cluster = `{apiVersion: clusterregistry.k8s.io/v1alpha1, kind: Cluster, metadata: {name: %s}, spec: {kubernetesApiEndpoints: {serverEndpoints: [{serverAddress: %[1]s.example}]}}}`
+
+// independent returns a small registry at a port of the nodes that the host chooses.
+func independent(e *framework.Env, name string) *operatorv1alpha1.ClusterRegistry {
+	registry := e.Sample("independent-nodeport.yaml")
+	registry.Name = name
+	registry.Spec.Server.Replicas, registry.Spec.Server.Service.NodePort = 1, 0
+	return registry
+}
+
+// TestIndependent installs two registries beside each other, of which one has the
+// name of the other's etcd, and uses each from outside with the kubeconfig that
+// its status names.
+func TestIndependent(t *testing.T) {
+	t.Parallel()
+	e := framework.New(t).WithOperator()
+	team := e.Sample("independent-nodeport.yaml")
+	registries := []*operatorv1alpha1.ClusterRegistry{team, independent(e, "team-etcd")}
+	for _, registry := range registries {
+		e.Install(registry)
+	}
+	var kubectls []*framework.Kubectl
+	for _, registry := range registries {
+		e.WaitReady(registry)
+		checkStatus(t, e, registry)
+		kubectls = append(kubectls, newest(t, e.Kubeconfig(registry)))
+	}
+	checkImages(t, e)
+	if endpoint, want := team.Status.Endpoint.URL, fmt.Sprintf(":%d", team.Spec.Server.Service.NodePort); !strings.HasSuffix(endpoint, want) {
+		t.Errorf("%s does not end with %s", endpoint, want)
+	}
+	for _, reference := range team.Status.Inventory {
+		if slices.Contains(registries[1].Status.Inventory, reference) {
+			t.Errorf("%s belongs to both registries", reference)
+		}
+	}
+	for i, kubectl := range kubectls {
+		kubectl.Stdin(fmt.Sprintf(cluster, registries[i].Name)).Run("create", "-f", "-")
+	}
+	for i, kubectl := range kubectls {
+		if out, want := kubectl.Run("get", "crc", "-o", "name"), "cluster.clusterregistry.k8s.io/"+registries[i].Name+"\n"; out != want {
+			t.Errorf("registry %s has %q, not %q", registries[i].Name, out, want)
+		}
+		if out := kubectl.Run("auth", "whoami"); !strings.Contains(out, registries[i].Name+"-admin") {
+			t.Errorf("the kubeconfig of registry %s is that of\n%s", registries[i].Name, out)
+		}
+	}
+}
+
+// TestLoadBalancer lets a load balancer's address come late, and names hosts later
+// still. The test is the load balancer.
+func TestLoadBalancer(t *testing.T) {
+	t.Parallel()
+	e := framework.New(t).WithOperator()
+	registry := independent(e, "team")
+	registry.Spec.Server.Service.Type = corev1.ServiceTypeLoadBalancer
+	e.Install(registry)
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEndpointReady, "False", operatorv1alpha1.ReasonAddressPending, "Service team-server of type LoadBalancer has no address yet")
+
+	var service corev1.Service
+	if err := e.Get(t.Context(), "team-server", &service); err != nil {
+		t.Fatal(err)
+	}
+	const late, lateName = "192.0.2.10", "lb.example"
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: late}, {Hostname: lateName}}
+	if err := e.Client.Status().Update(t.Context(), &service); err != nil {
+		t.Fatal(err)
+	}
+	checkAddress(t, e, registry, late, late, lateName)
+
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
+		spec.Server.Service.Hostnames = []operatorv1alpha1.Hostname{"registry.example", "other.example"}
+	})
+	checkAddress(t, e, registry, "registry.example", "registry.example", "other.example", late, lateName)
+}
+
+// checkAddress waits until a registry is ready at an address, and looks whether
+// endpoint, kubeconfig and what a server shows are so.
+func checkAddress(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, address string, valid ...string) {
+	t.Helper()
+	e.WaitReady(registry)
+	endpoint := "https://" + address
+	if got := registry.Status.Endpoint.URL; got != endpoint {
+		t.Errorf("status.endpoint.url is %s, not %s", got, endpoint)
+	}
+	config := e.RegistryConfig(registry)
+	if config.Host != endpoint {
+		t.Errorf("the kubeconfig leads to %s, not %s", config.Host, endpoint)
+	}
+	for _, name := range valid {
+		if err := leaf(t, e, registry.Name+"-serving").VerifyHostname(name); err != nil {
+			t.Errorf("the registry says that it is ready: %v", err)
+		}
+	}
+}
