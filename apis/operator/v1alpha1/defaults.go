@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -19,6 +20,19 @@ func SetDefaults(r *ClusterRegistry) {
 	orElse(&r.Spec.Server.Replicas, 2)
 	if service := r.Spec.Server.Service; service != nil {
 		orElse(&service.Type, corev1.ServiceTypeClusterIP)
+	}
+	if authentication := r.Spec.Server.Authentication; authentication != nil {
+		orElse(&authentication.ConfigMapRef.Key, "authentication.yaml")
+	}
+	if authorization := r.Spec.Server.Authorization; authorization != nil {
+		orElse(&authorization.WebhookSecretRef.Key, "kubeconfig")
+	}
+	if storage := r.Spec.Etcd.Storage; storage != nil && storage.Size.IsZero() {
+		storage.Size = resource.MustParse(DefaultStorageSize)
+	}
+	if issuer := r.Spec.TLS.IssuerRef; issuer != nil {
+		orElse(&issuer.Kind, "Issuer")
+		orElse(&issuer.Group, "cert-manager.io")
 	}
 	if r.Spec.TLS.Duration == nil {
 		r.Spec.TLS.Duration = &metav1.Duration{Duration: DefaultDuration}

@@ -1,0 +1,76 @@
+package v1alpha1
+
+import (
+	"os"
+	"testing"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+)
+
+// TestSetDefaults lets the schema, as the host does, and SetDefaults fill in the
+// same objects.
+func TestSetDefaults(t *testing.T) {
+	structural := specSchema(t)
+	for reason, object := range map[string]string{
+		"nothing but what is required": `{spec: {etcd: {replicas: 1}}}`,
+		"each optional part, empty": `{spec: {images: {}, etcd: {storage: {}}, tls: {issuerRef: {}},
+			server: {service: {}, authentication: {configMapRef: {}}, authorization: {webhookSecretRef: {}}}}}`,
+		"nothing to fill in": `{spec: {deletionPolicy: Delete, images: {pullPolicy: Always}, etcd: {storage: {size: 1Gi}}, tls: {duration: 1h, issuerRef: {kind: ClusterIssuer, group: example.org}},
+			server: {replicas: 1, service: {type: NodePort}, authentication: {configMapRef: {key: a}}, authorization: {webhookSecretRef: {key: b}}}}}`,
+	} {
+		tree := map[string]any{}
+		if err := yaml.Unmarshal([]byte(object), &tree); err != nil {
+			t.Fatal(err)
+		}
+		got := typed(t, tree)
+		SetDefaults(got)
+		defaulting.Default(tree, structural)
+		if want := typed(t, tree); !apiequality.Semantic.DeepEqual(got, want) {
+			t.Errorf("%s: SetDefaults makes it\n%s\nand the schema\n%s", reason, text(t, got.Spec), text(t, want.Spec))
+		}
+	}
+}
+
+func typed(t *testing.T, tree map[string]any) *ClusterRegistry {
+	t.Helper()
+	out := &ClusterRegistry{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func text(t *testing.T, spec ClusterRegistrySpec) string {
+	t.Helper()
+	out, err := yaml.Marshal(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
+}
+
+func specSchema(t *testing.T) *schema.Structural {
+	t.Helper()
+	content, err := os.ReadFile(crdFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd, internal := &apiextensionsv1.CustomResourceDefinition{}, &apiextensions.JSONSchemaProps{}
+	if err := yaml.UnmarshalStrict(content, crd); err != nil {
+		t.Fatal(err)
+	}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, internal, nil); err != nil {
+		t.Fatal(err)
+	}
+	structural, err := schema.NewStructural(internal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return structural
+}
