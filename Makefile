@@ -141,11 +141,15 @@ verify-releases:
 	$(GO) run ./hack/verify-releases
 
 .PHONY: update
-update: update-codegen update-gofmt update-mod ## Bring everything that is derived up to date
+update: update-codegen update-golden update-gofmt update-mod ## Bring everything that is derived up to date
 
 .PHONY: update-codegen
 update-codegen: # needs protoc, which it installs on Debian and Ubuntu
 	hack/update-codegen.sh
+
+.PHONY: update-golden
+update-golden: # what each sample becomes; "make unit" compares it
+	$(GO) test ./operator/render -run TestGolden -update
 
 .PHONY: update-gofmt
 update-gofmt:
