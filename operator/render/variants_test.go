@@ -1,0 +1,90 @@
+package render
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// registry is a registry for variants to begin with.
+const registry = `
+apiVersion: operator.clusterregistry.io/v1alpha1
+kind: ClusterRegistry
+metadata: {name: fleet, namespace: team}
+spec: {version: v0.1.0, mode: Independent, etcd: {replicas: 3}}
+`
+
+// variants returns inputs that use every manifest: the samples, and what they
+// leave out.
+func variants(t *testing.T) map[string]Input {
+	t.Helper()
+	out := map[string]Input{}
+	for _, path := range samples(t) {
+		out[strings.TrimSuffix(filepath.Base(path), ".yaml")] = input(t, sample(t, path))
+	}
+	for name, spec := range map[string]string{
+		"aggregated over an external etcd": `{version: v0.1.0, mode: Aggregated, etcd: {external: {endpoints: ["https://etcd:2379"], tlsSecretRef: {name: etcd}}}}`,
+		"five members":                     `{version: v0.1.0, mode: Independent, server: {replicas: 5}, etcd: {replicas: 5}}`,
+		"a foreign issuer":                 `{version: v0.1.0, mode: Aggregated, etcd: {replicas: 1}, tls: {issuerRef: {name: corporate}, caBundle: Q0E=}}`,
+		"users from elsewhere":             `{version: v0.1.0, mode: Independent, etcd: {replicas: 1}, server: {replicas: 1, authentication: {configMapRef: {name: issuers}}, authorization: {webhookSecretRef: {name: webhook}}}}`,
+	} {
+		out[name] = input(t, strings.Replace(registry, "{version: v0.1.0, mode: Independent, etcd: {replicas: 3}}", spec, 1))
+	}
+	return out
+}
+
+// change returns the input of a variant's registry after a change.
+func change(in Input, modify func(*operatorv1alpha1.ClusterRegistry)) Input {
+	in.Registry = in.Registry.DeepCopy()
+	modify(in.Registry)
+	return in
+}
+
+// find returns a rendered object, nil when there is none of that kind and name.
+func find(result *Result, kind, name string) *unstructured.Unstructured {
+	for _, object := range result.Objects() {
+		if object.GetKind() == kind && object.GetName() == name {
+			return object
+		}
+	}
+	return nil
+}
+
+// convert turns an object into its type.
+func convert[T any](t *testing.T, object *unstructured.Unstructured) *T {
+	t.Helper()
+	out := new(T)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, out, true); err != nil {
+		t.Fatalf("%s %s: %v", object.GetKind(), object.GetName(), err)
+	}
+	return out
+}
+
+// podTemplates returns the templates of all pods, by kind and name.
+func podTemplates(t *testing.T, result *Result) map[string]corev1.PodTemplateSpec {
+	t.Helper()
+	out := map[string]corev1.PodTemplateSpec{}
+	for _, object := range result.Objects() {
+		switch object.GetKind() {
+		case "Deployment":
+			out["Deployment "+object.GetName()] = convert[appsv1.Deployment](t, object).Spec.Template
+		case "StatefulSet":
+			out["StatefulSet "+object.GetName()] = convert[appsv1.StatefulSet](t, object).Spec.Template
+		default:
+			if _, found, _ := unstructured.NestedMap(object.Object, "spec", "template", "spec"); found {
+				t.Errorf("%s %s has pods that no test looks at", object.GetKind(), object.GetName())
+			}
+		}
+	}
+	if len(out) == 0 {
+		t.Error("there are no pods")
+	}
+	return out
+}
