@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"golang.org/x/mod/semver"
 	"k8s.io/apimachinery/pkg/types"
@@ -131,7 +132,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 	return render.Input{
 		Registry:    s.registry,
 		Release:     render.Release{Version: s.release.Version, Etcd: s.release.Etcd, Serves: s.release.Serves},
-		HostVersion: semver.MajorMinor(s.host)[1:],
+		HostVersion: strings.TrimPrefix(semver.MajorMinor(s.host), "v"),
 		Trust:       s.trust,
 		Addresses:   s.addresses,
 		Environment: environment,
