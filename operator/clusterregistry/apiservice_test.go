@@ -1,0 +1,53 @@
+package clusterregistry
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+)
+
+func timeAt(t time.Time) *metav1.Time { return new(metav1.NewTime(t)) }
+
+func TestAvailability(t *testing.T) {
+	const complete = "{spec: {mode: Aggregated}, status: {history: [{version: v0.1.0, state: Completed, startedTime: null}]}}"
+	const begun = "{spec: {mode: Aggregated}, status: {history: [{version: v0.1.0, state: Progressing, startedTime: null}]}}"
+	for _, test := range []struct {
+		what, registry string
+		status         apiregistrationv1.ConditionStatus
+		since          time.Duration
+		// reason is empty when the host reaches the servers.
+		reason string
+		after  time.Duration
+	}{
+		{"it is reached", complete, "True", time.Hour, "", 0},
+		{"the host has not looked", complete, "", 0, "NotAvailable", soon},
+		{"it went away just now", complete, "False", time.Second, "NotAvailable", backstop},
+		{"soon it is too long", complete, "False", 50 * time.Second, "NotAvailable", 10 * time.Second},
+		{"it is down", complete, "False", 61 * time.Second, "BackendDown", 0},
+		{"unknown is down, too", complete, "Unknown", time.Hour, "BackendDown", 0},
+		{"it was never up: that is an installation", begun, "False", time.Hour, "NotAvailable", soon},
+	} {
+		s := look(t, test.registry)
+		service := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "v1alpha1.clusterregistry.k8s.io"}}
+		if test.status != "" {
+			service.Status.Conditions = []apiregistrationv1.APIServiceCondition{{Type: apiregistrationv1.Available, Status: test.status, LastTransitionTime: *timeAt(s.now.Add(-test.since)), Message: "dial: no route"}}
+		}
+		h := s.availability(service)
+		if (h == nil) != (test.reason == "") {
+			t.Errorf("%s: %+v", test.what, h)
+			continue
+		}
+		if h == nil {
+			continue
+		}
+		if h.reason != test.reason || h.after.Round(time.Second) != test.after || !strings.Contains(h.message, service.Name) || test.status != "" && !strings.Contains(h.message, "dial: no route") {
+			t.Errorf("%s: %+v", test.what, h)
+		}
+		if warns := strings.Contains(h.message, "deletions of namespaces in the host will hang"); warns != (test.reason == "BackendDown") {
+			t.Errorf("%s: %s", test.what, h.message)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package clusterregistry
+
+import (
+	"slices"
+	"testing"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// TestToDelete is about what a policy keeps, and in what order the rest goes.
+func TestToDelete(t *testing.T) {
+	inventory := []operatorv1alpha1.ObjectReference{
+		{Kind: "Issuer", Namespace: "team", Name: "fleet-selfsigned"},
+		{Kind: "Certificate", Namespace: "team", Name: "fleet-etcd-ca"},
+		{Kind: "Certificate", Namespace: "team", Name: "fleet-serving"},
+		{Kind: "ConfigMap", Namespace: "team", Name: "fleet-etcd-identity"},
+		{Kind: "ConfigMap", Namespace: "team", Name: "fleet-trust"},
+		{Kind: "Deployment", Namespace: "team", Name: "fleet-server"},
+		{Kind: "ClusterRoleBinding", Name: "clusterregistry:team:fleet:auth-delegator"},
+		{Kind: "APIService", Name: "v1alpha1.clusterregistry.k8s.io"},
+	}
+	for policy, want := range map[operatorv1alpha1.DeletionPolicy][]string{
+		operatorv1alpha1.DeletionPolicyRetain: {
+			"Certificate team/fleet-serving", "Secret team/fleet-serving", "ConfigMap team/fleet-trust", "Deployment team/fleet-server", "ClusterRoleBinding clusterregistry:team:fleet:auth-delegator"},
+		operatorv1alpha1.DeletionPolicyDelete: {
+			"Issuer team/fleet-selfsigned", "Certificate team/fleet-etcd-ca", "Secret team/fleet-etcd-ca", "Certificate team/fleet-serving", "Secret team/fleet-serving",
+			"ConfigMap team/fleet-etcd-identity", "ConfigMap team/fleet-trust", "Deployment team/fleet-server", "ClusterRoleBinding clusterregistry:team:fleet:auth-delegator"},
+	} {
+		s := look(t, "{spec: {deletionPolicy: "+string(policy)+"}}")
+		s.registry.Status.Inventory = inventory
+		registration, rest := s.toDelete()
+		if len(registration) != 1 || registration[0].Kind != "APIService" {
+			t.Errorf("%s: first goes %v", policy, registration)
+		}
+		var got []string
+		for _, reference := range rest {
+			got = append(got, reference.String())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: then goes\n%q, want\n%q", policy, got, want)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	var references []operatorv1alpha1.ObjectReference
+	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
+		references = append(references, operatorv1alpha1.ObjectReference{Kind: "Role", Namespace: "n", Name: name})
+	}
+	if got := names(references[:2]); got != "Role n/a, Role n/b" {
+		t.Error(got)
+	}
+	if got := names(references); got != "Role n/a, Role n/b, Role n/c, Role n/d, Role n/e, 2 more" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,118 @@
+package clusterregistry
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+)
+
+// TestNewIdentity is about a registry without a record: only where there never
+// was data may etcd form anew.
+func TestNewIdentity(t *testing.T) {
+	claim := func(of string) client.Object {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-" + of + "-etcd-0", Labels: map[string]string{operatorv1alpha1.LabelInstance: of}}}
+	}
+	const known = "{etcd: {clusterID: c, members: [{name: fleet-etcd-0, id: m0}, {name: fleet-etcd-1}]}}"
+	for reason, test := range map[string]struct {
+		status      string
+		claims      []client.Object
+		state, id   string
+		memberCount int
+	}{
+		"there never was anything":             {"{}", nil, stateNew, "", 0},
+		"another registry's volumes":           {"{}", []client.Object{claim("other")}, stateNew, "", 0},
+		"volumes without a record have data":   {"{}", []client.Object{claim("fleet")}, stateExisting, "", 0},
+		"the record was lost, but not status":  {known, nil, stateExisting, "c", 1},
+		"the record was lost, and volumes are": {known, []client.Object{claim("fleet")}, stateExisting, "c", 1},
+	} {
+		s := look(t, "{spec: {etcd: {replicas: 3}}, status: "+test.status+"}")
+		s.trust.Etcd = []byte("CA")
+		id, err := reading(t, test.claims...).newIdentity(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id.state != test.state || id.ClusterID != test.id || len(id.Members) != test.memberCount || id.replicas != 3 || id.ca != fingerprint([]byte("CA")) {
+			t.Errorf("%s: %+v", reason, id)
+		}
+	}
+}
+
+func TestIdentityProblem(t *testing.T) {
+	for reason, test := range map[string]struct {
+		replicas int32
+		ca, want string
+	}{
+		"as it was recorded": {3, "CA", ""},
+		"another CA":         {3, "another", operatorv1alpha1.ReasonIdentityMismatch},
+		"other replicas":     {1, "CA", operatorv1alpha1.ReasonReplicasDiffer},
+		"nothing is right":   {5, "", operatorv1alpha1.ReasonReplicasDiffer},
+	} {
+		s := look(t, "{spec: {etcd: {replicas: 3}}}")
+		s.registry.Spec.Etcd.Replicas, s.trust.Etcd = test.replicas, []byte(test.ca)
+		h := (&identity{replicas: 3, ca: fingerprint([]byte("CA"))}).problem(s)
+		if (h == nil) != (test.want == "") || h != nil && (h.reason != test.want || !h.freeze || h.impaired) {
+			t.Errorf("%s: %+v", reason, h)
+		}
+	}
+}
+
+// TestReadIdentity writes a record and reads it again.
+func TestReadIdentity(t *testing.T) {
+	s := look(t, "{spec: {etcd: {replicas: 3}}}")
+	record := &corev1.ConfigMap{ObjectMeta: s.meta(identitySuffix, "etcd"), Data: map[string]string{
+		keyState: stateExisting, keyCluster: "c", keyCA: "f", keyReplicas: "3", keyMember + "fleet-etcd-0": "m0", "note": "somebody's"}}
+	id, err := reading(t, record).readIdentity(t.Context(), s)
+	if err != nil || id.state != stateExisting || id.ClusterID != "c" || id.ca != "f" || id.replicas != 3 || len(id.Members) != 1 || id.Members["fleet-etcd-0"] != "m0" {
+		t.Errorf("%+v, %v", id, err)
+	}
+	record.Data[keyReplicas] = ""
+	if id, err := reading(t, record).readIdentity(t.Context(), s); err == nil {
+		t.Errorf("a record without a number of members: %+v", id)
+	}
+	if id, err := reading(t).readIdentity(t.Context(), s); id != nil || err != nil {
+		t.Errorf("no record: %+v, %v", id, err)
+	}
+	recorded := (&identity{state: stateNew, replicas: 3, ca: "f"}).recorded(etcd.Identity{ClusterID: "c", Members: map[string]string{"a": "1"}})
+	if recorded.state != stateExisting || recorded.ClusterID != "c" || recorded.ca != "f" || recorded.replicas != 3 {
+		t.Errorf("%+v", recorded)
+	}
+}
+
+// TestFingerprint renews a CA's certificate, which must not look like another CA.
+func TestFingerprint(t *testing.T) {
+	key := func() *ecdsa.PrivateKey {
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	certificate := func(key *ecdsa.PrivateKey, serial int64) []byte {
+		template := &x509.Certificate{SerialNumber: big.NewInt(serial), IsCA: true}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	}
+	first, second := key(), key()
+	before, renewed, other := certificate(first, 1), certificate(first, 2), certificate(second, 1)
+	if bytes.Equal(before, renewed) || fingerprint(before) != fingerprint(renewed) {
+		t.Error("a renewed certificate is taken for another CA")
+	}
+	if fingerprint(before) == fingerprint(other) || fingerprint(nil) == fingerprint(before) {
+		t.Error("another key is taken for the same CA")
+	}
+}

@@ -1,0 +1,146 @@
+package clusterregistry
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+const complete = `, history: [{version: v0.1.0, state: Completed, startedTime: null}]`
+
+// TestConditions says which results of the stages lead to which conditions. A
+// result is a stage's hold, or "" for none; stages that are not named did not run.
+func TestConditions(t *testing.T) {
+	type results map[string]string
+	for what, test := range map[string]struct {
+		spec, status string
+		results      results
+		with         func(*scope)
+		want         map[string]string
+	}{
+		"an installation waits for its certificates": {"mode: Aggregated", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{
+			"VersionSupported": "True Supported: v0.1.0 runs on Kubernetes v1.37.1", "CertificatesReady": "False Held: not yet", "EtcdReady": "Unknown Waiting: waits for CertificatesReady",
+			"ServerReady": "Unknown Waiting: waits for CertificatesReady", "APIServiceReady": "Unknown Waiting: waits for CertificatesReady",
+			"Progressing": "True Progressing: the registry is being installed: CertificatesReady: not yet", "Ready": "False Held: CertificatesReady: not yet"}},
+		"an installation is complete": {"mode: Aggregated", "", results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
+			"APIServiceReady": "True Ready: the host serves clusterregistry.k8s.io (v1alpha1)", "Progressing": "False Steady: there is nothing to change", "Ready": "True Ready: the registry serves"}},
+		"an independent one says where": {"mode: Independent", "endpoint: {url: https://a}", results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "EndpointReady": ""}, nil, map[string]string{
+			"EndpointReady": "True Ready: clients reach the registry at https://a", "Ready": "True Ready: the registry serves at https://a"}},
+		"one part of a complete registry fails": {"mode: Aggregated", "server: {ready: 2}, version: v0.1.0" + complete, results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "2 of 3", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
+			"EtcdReady": "False Held: 2 of 3", "ServerReady": "True Ready: 2 servers of v0.1.0 serve", "Progressing": "False Steady: there is nothing to change", "Ready": "False Held: EtcdReady: 2 of 3"}},
+		"two parts fail: the first is the sum": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "2 of 3", "ServerReady": "1 of 2", "APIServiceReady": ""}, nil, map[string]string{
+			"Ready": "False Held: EtcdReady: 2 of 3"}},
+		"members are replaced": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "m-1 is next", "ServerReady": "", "APIServiceReady": ""}, func(s *scope) { s.rolling = "etcd: 1 of 3 members are as wanted" }, map[string]string{
+			"Progressing": "True Progressing: etcd: 1 of 3 members are as wanted", "Ready": "False Held: EtcdReady: m-1 is next"}},
+		"a version that can't run": {"mode: Aggregated", "", results{"VersionSupported": "unknown"}, func(s *scope) { s.rendered = nil }, map[string]string{
+			"VersionSupported": "False Held: unknown", "EtcdReady": "Unknown Waiting: waits for VersionSupported", "Progressing": "False Steady: nothing is changed: unknown", "Ready": "False Held: VersionSupported: unknown"}},
+		"paused, and well": {"mode: Aggregated, paused: true", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
+			"Progressing": "False Paused: nothing is changed until spec.paused is false", "Ready": "True Ready: the registry serves"}},
+		"paused in an installation": {"mode: Aggregated, paused: true", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{
+			"Progressing": "False Paused: nothing is changed until spec.paused is false", "Ready": "False Held: CertificatesReady: not yet"}},
+		"deleted, paused or not": {"mode: Aggregated, paused: true", complete[2:], results{}, func(s *scope) { s.registry.DeletionTimestamp = timeAt(s.now) }, map[string]string{
+			"Progressing": "True Deleting: the registry is being deleted", "Ready": "False Deleting: the registry is being deleted"}},
+		"a mode that is none": {"mode: ''", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{
+			"EndpointReady": "Unknown Waiting: waits for CertificatesReady", "Ready": "False Held: CertificatesReady: not yet"}},
+	} {
+		s := look(t, "{spec: {"+test.spec+"}, status: {"+test.status+"}}")
+		if test.with != nil {
+			test.with(s)
+		}
+		for kind, message := range test.results {
+			var h *hold
+			if message != "" {
+				h = waitFor("Held", "%s", message)
+			}
+			s.record(kind, h)
+		}
+		conditions := s.conditions()
+		for kind, want := range test.want {
+			c := meta.FindStatusCondition(conditions, kind)
+			if c == nil {
+				t.Errorf("%s: %s is missing", what, kind)
+			} else if got := string(c.Status) + " " + c.Reason + ": " + c.Message; got != want {
+				t.Errorf("%s: %s is\n%q, want\n%q", what, kind, got, want)
+			}
+		}
+	}
+}
+
+// TestRecord is about whether the next stage runs.
+func TestRecord(t *testing.T) {
+	for _, test := range []struct {
+		reason, status string
+		rendered       bool
+		hold           *hold
+		proceeds       bool
+	}{
+		{"a stage is complete", "{}", true, nil, true},
+		{"a stage waits", "{}", true, waitFor("R", ""), false},
+		{"a stage waits, but serves", "{}", true, waitFor("R", "").impairedIf(true), true},
+		{"in a complete registry each stage looks after something", "{" + complete[2:] + "}", true, waitFor("R", ""), true},
+		{"but not before it is known what to look after", "{" + complete[2:] + "}", false, waitFor("R", ""), false},
+	} {
+		s := look(t, "{spec: {mode: Aggregated}, status: "+test.status+"}")
+		if !test.rendered {
+			s.rendered = nil
+		}
+		if got := s.record("EtcdReady", test.hold); got != test.proceeds || s.frozen {
+			t.Errorf("%s: goes on: %v, frozen: %v", test.reason, got, s.frozen)
+		}
+		s.record("EtcdReady", waitFor("R", "").frozen())
+		s.record("ServerReady", nil)
+		if !s.frozen {
+			t.Errorf("%s: a later stage may change something although an earlier one said no", test.reason)
+		}
+	}
+}
+
+func TestTelling(t *testing.T) {
+	for _, test := range []struct {
+		reason, kind string
+		old, now     string // status and reason
+		want         bool
+	}{
+		{"a part is reached for the first time", "EtcdReady", "", "False A", true},
+		{"a part whose turn has not come", "EtcdReady", "", "Unknown Waiting", false},
+		{"a part becomes well", "EtcdReady", "False A", "True Ready", true},
+		{"a part has another problem", "EtcdReady", "False A", "False B", true},
+		{"the same problem, in other words", "EtcdReady", "False A", "False A", false},
+		{"a part is not looked at any more", "EtcdReady", "True Ready", "Unknown Waiting", false},
+		{"an installation begins", "Ready", "", "False A", false},
+		{"it waits for the next part", "Ready", "False A", "False B", false},
+		{"it is complete", "Ready", "False A", "True Ready", true},
+		{"something broke", "Ready", "True Ready", "False A", true},
+		{"changes begin", "Progressing", "False Steady", "True Progressing", true},
+		{"they go on", "Progressing", "True Progressing", "True Progressing", false},
+		{"they are paused", "Progressing", "True Progressing", "False Paused", true},
+		{"a new registry always progresses", "Progressing", "", "True Progressing", false},
+	} {
+		condition := func(text string) metav1.Condition {
+			status, reason, _ := strings.Cut(text, " ")
+			return metav1.Condition{Type: test.kind, Status: metav1.ConditionStatus(status), Reason: reason}
+		}
+		var old *metav1.Condition
+		if test.old != "" {
+			old = new(condition(test.old))
+		}
+		if got := telling(old, condition(test.now)); got != test.want {
+			t.Errorf("%s: %v", test.reason, got)
+		}
+	}
+}
+
+func TestHoldOfAnError(t *testing.T) {
+	h := failed(errors.New("no route"))
+	if h.reason != operatorv1alpha1.ReasonError || h.err == nil || h.impaired || h.freeze {
+		t.Errorf("%+v", h)
+	}
+	if got := bounded(strings.Repeat("x", 40000)); len(got) > 32768 {
+		t.Errorf("a condition can't hold %d characters", len(got))
+	}
+}
