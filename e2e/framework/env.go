@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -41,7 +42,10 @@ type Env struct {
 	dumped *sync.Once
 }
 
-func init() { logf.SetLogger(logr.Discard()) }
+func init() {
+	logf.SetLogger(logr.Discard())
+	klog.SetLogger(logr.Discard()) // what fails, a test says itself
+}
 
 // New returns the environment of a test. The namespace enforces Pod Security's
 // level "restricted", as the best-kept clusters do.

@@ -23,6 +23,9 @@ type Life struct {
 	Acknowledged *v1alpha1.Cluster
 	// Writes counts the acknowledged writes.
 	Writes int
+	// InDoubt is true when a write failed, of which nobody knows whether it was
+	// applied. It was the last.
+	InDoubt bool
 
 	step  int
 	stays bool
@@ -168,6 +171,24 @@ func (l *Life) took(s step, status int, body []byte) error {
 	}
 	if err := Same(want, got); err != nil {
 		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// survived returns what is lost of a life whose last write is in doubt, or nil:
+// all before it must be there, unless it was the removal.
+func (l *Life) survived(stored *v1alpha1.Cluster) error {
+	if l.Acknowledged == nil {
+		return nil
+	}
+	if stored == nil {
+		if l.step < len(steps) {
+			return fmt.Errorf("the acknowledged cluster %s is lost", l.Name)
+		}
+		return nil
+	}
+	if stored.UID != l.Acknowledged.UID || stored.Generation < l.Acknowledged.Generation {
+		return fmt.Errorf("cluster %s is %+v, which is not after %+v", l.Name, stored, l.Acknowledged)
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ type Load struct {
 	idle    []*Life
 	failed  []string
 	sent    int
+	writes  int
 	slowest time.Duration
 	took    time.Duration
 }
@@ -132,9 +133,12 @@ func (l *Load) request(n int, life *Life, s step) {
 	delete(l.pending, n)
 	l.slowest = max(l.slowest, took)
 	if err != nil {
-		// Nothing is known of this cluster any more.
+		life.InDoubt = s.writes()
 		l.failed = append(l.failed, fmt.Sprintf("at %s, after %s: %v", start.Format("15:04:05.000"), took.Round(time.Millisecond), err))
 		return
+	}
+	if s.writes() {
+		l.writes++
 	}
 	l.idle = append(l.idle, life)
 }
@@ -163,6 +167,13 @@ func (l *Load) exchange(life *Life, s step) error {
 		return fmt.Errorf("%s %s: %w", s.method, url, err)
 	}
 	return life.took(s, response.StatusCode, answer)
+}
+
+// Acknowledged returns how many writes were acknowledged so far.
+func (l *Load) Acknowledged() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.writes
 }
 
 // Settle waits until a second's worth of further requests was sent and all that
@@ -205,6 +216,8 @@ func (r Report) Compare(stored []v1alpha1.Cluster) error {
 		got, ok := left[life.Name]
 		delete(left, life.Name)
 		switch {
+		case life.InDoubt:
+			errs = append(errs, life.survived(got))
 		case !ok && life.Acknowledged != nil:
 			errs = append(errs, fmt.Errorf("the acknowledged cluster %s is lost", life.Name))
 		case ok && life.Acknowledged == nil:

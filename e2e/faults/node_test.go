@@ -1,0 +1,71 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/client/clientset/versioned"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// rate is how many requests clients send in a second.
+const rate = 50
+
+// TestNodeLost cuts the power of a node with a member of etcd. Writes go on, the
+// registry says what is missing, and nothing that was acknowledged is missing
+// when the node is back.
+func TestNodeLost(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	registry := e.Sample("aggregated-ha.yaml")
+	e.Install(registry)
+	e.WaitReady(registry)
+	var pod corev1.Pod
+	if err := e.Get(t.Context(), registry.Name+"-etcd-0", &pod); err != nil {
+		t.Fatal(err)
+	}
+	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
+	load.Settle(t)
+	e.Node("stop", pod.Spec.NodeName)
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonMembersNotReady, "2 of 3 members serve", pod.Name)
+	before := load.Acknowledged()
+	load.Settle(t)
+	e.Eventually("writes to go on without the node", func(context.Context) error {
+		if now := load.Acknowledged(); now < before+2*rate {
+			return fmt.Errorf("%d were acknowledged, %d before", now, before)
+		}
+		return nil
+	})
+	framework.Cluster(t, "node", "start", pod.Spec.NodeName)
+	e.WaitReady(registry)
+	load.Settle(t)
+	report := load.Stop()
+	t.Logf("a node was lost and came back: %s", report)
+	for _, failure := range report.Failed[:min(5, len(report.Failed))] {
+		t.Logf("for example: %s", failure)
+	}
+	compare(t, e, registry, report)
+	if got := registry.Status.Etcd.Ready; got != "3/3" {
+		t.Errorf("etcd is %s", got)
+	}
+}
+
+// compare fails the test when what is stored is not what was acknowledged.
+func compare(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, report framework.Report) {
+	t.Helper()
+	clients, err := versioned.NewForConfig(e.RegistryConfig(registry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := clients.ClusterregistryV1alpha1().Clusters().List(t.Context(), metav1.ListOptions{LabelSelector: "load=yes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := report.Compare(list.Items); err != nil {
+		t.Error(err)
+	}
+}

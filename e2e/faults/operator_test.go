@@ -1,0 +1,53 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestOperatorKilled ends the operator as a power cut would in the middle of an
+// installation, at each of its stages, and expects the next one to go on.
+func TestOperatorKilled(t *testing.T) {
+	for _, stage := range []string{
+		operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ConditionServerReady, operatorv1alpha1.ConditionAPIServiceReady,
+	} {
+		t.Run(stage, func(t *testing.T) {
+			e := framework.New(t).WithOperator()
+			registry := e.Sample("aggregated-single.yaml")
+			e.Install(registry)
+			e.Eventually("the installation to get to "+stage, func(ctx context.Context) error {
+				if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+					return err
+				}
+				if c := meta.FindStatusCondition(registry.Status.Conditions, stage); c == nil || c.Status == metav1.ConditionUnknown {
+					return fmt.Errorf("its conditions are %v", registry.Status.Conditions)
+				}
+				return nil
+			})
+			killOperator(t, e)
+			e.WaitReady(registry)
+			if history := registry.Status.History; len(history) != 1 || history[0].State != operatorv1alpha1.TransitionCompleted {
+				t.Errorf("the history is %+v", history)
+			}
+		})
+	}
+}
+
+// killOperator ends all pods of the operator at once and without warning.
+func killOperator(t *testing.T, e *framework.Env) {
+	t.Helper()
+	err := e.Client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(framework.OperatorNamespace),
+		client.MatchingLabels{"app.kubernetes.io/name": "clusterregistry-operator"}, client.GracePeriodSeconds(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
