@@ -37,11 +37,11 @@ func decide(member, dataDir string, r record, d data) (string, error) {
 	switch {
 	case errors.Is(d.damage, errNoLog) && r.mayStartEmpty():
 		// etcd makes its log last: so ends a first start that was interrupted.
-		return fmt.Sprintf("%s has no log yet and none is recorded: it starts as a member of a new cluster, again", where), nil
+		return fmt.Sprintf("%s has no log yet, and is to have no data: it starts again as %s", where, r.role()), nil
 	case d.damage != nil:
 		return "", fmt.Errorf("%s has damaged data: %w. Starting on it could lose or corrupt data (%s is recorded). %s", where, d.damage, r, d.advice(r))
 	case !d.exists() && r.mayStartEmpty():
-		return fmt.Sprintf("%s has no data and none is recorded: it starts as a member of a new cluster", where), nil
+		return fmt.Sprintf("%s has no data, and is to have none: it starts as %s", where, r.role()), nil
 	case !d.exists():
 		return "", fmt.Errorf("%s has no data, but %s is recorded: its data is lost, or its volume is another one. Starting empty would lose or corrupt data. %s", where, r, d.advice(r))
 	case differ(r.cluster, d.cluster):

@@ -12,6 +12,7 @@ func TestDecide(t *testing.T) {
 		reason string
 		state  string
 		record identity
+		joins  bool
 		data   data
 		want   string // in the error; it may start when empty
 	}{
@@ -33,11 +34,14 @@ func TestDecide(t *testing.T) {
 		{reason: "another member, no cluster to compare with", state: stateNew, record: identity{member: 0xa2}, data: data{identity: ids}, want: "has the data of member ID a1, but member ID a2 is recorded"},
 
 		{reason: "damaged", state: stateExisting, record: ids, data: data{damage: errors.New("torn")}, want: "has damaged data: torn. Starting on it could lose or corrupt data (cluster c1"},
+		{reason: "added anew after its data was lost", state: stateExisting, record: ids, joins: true},
+		{reason: "added anew, and interrupted at it", state: stateExisting, record: ids, joins: true, data: data{damage: errNoLog}},
+		{reason: "added anew, with its old data", state: stateExisting, record: identity{0xc1, 0xa2}, joins: true, data: data{identity: ids}, want: "has the data of member ID a1"},
 		{reason: "interrupted while it was made", state: stateNew, data: data{damage: errNoLog}, want: ""},
 		{reason: "without a log, but recorded", state: stateExisting, record: ids, data: data{damage: errNoLog}, want: "has damaged data: there are files but no write-ahead log"},
 		{reason: "damaged before anything is recorded", state: stateNew, data: data{damage: errors.New("torn")}, want: "its first start was interrupted and nothing is lost: delete this claim"},
 	} {
-		found, err := decide("fleet-etcd-0", "/data/etcd", record{test.record, test.state}, test.data)
+		found, err := decide("fleet-etcd-0", "/data/etcd", record{identity: test.record, state: test.state, joins: test.joins}, test.data)
 		if test.want == "" {
 			if err != nil || !strings.Contains(found, "fleet-etcd-0") || strings.Contains(found, "\n") {
 				t.Errorf("%s: %q, %v; want it to start", test.reason, found, err)
@@ -62,7 +66,7 @@ func TestErrorFits(t *testing.T) {
 	long := strings.Repeat("m", 253)
 	ids := identity{1<<64 - 1, 1<<64 - 1}
 	for _, d := range []data{{}, {identity: identity{1 << 63, 1 << 63}}, {damage: errors.New(strings.Repeat("d", 600))}} {
-		_, err := decide(long, "/data/etcd", record{ids, stateExisting}, d)
+		_, err := decide(long, "/data/etcd", record{identity: ids, state: stateExisting}, d)
 		if err == nil {
 			t.Errorf("it starts on %+v", d)
 		} else if n := len("error: " + err.Error() + "\n"); n > 2048 {

@@ -20,12 +20,16 @@ const (
 type record struct {
 	identity
 	state string
+	// joins is true of a member that etcd was told to expect without data.
+	joins bool
 }
 
 // readRecord reads a mounted ConfigMap, whose keys are files:
 //   - initial-cluster-state is "new" or "existing" and never absent
 //   - cluster-id and member-id.NAME are hexadecimal, as etcdctl prints them;
 //     absent or empty until recorded
+//   - joining is the name of a member whose data was lost and that was added to
+//     the cluster anew, so that it may start without any; else absent or empty
 func readRecord(dir, member string) (record, error) {
 	const state = "initial-cluster-state"
 	r := record{}
@@ -40,12 +44,27 @@ func readRecord(dir, member string) (record, error) {
 	if r.cluster, err = readID(dir, "cluster-id"); err != nil {
 		return record{}, err
 	}
-	r.member, err = readID(dir, "member-id."+member)
+	if r.member, err = readID(dir, "member-id."+member); err != nil {
+		return record{}, err
+	}
+	joining, err := readKey(dir, "joining")
+	r.joins = joining == member
 	return r, err
 }
 
-// mayStartEmpty is true where data was never recorded.
-func (r record) mayStartEmpty() bool { return r.state == stateNew && r.identity == identity{} }
+// mayStartEmpty is true where data was never recorded, and of a member that a
+// person has added to the cluster anew.
+func (r record) mayStartEmpty() bool {
+	return r.state == stateNew && r.identity == identity{} || r.state == stateExisting && r.joins
+}
+
+// role is what a member is that may start without data.
+func (r record) role() string {
+	if r.joins {
+		return "a member that was added anew"
+	}
+	return "a member of a new cluster"
+}
 
 // String says what is recorded, as the subject of "is recorded".
 func (r record) String() string {

@@ -16,10 +16,12 @@ func TestReadRecord(t *testing.T) {
 	}{
 		{reason: "before the first start", keys: map[string]string{"initial-cluster-state": "new"}, record: record{state: stateNew}},
 		{reason: "nothing recorded yet", keys: map[string]string{"initial-cluster-state": "new", "cluster-id": "", "member-id.m0": ""}, record: record{state: stateNew}},
-		{reason: "recorded", keys: map[string]string{"initial-cluster-state": "existing", "cluster-id": "8e9e05c52164694d", "member-id.m0": "f"}, record: record{identity{0x8e9e05c52164694d, 0xf}, stateExisting}},
-		{reason: "written with a line end", keys: map[string]string{"initial-cluster-state": "existing\n", "cluster-id": "c1\n"}, record: record{identity{cluster: 0xc1}, stateExisting}},
+		{reason: "recorded", keys: map[string]string{"initial-cluster-state": "existing", "cluster-id": "8e9e05c52164694d", "member-id.m0": "f"}, record: record{identity: identity{0x8e9e05c52164694d, 0xf}, state: stateExisting}},
+		{reason: "written with a line end", keys: map[string]string{"initial-cluster-state": "existing\n", "cluster-id": "c1\n"}, record: record{identity: identity{cluster: 0xc1}, state: stateExisting}},
 		{reason: "of another member", keys: map[string]string{"initial-cluster-state": "existing", "member-id.m1": "f"}, record: record{state: stateExisting}},
 
+		{reason: "joining", keys: map[string]string{"initial-cluster-state": "existing", "joining": "m0"}, record: record{state: stateExisting, joins: true}},
+		{reason: "another one is joining", keys: map[string]string{"initial-cluster-state": "existing", "joining": "m1"}, record: record{state: stateExisting}},
 		{reason: "not mounted", want: `there is no initial-cluster-state "new" or "existing"`},
 		{reason: "no state", keys: map[string]string{"cluster-id": "c1"}, want: `(found: "")`},
 		{reason: "unknown state", keys: map[string]string{"initial-cluster-state": "New"}, want: `(found: "New")`},
