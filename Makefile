@@ -95,10 +95,15 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 e2e: load ## Stories on the cluster that is up, with the operator installed in it
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@$(LOCAL) $(MAKE) --no-print-directory install
-	E2E_CLUSTER=$(NAME) $(STORY) $$($(GO) list ./e2e/... | grep -v -e /e2e/integration -e /e2e/bench)
+	E2E_CLUSTER=$(NAME) $(STORY) $$($(GO) list ./e2e/... | grep -v -e /e2e/integration -e /e2e/bench -e /e2e/measure)
 
 .PHONY: bench
 bench: bench-api bench-cluster ## Measure the API, against a CRD, and the local cluster; prints tables
+
+.PHONY: bench-operator
+bench-operator: load ## Measure the operator on the cluster that is up: the time until Ready, against kubectl, and memory
+	@$(LOCAL) $(MAKE) --no-print-directory install
+	E2E_CLUSTER=$(NAME) $(STORY) -v ./e2e/measure
 
 .PHONY: bench-api
 bench-api: build cluster-command

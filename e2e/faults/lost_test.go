@@ -1,0 +1,81 @@
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestDataLost empties the volume of a member of etcd. The member does not start
+// empty, and says why; the others serve on. Then a person replaces it, as
+// docs/operations.md tells.
+func TestDataLost(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	registry := e.Sample("independent-nodeport.yaml")
+	registry.Spec.Server.Service.NodePort = 0
+	registry.Spec.Etcd.Replicas = 3
+	e.Install(registry)
+	e.WaitReady(registry)
+	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
+	load.Settle(t)
+	report := load.Stop()
+
+	lost := registry.Status.Etcd.Members[1]
+	var pod corev1.Pod
+	if err := e.Get(t.Context(), lost.Name, &pod); err != nil {
+		t.Fatal(err)
+	}
+	e.Node("stop", pod.Spec.NodeName)
+	framework.Cluster(t, "node", "wipe", pod.Spec.NodeName)
+	framework.Cluster(t, "node", "start", pod.Spec.NodeName)
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, lost.Name, "has no data, but cluster "+registry.Status.Etcd.ClusterID)
+
+	etcdctl := func(args ...string) string {
+		t.Helper()
+		out, err := e.Exec(t.Context(), registry.Status.Etcd.Members[0].Name, append([]string{"etcdctl", "--endpoints=https://localhost:2379",
+			"--cacert=/trust/etcd-ca.crt", "--cert=/server/tls.crt", "--key=/server/tls.key", "--write-out=json"}, args...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	etcdctl("member", "remove", lost.ID)
+	peer := fmt.Sprintf("https://%s.%s-etcd.%s.svc:2380", lost.Name, registry.Name, e.Namespace)
+	var added struct {
+		Member struct{ ID json.Number }
+	}
+	decoder := json.NewDecoder(strings.NewReader(etcdctl("member", "add", lost.Name, "--peer-urls="+peer)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&added); err != nil {
+		t.Fatal(err)
+	}
+	var id uint64
+	if _, err := fmt.Sscan(added.Member.ID.String(), &id); err != nil {
+		t.Fatal(err)
+	}
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: registry.Name + "-etcd-identity"}}
+	patch := fmt.Appendf(nil, `{"data":{"joining":%q,"member-id.%s":"%x"}}`, lost.Name, lost.Name, id)
+	if err := e.Client.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Client.Delete(t.Context(), &pod); err != nil {
+		t.Fatal(err)
+	}
+	e.WaitReady(registry)
+	if err := e.Client.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"data":{"joining":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	if got := registry.Status.Etcd.Members[1].ID; got != fmt.Sprintf("%x", id) || registry.Status.Etcd.Ready != "3/3" {
+		t.Errorf("etcd is %+v, the new member should be %x", registry.Status.Etcd, id)
+	}
+	compare(t, e, registry, report)
+}
