@@ -107,8 +107,9 @@ func sentence(text string) string {
 	return strings.TrimRight(text, ". ") + "."
 }
 
-// trusted reports whether all CAs are known that the registry needs.
+// trusted reports whether all CAs are known that the registry brings. That of an
+// external etcd is the next stage's.
 func (s *scope) trusted() bool {
-	return len(s.trust.Etcd) > 0 && len(s.trust.Serving) > 0 &&
+	return (len(s.trust.Etcd) > 0 || s.registry.Spec.Etcd.External != nil) && len(s.trust.Serving) > 0 &&
 		(s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated || len(s.trust.Clients) > 0)
 }

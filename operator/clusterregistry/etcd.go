@@ -129,7 +129,8 @@ func membersProblem(state etcd.State, pods []corev1.Pod) string {
 func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) *hold {
 	access, h := r.access(ctx, s)
 	if h != nil {
-		return h
+		// Servers that run must not be given what opens nothing.
+		return h.frozen()
 	}
 	for _, endpoint := range s.registry.Spec.Etcd.External.Endpoints {
 		access.Endpoints[strings.TrimPrefix(string(endpoint), "https://")] = string(endpoint)
