@@ -2,6 +2,8 @@ package clusterregistry
 
 import (
 	"context"
+	"crypto/x509"
+	"errors"
 	"net"
 	"strconv"
 
@@ -10,6 +12,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/health"
 )
 
 // The Secret with the administrator's kubeconfig.
@@ -46,6 +49,29 @@ func (r *Reconciler) endpoint(ctx context.Context, s *scope) *hold {
 	}
 	if certificates := s.results[operatorv1alpha1.ConditionCertificatesReady]; certificates.hold != nil {
 		return waitFor(operatorv1alpha1.ReasonWaiting, "the servers' certificate may not be valid for %s yet: %s", address, certificates.hold.message)
+	}
+	return r.shown(ctx, s, address)
+}
+
+// shown is complete when every server shows a certificate that is valid for the
+// clients' address. One that was renewed reaches the pods within a minute or so.
+func (r *Reconciler) shown(ctx context.Context, s *scope, address string) *hold {
+	if address == s.serverName() {
+		return nil
+	}
+	pods, err := r.pods(ctx, s, componentServer)
+	if err != nil {
+		return failed(err)
+	}
+	client, err := r.administrator(ctx, s)
+	if err != nil {
+		return failed(err)
+	}
+	for _, answer := range r.askServers(ctx, pods, health.Server{Name: address, CAs: s.trust.Serving, Client: client}) {
+		var invalid x509.HostnameError
+		if errors.As(answer.err, &invalid) {
+			return waitFor(operatorv1alpha1.ReasonWaiting, "pod %s does not show the certificate for %s yet; its node brings it a new one within a minute or two", answer.pod, address).in(soon)
+		}
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	if err != nil {
 		return failed(err)
 	}
-	answers := r.askServers(ctx, s, pods, client)
+	answers := r.askServers(ctx, pods, health.Server{Name: s.serverName(), CAs: s.trust.Serving, Client: client})
 	serving := 0
 	versions := map[string]bool{}
 	var problems []string
@@ -80,8 +80,8 @@ type answer struct {
 	err          error
 }
 
-// askServers asks every ready server, at its own address.
-func (r *Reconciler) askServers(ctx context.Context, s *scope, pods []corev1.Pod, client *tls.Certificate) []answer {
+// askServers asks every ready server, each at its own address and else as given.
+func (r *Reconciler) askServers(ctx context.Context, pods []corev1.Pod, server health.Server) []answer {
 	var answers []answer
 	for i := range pods {
 		if ready(&pods[i]) && pods[i].DeletionTimestamp == nil && pods[i].Status.PodIP != "" {
@@ -91,8 +91,9 @@ func (r *Reconciler) askServers(ctx context.Context, s *scope, pods []corev1.Pod
 	var all sync.WaitGroup
 	for i := range answers {
 		a := &answers[i]
-		server := health.Server{Address: a.address, Name: s.serverName(), CAs: s.trust.Serving, Client: client}
-		all.Go(func() { a.version, a.err = r.AskServer(ctx, server) })
+		asked := server
+		asked.Address = a.address
+		all.Go(func() { a.version, a.err = r.AskServer(ctx, asked) })
 	}
 	all.Wait()
 	return answers
