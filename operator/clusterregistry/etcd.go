@@ -129,8 +129,10 @@ func membersProblem(state etcd.State, pods []corev1.Pod) string {
 func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) *hold {
 	access, h := r.access(ctx, s)
 	if h != nil {
-		// Servers that run must not be given what opens nothing.
-		return h.frozen()
+		return h.frozen() // the servers would be given what opens nothing
+	}
+	if len(s.registry.Spec.Etcd.External.Endpoints) == 0 {
+		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "spec.etcd.external.endpoints is empty: name all members").frozen()
 	}
 	for _, endpoint := range s.registry.Spec.Etcd.External.Endpoints {
 		access.Endpoints[strings.TrimPrefix(string(endpoint), "https://")] = string(endpoint)

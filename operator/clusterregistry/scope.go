@@ -133,6 +133,9 @@ func (r *Reconciler) secretValue(ctx context.Context, namespace, name, key strin
 // secret reads a Secret by its name, nil when there is none. Secrets are not
 // cached: the operator may not list them.
 func (r *Reconciler) secret(ctx context.Context, namespace, name string) (*corev1.Secret, error) {
+	if name == "" {
+		return nil, nil // past the schema; the host would call it an error
+	}
 	secret := &corev1.Secret{}
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, secret)
 	if apierrors.IsNotFound(err) {
