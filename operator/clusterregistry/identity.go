@@ -49,6 +49,11 @@ func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (*identity, err
 	record := &corev1.ConfigMap{}
 	err := r.Client.Get(ctx, s.key(identitySuffix), record)
 	if apierrors.IsNotFound(err) {
+		// A cache that is behind, or a record that lost its labels, must not look
+		// like an etcd that never was.
+		err = r.Live.Get(ctx, s.key(identitySuffix), record)
+	}
+	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
