@@ -52,7 +52,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated && len(registration) > 0 {
 		// As long as the host tells of an API without a backend, deletions of
 		// namespaces fail.
-		served, err := r.groupServed(registration)
+		served, err := r.groupServed(ctx, registration)
 		if err != nil || served {
 			return "waits for the host to stop telling of " + registryGroup, err
 		}
@@ -143,7 +143,7 @@ func names(references []operatorv1alpha1.ObjectReference) string {
 
 // groupServed reports whether the host still tells of a version that was
 // registered, unless somebody else has registered it since.
-func (r *Reconciler) groupServed(registration []operatorv1alpha1.ObjectReference) (bool, error) {
+func (r *Reconciler) groupServed(ctx context.Context, registration []operatorv1alpha1.ObjectReference) (bool, error) {
 	groups, err := r.Discovery.ServerGroups()
 	if err != nil {
 		return true, fmt.Errorf("ask the host which APIs it serves: %w", err)
@@ -151,8 +151,13 @@ func (r *Reconciler) groupServed(registration []operatorv1alpha1.ObjectReference
 	for _, group := range groups.Groups {
 		for _, version := range group.Versions {
 			name := version.Version + "." + group.Name
-			if slices.ContainsFunc(registration, func(reference operatorv1alpha1.ObjectReference) bool { return reference.Name == name }) {
-				return true, nil
+			if !slices.ContainsFunc(registration, func(reference operatorv1alpha1.ObjectReference) bool { return reference.Name == name }) {
+				continue
+			}
+			// This registry's own is gone by now.
+			err := r.Live.Get(ctx, client.ObjectKey{Name: name}, &apiregistrationv1.APIService{})
+			if err != nil {
+				return true, client.IgnoreNotFound(err)
 			}
 		}
 	}
