@@ -109,6 +109,9 @@ func (r *Reconciler) members(ctx context.Context, s *scope, id *identity) *hold 
 // membersProblem says what is wrong with members that don't serve: what their
 // pods tell, or else what etcd does.
 func membersProblem(state etcd.State, pods []corev1.Pod) string {
+	if len(pods) == 0 {
+		return "their pods do not exist yet"
+	}
 	problems := podProblems(pods)
 	if len(problems) == 0 {
 		for _, member := range state.Members {
@@ -117,11 +120,8 @@ func membersProblem(state etcd.State, pods []corev1.Pod) string {
 			}
 		}
 	}
-	if len(problems) == 0 {
-		problems = []string{"their pods do not exist yet"}
-		if state.ListErr != nil {
-			problems = []string{state.ListErr.Error()}
-		}
+	if len(problems) == 0 && state.ListErr != nil {
+		problems = append(problems, state.ListErr.Error())
 	}
 	return strings.Join(problems, "; ")
 }
