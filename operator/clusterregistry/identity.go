@@ -19,6 +19,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/render"
 )
 
 // The keys of the record of etcd's identity: a ConfigMap that outlives the
@@ -78,8 +79,8 @@ func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (*identity, err
 // and where there are volumes their members must have data.
 func (r *Reconciler) newIdentity(ctx context.Context, s *scope) (*identity, error) {
 	id := &identity{state: stateNew, replicas: s.registry.Spec.Etcd.Replicas, ca: fingerprint(s.trust.Etcd), Identity: etcd.Identity{Members: map[string]string{}}}
-	claims := &corev1.PersistentVolumeClaimList{}
-	if err := r.Client.List(ctx, claims, client.InNamespace(s.registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: s.registry.Name}); err != nil {
+	claimed, err := r.claimed(ctx, s)
+	if err != nil {
 		return nil, err
 	}
 	if known := s.before.Etcd; known.ClusterID != "" {
@@ -90,10 +91,22 @@ func (r *Reconciler) newIdentity(ctx context.Context, s *scope) (*identity, erro
 			}
 		}
 	}
-	if id.ClusterID != "" || len(claims.Items) > 0 {
+	if id.ClusterID != "" || claimed {
 		id.state = stateExisting
 	}
 	return id, nil
+}
+
+// claimed reports whether any member has a volume. The host is asked for each by
+// its name: neither a late cache nor a lost label may hide data.
+func (r *Reconciler) claimed(ctx context.Context, s *scope) (bool, error) {
+	for _, member := range render.EtcdMembers(s.registry) {
+		err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.registry.Namespace, Name: "data-" + member.Name}, &corev1.PersistentVolumeClaim{})
+		if !apierrors.IsNotFound(err) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
 // writeIdentity records an identity. It is made for good: the finalizer removes
