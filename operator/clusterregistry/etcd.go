@@ -40,6 +40,9 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 	if h := id.problem(s); h != nil {
 		return h
 	}
+	if h := r.reissue(ctx, s); h != nil {
+		return h
+	}
 	if err := r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...); err != nil {
 		return failed(err)
 	}
