@@ -40,6 +40,16 @@ func NewAuthority(t *testing.T, name string) *Authority {
 	return a
 }
 
+// Secret returns the authority as the data of a Secret that cert-manager signs with.
+func (a *Authority) Secret() map[string][]byte {
+	a.t.Helper()
+	key, err := x509.MarshalPKCS8PrivateKey(a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return map[string][]byte{"tls.crt": a.PEM, "ca.crt": a.PEM, "tls.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})}
+}
+
 // Issue makes a certificate for a client and server of the given common name,
 // groups and host names.
 func (a *Authority) Issue(name string, groups []string, hosts ...string) Pair {

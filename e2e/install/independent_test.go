@@ -1,12 +1,16 @@
 package install
 
 import (
+	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
@@ -81,30 +85,65 @@ func TestLoadBalancer(t *testing.T) {
 	if err := e.Client.Status().Update(t.Context(), &service); err != nil {
 		t.Fatal(err)
 	}
-	checkAddress(t, e, registry, late, late, lateName)
+	e.Eventually("the address to be the registry's", func(ctx context.Context) error { return leadsTo(ctx, t, e, registry, late, late, lateName) })
 
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.Server.Service.Hostnames = []operatorv1alpha1.Hostname{"registry.example", "other.example"}
 	})
-	checkAddress(t, e, registry, "registry.example", "registry.example", "other.example", late, lateName)
+	e.WaitReady(registry)
+	if err := leadsTo(t.Context(), t, e, registry, "registry.example", "registry.example", "other.example", late, lateName); err != nil {
+		t.Errorf("the registry says that it is ready: %v", err)
+	}
+	if err := shown(t, e, registry, "registry.example"); err != nil {
+		t.Errorf("the registry says that it is ready: %v", err)
+	}
 }
 
-// checkAddress waits until a registry is ready at an address, and looks whether
-// endpoint, kubeconfig and what a server shows are so.
-func checkAddress(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, address string, valid ...string) {
+// leadsTo returns nil when status and kubeconfig of a registry lead to an address,
+// and its certificate is valid for the given names.
+func leadsTo(ctx context.Context, t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, address string, valid ...string) error {
 	t.Helper()
-	e.WaitReady(registry)
+	if err := e.Get(ctx, registry.Name, registry); err != nil {
+		return err
+	}
 	endpoint := "https://" + address
-	if got := registry.Status.Endpoint.URL; got != endpoint {
-		t.Errorf("status.endpoint.url is %s, not %s", got, endpoint)
+	if got := registry.Status.Endpoint; got == nil || got.URL != endpoint {
+		return fmt.Errorf("status.endpoint is %+v, not %s", got, endpoint)
 	}
-	config := e.RegistryConfig(registry)
-	if config.Host != endpoint {
-		t.Errorf("the kubeconfig leads to %s, not %s", config.Host, endpoint)
+	if host := e.RegistryConfig(registry).Host; host != endpoint {
+		return fmt.Errorf("the kubeconfig leads to %s, not %s", host, endpoint)
 	}
+	certificate := leaf(t, e, registry.Name+"-serving")
 	for _, name := range valid {
-		if err := leaf(t, e, registry.Name+"-serving").VerifyHostname(name); err != nil {
-			t.Errorf("the registry says that it is ready: %v", err)
+		if err := certificate.VerifyHostname(name); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// shown returns why a client at an address would not trust the server there, or
+// nil. A port of a node leads to the same server.
+func shown(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, address string) error {
+	t.Helper()
+	var service corev1.Service
+	if err := e.Get(t.Context(), registry.Name+"-server", &service); err != nil {
+		t.Fatal(err)
+	}
+	var nodes corev1.NodeList
+	if err := e.Client.List(t.Context(), &nodes); err != nil {
+		t.Fatal(err)
+	}
+	config := e.RegistryConfig(registry)
+	config.ServerName = address
+	trust, err := rest.TLSConfigFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := net.JoinHostPort(nodes.Items[0].Status.Addresses[0].Address, fmt.Sprint(service.Spec.Ports[0].NodePort))
+	conn, err := (&tls.Dialer{Config: trust}).DialContext(t.Context(), "tcp", node)
+	if err != nil {
+		return err
+	}
+	return conn.Close()
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -150,4 +151,12 @@ func checkEvents(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clus
 			t.Errorf("no event tells that %s is True: %v", part, events.Items)
 		}
 	}
+}
+
+// message returns what a condition of a registry says.
+func message(registry *operatorv1alpha1.ClusterRegistry, kind string) string {
+	if condition := meta.FindStatusCondition(registry.Status.Conditions, kind); condition != nil {
+		return condition.Message
+	}
+	return ""
 }
