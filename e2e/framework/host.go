@@ -43,6 +43,11 @@ const HostEtcdVersion = "v3.6.14"
 // allowedNames as the names that its certificate may have.
 func StartHost(t *testing.T, kubernetesVersion string, allowedNames ...string) *Host {
 	t.Helper()
+	return startHost(t, kubernetesVersion, allowedNames, nil)
+}
+
+func startHost(t *testing.T, kubernetesVersion string, allowedNames []string, flags map[string]string) *Host {
+	t.Helper()
 	frontProxy := NewAuthority(t, "front-proxy-ca")
 	pair := frontProxy.Issue("front-proxy-client", nil)
 	server := &envtest.APIServer{Path: Program(t, "kubernetes", kubernetesVersion, "kube-apiserver")}
@@ -54,6 +59,9 @@ func StartHost(t *testing.T, kubernetesVersion string, allowedNames ...string) *
 		Set("requestheader-extra-headers-prefix", "X-Remote-Extra-").
 		Set("proxy-client-cert-file", pair.Cert).
 		Set("proxy-client-key-file", pair.Key)
+	for name, value := range flags {
+		server.Configure().Set(name, value)
+	}
 	environment := &envtest.Environment{
 		ControlPlane: envtest.ControlPlane{
 			APIServer: server,

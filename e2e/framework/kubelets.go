@@ -1,0 +1,137 @@
+package framework
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Kubelets plays the part of those who bring the servers of registries up, in
+// one namespace: each Deployment gets its pods, and behind all of them stands one
+// server that says it is ready, at an address of loopback. It shows the certificate
+// of the registry that is asked for.
+type Kubelets struct {
+	t         *testing.T
+	client    client.Client
+	namespace string
+	ip        string
+	server    *httptest.Server
+
+	mu           sync.Mutex
+	certificates map[string]*tls.Certificate
+}
+
+// NewKubelets returns those of a namespace. The address must be its own.
+func NewKubelets(t *testing.T, c client.Client, namespace, ip string) *Kubelets {
+	k := &Kubelets{t: t, client: c, namespace: namespace, ip: ip, certificates: map[string]*tls.Certificate{}}
+	t.Cleanup(func() {
+		if k.server != nil {
+			k.server.Close()
+		}
+	})
+	return k
+}
+
+// Run brings the pods to what the Deployments want.
+func (k *Kubelets) Run(ctx context.Context) error {
+	deployments, pods := &appsv1.DeploymentList{}, &corev1.PodList{}
+	if err := k.client.List(ctx, deployments, client.InNamespace(k.namespace)); err != nil {
+		return err
+	}
+	if err := k.client.List(ctx, pods, client.InNamespace(k.namespace)); err != nil {
+		return err
+	}
+	wanted := map[string]bool{}
+	for i := range deployments.Items {
+		d := &deployments.Items[i]
+		if err := k.serve(ctx, d); err != nil {
+			return err
+		}
+		for n := range *d.Spec.Replicas {
+			name := fmt.Sprintf("%s-%d", d.Name, n)
+			wanted[name] = true
+			if err := k.pod(ctx, d, name); err != nil {
+				return err
+			}
+		}
+		status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: *d.Spec.Replicas, UpdatedReplicas: *d.Spec.Replicas, ReadyReplicas: *d.Spec.Replicas, AvailableReplicas: *d.Spec.Replicas}
+		if d.Status.ObservedGeneration != d.Generation || d.Status.Replicas != status.Replicas {
+			d.Status = status
+			if err := k.client.Status().Update(ctx, d); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range pods.Items {
+		if !wanted[pods.Items[i].Name] {
+			if err := k.client.Delete(ctx, &pods.Items[i], client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (k *Kubelets) pod(ctx context.Context, d *appsv1.Deployment, name string) error {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: name, Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec}
+	if err := k.client.Create(ctx, pod); apierrors.IsAlreadyExists(err) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: k.ip, PodIPs: []corev1.PodIP{{IP: k.ip}},
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}
+	return k.client.Status().Update(ctx, pod)
+}
+
+// serve serves with the certificate of a Deployment's registry, too.
+func (k *Kubelets) serve(ctx context.Context, d *appsv1.Deployment) error {
+	secret := &corev1.Secret{}
+	if err := k.client.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: d.Labels["app.kubernetes.io/instance"] + "-serving"}, secret); err != nil {
+		return err
+	}
+	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	k.certificates[d.Name+"."+k.namespace+".svc"] = &pair
+	k.mu.Unlock()
+	if k.server != nil {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(k.ip, "6443"))
+	if err != nil {
+		return err
+	}
+	release := d.Labels["app.kubernetes.io/version"]
+	mux := http.NewServeMux()
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
+	mux.HandleFunc("/version", func(w http.ResponseWriter, _ *http.Request) {
+		_ = json.NewEncoder(w).Encode(version.Info{GitVersion: release})
+	})
+	k.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: mux, ErrorLog: log.New(io.Discard, "", 0)}, TLS: &tls.Config{GetCertificate: k.certificate, MinVersion: tls.VersionTLS12}} //nolint:gosec // it serves a test
+	k.server.StartTLS()
+	return nil
+}
+
+func (k *Kubelets) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.certificates[hello.ServerName], nil
+}

@@ -1,0 +1,95 @@
+package framework
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// OperatorUser is whom the host knows the operator as.
+const OperatorUser = "system:serviceaccount:" + OperatorNamespace + ":" + operatorName
+
+// Operator is a running clusterregistry-operator of this checkout.
+type Operator struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	log  *lockedBuffer
+	done chan error
+}
+
+// InstallOperator brings all that the operator needs to a host, but not the
+// operator: its API and its permissions.
+func InstallOperator(t *testing.T, kubectl *Kubectl) {
+	t.Helper()
+	dir := filepath.Join(Root(t), "manifests", "operator")
+	kubectl.Run("apply", "-f", filepath.Join(dir, "crd"))
+	for _, file := range []string{"namespace.yaml", "serviceaccount.yaml", "clusterrole.yaml", "roles.yaml", "admission-reader.yaml"} {
+		kubectl.Run("apply", "-f", filepath.Join(dir, file))
+	}
+	kubectl.Run("wait", "--for=condition=Established", "--timeout=5m", "-f", filepath.Join(dir, "crd"))
+}
+
+// StartOperator starts the operator outside of the host, as its service account
+// and with the given flags. It ends with the test, which fails when the operator
+// ended by itself before, or panicked.
+func StartOperator(t *testing.T, host *Host, flags ...string) *Operator {
+	t.Helper()
+	o := &Operator{t: t, log: &lockedBuffer{}, done: make(chan error, 1)}
+	o.cmd = exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-operator"), //nolint:noctx // it outlives the test's context
+		append([]string{"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"}, flags...)...)
+	kubeconfig := host.Kubeconfig(OperatorUser, "system:serviceaccounts", "system:serviceaccounts:"+OperatorNamespace)
+	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAMESPACE="+OperatorNamespace)
+	o.cmd.Stdout, o.cmd.Stderr = o.log, o.log
+	if err := o.cmd.Start(); err != nil {
+		t.Fatalf("start the operator: %v; \"make build\" builds it", err)
+	}
+	go func() { o.done <- o.cmd.Wait() }()
+	t.Cleanup(func() {
+		if o.cmd != nil {
+			o.Kill()
+		}
+		if strings.Contains(o.log.String(), "panic") {
+			t.Error("the operator panicked")
+		}
+		if t.Failed() {
+			t.Logf("the operator's log:\n%s", o.log.String())
+		}
+	})
+	return o
+}
+
+// Kill ends the operator as a power cut would.
+func (o *Operator) Kill() {
+	o.t.Helper()
+	if err := o.end(syscall.SIGKILL); err == nil || !strings.Contains(err.Error(), "killed") {
+		o.t.Errorf("the operator had ended before it was killed: %v", err)
+	}
+}
+
+// Stop lets the operator end in order.
+func (o *Operator) Stop() {
+	o.t.Helper()
+	if err := o.end(syscall.SIGTERM); err != nil {
+		o.t.Errorf("the operator was told to end, and ended with %v", err)
+	}
+}
+
+func (o *Operator) end(signal syscall.Signal) error {
+	o.t.Helper()
+	_ = o.cmd.Process.Signal(signal) // it may have ended, of which done tells
+	o.cmd = nil
+	select {
+	case err := <-o.done:
+		return err
+	case <-time.After(patience):
+		o.t.Fatalf("the operator goes on after signal %s", signal)
+	}
+	return nil
+}
+
+// Said returns whether the operator's log contains the text.
+func (o *Operator) Said(text string) bool { return strings.Contains(o.log.String(), text) }

@@ -1,0 +1,220 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+const foreign = "example.org/hold"
+
+// deleted deletes a registry and returns it.
+func (s *site) deleted(name string) *operatorv1alpha1.ClusterRegistry {
+	s.t.Helper()
+	r := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace}}
+	if err := s.Delete(s.t.Context(), r); err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// hold sets or removes a finalizer of somebody else.
+func (s *site) hold(object client.Object, held bool) {
+	s.t.Helper()
+	if err := s.Get(s.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		s.t.Fatal(err)
+	}
+	before := object.DeepCopyObject().(client.Object)
+	object.SetFinalizers(nil)
+	if held {
+		object.SetFinalizers([]string{foreign})
+	}
+	if err := s.Patch(s.t.Context(), object, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// testDeletion is about the order: the host must not be left with an API that
+// nobody serves.
+func testDeletion(t *testing.T, s *site) {
+	const group = "v1alpha1.clusterregistry.k8s.io"
+	s.apply("fleet", "{mode: Aggregated}")
+	// A bare host does not reach the servers.
+	s.says("fleet", "APIServiceReady", "False", "NotAvailable", group)
+	s.says("fleet", "ServerReady", "True", "Ready", "2 servers of v0.1.0 serve")
+	s.apply("second", "{mode: Aggregated}")
+	s.says("second", "APIServiceReady", "False", "GroupTaken", "ClusterRegistry "+s.namespace+"/fleet", "mode Independent")
+	s.gone(s.deleted("second"))
+	s.holds("fleet", "APIService/"+group)
+
+	registration := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: group}}
+	s.hold(registration, true)
+	registry := s.deleted("fleet")
+	s.says("fleet", "Progressing", "True", "Deleting", "waits for APIService "+group+" to be gone")
+	s.holds("fleet", "Deployment/fleet-server ConfigMap/fleet-trust")
+	trust := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "fleet-trust", Namespace: s.namespace}}
+	s.hold(trust, true)
+	s.hold(registration, false)
+	s.says("fleet", "Progressing", "True", "Deleting", "waits for ConfigMap "+s.namespace+"/fleet-trust to be gone")
+	s.holds("fleet", "-APIService/"+group+" -Deployment/fleet-server")
+	s.hold(trust, false)
+	s.gone(registry)
+
+	s.apply("fleet", "{mode: Aggregated}")
+	s.says("fleet", "APIServiceReady", "False", "NotAvailable", group)
+	// From now on the host would register the API for the CRD.
+	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "clusters.clusterregistry.k8s.io", Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, a test"}}, Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+		Group: "clusterregistry.k8s.io", Scope: apiextensionsv1.ClusterScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "clusters", Kind: "Cluster"},
+		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}}}}}}
+	framework.Create(t, s, crd)
+	s.gone(s.deleted("fleet"))
+	s.apply("fleet", "{mode: Aggregated}")
+	s.says("fleet", "APIServiceReady", "False", "GroupTaken", "CustomResourceDefinition")
+	if err := s.Delete(t.Context(), crd); err != nil {
+		t.Fatal(err)
+	}
+	s.gone(crd)
+	s.gone(s.deleted("fleet"))
+}
+
+// testAdoption deletes a registry under Retain and makes another one of its name.
+func testAdoption(t *testing.T, s *site) {
+	const spec = "{mode: Independent, etcd: {replicas: 1}}"
+	s.apply("fleet", spec)
+	s.says("fleet", "EtcdReady", "False", "MembersNotReady")
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-fleet-etcd-0", Namespace: s.namespace, Labels: map[string]string{
+		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: "fleet", operatorv1alpha1.LabelNamespace: s.namespace}},
+		Spec: corev1.PersistentVolumeClaimSpec{AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}}}}
+	framework.Create(t, s, claim)
+	authority, record := &corev1.Secret{}, &corev1.ConfigMap{}
+	s.get("fleet-etcd-ca", authority)
+	s.gone(s.deleted("fleet"))
+	s.holds("fleet", "ConfigMap/fleet-etcd-identity Certificate/fleet-etcd-ca Certificate/fleet-client-ca Issuer/fleet-selfsigned -Certificate/fleet-serving -StatefulSet/fleet-etcd -Deployment/fleet-server -Service/fleet-etcd")
+	s.get("data-fleet-etcd-0", claim)
+	s.get("fleet-etcd-identity", record)
+
+	s.apply("fleet", "{mode: Independent, etcd: {replicas: 3}}")
+	s.says("fleet", "EtcdReady", "False", "ReplicasDiffer", "set spec.etcd.replicas to 1")
+	s.holds("fleet", "-StatefulSet/fleet-etcd")
+	s.gone(s.deleted("fleet"))
+	s.apply("fleet", spec)
+	s.says("fleet", "EtcdReady", "False", "MembersNotReady")
+	s.holds("fleet", "StatefulSet/fleet-etcd")
+	after, adopted := &corev1.Secret{}, &corev1.ConfigMap{}
+	s.get("fleet-etcd-ca", after)
+	s.get("fleet-etcd-identity", adopted)
+	if !bytes.Equal(authority.Data["tls.key"], after.Data["tls.key"]) || adopted.UID != record.UID {
+		t.Error("the new registry does not use what the old one left")
+	}
+
+	s.gone(s.deleted("fleet"))
+	other := framework.NewAuthority(t, "fleet-etcd-ca")
+	after.Data["tls.crt"] = other.PEM
+	if err := s.Update(t.Context(), after); err != nil {
+		t.Fatal(err)
+	}
+	s.apply("fleet", spec)
+	s.says("fleet", "EtcdReady", "False", "IdentityMismatch", "Secret fleet-etcd-ca has another key")
+	s.holds("fleet", "-StatefulSet/fleet-etcd")
+}
+
+// testNothingLeft deletes registries under Delete.
+func testNothingLeft(t *testing.T, s *site) {
+	s.apply("fleet", "{mode: Independent, deletionPolicy: Delete, etcd: {replicas: 1}}")
+	s.says("fleet", "EtcdReady", "False", "MembersNotReady")
+	s.apply("other", "{mode: Independent, deletionPolicy: Delete}")
+	s.ready("other")
+	s.gone(s.deleted("fleet"))
+	s.gone(s.deleted("other"))
+	for _, registry := range []string{"fleet", "other"} {
+		if left := namesOf(s.objects(registry)); len(left) > 0 {
+			t.Errorf("of %s are left: %v", registry, left)
+		}
+	}
+	secrets := &corev1.SecretList{}
+	if err := s.List(t.Context(), secrets, client.InNamespace(s.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, secret := range secrets.Items {
+		if secret.Name != "etcd" { // which is the user's
+			t.Errorf("Secret %s is left", secret.Name)
+		}
+	}
+}
+
+// testOrphans starts an operator where something is left of a registry that is
+// gone, and something that only looks like it.
+func testOrphans(t *testing.T, s *site, host *framework.Host) {
+	binding := func(name string, labels map[string]string) *rbacv1.ClusterRoleBinding {
+		return &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:auth-delegator"}}
+	}
+	ours := map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: s.namespace, operatorv1alpha1.LabelInstance: "gone"}
+	theirs := map[string]string{operatorv1alpha1.LabelManagedBy: "Helm", operatorv1alpha1.LabelNamespace: s.namespace, operatorv1alpha1.LabelInstance: "gone"}
+	orphan, stranger := binding("clusterregistry:"+s.namespace+":gone:auth-delegator", ours), binding("clusterregistry:"+s.namespace+":stranger", theirs)
+	registration := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "v1alpha1.clusterregistry.k8s.io", Labels: ours}, Spec: apiregistrationv1.APIServiceSpec{
+		Group: "clusterregistry.k8s.io", Version: "v1alpha1", GroupPriorityMinimum: 900, VersionPriority: 10, InsecureSkipTLSVerify: true, Service: &apiregistrationv1.ServiceReference{Namespace: s.namespace, Name: "gone-server"}}}
+	framework.Create(t, s, orphan, stranger, registration)
+	operator := framework.StartOperator(t, host)
+	s.gone(orphan)
+	s.gone(registration)
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(stranger), stranger); err != nil {
+		t.Errorf("what is somebody else's was removed: %v", err)
+	}
+	operator.Stop()
+}
+
+// testOneNamespace runs an operator that looks after one namespace.
+func testOneNamespace(t *testing.T, mine, other *site, host *framework.Host) {
+	other.apply("fleet", "{mode: Independent}")
+	// It is not in a namespace, but tells of one that is not watched.
+	framework.Create(t, other, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "clusterregistry:" + other.namespace + ":fleet:auth-delegator", Labels: map[string]string{
+		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: other.namespace, operatorv1alpha1.LabelInstance: "fleet"}},
+		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:auth-delegator"}})
+	operator := framework.StartOperator(t, host, "--watch-namespaces="+mine.namespace)
+	mine.apply("fleet", "{mode: Independent}")
+	mine.ready("fleet")
+	r := &operatorv1alpha1.ClusterRegistry{}
+	other.get("fleet", r)
+	if len(r.Finalizers) > 0 || len(r.Status.Conditions) > 0 || len(other.objects("fleet")) != 1 {
+		t.Errorf("a registry of another namespace was looked after: %v, %s", r.Finalizers, shown(r.Status.Conditions))
+	}
+	operator.Stop()
+	if err := other.Delete(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// describe says what an installation came to, in words that are the same in any
+// namespace.
+func (s *site) describe(ctx context.Context, name string) (string, error) {
+	r := &operatorv1alpha1.ClusterRegistry{}
+	if err := s.Get(ctx, s.key(name), r); err != nil {
+		return "", err
+	}
+	var out []string
+	for _, c := range r.Status.Conditions {
+		out = append(out, fmt.Sprintf("%s=%s %s %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	for _, reference := range r.Status.Inventory {
+		out = append(out, "known: "+reference.String())
+	}
+	for _, object := range namesOf(s.objects(name)) {
+		out = append(out, "there: "+object)
+	}
+	slices.Sort(out)
+	return strings.ReplaceAll(strings.Join(out, "\n"), s.namespace, "NAMESPACE"), nil
+}

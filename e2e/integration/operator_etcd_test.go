@@ -1,0 +1,80 @@
+package integration
+
+import (
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// testExternalEtcd corrects one mistake after the other until a registry is
+// ready, and then makes them again.
+func testExternalEtcd(t *testing.T, s *site) {
+	right := s.external().External.Endpoints
+	secret := &corev1.Secret{}
+	s.get("etcd", secret)
+	good := secret.DeepCopy().Data
+	if err := s.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	const spec = "{mode: Independent, etcd: {external: {endpoints: ['https://127.0.0.1:1'], tlsSecretRef: {name: etcd}}}}"
+	s.apply("fleet", spec)
+	s.says("fleet", "EtcdReady", "False", "SecretInvalid", "Secret etcd", "does not exist")
+
+	level := 0
+	set := func(change map[string][]byte) {
+		t.Helper()
+		now := &corev1.Secret{ObjectMeta: secret.ObjectMeta, Data: map[string][]byte{}}
+		now.ResourceVersion, now.UID = "", ""
+		for key, value := range good {
+			now.Data[key] = value
+		}
+		for key, value := range change {
+			now.Data[key] = value
+		}
+		_ = s.Delete(t.Context(), now.DeepCopy())
+		framework.Create(t, s, now)
+		// Secrets are not watched; a change of the spec makes the operator look.
+		level++
+		s.change("fleet", func(r *operatorv1alpha1.ClusterRegistry) {
+			r.Spec.Server.ExtraArgs = map[string]operatorv1alpha1.Argument{"v": operatorv1alpha1.Argument(strconv.Itoa(level))}
+		})
+	}
+	set(map[string][]byte{"ca.crt": nil})
+	s.says("fleet", "EtcdReady", "False", "SecretInvalid", "Secret etcd: ca.crt has no CA certificate")
+	set(map[string][]byte{"tls.key": []byte("?")})
+	s.says("fleet", "EtcdReady", "False", "SecretInvalid", "Secret etcd: tls.crt and tls.key are no key pair")
+	set(nil)
+	s.says("fleet", "EtcdReady", "False", "ExternalUnreachable", "127.0.0.1:1", "no etcd listens there")
+	use := func(endpoints ...operatorv1alpha1.EtcdEndpoint) {
+		t.Helper()
+		s.change("fleet", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Etcd.External.Endpoints = endpoints })
+	}
+	use(right...)
+	before := s.ready("fleet").Status
+	if before.Etcd.Ready != "1/1" || before.Etcd.ClusterID == "" || before.EtcdVersion != "v3.6.14" {
+		t.Errorf("the status says of etcd: %+v (%s)", before.Etcd, before.EtcdVersion)
+	}
+
+	set(map[string][]byte{"ca.crt": framework.NewAuthority(t, "other").PEM})
+	use("https://localhost:1", right[0])
+	s.says("fleet", "EtcdReady", "False", "ExternalUnreachable", "localhost:1", "the CA given for etcd did not sign")
+	if err := s.Delete(t.Context(), secret.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	use(right[0], "https://localhost:2")
+	s.says("fleet", "EtcdReady", "False", "SecretInvalid", "Secret etcd", "does not exist")
+	// A complete registry goes on with what it has.
+	s.says("fleet", "ServerReady", "True", "Ready")
+	set(nil)
+	other := framework.StartEtcd(t, 1)
+	set(map[string][]byte{"ca.crt": append(other.CA.PEM, good["ca.crt"]...)})
+	use(operatorv1alpha1.EtcdEndpoint(other.Endpoints[0]))
+	s.says("fleet", "EtcdReady", "False", "ExternalUnreachable", "refuses the client certificate")
+	set(nil)
+	use(right...)
+	s.ready("fleet")
+}

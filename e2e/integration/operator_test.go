@@ -1,0 +1,157 @@
+package integration
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestOperator runs the operator, with its own permissions, on a real host that
+// has no nodes. The test plays cert-manager and what runs servers; etcd is real,
+// and somebody else's.
+func TestOperator(t *testing.T) {
+	host, audit := framework.StartAuditedHost(t, newest, framework.OperatorUser, "front-proxy-client")
+	kubectl := framework.NewKubectl(t, newest, host.Kubeconfig("root", "system:masters"))
+	framework.InstallOperator(t, kubectl)
+	etcd := framework.StartEtcd(t, 1)
+	at := func(t *testing.T) *site { return newSite(t, host.Config, etcd) }
+	operator := framework.StartOperator(t, host)
+	if !t.Run("cert-manager late", func(t *testing.T) { testCertManagerLate(t, at(t), kubectl) }) {
+		return // nothing else can go well
+	}
+	t.Run("cases", func(t *testing.T) {
+		for name, test := range map[string]func(*testing.T, *site){
+			"stages": testStages, "external etcd": testExternalEtcd, "drift": testDrift, "pruning": testPruning, "in the way": testInTheWay,
+			"adoption": testAdoption, "paused": testPaused, "nothing left": testNothingLeft,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, at(t))
+			})
+		}
+	})
+	t.Run("deletion", func(t *testing.T) { testDeletion(t, at(t)) })
+	t.Run("steady", func(t *testing.T) { testSteady(t, at(t), audit) })
+	operator.Stop()
+	t.Run("orphans", func(t *testing.T) { testOrphans(t, at(t), host) })
+	t.Run("one namespace", func(t *testing.T) { testOneNamespace(t, at(t), at(t), host) })
+	t.Run("killed", func(t *testing.T) { testKilled(t, at, host) })
+	t.Run("nonsense", func(t *testing.T) { testNonsense(t, at(t), host) })
+	expectPermitted(t, audit)
+}
+
+// expectPermitted looks for a request that the operator's permissions did not
+// cover.
+func expectPermitted(t *testing.T, audit *framework.Audit) {
+	t.Helper()
+	refused := map[string]bool{}
+	for _, event := range audit.Events() {
+		if event.ResponseStatus != nil && event.ResponseStatus.Code == 403 {
+			refused[event.Verb+" "+event.RequestURI+": "+event.ResponseStatus.Message] = true
+		}
+	}
+	for request := range refused {
+		t.Errorf("the operator lacks a permission: %s", request)
+	}
+}
+
+// testCertManagerLate installs cert-manager when a registry waits for it already.
+func testCertManagerLate(t *testing.T, s *site, kubectl *framework.Kubectl) {
+	s.idle = true
+	s.apply("fleet", "{mode: Independent}")
+	r := s.says("fleet", "CertificatesReady", "False", "CertManagerNotInstalled", "install it")
+	if len(r.Status.Inventory) != 0 || len(r.Finalizers) != 1 {
+		t.Errorf("nothing can have been made: %v, %v", r.Status.Inventory, r.Finalizers)
+	}
+	s.says("fleet", "EtcdReady", "Unknown", "Waiting")
+	framework.InstallCertManagerAPI(t, kubectl)
+	s.idle = false
+	s.ready("fleet")
+}
+
+// testStages looks at what is applied before the stage in front of it is complete,
+// and at whom it belongs to.
+func testStages(t *testing.T, s *site) {
+	s.idle = true
+	s.apply("fleet", "{mode: Independent, etcd: {replicas: 3}}")
+	s.says("fleet", "CertificatesReady", "False", "CertificateNotReady", "Certificate fleet-admin waits for cert-manager", "and 5 more")
+	s.holds("fleet", "Certificate/fleet-etcd-ca Service/fleet-server -ConfigMap/fleet-etcd-identity -StatefulSet/fleet-etcd -Deployment/fleet-server")
+	s.idle = false
+	s.says("fleet", "EtcdReady", "False", "MembersNotReady", "0 of 3 members serve: their pods do not exist yet")
+	s.holds("fleet", "StatefulSet/fleet-etcd PodDisruptionBudget/fleet-etcd -Deployment/fleet-server -NetworkPolicy/fleet-server")
+	record := &corev1.ConfigMap{}
+	s.get("fleet-etcd-identity", record)
+	if record.Data["initial-cluster-state"] != "new" || record.Data["replicas"] != "3" || record.Data["cluster-id"] != "" {
+		t.Errorf("the record of etcd's identity is %v", record.Data)
+	}
+	for _, object := range s.objects("fleet") {
+		retained := object.GetAnnotations()[operatorv1alpha1.AnnotationRetain] != ""
+		if owned := len(object.GetOwnerReferences()) > 0; owned == retained {
+			t.Errorf("%s is retained: %v, and owned: %v", object.GetName(), retained, object.GetOwnerReferences())
+		}
+	}
+	s.says("fleet", "Progressing", "True", "Progressing", "the registry is being installed: EtcdReady:")
+	s.noErrors()
+}
+
+// noErrors expects that the operator told of no error in this namespace: what it
+// made just now and does not see yet is none.
+func (s *site) noErrors() {
+	s.t.Helper()
+	list := &corev1.EventList{}
+	if err := s.List(s.t.Context(), list, client.InNamespace(s.namespace)); err != nil || len(list.Items) == 0 {
+		s.t.Fatalf("%d events, %v", len(list.Items), err)
+	}
+	for _, event := range list.Items {
+		if event.Reason == operatorv1alpha1.ReasonError || strings.Contains(event.Message, "not found") {
+			s.t.Errorf("an event tells of an error: %s", event.Message)
+		}
+	}
+}
+
+// testPaused pauses a registry in its installation.
+func testPaused(_ *testing.T, s *site) {
+	s.apply("fleet", "{mode: Independent, paused: true}")
+	s.says("fleet", "Progressing", "False", "Paused", "until spec.paused is false")
+	s.holds("fleet", "-Certificate/fleet-serving -Service/fleet-server")
+	s.idle = true
+	s.change("fleet", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = false })
+	s.says("fleet", "CertificatesReady", "False", "CertificateNotReady")
+	s.change("fleet", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = true })
+	s.says("fleet", "Progressing", "False", "Paused")
+	s.idle = false
+	s.says("fleet", "ServerReady", "False", "Waiting", "Deployment fleet-server does not exist")
+	s.holds("fleet", "-Deployment/fleet-server -ConfigMap/fleet-trust")
+	s.change("fleet", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = false })
+	s.ready("fleet")
+	s.noErrors()
+}
+
+// testInTheWay takes names that a registry needs before it does.
+func testInTheWay(t *testing.T, s *site) {
+	mine := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "fleet-server", Namespace: s.namespace, Labels: map[string]string{"app.kubernetes.io/instance": "fleet"}},
+		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+	framework.Create(t, s, mine)
+	s.apply("fleet", "{mode: Independent}")
+	s.says("fleet", "CertificatesReady", "False", "ObjectInTheWay", "Service "+s.namespace+"/fleet-server is in the way", "was not made by the operator")
+	now := &corev1.Service{}
+	s.get("fleet-server", now)
+	if now.ResourceVersion != mine.ResourceVersion {
+		t.Errorf("the Service of somebody else was changed: %v", now)
+	}
+	registry := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Name: "fleet", Namespace: s.namespace}}
+	if err := s.Delete(t.Context(), registry); err != nil {
+		t.Fatal(err)
+	}
+	s.gone(registry)
+	s.get("fleet-server", now)
+	if now.DeletionTimestamp != nil || now.ResourceVersion != mine.ResourceVersion {
+		t.Errorf("the deletion of the registry reached the Service of somebody else: %v", now)
+	}
+}
