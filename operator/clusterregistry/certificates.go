@@ -54,6 +54,9 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 		s.registry.Status.Certificates = append(s.registry.Status.Certificates, operatorv1alpha1.CertificateStatus{
 			Name: certificate.Name, NotAfter: certificate.Status.NotAfter, RenewalTime: certificate.Status.RenewalTime})
 		if problem := s.certificateProblem(certificate); problem != "" {
+			if why := r.requestProblem(ctx, certificate); why != "" {
+				problem += " (" + why + ")"
+			}
 			waiting = append(waiting, problem)
 		}
 	}

@@ -98,7 +98,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope, id *identity) *hold 
 		if next.mends() {
 			return r.rollMember(ctx, s, next)
 		}
-		return waitFor(operatorv1alpha1.ReasonMembersNotReady, "%d of %d members serve: %s", state.Serving(), len(access.Endpoints), membersProblem(state, pods)).impairedIf(serves)
+		return waitFor(operatorv1alpha1.ReasonMembersNotReady, "%d of %d members serve: %s", state.Serving(), len(access.Endpoints), r.membersProblem(ctx, state, set, pods)).impairedIf(serves)
 	}
 	if set.Status.ObservedGeneration < set.Generation {
 		return waitFor(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).in(soon).impairedIf(true)
@@ -111,11 +111,11 @@ func (r *Reconciler) members(ctx context.Context, s *scope, id *identity) *hold 
 
 // membersProblem says what is wrong with members that don't serve: what their
 // pods tell, or else what etcd does.
-func membersProblem(state etcd.State, pods []corev1.Pod) string {
+func (r *Reconciler) membersProblem(ctx context.Context, state etcd.State, set *appsv1.StatefulSet, pods []corev1.Pod) string {
 	if len(pods) == 0 {
-		return "their pods do not exist yet"
+		return r.missingPods(ctx, set)
 	}
-	problems := podProblems(pods)
+	problems := r.podsProblems(ctx, pods)
 	if len(problems) == 0 {
 		for _, member := range state.Members {
 			if member.Err != nil {

@@ -36,17 +36,8 @@ func ready(pod *corev1.Pod) bool {
 	return false
 }
 
-// podProblems says of each pod that does not serve what holds it up.
-func podProblems(pods []corev1.Pod) []string {
-	var out []string
-	for i := range pods {
-		if !ready(&pods[i]) {
-			out = append(out, podProblem(&pods[i]))
-		}
-	}
-	return out
-}
-
+// podProblem says what holds up a pod that does not serve, as far as the pod
+// tells.
 func podProblem(pod *corev1.Pod) string {
 	if pod.DeletionTimestamp != nil {
 		return fmt.Sprintf("pod %s on node %s ends", pod.Name, pod.Spec.NodeName)

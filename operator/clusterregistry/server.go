@@ -57,13 +57,13 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	}
 	// An old server that ends has been replaced already.
 	staying := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
-	problems = append(podProblems(staying), problems...)
+	problems = append(r.podsProblems(ctx, staying), problems...)
 	if s.rolling != "" && len(problems) == 0 {
 		problems = []string{fmt.Sprintf("%d of %d are as wanted, and %d of an older kind end", status.UpdatedReplicas, wanted, max(0, status.Replicas-status.UpdatedReplicas))}
 	}
 	if len(problems) > 0 || int32(serving) < wanted {
 		if len(problems) == 0 {
-			problems = []string{"the others do not exist yet"}
+			problems = []string{r.missingPods(ctx, deployment)}
 		}
 		return waitFor(operatorv1alpha1.ReasonReplicasNotReady, "%d of %d servers serve: %s", min(int32(serving), wanted), wanted, strings.Join(problems, "; ")).impairedIf(serving > 0)
 	}
