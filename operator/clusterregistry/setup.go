@@ -53,23 +53,22 @@ func issued() []client.Object {
 // namespaces that it watches (all when there are none named), its own objects by
 // their label, the addresses of nodes, and the name of one CRD.
 func CacheOptions(namespaces []string) cache.Options {
-	ours := labels.SelectorFromSet(labels.Set{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy})
-	options := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: map[client.Object]cache.ByObject{
-		newCRD():       {Field: fields.OneTermEqualSelector(metav1.ObjectNameField, certificatesCRD)},
-		&corev1.Node{}: {Transform: onlyAddresses},
-	}}
+	options := cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		// For all kinds: those of cert-manager can't be named before they exist.
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy}),
+		ByObject: map[client.Object]cache.ByObject{
+			&operatorv1alpha1.ClusterRegistry{}: {Label: labels.Everything()},
+			newCRD():                            {Label: labels.Everything(), Field: fields.OneTermEqualSelector(metav1.ObjectNameField, certificatesCRD)},
+			&corev1.Node{}:                      {Label: labels.Everything(), Transform: onlyAddresses},
+			&rbacv1.RoleBinding{}:               {Namespaces: map[string]cache.Config{kubeSystem: {}}},
+		},
+	}
 	for _, namespace := range namespaces {
 		if options.DefaultNamespaces == nil {
 			options.DefaultNamespaces = map[string]cache.Config{}
 		}
 		options.DefaultNamespaces[namespace] = cache.Config{}
-	}
-	for _, kind := range slices.Concat(owned(), issued()) {
-		by := cache.ByObject{Label: ours}
-		if _, is := kind.(*rbacv1.RoleBinding); is {
-			by.Namespaces = map[string]cache.Config{kubeSystem: {}}
-		}
-		options.ByObject[kind] = by
 	}
 	return options
 }
