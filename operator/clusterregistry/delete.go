@@ -198,9 +198,6 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, s *scope) error {
 // here that it names, at the operator's start, too.
 func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
 	unmeasure(key)
-	if !r.Watches(key.Namespace) {
-		return nil
-	}
 	labels := client.MatchingLabels{operatorv1alpha1.LabelNamespace: key.Namespace, operatorv1alpha1.LabelInstance: key.Name}
 	for _, list := range []client.ObjectList{&apiregistrationv1.APIServiceList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
 		if err := r.Client.List(ctx, list, labels); err != nil {

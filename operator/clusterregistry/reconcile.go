@@ -73,6 +73,9 @@ func stages(mode operatorv1alpha1.Mode) []stage {
 //
 // A registry that is gone leaves nothing behind, a deleted one goes in order.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if !r.Watches(request.Namespace) {
+		return reconcile.Result{}, nil // an object outside of namespaces told of it
+	}
 	s, err := r.observe(ctx, request.NamespacedName)
 	if err != nil {
 		return reconcile.Result{}, err
