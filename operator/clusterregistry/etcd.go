@@ -53,7 +53,7 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 func (r *Reconciler) members(ctx context.Context, s *scope, id *identity) *hold {
 	set := &appsv1.StatefulSet{}
 	if err := r.Client.Get(ctx, s.key("-etcd"), set); err != nil {
-		return failed(err)
+		return notSeen("StatefulSet", s.registry.Name+"-etcd", err)
 	}
 	pods, err := r.pods(ctx, s, componentEtcd)
 	if err != nil {

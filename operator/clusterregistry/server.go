@@ -28,7 +28,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	}
 	deployment := &appsv1.Deployment{}
 	if err := r.Client.Get(ctx, s.key("-server"), deployment); err != nil {
-		return failed(err)
+		return notSeen("Deployment", s.registry.Name+"-server", err)
 	}
 	pods, err := r.pods(ctx, s, componentServer)
 	if err != nil {
