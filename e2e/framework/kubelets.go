@@ -33,7 +33,7 @@ type Kubelets struct {
 	server    *httptest.Server
 
 	mu           sync.Mutex
-	certificates map[string]*tls.Certificate
+	certificates map[string]*tls.Certificate // by the Deployment's name
 }
 
 // NewKubelets returns those of a namespace. The address must be its own.
@@ -110,7 +110,7 @@ func (k *Kubelets) serve(ctx context.Context, d *appsv1.Deployment) error {
 		return err
 	}
 	k.mu.Lock()
-	k.certificates[d.Name+"."+k.namespace+".svc"] = &pair
+	k.certificates[d.Name] = &pair
 	k.mu.Unlock()
 	if k.server != nil {
 		return nil
@@ -130,8 +130,16 @@ func (k *Kubelets) serve(ctx context.Context, d *appsv1.Deployment) error {
 	return nil
 }
 
+// certificate returns the one that is valid for the name that is asked for, or
+// else any.
 func (k *Kubelets) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.certificates[hello.ServerName], nil
+	var chosen *tls.Certificate
+	for _, certificate := range k.certificates {
+		if chosen == nil || certificate.Leaf.VerifyHostname(hello.ServerName) == nil {
+			chosen = certificate
+		}
+	}
+	return chosen, nil
 }

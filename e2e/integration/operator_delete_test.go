@@ -108,7 +108,7 @@ func testAdoption(t *testing.T, s *site) {
 	s.get("fleet-etcd-identity", record)
 
 	s.apply("fleet", "{mode: Independent, etcd: {replicas: 3}}")
-	s.says("fleet", "EtcdReady", "False", "ReplicasDiffer", "set spec.etcd.replicas to 1")
+	s.says("fleet", "EtcdReady", "False", "ReplicasDiffer", "spec.etcd.replicas", "1 members")
 	s.holds("fleet", "-StatefulSet/fleet-etcd")
 	s.gone(s.deleted("fleet"))
 	s.apply("fleet", spec)

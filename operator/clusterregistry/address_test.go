@@ -17,9 +17,9 @@ func node(name string, age time.Duration, addresses ...corev1.NodeAddress) clien
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: *timeAt(time.Now().Add(-age))}, Status: corev1.NodeStatus{Addresses: addresses}}
 }
 
-func service(kind corev1.ServiceType, port, nodePort int32, ingress ...corev1.LoadBalancerIngress) client.Object {
+func service(kind corev1.ServiceType, nodePort int32, ingress ...corev1.LoadBalancerIngress) client.Object {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-server"},
-		Spec:   corev1.ServiceSpec{Type: kind, Ports: []corev1.ServicePort{{Port: port, NodePort: nodePort}}},
+		Spec:   corev1.ServiceSpec{Type: kind, Ports: []corev1.ServicePort{{Port: 443, NodePort: nodePort}}},
 		Status: corev1.ServiceStatus{LoadBalancer: corev1.LoadBalancerStatus{Ingress: ingress}}}
 }
 
@@ -36,23 +36,23 @@ func TestEndpoint(t *testing.T) {
 		addresses []string
 		url       string // empty when there is none yet
 	}{
-		"clients in the host": {"{}", []client.Object{service("ClusterIP", 443, 0)}, nil, "https://fleet-server.team.svc"},
-		"nobody said how":     {"null", []client.Object{service("ClusterIP", 443, 0)}, nil, "https://fleet-server.team.svc"},
-		"the oldest node, from outside if it can be": {"{type: NodePort}", []client.Object{service("NodePort", 443, 30443), node("young", time.Hour, internal("192.0.2.1")), node("old", 2*time.Hour, internal("192.0.2.2"), external)},
+		"clients in the host": {"{}", []client.Object{service("ClusterIP", 0)}, nil, "https://fleet-server.team.svc"},
+		"nobody said how":     {"null", []client.Object{service("ClusterIP", 0)}, nil, "https://fleet-server.team.svc"},
+		"the oldest node, from outside if it can be": {"{type: NodePort}", []client.Object{service("NodePort", 30443), node("young", time.Hour, internal("192.0.2.1")), node("old", 2*time.Hour, internal("192.0.2.2"), external)},
 			[]string{"203.0.113.1", "192.0.2.1"}, "https://203.0.113.1:30443"},
-		"of nodes of one age, by name": {"{type: NodePort}", []client.Object{service("NodePort", 443, 30443), node("b", 0, internal("192.0.2.2")), node("a", 0, internal("192.0.2.1"))},
+		"of nodes of one age, by name": {"{type: NodePort}", []client.Object{service("NodePort", 30443), node("b", 0, internal("192.0.2.2")), node("a", 0, internal("192.0.2.1"))},
 			[]string{"192.0.2.1", "192.0.2.2"}, "https://192.0.2.1:30443"},
-		"a name comes before nodes":        {"{type: NodePort, hostnames: [registry.example]}", []client.Object{service("NodePort", 443, 30443), node("a", 0, internal("192.0.2.1"))}, []string{"registry.example", "192.0.2.1"}, "https://registry.example:30443"},
-		"IPv6 is bracketed":                {"{type: NodePort}", []client.Object{service("NodePort", 443, 30443), node("a", 0, internal("2001:db8::1"))}, []string{"2001:db8::1"}, "https://[2001:db8::1]:30443"},
-		"IPv6 without a port, too":         {"{hostnames: ['2001:db8::1']}", []client.Object{service("ClusterIP", 443, 0)}, []string{"2001:db8::1"}, "https://[2001:db8::1]"},
-		"a balancer's name and address":    {"{type: LoadBalancer}", []client.Object{service("LoadBalancer", 443, 30000, corev1.LoadBalancerIngress{Hostname: "lb.example", IP: "198.51.100.1"})}, []string{"lb.example", "198.51.100.1"}, "https://lb.example"},
-		"a balancer that has none yet":     {"{type: LoadBalancer}", []client.Object{service("LoadBalancer", 443, 30000)}, nil, ""},
-		"a name for a balancer to come":    {"{type: LoadBalancer, hostnames: [a.example]}", []client.Object{service("LoadBalancer", 443, 30000)}, []string{"a.example"}, "https://a.example"},
-		"a name that is a node's":          {"{type: NodePort, hostnames: [192.0.2.1]}", []client.Object{service("NodePort", 443, 30443), node("a", 0, internal("192.0.2.1"))}, []string{"192.0.2.1"}, "https://192.0.2.1:30443"},
-		"a node without an address":        {"{type: NodePort}", []client.Object{service("NodePort", 443, 30443), node("a", 0)}, nil, ""},
-		"the host has given no port yet":   {"{type: NodePort, hostnames: [a.example]}", []client.Object{service("NodePort", 443, 0)}, []string{"a.example"}, ""},
+		"a name comes before nodes":        {"{type: NodePort, hostnames: [registry.example]}", []client.Object{service("NodePort", 30443), node("a", 0, internal("192.0.2.1"))}, []string{"registry.example", "192.0.2.1"}, "https://registry.example:30443"},
+		"IPv6 is bracketed":                {"{type: NodePort}", []client.Object{service("NodePort", 30443), node("a", 0, internal("2001:db8::1"))}, []string{"2001:db8::1"}, "https://[2001:db8::1]:30443"},
+		"IPv6 without a port, too":         {"{hostnames: ['2001:db8::1']}", []client.Object{service("ClusterIP", 0)}, []string{"2001:db8::1"}, "https://[2001:db8::1]"},
+		"a balancer's name and address":    {"{type: LoadBalancer}", []client.Object{service("LoadBalancer", 30000, corev1.LoadBalancerIngress{Hostname: "lb.example", IP: "198.51.100.1"})}, []string{"lb.example", "198.51.100.1"}, "https://lb.example"},
+		"a balancer that has none yet":     {"{type: LoadBalancer}", []client.Object{service("LoadBalancer", 30000)}, nil, ""},
+		"a name for a balancer to come":    {"{type: LoadBalancer, hostnames: [a.example]}", []client.Object{service("LoadBalancer", 30000)}, []string{"a.example"}, "https://a.example"},
+		"a name that is a node's":          {"{type: NodePort, hostnames: [192.0.2.1]}", []client.Object{service("NodePort", 30443), node("a", 0, internal("192.0.2.1"))}, []string{"192.0.2.1"}, "https://192.0.2.1:30443"},
+		"a node without an address":        {"{type: NodePort}", []client.Object{service("NodePort", 30443), node("a", 0)}, nil, ""},
+		"the host has given no port yet":   {"{type: NodePort, hostnames: [a.example]}", []client.Object{service("NodePort", 0)}, []string{"a.example"}, ""},
 		"the Service does not exist yet":   {"{hostnames: [a.example]}", nil, []string{"a.example"}, ""},
-		"a type that no schema would pass": {"{type: ExternalName}", []client.Object{service("ExternalName", 443, 0)}, nil, ""},
+		"a type that no schema would pass": {"{type: ExternalName}", []client.Object{service("ExternalName", 0)}, nil, ""},
 	} {
 		s := look(t, "{spec: {mode: Independent, server: {service: "+test.service+"}}}")
 		r := reading(t, test.objects...)
