@@ -96,7 +96,7 @@ func testPruning(t *testing.T, s *site) {
 		service: {type: NodePort, hostnames: [registry.example], annotations: {example.org/a: b}}}}`)
 	s.ready("fleet")
 	s.holds("fleet", "PodDisruptionBudget/fleet-server Certificate/fleet-serving-ca")
-	s.change("fleet", func(r *operatorv1alpha1.ClusterRegistry) {
+	s.change(func(r *operatorv1alpha1.ClusterRegistry) {
 		r.Spec.Server, r.Spec.TLS.RenewBefore = operatorv1alpha1.Server{Replicas: 1}, nil
 	})
 	s.holds("fleet", "-PodDisruptionBudget/fleet-server")

@@ -39,7 +39,7 @@ func testExternalEtcd(t *testing.T, s *site) {
 		framework.Create(t, s, now)
 		// Secrets are not watched; a change of the spec makes the operator look.
 		level++
-		s.change("fleet", func(r *operatorv1alpha1.ClusterRegistry) {
+		s.change(func(r *operatorv1alpha1.ClusterRegistry) {
 			r.Spec.Server.ExtraArgs = map[string]operatorv1alpha1.Argument{"v": operatorv1alpha1.Argument(strconv.Itoa(level))}
 		})
 	}
@@ -51,7 +51,7 @@ func testExternalEtcd(t *testing.T, s *site) {
 	s.says("fleet", "EtcdReady", "False", "ExternalUnreachable", "127.0.0.1:1", "no etcd listens there")
 	use := func(endpoints ...operatorv1alpha1.EtcdEndpoint) {
 		t.Helper()
-		s.change("fleet", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Etcd.External.Endpoints = endpoints })
+		s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Etcd.External.Endpoints = endpoints })
 	}
 	use(right...)
 	before := s.ready("fleet").Status

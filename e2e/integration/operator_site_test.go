@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -71,7 +72,7 @@ func operatorClient(t *testing.T, config *rest.Config) client.Client {
 
 // apply creates a registry of the site with a spec in YAML. "external" in it
 // stands for the test's own etcd.
-func (s *site) apply(name, spec string) *operatorv1alpha1.ClusterRegistry {
+func (s *site) apply(name, spec string) {
 	s.t.Helper()
 	r := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace}}
 	if err := yaml.UnmarshalStrict([]byte(spec), &r.Spec); err != nil {
@@ -84,7 +85,6 @@ func (s *site) apply(name, spec string) *operatorv1alpha1.ClusterRegistry {
 		r.Spec.Etcd = s.external()
 	}
 	framework.Create(s.t, s, r)
-	return r
 }
 
 // external returns the test's etcd, with the Secret that opens it.
@@ -180,11 +180,11 @@ func shown(conditions []metav1.Condition) string {
 	return strings.Join(out, "\n")
 }
 
-// change changes a registry's spec.
-func (s *site) change(name string, modify func(*operatorv1alpha1.ClusterRegistry)) {
+// change changes the spec of the registry fleet.
+func (s *site) change(modify func(*operatorv1alpha1.ClusterRegistry)) {
 	s.t.Helper()
 	r := &operatorv1alpha1.ClusterRegistry{}
-	s.get(name, r)
+	s.get("fleet", r)
 	before := r.DeepCopy()
 	modify(r)
 	if err := s.Patch(s.t.Context(), r, client.MergeFrom(before)); err != nil {
@@ -203,6 +203,9 @@ func (s *site) gone(object client.Object) {
 		if r, is := object.(*operatorv1alpha1.ClusterRegistry); is && err == nil {
 			return fmt.Errorf("it is there:\n%s", shown(r.Status.Conditions))
 		}
-		return fmt.Errorf("it is there, or: %v", err)
+		if err == nil {
+			err = errors.New("it is there")
+		}
+		return err
 	})
 }

@@ -121,14 +121,14 @@ func testPaused(_ *testing.T, s *site) {
 	s.says("fleet", "Progressing", "False", "Paused", "until spec.paused is false")
 	s.holds("fleet", "-Certificate/fleet-serving -Service/fleet-server")
 	s.idle = true
-	s.change("fleet", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = false })
+	s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = false })
 	s.says("fleet", "CertificatesReady", "False", "CertificateNotReady")
-	s.change("fleet", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = true })
+	s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = true })
 	s.says("fleet", "Progressing", "False", "Paused")
 	s.idle = false
 	s.says("fleet", "ServerReady", "False", "Waiting", "Deployment fleet-server does not exist")
 	s.holds("fleet", "-Deployment/fleet-server -ConfigMap/fleet-trust")
-	s.change("fleet", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = false })
+	s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = false })
 	s.ready("fleet")
 	s.noErrors()
 }
