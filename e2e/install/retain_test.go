@@ -1,0 +1,70 @@
+package install
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestRetain deletes a registry, whose data outlives it, and lets others of its
+// name take over: one of another size, and one that finds another CA, must not.
+func TestRetain(t *testing.T) {
+	t.Parallel()
+	e := framework.New(t).WithOperator()
+	before := independent(e, "team")
+	e.Install(before)
+	e.WaitReady(before)
+	newest(t, e.Kubeconfig(before)).Stdin(fmt.Sprintf(cluster, "kept")).Run("create", "-f", "-")
+	ca := leaf(t, e, "team-etcd-ca")
+	e.Remove(before)
+	retained := []string{"PersistentVolumeClaim %s/data-team-etcd-0", "ConfigMap %s/team-etcd-identity", "Issuer %s/team-selfsigned"}
+	for _, name := range []string{"team-etcd-ca", "team-client-ca", "team-serving-ca"} {
+		retained = append(retained, "Certificate %s/"+name, "Issuer %s/"+name, "Secret %s/"+name)
+	}
+	for i := range retained {
+		retained[i] = fmt.Sprintf(retained[i], e.Namespace)
+	}
+	checkLeft(t, e, retained...)
+
+	t.Run("another number of members", func(t *testing.T) {
+		e := e.In(t)
+		larger := independent(e, "team")
+		larger.Spec.Etcd.Replicas = 3
+		e.Install(larger)
+		e.WaitCondition(larger, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonReplicasDiffer, "etcd has 1 members", "spec.etcd.replicas")
+		t.Log(message(larger, operatorv1alpha1.ConditionEtcdReady))
+	})
+	checkLeft(t, e, retained...)
+
+	var right corev1.Secret
+	if err := e.Get(t.Context(), "team-etcd-ca", &right); err != nil {
+		t.Fatal(err)
+	}
+	foreign := framework.NewAuthority(t, "foreign").Secret()
+	write := func(data map[string][]byte) {
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "team-etcd-ca", Namespace: e.Namespace}}
+		e.Update(secret, func() { secret.Data = data })
+	}
+	write(foreign)
+	after := independent(e, "team")
+	e.Install(after)
+	e.WaitCondition(after, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonIdentityMismatch, "Secret team-etcd-ca", "restore that Secret")
+	t.Log(message(after, operatorv1alpha1.ConditionEtcdReady))
+	write(right.Data)
+	e.WaitReady(after)
+	if got, want := after.Status.Etcd, before.Status.Etcd; got.ClusterID != want.ClusterID || !slices.Equal(got.Members, want.Members) {
+		t.Errorf("etcd was %+v, and is now %+v", want, got)
+	}
+	if got := leaf(t, e, "team-etcd-ca"); !slices.Equal(got.RawSubjectPublicKeyInfo, ca.RawSubjectPublicKeyInfo) {
+		t.Error("etcd's CA has another key than before")
+	}
+	if out := newest(t, e.Kubeconfig(after)).Run("get", "crc", "-o", "name"); out != "cluster.clusterregistry.k8s.io/kept\n" {
+		t.Errorf("the clusters are %q", out)
+	}
+}
