@@ -13,10 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/e2e/framework"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestTimeToReady installs a highly available registry with the operator, and then

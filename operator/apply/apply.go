@@ -82,7 +82,7 @@ func (a *Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) 
 		return &NotOurs{Object: reference, Owner: Owner(current)}
 	}
 	sum := digest(wanted.Object)
-	if current != nil && a.done(reference, sum, current) {
+	if current != nil && a.done(wanted, sum, current) {
 		return nil
 	}
 	applied := wanted.DeepCopy()
@@ -102,17 +102,27 @@ func (a *Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) 
 
 // done reports whether an object is as it was after it was applied. One that the
 // cache still holds in an older state counts as such.
-func (a *Applier) done(reference operatorv1alpha1.ObjectReference, sum string, current client.Object) bool {
+func (a *Applier) done(wanted *unstructured.Unstructured, sum string, current client.Object) bool {
 	a.mu.Lock()
-	known, ok := a.memory[reference]
+	known, ok := a.memory[Reference(wanted)]
 	a.mu.Unlock()
 	if !ok || known.wanted != sum {
 		return false
 	}
-	if order, err := resourceversion.CompareResourceVersion(current.GetResourceVersion(), known.version); err == nil && order < 0 {
-		return true
+	return a.Behind(wanted, current) || content(current) == known.result
+}
+
+// Behind reports whether an object, as it was read from the cache, is older than
+// what was applied last.
+func (a *Applier) Behind(wanted *unstructured.Unstructured, current client.Object) bool {
+	a.mu.Lock()
+	known, ok := a.memory[Reference(wanted)]
+	a.mu.Unlock()
+	if !ok {
+		return false
 	}
-	return content(current) == known.result
+	order, err := resourceversion.CompareResourceVersion(current.GetResourceVersion(), known.version)
+	return err == nil && order < 0
 }
 
 // read returns an object as it is, nil when there is none. The cache holds the

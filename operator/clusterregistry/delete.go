@@ -98,6 +98,11 @@ func (s *scope) toDelete() (registration, rest []operatorv1alpha1.ObjectReferenc
 			}
 		}
 	}
+	if s.registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicyDelete {
+		// Another issuer may have taken the place of this CA, whose Certificate is
+		// gone then; its key was kept for the way back.
+		rest = append(rest, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: s.registry.Namespace, Name: s.registry.Name + "-serving-ca"})
+	}
 	return registration, rest
 }
 

@@ -52,8 +52,8 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 // members looks at the members and records who they are as soon as all serve.
 func (r *Reconciler) members(ctx context.Context, s *scope, id *identity) *hold {
 	set := &appsv1.StatefulSet{}
-	if err := r.Client.Get(ctx, s.key("-etcd"), set); err != nil {
-		return notSeen("StatefulSet", s.registry.Name+"-etcd", err)
+	if h := r.applied(ctx, s, render.StageEtcd, set); h != nil {
+		return h
 	}
 	pods, err := r.pods(ctx, s, componentEtcd)
 	if err != nil {
@@ -146,17 +146,21 @@ func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) *hold {
 		s.registry.Status.Etcd.ClusterID = s.before.Etcd.ClusterID
 		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until spec.etcd.external leads to the etcd with the registry's data", err).frozen()
 	}
-	if err := r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...); err != nil {
-		return failed(err)
-	}
 	var problems []string
 	for _, member := range state.Members {
 		if member.Err != nil {
 			problems = append(problems, member.Err.Error())
 		}
 	}
+	if state.Serves() != nil {
+		// Servers that run may still be let in, other than by what is wanted now.
+		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", strings.Join(problems, "; ")).frozen()
+	}
+	if err := r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...); err != nil {
+		return failed(err)
+	}
 	if len(problems) > 0 {
-		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", strings.Join(problems, "; ")).impairedIf(state.Serves() == nil)
+		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", strings.Join(problems, "; ")).impairedIf(true)
 	}
 	return nil
 }

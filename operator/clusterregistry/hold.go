@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
 )
@@ -49,15 +47,6 @@ func failed(err error) *hold {
 		return &hold{reason: operatorv1alpha1.ReasonObjectInTheWay, message: err.Error()}
 	}
 	return &hold{reason: operatorv1alpha1.ReasonError, message: err.Error(), err: err}
-}
-
-// notSeen is the hold of an object that could not be read after it was applied:
-// the cache does not have it yet, or nothing may be made at the moment.
-func notSeen(kind, name string, err error) *hold {
-	if !apierrors.IsNotFound(err) {
-		return failed(err)
-	}
-	return waitFor(operatorv1alpha1.ReasonWaiting, "%s %s does not exist yet", kind, name).in(soon)
 }
 
 func (h *hold) in(after time.Duration) *hold {

@@ -3,14 +3,18 @@ package clusterregistry
 import (
 	"context"
 	"slices"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/render"
 )
 
 // apply applies objects, unless nothing may be changed. What is new is in the
@@ -32,6 +36,28 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, objects ...*unstructur
 		}
 	}
 	return r.Applier.Apply(ctx, objects...)
+}
+
+// applied reads the only object of a stage that has the kind of into, as it is
+// after it was applied. Until the cache has that, it would tell of what was
+// before; and there may be none, when nothing may be made at the moment.
+func (r *Reconciler) applied(ctx context.Context, s *scope, stage render.Stage, into client.Object) *hold {
+	kind, err := apiutil.GVKForObject(into, r.Client.Scheme())
+	if err != nil {
+		return failed(err)
+	}
+	i := slices.IndexFunc(s.rendered.Stages[stage], func(o *unstructured.Unstructured) bool { return o.GroupVersionKind() == kind })
+	wanted := s.rendered.Stages[stage][i]
+	err = r.Client.Get(ctx, client.ObjectKeyFromObject(wanted), into)
+	switch {
+	case apierrors.IsNotFound(err):
+		return waitFor(operatorv1alpha1.ReasonWaiting, "%s %s does not exist yet", kind.Kind, wanted.GetName()).in(soon)
+	case err != nil:
+		return failed(err)
+	case r.Applier.Behind(wanted, into):
+		return waitFor(operatorv1alpha1.ReasonProgressing, "%s %s was changed just now", kind.Kind, wanted.GetName()).in(time.Second).impairedIf(s.installed())
+	}
+	return nil
 }
 
 // own makes an object go with the registry. What is elsewhere can't be owned,

@@ -27,8 +27,8 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		return failed(err)
 	}
 	deployment := &appsv1.Deployment{}
-	if err := r.Client.Get(ctx, s.key("-server"), deployment); err != nil {
-		return notSeen("Deployment", s.registry.Name+"-server", err)
+	if h := r.applied(ctx, s, render.StageServer, deployment); h != nil {
+		return h
 	}
 	pods, err := r.pods(ctx, s, componentServer)
 	if err != nil {
@@ -58,6 +58,9 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	// An old server that ends has been replaced already.
 	staying := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 	problems = append(r.podsProblems(ctx, staying), problems...)
+	if len(pods) == 0 {
+		problems = []string{r.missingPods(ctx, deployment)}
+	}
 	if s.rolling != "" && len(problems) == 0 {
 		problems = []string{fmt.Sprintf("%d of %d are as wanted, and %d of an older kind end", status.UpdatedReplicas, wanted, max(0, status.Replicas-status.UpdatedReplicas))}
 	}
@@ -111,7 +114,7 @@ func (r *Reconciler) administrator(ctx context.Context, s *scope) (*tls.Certific
 	}
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
-		return nil, fmt.Errorf("Secret %s: %w", secret.Name, err)
+		return nil, fmt.Errorf("read the administrator's certificate in Secret %s: %w", secret.Name, err)
 	}
 	return &pair, nil
 }
