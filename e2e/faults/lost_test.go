@@ -77,5 +77,5 @@ func TestDataLost(t *testing.T) {
 	if got := registry.Status.Etcd.Members[1].ID; got != fmt.Sprintf("%x", id) || registry.Status.Etcd.Ready != "3/3" {
 		t.Errorf("etcd is %+v, the new member should be %x", registry.Status.Etcd, id)
 	}
-	compare(t, e, registry, report)
+	e.Compare(registry, report)
 }

@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
@@ -48,24 +47,8 @@ func TestNodeLost(t *testing.T) {
 	for _, failure := range report.Failed[:min(5, len(report.Failed))] {
 		t.Logf("for example: %s", failure)
 	}
-	compare(t, e, registry, report)
+	e.Compare(registry, report)
 	if got := registry.Status.Etcd.Ready; got != "3/3" {
 		t.Errorf("etcd is %s", got)
-	}
-}
-
-// compare fails the test when what is stored is not what was acknowledged.
-func compare(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, report framework.Report) {
-	t.Helper()
-	clients, err := versioned.NewForConfig(e.RegistryConfig(registry))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := clients.ClusterregistryV1alpha1().Clusters().List(t.Context(), metav1.ListOptions{LabelSelector: "load=yes"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := report.Compare(list.Items); err != nil {
-		t.Error(err)
 	}
 }

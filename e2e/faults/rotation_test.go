@@ -59,7 +59,7 @@ func TestRotation(t *testing.T) {
 	for _, failure := range report.Failed {
 		t.Error(failure)
 	}
-	compare(t, e, registry, report)
+	e.Compare(registry, report)
 	for uid, pod := range podsOf(t, e, registry) {
 		if before, is := pods[uid]; !is || restarts(pod) != restarts(before) {
 			t.Errorf("pod %s was restarted or is another one", pod.Name)

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/client/clientset/versioned"
 )
 
 // Sample returns the ClusterRegistry in a file of manifests/samples, for the
@@ -147,4 +148,21 @@ func (e *Env) RegistryConfig(registry *operatorv1alpha1.ClusterRegistry) *rest.C
 		e.t.Fatal(err)
 	}
 	return config
+}
+
+// Compare fails the test when what a registry stores is not what a load on it was
+// acknowledged.
+func (e *Env) Compare(registry *operatorv1alpha1.ClusterRegistry, report Report) {
+	e.t.Helper()
+	clients, err := versioned.NewForConfig(e.RegistryConfig(registry))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	list, err := clients.ClusterregistryV1alpha1().Clusters().List(e.t.Context(), metav1.ListOptions{LabelSelector: "load=yes"})
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	if err := report.Compare(list.Items); err != nil {
+		e.t.Error(err)
+	}
 }

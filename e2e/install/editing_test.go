@@ -5,12 +5,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
@@ -20,8 +17,7 @@ const rate = 50
 // edited changes a registry while clients write: the number of servers, their
 // arguments, and what etcd's members ask for, for which each has to restart.
 func edited(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
-	config := e.RegistryConfig(registry)
-	load := framework.StartLoad(t, config, rate)
+	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
 	load.Settle(t)
 	rounds := 1
 	if framework.Full() {
@@ -44,7 +40,7 @@ func edited(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRe
 	for _, failure := range report.Failed {
 		t.Error(failure)
 	}
-	checkWritten(t, config, report)
+	e.In(t).Compare(registry, report)
 }
 
 // checkEdited looks whether a registry that says it is ready has just pods that
@@ -63,22 +59,5 @@ func checkEdited(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clus
 		if got := pod.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory]; got.Cmp(want) != 0 {
 			t.Errorf("it is ready, and pod %s asks for %s of memory, not %s", pod.Name, &got, &want)
 		}
-	}
-}
-
-// checkWritten fails the test when what is stored differs from what was
-// acknowledged to a load.
-func checkWritten(t *testing.T, config *rest.Config, report framework.Report) {
-	t.Helper()
-	clients, err := versioned.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	list, err := clients.ClusterregistryV1alpha1().Clusters().List(t.Context(), metav1.ListOptions{LabelSelector: "load=yes"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := report.Compare(list.Items); err != nil {
-		t.Error(err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ func untilReady(ctx context.Context, c client.Client, out io.Writer) error {
 		if err := c.Get(ctx, client.ObjectKey{Namespace: "default", Name: "fleet"}, &registry); err != nil {
 			return err
 		}
-		for _, line := range seen.changes(time.Since(start), registry.Status.Conditions) {
+		for _, line := range seen.changes(time.Since(start), parts(registry.Status.Conditions)) {
 			fmt.Fprintln(out, line)
 		}
 		return ready(&registry)
@@ -56,6 +57,14 @@ func ready(registry *operatorv1alpha1.ClusterRegistry) error {
 		return fmt.Errorf("condition Ready is %s: %s: %s", condition.Status, condition.Reason, condition.Message)
 	}
 	return nil
+}
+
+// parts leaves out the conditions that sum the others up, until they have
+// something of their own to say.
+func parts(conditions []metav1.Condition) []metav1.Condition {
+	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
+		return c.Type == operatorv1alpha1.ConditionProgressing || c.Type == operatorv1alpha1.ConditionReady && c.Status != metav1.ConditionTrue
+	})
 }
 
 // progress is what was last told of each condition, by its type.

@@ -12,7 +12,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/operator/health"
 )
 
 // The Secret with the administrator's kubeconfig.
@@ -63,11 +62,11 @@ func (r *Reconciler) shown(ctx context.Context, s *scope, address string) *hold 
 	if err != nil {
 		return failed(err)
 	}
-	client, err := r.administrator(ctx, s)
+	answers, err := r.askServers(ctx, s, pods, address)
 	if err != nil {
 		return failed(err)
 	}
-	for _, answer := range r.askServers(ctx, pods, health.Server{Name: address, CAs: s.trust.Serving, Client: client}) {
+	for _, answer := range answers {
 		var invalid x509.HostnameError
 		if errors.As(answer.err, &invalid) {
 			return waitFor(operatorv1alpha1.ReasonWaiting, "pod %s does not show the certificate for %s yet; its node brings it a new one within a minute or two", answer.pod, address).in(soon)

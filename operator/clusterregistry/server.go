@@ -34,11 +34,10 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	if err != nil {
 		return failed(err)
 	}
-	client, err := r.administrator(ctx, s)
+	answers, err := r.askServers(ctx, s, pods, s.serverName())
 	if err != nil {
 		return failed(err)
 	}
-	answers := r.askServers(ctx, pods, health.Server{Name: s.serverName(), CAs: s.trust.Serving, Client: client})
 	serving := 0
 	versions := map[string]bool{}
 	var problems []string
@@ -83,8 +82,13 @@ type answer struct {
 	err          error
 }
 
-// askServers asks every ready server, each at its own address and else as given.
-func (r *Reconciler) askServers(ctx context.Context, pods []corev1.Pod, server health.Server) []answer {
+// askServers asks every ready server at its own address, whether its certificate
+// is valid for the given name, and for its version.
+func (r *Reconciler) askServers(ctx context.Context, s *scope, pods []corev1.Pod, name string) ([]answer, error) {
+	client, err := r.administrator(ctx, s)
+	if err != nil {
+		return nil, err
+	}
 	var answers []answer
 	for i := range pods {
 		if ready(&pods[i]) && pods[i].DeletionTimestamp == nil && pods[i].Status.PodIP != "" {
@@ -94,12 +98,11 @@ func (r *Reconciler) askServers(ctx context.Context, pods []corev1.Pod, server h
 	var all sync.WaitGroup
 	for i := range answers {
 		a := &answers[i]
-		asked := server
-		asked.Address = a.address
-		all.Go(func() { a.version, a.err = r.AskServer(ctx, asked) })
+		server := health.Server{Address: a.address, Name: name, CAs: s.trust.Serving, Client: client}
+		all.Go(func() { a.version, a.err = r.AskServer(ctx, server) })
 	}
 	all.Wait()
-	return answers
+	return answers, nil
 }
 
 // administrator returns the certificate to show to an independent registry,
