@@ -3,6 +3,8 @@ package framework
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,7 +135,27 @@ func (e *Env) Kubeconfig(registry *operatorv1alpha1.ClusterRegistry) string {
 	if err := e.Get(e.t.Context(), registry.Status.KubeconfigSecretRef.Name, &secret); err != nil {
 		e.t.Fatal(err)
 	}
+	if service := registry.Spec.Server.Service; service != nil && service.Type == corev1.ServiceTypeNodePort {
+		e.waitOpen(registry.Status.Endpoint.URL)
+	}
 	return writeFile(e.t, "kubeconfig", secret.Data["kubeconfig"])
+}
+
+// waitOpen waits until an address takes connections: a node opens a port some
+// moments after its Service has servers that are ready.
+func (e *Env) waitOpen(address string) {
+	e.t.Helper()
+	e.Eventually(address+" to take connections", func(ctx context.Context) error {
+		target, err := url.Parse(address)
+		if err != nil {
+			return err
+		}
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", target.Host)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
 }
 
 // RegistryConfig returns how clients of a registry connect: with its kubeconfig
