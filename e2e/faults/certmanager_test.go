@@ -20,8 +20,7 @@ import (
 func TestCertManagerLate(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	restore := removeCertManager(t, e)
-	registry := e.Sample("independent-nodeport.yaml")
-	registry.Spec.Server.Service.NodePort = 0
+	registry := independent(e, 1)
 	e.Install(registry)
 	e.WaitCondition(registry, operatorv1alpha1.ConditionCertificatesReady, metav1.ConditionFalse, operatorv1alpha1.ReasonCertManagerNotInstalled, "install it", "goes on by itself")
 	e.WaitCondition(registry, operatorv1alpha1.ConditionReady, metav1.ConditionFalse, operatorv1alpha1.ReasonCertManagerNotInstalled)

@@ -20,9 +20,7 @@ import (
 // docs/operations.md tells.
 func TestDataLost(t *testing.T) {
 	e := framework.New(t).WithOperator()
-	registry := e.Sample("independent-nodeport.yaml")
-	registry.Spec.Server.Service.NodePort = 0
-	registry.Spec.Etcd.Replicas = 3
+	registry := independent(e, 3)
 	e.Install(registry)
 	e.WaitReady(registry)
 	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)

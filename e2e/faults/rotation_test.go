@@ -23,9 +23,7 @@ import (
 // request fails.
 func TestRotation(t *testing.T) {
 	e := framework.New(t).WithOperator()
-	registry := e.Sample("independent-nodeport.yaml")
-	registry.Spec.Server.Service.NodePort = 0
-	registry.Spec.Etcd.Replicas = 3
+	registry := independent(e, 3)
 	e.Install(registry)
 	e.WaitReady(registry)
 	pods := podsOf(t, e, registry)
@@ -65,6 +63,15 @@ func TestRotation(t *testing.T) {
 			t.Errorf("pod %s was restarted or is another one", pod.Name)
 		}
 	}
+}
+
+// independent returns a registry with an endpoint of its own, at a port that the
+// host chooses, and so many members of etcd. It does not exist yet.
+func independent(e *framework.Env, members int32) *operatorv1alpha1.ClusterRegistry {
+	registry := e.Sample("independent-nodeport.yaml")
+	registry.Spec.Server.Service.NodePort = 0
+	registry.Spec.Etcd.Replicas = members
+	return registry
 }
 
 // podsOf returns a registry's pods.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,13 +41,10 @@ func TestMemory(t *testing.T) {
 			return err
 		}
 		for _, registry := range list.Items {
-			for _, c := range registry.Status.Conditions {
-				if c.Type == operatorv1alpha1.ConditionProgressing && c.Status == metav1.ConditionFalse && c.Reason == operatorv1alpha1.ReasonPaused {
-					goto next
-				}
+			c := meta.FindStatusCondition(registry.Status.Conditions, operatorv1alpha1.ConditionProgressing)
+			if c == nil || c.Status != metav1.ConditionFalse || c.Reason != operatorv1alpha1.ReasonPaused {
+				return fmt.Errorf("%s is not paused: %v", registry.Name, registry.Status.Conditions)
 			}
-			return fmt.Errorf("%s is not paused: %v", registry.Name, registry.Status.Conditions)
-		next:
 		}
 		return nil
 	})

@@ -103,25 +103,26 @@ func (a *Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) 
 // done reports whether an object is as it was after it was applied. One that the
 // cache still holds in an older state counts as such.
 func (a *Applier) done(wanted *unstructured.Unstructured, sum string, current client.Object) bool {
-	a.mu.Lock()
-	known, ok := a.memory[Reference(wanted)]
-	a.mu.Unlock()
-	if !ok || known.wanted != sum {
-		return false
-	}
-	return a.Behind(wanted, current) || content(current) == known.result
+	known := a.known(wanted)
+	return known.wanted == sum && (known.after(current) || content(current) == known.result)
 }
 
 // Behind reports whether an object, as it was read from the cache, is older than
 // what was applied last.
 func (a *Applier) Behind(wanted *unstructured.Unstructured, current client.Object) bool {
+	return a.known(wanted).after(current)
+}
+
+// known returns what is known of an object, nothing when it was not applied.
+func (a *Applier) known(object *unstructured.Unstructured) memo {
 	a.mu.Lock()
-	known, ok := a.memory[Reference(wanted)]
-	a.mu.Unlock()
-	if !ok {
-		return false
-	}
-	order, err := resourceversion.CompareResourceVersion(current.GetResourceVersion(), known.version)
+	defer a.mu.Unlock()
+	return a.memory[Reference(object)]
+}
+
+// after reports whether an object was applied after it was in the given state.
+func (m memo) after(state client.Object) bool {
+	order, err := resourceversion.CompareResourceVersion(state.GetResourceVersion(), m.version)
 	return err == nil && order < 0
 }
 

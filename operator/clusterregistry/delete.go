@@ -32,7 +32,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 		waits = err.Error()
 	}
 	if waits == "" {
-		return reconcile.Result{}, r.removeFinalizer(ctx, s)
+		return reconcile.Result{}, client.IgnoreNotFound(r.patchFinalizers(ctx, s, controllerutil.RemoveFinalizer))
 	}
 	conditions := s.registry.Status.DeepCopy().Conditions[:0]
 	progressing, ready := s.progressing(nil), s.ready(nil)
@@ -186,15 +186,6 @@ func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error)
 		return fmt.Sprintf("waits for PersistentVolumeClaim %s to be gone", claims.Items[0].Name), nil
 	}
 	return "", nil
-}
-
-func (r *Reconciler) removeFinalizer(ctx context.Context, s *scope) error {
-	before := &operatorv1alpha1.ClusterRegistry{}
-	before.Name, before.Namespace, before.ResourceVersion = s.registry.Name, s.registry.Namespace, s.registry.ResourceVersion
-	before.Finalizers = s.registry.Finalizers
-	after := before.DeepCopy()
-	controllerutil.RemoveFinalizer(after, operatorv1alpha1.Finalizer)
-	return client.IgnoreNotFound(r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})))
 }
 
 // sweep removes what is left elsewhere of a registry that is gone, which happens

@@ -77,10 +77,10 @@ func (r *Reconciler) members(ctx context.Context, s *scope, id *identity) *hold 
 		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until the members that were recorded are back", err).frozen()
 	}
 	if formed, ok := state.Identity(); ok && id.ClusterID == "" {
-		if err := r.writeIdentity(ctx, s, id.recorded(formed)); err != nil {
+		id = id.recorded(formed)
+		if err := r.writeIdentity(ctx, s, id); err != nil {
 			return failed(err)
 		}
-		id = id.recorded(formed)
 	}
 	outdated := outdatedPods(set, pods)
 	if len(outdated) > 0 {
@@ -115,18 +115,13 @@ func (r *Reconciler) membersProblem(ctx context.Context, state etcd.State, set *
 	if len(pods) == 0 {
 		return r.missingPods(ctx, set)
 	}
-	problems := r.podsProblems(ctx, pods)
-	if len(problems) == 0 {
-		for _, member := range state.Members {
-			if member.Err != nil {
-				problems = append(problems, member.Err.Error())
-			}
-		}
+	if problems := r.podsProblems(ctx, pods); len(problems) > 0 {
+		return strings.Join(problems, "; ")
 	}
-	if len(problems) == 0 && state.ListErr != nil {
-		problems = append(problems, state.ListErr.Error())
+	if failures := state.Failures(); failures != "" || state.ListErr == nil {
+		return failures
 	}
-	return strings.Join(problems, "; ")
+	return state.ListErr.Error()
 }
 
 func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) *hold {
@@ -146,21 +141,15 @@ func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) *hold {
 		s.registry.Status.Etcd.ClusterID = s.before.Etcd.ClusterID
 		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until spec.etcd.external leads to the etcd with the registry's data", err).frozen()
 	}
-	var problems []string
-	for _, member := range state.Members {
-		if member.Err != nil {
-			problems = append(problems, member.Err.Error())
-		}
-	}
 	if state.Serves() != nil {
 		// Servers that run may still be let in, other than by what is wanted now.
-		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", strings.Join(problems, "; ")).frozen()
+		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", state.Failures()).frozen()
 	}
 	if err := r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...); err != nil {
 		return failed(err)
 	}
-	if len(problems) > 0 {
-		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", strings.Join(problems, "; ")).impairedIf(true)
+	if failures := state.Failures(); failures != "" {
+		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", failures).impairedIf(true)
 	}
 	return nil
 }

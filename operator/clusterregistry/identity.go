@@ -3,9 +3,7 @@ package clusterregistry
 import (
 	"context"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
 	"fmt"
 	"maps"
 	"strconv"
@@ -154,10 +152,8 @@ func (id *identity) recorded(formed etcd.Identity) *identity {
 // renewed. Of what is no certificate, it identifies the text.
 func fingerprint(ca []byte) string {
 	key := ca
-	if block, _ := pem.Decode(ca); block != nil {
-		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil {
-			key = certificate.RawSubjectPublicKeyInfo
-		}
+	if certificate := firstCertificate(ca); certificate != nil {
+		key = certificate.RawSubjectPublicKeyInfo
 	}
 	sum := sha256.Sum256(key)
 	return hex.EncodeToString(sum[:])

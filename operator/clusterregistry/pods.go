@@ -27,13 +27,16 @@ func (r *Reconciler) pods(ctx context.Context, s *scope, component string) ([]co
 	return list.Items, err
 }
 
-func ready(pod *corev1.Pod) bool {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
+func ready(pod *corev1.Pod) bool { return readiness(pod) != nil }
+
+// readiness returns the condition of a pod that is ready, nil of one that is not.
+func readiness(pod *corev1.Pod) *corev1.PodCondition {
+	for i, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
+			return &pod.Status.Conditions[i]
 		}
 	}
-	return false
+	return nil
 }
 
 // podProblem says what holds up a pod that does not serve, as far as the pod
@@ -64,11 +67,7 @@ func podProblem(pod *corev1.Pod) string {
 // containerProblem returns what is wrong with a container: why it can't be
 // started, or how it ended last.
 func containerProblem(status corev1.ContainerStatus) string {
-	ended := status.State.Terminated
-	if ended == nil && status.State.Waiting != nil {
-		ended = status.LastTerminationState.Terminated
-	}
-	if ended != nil && ended.ExitCode != 0 {
+	if ended := failure(status); ended != nil {
 		return fmt.Sprintf("container %s ended with code %d: %s", status.Name, ended.ExitCode, lastLines(ended.Message))
 	}
 	waiting := status.State.Waiting
@@ -76,6 +75,18 @@ func containerProblem(status corev1.ContainerStatus) string {
 		return "" // on its way
 	}
 	return fmt.Sprintf("container %s waits (%s): %s", status.Name, waiting.Reason, waiting.Message)
+}
+
+// failure returns how a container failed that does not run, nil when it did not.
+func failure(status corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	ended := status.State.Terminated
+	if ended == nil && status.State.Waiting != nil {
+		ended = status.LastTerminationState.Terminated
+	}
+	if ended == nil || ended.ExitCode == 0 {
+		return nil
+	}
+	return ended
 }
 
 // lastLines keeps the end of what a container said, which tells why it ended.
@@ -93,8 +104,8 @@ func lastLines(message string) string {
 func guardRefuses(pods []corev1.Pod) string {
 	for _, pod := range pods {
 		for _, status := range pod.Status.InitContainerStatuses {
-			if problem := containerProblem(status); status.Name == "guard" && strings.Contains(problem, "ended with code") {
-				return fmt.Sprintf("pod %s: %s", pod.Name, problem)
+			if status.Name == "guard" && failure(status) != nil {
+				return fmt.Sprintf("pod %s: %s", pod.Name, containerProblem(status))
 			}
 		}
 	}

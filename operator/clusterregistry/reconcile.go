@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"golang.org/x/mod/semver"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -87,8 +86,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return r.delete(ctx, s)
 	}
 	if !controllerutil.ContainsFinalizer(s.registry, operatorv1alpha1.Finalizer) {
-		if err := r.addFinalizer(ctx, s); err != nil {
-			return reconcile.Result{}, err
+		// This comes before everything else: what is made is to be removed.
+		if err := r.patchFinalizers(ctx, s, controllerutil.AddFinalizer); err != nil {
+			return reconcile.Result{}, fmt.Errorf("mark %s for an orderly deletion: %w", s.owner(), err)
 		}
 	}
 	r.run(ctx, s)
@@ -142,16 +142,13 @@ func (s *scope) input(environment render.Environment) render.Input {
 	}
 }
 
-// addFinalizer comes before everything else: what is made is to be removed.
-func (r *Reconciler) addFinalizer(ctx context.Context, s *scope) error {
+// patchFinalizers changes nothing of a registry but its finalizers, and only if
+// nobody else has changed the registry since it was read.
+func (r *Reconciler) patchFinalizers(ctx context.Context, s *scope, change func(client.Object, string) bool) error {
 	before := &operatorv1alpha1.ClusterRegistry{}
 	before.Name, before.Namespace, before.ResourceVersion = s.registry.Name, s.registry.Namespace, s.registry.ResourceVersion
 	before.Finalizers = s.registry.Finalizers
 	after := before.DeepCopy()
-	controllerutil.AddFinalizer(after, operatorv1alpha1.Finalizer)
-	err := r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
-	if err != nil {
-		return fmt.Errorf("mark %s for an orderly deletion: %w", types.NamespacedName{Namespace: s.registry.Namespace, Name: s.registry.Name}, err)
-	}
-	return nil
+	change(after, operatorv1alpha1.Finalizer)
+	return r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }

@@ -40,6 +40,7 @@ func signedBy(leaf, ca []byte) bool {
 	return certificate == nil || authority == nil || certificate.CheckSignatureFrom(authority) == nil
 }
 
+// firstCertificate returns the first certificate in PEM, nil when it is none.
 func firstCertificate(content []byte) *x509.Certificate {
 	block, _ := pem.Decode(content)
 	if block == nil {

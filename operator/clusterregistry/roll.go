@@ -107,10 +107,8 @@ func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) *hold 
 
 // readySince returns when a pod became ready, now when it is not.
 func readySince(pod *corev1.Pod) time.Time {
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue {
-			return condition.LastTransitionTime.Time
-		}
+	if condition := readiness(pod); condition != nil {
+		return condition.LastTransitionTime.Time
 	}
 	return time.Now()
 }

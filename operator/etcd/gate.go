@@ -26,10 +26,12 @@ func (s State) Serves() error {
 	if s.Serving() > 0 {
 		return nil
 	}
-	return errors.New("etcd does not serve: " + s.failures())
+	return errors.New("etcd does not serve: " + s.Failures())
 }
 
-func (s State) failures() string {
+// Failures says what every member does that does not serve; it is empty when all
+// do.
+func (s State) Failures() string {
 	var all []string
 	for _, m := range s.Members {
 		if m.Err != nil {
@@ -80,7 +82,7 @@ func (s State) othersServe(recorded Identity, member string) error {
 			return fmt.Errorf("member %s is recorded but was not asked", name)
 		case serves:
 		case name != member:
-			return fmt.Errorf("only %d of %d members serve: %s", s.Serving(), len(s.Members), s.failures())
+			return fmt.Errorf("only %d of %d members serve: %s", s.Serving(), len(s.Members), s.Failures())
 		case len(recorded.Members) == 1:
 			// It can't be asked for the rest, and there is nothing to keep up.
 			return fmt.Errorf("%w; it does not serve now: %w", ErrSingleMember, m.Err)

@@ -42,12 +42,10 @@ func patches(in Input) map[target][]operation {
 	r := in.Registry
 	server, etcd := r.Spec.Server, r.Spec.Etcd
 	out := map[target][]operation{
-		{kind: "Deployment"}:                            slices.Concat([]operation{add("/spec/replicas", server.Replicas)}, workload(r, "server", server.Resources, server.Placement), arguments(server), access(server)),
-		{kind: "Service", name: "<name>-server"}:        service(server.Service),
-		{kind: "Certificate", name: "<name>-serving"}:   slices.Concat(serving(r), names(nil, in.Addresses)),
-		{kind: "Certificate", certificate: "leaf"}:      renewal(r.Spec.TLS),
-		{kind: "StatefulSet"}:                           nil,
-		{kind: "Certificate", name: "<name>-etcd-peer"}: nil,
+		{kind: "Deployment"}:                          slices.Concat([]operation{add("/spec/replicas", server.Replicas)}, workload(r, "server", server.Resources, server.Placement), arguments(server), access(server)),
+		{kind: "Service", name: "<name>-server"}:      service(server.Service),
+		{kind: "Certificate", name: "<name>-serving"}: slices.Concat(serving(r), names(nil, in.Addresses)),
+		{kind: "Certificate", certificate: "leaf"}:    renewal(r.Spec.TLS),
 	}
 	if etcd.External != nil {
 		return out
