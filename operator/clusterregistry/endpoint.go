@@ -12,6 +12,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/health"
 )
 
 // The Secret with the administrator's kubeconfig.
@@ -49,7 +50,13 @@ func (r *Reconciler) endpoint(ctx context.Context, s *scope) *hold {
 	if certificates := s.results[operatorv1alpha1.ConditionCertificatesReady]; certificates.hold != nil {
 		return waitFor(operatorv1alpha1.ReasonWaiting, "the servers' certificate may not be valid for %s yet: %s", address, certificates.hold.message)
 	}
-	return r.shown(ctx, s, address)
+	if h := r.shown(ctx, s, address); h != nil {
+		return h
+	}
+	if err := health.Refused(ctx, net.JoinHostPort(address, strconv.Itoa(int(port)))); err != nil {
+		return waitFor(operatorv1alpha1.ReasonWaiting, "Service %s-server does not lead to the servers yet: %s", s.registry.Name, err).in(soon)
+	}
+	return nil
 }
 
 // shown is complete when every server shows a certificate that is valid for the
