@@ -8,6 +8,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -39,6 +40,10 @@ const dropped = "raft proposal dropped"
 func classify(err error) reason {
 	if err == nil {
 		return ""
+	}
+	// So says a watch cache that is being filled anew, since its watch of etcd broke.
+	if apierrors.IsTooManyRequests(err) {
+		return unapplied
 	}
 	// The etcd client turns the errors it knows into its own type.
 	var known rpctypes.EtcdError

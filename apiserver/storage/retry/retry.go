@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
@@ -79,6 +80,16 @@ func (s *store) Get(ctx context.Context, key string, options storage.GetOptions,
 func (s *store) GetList(ctx context.Context, key string, options storage.ListOptions, into runtime.Object) error {
 	c := call{operation: "list", key: key}
 	return c.persist(ctx, func() error { return s.Interface.GetList(ctx, key, options, into) })
+}
+
+// Watch repeats the beginning of a watch, as Get does a read.
+func (s *store) Watch(ctx context.Context, key string, options storage.ListOptions) (out watch.Interface, err error) {
+	c := call{operation: "watch", key: key}
+	err = c.persist(ctx, func() error {
+		out, err = s.Interface.Watch(ctx, key, options)
+		return err
+	})
+	return out, err
 }
 
 // Create repeats a creation. When an earlier attempt is open and the key turns

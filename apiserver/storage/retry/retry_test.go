@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,6 +35,7 @@ func TestClassify(t *testing.T) {
 		{err: refused, want: unapplied},
 		{err: fmt.Errorf("wrapped: %w", refused), want: ""}, // gRPC puts other words around the message
 		{err: rpctypes.ErrTooManyRequests, want: unapplied},
+		{err: apierrors.NewTooManyRequests("storage is (re)initializing", 1), want: unapplied}, // a watch cache
 		{err: lost, want: unknown},
 		{err: rpctypes.ErrTimeoutDueToLeaderFail, want: unknown},
 		{err: rpctypes.ErrNoLeader, want: unknown},
