@@ -2,6 +2,10 @@ package clusterregistry
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+// RemainderAnnotation holds, in etcd only, what the stored version of a cluster
+// has no field for. Clients neither see nor set it.
+const RemainderAnnotation = GroupName + "/remainder"
+
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // Cluster is an entry of the registry: where a Kubernetes cluster is and how to
@@ -14,6 +18,9 @@ type Cluster struct {
 	Spec ClusterSpec
 	// Status is what controllers report of the cluster; nil when none does.
 	Status *ClusterStatus
+	// Remainder is what a newer release keeps in RemainderAnnotation. To this
+	// one it means nothing; every write carries it along as it is.
+	Remainder string
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object

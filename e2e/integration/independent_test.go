@@ -30,8 +30,14 @@ var admins = []string{"clusterregistry:admins"}
 // of its clients and the configuration of an administrator.
 func independent(t *testing.T, flags ...string) (*framework.Registry, *framework.Authority, *rest.Config) {
 	t.Helper()
+	return independentOn(t, framework.StartEtcd(t, 1), flags...)
+}
+
+// independentOn is independent with a given etcd.
+func independentOn(t *testing.T, etcd *framework.Etcd, flags ...string) (*framework.Registry, *framework.Authority, *rest.Config) {
+	t.Helper()
 	clients := framework.NewAuthority(t, "clients")
-	registry := framework.StartRegistry(t, slices.Concat([]string{"--mode=independent", "--client-ca-file=" + clients.File}, framework.StartEtcd(t, 1).Flags(), flags)...)
+	registry := framework.StartRegistry(t, slices.Concat([]string{"--mode=independent", "--client-ca-file=" + clients.File}, etcd.Flags(), flags)...)
 	registry.WaitReady(t)
 	return registry, clients, registry.Config(clients.Issue("root", admins))
 }

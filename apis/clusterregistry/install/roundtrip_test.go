@@ -16,6 +16,10 @@ import (
 // content, for no encoding tells empty from absent.
 func fuzz(serializer.CodecFactory) []any {
 	return []any{
+		func(s *clusterregistry.Cluster, c randfill.Continue) {
+			c.FillNoCustom(s)
+			s.Remainder = "" // no version shows it
+		},
 		func(s *clusterregistry.AuthProviderConfig, c randfill.Continue) {
 			c.FillNoCustom(s)
 			if len(s.Config) == 0 {

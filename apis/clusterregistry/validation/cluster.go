@@ -29,13 +29,24 @@ const (
 // Cluster returns the faults of a new cluster.
 func Cluster(cluster *clusterregistry.Cluster) field.ErrorList {
 	faults := apivalidation.ValidateObjectMeta(&cluster.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
+	faults = append(faults, reserved(cluster)...)
 	return append(faults, spec(&cluster.Spec, field.NewPath("spec"))...)
 }
 
 // ClusterUpdate returns the faults of a change to a cluster's spec or metadata.
 func ClusterUpdate(cluster, old *clusterregistry.Cluster) field.ErrorList {
 	faults := apivalidation.ValidateObjectMetaUpdate(&cluster.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	faults = append(faults, reserved(cluster)...)
 	return append(faults, spec(&cluster.Spec, field.NewPath("spec"))...)
+}
+
+// reserved returns a fault when a client sets what the server alone keeps.
+func reserved(cluster *clusterregistry.Cluster) field.ErrorList {
+	if _, ok := cluster.Annotations[clusterregistry.RemainderAnnotation]; !ok {
+		return nil
+	}
+	path := field.NewPath("metadata", "annotations").Key(clusterregistry.RemainderAnnotation)
+	return field.ErrorList{field.Forbidden(path, "the server alone keeps this annotation, and shows it to nobody; remove it")}
 }
 
 // ClusterStatusUpdate returns the faults of a change to a cluster's status.

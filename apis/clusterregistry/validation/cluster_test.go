@@ -77,6 +77,17 @@ func TestNames(t *testing.T) {
 	check(t, "a namespace", cluster(func(c *clusterregistry.Cluster) { c.Namespace = "default" }), "metadata.namespace: not allowed on this type")
 }
 
+func TestTheServersAnnotationIsRefused(t *testing.T) {
+	const want = "metadata.annotations[clusterregistry.k8s.io/remainder]: the server alone keeps this annotation"
+	c := cluster(func(c *clusterregistry.Cluster) {
+		c.ResourceVersion, c.Annotations = "1", map[string]string{clusterregistry.RemainderAnnotation: ""}
+	})
+	check(t, "created with it", c, want)
+	if faults := ClusterUpdate(c, cluster(func(c *clusterregistry.Cluster) { c.ResourceVersion = "1" })); len(faults) != 1 || !strings.Contains(faults[0].Error(), "the server alone") {
+		t.Errorf("updated with it: %v", faults)
+	}
+}
+
 func TestServerAddresses(t *testing.T) {
 	for address, want := range map[string]string{
 		"":                               "",

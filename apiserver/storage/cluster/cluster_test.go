@@ -97,24 +97,27 @@ func TestWhatAWriteMayChange(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Generation: 3, Labels: map[string]string{"a": "b"}},
 		Status:     &clusterregistry.ClusterStatus{Version: clusterregistry.ClusterVersion{Kubernetes: "v1"}},
 	}
+	old.Remainder = "kept"
 	changed := old.DeepCopy()
+	changed.Remainder = ""
 	changed.Labels = map[string]string{"c": "d"}
 	changed.Spec.KubernetesAPIEndpoints.ServerEndpoints = []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "east"}}
 	changed.Status.Version.Kubernetes = "v2"
 
 	main := changed.DeepCopy()
 	strategy{}.PrepareForUpdate(t.Context(), main, &old)
-	if main.Status.Version.Kubernetes != "v1" || main.Generation != 4 || main.Labels["c"] != "d" {
+	if main.Status.Version.Kubernetes != "v1" || main.Generation != 4 || main.Labels["c"] != "d" || main.Remainder != "kept" {
 		t.Errorf("through the main resource: %+v", main)
 	}
 	status := changed.DeepCopy()
 	statusStrategy{}.PrepareForUpdate(t.Context(), status, &old)
-	if status.Status.Version.Kubernetes != "v2" || status.Generation != 3 || status.Labels["a"] != "b" || len(status.Spec.KubernetesAPIEndpoints.ServerEndpoints) != 0 {
+	if status.Status.Version.Kubernetes != "v2" || status.Generation != 3 || status.Labels["a"] != "b" || status.Remainder != "kept" || len(status.Spec.KubernetesAPIEndpoints.ServerEndpoints) != 0 {
 		t.Errorf("through the status: %+v", status)
 	}
 	created := changed.DeepCopy()
+	created.Remainder = "a client's"
 	strategy{}.PrepareForCreate(t.Context(), created)
-	if created.Status != nil || created.Generation != 1 {
+	if created.Status != nil || created.Remainder != "" || created.Generation != 1 {
 		t.Errorf("created: %+v", created)
 	}
 	metadataOnly := old.DeepCopy()

@@ -25,17 +25,21 @@ var (
 	_ rest.RESTDeleteStrategy = strategy{}
 )
 
-// PrepareForCreate drops what only a controller may report.
+// PrepareForCreate drops what only a controller may report, and what only the
+// server keeps.
 func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	c := obj.(*clusterregistry.Cluster)
 	c.Status = nil
+	c.Remainder = ""
 	c.Generation = 1
 }
 
-// PrepareForUpdate keeps the status and counts changes of the spec.
+// PrepareForUpdate keeps the status and the remainder, and counts changes of the
+// spec.
 func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	c, before := obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster)
 	c.Status = before.Status
+	c.Remainder = before.Remainder
 	c.Generation = before.Generation
 	if !apiequality.Semantic.DeepEqual(c.Spec, before.Spec) {
 		c.Generation++
@@ -68,6 +72,7 @@ func (statusStrategy) AllowCreateOnUpdate(context.Context) bool { return false }
 func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	c, before := obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster)
 	c.Spec = before.Spec
+	c.Remainder = before.Remainder
 	c.Generation = before.Generation
 	c.Labels = before.Labels
 	c.Annotations = before.Annotations
