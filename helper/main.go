@@ -21,7 +21,7 @@ func main() {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(etcdGuard())
+	cmd.AddCommand(etcdGuard(), snapshots())
 	if err := cmd.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
@@ -43,18 +43,29 @@ func etcdGuard() *cobra.Command {
 			return err
 		},
 	}
-	for _, f := range []struct {
-		target      *string
-		name, usage string
-	}{
+	requireStrings(cmd, []text{
 		{&dataDir, "data-dir", "etcd's own --data-dir"},
 		{&identityDir, "identity-dir", "folder of the mounted ConfigMap that records which cluster and member the data belongs to"},
 		{&member, "member", "name of the member, which is that of its Pod"},
-	} {
-		cmd.Flags().StringVar(f.target, f.name, "", f.usage)
-		if err := cmd.MarkFlagRequired(f.name); err != nil {
-			panic(err)
-		}
-	}
+	})
 	return cmd
+}
+
+// text is a flag that must be given.
+type text struct {
+	target      *string
+	name, usage string
+}
+
+func requireStrings(cmd *cobra.Command, flags []text) {
+	for _, f := range flags {
+		cmd.Flags().StringVar(f.target, f.name, "", f.usage)
+		require(cmd, f.name)
+	}
+}
+
+func require(cmd *cobra.Command, flag string) {
+	if err := cmd.MarkFlagRequired(flag); err != nil {
+		panic(err)
+	}
 }

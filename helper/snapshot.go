@@ -1,0 +1,78 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterregistry/operator/helper/snapshot"
+)
+
+// snapshots returns the commands of the Job that saves what etcd holds before
+// an upgrade.
+func snapshots() *cobra.Command {
+	cmd := &cobra.Command{Use: "snapshot", Short: "Save what etcd holds", Args: cobra.NoArgs}
+	cmd.AddCommand(save(), keep())
+	return cmd
+}
+
+func save() *cobra.Command {
+	var etcd snapshot.Etcd
+	var dir, name, report string
+	cmd := &cobra.Command{
+		Use:   "save",
+		Short: "Save a snapshot, unless a whole one of that name is there, and report what it is",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			saved, err := snapshot.Save(cmd.Context(), etcd, dir, name)
+			if err != nil {
+				return err
+			}
+			line, err := json.Marshal(saved)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), string(line))
+			if err := os.WriteFile(report, append(line, '\n'), 0o644); err != nil {
+				return fmt.Errorf("report the snapshot %s: %w", name, err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringSliceVar(&etcd.Endpoints, "endpoints", nil, "URLs of etcd's members; the leader among them is asked if it can be told")
+	cmd.Flags().StringVar(&report, "report", "/dev/termination-log", "file for the report, a line of JSON")
+	requireStrings(cmd, []text{
+		{&etcd.CA, "cacert", "file with the CA that signs the members' certificates"},
+		{&etcd.Cert, "cert", "file with the client certificate"},
+		{&etcd.Key, "key", "file with its key"},
+		{&dir, "dir", "folder for snapshots"},
+		{&name, "name", "name of the snapshot"},
+	})
+	require(cmd, "endpoints")
+	return cmd
+}
+
+func keep() *cobra.Command {
+	var dir, name string
+	var last int
+	cmd := &cobra.Command{
+		Use:   "keep",
+		Short: "Note that a snapshot is proven, and remove all but the last proven ones",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			removed, err := snapshot.Keep(dir, name, last)
+			for _, old := range removed {
+				fmt.Fprintf(cmd.OutOrStdout(), "removed the snapshot %s\n", old)
+			}
+			return err
+		},
+	}
+	cmd.Flags().IntVar(&last, "last", 3, "how many proven snapshots to keep, the one just proven included")
+	requireStrings(cmd, []text{
+		{&dir, "dir", "folder of the snapshots"},
+		{&name, "name", "name of the snapshot that was just restored"},
+	})
+	return cmd
+}
