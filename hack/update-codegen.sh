@@ -58,6 +58,8 @@ openapi-gen --go-header-file "$header" --output-dir apiserver/openapi --output-p
   --output-model-name-file zz_generated.model_name.go --readonly-pkg "$(IFS=,; echo "${foreign[*]}")" "${packages[@]}" "${foreign[@]}"
 
 operator=apis/operator/v1alpha1
-go run ./hack/versions
+go run ./hack/versions type
 deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go "$module/$operator"
 controller-gen crd paths="./$operator" output:crd:dir=manifests/operator/crd
+go run ./hack/versions crd
+go run ./hack/versions docs

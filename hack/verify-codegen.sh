@@ -8,6 +8,6 @@ mkdir bin -p
 tar --create --exclude=./bin --exclude=./.git --exclude=./.cluster --exclude=./.test . | tar --extract --directory "$copy"
 ln -s "$PWD/bin" "$copy/bin"
 "$copy/hack/update-codegen.sh"
-for dir in apis client apiserver/openapi manifests/operator/crd; do
+for dir in apis client apiserver/openapi manifests/operator/crd docs; do
   diff -ru "$dir" "$copy/$dir" || { echo "$dir is not what the types say; run \"make update-codegen\""; exit 1; }
 done

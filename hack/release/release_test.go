@@ -88,8 +88,10 @@ func TestVerify(t *testing.T) {
 	h := newHistory(t)
 	one, oneTree := h.commit("main.go", "one")
 	two, twoTree := h.commit("main.go", "two")
+	h.commit(renders+"/v0.1.0/sample.yaml", "as released")
+	h.commit(renders+"/v0.2.0/sample.yaml", "as it is by now")
 	entry := func(release, commit, tree string, released bool) string {
-		return fmt.Sprintf("- {version: %s, released: %v, commit: %q, tree: %q, etcd: v3.6.14, serves: [v1], reads: [v1], stores: v1, host: {from: \"1.34\", to: \"1.37\"}, kubectl: {from: \"1.32\", to: \"1.37\"}}\n", release, released, commit, tree)
+		return fmt.Sprintf("- {version: %s, released: %v, commit: %q, tree: %q, etcd: v3.6.14, helper: %[1]s, serves: [v1], reads: [v1], stores: v1, host: {from: \"1.34\", to: \"1.37\"}, kubectl: {from: \"1.32\", to: \"1.37\"}}\n", release, released, commit, tree)
 	}
 	file := func(entries ...string) string { return "releases:\n" + strings.Join(entries, "") }
 	verify := func(reason, content, want string) {
@@ -108,4 +110,9 @@ func TestVerify(t *testing.T) {
 	verify("as it was released", file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", one, oneTree, false)), "")
 	verify("changed after its release", file(entry("v0.1.0", two, twoTree, true), entry("v0.2.0", two, twoTree, false)), "make a new patch release instead")
 	verify("no longer released", file(entry("v0.1.0", one, oneTree, false), entry("v0.2.0", two, twoTree, false)), "v0.1.0 differs")
+	released := file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false))
+	h.write(renders+"/v0.2.0/sample.yaml", "as it will be")
+	verify("a release that is not released renders something else", released, "")
+	h.write(renders+"/v0.1.0/sample.yaml", "otherwise")
+	verify("a released one renders something else", released, "release v0.1.0 renders something else than when it was released")
 }

@@ -14,12 +14,16 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// table is the file of the releases, in the repository.
-const table = "operator/version/releases.yaml"
+const (
+	// table is the file of the releases, in the repository.
+	table = "operator/version/releases.yaml"
+	// renders has what each release renders, in a folder of its version.
+	renders = "operator/render/testdata"
+)
 
 // Verify returns what is wrong with the table in the work tree: a release that
-// can't be built, that is gone since some commit, or that differs from what it
-// was when it was released.
+// can't be built, that is gone since some commit, or that differs, in its entry or
+// in what it renders, from what it was when it was released.
 func Verify(ctx context.Context, repository string) error {
 	content, err := os.ReadFile(filepath.Join(repository, table))
 	if err != nil {
@@ -44,13 +48,32 @@ func Verify(ctx context.Context, repository string) error {
 		if err != nil {
 			return err
 		}
-		then, err := version.Parse([]byte(old))
+		then, err := version.Decode([]byte(old))
 		if err != nil {
 			return fmt.Errorf("at commit %s: %w", commit, err)
 		}
 		errs = append(errs, compare(commit, then, now))
+		for _, r := range then {
+			if r.Released {
+				errs = append(errs, sameRender(ctx, repository, commit, r.Version))
+			}
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// sameRender returns how what a release renders differs from a commit at which
+// it was released.
+func sameRender(ctx context.Context, repository, commit, release string) error {
+	folder := renders + "/" + release
+	changed, err := git.Run(ctx, repository, "diff", "--name-only", commit, "--", folder)
+	if err != nil {
+		return err
+	}
+	if changed == "" {
+		return nil
+	}
+	return fmt.Errorf("release %s renders something else than when it was released, at commit %s (%s): give the change to a new patch release", release, commit, strings.Join(strings.Fields(changed), ", "))
 }
 
 // compare returns how the releases of a commit were changed in a way that is

@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,6 +59,27 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) *hold {
 		return h
 	}
 	s.registry.Status.Endpoint = r.hostEndpoint()
+	return nil
+}
+
+// unregister is complete when the host no longer tells of versions of the API
+// that the wanted servers lack: this comes before those do.
+func (r *Reconciler) unregister(ctx context.Context, s *scope) *hold {
+	if s.frozen {
+		return nil
+	}
+	for _, reference := range s.registry.Status.Inventory {
+		if reference.Kind != "APIService" || slices.ContainsFunc(s.rendered.Stages[render.StageEndpoint], func(o *unstructured.Unstructured) bool { return o.GetName() == reference.Name }) {
+			continue
+		}
+		gone, err := r.Applier.Delete(ctx, reference, s.owner())
+		if err != nil {
+			return failed(err)
+		}
+		if !gone {
+			return waitFor(operatorv1alpha1.ReasonProgressing, "waits for %s to be gone, a version that %s does not serve", reference, s.release.Version).in(soon).impairedIf(true)
+		}
+	}
 	return nil
 }
 

@@ -61,7 +61,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 	if err != nil || len(left) > 0 {
 		return "waits for " + names(left) + " to be gone", err
 	}
-	for _, component := range []string{componentServer, componentEtcd} {
+	for _, component := range []string{componentServer, componentEtcd, componentSnapshot} {
 		pods, err := r.pods(ctx, s, component)
 		if err != nil {
 			return "", err
@@ -106,13 +106,13 @@ func (s *scope) toDelete() (registration, rest []operatorv1alpha1.ObjectReferenc
 	return registration, rest
 }
 
-// retainable are the objects, beside the claims, without which the data is of no
-// use: who etcd's members are, whom they trust, and whom clients do.
+// retainable are snapshots and the objects, beside the claims, without which the
+// data is of no use: who etcd's members are, whom they trust, and whom clients do.
 func (s *scope) retainable() []operatorv1alpha1.ObjectReference {
 	var out []operatorv1alpha1.ObjectReference
 	for _, reference := range s.registry.Status.Inventory {
 		issues := reference.Kind == "Issuer" || reference.Kind == "Certificate" && strings.HasSuffix(reference.Name, "-ca")
-		if issues || reference.Kind == "ConfigMap" && reference.Name == s.registry.Name+identitySuffix {
+		if issues || reference.Kind == "PersistentVolumeClaim" || reference.Kind == "ConfigMap" && reference.Name == s.registry.Name+identitySuffix {
 			out = append(out, reference)
 		}
 	}

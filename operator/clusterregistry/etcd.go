@@ -25,19 +25,19 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 	if s.registry.Spec.Etcd.External != nil {
 		return r.externalEtcd(ctx, s)
 	}
-	id, err := r.readIdentity(ctx, s)
-	if err != nil {
-		return failed(err)
+	if s.identityErr != nil {
+		return failed(s.identityErr)
 	}
-	if id == nil {
-		if id, err = r.newIdentity(ctx, s); err != nil {
+	if s.identity == nil {
+		id, err := r.newIdentity(ctx, s)
+		if err != nil {
 			return failed(err)
 		}
 		if err := r.writeIdentity(ctx, s, id); err != nil {
 			return failed(err)
 		}
 	}
-	if h := id.problem(s); h != nil {
+	if h := s.identity.problem(s); h != nil {
 		return h
 	}
 	if h := r.reissue(ctx, s); h != nil {
@@ -46,11 +46,11 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 	if err := r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...); err != nil {
 		return failed(err)
 	}
-	return r.members(ctx, s, id)
+	return r.members(ctx, s)
 }
 
 // members looks at the members and records who they are as soon as all serve.
-func (r *Reconciler) members(ctx context.Context, s *scope, id *identity) *hold {
+func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 	set := &appsv1.StatefulSet{}
 	if h := r.applied(ctx, s, render.StageEtcd, set); h != nil {
 		return h
@@ -73,15 +73,14 @@ func (r *Reconciler) members(ctx context.Context, s *scope, id *identity) *hold 
 	}
 	state := r.AskEtcd(ctx, access)
 	s.reportEtcd(state)
-	if err := state.Check(id.Identity); err != nil {
+	s.etcdState, s.etcdAccess = state, access
+	if err := state.Check(s.identity.Identity); err != nil {
 		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until the members that were recorded are back", err).frozen()
 	}
-	if formed, ok := state.Identity(); ok && id.ClusterID == "" {
-		id = id.recorded(formed)
-		if err := r.writeIdentity(ctx, s, id); err != nil {
-			return failed(err)
-		}
+	if err := r.learn(ctx, s); err != nil {
+		return failed(err)
 	}
+	id := s.identity
 	outdated := outdatedPods(set, pods)
 	if len(outdated) > 0 {
 		s.rolling = fmt.Sprintf("etcd: %d of %d members are as wanted", len(pods)-len(outdated), len(pods))
@@ -137,6 +136,7 @@ func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) *hold {
 	}
 	state := r.AskEtcd(ctx, access)
 	s.reportEtcd(state)
+	s.etcdState, s.etcdAccess = state, access
 	if err := state.Check(etcd.Identity{ClusterID: s.before.Etcd.ClusterID}); err != nil {
 		s.registry.Status.Etcd.ClusterID = s.before.Etcd.ClusterID
 		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until spec.etcd.external leads to the etcd with the registry's data", err).frozen()

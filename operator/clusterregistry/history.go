@@ -10,19 +10,64 @@ import (
 // maxHistory is how many transitions a status keeps.
 const maxHistory = 16
 
+// lastTransition returns the newest transition, an empty one when there is none.
+func (s *scope) lastTransition() operatorv1alpha1.Transition {
+	if len(s.registry.Status.History) == 0 {
+		return operatorv1alpha1.Transition{}
+	}
+	return s.registry.Status.History[0]
+}
+
+// recordTransition begins an installation or upgrade. The oldest ones leave, but
+// never the last that was completed.
+func (s *scope) recordTransition(release string) {
+	transition := operatorv1alpha1.Transition{Version: release, State: operatorv1alpha1.TransitionProgressing, StartedTime: metav1.NewTime(s.now), Generation: s.registry.Generation}
+	if s.registry.Spec.Etcd.External != nil && s.installed() {
+		transition.Message = "etcd is external: there is no snapshot of it, and its version is left alone"
+	}
+	history := append([]operatorv1alpha1.Transition{transition}, s.registry.Status.History...)
+	for i := len(history) - 1; len(history) > maxHistory; i-- {
+		if history[i].State != operatorv1alpha1.TransitionCompleted || completed(history[:i]) {
+			history = append(history[:i], history[i+1:]...)
+		}
+	}
+	s.registry.Status.History = history
+}
+
+// completeTransition ends the newest transition.
+func (s *scope) completeTransition(state operatorv1alpha1.TransitionState, message string) {
+	last, now := &s.registry.Status.History[0], metav1.NewTime(s.now)
+	last.State, last.CompletedTime, last.Generation = state, &now, s.registry.Generation
+	if message != "" {
+		last.Message = message
+	}
+}
+
+// completed reports whether any transition has reached its version.
+func completed(history []operatorv1alpha1.Transition) bool {
+	for _, transition := range history {
+		if transition.State == operatorv1alpha1.TransitionCompleted {
+			return true
+		}
+	}
+	return false
+}
+
 // advanceHistory begins the installation's entry, and completes it when the
 // registry is ready for the first time.
 func (s *scope) advanceHistory(conditions []metav1.Condition) {
-	history := s.registry.Status.History
-	now := metav1.NewTime(s.now)
-	if len(history) == 0 {
-		if s.rendered == nil {
-			return // nothing was begun
+	if s.registry.Status.Upgrade != nil || s.rendered == nil {
+		return
+	}
+	last := s.lastTransition()
+	if !s.installed() && last.Version != s.release.Version {
+		if last.State == operatorv1alpha1.TransitionProgressing {
+			s.completeTransition(operatorv1alpha1.TransitionAbandoned, "")
 		}
-		history = []operatorv1alpha1.Transition{{Version: s.release.Version, State: operatorv1alpha1.TransitionProgressing, StartedTime: now}}
+		s.recordTransition(s.release.Version)
+		last = s.lastTransition()
 	}
-	if history[0].State == operatorv1alpha1.TransitionProgressing && meta.IsStatusConditionTrue(conditions, operatorv1alpha1.ConditionReady) {
-		history[0].State, history[0].CompletedTime = operatorv1alpha1.TransitionCompleted, &now
+	if last.State == operatorv1alpha1.TransitionProgressing && meta.IsStatusConditionTrue(conditions, operatorv1alpha1.ConditionReady) {
+		s.completeTransition(operatorv1alpha1.TransitionCompleted, "")
 	}
-	s.registry.Status.History = history[:min(len(history), maxHistory)]
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/mod/semver"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,6 +30,8 @@ const (
 	keyMember      = "member-id."
 	keyReplicas    = "replicas"
 	keyCA          = "ca"
+	keyRelease     = "release"
+	keyEtcd        = "etcd-version"
 
 	stateNew      = "new"
 	stateExisting = "existing"
@@ -41,6 +44,9 @@ type identity struct {
 	replicas int32
 	// ca is the fingerprint of the CA's key.
 	ca string
+	// release is the newest release whose servers may have written, and etcd the
+	// newest version of etcd that a member has run: what both read is the data's form.
+	release, etcd string
 }
 
 // readIdentity returns the record, nil when there is none.
@@ -58,7 +64,7 @@ func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (*identity, err
 	if err != nil {
 		return nil, err
 	}
-	id := &identity{state: record.Data[keyState], ca: record.Data[keyCA], Identity: etcd.Identity{ClusterID: record.Data[keyCluster], Members: map[string]string{}}}
+	id := &identity{state: record.Data[keyState], ca: record.Data[keyCA], release: record.Data[keyRelease], etcd: record.Data[keyEtcd], Identity: etcd.Identity{ClusterID: record.Data[keyCluster], Members: map[string]string{}}}
 	for key, value := range record.Data {
 		if name, is := strings.CutPrefix(key, keyMember); is {
 			id.Members[name] = value
@@ -118,11 +124,48 @@ func (r *Reconciler) writeIdentity(ctx context.Context, s *scope, id *identity) 
 	for name, value := range id.Members {
 		record.Data[keyMember+name] = value
 	}
+	for key, value := range map[string]string{keyRelease: id.release, keyEtcd: id.etcd} {
+		if value != "" {
+			record.Data[key] = value
+		}
+	}
 	object, err := toUnstructured(record)
 	if err != nil {
 		return err
 	}
-	return r.apply(ctx, s, object)
+	if err := r.apply(ctx, s, object); err != nil {
+		return err
+	}
+	s.identity = id
+	return nil
+}
+
+// learn records who the members are as soon as all have said it, and the newest
+// version of etcd among them.
+func (r *Reconciler) learn(ctx context.Context, s *scope) error {
+	id := *s.identity
+	if formed, ok := s.etcdState.Identity(); ok && id.ClusterID == "" {
+		id = *id.recorded(formed)
+	}
+	for _, member := range s.registry.Status.Etcd.Members {
+		if semver.Compare(member.Version, id.etcd) > 0 {
+			id.etcd = member.Version
+		}
+	}
+	if id.ClusterID == s.identity.ClusterID && id.etcd == s.identity.etcd {
+		return nil
+	}
+	return r.writeIdentity(ctx, s, &id)
+}
+
+// recordRelease records the release whose servers write, or will.
+func (r *Reconciler) recordRelease(ctx context.Context, s *scope, release string) error {
+	if s.identity == nil || s.identity.release == release {
+		return nil
+	}
+	id := *s.identity
+	id.release = release
+	return r.writeIdentity(ctx, s, &id)
 }
 
 // problem returns why the etcd that was recorded can't be this registry's, or nil.

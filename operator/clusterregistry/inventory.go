@@ -118,7 +118,7 @@ func (s *scope) made() []operatorv1alpha1.ObjectReference {
 	}
 	var out []operatorv1alpha1.ObjectReference
 	if s.registry.Spec.Etcd.External == nil {
-		out = append(out, reference("ConfigMap", identitySuffix))
+		out = append(out, reference("ConfigMap", identitySuffix), reference("PersistentVolumeClaim", snapshotsSuffix))
 	}
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
 		out = append(out, reference("Secret", kubeconfigSuffix))

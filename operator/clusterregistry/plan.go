@@ -2,24 +2,29 @@ package clusterregistry
 
 import (
 	"errors"
-	"fmt"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// plan decides which release is rendered. It compares what is wanted with what
-// runs, never with what was wanted before.
+// plan decides which release is rendered, and whether an upgrade begins. It
+// compares what is wanted with what runs, never with what was wanted before.
 func (s *scope) plan(releases []version.Release) *hold {
-	wanted, running := string(s.registry.Spec.Version), s.registry.Status.Version
+	if s.registry.Status.Upgrade != nil {
+		return s.planUpgrade(releases)
+	}
+	wanted, running := string(s.registry.Spec.Version), s.running()
 	release, err := version.Find(releases, wanted)
 	if err == nil {
-		err = version.CheckUpgrade(running, wanted)
+		err = version.CheckUpgrade(releases, running, wanted)
 	}
-	if err != nil {
-		return s.stay(releases, err)
+	switch {
+	case err != nil:
+		return s.stay(releases, waitFor(reasonOf(err), "%s", err))
+	case running != "" && running != wanted:
+		return s.planStep(releases, release)
 	}
-	s.release = release
+	s.use(release)
 	if err := release.CheckHost(s.host); err != nil {
 		// A host that was upgraded under a running registry takes nothing away.
 		return waitFor(reasonOf(err), "%s", err).in(resync).impairedIf(running != "")
@@ -27,16 +32,70 @@ func (s *scope) plan(releases []version.Release) *hold {
 	return nil
 }
 
-// stay goes on with the release that runs, if one does.
-func (s *scope) stay(releases []version.Release, problem error) *hold {
-	h := waitFor(reasonOf(problem), "%s", problem).in(resync)
-	running, err := version.Find(releases, s.registry.Status.Version)
-	if err != nil {
-		return h
+// planStep begins the upgrade to a release, unless something is against it.
+func (s *scope) planStep(releases []version.Release, to version.Release) *hold {
+	if last := s.lastTransition(); last.State == operatorv1alpha1.TransitionRolledBack && last.Version == to.Version && last.Generation == s.registry.Generation {
+		return s.stay(releases, waitFor(operatorv1alpha1.ReasonRolledBack, "the upgrade to %s was rolled back, and is tried again when the spec changes: %s", to.Version, last.Message))
 	}
-	s.release = running
-	h.message += fmt.Sprintf("; %s goes on", running.Version)
-	return h.impairedIf(true)
+	err := to.CheckHost(s.host)
+	if seen := s.registry.Status.EtcdVersion; err == nil && s.registry.Spec.Etcd.External == nil && seen != "" {
+		err = version.CheckEtcd(seen, to.EtcdTarget(s.etcdSeen()...))
+	}
+	if err != nil {
+		return s.stay(releases, waitFor(reasonOf(err), "%s", err))
+	}
+	from, err := version.Find(releases, s.running())
+	if err != nil {
+		return failed(err)
+	}
+	if !s.installed() || s.registry.Spec.Paused {
+		// Retained data is first taken over by the release that wrote it.
+		s.use(from)
+		return nil
+	}
+	s.begin(from, to)
+	return nil
+}
+
+// stay goes on with the release that runs, if one does.
+func (s *scope) stay(releases []version.Release, h *hold) *hold {
+	running, err := version.Find(releases, s.running())
+	if err != nil || s.registry.Status.Version == "" {
+		return h.in(resync)
+	}
+	s.use(running)
+	h.message += "; " + running.Version + " goes on"
+	return h.in(resync).impairedIf(true)
+}
+
+// running returns the release that runs or, before servers do, the one that has
+// written the data, if any did.
+func (s *scope) running() string {
+	if s.registry.Status.Version == "" && s.identity != nil {
+		return s.identity.release
+	}
+	return s.registry.Status.Version
+}
+
+// use has a release rendered, with an etcd that is no older than what has run.
+func (s *scope) use(release version.Release) {
+	s.release = release
+	s.release.Etcd = release.EtcdTarget(s.etcdSeen()...)
+}
+
+// etcdSeen are the versions of etcd that members have run.
+func (s *scope) etcdSeen() []string {
+	var seen []string
+	if s.registry.Spec.Etcd.External != nil {
+		return nil
+	}
+	if s.identity != nil {
+		seen = append(seen, s.identity.etcd)
+	}
+	for _, member := range s.before.Etcd.Members {
+		seen = append(seen, member.Version)
+	}
+	return seen
 }
 
 func reasonOf(err error) string {

@@ -3,29 +3,44 @@ package clusterregistry
 import (
 	"strings"
 	"testing"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
 func TestPlan(t *testing.T) {
+	const done, back = "completed", "rolled back"
 	for _, test := range []struct {
 		what, spec, running, host string
 		// reason is empty for a plan without a hold; renders is the release that is
-		// rendered, if any.
-		reason, says, renders string
+		// rendered, if any, and begins the one that an upgrade begins to.
+		reason, says, renders, begins, last string
 	}{
-		{"an installation", "v0.1.0", "", "v1.37.1", "", "", "v0.1.0"},
-		{"what runs", "v0.1.0", "v0.1.0", "v1.34.0", "", "", "v0.1.0"},
-		{"a version that nobody knows", "v9.9.9", "", "v1.37.1", "VersionUnknown", "knows no version", ""},
-		{"the same, while another runs", "v9.9.9", "v0.1.0", "v1.37.1", "VersionUnknown", "; v0.1.0 goes on", "v0.1.0"},
-		{"no version at all", "", "", "v1.37.1", "VersionUnknown", `no version ""`, ""},
-		{"a host too old to begin", "v0.2.0", "", "v1.34.0", "HostUnsupported", "tested with 1.35 to 1.38", ""},
-		{"a host too new to begin", "v0.1.0", "", "v1.38.0", "HostUnsupported", "tested with 1.34 to 1.37", ""},
-		{"a host upgraded under a registry", "v0.1.0", "v0.1.0", "v1.38.0", "HostUnsupported", "the host runs Kubernetes v1.38.0", "v0.1.0"},
-		{"a host whose version is none, under a registry", "v0.1.0", "v0.1.0", "1.37_custom", "HostUnsupported", "no version of Kubernetes", "v0.1.0"},
-		{"an upgrade that is not built", "v0.2.0", "v0.1.0", "v1.37.1", "UpgradeUnsupported", "set spec.version back to v0.1.0", "v0.1.0"},
-		{"the return from there", "v0.1.0", "v0.1.0", "v1.37.1", "", "", "v0.1.0"},
-		{"what runs is unknown to an older operator", "v0.1.0", "v0.9.0", "v1.37.1", "UpgradeUnsupported", "from v0.9.0", ""},
+		{"an installation", "v0.1.0", "", "v1.37.1", "", "", "v0.1.0", "", ""},
+		{"what runs", "v0.1.0", "v0.1.0", "v1.34.0", "", "", "v0.1.0", "", done},
+		{"a version that nobody knows", "v9.9.9", "", "v1.37.1", "VersionUnknown", "knows no version", "", "", ""},
+		{"the same, while another runs", "v9.9.9", "v0.1.0", "v1.37.1", "VersionUnknown", "; v0.1.0 goes on", "v0.1.0", "", done},
+		{"no version at all", "", "", "v1.37.1", "VersionUnknown", `no version ""`, "", "", ""},
+		{"a host too old to begin", "v0.2.0", "", "v1.34.0", "HostUnsupported", "tested with 1.35 to 1.38", "", "", ""},
+		{"a host too new to begin", "v0.1.0", "", "v1.38.0", "HostUnsupported", "tested with 1.34 to 1.37", "", "", ""},
+		{"a host upgraded under a registry", "v0.1.0", "v0.1.0", "v1.38.0", "HostUnsupported", "the host runs Kubernetes v1.38.0", "v0.1.0", "", done},
+		{"a host whose version is none, under a registry", "v0.1.0", "v0.1.0", "1.37_custom", "HostUnsupported", "no version of Kubernetes", "v0.1.0", "", done},
+		{"what runs is unknown to an older operator", "v0.1.0", "v0.9.0", "v1.37.1", "VersionUnknown", "the registry runs v0.9.0", "", "", done},
+		{"an upgrade", "v0.2.0", "v0.1.0", "v1.37.1", "", "", "v0.1.0", "v0.2.0", done},
+		{"an upgrade to what the host is too old for", "v0.2.0", "v0.1.0", "v1.34.1", "HostUnsupported", "v0.2.0 was tested with 1.35 to 1.38; v0.1.0 goes on", "v0.1.0", "", done},
+		{"a step that is left out", "v0.3.0", "v0.1.0", "v1.37.1", "UpgradeUnsupported", "v0.1.0 -> v0.3.0 skips v0.2.0; set spec.version to v0.2.0 first; v0.1.0 goes on", "v0.1.0", "", done},
+		{"backward", "v0.1.0", "v0.2.0", "v1.37.1", "UpgradeUnsupported", "is a downgrade, which is not possible: set spec.version back to v0.2.0", "v0.2.0", "", done},
+		{"what was rolled back, with the same spec", "v0.2.0", "v0.1.0", "v1.37.1", "RolledBack", "is tried again when the spec changes: no image", "v0.1.0", "", back},
+		{"another version than was rolled back", "v0.3.0", "v0.2.0", "v1.37.1", "", "", "v0.2.0", "v0.3.0", back},
+		{"before it was complete, it is installed first", "v0.2.0", "v0.1.0", "v1.37.1", "", "", "v0.1.0", "", ""},
 	} {
-		s := look(t, "{spec: {version: '"+test.spec+"', mode: Aggregated, etcd: {replicas: 1}}, status: {version: '"+test.running+"'}}")
+		status := "{version: '" + test.running + "'}"
+		switch test.last {
+		case done:
+			status = "{version: '" + test.running + "', history: [{version: v0.1.0, state: Completed, startedTime: null}]}"
+		case back:
+			status = "{version: '" + test.running + "', history: [{version: v0.2.0, state: RolledBack, generation: 7, message: no image, startedTime: null}, {version: v0.1.0, state: Completed, startedTime: null}]}"
+		}
+		s := look(t, "{spec: {version: '"+test.spec+"', mode: Aggregated, etcd: {replicas: 1}}, status: "+status+"}")
 		s.host, s.release.Version = test.host, ""
 		h := s.plan(released)
 		if (h == nil) != (test.reason == "") || h != nil && (h.reason != test.reason || !strings.Contains(h.message, test.says) || h.err != nil) {
@@ -34,6 +49,16 @@ func TestPlan(t *testing.T) {
 		// Only an impaired hold lets the stages run, since nothing is rendered yet.
 		if goes := h == nil || h.impaired; goes != (test.renders != "") || goes && s.release.Version != test.renders {
 			t.Errorf("%s: renders %q (hold %+v), want %q", test.what, s.release.Version, h, test.renders)
+		}
+		begins := ""
+		if u := s.registry.Status.Upgrade; u != nil {
+			begins = u.To
+			if u.Phase != operatorv1alpha1.PhasePreflight || u.From != test.running || s.upgrade == nil {
+				t.Errorf("%s: it begins with %+v", test.what, u)
+			}
+		}
+		if begins != test.begins {
+			t.Errorf("%s: an upgrade to %q begins, want %q", test.what, begins, test.begins)
 		}
 		if goes := h == nil || h.impaired; goes && s.input(reading(t).Environment).Registry != s.registry {
 			t.Errorf("%s: the input is of another registry", test.what)

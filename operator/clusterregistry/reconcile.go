@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/mod/semver"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -33,6 +34,8 @@ type Reconciler struct {
 	// Releases are those that can run.
 	Releases    []version.Release
 	Environment render.Environment
+	// Host leads to the host, through which an aggregated registry is used.
+	Host *rest.Config
 	// HostCA signs for the host's API server, in PEM.
 	HostCA []byte
 	// Namespaces are those whose registries are this operator's; none means all.
@@ -68,7 +71,8 @@ func stages(mode operatorv1alpha1.Mode) []stage {
 //  2. plan:    which release may run?
 //  3. render:  scope to objects, without side effects
 //  4. stages:  certificates, etcd, server, endpoint; each waits for the one before
-//  5. report:  conditions from the scope, one status patch, always
+//  5. advance: an upgrade goes to its next phase when the present one is complete
+//  6. report:  conditions from the scope, one status patch, always
 //
 // A registry that is gone leaves nothing behind, a deleted one goes in order.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -107,7 +111,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		return
 	}
 	s.rendered = rendered
-	s.frozen = s.registry.Spec.Paused
+	s.frozen = s.paused()
 	for _, stage := range stages(s.registry.Spec.Mode) {
 		if !s.record(stage.condition, stage.run(r, ctx, s)) {
 			return
@@ -115,6 +119,9 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	}
 	if err := r.prune(ctx, s); err != nil {
 		s.results[operatorv1alpha1.ConditionServerReady] = result{hold: failed(err)}
+	}
+	if s.upgrade != nil {
+		s.results[operatorv1alpha1.ConditionProgressing] = result{hold: r.advance(ctx, s)}
 	}
 }
 
@@ -131,10 +138,22 @@ func (s *scope) record(condition string, h *hold) (proceed bool) {
 	return h == nil || h.impaired || s.installed() && s.rendered != nil
 }
 
+// paused reports whether nothing may be changed now. In an upgrade that is so
+// between its phases, never in the middle of one.
+func (s *scope) paused() bool {
+	between := s.upgrade == nil || s.upgrade.PhaseCompleted || s.upgrade.Phase == operatorv1alpha1.PhasePreflight
+	return s.registry.Spec.Paused && between
+}
+
 func (s *scope) input(environment render.Environment) render.Input {
+	snapshot := ""
+	if s.upgrade != nil && s.upgrade.Phase == operatorv1alpha1.PhaseSnapshot {
+		snapshot = s.upgrade.Snapshot
+	}
 	return render.Input{
+		Snapshot:    snapshot,
 		Registry:    s.registry,
-		Release:     render.Release{Version: s.release.Version, Etcd: s.release.Etcd, Serves: s.release.Serves},
+		Release:     render.Release{Version: s.release.Version, Helper: s.release.Helper, Etcd: s.release.Etcd, Serves: s.release.Serves},
 		HostVersion: strings.TrimPrefix(semver.MajorMinor(s.host), "v"),
 		Trust:       s.trust,
 		Addresses:   s.addresses,

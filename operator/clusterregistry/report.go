@@ -162,6 +162,9 @@ func (s *scope) well(kind string) string {
 	status := s.registry.Status
 	switch kind {
 	case operatorv1alpha1.ConditionVersionSupported:
+		if s.registry.Status.Upgrade != nil {
+			return fmt.Sprintf("%s -> %s is possible on Kubernetes %s", s.upgrade.from.Version, s.upgrade.to.Version, s.host)
+		}
 		return fmt.Sprintf("%s runs on Kubernetes %s", s.release.Version, s.host)
 	case operatorv1alpha1.ConditionCertificatesReady:
 		return fmt.Sprintf("%d certificates are issued", len(status.Certificates))
@@ -182,6 +185,12 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	switch {
 	case s.registry.DeletionTimestamp != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, "the registry is being deleted"
+	case s.upgrading() != nil:
+		h := s.upgrading()
+		condition.Reason, condition.Message = h.reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, h.message)
+		if h.reason != operatorv1alpha1.ReasonUpgradeHeld && h.reason != operatorv1alpha1.ReasonPaused {
+			condition.Status = metav1.ConditionTrue
+		}
 	case s.registry.Spec.Paused:
 		condition.Reason, condition.Message = operatorv1alpha1.ReasonPaused, "nothing is changed until spec.paused is false"
 	case s.rendered == nil:
@@ -194,6 +203,14 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	return condition
 }
 
+// upgrading returns what an upgrade waits for, nil when none is under way.
+func (s *scope) upgrading() *hold {
+	if s.registry.Status.Upgrade == nil || s.upgrade == nil {
+		return nil
+	}
+	return s.results[operatorv1alpha1.ConditionProgressing].hold
+}
+
 // ready sums the parts up.
 func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: "the registry serves"}
@@ -203,6 +220,9 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, "the registry is being deleted"
 	case waits != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, waits.Reason, waits.Type+": "+waits.Message
+	case s.upgrading() != nil:
+		condition.Status, condition.Reason = metav1.ConditionFalse, s.upgrading().reason
+		condition.Message = fmt.Sprintf("the registry serves, and is being brought from %s to %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, s.upgrading().message)
 	case s.registry.Status.Endpoint != nil:
 		condition.Message = "the registry serves at " + s.registry.Status.Endpoint.URL
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -30,8 +31,19 @@ type scope struct {
 	// addresses lead to the servers from outside, the one for clients first.
 	addresses []string
 
+	// identity is what is recorded of the registry's own etcd, nil when nothing is.
+	// identityErr says why it can't be read.
+	identity    *identity
+	identityErr error
+	// release is what is rendered, and upgrade how far it is on its way to another.
 	release  version.Release
+	upgrade  *upgrade
 	rendered *render.Result
+	// etcdState is what etcd said, and etcdAccess how it was asked.
+	etcdState  etcd.State
+	etcdAccess etcd.Access
+	// serversFailed says why the servers that are wanted will not come up.
+	serversFailed string
 
 	// results are what came of the stages, by condition.
 	results map[string]result
@@ -70,17 +82,15 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	if s.addresses, err = r.readAddresses(ctx, registry); err != nil {
 		return nil, err
 	}
+	if registry.Spec.Etcd.External == nil {
+		s.identity, s.identityErr = r.readIdentity(ctx, s)
+	}
 	return s, nil
 }
 
 // installed reports whether the registry was complete once.
 func (s *scope) installed() bool {
-	for _, transition := range s.registry.Status.History {
-		if transition.State == operatorv1alpha1.TransitionCompleted {
-			return true
-		}
-	}
-	return false
+	return completed(s.registry.Status.History)
 }
 
 // key returns the name of one of the registry's objects.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/health"
@@ -23,6 +25,9 @@ const serverPort = "6443"
 // server is complete when all servers are of the wanted kind, and each of them
 // answers the operator itself.
 func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
+	if h := r.unregister(ctx, s); h != nil {
+		return h
+	}
 	if err := r.apply(ctx, s, s.rendered.Stages[render.StageServer]...); err != nil {
 		return failed(err)
 	}
@@ -38,6 +43,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	if err != nil {
 		return failed(err)
 	}
+	s.serversFailed = r.serversFailure(ctx, deployment, pods)
 	serving := 0
 	versions := map[string]bool{}
 	var problems []string
@@ -69,10 +75,44 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		}
 		return waitFor(operatorv1alpha1.ReasonReplicasNotReady, "%d of %d servers serve: %s", min(int32(serving), wanted), wanted, strings.Join(problems, "; ")).impairedIf(serving > 0)
 	}
-	if len(versions) == 1 {
-		s.registry.Status.Version = answers[0].version
+	if len(versions) > 1 {
+		return waitFor(operatorv1alpha1.ReasonReplicasNotReady, "the servers are of different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).in(soon).impairedIf(true)
+	}
+	s.registry.Status.Version = answers[0].version
+	if s.upgrade == nil {
+		if err := r.recordRelease(ctx, s, s.registry.Status.Version); err != nil {
+			return failed(err)
+		}
 	}
 	return nil
+}
+
+// crashes is how often a new server may fail to start until it is given up.
+const crashes = 3
+
+// serversFailure returns why the servers that are wanted will not come up, as far
+// as can be told; nothing as long as they may.
+func (r *Reconciler) serversFailure(ctx context.Context, deployment *appsv1.Deployment, pods []corev1.Pod) string {
+	image := deployment.Spec.Template.Spec.Containers[0].Image
+	wanted := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp != nil || pod.Spec.Containers[0].Image != image
+	})
+	for _, pod := range wanted {
+		for _, status := range pod.Status.ContainerStatuses {
+			if status.RestartCount >= crashes && failure(status) != nil {
+				return fmt.Sprintf("pod %s: %s", pod.Name, containerProblem(status))
+			}
+		}
+	}
+	if deployment.Status.ObservedGeneration < deployment.Generation {
+		return ""
+	}
+	for _, condition := range deployment.Status.Conditions {
+		if condition.Type == appsv1.DeploymentProgressing && condition.Reason == "ProgressDeadlineExceeded" {
+			return strings.Join(append([]string{condition.Message}, r.podsProblems(ctx, wanted)...), "; ")
+		}
+	}
+	return ""
 }
 
 // answer is what a server said of itself.
@@ -120,6 +160,20 @@ func (r *Reconciler) administrator(ctx context.Context, s *scope) (*tls.Certific
 		return nil, fmt.Errorf("read the administrator's certificate in Secret %s: %w", secret.Name, err)
 	}
 	return &pair, nil
+}
+
+// independentConfig leads to an independent registry by its Service, as its
+// administrator.
+func (r *Reconciler) independentConfig(ctx context.Context, s *scope) (*rest.Config, error) {
+	secret, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+"-admin")
+	if err != nil {
+		return nil, err
+	}
+	if secret == nil {
+		return nil, fmt.Errorf("Secret %s-admin with the administrator's certificate does not exist", s.registry.Name)
+	}
+	return &rest.Config{Host: "https://" + s.serverName(), TLSClientConfig: rest.TLSClientConfig{
+		CAData: s.trust.Serving, CertData: secret.Data[corev1.TLSCertKey], KeyData: secret.Data[corev1.TLSPrivateKeyKey]}}, nil
 }
 
 // serverName is what the servers' certificate is valid for at least.

@@ -6,6 +6,7 @@ import (
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -39,7 +40,7 @@ const concurrency = 8
 func owned() []client.Object {
 	return []client.Object{
 		&corev1.ConfigMap{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{},
-		&appsv1.Deployment{}, &appsv1.StatefulSet{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
+		&batchv1.Job{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
 		&rbacv1.ClusterRoleBinding{}, &rbacv1.RoleBinding{}, &apiregistrationv1.APIService{},
 	}
 }

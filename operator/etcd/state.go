@@ -25,8 +25,9 @@ type Member struct {
 	Err error
 	// ID and all that follows are empty when the member did not answer.
 	ID, ClusterID string
-	// Version is that of etcd, without "v".
-	Version string
+	// Version is that of etcd, without "v", and StorageVersion that of its files,
+	// which follows when all members run a new minor version.
+	Version, StorageVersion string
 	// Leader is the ID of the leader that the member follows, its own when it
 	// leads, and empty when it has none.
 	Leader  string

@@ -13,6 +13,7 @@ import (
 // must not. The local cluster enforces none, so that only this test would tell.
 func TestFlows(t *testing.T) {
 	in := input(t, registry)
+	in.Snapshot = "before-the-next"
 	result := rendered(t, in)
 	templates := podTemplates(t, result)
 	var policies []networkingv1.NetworkPolicy
@@ -35,8 +36,7 @@ func TestFlows(t *testing.T) {
 		return p
 	}
 	server, member := pod("Deployment fleet-server"), pod("StatefulSet fleet-etcd")
-	snapshot := peer{"team", Labels(in.Registry), nil}
-	snapshot.labels[operatorv1alpha1.LabelComponent] = "snapshot"
+	snapshot := pod("Job fleet-snapshot")
 	unknownJob := peer{"team", Labels(in.Registry), nil}
 	unknownJob.labels[operatorv1alpha1.LabelComponent] = "other"
 	operator := peer{"clusterregistry-system", map[string]string{"app.kubernetes.io/name": "clusterregistry-operator"}, nil}

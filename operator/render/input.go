@@ -26,16 +26,17 @@ type Input struct {
 	// Addresses are names and IP addresses at which clients outside of the host
 	// reach the servers, beyond the Service's own names.
 	Addresses []string
+	// Snapshot is the name of the snapshot of etcd to be taken now, empty for none.
+	Snapshot string
 	// Environment is where the operator runs.
 	Environment Environment
 }
 
 // Release is what a release of the registry consists of.
 type Release struct {
-	// Version is the tag of the registry's own images.
-	Version string
-	// Etcd is the tag of etcd's image.
-	Etcd string
+	// Version is the tag of the servers' image, Helper that of the helper's and Etcd
+	// that of etcd's.
+	Version, Helper, Etcd string
 	// Serves are the API versions to register with the host.
 	Serves []string
 }
@@ -99,6 +100,20 @@ func EtcdEndpoints(r *operatorv1alpha1.ClusterRegistry) []string {
 		urls = append(urls, member.ClientURL())
 	}
 	return urls
+}
+
+// snapshots returns the size of the claim for snapshots: three that are kept and
+// one that is being taken, of an etcd that is full.
+func snapshots(etcd operatorv1alpha1.Etcd) resource.Quantity {
+	_, quota := storage(etcd)
+	return *resource.NewQuantity(4*quota, resource.BinarySI)
+}
+
+// EtcdQuota returns how many bytes of data a member of a registry's own etcd may
+// hold.
+func EtcdQuota(r *operatorv1alpha1.ClusterRegistry) int64 {
+	_, quota := storage(r.Spec.Etcd)
+	return quota
 }
 
 // storage returns the size of a member's volume, and how much of it etcd may

@@ -48,6 +48,7 @@ func components(in Input) []string {
 	}
 	include("serving-ca", r.Spec.TLS.IssuerRef == nil)
 	include("managed-etcd", r.Spec.Etcd.External == nil)
+	include("snapshot", in.Snapshot != "")
 	include("several-members", r.Spec.Etcd.Replicas > 1)
 	include("several-servers", r.Spec.Server.Replicas > 1)
 	include("aggregated", r.Spec.Mode == operatorv1alpha1.ModeAggregated)
@@ -63,7 +64,7 @@ func images(in Input) []kustomize.Image {
 		repository = r
 	}
 	var out []kustomize.Image
-	for name, tag := range map[string]string{"clusterregistry-apiserver": in.Release.Version, "clusterregistry-helper": in.Release.Version, "etcd": in.Release.Etcd} {
+	for name, tag := range map[string]string{"clusterregistry-apiserver": in.Release.Version, "clusterregistry-helper": in.Release.Helper, "etcd": in.Release.Etcd} {
 		out = append(out, kustomize.Image{Name: name, NewName: repository + "/" + name, NewTag: tag})
 	}
 	return out

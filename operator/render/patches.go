@@ -42,7 +42,7 @@ func patches(in Input) map[target][]operation {
 	r := in.Registry
 	server, etcd := r.Spec.Server, r.Spec.Etcd
 	out := map[target][]operation{
-		{kind: "Deployment"}:                          slices.Concat([]operation{add("/spec/replicas", server.Replicas)}, workload(r, "server", server.Resources, server.Placement), arguments(server), access(server)),
+		{kind: "Deployment"}:                          slices.Concat([]operation{add("/spec/replicas", server.Replicas), add("/spec/progressDeadlineSeconds", server.ProgressDeadlineSeconds)}, workload(r, "server", server.Resources, server.Placement), arguments(server), access(server)),
 		{kind: "Service", name: "<name>-server"}:      service(server.Service),
 		{kind: "Certificate", name: "<name>-serving"}: slices.Concat(serving(r), names(nil, in.Addresses)),
 		{kind: "Certificate", certificate: "leaf"}:    renewal(r.Spec.TLS),
@@ -51,7 +51,12 @@ func patches(in Input) map[target][]operation {
 		return out
 	}
 	members := memberNames(in)
-	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", etcd.Replicas)}, workload(r, "etcd", etcd.Resources, etcd.Placement), class(etcd.Storage))
+	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", etcd.Replicas)}, workload(r, "etcd", etcd.Resources, etcd.Placement), class("/spec/volumeClaimTemplates/0/spec", etcd.Storage))
+	if in.Snapshot != "" {
+		placement := operatorv1alpha1.Placement{NodeSelector: etcd.NodeSelector, Tolerations: etcd.Tolerations, PriorityClassName: etcd.PriorityClassName}
+		out[target{kind: "Job"}] = workload(r, "snapshot", operatorv1alpha1.Resources{}, placement)
+		out[target{kind: "PersistentVolumeClaim"}] = class("/spec", etcd.Storage)
+	}
 	out[target{kind: "Certificate", name: "<name>-etcd-server"}] = names(members, nil)
 	out[target{kind: "Certificate", name: "<name>-etcd-peer"}] = names(members, nil)
 	return out
@@ -142,11 +147,11 @@ func renewal(tls operatorv1alpha1.TLS) []operation {
 	return []operation{add("/spec/renewBefore", tls.RenewBefore.Duration.String())}
 }
 
-func class(storage *operatorv1alpha1.Storage) []operation {
+func class(spec string, storage *operatorv1alpha1.Storage) []operation {
 	if storage == nil || storage.StorageClassName == "" {
 		return nil
 	}
-	return []operation{add("/spec/volumeClaimTemplates/0/spec/storageClassName", storage.StorageClassName)}
+	return []operation{add(spec+"/storageClassName", storage.StorageClassName)}
 }
 
 // memberNames are the names that etcd's members call each other by, and those

@@ -29,6 +29,8 @@ const (
 	StageCertificates Stage = "certificates"
 	// StageEtcd is the trust bundle and etcd.
 	StageEtcd Stage = "etcd"
+	// StageSnapshot is the snapshot of etcd that is taken before an upgrade.
+	StageSnapshot Stage = "snapshot"
 	// StageServer is the API servers and their permissions.
 	StageServer Stage = "server"
 	// StageEndpoint is the registration with the host.
@@ -46,7 +48,7 @@ type Result struct {
 // Objects returns all objects, in the order of the stages.
 func (r *Result) Objects() []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
-	for _, stage := range []Stage{StageCertificates, StageEtcd, StageServer, StageEndpoint} {
+	for _, stage := range []Stage{StageCertificates, StageEtcd, StageSnapshot, StageServer, StageEndpoint} {
 		out = append(out, r.Stages[stage]...)
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 var update = flag.Bool("update", false, "write what is rendered to testdata")
@@ -28,7 +29,7 @@ func input(t *testing.T, registry string, modify ...func(*operatorv1alpha1.Clust
 	operatorv1alpha1.SetDefaults(r)
 	return Input{
 		Registry:    r,
-		Release:     Release{Version: string(r.Spec.Version), Etcd: "v3.6.14", Serves: []string{"v1alpha1"}},
+		Release:     Release{Version: string(r.Spec.Version), Helper: string(r.Spec.Version), Etcd: "v3.6.14", Serves: []string{"v1alpha1"}},
 		HostVersion: "1.37",
 		Trust:       Trust{Etcd: []byte("CA of etcd\n"), Serving: []byte("CA of the servers\n"), Clients: []byte("CA of the users\n")},
 		Environment: Environment{ImageRepository: "ghcr.io/clusterregistry", Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"},
@@ -62,33 +63,65 @@ func rendered(t *testing.T, in Input) *Result {
 	return result
 }
 
-// TestGolden compares what each sample becomes with testdata. "make
-// update-golden" writes it anew.
+// TestGolden compares what each sample becomes, in each release, with testdata.
+// "make update-golden" writes it anew; of a release that is released, "make
+// verify-releases" refuses that.
 func TestGolden(t *testing.T) {
-	for _, path := range samples(t) {
-		t.Run(filepath.Base(path), func(t *testing.T) {
-			var got bytes.Buffer
-			for _, object := range rendered(t, input(t, sample(t, path))).Objects() {
-				content, err := yaml.Marshal(object)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got.WriteString("---\n" + string(content))
-			}
-			golden := filepath.Join("testdata", filepath.Base(path))
-			if *update {
-				if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := firstDifference(string(want), got.String()); diff != "" {
-				t.Errorf("%s differs from what is rendered; \"make update-golden\" writes it anew:\n%s", golden, diff)
-			}
-		})
+	releases, err := version.Releases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, release := range releases {
+		for _, path := range samples(t) {
+			t.Run(release.Version+"/"+filepath.Base(path), func(t *testing.T) {
+				golden := filepath.Join("testdata", release.Version, filepath.Base(path))
+				compare(t, golden, inYAML(t, rendered(t, inputOf(t, release, path))))
+			})
+		}
+	}
+}
+
+// inputOf returns the input of a sample in a release, when a snapshot is taken.
+func inputOf(t *testing.T, release version.Release, path string) Input {
+	t.Helper()
+	in := input(t, sample(t, path), func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Version = operatorv1alpha1.Version(release.Version) })
+	in.Release = Release{Version: release.Version, Helper: release.Helper, Etcd: release.Etcd, Serves: release.Serves}
+	if in.Registry.Spec.Etcd.External == nil {
+		in.Snapshot = "before-the-next"
+	}
+	return in
+}
+
+func inYAML(t *testing.T, result *Result) string {
+	t.Helper()
+	var out bytes.Buffer
+	for _, object := range result.Objects() {
+		content, err := yaml.Marshal(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.WriteString("---\n" + string(content))
+	}
+	return out.String()
+}
+
+// compare compares a text with a file, or writes it there when that is asked for.
+func compare(t *testing.T, golden, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := firstDifference(string(want), got); diff != "" {
+		t.Errorf("%s differs from what is rendered; \"make update-golden\" writes it anew:\n%s", golden, diff)
 	}
 }
 

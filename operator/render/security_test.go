@@ -67,7 +67,7 @@ func podProblems(pod corev1.PodSpec) []string {
 	expect(context.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault, "it has no seccomp profile")
 	expect(pod.ServiceAccountName != "" && pod.AutomountServiceAccountToken != nil, "it does not say whether it gets a token, and whose")
 	for _, volume := range pod.Volumes {
-		expect(volume.ConfigMap != nil || volume.Secret != nil, "volume "+volume.Name+" is no ConfigMap and no Secret")
+		expect(volume.ConfigMap != nil || volume.Secret != nil || volume.EmptyDir != nil || volume.PersistentVolumeClaim != nil, "volume "+volume.Name+" is of the node")
 	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		s := c.SecurityContext
@@ -112,13 +112,13 @@ func TestLabels(t *testing.T) {
 func TestStages(t *testing.T) {
 	for variant, in := range variants(t) {
 		result := rendered(t, in)
-		if len(result.Stages) > 4 || result.Stages[""] != nil {
+		if len(result.Stages) > 5 || result.Stages[""] != nil {
 			t.Errorf("%s: stages %v", variant, result.Stages)
 		}
 		for _, object := range result.Objects() {
 			kind, name := object.GetKind(), object.GetName()
 			retained := object.GetAnnotations()[operatorv1alpha1.AnnotationRetain] == "true"
-			if want := kind == "Issuer" || kind == "Certificate" && strings.HasSuffix(name, "-ca"); retained != want {
+			if want := kind == "Issuer" || kind == "PersistentVolumeClaim" || kind == "Certificate" && strings.HasSuffix(name, "-ca"); retained != want {
 				t.Errorf("%s: %s %s is retained: %v", variant, kind, name, retained)
 			}
 		}

@@ -33,6 +33,8 @@ func values(in Input) map[string]string {
 		"<client-ca>":            string(in.Trust.Clients),
 		"<etcd-initial-cluster>": initialCluster(EtcdMembers(r)),
 	}
+	snapshots := snapshots(r.Spec.Etcd)
+	out["<snapshot-name>"], out["<snapshots-storage>"] = in.Snapshot, snapshots.String()
 	size, quota := storage(r.Spec.Etcd)
 	out["<etcd-storage>"], out["<etcd-quota>"] = size.String(), strconv.FormatInt(quota, 10)
 	return out

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,6 +38,9 @@ func variants(t *testing.T) map[string]Input {
 	} {
 		out[name] = input(t, strings.Replace(registry, "{version: v0.1.0, mode: Independent, etcd: {replicas: 3}}", spec, 1))
 	}
+	upgraded := input(t, registry)
+	upgraded.Snapshot = "before-the-next"
+	out["before an upgrade"] = upgraded
 	return out
 }
 
@@ -75,6 +79,8 @@ func podTemplates(t *testing.T, result *Result) map[string]corev1.PodTemplateSpe
 		switch object.GetKind() {
 		case "Deployment":
 			out["Deployment "+object.GetName()] = convert[appsv1.Deployment](t, object).Spec.Template
+		case "Job":
+			out["Job "+object.GetName()] = convert[batchv1.Job](t, object).Spec.Template
 		case "StatefulSet":
 			out["StatefulSet "+object.GetName()] = convert[appsv1.StatefulSet](t, object).Spec.Template
 		default:

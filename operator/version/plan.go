@@ -51,12 +51,3 @@ func (r Release) CheckHost(host string) error {
 	}
 	return nil
 }
-
-// CheckUpgrade returns nil when a registry that runs one version, empty for none
-// yet, may be brought to another, and else an error that wraps ErrUpgrade.
-func CheckUpgrade(running, wanted string) error {
-	if running == "" || running == wanted {
-		return nil
-	}
-	return &problem{ErrUpgrade, fmt.Sprintf("this operator can't bring a registry from %s, which runs, to %s: set spec.version back to %s", running, wanted, running)}
-}

@@ -46,23 +46,3 @@ func TestCheckHost(t *testing.T) {
 		}
 	}
 }
-
-func TestCheckUpgrade(t *testing.T) {
-	for _, test := range []struct {
-		reason, running, wanted string
-		refused                 bool
-	}{
-		{"the first installation", "", "v0.1.0", false},
-		{"what runs already, and the way back to it", "v0.1.0", "v0.1.0", false},
-		{"forward, which is not built yet", "v0.1.0", "v0.2.0", true},
-		{"backward", "v0.2.0", "v0.1.0", true},
-	} {
-		err := CheckUpgrade(test.running, test.wanted)
-		if errors.Is(err, ErrUpgrade) != test.refused || !test.refused && err != nil {
-			t.Errorf("%s: %v", test.reason, err)
-		}
-		if test.refused && !strings.Contains(err.Error(), "set spec.version back to "+test.running) {
-			t.Errorf("%s: it does not say how to go on: %v", test.reason, err)
-		}
-	}
-}

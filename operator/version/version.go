@@ -27,6 +27,11 @@ type Release struct {
 	Tree string `json:"tree"`
 	// Etcd is the version of etcd that the release runs with.
 	Etcd string `json:"etcd"`
+	// Helper is the release whose helper image the pods of etcd have. A newer one
+	// would replace them, and so is named only when the helper has changed.
+	Helper string `json:"helper"`
+	// UpgradesFrom are the releases that a registry can be brought to this one from.
+	UpgradesFrom []string `json:"upgradesFrom,omitempty"`
 	// Serves are the versions of clusterregistry.k8s.io that clients can use.
 	Serves []string `json:"serves"`
 	// Reads are the versions that the release understands in etcd.
@@ -51,24 +56,39 @@ var table []byte
 // Releases returns all releases, oldest first.
 func Releases() ([]Release, error) { return Parse(table) }
 
-// Parse reads a table of releases and returns everything that is wrong with it.
-func Parse(content []byte) ([]Release, error) {
+// Decode reads a table of releases, whatever it says: that of an earlier commit
+// lacks what was added since.
+func Decode(content []byte) ([]Release, error) {
 	var file struct {
 		Releases []Release `json:"releases"`
 	}
 	if err := yaml.UnmarshalStrict(content, &file); err != nil {
 		return nil, fmt.Errorf("releases.yaml: %w", err)
 	}
+	return file.Releases, nil
+}
+
+// Parse reads a table of releases and returns everything that is wrong with it.
+func Parse(content []byte) ([]Release, error) {
+	releases, err := Decode(content)
+	if err != nil {
+		return nil, err
+	}
 	var errs []error
-	for i, r := range file.Releases {
+	for i, r := range releases {
 		if err := r.validate(); err != nil {
 			errs = append(errs, fmt.Errorf("releases.yaml: entry %d (%s): %w", i, r.Version, err))
 		}
-		if i > 0 && semver.Compare(file.Releases[i-1].Version, r.Version) >= 0 {
-			errs = append(errs, fmt.Errorf("releases.yaml: %s comes after %s; list the oldest first, each once", r.Version, file.Releases[i-1].Version))
+		for _, other := range append(slices.Clone(r.UpgradesFrom), r.Helper) {
+			if other != r.Version && !slices.ContainsFunc(releases[:i], func(o Release) bool { return o.Version == other }) {
+				errs = append(errs, fmt.Errorf("releases.yaml: entry %d (%s): it names %q, which is no release before it", i, r.Version, other))
+			}
+		}
+		if i > 0 && semver.Compare(releases[i-1].Version, r.Version) >= 0 {
+			errs = append(errs, fmt.Errorf("releases.yaml: %s comes after %s; list the oldest first, each once", r.Version, releases[i-1].Version))
 		}
 	}
-	return file.Releases, errors.Join(errs...)
+	return releases, errors.Join(errs...)
 }
 
 var (
@@ -88,6 +108,9 @@ func (r Release) validate() error {
 	}
 	if semver.Canonical(r.Etcd) != r.Etcd {
 		errs = append(errs, fmt.Errorf("etcd %q is no version such as v3.6.14", r.Etcd))
+	}
+	if slices.Contains(r.UpgradesFrom, r.Version) {
+		errs = append(errs, errors.New("it upgrades from itself"))
 	}
 	if len(r.Serves) == 0 {
 		errs = append(errs, errors.New("serves is empty"))

@@ -13,7 +13,7 @@ func TestReleasesAreValid(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	const commit, good = "0123456789012345678901234567890123456789", `{version: v0.1.0, commit: "C", tree: "C", etcd: v3.6.14, serves: [v1], reads: [v1], stores: v1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.9", to: "1.37"}}`
+	const commit, good = "0123456789012345678901234567890123456789", `{version: v0.1.0, commit: "C", tree: "C", etcd: v3.6.14, helper: v0.1.0, serves: [v1], reads: [v1], stores: v1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.9", to: "1.37"}}`
 	for reason, test := range map[string]struct{ old, new, want string }{
 		"nothing wrong":             {},
 		"a version without v":       {"v0.1.0", "0.1.0", `version "0.1.0" is no semantic version`},
@@ -21,6 +21,9 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown field":          {"etcd:", "etdc:", `unknown field "etdc"`},
 		"what can't be read":        {"stores: v1", "stores: v2", `stores "v2" but does not read it`},
 		"a range the wrong way":     {`{from: "1.34"`, `{from: "1.40"`, `host from "1.40" to "1.37"`},
+		"a helper of no release":    {"helper: v0.1.0", "helper: v0.0.9", `names "v0.0.9", which is no release before it`},
+		"a way from nowhere":        {"serves: [v1]", "upgradesFrom: [v0.0.9], serves: [v1]", `names "v0.0.9", which is no release before it`},
+		"a way from itself":         {"serves: [v1]", "upgradesFrom: [v0.1.0], serves: [v1]", "upgrades from itself"},
 		"nothing served":            {"serves: [v1]", "serves: []", "serves is empty"},
 		"an etcd that is no number": {"v3.6.14", "newest", `etcd "newest"`},
 	} {

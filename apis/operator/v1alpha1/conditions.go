@@ -56,9 +56,26 @@ const (
 	// ReasonHostUnsupported is the reason of a host whose version the release was
 	// never tested with.
 	ReasonHostUnsupported = "HostUnsupported"
+	// ReasonUpgradeInProgress is the reason of a version that has to wait until the
+	// upgrade to another one is done.
+	ReasonUpgradeInProgress = "UpgradeInProgress"
+	// ReasonRolledBack is the reason of a version that the registry was brought to
+	// and returned from: the message says why. It is not tried again until the spec
+	// changes.
+	ReasonRolledBack = "RolledBack"
 	// ReasonUpgradeUnsupported is the reason of a version that can't be reached
 	// from the one that runs.
 	ReasonUpgradeUnsupported = "UpgradeUnsupported"
+)
+
+// Reasons of Progressing in an upgrade, beside those of the phases themselves.
+const (
+	// ReasonUpgradeHeld is the reason of an upgrade that can't go on and can't go
+	// back: the message says what a person can do.
+	ReasonUpgradeHeld = "UpgradeHeld"
+	// ReasonSnapshotFailed is the reason of an upgrade that has not begun, since
+	// etcd could not be saved before.
+	ReasonSnapshotFailed = "SnapshotFailed"
 )
 
 // Reasons of CertificatesReady.

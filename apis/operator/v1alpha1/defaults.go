@@ -18,6 +18,7 @@ func SetDefaults(r *ClusterRegistry) {
 	orElse(&r.Spec.DeletionPolicy, DeletionPolicyRetain)
 	orElse(&r.Spec.Images.PullPolicy, corev1.PullIfNotPresent)
 	orElse(&r.Spec.Server.Replicas, 2)
+	orElse(&r.Spec.Server.ProgressDeadlineSeconds, 600)
 	if service := r.Spec.Server.Service; service != nil {
 		orElse(&service.Type, corev1.ServiceTypeClusterIP)
 	}

@@ -35,6 +35,16 @@ type Server struct {
 	// +kubebuilder:validation:XValidation:rule="!('watch-cache-sizes' in self) || self['watch-cache-sizes'].matches('^[a-z][-a-z0-9.]*#[0-9]{1,6}(,[a-z][-a-z0-9.]*#[0-9]{1,6})*$')",message="watch-cache-sizes is a list of resources and sizes, such as clusters.clusterregistry.k8s.io#1000"
 	ExtraArgs map[string]Argument `json:"extraArgs,omitempty"`
 
+	// progressDeadlineSeconds is how long new servers may make no progress toward
+	// serving, as when an image can't be pulled, until they are given up: an upgrade
+	// returns to the release before, if that can read what the new one stores.
+	// Default: 600.
+	// +optional
+	// +kubebuilder:default=600
+	// +kubebuilder:validation:Minimum=30
+	// +kubebuilder:validation:Maximum=86400
+	ProgressDeadlineSeconds int32 `json:"progressDeadlineSeconds,omitempty"`
+
 	// authentication adds users that tokens tell of. Client certificates of the
 	// registry's own CA always count. Independent mode only.
 	// +optional

@@ -22,6 +22,7 @@ type ClusterRegistryStatus struct {
 
 	// version is the release that runs: what all servers say of themselves.
 	// +optional
+	// +kubebuilder:validation:MaxLength=64
 	Version string `json:"version,omitempty"`
 
 	// etcdVersion is the version of etcd that runs.
@@ -54,6 +55,10 @@ type ClusterRegistryStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Certificates []CertificateStatus `json:"certificates,omitempty"`
+
+	// upgrade is the upgrade that is under way.
+	// +optional
+	Upgrade *Upgrade `json:"upgrade,omitempty"`
 
 	// history are the installation and the upgrades of the registry, the newest
 	// first. At most 16.
@@ -175,40 +180,3 @@ type CertificateStatus struct {
 	// +optional
 	RenewalTime *metav1.Time `json:"renewalTime,omitempty"`
 }
-
-// Transition is an installation or an upgrade.
-type Transition struct {
-	// version is the release that it led to.
-	// +required
-	Version string `json:"version"`
-
-	// state is Progressing, Completed, or Abandoned when another version was
-	// wanted before it was complete.
-	// +required
-	// +kubebuilder:validation:Enum=Progressing;Completed;Abandoned
-	State TransitionState `json:"state"`
-
-	// startedTime is when it began.
-	// +required
-	StartedTime metav1.Time `json:"startedTime"`
-
-	// completedTime is when it ended.
-	// +optional
-	CompletedTime *metav1.Time `json:"completedTime,omitempty"`
-
-	// snapshot is the name of the snapshot of etcd that was taken before it.
-	// +optional
-	Snapshot string `json:"snapshot,omitempty"`
-}
-
-// TransitionState is how far an installation or upgrade is.
-type TransitionState string
-
-const (
-	// TransitionProgressing is under way.
-	TransitionProgressing TransitionState = "Progressing"
-	// TransitionCompleted has reached its version.
-	TransitionCompleted TransitionState = "Completed"
-	// TransitionAbandoned was given up for another version.
-	TransitionAbandoned TransitionState = "Abandoned"
-)

@@ -1,0 +1,118 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Upgrade is how far an upgrade is. Each phase is written here before it begins.
+type Upgrade struct {
+	// from is the release that ran before.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	From string `json:"from"`
+
+	// to is the release that is wanted.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	To string `json:"to"`
+
+	// phase is what is being done: Preflight, Snapshot, Etcd, Server, Verification,
+	// StorageRewrite, in this order, or Return when the servers go back to the
+	// release before.
+	// +required
+	Phase UpgradePhase `json:"phase"`
+
+	// phaseStartedTime is when the phase began.
+	// +required
+	PhaseStartedTime metav1.Time `json:"phaseStartedTime"`
+
+	// phaseCompleted is true when the phase is done and spec.paused holds the next
+	// one back.
+	// +optional
+	PhaseCompleted bool `json:"phaseCompleted,omitempty"`
+
+	// snapshot is the name of the snapshot of etcd that is taken beforehand.
+	// +optional
+	Snapshot string `json:"snapshot,omitempty"`
+
+	// message is why the servers go back.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// UpgradePhase is a step of an upgrade.
+//
+// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageRewrite;Return
+type UpgradePhase string
+
+// The phases, in their order.
+const (
+	// PhasePreflight waits until all that runs is as wanted. Nothing is touched.
+	PhasePreflight UpgradePhase = "Preflight"
+	// PhaseSnapshot saves etcd, and proves the snapshot by restoring it.
+	PhaseSnapshot UpgradePhase = "Snapshot"
+	// PhaseEtcd replaces members one at a time, the leader last.
+	PhaseEtcd UpgradePhase = "Etcd"
+	// PhaseServer replaces the servers, each only when its successor serves.
+	PhaseServer UpgradePhase = "Server"
+	// PhaseVerification uses the new servers as clients do.
+	PhaseVerification UpgradePhase = "Verification"
+	// PhaseStorageRewrite rewrites what is stored in an older version of the API.
+	PhaseStorageRewrite UpgradePhase = "StorageRewrite"
+	// PhaseReturn brings the servers back to the release before.
+	PhaseReturn UpgradePhase = "Return"
+)
+
+// Transition is an installation or an upgrade.
+type Transition struct {
+	// version is the release that it led to.
+	// +required
+	Version string `json:"version"`
+
+	// state is Progressing, Completed, Abandoned when another version was wanted
+	// before it was complete, or RolledBack when it failed and the servers went
+	// back to the release before.
+	// +required
+	// +kubebuilder:validation:Enum=Progressing;Completed;Abandoned;RolledBack
+	State TransitionState `json:"state"`
+
+	// startedTime is when it began.
+	// +required
+	StartedTime metav1.Time `json:"startedTime"`
+
+	// completedTime is when it ended.
+	// +optional
+	CompletedTime *metav1.Time `json:"completedTime,omitempty"`
+
+	// generation is the generation of the spec that asked for it. What was rolled
+	// back is tried again when the spec has another one.
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// snapshot is the name of the snapshot of etcd that was taken before it, in the
+	// claim <name>-snapshots.
+	// +optional
+	Snapshot string `json:"snapshot,omitempty"`
+
+	// snapshotRevision is etcd's revision in the snapshot: all that was written
+	// before it is in there.
+	// +optional
+	SnapshotRevision int64 `json:"snapshotRevision,omitempty"`
+
+	// message says what is to be known besides: why it was rolled back, or why
+	// there is no snapshot.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// TransitionState is how far an installation or upgrade is.
+type TransitionState string
+
+const (
+	// TransitionProgressing is under way.
+	TransitionProgressing TransitionState = "Progressing"
+	// TransitionCompleted has reached its version.
+	TransitionCompleted TransitionState = "Completed"
+	// TransitionAbandoned was given up for another version.
+	TransitionAbandoned TransitionState = "Abandoned"
+	// TransitionRolledBack has failed, and the registry is what it was before.
+	TransitionRolledBack TransitionState = "RolledBack"
+)

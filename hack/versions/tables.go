@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// begin and end are around a table in a document.
+const (
+	begin = "<!-- begin: written by \"make update-codegen\" from operator/version/releases.yaml -->\n"
+	end   = "<!-- end -->\n"
+)
+
+// writeTables writes the table of the releases into each document that has one.
+func writeTables(releases []version.Release) error {
+	for _, path := range []string{"docs/upgrades.md", "docs/skew.md"} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		before, rest, found := bytes.Cut(content, []byte(begin))
+		_, after, closed := bytes.Cut(rest, []byte(end))
+		if !found || !closed {
+			return fmt.Errorf("%s has no place for the table: two lines, %q and %q", path, begin, end)
+		}
+		if err := os.WriteFile(path, []byte(string(before)+begin+table(releases)+end+string(after)), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func table(releases []version.Release) string {
+	out := &strings.Builder{}
+	fmt.Fprintln(out, "| Release | Serves | Stores | Reads | etcd | Kubernetes of the host | kubectl | Upgrade from | Way back |")
+	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|---|")
+	for _, r := range releases {
+		var returns []string
+		for _, from := range releases {
+			if slices.Contains(r.UpgradesFrom, from.Version) && version.CanReturn(from, r) {
+				returns = append(returns, from.Version)
+			}
+		}
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s to %s | %s to %s | %s | %s |\n", r.Version, strings.Join(r.Serves, ", "), r.Stores, strings.Join(r.Reads, ", "), r.Etcd,
+			r.Host.From, r.Host.To, r.Kubectl.From, r.Kubectl.To, cmp.Or(strings.Join(r.UpgradesFrom, ", "), "-"), cmp.Or(strings.Join(returns, ", "), "-"))
+	}
+	return out.String()
+}

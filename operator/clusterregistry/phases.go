@@ -1,0 +1,176 @@
+package clusterregistry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/mod/semver"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/registry"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+// waits returns the hold of the present phase.
+func (s *scope) waits(format string, args ...any) *hold {
+	return waitFor(string(s.upgrade.Phase), format, args...).in(soon)
+}
+
+// preflight is complete when nothing speaks against an upgrade.
+func (r *Reconciler) preflight(_ context.Context, s *scope) *hold {
+	for _, stage := range stages(s.registry.Spec.Mode) {
+		if h := s.results[stage.condition].hold; h != nil {
+			return s.waits("begins when %s is True, which waits: %s", stage.condition, h.message)
+		}
+	}
+	if s.registry.Spec.Etcd.External != nil {
+		return nil
+	}
+	quota := render.EtcdQuota(s.registry)
+	for _, member := range s.etcdState.Members {
+		if err := s.etcdState.Gate(s.identity.Identity, member.Name); err != nil && !errors.Is(err, etcd.ErrSingleMember) {
+			return s.waits("begins when etcd is in order: %s", err)
+		}
+		if member.DBSize > quota/10*9 {
+			return s.waits("begins when etcd has room: the data of %s takes %d of %d MiB; have etcd compacted and defragmented (etcdctl defrag)", member.Name, member.DBSize>>20, quota>>20)
+		}
+	}
+	return nil
+}
+
+// upgradeEtcd is complete when all members run what is wanted, and have made
+// their files so.
+func (r *Reconciler) upgradeEtcd(ctx context.Context, s *scope) *hold {
+	target, onTarget := s.release.Etcd, 0
+	for _, member := range s.registry.Status.Etcd.Members {
+		if member.Version == target {
+			onTarget++
+		}
+	}
+	progress := fmt.Sprintf("etcd %d/%d members on %s", onTarget, s.registry.Spec.Etcd.Replicas, target)
+	if s.registry.Spec.Etcd.Replicas == 1 {
+		progress += "; it has a single member, and the registry does not serve while that is replaced"
+	}
+	if h := s.results[operatorv1alpha1.ConditionEtcdReady].hold; h != nil {
+		return s.waits("%s; %s", progress, h.message)
+	}
+	if onTarget < len(s.etcdState.Members) {
+		return s.waits("%s", progress)
+	}
+	for _, member := range s.etcdState.Members {
+		if stored := "v" + member.StorageVersion; member.StorageVersion != "" && semver.MajorMinor(stored) != semver.MajorMinor(target) {
+			return s.waits("%s; the files of %s are still of %s", progress, member.Name, stored)
+		}
+	}
+	if err := s.etcdAccess.Agree(ctx); err != nil {
+		return s.waits("%s; that they hold the same data is not proven: %s", progress, err)
+	}
+	return nil
+}
+
+// upgradeServers is complete when all servers are of the new release.
+func (r *Reconciler) upgradeServers(_ context.Context, s *scope) *hold {
+	if s.serversFailed != "" {
+		return s.fail("the servers of %s don't come up: %s", s.upgrade.to.Version, s.serversFailed)
+	}
+	return s.serversOf(s.upgrade.to.Version)
+}
+
+// returned is complete when all servers are of the release before.
+func (r *Reconciler) returned(_ context.Context, s *scope) *hold {
+	return s.serversOf(s.upgrade.from.Version)
+}
+
+// serversOf waits for all servers to be of a release.
+func (s *scope) serversOf(release string) *hold {
+	status := s.registry.Status.Server
+	progress := fmt.Sprintf("servers %d/%d on %s", status.Updated, s.registry.Spec.Server.Replicas, release)
+	if h := s.results[operatorv1alpha1.ConditionServerReady].hold; h != nil {
+		progress += "; " + h.message
+		if s.upgrade.Message != "" {
+			progress += "; returned since " + s.upgrade.Message
+		}
+		return s.waits("%s", progress)
+	}
+	if s.registry.Status.Version != release {
+		return s.waits("%s", progress)
+	}
+	return nil
+}
+
+// verify is complete when the new release does what its clients will ask of it.
+func (r *Reconciler) verify(ctx context.Context, s *scope) *hold {
+	err := r.used(ctx, s)
+	if err == nil {
+		return nil
+	}
+	deadline := time.Duration(s.registry.Spec.Server.ProgressDeadlineSeconds) * time.Second
+	if s.now.Sub(s.upgrade.PhaseStartedTime.Time) > deadline {
+		return s.fail("%s does not serve as it should, for %s by now: %s", s.upgrade.to.Version, deadline, err)
+	}
+	return s.waits("%s", err)
+}
+
+// used tries what clients do, and returns what does not work.
+func (r *Reconciler) used(ctx context.Context, s *scope) error {
+	for _, stage := range stages(s.registry.Spec.Mode) {
+		if h := s.results[stage.condition].hold; h != nil {
+			return fmt.Errorf("%s is not True: %s", stage.condition, h.message)
+		}
+	}
+	client, err := r.client(ctx, s)
+	if err != nil {
+		return err
+	}
+	return client.Verify(ctx, s.upgrade.to.Serves)
+}
+
+const (
+	// clustersPrefix is where servers store clusters (their --etcd-prefix and the
+	// resource).
+	clustersPrefix = "/registry/" + registryGroup + "/clusters/"
+	// rewriteBatch is how many clusters are rewritten between two looks at the rest
+	// of the registry.
+	rewriteBatch = 100
+)
+
+// rewrite is complete when no cluster is stored in another version of the API than
+// the one that the new release stores. It goes by what etcd holds, so that it
+// needs to remember nothing.
+func (r *Reconciler) rewrite(ctx context.Context, s *scope) *hold {
+	version := s.upgrade.to.Stores
+	stored, err := s.etcdAccess.Stored(ctx, clustersPrefix, registryGroup+"/"+version)
+	if err != nil {
+		return s.waits("in which version clusters are stored is not known: %s", err)
+	}
+	if len(stored.Outdated) == 0 {
+		return nil
+	}
+	client, err := r.client(ctx, s)
+	if err != nil {
+		return failed(err)
+	}
+	progress := fmt.Sprintf("%d of %d clusters are stored as %s", stored.Total-len(stored.Outdated), stored.Total, version)
+	for _, name := range stored.Outdated[:min(len(stored.Outdated), rewriteBatch)] {
+		if err := client.Rewrite(ctx, version, name); err != nil {
+			return s.waits("%s; %s", progress, err)
+		}
+	}
+	return s.waits("%s", progress).in(atOnce)
+}
+
+// client returns a client of the registry: through the host, or at its own
+// Service.
+func (r *Reconciler) client(ctx context.Context, s *scope) (*registry.Client, error) {
+	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
+		return registry.New(r.Host)
+	}
+	config, err := r.independentConfig(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return registry.New(config)
+}

@@ -1,0 +1,116 @@
+package clusterregistry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+const (
+	// componentSnapshot has the pod that takes a snapshot.
+	componentSnapshot = "snapshot"
+	// snapshotSuffix ends the name of the Job, snapshotsSuffix that of its claim.
+	snapshotSuffix  = "-snapshot"
+	snapshotsSuffix = "-snapshots"
+	// annotationSnapshot names the snapshot that a Job takes.
+	annotationSnapshot = operatorv1alpha1.GroupName + "/snapshot"
+	// saveContainer is the container that says what it has saved.
+	saveContainer = "save"
+	// snapshotRetry is how long a failed Job stays, to be looked at.
+	snapshotRetry = 5 * time.Minute
+)
+
+// snapshot is complete when etcd was saved, and restored from what was saved.
+func (r *Reconciler) snapshot(ctx context.Context, s *scope) *hold {
+	name := s.upgrade.Snapshot
+	err := r.apply(ctx, s, s.rendered.Stages[render.StageSnapshot]...)
+	if apierrors.IsInvalid(err) {
+		// A Job can't be changed, and this one is of another upgrade or spec.
+		return r.snapshotAgain(ctx, s, "the Job of an earlier snapshot is removed")
+	}
+	if err != nil {
+		return failed(err)
+	}
+	job := &batchv1.Job{}
+	if h := r.applied(ctx, s, render.StageSnapshot, job); h != nil {
+		return s.waits("%s", h.message)
+	}
+	if job.Annotations[annotationSnapshot] != name {
+		return r.snapshotAgain(ctx, s, "the Job of an earlier snapshot is removed")
+	}
+	pods, err := r.pods(ctx, s, componentSnapshot)
+	if err != nil {
+		return failed(err)
+	}
+	for _, condition := range job.Status.Conditions {
+		switch {
+		case condition.Status != corev1.ConditionTrue:
+		case condition.Type == batchv1.JobComplete:
+			return r.snapshotTaken(ctx, s, pods)
+		case condition.Type == batchv1.JobFailed:
+			if s.now.Sub(condition.LastTransitionTime.Time) > snapshotRetry {
+				return r.snapshotAgain(ctx, s, "the snapshot is tried again")
+			}
+			return waitFor(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since etcd could not be saved before: Job %s failed (%s)%s; it is tried again every %s, or at once when the Job is deleted", job.Name, condition.Message, lastWords(pods), snapshotRetry)
+		}
+	}
+	for i := range pods {
+		if problem := podProblem(&pods[i]); pods[i].Status.Phase != corev1.PodSucceeded {
+			return s.waits("snapshot %s is saved, and restored to prove it: %s", name, problem)
+		}
+	}
+	return s.waits("snapshot %s is saved, and restored to prove it", name)
+}
+
+// snapshotTaken records what was saved.
+func (r *Reconciler) snapshotTaken(ctx context.Context, s *scope, pods []corev1.Pod) *hold {
+	for _, pod := range pods {
+		for _, status := range pod.Status.InitContainerStatuses {
+			if ended := status.State.Terminated; status.Name != saveContainer || ended == nil || ended.ExitCode != 0 {
+				continue
+			}
+			var saved struct {
+				Name     string `json:"name"`
+				Revision int64  `json:"revision"`
+			}
+			if err := json.Unmarshal([]byte(status.State.Terminated.Message), &saved); err != nil || saved.Name != s.upgrade.Snapshot || saved.Revision == 0 {
+				continue
+			}
+			last := &s.registry.Status.History[0]
+			last.Snapshot, last.SnapshotRevision = saved.Name, saved.Revision
+			return nil
+		}
+	}
+	return r.snapshotAgain(ctx, s, "no pod tells of the snapshot any more, and it is taken again")
+}
+
+// snapshotAgain removes the Job, so that another one takes its place.
+func (r *Reconciler) snapshotAgain(ctx context.Context, s *scope, why string) *hold {
+	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: s.registry.Namespace, Name: s.registry.Name + snapshotSuffix}
+	if _, err := r.Applier.Delete(ctx, job, s.owner()); err != nil {
+		return failed(err)
+	}
+	return s.waits("%s", why)
+}
+
+// lastWords returns what the containers of failed pods said at their end.
+func lastWords(pods []corev1.Pod) string {
+	for _, pod := range pods {
+		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+			for _, status := range statuses {
+				if problem := containerProblem(status); problem != "" {
+					return fmt.Sprintf(": pod %s: %s", pod.Name, problem)
+				}
+			}
+		}
+	}
+	return ""
+}

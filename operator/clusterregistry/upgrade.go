@@ -1,0 +1,221 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// atOnce is when to look again after a step that nothing else tells of.
+const atOnce = time.Second
+
+// upgrade is the upgrade that is under way. Its phase is in the status, where it
+// is written before it begins: an operator that was killed goes on there.
+type upgrade struct {
+	*operatorv1alpha1.Upgrade
+	from, to version.Release
+}
+
+// phase is a step of an upgrade. Its run returns what it waits for, nil when it
+// is complete.
+type phase struct {
+	name operatorv1alpha1.UpgradePhase
+	run  func(*Reconciler, context.Context, *scope) *hold
+	// etcd marks a phase that an external etcd has none of.
+	etcd bool
+}
+
+// phases are the steps of an upgrade, in their order.
+func phases() []phase {
+	return []phase{
+		{name: operatorv1alpha1.PhasePreflight, run: (*Reconciler).preflight},
+		{name: operatorv1alpha1.PhaseSnapshot, run: (*Reconciler).snapshot, etcd: true},
+		{name: operatorv1alpha1.PhaseEtcd, run: (*Reconciler).upgradeEtcd, etcd: true},
+		{name: operatorv1alpha1.PhaseServer, run: (*Reconciler).upgradeServers},
+		{name: operatorv1alpha1.PhaseVerification, run: (*Reconciler).verify},
+		{name: operatorv1alpha1.PhaseStorageRewrite, run: (*Reconciler).rewrite},
+	}
+}
+
+// back is the way back, which takes the place of all phases that are left.
+var back = phase{name: operatorv1alpha1.PhaseReturn, run: (*Reconciler).returned}
+
+// reached reports whether a phase has begun on the way forward.
+func (u *upgrade) reached(name operatorv1alpha1.UpgradePhase) bool {
+	index := func(name operatorv1alpha1.UpgradePhase) int {
+		return slices.IndexFunc(phases(), func(p phase) bool { return p.name == name })
+	}
+	return index(u.Phase) >= index(name)
+}
+
+// release composes what is rendered in the present phase. A version of the API is
+// taken from the host before servers come that lack it, and given to it when all
+// servers have it.
+func (u *upgrade) release() version.Release {
+	servers, etcd, serves := u.from, u.from, u.from.Serves
+	if u.reached(operatorv1alpha1.PhaseEtcd) || u.Phase == operatorv1alpha1.PhaseReturn {
+		etcd = u.to
+	}
+	if u.reached(operatorv1alpha1.PhaseServer) || u.Phase == operatorv1alpha1.PhaseReturn {
+		serves = version.ServesBoth(u.from, u.to)
+	}
+	if u.reached(operatorv1alpha1.PhaseServer) {
+		servers = u.to
+	}
+	if u.reached(operatorv1alpha1.PhaseVerification) {
+		serves = u.to.Serves
+	}
+	servers.Etcd, servers.Helper, servers.Serves = etcd.Etcd, etcd.Helper, serves
+	return servers
+}
+
+// begin begins an upgrade. It touches nothing yet.
+func (s *scope) begin(from, to version.Release) {
+	s.registry.Status.Upgrade = &operatorv1alpha1.Upgrade{From: from.Version, To: to.Version}
+	s.upgrade = &upgrade{s.registry.Status.Upgrade, from, to}
+	s.enter(operatorv1alpha1.PhasePreflight)
+	s.use(s.upgrade.release())
+}
+
+// enter has the next look at the registry begin a phase.
+func (s *scope) enter(name operatorv1alpha1.UpgradePhase) {
+	u := s.upgrade
+	u.Phase, u.PhaseCompleted, u.PhaseStartedTime = name, false, metav1.NewTime(s.now)
+}
+
+// planUpgrade goes on with the upgrade that is under way, or back.
+func (s *scope) planUpgrade(releases []version.Release) *hold {
+	status := s.registry.Status.Upgrade
+	from, err := version.Find(releases, status.From)
+	to, toErr := version.Find(releases, status.To)
+	if err != nil || toErr != nil {
+		return waitFor(operatorv1alpha1.ReasonVersionUnknown, "another operator has begun the upgrade %s -> %s, and this one does not know both: install that one, or a newer one; nothing is changed until then", status.From, status.To).in(resync)
+	}
+	s.upgrade = &upgrade{status, from, to}
+	var h *hold
+	switch wanted := string(s.registry.Spec.Version); wanted {
+	case to.Version:
+		if err := to.CheckHost(s.host); err != nil {
+			h = waitFor(reasonOf(err), "%s", err).in(resync).impairedIf(true)
+		}
+	case from.Version:
+		h = s.turnBack()
+	default:
+		h = waitFor(operatorv1alpha1.ReasonUpgradeInProgress, "the upgrade %s -> %s is under way: %s has to wait until that is done, or until spec.version was set back to %s", from.Version, to.Version, wanted, from.Version).in(resync).impairedIf(true)
+	}
+	if s.upgrade == nil {
+		s.use(from)
+	} else {
+		s.use(s.upgrade.release())
+	}
+	return h
+}
+
+// turnBack gives an upgrade up, since the version that ran is wanted again.
+func (s *scope) turnBack() *hold {
+	u := s.upgrade
+	switch {
+	case u.Phase == operatorv1alpha1.PhaseReturn:
+	case !u.reached(operatorv1alpha1.PhaseServer):
+		s.finish(operatorv1alpha1.TransitionAbandoned, "")
+	case version.CanReturn(u.from, u.to):
+		s.enter(operatorv1alpha1.PhaseReturn)
+	default:
+		return waitFor(operatorv1alpha1.ReasonUpgradeUnsupported, "%s; the upgrade goes on", u.noReturn()).in(resync).impairedIf(true)
+	}
+	return nil
+}
+
+// noReturn says why the servers of before can't come back.
+func (u *upgrade) noReturn() string {
+	return fmt.Sprintf("%s can't take over again, since it does not read %s, in which %s stores clusters", u.from.Version, u.to.Stores, u.to.Version)
+}
+
+// advance runs the present phase and, when it is complete, goes to the next one.
+func (r *Reconciler) advance(ctx context.Context, s *scope) *hold {
+	u := s.upgrade
+	steps := phases()
+	i := slices.IndexFunc(steps, func(p phase) bool { return p.name == u.Phase })
+	step := back
+	if i >= 0 {
+		step = steps[i]
+	}
+	if !u.PhaseCompleted {
+		if h := step.run(r, ctx, s); h != nil {
+			return h
+		}
+	}
+	if i < 0 {
+		state := operatorv1alpha1.TransitionAbandoned
+		if u.Message != "" {
+			state = operatorv1alpha1.TransitionRolledBack
+		}
+		s.finish(state, u.Message)
+		return waitFor(operatorv1alpha1.ReasonProgressing, "done").in(atOnce)
+	}
+	if i == len(steps)-1 {
+		s.finish(operatorv1alpha1.TransitionCompleted, "")
+		return waitFor(operatorv1alpha1.ReasonProgressing, "done").in(atOnce)
+	}
+	next := steps[i+1:]
+	if s.registry.Spec.Etcd.External != nil {
+		next = slices.DeleteFunc(next, func(p phase) bool { return p.etcd })
+	}
+	if s.registry.Spec.Paused {
+		u.PhaseCompleted = true
+		return waitFor(operatorv1alpha1.ReasonPaused, "%s is done; %s comes when spec.paused is false", u.Phase, next[0].name).in(resync)
+	}
+	if h := r.prepare(ctx, s, next[0].name); h != nil {
+		return h
+	}
+	s.enter(next[0].name)
+	return waitFor(string(u.Phase), "begins").in(atOnce)
+}
+
+// prepare writes down what must be known before a phase begins.
+func (r *Reconciler) prepare(ctx context.Context, s *scope, next operatorv1alpha1.UpgradePhase) *hold {
+	u := s.upgrade
+	if u.Phase == operatorv1alpha1.PhasePreflight {
+		s.recordTransition(u.to.Version)
+	}
+	switch next {
+	case operatorv1alpha1.PhaseSnapshot:
+		u.Snapshot = strings.ToLower(fmt.Sprintf("%s-before-%s-%s", u.from.Version, u.to.Version, s.now.UTC().Format("20060102T150405Z")))
+	case operatorv1alpha1.PhaseServer:
+		// From here on the data may be what only the new release reads.
+		if err := r.recordRelease(ctx, s, u.to.Version); err != nil {
+			return failed(err)
+		}
+	}
+	return nil
+}
+
+// finish ends the upgrade.
+func (s *scope) finish(state operatorv1alpha1.TransitionState, message string) {
+	if last := s.lastTransition(); last.State == operatorv1alpha1.TransitionProgressing && s.installed() {
+		s.completeTransition(state, message)
+	}
+	s.registry.Status.Upgrade, s.upgrade = nil, nil
+}
+
+// fail brings the servers back to the release before, if that is possible.
+func (s *scope) fail(format string, args ...any) *hold {
+	u, problem := s.upgrade, fmt.Sprintf(format, args...)
+	if version.CanReturn(u.from, u.to) {
+		s.enter(operatorv1alpha1.PhaseReturn)
+		u.Message = problem
+		return waitFor(string(u.Phase), "%s", problem).in(atOnce)
+	}
+	data := "etcd is external: restore a backup of your own"
+	if last := s.lastTransition(); last.Snapshot != "" {
+		data = fmt.Sprintf("the snapshot %s (revision %d) in PersistentVolumeClaim %s-snapshots has all that was written before", last.Snapshot, last.SnapshotRevision, s.registry.Name)
+	}
+	return waitFor(operatorv1alpha1.ReasonUpgradeHeld, "%s. %s. Mend what the message names, or set spec.version to a later release; %s", problem, u.noReturn(), data)
+}

@@ -1,0 +1,213 @@
+package clusterregistry
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+)
+
+// upgrading returns a look at a registry that is on its way.
+func upgrading(t *testing.T, from, to, phase, spec string) *scope {
+	t.Helper()
+	s := look(t, "{spec: {version: "+to+", mode: Aggregated, etcd: {replicas: 3}"+spec+"}, status: {version: "+from+", etcdVersion: v3.6.14,"+
+		"upgrade: {from: "+from+", to: "+to+", phase: "+phase+", phaseStartedTime: null},"+
+		"history: [{version: "+to+", state: Progressing, startedTime: null, snapshot: s1, snapshotRevision: 42}, {version: "+from+", state: Completed, startedTime: null}]}}")
+	s.registry.Status.Upgrade.PhaseStartedTime = metav1.NewTime(s.now)
+	return s
+}
+
+// TestComposition says what is rendered in each phase: never two parts anew at
+// once, and no version of the API that not every server has.
+func TestComposition(t *testing.T) {
+	for _, test := range []struct {
+		from, to, phase             string
+		server, etcd, helper, serve string
+	}{
+		{"v0.1.0", "v0.2.0", "Preflight", "v0.1.0", "v3.6.14", "v0.1.0", "v1alpha1"},
+		{"v0.1.0", "v0.2.0", "Snapshot", "v0.1.0", "v3.6.14", "v0.1.0", "v1alpha1"},
+		{"v0.1.0", "v0.2.0", "Etcd", "v0.1.0", "v3.6.14", "v0.1.0", "v1alpha1"},
+		{"v0.1.0", "v0.2.0", "Server", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1"},
+		{"v0.1.0", "v0.2.0", "Verification", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1,v1beta1"},
+		{"v0.1.0", "v0.2.0", "StorageRewrite", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1,v1beta1"},
+		{"v0.1.0", "v0.2.0", "Return", "v0.1.0", "v3.6.14", "v0.1.0", "v1alpha1"},
+		{"v0.2.0", "v0.3.0", "Snapshot", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1,v1beta1"},
+		{"v0.2.0", "v0.3.0", "Etcd", "v0.2.0", "v3.7.3", "v0.3.0", "v1alpha1,v1beta1"},
+		{"v0.2.0", "v0.3.0", "Server", "v0.3.0", "v3.7.3", "v0.3.0", "v1beta1"},
+		{"v0.2.0", "v0.3.0", "Return", "v0.2.0", "v3.7.3", "v0.3.0", "v1beta1"},
+	} {
+		s := upgrading(t, test.from, test.to, test.phase, "")
+		if h := s.plan(released); h != nil {
+			t.Errorf("%+v: %+v", test, h)
+		}
+		r := s.release
+		if serves := strings.Join(r.Serves, ","); r.Version != test.server || r.Etcd != test.etcd || r.Helper != test.helper || serves != test.serve {
+			t.Errorf("%+v: it renders %+v", test, r)
+		}
+	}
+}
+
+// TestEtcdIsNeverTurnedBack is about members that have run a newer etcd than the
+// release has.
+func TestEtcdIsNeverTurnedBack(t *testing.T) {
+	s := look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0, etcd: {members: [{name: a, version: v3.6.14}, {name: b, version: v3.7.3}]}}}")
+	if h := s.plan(released); h != nil || s.release.Etcd != "v3.7.3" {
+		t.Errorf("a member runs it: %s, %+v", s.release.Etcd, h)
+	}
+	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0}}")
+	s.identity = &identity{etcd: "v3.7.2"}
+	if h := s.plan(released); h != nil || s.release.Etcd != "v3.7.2" {
+		t.Errorf("it is recorded: %s, %+v", s.release.Etcd, h)
+	}
+}
+
+// TestRetainedData is about a registry that takes over what another release wrote.
+func TestRetainedData(t *testing.T) {
+	for _, test := range []struct{ reason, wrote, wanted, renders, says string }{
+		{"the release that wrote it", "v0.2.0", "v0.2.0", "v0.2.0", ""},
+		{"the next one: the one that wrote it comes first", "v0.2.0", "v0.3.0", "v0.2.0", ""},
+		{"an older one", "v0.3.0", "v0.2.0", "", "v0.3.0 -> v0.2.0 is a downgrade"},
+		{"one too far", "v0.1.0", "v0.3.0", "", "skips v0.2.0"},
+		{"a record of before releases were recorded", "", "v0.2.0", "v0.2.0", ""},
+	} {
+		s := look(t, "{spec: {version: "+test.wanted+", mode: Aggregated, etcd: {replicas: 3}}}")
+		s.identity, s.release.Version = &identity{release: test.wrote}, ""
+		h := s.plan(released)
+		if s.release.Version != test.renders || (h == nil) != (test.says == "") || h != nil && !strings.Contains(h.message, test.says) {
+			t.Errorf("%s: renders %q, %+v", test.reason, s.release.Version, h)
+		}
+	}
+}
+
+// TestChangesOfMind changes spec.version in the middle of v0.2.0 -> v0.3.0 or
+// v0.3.0 -> v0.4.0, which can't go back.
+func TestChangesOfMind(t *testing.T) {
+	for _, test := range []struct {
+		reason, from, to, phase, wanted string
+		phaseThen, state, says          string
+	}{
+		{"a second bump is not mixed in", "v0.2.0", "v0.3.0", "Etcd", "v0.4.0", "Etcd", "Progressing", "the upgrade v0.2.0 -> v0.3.0 is under way: v0.4.0 has to wait"},
+		{"nothing was changed yet", "v0.2.0", "v0.3.0", "Snapshot", "v0.2.0", "", "Abandoned", ""},
+		{"members may have changed, servers not", "v0.2.0", "v0.3.0", "Etcd", "v0.2.0", "", "Abandoned", ""},
+		{"servers are being changed", "v0.2.0", "v0.3.0", "Server", "v0.2.0", "Return", "Progressing", ""},
+		{"all are, and are read by the ones before", "v0.2.0", "v0.3.0", "StorageRewrite", "v0.2.0", "Return", "Progressing", ""},
+		{"it goes back already", "v0.2.0", "v0.3.0", "Return", "v0.2.0", "Return", "Progressing", ""},
+		{"servers before can't read what is stored", "v0.3.0", "v0.4.0", "Server", "v0.3.0", "Server", "Progressing", "v0.3.0 can't take over again, since it does not read v1, in which v0.4.0 stores clusters; the upgrade goes on"},
+	} {
+		s := upgrading(t, test.from, test.to, test.phase, "")
+		s.registry.Spec.Version = operatorv1alpha1.Version(test.wanted)
+		h := s.plan(released)
+		if (h == nil) != (test.says == "") || h != nil && (!strings.Contains(h.message, test.says) || !h.impaired) {
+			t.Errorf("%s: %+v", test.reason, h)
+		}
+		phase := ""
+		if s.upgrade != nil {
+			phase = string(s.upgrade.Phase)
+		}
+		if phase != test.phaseThen || (s.upgrade == nil) != (s.registry.Status.Upgrade == nil) || string(s.lastTransition().State) != test.state {
+			t.Errorf("%s: phase %q, state %s", test.reason, phase, s.lastTransition().State)
+		}
+	}
+}
+
+// TestStrangeUpgrade is about an upgrade that a newer operator has begun.
+func TestStrangeUpgrade(t *testing.T) {
+	s := upgrading(t, "v0.2.0", "v0.9.0", "Server", "")
+	h := s.plan(released)
+	if h == nil || h.impaired || h.reason != "VersionUnknown" || !strings.Contains(h.message, "another operator has begun the upgrade v0.2.0 -> v0.9.0") {
+		t.Errorf("%+v", h)
+	}
+}
+
+// TestAdvance says what follows which phase, and when.
+func TestAdvance(t *testing.T) {
+	ok := func(*scope) {}
+	failing := func(s *scope) { s.serversFailed = "pod x: container server ended" }
+	for _, test := range []struct {
+		reason, from, to, phase, spec string
+		with                          func(*scope)
+		phaseThen, state, hold, says  string
+	}{
+		{"all is well", "v0.1.0", "v0.2.0", "Preflight", "", ok, "Snapshot", "Progressing", "Snapshot", "begins"},
+		{"something is not", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.record("ServerReady", waitFor("X", "1 of 2")) }, "Preflight", "Progressing", "Preflight", "begins when ServerReady is True, which waits: 1 of 2"},
+		{"an alarm", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdState.Alarms = []etcd.Alarm{{Type: "NOSPACE"}} }, "Preflight", "Progressing", "Preflight", "begins when etcd is in order: etcd's alarm NOSPACE"},
+		{"no room", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdState.Members[2].DBSize = 4 << 30 }, "Preflight", "Progressing", "Preflight", "takes 4096 of 4096 MiB"},
+		{"paused before it touches anything", "v0.1.0", "v0.2.0", "Preflight", ", paused: true", ok, "Preflight", "Progressing", "Paused", "Preflight is done; Snapshot comes when spec.paused is false"},
+		{"members are replaced", "v0.2.0", "v0.3.0", "Etcd", "", func(s *scope) { s.registry.Status.Etcd.Members[0].Version = "v3.7.3" }, "Etcd", "Progressing", "Etcd", "etcd 1/3 members on v3.7.3"},
+		{"servers come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.record("ServerReady", waitFor("X", "one ends")) }, "Server", "Progressing", "Server", "servers 0/2 on v0.2.0; one ends"},
+		{"servers have come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.registry.Status.Version = "v0.2.0" }, "Verification", "Progressing", "Verification", "begins"},
+		{"servers don't come: those of before do", "v0.1.0", "v0.2.0", "Server", "", failing, "Return", "Progressing", "Return", "the servers of v0.2.0 don't come up: pod x"},
+		{"paused is for later", "v0.1.0", "v0.2.0", "Server", ", paused: true", failing, "Return", "Progressing", "Return", "pod x"},
+		{"servers don't come, and those of before can't", "v0.3.0", "v0.4.0", "Server", "", failing, "Server", "Progressing", "UpgradeHeld", "snapshot s1 (revision 42) in PersistentVolumeClaim fleet-snapshots"},
+		{"they are back", "v0.1.0", "v0.2.0", "Return", "", func(s *scope) { s.upgrade.Message = "no image" }, "", "RolledBack", "Progressing", ""},
+		{"they are back, since a person wanted it", "v0.1.0", "v0.2.0", "Return", "", ok, "", "Abandoned", "Progressing", ""},
+		{"it does not serve, for now", "v0.1.0", "v0.2.0", "Verification", "", func(s *scope) { s.record("APIServiceReady", waitFor("X", "not available")) }, "Verification", "Progressing", "Verification", "APIServiceReady is not True: not available"},
+		{"it does not serve, for too long", "v0.1.0", "v0.2.0", "Verification", "", func(s *scope) {
+			s.record("APIServiceReady", waitFor("X", "not available"))
+			s.upgrade.PhaseStartedTime = metav1.NewTime(s.now.Add(-11 * time.Minute))
+		}, "Return", "Progressing", "Return", "v0.2.0 does not serve as it should, for 10m0s by now: APIServiceReady"},
+	} {
+		s := upgrading(t, test.from, test.to, test.phase, test.spec)
+		if h := s.plan(released); h != nil {
+			t.Fatalf("%s: %+v", test.reason, h)
+		}
+		s.identity = &identity{release: test.to, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}}
+		for name, id := range s.identity.Members {
+			s.etcdState.Members = append(s.etcdState.Members, etcd.Member{Name: name, ID: id, ClusterID: "c", Leader: "a0", Term: 1, Version: "3.6.14"})
+			s.etcdState.List = append(s.etcdState.List, etcd.Listed{ID: id, Name: name})
+			s.registry.Status.Etcd.Members = append(s.registry.Status.Etcd.Members, operatorv1alpha1.EtcdMember{Name: name, Version: "v3.6.14"})
+		}
+		test.with(s)
+		h := reading(t).advance(t.Context(), s)
+		phase := ""
+		if s.upgrade != nil {
+			phase = string(s.upgrade.Phase)
+		}
+		if h == nil || h.reason != test.hold || !strings.Contains(h.message, test.says) || phase != test.phaseThen || string(s.lastTransition().State) != test.state {
+			t.Errorf("%s: %+v in phase %q, state %s", test.reason, h, phase, s.lastTransition().State)
+		}
+		s.results[operatorv1alpha1.ConditionProgressing] = result{hold: h}
+		conditions := s.conditions()
+		progressing := meta.FindStatusCondition(conditions, operatorv1alpha1.ConditionProgressing)
+		if phase != "" && (progressing.Reason != test.hold || !strings.HasPrefix(progressing.Message, test.from+" -> "+test.to+": ") || meta.IsStatusConditionTrue(conditions, operatorv1alpha1.ConditionReady)) {
+			t.Errorf("%s: conditions %+v", test.reason, conditions)
+		}
+	}
+}
+
+// TestPauseInThePhases says when a paused registry may be changed.
+func TestPauseInThePhases(t *testing.T) {
+	for phase, frozen := range map[string]bool{"Preflight": true, "Snapshot": false, "Etcd": false, "Server": false, "Return": false} {
+		s := upgrading(t, "v0.1.0", "v0.2.0", phase, ", paused: true")
+		if h := s.plan(released); h != nil {
+			t.Fatal(h)
+		}
+		if s.paused() != frozen {
+			t.Errorf("%s: paused %v", phase, s.paused())
+		}
+		s.upgrade.PhaseCompleted = true
+		if !s.paused() {
+			t.Errorf("%s is complete: not paused", phase)
+		}
+	}
+}
+
+// TestHistoryIsBounded keeps the last transition that was completed, however many
+// failed since.
+func TestHistoryIsBounded(t *testing.T) {
+	s := look(t, "{spec: {mode: Aggregated, etcd: {replicas: 1}}"+strings.Replace(complete, ", history", ", status: {history", 1)+"}}")
+	for range 40 {
+		s.recordTransition("v0.2.0")
+		s.completeTransition(operatorv1alpha1.TransitionRolledBack, errors.New("no image").Error())
+	}
+	history := s.registry.Status.History
+	if len(history) != maxHistory || !s.installed() || history[len(history)-1].Version != "v0.1.0" || history[0].Message != "no image" || history[0].Generation != 7 {
+		t.Errorf("%d transitions: %+v", len(history), history)
+	}
+}

@@ -1,0 +1,104 @@
+// Package registry uses a registry as its clients do, through the host or at its
+// own endpoint: to see that a new release serves, and to have objects rewritten.
+package registry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+const (
+	// group is the API group of registries.
+	group = "clusterregistry.k8s.io"
+	// timeout bounds one request.
+	timeout = 10 * time.Second
+	// sample is how many clusters are read to see that reads work.
+	sample = 500
+)
+
+// Client is a client of one registry.
+type Client struct {
+	objects   dynamic.Interface
+	discovery discovery.DiscoveryInterface
+}
+
+// New returns a client of the registry that a configuration leads to.
+func New(config *rest.Config) (*Client, error) {
+	config = rest.CopyConfig(config)
+	config.Timeout = timeout
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	served, err := discovery.NewDiscoveryClientForConfig(config)
+	return &Client{objects, served}, err
+}
+
+func (c *Client) clusters(version string) dynamic.ResourceInterface {
+	return c.objects.Resource(schema.GroupVersionResource{Group: group, Version: version, Resource: "clusters"})
+}
+
+// Verify returns nil when the registry serves each version of its API: it is in
+// the discovery document, clusters are listed, and the creation of one gets as
+// far as a dry run does. It writes nothing: a cluster that were seen, consumers
+// would join.
+func (c *Client) Verify(ctx context.Context, versions []string) error {
+	for _, version := range versions {
+		if err := c.discovered(version); err != nil {
+			return err
+		}
+		if _, err := c.clusters(version).List(ctx, metav1.ListOptions{Limit: sample}); err != nil {
+			return fmt.Errorf("clusters can't be listed as %s: %w", version, err)
+		}
+		cluster := &unstructured.Unstructured{}
+		cluster.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: "Cluster"})
+		cluster.SetGenerateName("verification-")
+		_, err := c.clusters(version).Create(ctx, cluster, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil && !decided(err) {
+			return fmt.Errorf("no cluster can be created as %s, not even in a dry run: %w", version, err)
+		}
+	}
+	return nil
+}
+
+// discovered returns nil when the registry tells of clusters in a version.
+func (c *Client) discovered(version string) error {
+	name := schema.GroupVersion{Group: group, Version: version}.String()
+	resources, err := c.discovery.ServerResourcesForGroupVersion(name)
+	if err != nil {
+		return fmt.Errorf("%s is not discovered: %w", name, err)
+	}
+	if !slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == "clusters" }) {
+		return fmt.Errorf("%s is discovered without clusters", name)
+	}
+	return nil
+}
+
+// decided reports whether an error is what somebody decided on a request that
+// was understood, such as a policy of the host that wants labels on clusters.
+func decided(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+}
+
+// Rewrite has a cluster stored anew, unchanged, by an update without a change. One
+// that is gone is fine, and so is one that somebody else has just written.
+func (c *Client) Rewrite(ctx context.Context, version, name string) error {
+	cluster, err := c.clusters(version).Get(ctx, name, metav1.GetOptions{})
+	if err == nil {
+		_, err = c.clusters(version).Update(ctx, cluster, metav1.UpdateOptions{})
+	}
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil
+	}
+	return fmt.Errorf("rewrite cluster %s: %w", name, err)
+}

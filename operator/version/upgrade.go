@@ -1,0 +1,98 @@
+package version
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+)
+
+// CheckUpgrade returns nil when a registry that runs one version, empty for none
+// yet, may be brought to another. The error wraps ErrUpgrade, or ErrUnknown when
+// a newer operator brought the registry to where it is.
+func CheckUpgrade(releases []Release, running, wanted string) error {
+	if running == "" || running == wanted {
+		return nil
+	}
+	to, err := Find(releases, wanted)
+	if err != nil {
+		return err
+	}
+	if _, err := Find(releases, running); err != nil {
+		return &problem{ErrUnknown, fmt.Sprintf("the registry runs %s, which this operator does not know: install the operator that brought it there, or a newer one", running)}
+	}
+	if slices.Contains(to.UpgradesFrom, running) {
+		return nil
+	}
+	if semver.Compare(wanted, running) < 0 {
+		return &problem{ErrUpgrade, fmt.Sprintf("%s -> %s is a downgrade, which is not possible: set spec.version back to %s", running, wanted, running)}
+	}
+	way := path(releases, running, wanted)
+	if len(way) == 0 {
+		return &problem{ErrUpgrade, fmt.Sprintf("no upgrade leads from %s, which runs, to %s: set spec.version back to %s", running, wanted, running)}
+	}
+	return &problem{ErrUpgrade, fmt.Sprintf("%s -> %s skips %s; set spec.version to %s first", running, wanted, strings.Join(way, " and "), way[0])}
+}
+
+// path returns the releases between two, each of which can be upgraded from the
+// one before it: the shortest way, without its ends.
+func path(releases []Release, running, wanted string) []string {
+	ways := map[string][]string{running: {}}
+	for _, r := range releases { // the oldest first, so that those before are known
+		for _, from := range r.UpgradesFrom {
+			way, reached := ways[from]
+			if known, is := ways[r.Version]; reached && (!is || len(way)+1 < len(known)) {
+				ways[r.Version] = append(slices.Clone(way), r.Version)
+			}
+		}
+	}
+	way := ways[wanted]
+	if len(way) == 0 {
+		return nil
+	}
+	return way[:len(way)-1]
+}
+
+// CanReturn reports whether the servers of a release can take the place of those
+// of another: they read what the others have stored.
+func CanReturn(to, from Release) bool { return slices.Contains(to.Reads, from.Stores) }
+
+// ServesBoth returns the API versions that both releases serve.
+func ServesBoth(a, b Release) []string {
+	return slices.DeleteFunc(slices.Clone(a.Serves), func(v string) bool { return !slices.Contains(b.Serves, v) })
+}
+
+// EtcdTarget returns the version of etcd to run: that of the release, unless some
+// member has run a newer one, which etcd does not go back from. Versions that
+// are empty were never seen.
+func (r Release) EtcdTarget(seen ...string) string {
+	target := r.Etcd
+	for _, v := range seen {
+		if semver.Compare(v, target) > 0 {
+			target = v
+		}
+	}
+	return target
+}
+
+// etcdFloors are the oldest patches from which the next minor version of etcd can
+// be reached: older ones lose or revive members (etcd#19557, #20793, #20967).
+var etcdFloors = map[string]string{"v3.5": "v3.5.32", "v3.6": "v3.6.11"}
+
+// CheckEtcd returns nil when an etcd that runs one version can be brought to
+// another, one minor version further at most, and else an error that wraps
+// ErrUpgrade.
+func CheckEtcd(running, target string) error {
+	var major, from, to int
+	if _, err := fmt.Sscanf(semver.MajorMinor(running), "v%d.%d", &major, &from); err != nil {
+		return &problem{ErrUpgrade, fmt.Sprintf("etcd says that its version is %q, which is none", running)}
+	}
+	if _, err := fmt.Sscanf(semver.MajorMinor(target), "v"+fmt.Sprint(major)+".%d", &to); err != nil || to > from+1 {
+		return &problem{ErrUpgrade, fmt.Sprintf("etcd runs %s, and goes to %s in steps of one minor version only", running, target)}
+	}
+	if floor := etcdFloors[semver.MajorMinor(running)]; to > from && semver.Compare(running, floor) < 0 {
+		return &problem{ErrUpgrade, fmt.Sprintf("etcd runs %s, and must run %s or a later patch before %s", running, floor, target)}
+	}
+	return nil
+}
