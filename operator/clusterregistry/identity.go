@@ -52,12 +52,9 @@ type identity struct {
 // readIdentity returns the record, nil when there is none.
 func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (*identity, error) {
 	record := &corev1.ConfigMap{}
-	err := r.Client.Get(ctx, s.key(identitySuffix), record)
-	if apierrors.IsNotFound(err) {
-		// A cache that is behind, or a record that lost its labels, must not look
-		// like an etcd that never was.
-		err = r.Live.Get(ctx, s.key(identitySuffix), record)
-	}
+	// Not from the cache: what is behind, or lost its labels, must not look like an
+	// etcd that never was.
+	err := r.Live.Get(ctx, s.key(identitySuffix), record)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

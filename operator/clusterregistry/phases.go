@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"golang.org/x/mod/semver"
@@ -14,9 +15,21 @@ import (
 	"github.com/clusterregistry/operator/operator/render"
 )
 
-// waits returns the hold of the present phase.
+// waits returns the hold of the present phase. As long as that is ahead, it says
+// that the registry will be down.
 func (s *scope) waits(format string, args ...any) *hold {
-	return waitFor(string(s.upgrade.Phase), format, args...).in(soon)
+	u := s.upgrade
+	h := waitFor(string(u.Phase), format, args...).in(soon)
+	replaced := u.from.Etcd != u.to.Etcd || u.from.Helper != u.to.Helper
+	if s.registry.Spec.Etcd.Replicas == 1 && replaced && !u.reached(operatorv1alpha1.PhaseServer) && u.Phase != operatorv1alpha1.PhaseReturn {
+		h.message += "; etcd has a single member, and while that is replaced the registry does not serve, for some seconds"
+	}
+	return h
+}
+
+// progress notes how far the present phase is.
+func (s *scope) progress(done, of int32) {
+	s.upgrade.Progress = fmt.Sprintf("%s %d/%d", s.upgrade.Phase, done, of)
 }
 
 // preflight is complete when nothing speaks against an upgrade.
@@ -44,20 +57,18 @@ func (r *Reconciler) preflight(_ context.Context, s *scope) *hold {
 // upgradeEtcd is complete when all members run what is wanted, and have made
 // their files so.
 func (r *Reconciler) upgradeEtcd(ctx context.Context, s *scope) *hold {
-	target, onTarget := s.release.Etcd, 0
+	target, onTarget, all := s.release.Etcd, int32(0), s.registry.Spec.Etcd.Replicas
 	for _, member := range s.registry.Status.Etcd.Members {
 		if member.Version == target {
 			onTarget++
 		}
 	}
-	progress := fmt.Sprintf("etcd %d/%d members on %s", onTarget, s.registry.Spec.Etcd.Replicas, target)
-	if s.registry.Spec.Etcd.Replicas == 1 {
-		progress += "; it has a single member, and the registry does not serve while that is replaced"
-	}
+	progress := fmt.Sprintf("etcd %d/%d members on %s", onTarget, all, target)
+	s.progress(onTarget, all)
 	if h := s.results[operatorv1alpha1.ConditionEtcdReady].hold; h != nil {
-		return s.waits("%s; %s", progress, h.message)
+		return s.waits("%s; %s", progress, strings.TrimPrefix(h.message, s.rolling+"; "))
 	}
-	if onTarget < len(s.etcdState.Members) {
+	if onTarget < all {
 		return s.waits("%s", progress)
 	}
 	for _, member := range s.etcdState.Members {
@@ -86,8 +97,9 @@ func (r *Reconciler) returned(_ context.Context, s *scope) *hold {
 
 // serversOf waits for all servers to be of a release.
 func (s *scope) serversOf(release string) *hold {
-	status := s.registry.Status.Server
-	progress := fmt.Sprintf("servers %d/%d on %s", status.Updated, s.registry.Spec.Server.Replicas, release)
+	updated, all := s.registry.Status.Server.Updated, s.registry.Spec.Server.Replicas
+	progress := fmt.Sprintf("servers %d/%d on %s", updated, all, release)
+	s.progress(updated, all)
 	if h := s.results[operatorv1alpha1.ConditionServerReady].hold; h != nil {
 		progress += "; " + h.message
 		if s.upgrade.Message != "" {
@@ -153,7 +165,9 @@ func (r *Reconciler) rewrite(ctx context.Context, s *scope) *hold {
 	if err != nil {
 		return failed(err)
 	}
-	progress := fmt.Sprintf("%d of %d clusters are stored as %s", stored.Total-len(stored.Outdated), stored.Total, version)
+	rewritten := stored.Total - len(stored.Outdated)
+	progress := fmt.Sprintf("%d of %d clusters are stored as %s", rewritten, stored.Total, version)
+	s.progress(int32(rewritten), int32(stored.Total))
 	for _, name := range stored.Outdated[:min(len(stored.Outdated), rewriteBatch)] {
 		if err := client.Rewrite(ctx, version, name); err != nil {
 			return s.waits("%s; %s", progress, err)

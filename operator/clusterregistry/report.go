@@ -100,10 +100,12 @@ func bounded(message string) string {
 	return message
 }
 
-// tell emits the event of a condition that changed.
+// tell emits the event of a condition that changed. In an upgrade parts are
+// expected to be replaced, and only what holds it up is a warning.
 func (r *Reconciler) tell(s *scope, condition metav1.Condition) {
 	kind := corev1.EventTypeNormal
-	if condition.Status == metav1.ConditionFalse && s.installed() && condition.Type != operatorv1alpha1.ConditionProgressing {
+	if condition.Status == metav1.ConditionFalse && s.installed() && condition.Type != operatorv1alpha1.ConditionProgressing && s.registry.Status.Upgrade == nil ||
+		condition.Reason == operatorv1alpha1.ReasonUpgradeHeld || condition.Reason == operatorv1alpha1.ReasonSnapshotFailed {
 		kind = corev1.EventTypeWarning
 	}
 	r.event(s, kind, condition.Reason, condition.Type, "%s is %s: %s", condition.Type, condition.Status, condition.Message)

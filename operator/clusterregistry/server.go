@@ -55,10 +55,11 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		serving++
 		versions[answer.version] = true
 	}
-	status, wanted := deployment.Status, *deployment.Spec.Replicas
+	status, wanted, rolling := deployment.Status, *deployment.Spec.Replicas, ""
 	s.registry.Status.Server = operatorv1alpha1.ServerStatus{Replicas: status.Replicas, Ready: int32(serving), Updated: status.UpdatedReplicas}
 	if status.ObservedGeneration < deployment.Generation || status.UpdatedReplicas < wanted || status.Replicas > status.UpdatedReplicas {
-		s.rolling = fmt.Sprintf("servers: %d of %d are as wanted", status.UpdatedReplicas, wanted)
+		rolling = fmt.Sprintf("servers: %d of %d are as wanted", status.UpdatedReplicas, wanted)
+		s.rolling = rolling
 	}
 	// An old server that ends has been replaced already.
 	staying := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
@@ -66,7 +67,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	if len(pods) == 0 {
 		problems = []string{r.missingPods(ctx, deployment)}
 	}
-	if s.rolling != "" && len(problems) == 0 {
+	if rolling != "" && len(problems) == 0 {
 		problems = []string{fmt.Sprintf("%d of %d are as wanted, and %d of an older kind end", status.UpdatedReplicas, wanted, max(0, status.Replicas-status.UpdatedReplicas))}
 	}
 	if len(problems) > 0 || int32(serving) < wanted {

@@ -62,12 +62,26 @@ func (r *Reconciler) snapshot(ctx context.Context, s *scope) *hold {
 			return waitFor(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since etcd could not be saved before: Job %s failed (%s)%s; it is tried again every %s, or at once when the Job is deleted", job.Name, condition.Message, lastWords(pods), snapshotRetry)
 		}
 	}
+	return s.waits("snapshot %s %s", name, snapshotStep(pods))
+}
+
+// snapshotStep says what the Job does, and what holds it up.
+func snapshotStep(pods []corev1.Pod) string {
 	for i := range pods {
-		if problem := podProblem(&pods[i]); pods[i].Status.Phase != corev1.PodSucceeded {
-			return s.waits("snapshot %s is saved, and restored to prove it: %s", name, problem)
+		if pods[i].Status.Phase == corev1.PodPending || pods[i].Status.Phase == corev1.PodRunning {
+			for _, status := range pods[i].Status.InitContainerStatuses {
+				switch {
+				case status.State.Running == nil:
+				case status.Name == saveContainer:
+					return "is being saved"
+				default:
+					return "is being restored to a scratch volume, which proves it"
+				}
+			}
+			return "is under way: " + podProblem(&pods[i])
 		}
 	}
-	return s.waits("snapshot %s is saved, and restored to prove it", name)
+	return "is under way"
 }
 
 // snapshotTaken records what was saved.

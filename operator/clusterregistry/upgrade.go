@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -88,6 +89,7 @@ func (s *scope) begin(from, to version.Release) {
 func (s *scope) enter(name operatorv1alpha1.UpgradePhase) {
 	u := s.upgrade
 	u.Phase, u.PhaseCompleted, u.PhaseStartedTime = name, false, metav1.NewTime(s.now)
+	u.Progress = string(name)
 }
 
 // planUpgrade goes on with the upgrade that is under way, or back.
@@ -157,12 +159,10 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) *hold {
 		if u.Message != "" {
 			state = operatorv1alpha1.TransitionRolledBack
 		}
-		s.finish(state, u.Message)
-		return waitFor(operatorv1alpha1.ReasonProgressing, "done").in(atOnce)
+		return r.end(s, state)
 	}
 	if i == len(steps)-1 {
-		s.finish(operatorv1alpha1.TransitionCompleted, "")
-		return waitFor(operatorv1alpha1.ReasonProgressing, "done").in(atOnce)
+		return r.end(s, operatorv1alpha1.TransitionCompleted)
 	}
 	next := steps[i+1:]
 	if s.registry.Spec.Etcd.External != nil {
@@ -176,7 +176,18 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) *hold {
 		return h
 	}
 	s.enter(next[0].name)
-	return waitFor(string(u.Phase), "begins").in(atOnce)
+	return s.waits("begins").in(atOnce)
+}
+
+// end tells of the end of the upgrade.
+func (r *Reconciler) end(s *scope, state operatorv1alpha1.TransitionState) *hold {
+	u, kind, message := s.upgrade, corev1.EventTypeNormal, ""
+	if u.Message != "" {
+		kind, message = corev1.EventTypeWarning, ": "+u.Message
+	}
+	s.finish(state, u.Message)
+	r.event(s, kind, string(state), "Upgrade", "the upgrade %s -> %s is over%s", u.from.Version, u.to.Version, message)
+	return waitFor(operatorv1alpha1.ReasonProgressing, "done").in(atOnce)
 }
 
 // prepare writes down what must be known before a phase begins.
@@ -211,7 +222,7 @@ func (s *scope) fail(format string, args ...any) *hold {
 	if version.CanReturn(u.from, u.to) {
 		s.enter(operatorv1alpha1.PhaseReturn)
 		u.Message = problem
-		return waitFor(string(u.Phase), "%s", problem).in(atOnce)
+		return s.waits("%s", problem).in(atOnce)
 	}
 	data := "etcd is external: restore a backup of your own"
 	if last := s.lastTransition(); last.Snapshot != "" {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
@@ -164,7 +165,9 @@ func TestAdvance(t *testing.T) {
 			s.registry.Status.Etcd.Members = append(s.registry.Status.Etcd.Members, operatorv1alpha1.EtcdMember{Name: name, Version: "v3.6.14"})
 		}
 		test.with(s)
-		h := reading(t).advance(t.Context(), s)
+		r := reading(t)
+		r.Events = events.NewFakeRecorder(1)
+		h := r.advance(t.Context(), s)
 		phase := ""
 		if s.upgrade != nil {
 			phase = string(s.upgrade.Phase)

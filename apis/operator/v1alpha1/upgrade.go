@@ -24,6 +24,10 @@ type Upgrade struct {
 	// +required
 	PhaseStartedTime metav1.Time `json:"phaseStartedTime"`
 
+	// progress is the phase and how far it is, in short, such as "Etcd 2/3".
+	// +optional
+	Progress string `json:"progress,omitempty"`
+
 	// phaseCompleted is true when the phase is done and spec.paused holds the next
 	// one back.
 	// +optional
