@@ -17,7 +17,7 @@ fi
 
 module=$(go list -m)
 hub=apis/clusterregistry
-versions=(v1alpha1)
+versions=(v1alpha1 v1beta1)
 bin=$PWD/bin/codegen
 header=$(mktemp)
 trap 'rm -f "$header"' EXIT
@@ -39,7 +39,7 @@ ln -s "$gogo" "$protos/github.com/gogo/protobuf"
 ln -s "$(go list -m -f '{{.Dir}}' k8s.io/apimachinery)" "$protos/k8s.io/apimachinery"
 ln -s "$PWD" "$protos/$module"
 go-to-protobuf --go-header-file "$header" --output-dir "$protos" --proto-import "$protos" --proto-import "$gogo/protobuf" \
-  --apimachinery-packages="-k8s.io/apimachinery/pkg/runtime/schema,-k8s.io/apimachinery/pkg/runtime,-k8s.io/apimachinery/pkg/apis/meta/v1" \
+  --apimachinery-packages="-k8s.io/apimachinery/pkg/runtime/schema,-k8s.io/apimachinery/pkg/runtime,-k8s.io/apimachinery/pkg/api/resource,-k8s.io/apimachinery/pkg/apis/meta/v1" \
   --packages "$(IFS=,; echo "${packages[*]}")"
 
 rm -rf client
@@ -53,7 +53,7 @@ informer-gen --go-header-file "$header" --single-directory --versioned-clientset
 
 # The kinds of Kubernetes that the server speaks of or serves; their packages
 # are read, never written.
-foreign=(k8s.io/apimachinery/pkg/{apis/meta/v1,runtime,version} k8s.io/api/{rbac,authorization,authentication}/v1)
+foreign=(k8s.io/apimachinery/pkg/{api/resource,apis/meta/v1,runtime,version} k8s.io/api/{rbac,authorization,authentication}/v1)
 openapi-gen --go-header-file "$header" --output-dir apiserver/openapi --output-pkg "$module/apiserver/openapi" --output-file zz_generated.openapi.go --report-filename /dev/null \
   --output-model-name-file zz_generated.model_name.go --readonly-pkg "$(IFS=,; echo "${foreign[*]}")" "${packages[@]}" "${foreign[@]}"
 

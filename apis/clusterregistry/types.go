@@ -18,8 +18,8 @@ type Cluster struct {
 	Spec ClusterSpec
 	// Status is what controllers report of the cluster; nil when none does.
 	Status *ClusterStatus
-	// Remainder is what a newer release keeps in RemainderAnnotation. To this
-	// one it means nothing; every write carries it along as it is.
+	// Remainder is what a newer release keeps in RemainderAnnotation and this one
+	// doesn't know: a JSON object, or empty. Every write carries it along.
 	Remainder string
 }
 
@@ -33,10 +33,25 @@ type ClusterList struct {
 	Items []Cluster
 }
 
-// ClusterSpec is what is known of a cluster.
+// ClusterSpec is what is known of a cluster. Where a cluster is and how to sign
+// in to it is there in two forms, and each is complete: the one of v1alpha1,
+// letter by letter, and the one of v1beta1. So no version loses anything.
+// Package form makes one of the other, and keeps both when one is written.
 type ClusterSpec struct {
+	// KubernetesAPIEndpoints and AuthInfo are the form of v1alpha1.
 	KubernetesAPIEndpoints KubernetesAPIEndpoints
 	AuthInfo               AuthInfo
+
+	// Endpoints and Access are the form of v1beta1.
+	Endpoints []Endpoint
+	Access    []Access
+
+	DisplayName string
+	ID          string
+	Taints      []Taint
+	Heartbeat   *Heartbeat
+	Manager     *Manager
+	SourceRef   *SourceReference
 }
 
 // KubernetesAPIEndpoints are the addresses of a cluster's API server.
@@ -67,16 +82,4 @@ type AuthProviderConfig struct {
 // AuthProviderType tells kinds of providers apart.
 type AuthProviderType struct {
 	Name string
-}
-
-// ClusterStatus is what controllers report of a cluster.
-type ClusterStatus struct {
-	Conditions []metav1.Condition
-	Version    ClusterVersion
-}
-
-// ClusterVersion is what a cluster runs.
-type ClusterVersion struct {
-	// Kubernetes is the version of the cluster's API server, such as v1.37.1.
-	Kubernetes string
 }

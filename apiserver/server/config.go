@@ -15,8 +15,10 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	baseversion "k8s.io/component-base/version"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/install"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/openapi"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 	"github.com/clusterregistry/operator/apiserver/storage/rbac"
@@ -24,6 +26,10 @@ import (
 	"github.com/clusterregistry/operator/apiserver/storage/retry"
 	"github.com/clusterregistry/operator/apiserver/storage/selfreview"
 )
+
+// storedVersion is the version that clusters are written to etcd in. A release
+// stores what the one before it can read.
+var storedVersion = v1alpha1.SchemeGroupVersion
 
 var (
 	scheme = runtime.NewScheme()
@@ -90,8 +96,9 @@ func (o *Options) common(config *genericserver.Config) error {
 	// Through its ApplyTo, EtcdOptions would ignore the media type.
 	storage := o.Recommended.Etcd.StorageConfig
 	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
-	factory := serverstorage.NewDefaultStorageFactory(storage, runtime.ContentTypeProtobuf, codecs,
-		serverstorage.NewDefaultResourceEncodingConfig(scheme), serverstorage.NewResourceConfig(), nil)
+	encoding := serverstorage.NewDefaultResourceEncodingConfig(scheme)
+	encoding.SetResourceEncoding(clusterregistry.Resource("clusters"), storedVersion, clusterregistry.SchemeGroupVersion)
+	factory := serverstorage.NewDefaultStorageFactory(storage, runtime.ContentTypeProtobuf, codecs, encoding, serverstorage.NewResourceConfig(), nil)
 	if err := o.Recommended.Etcd.ApplyWithStorageFactoryTo(factory, config); err != nil {
 		return err
 	}
@@ -127,7 +134,8 @@ func (c CompletedConfig) New() (*genericserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := serve(server, v1alpha1.SchemeGroupVersion, map[string]rest.Storage{"clusters": clusters, "clusters/status": status}); err != nil {
+	resources := map[string]rest.Storage{"clusters": clusters, "clusters/status": status}
+	if err := serve(server, resources, v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion); err != nil {
 		return nil, err
 	}
 	if c.extend == nil {
@@ -136,9 +144,11 @@ func (c CompletedConfig) New() (*genericserver.GenericAPIServer, error) {
 	return server, c.extend(server)
 }
 
-// serve adds the resources of one version of an API group.
-func serve(server *genericserver.GenericAPIServer, version schema.GroupVersion, resources map[string]rest.Storage) error {
-	group := genericserver.NewDefaultAPIGroupInfo(version.Group, scheme, metav1.ParameterCodec, codecs)
-	group.VersionedResourcesStorageMap[version.Version] = resources
+// serve adds the resources of one API group, in each of its versions.
+func serve(server *genericserver.GenericAPIServer, resources map[string]rest.Storage, versions ...schema.GroupVersion) error {
+	group := genericserver.NewDefaultAPIGroupInfo(versions[0].Group, scheme, metav1.ParameterCodec, codecs)
+	for _, version := range versions {
+		group.VersionedResourcesStorageMap[version.Version] = resources
+	}
 	return server.InstallAPIGroup(&group)
 }

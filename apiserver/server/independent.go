@@ -48,10 +48,10 @@ func (o *Options) independent(ctx context.Context, c *Config) error {
 		if err := serveLists(server); err != nil {
 			return err
 		}
-		if err := serve(server, authenticationv1.SchemeGroupVersion, selfreview.Authentication()); err != nil {
+		if err := serve(server, selfreview.Authentication(), authenticationv1.SchemeGroupVersion); err != nil {
 			return err
 		}
-		if err := serve(server, authorizationv1.SchemeGroupVersion, selfreview.Authorization(server.Authorizer, rules)); err != nil {
+		if err := serve(server, selfreview.Authorization(server.Authorizer, rules), authorizationv1.SchemeGroupVersion); err != nil {
 			return err
 		}
 		return extendAuthorization(server)

@@ -14,8 +14,6 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
 	baseversion "k8s.io/component-base/version"
-
-	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 )
 
 // Mode is how the server learns who asks and what they may.
@@ -70,7 +68,7 @@ func NewOptions() (*Options, error) {
 	}
 	o := &Options{
 		Run:         genericoptions.NewServerRunOptions(),
-		Recommended: genericoptions.NewRecommendedOptions(etcdPrefix, codecs.LegacyCodec(v1alpha1.SchemeGroupVersion)),
+		Recommended: genericoptions.NewRecommendedOptions(etcdPrefix, codecs.LegacyCodec(storedVersion)),
 	}
 	o.Run.ShutdownDelayDuration = shutdownDelay
 	o.Run.ShutdownWatchTerminationGracePeriod = watchTermination

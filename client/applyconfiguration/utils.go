@@ -4,7 +4,9 @@ package applyconfiguration
 
 import (
 	v1alpha1 "github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+	v1beta1 "github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	clusterregistryv1alpha1 "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1alpha1"
+	clusterregistryv1beta1 "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1beta1"
 	internal "github.com/clusterregistry/operator/client/applyconfiguration/internal"
 	runtime "k8s.io/apimachinery/pkg/runtime"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,6 +36,44 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &clusterregistryv1alpha1.KubernetesAPIEndpointsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ServerAddressByClientCIDR"):
 		return &clusterregistryv1alpha1.ServerAddressByClientCIDRApplyConfiguration{}
+
+		// Group=clusterregistry.k8s.io, Version=v1beta1
+	case v1beta1.SchemeGroupVersion.WithKind("Access"):
+		return &clusterregistryv1beta1.AccessApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("Cluster"):
+		return &clusterregistryv1beta1.ClusterApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterSpec"):
+		return &clusterregistryv1beta1.ClusterSpecApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterStatus"):
+		return &clusterregistryv1beta1.ClusterStatusApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterVersion"):
+		return &clusterregistryv1beta1.ClusterVersionApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("Endpoint"):
+		return &clusterregistryv1beta1.EndpointApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ExecAccess"):
+		return &clusterregistryv1beta1.ExecAccessApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ExecEnvVar"):
+		return &clusterregistryv1beta1.ExecEnvVarApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("Heartbeat"):
+		return &clusterregistryv1beta1.HeartbeatApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("Manager"):
+		return &clusterregistryv1beta1.ManagerApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("NodeCount"):
+		return &clusterregistryv1beta1.NodeCountApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ObjectReference"):
+		return &clusterregistryv1beta1.ObjectReferenceApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("OIDCAccess"):
+		return &clusterregistryv1beta1.OIDCAccessApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("Property"):
+		return &clusterregistryv1beta1.PropertyApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ProviderAccess"):
+		return &clusterregistryv1beta1.ProviderAccessApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("Reporter"):
+		return &clusterregistryv1beta1.ReporterApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("SourceReference"):
+		return &clusterregistryv1beta1.SourceReferenceApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("Taint"):
+		return &clusterregistryv1beta1.TaintApplyConfiguration{}
 
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	fmt "fmt"
 
 	v1alpha1 "github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+	v1beta1 "github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	cache "k8s.io/client-go/tools/cache"
 )
@@ -39,6 +40,10 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 	// Group=clusterregistry.k8s.io, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithResource("clusters"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Clusterregistry().V1alpha1().Clusters().Informer()}, nil
+
+		// Group=clusterregistry.k8s.io, Version=v1beta1
+	case v1beta1.SchemeGroupVersion.WithResource("clusters"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Clusterregistry().V1beta1().Clusters().Informer()}, nil
 
 	}
 

@@ -113,17 +113,22 @@ func StartAggregated(t *testing.T, version string, flags ...string) (*Host, *Reg
 	registry.WaitReady(t)
 	Create(t, HostClient(t, host.Config),
 		// Only an external name leads from a bare host to loopback.
-		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "registry", Namespace: "default"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(registry.Port)}}}}, //nolint:gosec // a port
-		&apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "v1alpha1.clusterregistry.k8s.io"}, Spec: apiregistrationv1.APIServiceSpec{
-			Group: "clusterregistry.k8s.io", Version: "v1alpha1", GroupPriorityMinimum: 900, VersionPriority: 10, CABundle: registry.CA.PEM,
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "registry", Namespace: "default"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(registry.Port)}}}}) //nolint:gosec // a port
+	for priority, version := range []string{"v1alpha1", "v1beta1"} {
+		Create(t, HostClient(t, host.Config), &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: version + ".clusterregistry.k8s.io"}, Spec: apiregistrationv1.APIServiceSpec{
+			Group: "clusterregistry.k8s.io", Version: version, GroupPriorityMinimum: 900, VersionPriority: int32(10 + priority), CABundle: registry.CA.PEM,
 			Service: &apiregistrationv1.ServiceReference{Namespace: "default", Name: "registry", Port: new(int32(registry.Port))}, //nolint:gosec // a port
 		}})
+	}
 	registryClient, err := versioned.NewForConfig(host.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	Eventually(t, "the host to serve clusters", func(ctx context.Context) error {
-		_, err := registryClient.ClusterregistryV1alpha1().Clusters().List(ctx, metav1.ListOptions{})
+		if _, err := registryClient.ClusterregistryV1alpha1().Clusters().List(ctx, metav1.ListOptions{}); err != nil {
+			return err
+		}
+		_, err := registryClient.ClusterregistryV1beta1().Clusters().List(ctx, metav1.ListOptions{})
 		return err
 	})
 	return host, registry

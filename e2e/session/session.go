@@ -49,10 +49,14 @@ const (
 	name   = "cluster.clusterregistry.k8s.io/east"
 	ready  = `[{"type":"Ready","status":"True","reason":"Probed","message":"","lastTransitionTime":"2026-11-20T00:00:00Z"}]`
 	server = "{.spec.kubernetesApiEndpoints.serverEndpoints[1].serverAddress}"
+
+	// old asks for v1alpha1 where a newer version may be preferred: what is typed
+	// here works with every release of the registry.
+	old = "clusters.v1alpha1.clusterregistry.k8s.io"
 )
 
 var commands = []typed{
-	{args: "api-resources --api-group=clusterregistry.k8s.io --no-headers", has: []string{"clusters", "crc", "clusterregistry.k8s.io/v1alpha1", "false", "Cluster"}},
+	{args: "api-resources --api-group=clusterregistry.k8s.io --no-headers", has: []string{"clusters", "crc", "clusterregistry.k8s.io/v1", "false", "Cluster"}},
 	{stdin: east, args: "apply -f - --dry-run=server", is: name + " created (server dry run)\n"},
 	{args: "get crc -o name"},
 	{stdin: east, args: "apply -f -", is: name + " created\n"},
@@ -60,16 +64,18 @@ var commands = []typed{
 	{stdin: east, args: "diff -f -"},
 	{stdin: eastBut("name: east", "name: west", "region: eu", "region: us"), args: "create -f -", has: []string{"west created"}},
 
-	{args: "get crc", has: []string{"NAME", "SERVER", "VERSION", "READY", "AGE", "east", "10.0.0.1 (+1)", "<none>"}},
-	{args: "get clusterregistry -o wide", has: []string{"CIDRS", "AUTH", "CA EXPIRES", "10.0.0.0/8", "oidc"}},
+	{args: "get crc", has: []string{"NAME", "VERSION", "AGE", "east"}},
+	{args: "get clusterregistry -o name", has: []string{name}},
+	{args: "get " + old, has: []string{"NAME", "SERVER", "VERSION", "READY", "AGE", "east", "10.0.0.1 (+1)", "<none>"}},
+	{args: "get " + old + " -o wide", has: []string{"CIDRS", "AUTH", "CA EXPIRES", "10.0.0.0/8", "oidc"}},
 	{args: "get crc -L region --sort-by=.metadata.name", has: []string{"REGION", "eu", "us"}},
-	{args: "get cluster east -o yaml", has: []string{"kind: Cluster\n", "name: east\n", "region: eu\n", "    - clientCIDR: 10.0.0.0/8\n      serverAddress: 10.0.0.1\n"}},
-	{args: "get crc east -o jsonpath=" + server, is: "east.example"},
-	{args: "describe crc east", has: []string{"Labels:       region=eu", "Client CIDR:     10.0.0.0/8", "Server Address:  east.example"}},
-	{args: "explain crc", has: []string{"GROUP:      clusterregistry.k8s.io", "pointers to credentials, never credentials"}},
-	{args: "explain crc.spec.kubernetesApiEndpoints", has: []string{"FIELD: kubernetesApiEndpoints <KubernetesAPIEndpoints>",
+	{args: "get " + old + " east -o yaml", has: []string{"kind: Cluster\n", "name: east\n", "region: eu\n", "    - clientCIDR: 10.0.0.0/8\n      serverAddress: 10.0.0.1\n"}},
+	{args: "get " + old + " east -o jsonpath=" + server, is: "east.example"},
+	{args: "describe " + old + " east", has: []string{"Labels:       region=eu", "Client CIDR:     10.0.0.0/8", "Server Address:  east.example"}},
+	{args: "explain --api-version=clusterregistry.k8s.io/v1alpha1 crc", has: []string{"GROUP:      clusterregistry.k8s.io", "pointers to credentials, never credentials"}},
+	{args: "explain --api-version=clusterregistry.k8s.io/v1alpha1 crc.spec.kubernetesApiEndpoints", has: []string{"FIELD: kubernetesApiEndpoints <KubernetesAPIEndpoints>",
 		"authorities that sign its certificate", "caBundle\t<string>", "in PEM, base64 encoded", "serverEndpoints\t<[]ServerAddressByClientCIDR>", "At most 16"}},
-	{args: "explain crc.spec --recursive", has: []string{"  authInfo\t<AuthInfo>\n    providers\t<[]AuthProviderConfig>\n      config\t<map[string]string>\n",
+	{args: "explain --api-version=clusterregistry.k8s.io/v1alpha1 crc.spec --recursive", has: []string{"  authInfo\t<AuthInfo>\n    providers\t<[]AuthProviderConfig>\n      config\t<map[string]string>\n",
 		"  kubernetesApiEndpoints\t<KubernetesAPIEndpoints>\n    caBundle\t<string>\n    serverEndpoints\t<[]ServerAddressByClientCIDR>\n      clientCIDR\t<string>\n      serverAddress\t<string>\n"}},
 
 	{args: "label crc east tier=gold", is: name + " labeled\n"},
@@ -87,12 +93,12 @@ var commands = []typed{
 
 	{args: `patch crc east -p {"metadata":{"labels":{"by":"strategic"}}}`, is: name + " patched\n"},
 	{args: `patch crc east --type=merge -p {"metadata":{"labels":{"by":"merge"}}}`, is: name + " patched\n"},
-	{args: `patch crc east --type=json -p [{"op":"test","path":"/metadata/labels/by","value":"merge"},{"op":"replace","path":"/spec/kubernetesApiEndpoints/serverEndpoints/1/serverAddress","value":"patched.example"}]`, is: name + " patched\n"},
-	{args: "get crc east -o jsonpath=" + server, is: "patched.example"},
+	{args: "patch " + old + ` east --type=json -p [{"op":"test","path":"/metadata/labels/by","value":"merge"},{"op":"replace","path":"/spec/kubernetesApiEndpoints/serverEndpoints/1/serverAddress","value":"patched.example"}]`, is: name + " patched\n"},
+	{args: "get " + old + " east -o jsonpath=" + server, is: "patched.example"},
 	{stdin: east, args: "apply --server-side --force-conflicts -f -", is: name + " serverside-applied\n"},
-	{args: "get crc east -o jsonpath=" + server, is: "east.example"},
+	{args: "get " + old + " east -o jsonpath=" + server, is: "east.example"},
 	{stdin: eastBut("east.example", "replaced.example"), args: "replace -f -", is: name + " replaced\n"},
-	{args: "get crc east -o jsonpath=" + server, is: "replaced.example"},
+	{args: "get " + old + " east -o jsonpath=" + server, is: "replaced.example"},
 	{args: "delete crc west --dry-run=server", has: []string{"deleted", "(server dry run)"}},
 	{args: "delete crc west", has: []string{`"west" deleted`}},
 	{args: "get crc -o name", is: name + "\n"},
@@ -111,7 +117,7 @@ var refusals = []typed{
 	{stdin: eastBut("east.example", "conflict.example"), args: "apply -f - --server-side --field-manager=other",
 		has: []string{"Apply failed with 1 conflict", `conflict with "kubectl-replace"`, ".spec.kubernetesApiEndpoints.serverEndpoints", "--force-conflicts"}},
 	{stdin: east, args: "create -f -", has: []string{`clusters.clusterregistry.k8s.io "east" already exists`}},
-	{args: "get crc --field-selector=spec.nonsense=1", has: []string{"the fields are metadata.name, status.version.kubernetes"}},
+	{args: "get " + old + " --field-selector=spec.nonsense=1", has: []string{"the fields are metadata.name, status.version.kubernetes"}},
 	{args: "get crc nowhere", has: []string{`clusters.clusterregistry.k8s.io "nowhere" not found`}},
 	{args: `patch crc east --type=json -p [{"op":"test","path":"/metadata/name","value":"west"}]`, has: []string{"The request is invalid"}},
 }
@@ -168,7 +174,7 @@ func awaitCondition(t *testing.T, kubectl *framework.Kubectl) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if out := kubectl.Run("get", "crc", "east", "--no-headers"); !strings.Contains(out, "True") {
+	if out := kubectl.Run("get", old, "east", "--no-headers"); !strings.Contains(out, "True") {
 		t.Errorf("get crc of a cluster that is ready: %s", out)
 	}
 }
@@ -180,14 +186,14 @@ func edit(t *testing.T, kubectl *framework.Kubectl) {
 		t.Errorf("diff: %v: %s", err, out)
 	}
 	editor := func(script string) *framework.Kubectl { return kubectl.Environment("KUBE_EDITOR=sed -i " + script) }
-	if out := editor("s/replaced.example/other.example/").Run("edit", "crc", "east"); out != name+" edited\n" {
+	if out := editor("s/replaced.example/other.example/").Run("edit", old, "east"); out != name+" edited\n" {
 		t.Errorf("edit: %s", out)
 	}
-	if out := kubectl.Run("get", "crc", "east", "-o", "jsonpath="+server); out != "other.example" {
+	if out := kubectl.Run("get", old, "east", "-o", "jsonpath="+server); out != "other.example" {
 		t.Errorf("after the edit: %s", out)
 	}
 	// kubectl opens the editor again, on a file that says what is wrong; this editor changes nothing more.
-	_, err = editor("s/other.example/x:y:z/").Try("edit", "crc", "east")
+	_, err = editor("s/other.example/x:y:z/").Try("edit", old, "east")
 	if err == nil || !strings.Contains(err.Error(), `"east" is invalid`) {
 		t.Fatalf("an edit to an address that is none: %v", err)
 	}

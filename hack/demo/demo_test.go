@@ -121,7 +121,7 @@ func TestClustersAreValid(t *testing.T) {
 		if err := clusterregistryv1alpha1.Convert_v1alpha1_Cluster_To_clusterregistry_Cluster(&cluster, &hub, nil); err != nil {
 			t.Fatal(err)
 		}
-		for _, fault := range validation.Cluster(&hub) {
+		for _, fault := range validation.Cluster(&hub, clusterregistryv1alpha1.SchemeGroupVersion.Version) {
 			t.Errorf("%s: %v", cluster.Name, fault)
 		}
 		names = append(names, cluster.Name)

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,15 +52,26 @@ func hostPort(address string) string {
 	return ""
 }
 
-// httpsURL returns what is wrong with a URL, or "".
+// httpsURL returns what is wrong with the URL of an API server or issuer, or "".
 func httpsURL(address string) string {
+	return bareURL(address, "must be an https URL: an API server is not spoken to without TLS", "https")
+}
+
+// proxyURL returns what is wrong with the URL of a proxy, or "".
+func proxyURL(address string) string {
+	return bareURL(address, "must be an http, https or socks5 URL", "http", "https", "socks5")
+}
+
+// bareURL returns what is wrong with a URL that names a host and perhaps a path
+// and nothing else, or "". The fault is what a URL of another scheme gets.
+func bareURL(address, fault string, schemes ...string) string {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
 		// The parser's own error repeats the address, credentials included.
 		return "must be a URL that parses, such as https://api.example.com:6443"
-	case u.Scheme != "https":
-		return "must be an https URL: an API server is not spoken to without TLS"
+	case !slices.Contains(schemes, u.Scheme):
+		return fault
 	case u.User != nil:
 		return "must not contain a user or password: the registry holds pointers, never credentials"
 	case u.RawQuery != "" || u.ForceQuery:

@@ -5,39 +5,56 @@ package validation
 
 import (
 	"net/netip"
+	"regexp"
+	"slices"
 	"strings"
 
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 )
 
 // The limits of an object.
 const (
 	// MaxEndpoints bounds the addresses of a cluster.
 	MaxEndpoints = 16
+	// MaxClientCIDRs bounds the ranges of clients of one endpoint.
+	MaxClientCIDRs = 64
 	// MaxProviders bounds the ways to get credentials.
 	MaxProviders = 16
+	// MaxTaints bounds the taints of a cluster.
+	MaxTaints = 32
+	// MaxProperties and MaxReporters bound what controllers report.
+	MaxProperties = 128
+	MaxReporters  = 32
+	// MaxDisplayName, MaxName, MaxID and MaxProperty bound texts, in bytes.
+	MaxDisplayName = 256
+	MaxName        = 253
+	MaxID          = 127
+	MaxProperty    = 4096
 	// MaxCABundle bounds one CA bundle, in bytes of PEM.
 	MaxCABundle = 64 << 10
-	// MaxCABundles bounds all CA bundles of an object together.
+	// MaxCABundles bounds the distinct CA bundles of an object together.
 	MaxCABundles = 128 << 10
 )
 
-// Cluster returns the faults of a new cluster.
-func Cluster(cluster *clusterregistry.Cluster) field.ErrorList {
+// Cluster returns the faults of a new cluster that came in a version, whose
+// fields they name. What is wrong with both forms is told in that version's.
+func Cluster(cluster *clusterregistry.Cluster, version string) field.ErrorList {
 	faults := apivalidation.ValidateObjectMeta(&cluster.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
 	faults = append(faults, reserved(cluster)...)
-	return append(faults, spec(&cluster.Spec, field.NewPath("spec"))...)
+	return append(faults, spec(&cluster.Spec, version)...)
 }
 
-// ClusterUpdate returns the faults of a change to a cluster's spec or metadata.
-func ClusterUpdate(cluster, old *clusterregistry.Cluster) field.ErrorList {
+// ClusterUpdate returns the faults of a change to a cluster's spec or metadata
+// that came in a version. What the stored cluster has wrong, too, is none.
+func ClusterUpdate(cluster, old *clusterregistry.Cluster, version string) field.ErrorList {
 	faults := apivalidation.ValidateObjectMetaUpdate(&cluster.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	faults = append(faults, reserved(cluster)...)
-	return append(faults, spec(&cluster.Spec, field.NewPath("spec"))...)
+	faults = append(faults, constants(&cluster.Spec, &old.Spec)...)
+	return append(faults, added(spec(&cluster.Spec, version), func() field.ErrorList { return spec(&old.Spec, version) })...)
 }
 
 // reserved returns a fault when a client sets what the server alone keeps.
@@ -49,21 +66,50 @@ func reserved(cluster *clusterregistry.Cluster) field.ErrorList {
 	return field.ErrorList{field.Forbidden(path, "the server alone keeps this annotation, and shows it to nobody; remove it")}
 }
 
-// ClusterStatusUpdate returns the faults of a change to a cluster's status.
+// ClusterStatusUpdate returns the faults of a change to a cluster's status. What
+// the stored status has wrong, too, is none.
 func ClusterStatusUpdate(cluster, old *clusterregistry.Cluster) field.ErrorList {
 	faults := apivalidation.ValidateObjectMetaUpdate(&cluster.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	if cluster.Status != nil {
-		faults = append(faults, metav1validation.ValidateConditions(cluster.Status.Conditions, field.NewPath("status", "conditions"))...)
+	return append(faults, added(status(cluster.Status), func() field.ErrorList { return status(old.Status) })...)
+}
+
+// added returns the faults of an object that its older state doesn't have.
+func added(faults field.ErrorList, older func() field.ErrorList) field.ErrorList {
+	if len(faults) == 0 {
+		return nil
 	}
-	return faults
+	known := map[string]int{}
+	for _, fault := range older() {
+		known[place.ReplaceAllString(fault.Error(), "[]")]++
+	}
+	return slices.DeleteFunc(faults, func(fault *field.Error) bool {
+		key := place.ReplaceAllString(fault.Error(), "[]")
+		known[key]--
+		return known[key] >= 0
+	})
 }
 
-func spec(spec *clusterregistry.ClusterSpec, path *field.Path) field.ErrorList {
-	faults := endpoints(&spec.KubernetesAPIEndpoints, path.Child("kubernetesApiEndpoints"))
-	return append(faults, providers(spec.AuthInfo.Providers, path.Child("authInfo", "providers"))...)
+// place is where in a list something is, which may change.
+var place = regexp.MustCompile(`\[\d+\]`)
+
+// spec checks the form that a spec came in, and when that is right the other:
+// v1beta1's has rules for what v1alpha1 doesn't show. What v1alpha1 shows of
+// v1beta1's form isn't checked by rules for those who write v1alpha1.
+func spec(spec *clusterregistry.ClusterSpec, version string) field.ErrorList {
+	path := field.NewPath("spec")
+	if version == form.V1alpha1 {
+		faults := serverEndpoints(&spec.KubernetesAPIEndpoints, path.Child("kubernetesApiEndpoints"))
+		faults = append(faults, providers(spec.AuthInfo.Providers, path.Child("authInfo", "providers"))...)
+		if len(faults) > 0 {
+			return faults
+		}
+	}
+	faults := identity(spec, path)
+	faults = append(faults, endpoints(spec.Endpoints, path.Child("endpoints"))...)
+	return append(faults, access(spec.Access, path.Child("access"))...)
 }
 
-func endpoints(endpoints *clusterregistry.KubernetesAPIEndpoints, path *field.Path) field.ErrorList {
+func serverEndpoints(endpoints *clusterregistry.KubernetesAPIEndpoints, path *field.Path) field.ErrorList {
 	var faults field.ErrorList
 	list := path.Child("serverEndpoints")
 	if n := len(endpoints.ServerEndpoints); n > MaxEndpoints {

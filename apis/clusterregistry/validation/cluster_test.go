@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 )
 
 // certificate returns a certificate and its private key in PEM.
@@ -46,11 +47,12 @@ func cluster(change func(*clusterregistry.Cluster)) *clusterregistry.Cluster {
 	return c
 }
 
-// check fails unless the only fault is at want's field and its text contains
+// check looks at a cluster as a client of v1alpha1 writes it. It fails unless the only fault is at want's field and its text contains
 // the rest of want ("FIELD: TEXT"), or there is none when want is empty.
 func check(t *testing.T, reason string, c *clusterregistry.Cluster, want string) {
 	t.Helper()
-	faults := Cluster(c)
+	form.FillV1beta1(&c.Spec)
+	faults := Cluster(c, form.V1alpha1)
 	if want == "" {
 		if len(faults) > 0 {
 			t.Errorf("%s: %v", reason, faults)
@@ -83,7 +85,7 @@ func TestTheServersAnnotationIsRefused(t *testing.T) {
 		c.ResourceVersion, c.Annotations = "1", map[string]string{clusterregistry.RemainderAnnotation: ""}
 	})
 	check(t, "created with it", c, want)
-	if faults := ClusterUpdate(c, cluster(func(c *clusterregistry.Cluster) { c.ResourceVersion = "1" })); len(faults) != 1 || !strings.Contains(faults[0].Error(), "the server alone") {
+	if faults := ClusterUpdate(c, cluster(func(c *clusterregistry.Cluster) { c.ResourceVersion = "1" }), form.V1alpha1); len(faults) != 1 || !strings.Contains(faults[0].Error(), "the server alone") {
 		t.Errorf("updated with it: %v", faults)
 	}
 }
@@ -138,7 +140,7 @@ func TestCredentialsInAnAddressAreNotRepeated(t *testing.T) {
 	// parse must not be repeated by the parser's error on top.
 	faults := Cluster(cluster(func(c *clusterregistry.Cluster) {
 		c.Spec.AuthInfo.Providers = []clusterregistry.AuthProviderConfig{{Config: map[string]string{"url": "https://user:hunter2@idp.example"}}}
-	}))
+	}), form.V1alpha1)
 	if len(faults) != 1 || strings.Contains(faults.ToAggregate().Error(), "hunter2") {
 		t.Errorf("got %v", faults)
 	}
@@ -250,7 +252,7 @@ func TestUpdates(t *testing.T) {
 		c.ResourceVersion = "1"
 		c.Spec.KubernetesAPIEndpoints.CABundle = []byte("hello")
 	})
-	if faults := ClusterUpdate(changed, old); len(faults) != 1 {
+	if faults := ClusterUpdate(changed, old, form.V1alpha1); len(faults) != 1 {
 		t.Errorf("a bad spec in an update: %v", faults)
 	}
 	if faults := ClusterStatusUpdate(changed, old); len(faults) != 0 {

@@ -14,9 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 )
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -74,21 +76,60 @@ func TestRow(t *testing.T) {
 	}
 }
 
+func TestRowOfV1beta1(t *testing.T) {
+	seen := func(ago time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(-ago)} }
+	for _, test := range []struct {
+		reason  string
+		cluster clusterregistry.Cluster
+		want    []any
+	}{
+		{reason: "nothing is known", want: []any{"east", "", "", "", "1d", "", "", "", ""}},
+		{
+			reason: "everything is known",
+			cluster: clusterregistry.Cluster{
+				Spec: clusterregistry.ClusterSpec{
+					DisplayName: "East", ID: "one", Manager: &clusterregistry.Manager{Name: "fleet"},
+					Endpoints: []clusterregistry.Endpoint{{Name: "main", URL: "https://east"}, {Name: "other", URL: "https://other"}},
+				},
+				Status: &clusterregistry.ClusterStatus{
+					Version:    clusterregistry.ClusterVersion{Kubernetes: "v1.37.1"},
+					Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}, {Type: "Available", Status: metav1.ConditionTrue}},
+					Reporters:  []clusterregistry.Reporter{{Name: "a", LastSeen: seen(time.Hour)}, {Name: "b", LastSeen: seen(time.Minute)}, {Name: "c", LastSeen: seen(3 * time.Hour)}, {Name: "d"}},
+				},
+			},
+			want: []any{"east", "East", "v1.37.1", "True", "1d", "one", "https://east", "fleet", "60s"},
+		},
+	} {
+		got := betaRow(&test.cluster, "east", "1d", now)
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %v, want %v", test.reason, got, test.want)
+		}
+		if len(got) != len(betaColumns) {
+			t.Errorf("%s: %d cells for %d columns", test.reason, len(got), len(betaColumns))
+		}
+	}
+}
+
 // TestExactFieldsUseAnIndex makes sure that what match promises is what the
 // indexers hold, or such lists would come out empty.
 func TestExactFieldsUseAnIndex(t *testing.T) {
-	predicate := match(labels.Everything(), fields.OneTermEqualSelector("status.version.kubernetes", "v1"))
-	values := predicate.MatcherIndex(t.Context())
-	if len(values) != 1 || values[0].IndexName != storage.FieldIndex("status.version.kubernetes") || values[0].Value != "v1" {
-		t.Fatalf("the index is %+v", values)
+	cluster := &clusterregistry.Cluster{
+		Spec:   clusterregistry.ClusterSpec{ID: "v1"},
+		Status: &clusterregistry.ClusterStatus{Version: clusterregistry.ClusterVersion{Kubernetes: "v1"}},
 	}
-	index, ok := (*indexers())[values[0].IndexName]
-	if !ok {
-		t.Fatalf("there is no index %s", values[0].IndexName)
-	}
-	got, err := index(&clusterregistry.Cluster{Status: &clusterregistry.ClusterStatus{Version: clusterregistry.ClusterVersion{Kubernetes: "v1"}}})
-	if err != nil || !slices.Equal(got, []string{"v1"}) {
-		t.Errorf("the index of a cluster is %v, %v", got, err)
+	for _, name := range []string{"spec.id", "status.version.kubernetes"} {
+		predicate := match(labels.Everything(), fields.OneTermEqualSelector(name, "v1"))
+		values := predicate.MatcherIndex(t.Context())
+		if len(values) != 1 || values[0].IndexName != storage.FieldIndex(name) || values[0].Value != "v1" {
+			t.Fatalf("the index is %+v", values)
+		}
+		index, ok := (*indexers())[values[0].IndexName]
+		if !ok {
+			t.Fatalf("there is no index %s", values[0].IndexName)
+		}
+		if got, err := index(cluster); err != nil || !slices.Equal(got, []string{"v1"}) {
+			t.Errorf("the index %s of a cluster is %v, %v", name, got, err)
+		}
 	}
 }
 
@@ -97,21 +138,22 @@ func TestWhatAWriteMayChange(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Generation: 3, Labels: map[string]string{"a": "b"}},
 		Status:     &clusterregistry.ClusterStatus{Version: clusterregistry.ClusterVersion{Kubernetes: "v1"}},
 	}
-	old.Remainder = "kept"
+	old.Remainder, old.Spec.DisplayName = "kept", "East"
 	changed := old.DeepCopy()
-	changed.Remainder = ""
+	changed.Remainder, changed.Spec.DisplayName = "", "" // v1alpha1 shows neither
 	changed.Labels = map[string]string{"c": "d"}
 	changed.Spec.KubernetesAPIEndpoints.ServerEndpoints = []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "east"}}
 	changed.Status.Version.Kubernetes = "v2"
 
+	ctx := genericapirequest.WithRequestInfo(t.Context(), &genericapirequest.RequestInfo{APIVersion: form.V1alpha1})
 	main := changed.DeepCopy()
-	strategy{}.PrepareForUpdate(t.Context(), main, &old)
-	if main.Status.Version.Kubernetes != "v1" || main.Generation != 4 || main.Labels["c"] != "d" || main.Remainder != "kept" {
+	strategy{}.PrepareForUpdate(ctx, main, &old)
+	if main.Status.Version.Kubernetes != "v1" || main.Generation != 4 || main.Labels["c"] != "d" || main.Remainder != "kept" || main.Spec.DisplayName != "East" {
 		t.Errorf("through the main resource: %+v", main)
 	}
 	status := changed.DeepCopy()
-	statusStrategy{}.PrepareForUpdate(t.Context(), status, &old)
-	if status.Status.Version.Kubernetes != "v2" || status.Generation != 3 || status.Labels["a"] != "b" || status.Remainder != "kept" || len(status.Spec.KubernetesAPIEndpoints.ServerEndpoints) != 0 {
+	statusStrategy{}.PrepareForUpdate(ctx, status, &old)
+	if status.Status.Version.Kubernetes != "v2" || status.Generation != 3 || status.Labels["a"] != "b" || status.Remainder != "kept" || status.Spec.DisplayName != "East" || len(status.Spec.KubernetesAPIEndpoints.ServerEndpoints) != 0 {
 		t.Errorf("through the status: %+v", status)
 	}
 	created := changed.DeepCopy()
@@ -122,7 +164,7 @@ func TestWhatAWriteMayChange(t *testing.T) {
 	}
 	metadataOnly := old.DeepCopy()
 	metadataOnly.Labels = nil
-	strategy{}.PrepareForUpdate(t.Context(), metadataOnly, &old)
+	strategy{}.PrepareForUpdate(ctx, metadataOnly, &old)
 	if metadataOnly.Generation != 3 {
 		t.Errorf("a label counts as a new generation: %d", metadataOnly.Generation)
 	}

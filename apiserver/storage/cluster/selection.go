@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/client-go/tools/cache"
@@ -17,12 +18,14 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
 // selectable are the fields, beside metadata.name, that a field selector may
 // name. Each is indexed: a list that asks for one exact value is served from
 // an index of the watch cache.
 var selectable = map[string]func(*clusterregistry.Cluster) string{
+	idField: func(c *clusterregistry.Cluster) string { return c.Spec.ID },
 	"status.version.kubernetes": func(c *clusterregistry.Cluster) string {
 		if c.Status == nil {
 			return ""
@@ -31,15 +34,24 @@ var selectable = map[string]func(*clusterregistry.Cluster) string{
 	},
 }
 
+const idField = "spec.id"
+
+// versions are the API's versions, each with the selectable fields that it lacks.
+var versions = map[schema.GroupVersion]sets.Set[string]{
+	v1alpha1.SchemeGroupVersion: sets.New(idField),
+	v1beta1.SchemeGroupVersion:  nil,
+}
+
 // AddFieldLabelConversions lets the versions' clients use the selectable fields.
 func AddFieldLabelConversions(scheme *runtime.Scheme) error {
-	convert := func(label, value string) (string, string, error) {
-		if _, ok := selectable[label]; ok || label == "metadata.name" {
-			return label, value, nil
+	for version, lacks := range versions {
+		names := slices.DeleteFunc(selectableNames(), lacks.Has)
+		convert := func(label, value string) (string, string, error) {
+			if slices.Contains(names, label) || label == "metadata.name" {
+				return label, value, nil
+			}
+			return "", "", fmt.Errorf("clusters can't be selected by field %q; the fields are metadata.name, %s", label, strings.Join(names, ", "))
 		}
-		return "", "", fmt.Errorf("clusters can't be selected by field %q; the fields are metadata.name, %s", label, strings.Join(selectableNames(), ", "))
-	}
-	for _, version := range []schema.GroupVersion{v1alpha1.SchemeGroupVersion} {
 		if err := scheme.AddFieldLabelConversionFunc(version.WithKind("Cluster"), convert); err != nil {
 			return err
 		}
@@ -92,5 +104,9 @@ func reset(paths ...string) map[fieldpath.APIVersion]*fieldpath.Set {
 		}
 		set.Insert(fieldpath.MakePathOrDie(parts...))
 	}
-	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(v1alpha1.SchemeGroupVersion.String()): set}
+	out := map[fieldpath.APIVersion]*fieldpath.Set{}
+	for version := range versions {
+		out[fieldpath.APIVersion(version.String())] = set
+	}
+	return out
 }

@@ -45,7 +45,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter) (*REST, *Sta
 		UpdateStrategy:            main,
 		DeleteStrategy:            main,
 		ResetFieldsStrategy:       main,
-		TableConvertor:            convertor,
+		TableConvertor:            convertor{},
 	}
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attributes, Indexers: indexers()}); err != nil {
 		return nil, nil, err

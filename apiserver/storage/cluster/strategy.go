@@ -8,10 +8,12 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
 	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
@@ -34,24 +36,34 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	c.Generation = 1
 }
 
-// PrepareForUpdate keeps the status and the remainder, and counts changes of the
-// spec.
-func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+// PrepareForUpdate keeps the status and what the version of the request doesn't
+// show, and counts changes of the spec.
+func (strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	c, before := obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster)
+	form.Restore(versionOf(ctx), c, before)
 	c.Status = before.Status
-	c.Remainder = before.Remainder
 	c.Generation = before.Generation
 	if !apiequality.Semantic.DeepEqual(c.Spec, before.Spec) {
 		c.Generation++
 	}
 }
 
-func (strategy) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
-	return validation.Cluster(obj.(*clusterregistry.Cluster))
+// versionOf returns the version of the API that a request came in, or "" when the
+// server itself writes.
+func versionOf(ctx context.Context) string {
+	info, ok := genericapirequest.RequestInfoFrom(ctx)
+	if !ok {
+		return ""
+	}
+	return info.APIVersion
 }
 
-func (strategy) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
-	return validation.ClusterUpdate(obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster))
+func (strategy) Validate(ctx context.Context, obj runtime.Object) field.ErrorList {
+	return validation.Cluster(obj.(*clusterregistry.Cluster), versionOf(ctx))
+}
+
+func (strategy) ValidateUpdate(ctx context.Context, obj, old runtime.Object) field.ErrorList {
+	return validation.ClusterUpdate(obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster), versionOf(ctx))
 }
 
 // GetResetFields names the fields that an apply to the main resource can't own.
@@ -67,12 +79,13 @@ var _ rest.RESTUpdateStrategy = statusStrategy{}
 // AllowCreateOnUpdate is false: a status needs something that has it.
 func (statusStrategy) AllowCreateOnUpdate(context.Context) bool { return false }
 
-// PrepareForUpdate keeps everything but the status. Metadata stays as it was,
-// too, but for what the server itself keeps there.
-func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+// PrepareForUpdate keeps everything but what the version of the request shows of
+// the status. Metadata stays as it was, too, but for what the server itself keeps
+// there.
+func (statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	c, before := obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster)
+	form.Restore(versionOf(ctx), c, before)
 	c.Spec = before.Spec
-	c.Remainder = before.Remainder
 	c.Generation = before.Generation
 	c.Labels = before.Labels
 	c.Annotations = before.Annotations

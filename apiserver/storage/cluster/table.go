@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -9,14 +10,26 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 	"github.com/clusterregistry/operator/apiserver/storage/table"
 )
 
-// convertor shows clusters to people.
-var convertor = table.Convertor[*clusterregistry.Cluster]{
+// convertor shows clusters to people, in the columns of the request's version.
+type convertor struct{}
+
+// ConvertToTable shows a cluster or a list of clusters.
+func (convertor) ConvertToTable(ctx context.Context, object, options runtime.Object) (*metav1.Table, error) {
+	if versionOf(ctx) == form.V1alpha1 {
+		return alphaTable.ConvertToTable(ctx, object, options)
+	}
+	return betaTable.ConvertToTable(ctx, object, options)
+}
+
+var alphaTable = table.Convertor[*clusterregistry.Cluster]{
 	Columns: columns,
 	Row:     func(c *clusterregistry.Cluster, name, age string) []any { return row(c, name, age, time.Now()) },
 }

@@ -1,11 +1,15 @@
 // Package remainder keeps with a stored cluster what the stored version has no
-// field for. In etcd it is an annotation; in the server it is a field of the hub
-// that no version shows, so that clients never meet it. During a rolling upgrade
-// replicas of two releases write the same objects: the older one can't read the
-// remainder, and carries it along.
+// field for. In etcd it is an annotation; in the server it is where it belongs in
+// the hub, so that clients never meet it.
+//
+// During a rolling upgrade replicas of several releases write the same objects.
+// One that can't read the remainder, or a part of it, carries that along. So a
+// stored object may be newer than its remainder: what the stored version can hold
+// is then taken from there, and the rest from the remainder.
 package remainder
 
 import (
+	"fmt"
 	"io"
 	"maps"
 
@@ -29,13 +33,21 @@ func (g getter) GetRESTOptions(resource schema.GroupResource, example runtime.Ob
 		return options, err
 	}
 	config := *options.StorageConfig
-	config.Codec = codec{config.Codec}
+	kind, ok := config.EncodeVersioner.KindForGroupVersionKinds([]schema.GroupVersionKind{clusterregistry.SchemeGroupVersion.WithKind("Cluster")})
+	if !ok {
+		return options, fmt.Errorf("the storage has no version for clusters: its versions are %s", config.EncodeVersioner.Identifier())
+	}
+	config.Codec = codec{config.Codec, kind.Version}
 	options.StorageConfig = &config
 	return options, nil
 }
 
 // codec is a storage's codec: its objects are of the hub.
-type codec struct{ runtime.Codec }
+type codec struct {
+	runtime.Codec
+	// version is what the codec below writes.
+	version string
+}
 
 // Identifier tells this codec from the one that it wraps: what the two write
 // differs.
@@ -54,7 +66,14 @@ func (c codec) Encode(object runtime.Object, to io.Writer) error {
 
 func (c codec) encode(object runtime.Object, to io.Writer) error {
 	cluster, ok := object.(*clusterregistry.Cluster)
-	if !ok || cluster.Remainder == "" {
+	if !ok {
+		return c.Codec.Encode(object, to)
+	}
+	remainder, err := of(cluster, c.version)
+	if err != nil {
+		return fmt.Errorf("cluster %s: %w", cluster.Name, err)
+	}
+	if remainder == "" {
 		return c.Codec.Encode(object, to)
 	}
 	stored := *cluster
@@ -62,22 +81,32 @@ func (c codec) encode(object runtime.Object, to io.Writer) error {
 	if stored.Annotations == nil {
 		stored.Annotations = map[string]string{}
 	}
-	stored.Annotations[clusterregistry.RemainderAnnotation] = cluster.Remainder
+	stored.Annotations[clusterregistry.RemainderAnnotation] = remainder
 	return c.Codec.Encode(&stored, to)
 }
 
-// Decode reads an object and takes the remainder out of its annotations.
+// Decode reads an object of whatever version it is stored in, and puts the
+// remainder where it belongs.
 func (c codec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	object, kind, err := c.Codec.Decode(data, defaults, into)
 	if err != nil {
 		return object, kind, err
 	}
-	if cluster, ok := object.(*clusterregistry.Cluster); ok {
-		cluster.Remainder = cluster.Annotations[clusterregistry.RemainderAnnotation]
-		delete(cluster.Annotations, clusterregistry.RemainderAnnotation)
-		if len(cluster.Annotations) == 0 {
-			cluster.Annotations = nil
-		}
+	cluster, ok := object.(*clusterregistry.Cluster)
+	if !ok {
+		return object, kind, nil
+	}
+	remainder := cluster.Annotations[clusterregistry.RemainderAnnotation]
+	if remainder == "" {
+		return object, kind, nil
+	}
+	delete(cluster.Annotations, clusterregistry.RemainderAnnotation)
+	if len(cluster.Annotations) == 0 {
+		cluster.Annotations = nil
+	}
+	if err := add(remainder, cluster, kind.Version); err != nil {
+		return object, kind, fmt.Errorf("cluster %s: its stored annotation %s can't be read: %w; restore the cluster from a snapshot of etcd, or remove the annotation there to lose what only it holds",
+			cluster.Name, clusterregistry.RemainderAnnotation, err)
 	}
 	return object, kind, nil
 }

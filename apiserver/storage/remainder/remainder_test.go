@@ -4,51 +4,82 @@ import (
 	"bytes"
 	"io"
 	"maps"
+	"math/rand"
+	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/util/diff"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"sigs.k8s.io/randfill"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 	"github.com/clusterregistry/operator/apis/clusterregistry/install"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
-// plain is the codec that a server without remainders would store with.
-func plain() runtime.Codec {
+var scheme = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	install.Install(scheme)
-	return serializer.NewCodecFactory(scheme).LegacyCodec(v1alpha1.SchemeGroupVersion)
+	return scheme
+}()
+
+// plain is the codec that a server without remainders would store with.
+func plain(version schema.GroupVersion) runtime.Codec {
+	proto := protobuf.NewSerializer(scheme, scheme)
+	return serializer.NewCodecFactory(scheme).CodecForVersions(proto, proto, version, clusterregistry.SchemeGroupVersion)
+}
+
+var versions = []schema.GroupVersion{v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion}
+
+// annotated returns the annotations of a cluster as it is stored.
+func annotated(t *testing.T, data []byte) map[string]string {
+	t.Helper()
+	raw, _, err := protobuf.NewSerializer(scheme, scheme).Decode(data, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw.(metav1.Object).GetAnnotations()
 }
 
 func TestRemaindersAreAnnotationsInStorageOnly(t *testing.T) {
-	below := plain()
-	storage := codec{below}
+	const other = `{"v2":{"spec":{}}}`
+	storage := codec{plain(v1alpha1.SchemeGroupVersion), form.V1alpha1}
 	for _, test := range []struct {
-		reason    string
-		cluster   clusterregistry.Cluster
-		annotated map[string]string
+		reason  string
+		cluster clusterregistry.Cluster
+		want    map[string]string
 	}{
 		{reason: "nothing remains"},
 		{
-			reason:    "others' annotations",
-			cluster:   clusterregistry.Cluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b"}}},
-			annotated: map[string]string{"a": "b"},
+			reason:  "others' annotations",
+			cluster: clusterregistry.Cluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b"}}},
+			want:    map[string]string{"a": "b"},
 		},
 		{
-			reason:    "a remainder and no other annotation",
-			cluster:   clusterregistry.Cluster{Remainder: `{"spec":{}}`},
-			annotated: map[string]string{clusterregistry.RemainderAnnotation: `{"spec":{}}`},
+			reason:  "a newer release's remainder and no other annotation",
+			cluster: clusterregistry.Cluster{Remainder: other},
+			want:    map[string]string{clusterregistry.RemainderAnnotation: other},
 		},
 		{
-			reason:    "a remainder beside another annotation",
-			cluster:   clusterregistry.Cluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b"}}, Remainder: "x"},
-			annotated: map[string]string{"a": "b", clusterregistry.RemainderAnnotation: "x"},
+			reason:  "a newer release's remainder beside another annotation",
+			cluster: clusterregistry.Cluster{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{"a": "b"}}, Remainder: other},
+			want:    map[string]string{"a": "b", clusterregistry.RemainderAnnotation: other},
+		},
+		{
+			reason:  "a newer release's remainder and ours",
+			cluster: clusterregistry.Cluster{Spec: clusterregistry.ClusterSpec{DisplayName: "East"}, Remainder: other},
+			want:    map[string]string{clusterregistry.RemainderAnnotation: `{"v1beta1":{"spec":{"displayName":"East"}},"v2":{"spec":{}}}`},
 		},
 	} {
 		before := test.cluster.DeepCopy()
@@ -59,12 +90,8 @@ func TestRemaindersAreAnnotationsInStorageOnly(t *testing.T) {
 		if !apiequality.Semantic.DeepEqual(before, &test.cluster) {
 			t.Errorf("%s: encoding changed the object, which caches share: %+v", test.reason, test.cluster)
 		}
-		raw := &v1alpha1.Cluster{}
-		if err := runtime.DecodeInto(serializer.NewCodecFactory(runtime.NewScheme()).UniversalDeserializer(), data, raw); err != nil {
-			t.Fatalf("%s: %v", test.reason, err)
-		}
-		if !maps.Equal(raw.Annotations, test.annotated) {
-			t.Errorf("%s: stored with the annotations %v, want %v", test.reason, raw.Annotations, test.annotated)
+		if got := annotated(t, data); !maps.Equal(got, test.want) {
+			t.Errorf("%s: stored with the annotations %v, want %v", test.reason, got, test.want)
 		}
 		for _, into := range []runtime.Object{nil, &clusterregistry.Cluster{}} {
 			got, _, err := storage.Decode(data, nil, into)
@@ -72,6 +99,127 @@ func TestRemaindersAreAnnotationsInStorageOnly(t *testing.T) {
 				t.Errorf("%s: read back as %+v, %v", test.reason, got, err)
 			}
 		}
+	}
+}
+
+// TestNothingIsLostInStorage stores any cluster in either version, and reads it
+// with the codec of either: releases that store different versions run together.
+func TestNothingIsLostInStorage(t *testing.T) {
+	codecs := serializer.NewCodecFactory(scheme)
+	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, func(serializer.CodecFactory) []any {
+		return []any{
+			func(c *clusterregistry.Cluster, r randfill.Continue) {
+				r.FillNoCustom(c)
+				c.Remainder = ""
+				if r.Bool() {
+					c.Remainder = `{"v2":{"n":1}}`
+				}
+				switch r.Intn(3) {
+				case 0:
+					form.FillV1beta1(&c.Spec)
+				case 1:
+					form.FillV1alpha1(&c.Spec)
+				}
+			},
+		}
+	}), rand.NewSource(1), codecs)
+	for range 500 {
+		cluster := &clusterregistry.Cluster{}
+		fill.Fill(cluster)
+		for _, version := range versions {
+			data, err := runtime.Encode(codec{plain(version), version.Version}, cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, reader := range versions {
+				got, err := runtime.Decode(codec{plain(reader), reader.Version}, data)
+				if err != nil || !apiequality.Semantic.DeepEqual(got, cluster) {
+					t.Fatalf("stored as %s: %v\n%s", version, err, diff.Diff(cluster, got))
+				}
+			}
+		}
+	}
+}
+
+// TestAnUnchangedClusterHasTheSameBytes makes sure that a write that changes
+// nothing of a cluster writes nothing, be it stored by this release or by the first.
+func TestAnUnchangedClusterHasTheSameBytes(t *testing.T) {
+	plainly := &clusterregistry.Cluster{Spec: clusterregistry.ClusterSpec{
+		KubernetesAPIEndpoints: clusterregistry.KubernetesAPIEndpoints{ServerEndpoints: []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "east:6443"}}, CABundle: []byte("x")},
+		AuthInfo:               clusterregistry.AuthInfo{Providers: []clusterregistry.AuthProviderConfig{{Config: map[string]string{"a": "b", "c": "d", "e": "f"}}}},
+	}}
+	form.FillV1beta1(&plainly.Spec)
+	richly := plainly.DeepCopy()
+	richly.Spec.Endpoints[0].ProxyURL = "https://proxy"
+	richly.Remainder = `{"v2":{"b":1,"a":2}}`
+	for _, cluster := range []*clusterregistry.Cluster{plainly, richly} {
+		for _, version := range versions {
+			storage := codec{plain(version), version.Version}
+			data, err := runtime.Encode(storage, cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cluster == plainly && version == v1alpha1.SchemeGroupVersion && len(annotated(t, data)) > 0 {
+				t.Error("what v1alpha1 holds alone has a remainder")
+			}
+			got, err := runtime.Decode(storage, data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, err := runtime.Encode(storage, got); err != nil || !bytes.Equal(again, data) {
+				t.Errorf("%s: %v\n%q\n%q", version, err, data, again)
+			}
+		}
+	}
+}
+
+// TestARemainderIsOlderThanWhatV010Wrote stores a cluster, lets a replica that
+// knows v1alpha1 only change it, and reads it again.
+func TestARemainderIsOlderThanWhatV010Wrote(t *testing.T) {
+	storage, old := codec{plain(v1alpha1.SchemeGroupVersion), form.V1alpha1}, protobuf.NewSerializer(scheme, scheme)
+	cluster := &clusterregistry.Cluster{
+		Spec:   clusterregistry.ClusterSpec{DisplayName: "East", Endpoints: []clusterregistry.Endpoint{{Name: "main", URL: "https://east", TLSServerName: "kubernetes"}}},
+		Status: &clusterregistry.ClusterStatus{Nodes: &clusterregistry.NodeCount{Total: 3}, Version: clusterregistry.ClusterVersion{Kubernetes: "v1"}},
+	}
+	form.FillV1alpha1(&cluster.Spec)
+	data, err := runtime.Encode(storage, cluster)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := &v1alpha1.Cluster{}
+	if err := runtime.DecodeInto(old, data, raw); err != nil {
+		t.Fatal(err)
+	}
+	raw.Labels = map[string]string{"a": "b"}
+	raw.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "moved:6443"
+	raw.Status.Version.Kubernetes = "v2"
+	if data, err = runtime.Encode(old, raw); err != nil {
+		t.Fatal(err)
+	}
+	got := &clusterregistry.Cluster{}
+	if err := runtime.DecodeInto(storage, data, got); err != nil {
+		t.Fatal(err)
+	}
+	want := cluster.DeepCopy()
+	want.Labels = map[string]string{"a": "b"}
+	want.Spec.Endpoints[0].URL = "https://moved:6443"
+	want.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "moved:6443"
+	want.Status.Version.Kubernetes = "v2"
+	if !apiequality.Semantic.DeepEqual(got, want) {
+		t.Errorf("read as:\n%s", diff.Diff(want, got))
+	}
+}
+
+func TestARemainderThatIsNone(t *testing.T) {
+	storage := codec{plain(v1alpha1.SchemeGroupVersion), form.V1alpha1}
+	raw := &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", Annotations: map[string]string{clusterregistry.RemainderAnnotation: "x"}}}
+	raw.APIVersion, raw.Kind = v1alpha1.SchemeGroupVersion.String(), "Cluster"
+	data, err := runtime.Encode(protobuf.NewSerializer(scheme, scheme), raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runtime.Decode(storage, data); err == nil || !strings.Contains(err.Error(), "cluster east: its stored annotation clusterregistry.k8s.io/remainder can't be read") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -91,10 +239,10 @@ func (c *cacheable) GetObject() runtime.Object { return c.Object }
 // TestCachesDontMixCodecs makes sure that an encoding that a cache keeps for
 // this codec is never taken for one of the codec below, which clients get.
 func TestCachesDontMixCodecs(t *testing.T) {
-	below := plain()
-	object := &cacheable{Object: &clusterregistry.Cluster{Remainder: "x"}}
+	below := plain(v1alpha1.SchemeGroupVersion)
+	object := &cacheable{Object: &clusterregistry.Cluster{Remainder: `{"v2":{}}`}}
 	var out bytes.Buffer
-	if err := (codec{below}).Encode(object, &out); err != nil {
+	if err := (codec{below, form.V1alpha1}).Encode(object, &out); err != nil {
 		t.Fatal(err)
 	}
 	if len(object.asked) != 1 || object.asked[0] == below.Identifier() || !bytes.Contains(out.Bytes(), []byte(clusterregistry.RemainderAnnotation)) {
@@ -102,24 +250,26 @@ func TestCachesDontMixCodecs(t *testing.T) {
 	}
 }
 
-type options struct{ codec runtime.Codec }
+type options struct{ version schema.GroupVersion }
 
 func (o options) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.RESTOptions, error) {
-	return generic.RESTOptions{StorageConfig: &storagebackend.ConfigForResource{Config: storagebackend.Config{Codec: o.codec}}}, nil
+	return generic.RESTOptions{StorageConfig: &storagebackend.ConfigForResource{Config: storagebackend.Config{Codec: plain(o.version), EncodeVersioner: o.version}}}, nil
 }
 
 func TestOnlyClustersHaveRemainders(t *testing.T) {
-	below := options{plain()}
 	for resource, want := range map[schema.GroupResource]bool{
 		clusterregistry.Resource("clusters"):                           true,
 		{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}: false,
 	} {
-		got, err := Getter(below).GetRESTOptions(resource, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, wrapped := got.StorageConfig.Codec.(codec); wrapped != want {
-			t.Errorf("%s: the codec is %T", resource, got.StorageConfig.Codec)
+		for _, version := range versions {
+			got, err := Getter(options{version}).GetRESTOptions(resource, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wrapped, ok := got.StorageConfig.Codec.(codec)
+			if ok != want || ok && wrapped.version != version.Version {
+				t.Errorf("%s in %s: the codec is %T of %q", resource, version, got.StorageConfig.Codec, wrapped.version)
+			}
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	http "net/http"
 
 	clusterregistryv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
+	clusterregistryv1beta1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	discovery "k8s.io/client-go/discovery"
 	rest "k8s.io/client-go/rest"
 	flowcontrol "k8s.io/client-go/util/flowcontrol"
@@ -15,17 +16,24 @@ import (
 type Interface interface {
 	Discovery() discovery.DiscoveryInterfaces
 	ClusterregistryV1alpha1() clusterregistryv1alpha1.ClusterregistryV1alpha1Interface
+	ClusterregistryV1beta1() clusterregistryv1beta1.ClusterregistryV1beta1Interface
 }
 
 // Clientset contains the clients for groups.
 type Clientset struct {
 	*discovery.DiscoveryClient
 	clusterregistryV1alpha1 *clusterregistryv1alpha1.ClusterregistryV1alpha1Client
+	clusterregistryV1beta1  *clusterregistryv1beta1.ClusterregistryV1beta1Client
 }
 
 // ClusterregistryV1alpha1 retrieves the ClusterregistryV1alpha1Client
 func (c *Clientset) ClusterregistryV1alpha1() clusterregistryv1alpha1.ClusterregistryV1alpha1Interface {
 	return c.clusterregistryV1alpha1
+}
+
+// ClusterregistryV1beta1 retrieves the ClusterregistryV1beta1Client
+func (c *Clientset) ClusterregistryV1beta1() clusterregistryv1beta1.ClusterregistryV1beta1Interface {
+	return c.clusterregistryV1beta1
 }
 
 // Discovery retrieves the DiscoveryClient
@@ -76,6 +84,10 @@ func NewForConfigAndClient(c *rest.Config, httpClient *http.Client) (*Clientset,
 	if err != nil {
 		return nil, err
 	}
+	cs.clusterregistryV1beta1, err = clusterregistryv1beta1.NewForConfigAndClient(&configShallowCopy, httpClient)
+	if err != nil {
+		return nil, err
+	}
 
 	cs.DiscoveryClient, err = discovery.NewDiscoveryClientForConfigAndClient(&configShallowCopy, httpClient)
 	if err != nil {
@@ -98,6 +110,7 @@ func NewForConfigOrDie(c *rest.Config) *Clientset {
 func New(c rest.Interface) *Clientset {
 	var cs Clientset
 	cs.clusterregistryV1alpha1 = clusterregistryv1alpha1.New(c)
+	cs.clusterregistryV1beta1 = clusterregistryv1beta1.New(c)
 
 	cs.DiscoveryClient = discovery.NewDiscoveryClient(c)
 	return &cs

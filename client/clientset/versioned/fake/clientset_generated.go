@@ -7,6 +7,8 @@ import (
 	clientset "github.com/clusterregistry/operator/client/clientset/versioned"
 	clusterregistryv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
 	fakeclusterregistryv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1/fake"
+	clusterregistryv1beta1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
+	fakeclusterregistryv1beta1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
@@ -123,4 +125,9 @@ var (
 // ClusterregistryV1alpha1 retrieves the ClusterregistryV1alpha1Client
 func (c *Clientset) ClusterregistryV1alpha1() clusterregistryv1alpha1.ClusterregistryV1alpha1Interface {
 	return &fakeclusterregistryv1alpha1.FakeClusterregistryV1alpha1{Fake: &c.Fake}
+}
+
+// ClusterregistryV1beta1 retrieves the ClusterregistryV1beta1Client
+func (c *Clientset) ClusterregistryV1beta1() clusterregistryv1beta1.ClusterregistryV1beta1Interface {
+	return &fakeclusterregistryv1beta1.FakeClusterregistryV1beta1{Fake: &c.Fake}
 }

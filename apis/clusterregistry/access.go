@@ -1,0 +1,69 @@
+package clusterregistry
+
+// Endpoint is a way to reach a cluster's API server.
+type Endpoint struct {
+	Name          string
+	URL           string
+	ClientCIDRs   []string
+	CABundle      []byte
+	TLSServerName string
+	ProxyURL      string
+}
+
+// Access is a way to get credentials for a cluster. Exactly one of exec, oidc,
+// objectRef and provider is set.
+type Access struct {
+	Name      string
+	Audience  AccessAudience
+	Exec      *ExecAccess
+	OIDC      *OIDCAccess
+	ObjectRef *ObjectReference
+	Provider  *ProviderAccess
+}
+
+// AccessAudience is who signs in to a cluster.
+type AccessAudience string
+
+const (
+	// AudienceUser are people.
+	AudienceUser AccessAudience = "User"
+	// AudienceController are programs.
+	AudienceController AccessAudience = "Controller"
+)
+
+// ExecAccess is a program that prints credentials, as in a kubeconfig.
+type ExecAccess struct {
+	APIVersion         string
+	Command            string
+	Args               []string
+	Env                []ExecEnvVar
+	InstallHint        string
+	ProvideClusterInfo bool
+}
+
+// ExecEnvVar is an environment variable.
+type ExecEnvVar struct {
+	Name  string
+	Value string
+}
+
+// OIDCAccess is an issuer of tokens.
+type OIDCAccess struct {
+	IssuerURL string
+	ClientID  string
+	Scopes    []string
+}
+
+// ObjectReference is an object that holds credentials.
+type ObjectReference struct {
+	APIVersion string
+	Kind       string
+	Namespace  string
+	Name       string
+}
+
+// ProviderAccess is a plugin for credentials.
+type ProviderAccess struct {
+	Type   string
+	Config map[string]string
+}

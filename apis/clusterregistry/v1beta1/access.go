@@ -1,0 +1,157 @@
+package v1beta1
+
+// Endpoint is a way to reach a cluster's API server.
+type Endpoint struct {
+	// name tells the endpoint from the others: a DNS label.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+
+	// url is the address of the API server: an https URL without user, query and
+	// fragment. Empty means that it is not known yet.
+	// +optional
+	URL string `json:"url,omitempty" protobuf:"bytes,2,opt,name=url"`
+
+	// clientCIDRs are the ranges of client addresses, IPv4 or IPv6, that the
+	// endpoint is for. A client uses the endpoint with the longest range that
+	// contains its own address. None means any client. At most 64, and no range
+	// belongs to two endpoints.
+	// +optional
+	// +listType=atomic
+	ClientCIDRs []string `json:"clientCIDRs,omitempty" protobuf:"bytes,3,rep,name=clientCIDRs"`
+
+	// caBundle holds the certificate authorities that sign the server's
+	// certificate, in PEM, base64 encoded in JSON and YAML. Certificates only,
+	// at most 64 KiB. Empty means the client's own authorities.
+	// +optional
+	CABundle []byte `json:"caBundle,omitempty" protobuf:"bytes,4,opt,name=caBundle"`
+
+	// tlsServerName is the name that the server's certificate must be for. Empty
+	// means the host of the URL.
+	// +optional
+	TLSServerName string `json:"tlsServerName,omitempty" protobuf:"bytes,5,opt,name=tlsServerName"`
+
+	// proxyURL is the proxy that leads to the endpoint: an http, https or socks5
+	// URL without user, query and fragment. Empty means none.
+	// +optional
+	ProxyURL string `json:"proxyURL,omitempty" protobuf:"bytes,6,opt,name=proxyURL"`
+}
+
+// Access is a way to get credentials for a cluster. Exactly one of exec, oidc,
+// objectRef and provider is set.
+type Access struct {
+	// name tells this way from the others.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+
+	// audience is who signs in this way: User or Controller.
+	Audience AccessAudience `json:"audience" protobuf:"bytes,2,opt,name=audience,casttype=AccessAudience"`
+
+	// exec is a program that prints credentials, as in a kubeconfig.
+	// +optional
+	Exec *ExecAccess `json:"exec,omitempty" protobuf:"bytes,3,opt,name=exec"`
+
+	// oidc is an issuer of tokens that the cluster trusts.
+	// +optional
+	OIDC *OIDCAccess `json:"oidc,omitempty" protobuf:"bytes,4,opt,name=oidc"`
+
+	// objectRef is an object that holds credentials, for those who may read it.
+	// +optional
+	ObjectRef *ObjectReference `json:"objectRef,omitempty" protobuf:"bytes,5,opt,name=objectRef"`
+
+	// provider is a plugin for credentials, modelled after the auth-provider of a
+	// kubeconfig. In v1alpha1 it is one of authInfo.providers.
+	// +optional
+	Provider *ProviderAccess `json:"provider,omitempty" protobuf:"bytes,6,opt,name=provider"`
+}
+
+// AccessAudience is who signs in to a cluster.
+type AccessAudience string
+
+const (
+	// AudienceUser are people.
+	AudienceUser AccessAudience = "User"
+	// AudienceController are programs.
+	AudienceController AccessAudience = "Controller"
+)
+
+// ExecAccess is a program that prints credentials, as in a kubeconfig.
+type ExecAccess struct {
+	// apiVersion is the version of the ExecCredential that the program speaks, such
+	// as client.authentication.k8s.io/v1.
+	APIVersion string `json:"apiVersion" protobuf:"bytes,1,opt,name=apiVersion"`
+
+	// command is the program.
+	Command string `json:"command" protobuf:"bytes,2,opt,name=command"`
+
+	// args are the program's arguments.
+	// +optional
+	// +listType=atomic
+	Args []string `json:"args,omitempty" protobuf:"bytes,3,rep,name=args"`
+
+	// env are environment variables that the program gets besides the client's own.
+	// +optional
+	// +patchMergeKey=name
+	// +patchStrategy=merge
+	// +listType=map
+	// +listMapKey=name
+	Env []ExecEnvVar `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,4,rep,name=env"`
+
+	// installHint tells people who lack the program how to get it.
+	// +optional
+	InstallHint string `json:"installHint,omitempty" protobuf:"bytes,5,opt,name=installHint"`
+
+	// provideClusterInfo says whether the program is told of the cluster.
+	// +optional
+	ProvideClusterInfo bool `json:"provideClusterInfo,omitempty" protobuf:"varint,6,opt,name=provideClusterInfo"`
+}
+
+// ExecEnvVar is an environment variable.
+type ExecEnvVar struct {
+	// name is the variable's name.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+
+	// value is the variable's value.
+	// +optional
+	Value string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
+}
+
+// OIDCAccess is an issuer of tokens.
+type OIDCAccess struct {
+	// issuerURL is the issuer: an https URL without user, query and fragment.
+	IssuerURL string `json:"issuerURL" protobuf:"bytes,1,opt,name=issuerURL"`
+
+	// clientID is whom the token must be for.
+	ClientID string `json:"clientID" protobuf:"bytes,2,opt,name=clientID"`
+
+	// scopes are what a client asks the issuer for besides openid.
+	// +optional
+	// +listType=atomic
+	Scopes []string `json:"scopes,omitempty" protobuf:"bytes,3,rep,name=scopes"`
+}
+
+// ObjectReference is an object that holds credentials.
+type ObjectReference struct {
+	// apiVersion is the group and version of the object.
+	// +optional
+	APIVersion string `json:"apiVersion,omitempty" protobuf:"bytes,1,opt,name=apiVersion"`
+
+	// kind is the kind of the object, such as Secret.
+	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind"`
+
+	// namespace is where the object is. Empty means that its kind has none.
+	// +optional
+	Namespace string `json:"namespace,omitempty" protobuf:"bytes,3,opt,name=namespace"`
+
+	// name is the name of the object.
+	Name string `json:"name" protobuf:"bytes,4,opt,name=name"`
+}
+
+// ProviderAccess is a plugin for credentials.
+type ProviderAccess struct {
+	// type tells kinds of plugins apart, so that clients find those that they know.
+	// +optional
+	Type string `json:"type,omitempty" protobuf:"bytes,1,opt,name=type"`
+
+	// config is what the plugin needs to get credentials. Values that are
+	// credentials are refused: store where they can be had.
+	// +optional
+	Config map[string]string `json:"config,omitempty" protobuf:"bytes,2,rep,name=config"`
+}

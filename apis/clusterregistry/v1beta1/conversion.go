@@ -1,0 +1,29 @@
+package v1beta1
+
+import (
+	"k8s.io/apimachinery/pkg/conversion"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/form"
+)
+
+// Convert_clusterregistry_Cluster_To_v1beta1_Cluster leaves the remainder out: it
+// is between the server and its storage.
+func Convert_clusterregistry_Cluster_To_v1beta1_Cluster(in *clusterregistry.Cluster, out *Cluster, s conversion.Scope) error {
+	return autoConvert_clusterregistry_Cluster_To_v1beta1_Cluster(in, out, s)
+}
+
+// Convert_v1beta1_ClusterSpec_To_clusterregistry_ClusterSpec fills both forms.
+func Convert_v1beta1_ClusterSpec_To_clusterregistry_ClusterSpec(in *ClusterSpec, out *clusterregistry.ClusterSpec, s conversion.Scope) error {
+	if err := autoConvert_v1beta1_ClusterSpec_To_clusterregistry_ClusterSpec(in, out, s); err != nil {
+		return err
+	}
+	form.FillV1alpha1(out)
+	return nil
+}
+
+// Convert_clusterregistry_ClusterSpec_To_v1beta1_ClusterSpec leaves the form of
+// v1alpha1 out.
+func Convert_clusterregistry_ClusterSpec_To_v1beta1_ClusterSpec(in *clusterregistry.ClusterSpec, out *ClusterSpec, s conversion.Scope) error {
+	return autoConvert_clusterregistry_ClusterSpec_To_v1beta1_ClusterSpec(in, out, s)
+}

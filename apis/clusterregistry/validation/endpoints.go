@@ -1,0 +1,93 @@
+package validation
+
+import (
+	"net/netip"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+)
+
+// endpoints returns the faults of v1beta1's form of where a cluster is.
+func endpoints(endpoints []clusterregistry.Endpoint, path *field.Path) field.ErrorList {
+	var faults field.ErrorList
+	if n := len(endpoints); n > MaxEndpoints {
+		faults = append(faults, field.TooMany(path, n, MaxEndpoints))
+	}
+	names, ranges := map[string]bool{}, map[netip.Prefix]bool{}
+	bundles := map[string]*field.Path{}
+	for i, endpoint := range endpoints {
+		at := path.Index(i)
+		faults = append(faults, name(endpoint.Name, names, at.Child("name"))...)
+		if endpoint.Name != "" {
+			for _, fault := range validation.IsDNS1123Label(endpoint.Name) {
+				faults = append(faults, field.Invalid(at.Child("name"), endpoint.Name, fault))
+			}
+		}
+		if endpoint.URL != "" {
+			faults = append(faults, invalid(at.Child("url"), endpoint.URL, httpsURL(endpoint.URL))...)
+		}
+		faults = append(faults, clientCIDRs(endpoint.ClientCIDRs, ranges, at.Child("clientCIDRs"))...)
+		if _, ok := bundles[string(endpoint.CABundle)]; !ok {
+			bundles[string(endpoint.CABundle)] = at.Child("caBundle")
+		}
+		if endpoint.TLSServerName != "" && !isIP(endpoint.TLSServerName) {
+			for _, fault := range validation.IsDNS1123Subdomain(strings.ToLower(endpoint.TLSServerName)) {
+				faults = append(faults, field.Invalid(at.Child("tlsServerName"), endpoint.TLSServerName, fault))
+			}
+		}
+		if endpoint.ProxyURL != "" {
+			faults = append(faults, invalid(at.Child("proxyURL"), endpoint.ProxyURL, proxyURL(endpoint.ProxyURL))...)
+		}
+	}
+	distinct := map[*field.Path][]byte{}
+	for bundle, at := range bundles {
+		distinct[at] = []byte(bundle)
+	}
+	return append(faults, caBundles(distinct, path)...)
+}
+
+// clientCIDRs returns the faults of an endpoint's ranges; seen are those of the
+// endpoints before it. A range of two endpoints would leave it to chance which of
+// them a client takes.
+func clientCIDRs(cidrs []string, seen map[netip.Prefix]bool, path *field.Path) field.ErrorList {
+	var faults field.ErrorList
+	if n := len(cidrs); n > MaxClientCIDRs {
+		faults = append(faults, field.TooMany(path, n, MaxClientCIDRs))
+	}
+	for i, cidr := range cidrs {
+		prefix, err := netip.ParsePrefix(cidr)
+		switch {
+		case err != nil:
+			faults = append(faults, field.Invalid(path.Index(i), cidr, "must be a range in CIDR notation, such as 10.0.0.0/8 or 2001:db8::/32; no ranges at all mean any client"))
+		case seen[prefix.Masked()]:
+			faults = append(faults, field.Duplicate(path.Index(i), cidr))
+		default:
+			seen[prefix.Masked()] = true
+		}
+	}
+	return faults
+}
+
+// name returns the faults of the name of a list's entry; seen are those of the
+// entries before it.
+func name(name string, seen map[string]bool, path *field.Path) field.ErrorList {
+	switch {
+	case name == "":
+		return field.ErrorList{field.Required(path, "it tells the entry from the others")}
+	case seen[name]:
+		return field.ErrorList{field.Duplicate(path, name)}
+	}
+	seen[name] = true
+	return nil
+}
+
+// invalid returns a fault as a list, which is empty for none.
+func invalid(path *field.Path, value, fault string) field.ErrorList {
+	if fault == "" {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, fault)}
+}

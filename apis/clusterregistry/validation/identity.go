@@ -1,0 +1,125 @@
+package validation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+)
+
+// identity returns the faults of what v1alpha1 has no field for, but for the
+// ways to sign in.
+func identity(spec *clusterregistry.ClusterSpec, path *field.Path) field.ErrorList {
+	faults := length(path.Child("displayName"), spec.DisplayName, MaxDisplayName)
+	faults = append(faults, noCredentials(path, map[string]string{"displayName": spec.DisplayName})...)
+	if spec.ID != "" {
+		faults = append(faults, length(path.Child("id"), spec.ID, MaxID)...)
+		for _, fault := range validation.IsDNS1123Subdomain(spec.ID) {
+			faults = append(faults, field.Invalid(path.Child("id"), spec.ID, fault))
+		}
+	}
+	faults = append(faults, taints(spec.Taints, path.Child("taints"))...)
+	if spec.Heartbeat != nil {
+		at := path.Child("heartbeat")
+		faults = append(faults, between(at.Child("periodSeconds"), spec.Heartbeat.PeriodSeconds, 1, 86400)...)
+		faults = append(faults, between(at.Child("toleratedMisses"), spec.Heartbeat.ToleratedMisses, 0, 100)...)
+	}
+	if spec.Manager != nil {
+		at := path.Child("manager")
+		faults = append(faults, required(at, map[string]string{"name": spec.Manager.Name})...)
+		faults = append(faults, length(at.Child("name"), spec.Manager.Name, MaxName)...)
+	}
+	if spec.SourceRef != nil {
+		at := path.Child("sourceRef")
+		faults = append(faults, required(at, map[string]string{"kind": spec.SourceRef.Kind, "name": spec.SourceRef.Name})...)
+		faults = append(faults, length(at.Child("name"), spec.SourceRef.Name, MaxName)...)
+	}
+	return faults
+}
+
+// constants returns a fault for each change of what may be set once only.
+func constants(spec, old *clusterregistry.ClusterSpec) field.ErrorList {
+	const fault = "may be set once, and then neither changed nor removed; when it is wrong, delete the cluster and create it anew"
+	path := field.NewPath("spec")
+	var faults field.ErrorList
+	if old.ID != "" && spec.ID != old.ID {
+		faults = append(faults, field.Invalid(path.Child("id"), spec.ID, fault))
+	}
+	if old.Manager != nil && !apiequality.Semantic.DeepEqual(spec.Manager, old.Manager) {
+		faults = append(faults, field.Invalid(path.Child("manager"), spec.Manager, fault))
+	}
+	if old.SourceRef != nil && !apiequality.Semantic.DeepEqual(spec.SourceRef, old.SourceRef) {
+		faults = append(faults, field.Invalid(path.Child("sourceRef"), spec.SourceRef, fault))
+	}
+	return faults
+}
+
+func taints(taints []clusterregistry.Taint, path *field.Path) field.ErrorList {
+	var faults field.ErrorList
+	if n := len(taints); n > MaxTaints {
+		faults = append(faults, field.TooMany(path, n, MaxTaints))
+	}
+	effects := []clusterregistry.TaintEffect{clusterregistry.TaintNoExecute, clusterregistry.TaintNoSchedule, clusterregistry.TaintPreferNoSchedule}
+	seen := map[clusterregistry.Taint]bool{}
+	for i, taint := range taints {
+		at := path.Index(i)
+		for _, fault := range validation.IsQualifiedName(taint.Key) {
+			faults = append(faults, field.Invalid(at.Child("key"), taint.Key, fault))
+		}
+		for _, fault := range validation.IsValidLabelValue(taint.Value) {
+			faults = append(faults, field.Invalid(at.Child("value"), taint.Value, fault))
+		}
+		if !slices.Contains(effects, taint.Effect) {
+			faults = append(faults, field.NotSupported(at.Child("effect"), taint.Effect, effects))
+		}
+		taint.Value = ""
+		if seen[taint] {
+			faults = append(faults, field.Duplicate(at, fmt.Sprintf("%s:%s", taint.Key, taint.Effect)))
+		}
+		seen[taint] = true
+	}
+	return faults
+}
+
+// required returns a fault for each of a structure's fields that is empty.
+func required(path *field.Path, values map[string]string) field.ErrorList {
+	var faults field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if values[name] == "" {
+			faults = append(faults, field.Required(path.Child(name), ""))
+		}
+	}
+	return faults
+}
+
+// noCredentials returns a fault for each of a structure's fields that looks like a
+// credential.
+func noCredentials(path *field.Path, values map[string]string) field.ErrorList {
+	var faults field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if what := credential(values[name]); what != "" {
+			faults = append(faults, field.Forbidden(path.Child(name), "the value looks like "+what+"; "+storePointer))
+		}
+	}
+	return faults
+}
+
+// length returns a fault for a text that is too long, in bytes.
+func length(path *field.Path, value string, most int) field.ErrorList {
+	if len(value) <= most {
+		return nil
+	}
+	return field.ErrorList{field.TooLong(path, "", most)}
+}
+
+func between(path *field.Path, value, least, most int32) field.ErrorList {
+	if least <= value && value <= most {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, value, fmt.Sprintf("must be from %d to %d", least, most))}
+}
