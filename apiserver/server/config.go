@@ -21,6 +21,7 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/openapi"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
+	"github.com/clusterregistry/operator/apiserver/storage/lock"
 	"github.com/clusterregistry/operator/apiserver/storage/rbac"
 	"github.com/clusterregistry/operator/apiserver/storage/remainder"
 	"github.com/clusterregistry/operator/apiserver/storage/retry"
@@ -102,7 +103,7 @@ func (o *Options) common(config *genericserver.Config) error {
 	if err := o.Recommended.Etcd.ApplyWithStorageFactoryTo(factory, config); err != nil {
 		return err
 	}
-	config.RESTOptionsGetter = remainder.Getter(retry.Getter(config.RESTOptionsGetter))
+	config.RESTOptionsGetter = remainder.Getter(retry.Getter(lock.Getter(config.RESTOptionsGetter)))
 	if err := o.Recommended.EgressSelector.ApplyTo(config); err != nil {
 		return err
 	}

@@ -11,11 +11,15 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apiserver/storage/lock"
 	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
 
 // REST serves clusters.
-type REST struct{ *genericregistry.Store }
+type REST struct {
+	*genericregistry.Store
+	locks *lock.Locks
+}
 
 var (
 	_ rest.ShortNamesProvider   = &REST{}
@@ -50,10 +54,19 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter) (*REST, *Sta
 	if err := store.CompleteWithOptions(&generic.StoreOptions{RESTOptions: options, AttrFunc: attributes, Indexers: indexers()}); err != nil {
 		return nil, nil, err
 	}
+	locks, err := lock.New(options)
+	if err != nil {
+		return nil, nil, err
+	}
+	destroy := store.DestroyFunc
+	store.DestroyFunc = func() {
+		destroy()
+		locks.Destroy()
+	}
 	status := *store
 	status.UpdateStrategy = statusStrategy{main}
 	status.ResetFieldsStrategy = statusStrategy{main}
-	return &REST{store}, &StatusREST{&status}, nil
+	return &REST{store, locks}, &StatusREST{&status}, nil
 }
 
 // StatusREST serves the status of clusters.

@@ -1,0 +1,146 @@
+// Package lock lets one request at a time, of all servers of a registry, decide
+// on a value that must be unique, such as a cluster's id. A lock is a key in
+// etcd. Who holds it looks for the value, with a read that is not older than the
+// lock, and writes the object; then the lock goes. So nothing has to be kept in
+// step with the objects: the objects alone say which values are taken.
+//
+// The lock of a server that dies goes by itself, through a lease that outlives
+// the longest write that its request may have sent.
+package lock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+)
+
+const (
+	// late is how long after its request has ended a write may still be applied:
+	// etcd gives a proposal up after seconds.
+	late = time.Minute
+	// unlimited stands for the time that is left to a request without a deadline.
+	unlimited = time.Minute
+	// patience is how long a request waits for another's lock.
+	patience = 5 * time.Second
+)
+
+// ErrHeld says that another request holds a lock for long: most likely its
+// server died, and then the lock goes within two minutes or so.
+var ErrHeld = errors.New("another request holds the lock")
+
+// resource is where the locks are, beside the clusters.
+var resource = clusterregistry.Resource("clusterids")
+
+// Getter returns a getter whose options for locks have no watch cache and an
+// encoding of their own. Other resources are left as they are.
+func Getter(options generic.RESTOptionsGetter) generic.RESTOptionsGetter { return getter{options} }
+
+type getter struct{ generic.RESTOptionsGetter }
+
+// GetRESTOptions returns the options of the getter below, changed for locks.
+func (g getter) GetRESTOptions(of schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := g.RESTOptionsGetter.GetRESTOptions(of, example)
+	if err != nil || of != resource {
+		return options, err
+	}
+	scheme := runtime.NewScheme()
+	utilruntime.Must(metav1.AddMetaToScheme(scheme))
+	serializer := protobuf.NewSerializer(scheme, scheme)
+	config := *options.StorageConfig
+	config.Codec = runtime.NewCodec(serializer, serializer)
+	options.StorageConfig = &config
+	options.Decorator = generic.UndecoratedStorage
+	return options, nil
+}
+
+// Locks are the locks of a registry.
+type Locks struct {
+	storage storage.Interface
+	prefix  string
+	// Destroy ends the connection to etcd.
+	Destroy func()
+}
+
+// New returns the locks in the etcd that the options, made with Getter, lead to.
+func New(options generic.RESTOptionsGetter) (*Locks, error) {
+	// The options are those of a kind of the registry, but for what Getter replaces.
+	o, err := options.GetRESTOptions(resource, &clusterregistry.Cluster{})
+	if err != nil {
+		return nil, err
+	}
+	prefix := "/" + strings.Trim(o.ResourcePrefix, "/")
+	keyOf := func(object runtime.Object) (string, error) {
+		return prefix + "/" + object.(*metav1.PartialObjectMetadata).Name, nil
+	}
+	s, destroy, err := o.Decorator(o.StorageConfig, prefix, keyOf, newLock, func() runtime.Object { return &metav1.PartialObjectMetadataList{} }, nil, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Locks{s, prefix, destroy}, nil
+}
+
+func newLock() runtime.Object { return &metav1.PartialObjectMetadata{} }
+
+// Lock is a lock that is held.
+type Lock struct {
+	locks  *Locks
+	object *metav1.PartialObjectMetadata
+}
+
+// Take takes the lock of a name, which is part of a key in etcd. It waits a
+// while for another that holds it, and then returns ErrHeld.
+func (l *Locks) Take(ctx context.Context, name string) (*Lock, error) {
+	left := unlimited
+	if deadline, ok := ctx.Deadline(); ok {
+		left = time.Until(deadline)
+	}
+	held := &Lock{l, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uuid.NewUUID(), CreationTimestamp: metav1.Now()}}}
+	held.object.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
+	patient, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.5, Steps: 10, Cap: 250 * time.Millisecond}
+	for {
+		// Not the patient context: a creation that it cuts off would be in doubt.
+		err := l.storage.Create(ctx, l.key(name), held.object.DeepCopy(), nil, uint64((left+late)/time.Second))
+		if err == nil {
+			return held, nil
+		}
+		if !storage.IsExist(err) {
+			return nil, fmt.Errorf("take the lock of %s: %w", name, err)
+		}
+		select {
+		case <-patient.Done():
+			return nil, ErrHeld
+		case <-time.After(backoff.Step()):
+		}
+	}
+}
+
+// Release gives the lock up. The request that held it may have ended. When etcd
+// refuses, the lock goes with its lease.
+func (h *Lock) Release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	mine := storage.NewUIDPreconditions(string(h.object.UID))
+	err := h.locks.storage.Delete(ctx, h.locks.key(h.object.Name), newLock(), mine, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
+	if err != nil {
+		klog.ErrorS(err, "The lock of a cluster's id goes only when its lease ends", "id", h.object.Name)
+	}
+}
+
+func (l *Locks) key(name string) string { return l.prefix + "/" + name }
