@@ -80,7 +80,7 @@ test-full: ## All of "test", and every other host version
 
 .PHONY: unit
 unit: ## Tests that need nothing
-	$(GO) test $$($(GO) list ./... | grep -v /e2e/)
+	$(GO) test $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework
 
 .PHONY: integration
 integration: build cluster-command ## Tests that need a real kube-apiserver, which they start
@@ -95,7 +95,7 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 e2e: load ## Stories on the cluster that is up, with the operator installed in it
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@$(LOCAL) $(MAKE) --no-print-directory install
-	E2E_CLUSTER=$(NAME) $(STORY) $$($(GO) list ./e2e/... | grep -v -e /e2e/integration -e /e2e/bench -e /e2e/measure)
+	E2E_CLUSTER=$(NAME) $(STORY) $$($(GO) list ./e2e/... | grep -v -e /e2e/framework -e /e2e/integration -e /e2e/bench -e /e2e/measure)
 
 .PHONY: bench
 bench: bench-api bench-cluster ## Measure the API, against a CRD, and the local cluster; prints tables

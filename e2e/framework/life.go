@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 )
@@ -27,116 +27,44 @@ type Life struct {
 	// applied. It was the last.
 	InDoubt bool
 
-	step  int
-	stays bool
+	plan   []step
+	step   int
+	rounds int
+	stays  bool
+	// rewritten is true when others may store the cluster again, as it is.
+	rewritten bool
+	// history are the acknowledged writes, in their order.
+	history []write
 }
 
-// step is one request of a life, and what it makes of the cluster.
-type step struct {
-	method, suffix, contentType string
-	// list asks for all clusters of the name instead of the one.
-	list   bool
-	body   func(*Life) any
-	status int
-	change func(*v1alpha1.Cluster)
+// write is a write of a cluster: what a watch calls it, and the version that it
+// made. An answer to a deletion tells none; that is 0.
+type write struct {
+	kind    watch.EventType
+	version uint64
 }
 
-func (s step) writes() bool { return s.method != http.MethodGet }
-
-// url returns where the step's request for a cluster goes, below the address of
-// all clusters.
-func (s step) url(clusters, name string) string {
-	switch {
-	case s.method == http.MethodPost:
-		return clusters
-	case s.list:
-		return clusters + "?fieldSelector=metadata.name=" + name
+// newLife returns a life that has not begun.
+func newLife(name string, stays, rewritten bool) *Life {
+	l := &Life{Name: name, plan: steps, stays: stays, rewritten: rewritten}
+	if !stays {
+		l.plan = slices.Concat(steps, ends)
 	}
-	return clusters + "/" + name + s.suffix
+	return l
 }
 
-// parse returns the cluster in an answer.
-func (s step) parse(body []byte) (*v1alpha1.Cluster, error) {
-	if !s.list {
-		got := &v1alpha1.Cluster{}
-		return got, json.Unmarshal(body, got)
-	}
-	var got v1alpha1.ClusterList
-	if err := json.Unmarshal(body, &got); err != nil {
-		return nil, err
-	}
-	if len(got.Items) != 1 {
-		return nil, fmt.Errorf("it lists %d clusters", len(got.Items))
-	}
-	return &got.Items[0], nil
+// again begins another round of a life that is at its end, but stays.
+func (l *Life) again() {
+	l.rounds++
+	l.plan, l.step = round(l.rounds), 0
 }
-
-// appendEndpoint is a patch without a precondition: were it applied twice, the
-// address would be there twice.
-func appendEndpoint(address string) step {
-	return step{
-		method: http.MethodPatch, contentType: string(types.JSONPatchType), status: http.StatusOK,
-		body: func(*Life) any {
-			return []any{map[string]any{"op": "add", "path": "/spec/kubernetesApiEndpoints/serverEndpoints/-", "value": map[string]string{"serverAddress": address}}}
-		},
-		change: func(c *v1alpha1.Cluster) {
-			list := &c.Spec.KubernetesAPIEndpoints.ServerEndpoints
-			*list = append(*list, v1alpha1.ServerAddressByClientCIDR{ServerAddress: address})
-			c.Generation++
-		},
-	}
-}
-
-// replace is a PUT of the version that was acknowledged last, and of no other.
-func replace(change func(*v1alpha1.Cluster)) step {
-	return step{method: http.MethodPut, contentType: "application/json", status: http.StatusOK, change: change, body: func(l *Life) any {
-		c := l.Acknowledged.DeepCopy()
-		change(c)
-		return c
-	}}
-}
-
-var (
-	read   = step{method: http.MethodGet, status: http.StatusOK}
-	list   = step{method: http.MethodGet, list: true, status: http.StatusOK}
-	absent = step{method: http.MethodGet, status: http.StatusNotFound}
-	remove = step{method: http.MethodDelete, status: http.StatusOK, change: func(*v1alpha1.Cluster) {}}
-	create = step{method: http.MethodPost, contentType: "application/json", status: http.StatusCreated, body: func(l *Life) any {
-		c := &v1alpha1.Cluster{TypeMeta: metav1.TypeMeta{APIVersion: "clusterregistry.k8s.io/v1alpha1", Kind: "Cluster"}, ObjectMeta: metav1.ObjectMeta{Name: l.Name, Labels: map[string]string{"load": "yes"}}}
-		c.Spec.KubernetesAPIEndpoints.ServerEndpoints = []v1alpha1.ServerAddressByClientCIDR{{ServerAddress: l.Name + ".example"}}
-		return c
-	}}
-	relabel = replace(func(c *v1alpha1.Cluster) { c.Labels["step"] = "relabelled" })
-	move    = replace(func(c *v1alpha1.Cluster) {
-		c.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "moved.example"
-		c.Generation++
-	})
-	report = step{
-		method: http.MethodPatch, suffix: "/status", contentType: string(types.MergePatchType), status: http.StatusOK,
-		body: func(*Life) any {
-			return map[string]any{"status": map[string]any{"version": map[string]string{"kubernetes": "v1.37.1"}}}
-		},
-		change: func(c *v1alpha1.Cluster) {
-			c.Status = &v1alpha1.ClusterStatus{Version: v1alpha1.ClusterVersion{Kubernetes: "v1.37.1"}}
-		},
-	}
-
-	// steps make a whole life. Every second cluster is left at its end, to be
-	// read back; the others are removed.
-	steps = []step{create, appendEndpoint("one.example"), list, read, move, list, report, appendEndpoint("two.example"), relabel, read}
-	ends  = []step{remove, absent}
-)
 
 // next returns the life's next step, or false at its end.
 func (l *Life) next() (step, bool) {
-	all := steps
-	if !l.stays {
-		all = slices.Concat(steps, ends)
-	}
-	if l.step >= len(all) {
+	if l.step >= len(l.plan) {
 		return step{}, false
 	}
-	return all[l.step], true
+	return l.plan[l.step], true
 }
 
 // took checks an answer to a step and takes it as what is so from now on.
@@ -149,16 +77,35 @@ func (l *Life) took(s step, status int, body []byte) error {
 	if s.writes() {
 		l.Writes++
 	}
-	if s.method == http.MethodDelete || s.status == http.StatusNotFound {
+	var err error
+	switch {
+	case s.page > 0:
+		err = s.checkPage(body)
+	case s.method == http.MethodDelete:
 		l.Acknowledged = nil
-		return nil
+		l.history = append(l.history, write{kind: watch.Deleted})
+	case s.status != http.StatusNotFound:
+		err = l.tookCluster(s, body)
 	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return nil
+}
+
+// tookCluster is took for an answer with the cluster in it.
+func (l *Life) tookCluster(s step, body []byte) error {
 	got, err := s.parse(body)
 	if err != nil {
-		return fmt.Errorf("%s: %w: %s", what, err, body)
+		return fmt.Errorf("%w: %s", err, body)
 	}
 	before := l.Acknowledged
 	l.Acknowledged = got
+	if s.writes() {
+		if err := l.record(got); err != nil {
+			return err
+		}
+	}
 	if before == nil {
 		return nil
 	}
@@ -166,12 +113,44 @@ func (l *Life) took(s step, status int, body []byte) error {
 	if s.change != nil {
 		s.change(want)
 	}
-	if (got.ResourceVersion == before.ResourceVersion) == s.writes() {
-		return fmt.Errorf("%s: it went from version %s to %s", what, before.ResourceVersion, got.ResourceVersion)
+	changed := got.ResourceVersion != before.ResourceVersion
+	if changed != s.writes() && (!changed || !l.rewritten) {
+		return fmt.Errorf("it went from version %s to %s", before.ResourceVersion, got.ResourceVersion)
 	}
-	if err := Same(want, got); err != nil {
-		return fmt.Errorf("%s: %w", what, err)
+	return Same(want, got)
+}
+
+// record notes an acknowledged write for those who check watches.
+func (l *Life) record(written *v1alpha1.Cluster) error {
+	version, err := strconv.ParseUint(written.ResourceVersion, 10, 64)
+	if err != nil {
+		return fmt.Errorf("it has no version: %w", err)
 	}
+	kind := watch.Modified
+	if len(l.history) == 0 {
+		kind = watch.Added
+	}
+	l.history = append(l.history, write{kind, version})
+	return nil
+}
+
+// conflicted takes the answer to a read after a conflict: the cluster must be as
+// it was acknowledged, in another version.
+func (l *Life) conflicted(status int, body []byte) error {
+	if status != http.StatusOK {
+		return fmt.Errorf("after a conflict, GET %s: status %d: %s", l.Name, status, strings.TrimSpace(string(body)))
+	}
+	got := &v1alpha1.Cluster{}
+	if err := json.Unmarshal(body, got); err != nil {
+		return err
+	}
+	if got.ResourceVersion == l.Acknowledged.ResourceVersion {
+		return fmt.Errorf("PUT %s conflicts, and nobody wrote since version %s", l.Name, got.ResourceVersion)
+	}
+	if err := Same(l.Acknowledged, got); err != nil {
+		return fmt.Errorf("after a conflict: %w", err)
+	}
+	l.Acknowledged = got
 	return nil
 }
 
@@ -182,7 +161,7 @@ func (l *Life) survived(stored *v1alpha1.Cluster) error {
 		return nil
 	}
 	if stored == nil {
-		if l.step < len(steps) {
+		if s, ok := l.next(); !ok || s.method != http.MethodDelete {
 			return fmt.Errorf("the acknowledged cluster %s is lost", l.Name)
 		}
 		return nil

@@ -1,90 +1,126 @@
 package framework
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/rest"
-
-	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 )
 
-// Load is clients that create, patch, replace, read and delete clusters at a
-// constant rate, whether earlier requests were answered or not. They speak plain
-// HTTP/1.1 and never try again.
+// Load is clients that create, patch, replace, read, list and delete clusters at
+// a constant rate, whether earlier requests were answered or not, and clients
+// that watch them if wanted. They speak plain HTTP/1.1 and never try again.
 type Load struct {
-	client *http.Client
-	url    string
-	rate   int
+	client     *http.Client
+	url        string
+	rate       int
+	watchers   int
+	population int
+	rewritten  bool
+	limit      int
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
+
+	watches      []*watcher
+	stopWatching context.CancelFunc
+	watching     sync.WaitGroup
 
 	mu      sync.Mutex
 	pending map[int]bool
 	lives   []*Life
 	idle    []*Life
+	begun   int
+	// conflicts counts the replacements that were done again.
+	conflicts int
+	// staying counts the lives that stay, and resting are those at their end.
+	staying int
+	resting []*Life
 	failed  []string
 	sent    int
 	writes  int
-	slowest time.Duration
-	took    time.Duration
+	held    time.Duration
+	start   time.Time
+	phases  []*phase
 }
 
-// Report is what became of a load.
-type Report struct {
-	// Lives are the clusters that it wrote.
-	Lives []*Life
-	// Sent counts the requests, and Failed tells of those that were not
-	// answered as they should have been.
-	Sent   int
-	Failed []string
-	// Rate is how many requests were sent in a second, and Slowest how long the
-	// longest took.
-	Rate    float64
-	Slowest time.Duration
-}
+// LoadOption changes what a load does.
+type LoadOption func(*Load)
 
-// String returns the report in one line.
-func (r Report) String() string {
-	writes := 0
-	for _, l := range r.Lives {
-		writes += l.Writes
-	}
-	return fmt.Sprintf("%d requests at %.1f/s, %d acknowledged writes to %d clusters, %d failed, the slowest took %s",
-		r.Sent, r.Rate, writes, len(r.Lives), len(r.Failed), r.Slowest.Round(time.Millisecond))
-}
+// Watchers has so many clients watch the load's clusters from before the first
+// write. Each must be told of every acknowledged write exactly once, and in
+// order for each cluster; a watch that ends is resumed from the last version
+// that it told. Report.Compare says what was missed.
+func Watchers(n int) LoadOption { return func(l *Load) { l.watchers = n } }
+
+// Population limits how many clusters stay, for loads of many minutes: when
+// there are so many, the load goes on to change those that it wrote long ago.
+func Population(n int) LoadOption { return func(l *Load) { l.population = n } }
+
+// Rewritten lets others store the load's clusters again without changing them,
+// as an operator does after the storage version has changed. A replacement that
+// conflicts with that is done again with the version that was read.
+func Rewritten() LoadOption { return func(l *Load) { l.rewritten = true } }
+
+// Pending limits how many requests are under way, for loads during which nothing
+// may be answered for a while: each waits on a connection of its own, and too
+// many of these would keep a small computer from ever coming back. At the limit
+// the load is held; what it did not send meanwhile, it never sends.
+func Pending(n int) LoadOption { return func(l *Load) { l.limit = n } }
 
 // StartLoad starts a load of rate requests per second on the server that config
 // leads to.
-func StartLoad(t *testing.T, config *rest.Config, rate int) *Load {
+func StartLoad(t *testing.T, config *rest.Config, rate int, options ...LoadOption) *Load {
 	t.Helper()
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tlsConfig.NextProtos = nil
-	transport := &http.Transport{TLSClientConfig: tlsConfig, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, MaxIdleConnsPerHost: 100 * rate}
+	if tlsConfig != nil {
+		tlsConfig.NextProtos = nil
+	}
+	transport := &http.Transport{TLSClientConfig: tlsConfig, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, MaxIdleConnsPerHost: 100 * rate, ResponseHeaderTimeout: time.Minute}
 	authenticated, err := rest.HTTPWrappersForConfig(config, transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &Load{
-		client: &http.Client{Transport: authenticated, Timeout: time.Minute}, url: config.Host + "/apis/clusterregistry.k8s.io/v1alpha1/clusters", rate: rate, cancel: cancel, pending: map[int]bool{},
+		client: &http.Client{Transport: authenticated, Timeout: time.Minute}, url: server.JoinPath("apis/clusterregistry.k8s.io/v1alpha1/clusters").String(), rate: rate, cancel: cancel, pending: map[int]bool{},
+		start: time.Now(), phases: []*phase{{name: "start", from: time.Now()}},
+	}
+	for _, option := range options {
+		option(l)
 	}
 	t.Cleanup(cancel)
+	l.startWatches(t, authenticated)
 	l.done.Go(func() { l.send(ctx) })
 	return l
+}
+
+// startWatches begins the watches, before there is anything to tell.
+func (l *Load) startWatches(t *testing.T, transport http.RoundTripper) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	l.stopWatching = stop
+	t.Cleanup(stop)
+	for i := range l.watchers {
+		w := newWatcher(fmt.Sprintf("watch %d", i), l.url, transport, l.fail)
+		if err := w.begin(ctx); err != nil {
+			t.Fatalf("%s of the load: %v", w.name, err)
+		}
+		l.watches = append(l.watches, w)
+		l.watching.Go(func() { w.follow(ctx) })
+	}
 }
 
 // send starts requests on schedule. What the schedule is behind is made up for.
@@ -94,13 +130,34 @@ func (l *Load) send(ctx context.Context) {
 		due := start.Add(time.Duration(n) * time.Second / time.Duration(l.rate))
 		select {
 		case <-ctx.Done():
-			l.took = time.Since(start)
 			return
 		case <-time.After(time.Until(due)):
 		}
+		start = start.Add(l.hold(ctx))
 		life, s := l.pick(n)
 		l.done.Go(func() { l.request(n, life, s) })
 	}
+}
+
+// hold waits until there is room for another request, and returns for how long.
+func (l *Load) hold(ctx context.Context) time.Duration {
+	full := func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.limit > 0 && len(l.pending) >= l.limit
+	}
+	from := time.Now()
+	if !full() {
+		return 0
+	}
+	for ctx.Err() == nil && full() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	held := time.Since(from)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held += held
+	return held
 }
 
 // pick returns a cluster without a request under way, a new one when there is
@@ -116,57 +173,45 @@ func (l *Load) pick(n int) (*Life, step) {
 		if s, ok := life.next(); ok {
 			return life, s
 		}
+		if life.stays && l.population > 0 {
+			l.resting = append(l.resting, life)
+		}
 	}
-	life := &Life{Name: fmt.Sprintf("load-%d", len(l.lives)), stays: len(l.lives)%2 == 0}
-	l.lives = append(l.lives, life)
+	life := l.begin()
 	s, _ := life.next()
 	return life, s
 }
 
-// request sends one request. It runs to its end even when the load is stopped.
-func (l *Load) request(n int, life *Life, s step) {
-	start := time.Now()
-	err := l.exchange(life, s)
-	took := time.Since(start)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.pending, n)
-	l.slowest = max(l.slowest, took)
-	if err != nil {
-		life.InDoubt = s.writes()
-		l.failed = append(l.failed, fmt.Sprintf("at %s, after %s: %v", start.Format("15:04:05.000"), took.Round(time.Millisecond), err))
-		return
+// begin returns a cluster that is new, or one that begins another round where
+// enough of them stay. Every second one is to stay.
+func (l *Load) begin() *Life {
+	stays := l.begun%2 == 0
+	l.begun++
+	if stays && l.population > 0 && l.staying >= l.population {
+		if len(l.resting) > 0 {
+			life := l.resting[0]
+			l.resting = l.resting[1:]
+			life.again()
+			return life
+		}
+		stays = false
 	}
-	if s.writes() {
-		l.writes++
+	if stays {
+		l.staying++
 	}
-	l.idle = append(l.idle, life)
+	life := newLife(fmt.Sprintf("load-%d", len(l.lives)), stays, l.rewritten)
+	l.lives = append(l.lives, life)
+	return life
 }
 
-func (l *Load) exchange(life *Life, s step) error {
-	var content []byte
-	if s.body != nil {
-		var err error
-		if content, err = json.Marshal(s.body(life)); err != nil {
-			return err
-		}
-	}
-	url := s.url(l.url, life.Name)
-	request, err := http.NewRequestWithContext(context.Background(), s.method, url, bytes.NewReader(content))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", s.contentType)
-	response, err := l.client.Do(request)
-	if err != nil {
-		return fmt.Errorf("step %d: %w", life.step, err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", s.method, url, err)
-	}
-	return life.took(s, response.StatusCode, answer)
+// Mark begins a new phase, which is reported by itself. A request belongs to
+// the phase that it was sent in. The first phase is called start.
+func (l *Load) Mark(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	l.phases[len(l.phases)-1].to = now
+	l.phases = append(l.phases, &phase{name: name, from: now})
 }
 
 // Acknowledged returns how many writes were acknowledged so far.
@@ -198,36 +243,16 @@ func (l *Load) Settle(t *testing.T) {
 	})
 }
 
-// Stop ends the load, waits for the last answers and reports.
+// Stop ends the load, waits for the last answers and until the watches have
+// told of all that was acknowledged, and reports.
 func (l *Load) Stop() Report {
 	l.cancel()
 	l.done.Wait()
-	return Report{Lives: l.lives, Sent: l.sent, Failed: l.failed, Rate: float64(l.sent) / l.took.Seconds(), Slowest: l.slowest}
-}
-
-// Compare returns how what is stored differs from what was acknowledged, or nil.
-func (r Report) Compare(stored []v1alpha1.Cluster) error {
-	left := map[string]*v1alpha1.Cluster{}
-	for i := range stored {
-		left[stored[i].Name] = &stored[i]
-	}
-	var errs []error
-	for _, life := range r.Lives {
-		got, ok := left[life.Name]
-		delete(left, life.Name)
-		switch {
-		case life.InDoubt:
-			errs = append(errs, life.survived(got))
-		case !ok && life.Acknowledged != nil:
-			errs = append(errs, fmt.Errorf("the acknowledged cluster %s is lost", life.Name))
-		case ok && life.Acknowledged == nil:
-			errs = append(errs, fmt.Errorf("the deleted cluster %s is back", life.Name))
-		case ok:
-			errs = append(errs, Same(life.Acknowledged, got))
-		}
-	}
-	for name := range left {
-		errs = append(errs, fmt.Errorf("nobody wrote the cluster %s", name))
-	}
-	return errors.Join(errs...)
+	l.mu.Lock()
+	l.phases[len(l.phases)-1].to = time.Now()
+	l.mu.Unlock()
+	catchUp(l.watches, l.lives)
+	l.stopWatching()
+	l.watching.Wait()
+	return l.report()
 }

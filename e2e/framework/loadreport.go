@@ -1,0 +1,161 @@
+package framework
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+)
+
+// Report is what became of a load.
+type Report struct {
+	// Lives are the clusters that it wrote.
+	Lives []*Life
+	// Sent counts the requests, and Failed tells of those that were not
+	// answered as they should have been, and of watches that could not be begun.
+	Sent   int
+	Failed []string
+	// Rate is how many requests were sent in a second, and Slowest how long the
+	// longest took.
+	Rate    float64
+	Slowest time.Duration
+	// Conflicts counts the replacements that were done again, since others had
+	// stored the cluster anew.
+	Conflicts int
+	// Held is for how long nothing was sent, since too many requests had no answer.
+	Held time.Duration
+	// Phases are what Mark has divided the load into.
+	Phases []Phase
+	// Watches are the clients that watched.
+	Watches []Watched
+}
+
+// Phase is a part of a load's time.
+type Phase struct {
+	Name string
+	// Requests counts those sent in it, and Failed is about them and the watches.
+	Requests, Failed int
+	// Rate is how many requests were sent in a second.
+	Rate float64
+	// P50, P99 and Slowest are how long requests took until they were answered,
+	// well or not.
+	P50, P99, Slowest time.Duration
+}
+
+// String returns the phase in one line.
+func (p Phase) String() string {
+	ms := func(d time.Duration) time.Duration { return d.Round(100 * time.Microsecond) }
+	return fmt.Sprintf("%s: %d requests at %.1f/s, %d failed, p50 %s, p99 %s, the slowest took %s", p.Name, p.Requests, p.Rate, p.Failed, ms(p.P50), ms(p.P99), ms(p.Slowest))
+}
+
+// Watched is what one client that watched was told.
+type Watched struct {
+	// Events counts what it was told, and Resumed how often it had to go on with
+	// another watch.
+	Events, Resumed int
+	// Problems are what it missed, or was told more than once or in a wrong order.
+	Problems []string
+}
+
+// String returns the report in one line, and one more for each phase where there
+// are several, and for each watch.
+func (r Report) String() string {
+	writes := 0
+	for _, l := range r.Lives {
+		writes += l.Writes
+	}
+	lines := []string{fmt.Sprintf("%d requests at %.1f/s, %d acknowledged writes to %d clusters, %d failed, the slowest took %s",
+		r.Sent, r.Rate, writes, len(r.Lives), len(r.Failed), r.Slowest.Round(time.Millisecond))}
+	if r.Held > 0 {
+		lines = append(lines, fmt.Sprintf("held for %s by requests without an answer", r.Held.Round(time.Millisecond)))
+	}
+	if r.Conflicts > 0 {
+		lines = append(lines, fmt.Sprintf("%d replacements were done again after others had stored the cluster anew", r.Conflicts))
+	}
+	if len(r.Phases) > 1 {
+		for _, phase := range r.Phases {
+			lines = append(lines, phase.String())
+		}
+	}
+	for i, w := range r.Watches {
+		lines = append(lines, fmt.Sprintf("watch %d was told of %d changes, resumed %d times, and has %d problems", i, w.Events, w.Resumed, len(w.Problems)))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// report is called when all has ended.
+func (l *Load) report() Report {
+	r := Report{Lives: l.lives, Sent: l.sent, Failed: l.failed, Held: l.held, Conflicts: l.conflicts}
+	for _, p := range l.phases {
+		r.Phases = append(r.Phases, p.report())
+		r.Slowest = max(r.Slowest, r.Phases[len(r.Phases)-1].Slowest)
+	}
+	r.Rate = float64(l.sent) / l.phases[len(l.phases)-1].to.Sub(l.start).Seconds()
+	for _, w := range l.watches {
+		r.Watches = append(r.Watches, Watched{Events: len(w.told), Resumed: w.resumed, Problems: checkTold(w.told, l.lives, l.rewritten)})
+	}
+	return r
+}
+
+// phase is a phase of a load that runs.
+type phase struct {
+	name     string
+	from, to time.Time
+	took     []time.Duration
+	failed   int
+}
+
+func (p *phase) report() Phase {
+	out := Phase{Name: p.name, Requests: len(p.took), Failed: p.failed}
+	if seconds := p.to.Sub(p.from).Seconds(); seconds > 0 {
+		out.Rate = float64(len(p.took)) / seconds
+	}
+	if len(p.took) == 0 {
+		return out
+	}
+	sorted := slices.Sorted(slices.Values(p.took))
+	out.P50, out.P99, out.Slowest = percentile(sorted, 50), percentile(sorted, 99), sorted[len(sorted)-1]
+	return out
+}
+
+// percentile returns what a percentage of sorted durations, at least one, do not
+// exceed.
+func percentile(sorted []time.Duration, percent int) time.Duration {
+	return sorted[(len(sorted)*percent+99)/100-1]
+}
+
+// Compare returns how what is stored, and what watches told, differ from what
+// was acknowledged, or nil.
+func (r Report) Compare(stored []v1alpha1.Cluster) error {
+	left := map[string]*v1alpha1.Cluster{}
+	for i := range stored {
+		left[stored[i].Name] = &stored[i]
+	}
+	var errs []error
+	for _, life := range r.Lives {
+		got, ok := left[life.Name]
+		delete(left, life.Name)
+		switch {
+		case life.InDoubt:
+			errs = append(errs, life.survived(got))
+		case !ok && life.Acknowledged != nil:
+			errs = append(errs, fmt.Errorf("the acknowledged cluster %s is lost", life.Name))
+		case ok && life.Acknowledged == nil:
+			errs = append(errs, fmt.Errorf("the deleted cluster %s is back", life.Name))
+		case ok:
+			errs = append(errs, Same(life.Acknowledged, got))
+		}
+	}
+	for name := range left {
+		errs = append(errs, fmt.Errorf("nobody wrote the cluster %s", name))
+	}
+	for i, w := range r.Watches {
+		for _, problem := range w.Problems {
+			errs = append(errs, fmt.Errorf("watch %d: %s", i, problem))
+		}
+	}
+	return errors.Join(errs...)
+}
