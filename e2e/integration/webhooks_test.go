@@ -12,11 +12,15 @@ import (
 
 	admissionv1 "k8s.io/api/admission/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/diff"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	clustersv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
+	clustersv1beta1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
@@ -84,13 +88,16 @@ func testWebhooks(t *testing.T, host *framework.Host) {
 		}
 		return verdict{refusal: c.Labels["refuse-"+strings.ToLower(string(r.Operation))]}
 	})
+	// It knows v1alpha1 only, and is asked about writes through v1beta1 as well.
+	stamped := []admissionregistrationv1.RuleWithOperations{{Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+		Rule: admissionregistrationv1.Rule{APIGroups: []string{"clusterregistry.k8s.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"clusters"}}}}
 	rules := func(operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
 		return []admissionregistrationv1.RuleWithOperations{{Operations: operations, Rule: admissionregistrationv1.Rule{APIGroups: []string{"clusterregistry.k8s.io"}, APIVersions: []string{"*"}, Resources: []string{"clusters"}}}}
 	}
 	framework.Create(t, framework.HostClient(t, host.Config),
 		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "stamp"}, Webhooks: []admissionregistrationv1.MutatingWebhook{{
 			Name: "stamp.clusters.example", ClientConfig: mutating, ObjectSelector: webhooked, SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-			FailurePolicy: new(admissionregistrationv1.Fail), Rules: rules(admissionregistrationv1.Create)}}},
+			FailurePolicy: new(admissionregistrationv1.Fail), Rules: stamped}}},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "judge"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: "judge.clusters.example", ClientConfig: validating, ObjectSelector: webhooked, SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 			FailurePolicy: new(admissionregistrationv1.Fail), Rules: rules(admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)}}})
@@ -107,6 +114,7 @@ func testWebhooks(t *testing.T, host *framework.Host) {
 		return nil
 	})
 	t.Run("answers", func(t *testing.T) { testWebhookAnswers(t, clusters) })
+	t.Run("another version", func(t *testing.T) { testWebhookOfAnotherVersion(t, betaOf(t, userConfig(t, host, "alice"))) })
 	server.Close()
 	t.Run("down", func(t *testing.T) { testWebhookDown(t, clusters) })
 }
@@ -182,5 +190,20 @@ func testWebhookDown(t *testing.T, clusters clustersv1alpha1.ClusterInterface) {
 	}
 	if _, err := clusters.Create(ctx, cluster("not-for-webhooks", nil), metav1.CreateOptions{}); err != nil {
 		t.Errorf("a cluster that no webhook is for: %v", err)
+	}
+}
+
+// testWebhookOfAnotherVersion creates a cluster through v1beta1 that a webhook
+// changes which knows v1alpha1 only: it must not lose what that doesn't show.
+func testWebhookOfAnotherVersion(t *testing.T, clusters clustersv1beta1.ClusterInterface) {
+	made, err := clusters.Create(t.Context(), &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "rich", Labels: webhooked.MatchLabels}, Spec: richSpec()}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Annotations[stamp] != "alice" || !apiequality.Semantic.DeepEqual(made.Spec, richSpec()) {
+		t.Errorf("stamped by %q:\n%s", made.Annotations[stamp], diff.Diff(richSpec(), made.Spec))
+	}
+	if err := clusters.Delete(t.Context(), "rich", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
 	}
 }

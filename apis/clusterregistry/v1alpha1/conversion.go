@@ -13,12 +13,16 @@ func Convert_clusterregistry_Cluster_To_v1alpha1_Cluster(in *clusterregistry.Clu
 	return autoConvert_clusterregistry_Cluster_To_v1alpha1_Cluster(in, out, s)
 }
 
-// Convert_v1alpha1_ClusterSpec_To_clusterregistry_ClusterSpec fills both forms.
-func Convert_v1alpha1_ClusterSpec_To_clusterregistry_ClusterSpec(in *ClusterSpec, out *clusterregistry.ClusterSpec, s conversion.Scope) error {
-	if err := autoConvert_v1alpha1_ClusterSpec_To_clusterregistry_ClusterSpec(in, out, s); err != nil {
+// Convert_v1alpha1_Cluster_To_clusterregistry_Cluster fills both forms. When out
+// holds the cluster already, what this version doesn't show of it stays: admission
+// converts a cluster to the version of a webhook, and what that returns back into
+// the same object.
+func Convert_v1alpha1_Cluster_To_clusterregistry_Cluster(in *Cluster, out *clusterregistry.Cluster, s conversion.Scope) error {
+	before := *out
+	if err := autoConvert_v1alpha1_Cluster_To_clusterregistry_Cluster(in, out, s); err != nil {
 		return err
 	}
-	form.FillV1beta1(out)
+	form.Restore(form.V1alpha1, out, &before)
 	return nil
 }
 

@@ -78,6 +78,7 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 		if err := v1beta1.Convert_v1beta1_ClusterSpec_To_clusterregistry_ClusterSpec(&content.Spec, &stored.Spec, nil); err != nil {
 			return err
 		}
+		form.FillV1alpha1(&stored.Spec)
 		if content.Status != nil {
 			stored.Status = &clusterregistry.ClusterStatus{}
 			if err := v1beta1.Convert_v1beta1_ClusterStatus_To_clusterregistry_ClusterStatus(content.Status, stored.Status, nil); err != nil {
@@ -90,11 +91,10 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 		if err := json.Unmarshal(plain, &content); err != nil {
 			return err
 		}
-		var spec clusterregistry.ClusterSpec
-		if err := v1alpha1.Convert_v1alpha1_ClusterSpec_To_clusterregistry_ClusterSpec(&content.Spec, &spec, nil); err != nil {
+		// This sets no more than v1alpha1's form.
+		if err := v1alpha1.Convert_v1alpha1_ClusterSpec_To_clusterregistry_ClusterSpec(&content.Spec, &stored.Spec, nil); err != nil {
 			return err
 		}
-		stored.Spec.KubernetesAPIEndpoints, stored.Spec.AuthInfo = spec.KubernetesAPIEndpoints, spec.AuthInfo
 	}
 	delete(members, form.V1alpha1)
 	delete(members, form.V1beta1)
