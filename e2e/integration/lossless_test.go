@@ -234,25 +234,27 @@ func TestPeculiaritiesOfV1alpha1(t *testing.T) {
 	}
 }
 
-// TestAReplicaOfV010 does to what is stored what a replica of v0.1.0 does: it
-// writes the v1alpha1 that it shows, and carries along the remainder of before.
+// TestAReplicaOfV010 does to a cluster that v0.2.0 stored what a replica of v0.1.0
+// does: it writes the v1alpha1 that it shows, and carries along the remainder of
+// before.
 func TestAReplicaOfV010(t *testing.T) {
 	etcd := framework.StartEtcd(t, 1)
 	_, _, config := independentOn(t, etcd)
 	clusters, ctx := betaOf(t, config), t.Context()
-	want := createRich(t, clusters, "west")
-	raw := stored(ctx, t, etcd, "west")
-	raw.Labels = map[string]string{"by": "v0.1.0"}
-	raw.Spec.KubernetesAPIEndpoints.ServerEndpoints[2].ServerAddress = "moved.example:6443"
-	raw.Spec.AuthInfo.Providers = nil
-	raw.Status.Version.Kubernetes = "v1.38.0"
-	store(ctx, t, etcd, raw)
+	var written v1alpha1.Cluster
+	var want v1beta1.Cluster
+	fixture(t, "v0.2.0", &written)
+	fixture(t, "v0.3.0", &want)
+	written.Labels = map[string]string{"by": "v0.1.0"}
+	written.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "moved.example:6443"
+	written.Spec.AuthInfo.Providers = nil
+	written.Status.Version.Kubernetes = "v1.38.0"
+	store(ctx, t, etcd, &written)
 
-	want.Labels = raw.Labels
-	want.Spec.Endpoints[1].URL = "https://moved.example:6443"
+	want.Spec.Endpoints[0].URL = "https://moved.example:6443"
 	want.Spec.Access = want.Spec.Access[1:]
 	want.Status.Version.Kubernetes = "v1.38.0"
-	got, err := clusters.Get(ctx, "west", metav1.GetOptions{})
+	got, err := clusters.Get(ctx, "east", metav1.GetOptions{})
 	if err != nil || !apiequality.Semantic.DeepEqual(got.Spec, want.Spec) || !apiequality.Semantic.DeepEqual(got.Status, want.Status) || got.Labels["by"] != "v0.1.0" {
 		t.Errorf("%v\n%s%s", err, diff.Diff(want.Spec, got.Spec), diff.Diff(want.Status, got.Status))
 	}

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -9,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
@@ -26,29 +26,34 @@ const remainderAnnotation = "clusterregistry.k8s.io/remainder"
 // key is where a cluster is in etcd.
 func key(name string) string { return "/registry/clusterregistry.k8s.io/clusters/" + name }
 
-// stored returns a cluster as it is in etcd.
-func stored(ctx context.Context, t *testing.T, etcd *framework.Etcd, name string) *v1alpha1.Cluster {
+// object is a cluster of any version.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// stored returns a cluster as it is in etcd, of the version that it is stored in.
+func stored(ctx context.Context, t *testing.T, etcd *framework.Etcd, name string) object {
 	t.Helper()
 	content, err := etcd.Client.Get(ctx, key(name))
 	if err != nil || len(content.Kvs) != 1 {
 		t.Fatalf("the stored value of %s: %v, %v", name, err, content)
 	}
-	c := &v1alpha1.Cluster{}
-	if _, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(content.Kvs[0].Value, nil, c); err != nil {
+	c, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(content.Kvs[0].Value, nil, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return c
+	return c.(object)
 }
 
 // store writes a cluster to etcd, around the server.
-func store(ctx context.Context, t *testing.T, etcd *framework.Etcd, c *v1alpha1.Cluster) {
+func store(ctx context.Context, t *testing.T, etcd *framework.Etcd, c object) {
 	t.Helper()
-	c.APIVersion, c.Kind = v1alpha1.SchemeGroupVersion.String(), "Cluster"
-	var data bytes.Buffer
-	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(c, &data); err != nil {
+	data, err := runtime.Encode(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme), c)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := etcd.Client.Put(ctx, key(c.Name), data.String()); err != nil {
+	if _, err := etcd.Client.Put(ctx, key(c.GetName()), string(data)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -56,7 +61,7 @@ func store(ctx context.Context, t *testing.T, etcd *framework.Etcd, c *v1alpha1.
 // TestRemainders writes what a newer release would have stored, and then lets
 // clients do all that they can with it: nobody sees it, and nothing loses it.
 func TestRemainders(t *testing.T) {
-	const remainder = `{"spec":{"displayName":"East"}}`
+	const remainder = `{"v2":{"spec":{"displayName":"East"}}}`
 	etcd := framework.StartEtcd(t, 1)
 	_, _, config := independentOn(t, etcd)
 	clusters, ctx := clustersOf(t, config), t.Context()
@@ -69,7 +74,7 @@ func TestRemainders(t *testing.T) {
 	}
 	defer w.Stop()
 	raw := stored(ctx, t, etcd, "east")
-	raw.Annotations = map[string]string{remainderAnnotation: remainder}
+	raw.SetAnnotations(map[string]string{remainderAnnotation: remainder})
 	store(ctx, t, etcd, raw)
 
 	for _, write := range []struct {
@@ -109,7 +114,7 @@ func TestRemainders(t *testing.T) {
 		if err := write.do(); err != nil {
 			t.Errorf("%s: %v", write.reason, err)
 		}
-		if got := stored(ctx, t, etcd, "east").Annotations[remainderAnnotation]; got != remainder {
+		if got := stored(ctx, t, etcd, "east").GetAnnotations()[remainderAnnotation]; got != remainder {
 			t.Errorf("after %s, the remainder is %q", write.reason, got)
 		}
 		for from, version := range map[string]string{"etcd": "", "the watch cache": "0"} {
@@ -171,9 +176,11 @@ func testRemaindersOfClients(t *testing.T, clusters clustersv1alpha1.ClusterInte
 func testNoChangeWithARemainder(t *testing.T, etcd *framework.Etcd, clusters clustersv1alpha1.ClusterInterface) {
 	ctx := t.Context()
 	raw := stored(ctx, t, etcd, "east")
-	for i := range raw.ManagedFields {
-		raw.ManagedFields[i].Time = &metav1.Time{Time: raw.ManagedFields[i].Time.Add(-time.Hour)}
+	managers := raw.GetManagedFields()
+	for i := range managers {
+		managers[i].Time = &metav1.Time{Time: managers[i].Time.Add(-time.Hour)}
 	}
+	raw.SetManagedFields(managers)
 	store(ctx, t, etcd, raw)
 	before, err := clusters.Get(ctx, "east", metav1.GetOptions{})
 	if err != nil {
