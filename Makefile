@@ -92,10 +92,21 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 	$(STORY) ./e2e/integration/...
 
 .PHONY: e2e
-e2e: load ## Stories on the cluster that is up, with the operator installed in it
+e2e: load ## Stories on the cluster that is up, with the operator installed in it; with E2E_FULL=1 the matrix of faults, too
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@$(LOCAL) $(MAKE) --no-print-directory install
-	E2E_CLUSTER=$(NAME) $(STORY) $$($(GO) list ./e2e/... | grep -v -e /e2e/framework -e /e2e/integration -e /e2e/bench -e /e2e/measure)
+	E2E_CLUSTER=$(NAME) $(STORY) $(if $(E2E_FULL),,-skip '^TestMatrix') $$($(GO) list ./e2e/... | grep -v -e /e2e/framework -e /e2e/integration -e /e2e/bench -e /e2e/measure -e /e2e/skew)
+
+.PHONY: e2e-skew
+e2e-skew: ## Every supported host with the first release and the last, and three kubectls; prints a table
+	@hack/skew.sh
+
+.PHONY: skew
+skew: load
+	@bin/cluster binaries kubernetes v1.32.13 kubectl
+	@bin/cluster binaries kubernetes v1.34.4 kubectl
+	@$(LOCAL) $(MAKE) --no-print-directory install
+	E2E_CLUSTER=$(NAME) $(STORY) -v ./e2e/skew
 
 .PHONY: bench
 bench: bench-api bench-cluster ## Measure the API, against a CRD, and the local cluster; prints tables

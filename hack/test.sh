@@ -34,4 +34,5 @@ if [ "$size" = full ]; then
     part "cluster-down-before-$version" make --no-print-directory cluster-down
     KUBERNETES_VERSION=$version stories
   done
+  part skew make --no-print-directory e2e-skew
 fi

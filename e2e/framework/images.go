@@ -11,6 +11,8 @@ import (
 type Image struct {
 	// Name and Tag identify the image; Reference is its whole name.
 	Name, Tag, Reference string
+	// Archive is its file, from the root of the repository.
+	Archive string
 	// Commit is the source of the project's own images, empty for others.
 	Commit string
 }

@@ -256,3 +256,10 @@ func (l *Load) Stop() Report {
 	l.watching.Wait()
 	return l.report()
 }
+
+// Failures returns how many requests have failed so far.
+func (l *Load) Failures() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.failed)
+}

@@ -71,3 +71,27 @@ func (e *Env) scaleOperator(ctx context.Context, replicas int32) {
 		e.t.Errorf("scale the operator to %d: %v", replicas, err)
 	}
 }
+
+// OperatorImage has the operator's pods run an image of this repository, and waits
+// until they do.
+func (e *Env) OperatorImage(image Image) {
+	e.t.Helper()
+	ctx := context.Background() // it also comes back at the end of a test
+	deployment := &appsv1.Deployment{}
+	deployment.Namespace, deployment.Name = OperatorNamespace, operatorName
+	patch := fmt.Appendf(nil, `{"spec":{"template":{"spec":{"containers":[{"name":"operator","image":%q}]}}}}`, image.Reference)
+	if err := e.Client.Patch(ctx, deployment, client.RawPatch(types.StrategicMergePatchType, patch)); err != nil {
+		e.t.Errorf("give the operator the image %s: %v", image.Reference, err)
+		return
+	}
+	EventuallyAfter(e.t, "the operator to run "+image.Reference, func(ctx context.Context) error {
+		deployment, err := e.operator(ctx)
+		if err != nil {
+			return err
+		}
+		if s := deployment.Status; s.ObservedGeneration < deployment.Generation || s.UpdatedReplicas != *deployment.Spec.Replicas || s.Replicas != s.UpdatedReplicas || s.AvailableReplicas != s.Replicas {
+			return fmt.Errorf("its Deployment is %+v", s)
+		}
+		return nil
+	})
+}

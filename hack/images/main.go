@@ -1,6 +1,7 @@
 // Command images builds, as archives under bin/images and without a container
 // daemon, every image of the project, those of each release of the registry
-// from that release's own commit, and the etcd images that registries run.
+// from that release's own commit, an older operator, and the etcd images that
+// registries run.
 // bin/images/images.json lists them, those of the present source first.
 //
 // IMAGE_REPOSITORY is the registry and path before each name; the default
@@ -52,7 +53,7 @@ func run(ctx context.Context) error {
 		}
 		all = append(all, b)
 	}
-	for _, images := range []func(context.Context, string) ([]image.Built, error){releaseImages, etcdImages} {
+	for _, images := range []func(context.Context, string) ([]image.Built, error){releaseImages, olderOperatorImage, etcdImages} {
 		more, err := images(ctx, repository)
 		if err != nil {
 			return err

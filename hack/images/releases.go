@@ -23,7 +23,7 @@ func releaseImages(ctx context.Context, repository string) ([]image.Built, error
 	}
 	var all []image.Built
 	for _, r := range releases {
-		images, err := imagesOf(ctx, repository, r)
+		images, err := imagesOf(ctx, repository, r, product.OfRelease())
 		if err != nil {
 			return nil, err
 		}
@@ -32,7 +32,17 @@ func releaseImages(ctx context.Context, repository string) ([]image.Built, error
 	return all, nil
 }
 
-func imagesOf(ctx context.Context, repository string, r version.Release) (all []image.Built, err error) {
+// olderOperator is the operator that the upgrade of the operator itself is tested
+// from: the last one that knew one release and no upgrade.
+var olderOperator = version.Release{Version: "v0.1.0", Commit: "04e0ab1da32d06c90a83db67df15d7233364b139", Tree: "b8c73aaf87f332dbe5c2619a6ca9e22c6ad831c3"}
+
+// olderOperatorImage packs that operator, built from its own commit.
+func olderOperatorImage(ctx context.Context, repository string) ([]image.Built, error) {
+	return imagesOf(ctx, repository, olderOperator, []product.Program{product.Operator()})
+}
+
+// imagesOf packs programs as they were at the commit of a release.
+func imagesOf(ctx context.Context, repository string, r version.Release, programs []product.Program) (all []image.Built, err error) {
 	commit, err := release.Commit(ctx, ".", r)
 	if err != nil {
 		return nil, err
@@ -42,7 +52,6 @@ func imagesOf(ctx context.Context, repository string, r version.Release) (all []
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	programs := product.OfRelease()
 	if err := complete(dir, programs); err != nil {
 		return nil, fmt.Errorf("release %s: commit %s %w; record in operator/version/releases.yaml a commit that has it", r.Version, commit, err)
 	}

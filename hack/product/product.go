@@ -137,6 +137,9 @@ func Build(ctx context.Context, dir, out string, stamp Stamp, programs ...Progra
 	return nil
 }
 
+// Operator returns the operator.
+func Operator() Program { return Programs[0] }
+
 // OfRelease returns the programs that a release of the registry consists of.
 func OfRelease() []Program {
 	return slices.DeleteFunc(slices.Clone(Programs), func(p Program) bool { return !p.Release })

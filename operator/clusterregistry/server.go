@@ -56,6 +56,9 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		versions[answer.version] = true
 	}
 	status, wanted, rolling := deployment.Status, *deployment.Spec.Replicas, ""
+	if status.ObservedGeneration < deployment.Generation {
+		status.UpdatedReplicas = 0 // they are of what was wanted before
+	}
 	s.registry.Status.Server = operatorv1alpha1.ServerStatus{Replicas: status.Replicas, Ready: int32(serving), Updated: status.UpdatedReplicas}
 	if status.ObservedGeneration < deployment.Generation || status.UpdatedReplicas < wanted || status.Replicas > status.UpdatedReplicas {
 		rolling = fmt.Sprintf("servers: %d of %d are as wanted", status.UpdatedReplicas, wanted)
@@ -171,7 +174,7 @@ func (r *Reconciler) independentConfig(ctx context.Context, s *scope) (*rest.Con
 		return nil, err
 	}
 	if secret == nil {
-		return nil, fmt.Errorf("Secret %s-admin with the administrator's certificate does not exist", s.registry.Name)
+		return nil, fmt.Errorf("there is no Secret %s-admin with the administrator's certificate", s.registry.Name)
 	}
 	return &rest.Config{Host: "https://" + s.serverName(), TLSClientConfig: rest.TLSClientConfig{
 		CAData: s.trust.Serving, CertData: secret.Data[corev1.TLSCertKey], KeyData: secret.Data[corev1.TLSPrivateKeyKey]}}, nil

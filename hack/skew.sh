@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Runs e2e/skew on a cluster of every supported version of Kubernetes, and prints
+# the table that docs/skew.md shows.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+. hack/parts.sh
+export NAME=skew
+
+finish() {
+  part cluster-down make --no-print-directory cluster-down
+  echo "| Host | Registry | API | kubectl | Create, read, change, watch, delete |"
+  echo "|---|---|---|---|---|"
+  grep -ho 'SKEW |.*' .test/skew-v*.log | sed 's/^SKEW //'
+  report "make e2e-skew" || exit 1
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+rm -f .test/skew-v*.log
+for version in ${HOSTS:-v1.34.4 v1.35.4 v1.36.3 v1.37.1}; do
+  part "cluster-down-before-$version" make --no-print-directory cluster-down
+  part "cluster-$version" make --no-print-directory cluster KUBERNETES_VERSION="$version" || continue
+  part "skew-$version" make --no-print-directory skew
+done
