@@ -30,7 +30,7 @@ import (
 
 // storedVersion is the version that clusters are written to etcd in. A release
 // stores what the one before it can read.
-var storedVersion = v1alpha1.SchemeGroupVersion
+var storedVersion = v1beta1.SchemeGroupVersion
 
 var (
 	scheme = runtime.NewScheme()

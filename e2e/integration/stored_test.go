@@ -19,7 +19,7 @@ import (
 )
 
 // storedVersion is the version that this release writes to etcd.
-const storedVersion = "v1alpha1"
+const storedVersion = "v1beta1"
 
 // fixture reads one cluster as a release stores it.
 func fixture(t *testing.T, release string, into runtime.Object) {
