@@ -116,6 +116,11 @@ bench-operator: load ## Measure the operator on the cluster that is up: the time
 	@$(LOCAL) $(MAKE) --no-print-directory install
 	E2E_CLUSTER=$(NAME) $(STORY) -v ./e2e/measure
 
+.PHONY: bench-upgrade
+bench-upgrade: load ## Measure an upgrade through all releases under load: duration, failures, p50 and p99 before, during and after
+	@$(LOCAL) $(MAKE) --no-print-directory install
+	E2E_CLUSTER=$(NAME) $(STORY) -v -run '^TestUpgrade$$' ./e2e/upgrade
+
 .PHONY: bench-api
 bench-api: build cluster-command
 	@bin/cluster binaries etcd v3.6.14 etcd

@@ -19,8 +19,8 @@ func testShown(t *testing.T, kubectl *framework.Kubectl) {
 		args string
 		want []string
 	}{
-		{"get creg", []string{"NAME MODE VERSION READY ETCD AGE", "fleet Independent v0.1.0 False 2/3 "}},
-		{"get clusterregistries -o wide", []string{"NAME MODE VERSION READY ETCD AGE ENDPOINT STATUS", " https://192.0.2.1:30443 member fleet-etcd-2 does not answer"}},
+		{"get creg", []string{"NAME MODE VERSION READY ETCD UPGRADE AGE", "fleet Independent v0.1.0 False 2/3 "}},
+		{"get clusterregistries -o wide", []string{"NAME MODE VERSION READY ETCD UPGRADE AGE ENDPOINT STATUS", " https://192.0.2.1:30443 member fleet-etcd-2 does not answer"}},
 		{"explain creg", []string{"KIND: ClusterRegistry", "its registration with the API of the host cluster."}},
 		{"explain creg.spec", []string{"deletionPolicy <string> enum: Retain, Delete", "mode <string> -required- enum: Aggregated, Independent",
 			"version <string> -required- enum: v0.1.0", "version is the release of the registry that should run."}},
@@ -35,7 +35,14 @@ func testShown(t *testing.T, kubectl *framework.Kubectl) {
 			}
 		}
 	}
-	_, err := kubectl.Stdin(strings.Replace(fleet, "replicas: 3", "replicas: 4", 1)).Try("apply", "-f", "-")
+	// The status says what runs, and so what can't be reached.
+	_, err := kubectl.Try("patch", "creg", "fleet", "--type=merge", "-p", `{"spec":{"version":"v0.3.0"}}`)
+	if want := "spec.version: Invalid value: v0.1.0 -> v0.3.0 skips v0.2.0; set spec.version to v0.2.0 first"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a step that is left out: %v", err)
+	}
+	kubectl.Run("patch", "creg", "fleet", "--type=merge", "-p", `{"spec":{"version":"v0.2.0"}}`)
+	kubectl.Run("patch", "creg", "fleet", "--type=merge", "-p", `{"spec":{"version":"v0.1.0"}}`)
+	_, err = kubectl.Stdin(strings.Replace(fleet, "replicas: 3", "replicas: 4", 1)).Try("apply", "-f", "-")
 	for _, want := range []string{
 		`The ClusterRegistry "fleet" is invalid:`,
 		": etcd has 1, 3 or 5 members: an even number survives no more failures than one less\n",

@@ -1,0 +1,142 @@
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// killed is how often the operator is killed.
+const killed = 10 * time.Second
+
+// TestMatrixOperatorKilled upgrades under the same load while the operator is killed
+// again and again, wherever it is.
+func TestMatrixOperatorKilled(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	registry := install(t, e, "aggregated-ha.yaml", nil)
+	clients := framework.StartLoad(t, e.RegistryConfig(registry), rate, load()...)
+	clients.Settle(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	kills := make(chan int)
+	go func() { kills <- kill(ctx, e) }()
+	for _, release := range steps(t)[1:] {
+		upgrade(t, e, registry, release.Version)
+		checkRuns(t, registry, release.Etcd)
+	}
+	stop()
+	t.Logf("the operator was killed %d times", <-kills)
+	finish(t, e, registry, clients)
+}
+
+// kill ends all pods of the operator without warning, until ctx ends, and returns
+// how often.
+func kill(ctx context.Context, e *framework.Env) (times int) {
+	tick := time.NewTicker(killed)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return times
+		case <-tick.C:
+		}
+		err := e.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(framework.OperatorNamespace),
+			client.MatchingLabels{"app.kubernetes.io/name": "clusterregistry-operator"}, client.GracePeriodSeconds(0))
+		if err == nil {
+			times++
+		}
+	}
+}
+
+func checkRuns(t *testing.T, registry *operatorv1alpha1.ClusterRegistry, etcd string) {
+	t.Helper()
+	if registry.Status.EtcdVersion != etcd || registry.Status.Etcd.Ready != "3/3" {
+		t.Errorf("etcd is %s, %s", registry.Status.EtcdVersion, registry.Status.Etcd.Ready)
+	}
+}
+
+// TestMatrixLeaderLost cuts the power of the node with etcd's leader in the middle of an
+// upgrade. The upgrade waits for it and goes on; no write is lost. Requests that
+// the host has sent to that node fail until it notices.
+func TestMatrixLeaderLost(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	releases := steps(t)
+	before, to := releases[len(releases)-2], releases[len(releases)-1]
+	registry := e.Sample("aggregated-ha.yaml")
+	registry.Spec.Version = operatorv1alpha1.Version(before.Version)
+	e.Install(registry)
+	e.WaitReady(registry)
+	clients := framework.StartLoad(t, e.RegistryConfig(registry), rate/2, load()...)
+	clients.Settle(t)
+	clients.Mark("lost")
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Version = operatorv1alpha1.Version(to.Version) })
+	waitPhase(e, registry, operatorv1alpha1.PhaseEtcd)
+	var pod corev1.Pod
+	if err := e.Get(t.Context(), leader(t, e, registry), &pod); err != nil {
+		t.Fatal(err)
+	}
+	e.Node("stop", pod.Spec.NodeName)
+	lost := time.Now()
+	e.Eventually("requests no longer to fail", func(context.Context) error {
+		before := clients.Failures()
+		settle(t, clients, 5)
+		if now := clients.Failures(); now > before {
+			return fmt.Errorf("%d more failed", now-before)
+		}
+		return nil
+	})
+	t.Logf("%s after the node was lost, no request failed any more", time.Since(lost).Round(time.Second))
+	clients.Mark("noticed")
+	settle(t, clients, 5)
+	clients.Mark("back")
+	framework.Cluster(t, "node", "start", pod.Spec.NodeName)
+	e.WaitReady(registry)
+	checkRuns(t, registry, to.Etcd)
+	clients.Settle(t)
+	report := clients.Stop()
+	t.Logf("%s", report)
+	for _, phase := range report.Phases {
+		if phase.Name == "noticed" && phase.Failed > 0 {
+			t.Errorf("requests fail without the node: %s", phase)
+		}
+	}
+	for _, failure := range report.Failed[:min(5, len(report.Failed))] {
+		t.Logf("for example: %s", failure)
+	}
+	e.Compare(registry, report)
+}
+
+// leader returns the name of the member that leads.
+func leader(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) string {
+	t.Helper()
+	for _, member := range registry.Status.Etcd.Members {
+		out, err := etcdctl(t, e, member.Name, "endpoint", "status", "--write-out=json")
+		if err != nil {
+			continue // it may be the one that is replaced
+		}
+		var status []struct {
+			Status struct {
+				Header struct {
+					MemberID uint64 `json:"member_id"`
+				} `json:"header"`
+				Leader uint64 `json:"leader"`
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &status); err != nil || len(status) != 1 {
+			t.Fatalf("etcdctl says %s: %v", out, err)
+		}
+		if s := status[0].Status; s.Leader == s.Header.MemberID {
+			return member.Name
+		}
+	}
+	t.Fatal("no member leads")
+	return ""
+}

@@ -1,0 +1,54 @@
+package upgrade
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestSingle brings a registry with one member of etcd through all releases. It
+// is asked before for what can't be, holds between phases while it is paused, and
+// says beforehand that it will be down.
+func TestSingle(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	releases := steps(t)
+	first, second, third := releases[0].Version, releases[1].Version, releases[2].Version
+	registry := install(t, e, "aggregated-single.yaml", nil)
+
+	refused(t, e, registry, third, first+" -> "+third+" skips "+second+"; set spec.version to "+second+" first")
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
+		spec.Paused, spec.Version = true, operatorv1alpha1.Version(second)
+	})
+	e.WaitCondition(registry, operatorv1alpha1.ConditionProgressing, metav1.ConditionFalse, operatorv1alpha1.ReasonPaused)
+	if registry.Status.Upgrade != nil {
+		t.Errorf("paused, and upgraded: %+v", registry.Status.Upgrade)
+	}
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Paused = false })
+	e.WaitReady(registry)
+	checkUpgraded(t, e, registry, releases[1])
+	refused(t, e, registry, first, second+" -> "+first+" is a downgrade, which is not possible: set spec.version back to "+second)
+
+	upgrade(t, e, registry, third)
+	checkUpgraded(t, e, registry, releases[2])
+	checkEvent(t, e, registry, string(operatorv1alpha1.PhaseSnapshot), "while that is replaced the registry does not serve")
+	if history := registry.Status.History; len(history) != 3 {
+		t.Errorf("the history is %+v", history)
+	}
+}
+
+// refused expects that a version is refused at once, with a sentence.
+func refused(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, to, says string) {
+	t.Helper()
+	asked := registry.DeepCopy()
+	asked.Spec.Version = operatorv1alpha1.Version(to)
+	err := e.Client.Patch(t.Context(), asked, client.MergeFrom(registry))
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "spec.version") || !strings.Contains(err.Error(), says) {
+		t.Errorf("%s: %v", to, err)
+	}
+}

@@ -1,0 +1,213 @@
+package upgrade
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/client/clientset/versioned"
+	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+const (
+	// rate is how many requests clients send in a second.
+	rate = 200
+	// watchers is how many clients watch meanwhile.
+	watchers = 4
+	// population is how many clusters there are about at a time.
+	population = 200
+	// pending is how many requests may be under way. Without a limit a machine that
+	// is busy for a moment would be given more than it could ever make up for.
+	pending = 2 * rate
+)
+
+// load returns what clients do beside reading and writing.
+func load() []framework.LoadOption {
+	return []framework.LoadOption{framework.Watchers(watchers), framework.Population(population), framework.Pending(pending), framework.Rewritten()}
+}
+
+// steps are the releases in the order of their upgrades.
+func steps(t *testing.T) []version.Release {
+	t.Helper()
+	releases, err := version.Releases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(releases) < 3 {
+		t.Fatalf("there are only %d releases to go between", len(releases))
+	}
+	return releases
+}
+
+// install installs a sample at the first release.
+func install(t *testing.T, e *framework.Env, sample string, change func(*operatorv1alpha1.ClusterRegistrySpec)) *operatorv1alpha1.ClusterRegistry {
+	t.Helper()
+	registry := e.Sample(sample)
+	registry.Spec.Version = operatorv1alpha1.Version(steps(t)[0].Version)
+	if change != nil {
+		change(&registry.Spec)
+	}
+	e.Install(registry)
+	e.WaitReady(registry)
+	return registry
+}
+
+// upgrade bumps the one field and waits until that is done.
+func upgrade(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, to string) {
+	t.Helper()
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Version = operatorv1alpha1.Version(to) })
+	e.WaitReady(registry)
+	last := registry.Status.History[0]
+	if registry.Status.Version != to || registry.Status.Upgrade != nil || last.Version != to || last.State != operatorv1alpha1.TransitionCompleted {
+		t.Fatalf("it is ready with %s, upgrade %+v, history %+v", registry.Status.Version, registry.Status.Upgrade, last)
+	}
+}
+
+// TestUpgrade brings a highly available registry from the first release to the
+// last, one field at a time, while its clients create, change, read, list, watch
+// and delete. No request fails, no write is lost, no watch misses an event.
+func TestUpgrade(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	registry := install(t, e, "aggregated-ha.yaml", nil)
+	clients := framework.StartLoad(t, e.RegistryConfig(registry), rate, load()...)
+	clients.Mark("before")
+	settle(t, clients, 10)
+	for _, release := range steps(t)[1:] {
+		clients.Mark("to " + release.Version)
+		upgrade(t, e, registry, release.Version)
+		checkUpgraded(t, e, registry, release)
+		checkStored(t, e, registry, release)
+		last := registry.Status.History[0]
+		t.Logf("to %s: %s from the beginning of the upgrade to its end", release.Version, last.CompletedTime.Sub(last.StartedTime.Time))
+		clients.Mark("after " + release.Version)
+		settle(t, clients, 5)
+	}
+	report := clients.Stop()
+	t.Logf("%s", report)
+	for _, failure := range report.Failed {
+		t.Error(failure)
+	}
+	e.Compare(registry, report)
+	checkOldClients(t, e, registry)
+}
+
+// settle lets a load run for some seconds' worth of requests.
+func settle(t *testing.T, clients *framework.Load, seconds int) {
+	t.Helper()
+	for range seconds {
+		clients.Settle(t)
+	}
+}
+
+// checkUpgraded compares a registry that says it is upgraded with what runs, and
+// with what it told on the way.
+func checkUpgraded(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, release version.Release) {
+	t.Helper()
+	if registry.Status.EtcdVersion != release.Etcd {
+		t.Errorf("etcd runs %s, not %s", registry.Status.EtcdVersion, release.Etcd)
+	}
+	last := registry.Status.History[0]
+	if last.Snapshot == "" || last.SnapshotRevision == 0 || last.CompletedTime == nil {
+		t.Errorf("the history tells of no snapshot: %+v", last)
+	}
+	resources, err := e.Kubernetes.Discovery().ServerGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var served []string
+	for _, group := range resources.Groups {
+		for _, v := range group.Versions {
+			if group.Name == "clusterregistry.k8s.io" {
+				served = append(served, v.Version)
+			}
+		}
+	}
+	slices.Sort(served)
+	if want := slices.Sorted(slices.Values(release.Serves)); !slices.Equal(served, want) {
+		t.Errorf("the host serves %v, not %v", served, want)
+	}
+	for _, phase := range []operatorv1alpha1.UpgradePhase{operatorv1alpha1.PhaseSnapshot, operatorv1alpha1.PhaseEtcd,
+		operatorv1alpha1.PhaseServer, operatorv1alpha1.PhaseVerification, operatorv1alpha1.PhaseStorageRewrite} {
+		checkEvent(t, e, registry, string(phase), "-> "+release.Version)
+	}
+	checkEvent(t, e, registry, string(operatorv1alpha1.TransitionCompleted), "-> "+release.Version+" is over")
+}
+
+// checkStored looks into etcd: every cluster is stored in the release's version.
+func checkStored(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, release version.Release) {
+	t.Helper()
+	out, err := etcdctl(t, e, registry.Status.Etcd.Members[0].Name, "get", "--prefix", "/registry/clusterregistry.k8s.io/clusters/", "--limit=100", "--write-out=json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answer struct {
+		KVs []struct{ Key, Value []byte }
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.KVs) == 0 {
+		t.Fatalf("etcd holds %d clusters: %v", len(answer.KVs), err)
+	}
+	for _, kv := range answer.KVs {
+		if begin := kv.Value[:min(64, len(kv.Value))]; !bytes.HasPrefix(begin, []byte("k8s\x00")) || !bytes.Contains(begin, []byte("clusterregistry.k8s.io/"+release.Stores)) {
+			t.Errorf("%s is stored as %q", kv.Key, begin)
+		}
+	}
+}
+
+// etcdctl runs that program in a member's pod.
+func etcdctl(t *testing.T, e *framework.Env, member string, args ...string) (string, error) {
+	t.Helper()
+	return e.Exec(t.Context(), member, append([]string{"etcdctl", "--endpoints=https://localhost:2379", "--cacert=/trust/etcd-ca.crt", "--cert=/server/tls.crt", "--key=/server/tls.key"}, args...)...)
+}
+
+// checkEvent expects an event of a registry with a reason and a text.
+func checkEvent(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, reason, text string) {
+	t.Helper()
+	e.Eventually(fmt.Sprintf("an event %s with %q", reason, text), func(ctx context.Context) error {
+		var list eventsv1.EventList
+		if err := e.Client.List(ctx, &list, client.InNamespace(e.Namespace)); err != nil {
+			return err
+		}
+		var notes []string
+		for _, event := range list.Items {
+			if event.Regarding.Kind == "ClusterRegistry" && event.Regarding.Name == registry.Name && event.Reason == reason {
+				if strings.Contains(event.Note, text) {
+					return nil
+				}
+				notes = append(notes, event.Note)
+			}
+		}
+		return fmt.Errorf("those with that reason say %q", notes)
+	})
+}
+
+// checkOldClients uses the client that was generated for the first release.
+func checkOldClients(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
+	t.Helper()
+	clients, err := versioned.NewForConfig(e.RegistryConfig(registry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	clusters := clients.ClusterregistryV1alpha1().Clusters()
+	list, err := clusters.List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(list.Items) == 0 {
+		t.Fatalf("%d clusters, %v", len(list.Items), err)
+	}
+	cluster := &list.Items[0]
+	cluster.Labels = map[string]string{"after": "all"}
+	if cluster, err = clusters.Update(t.Context(), cluster, metav1.UpdateOptions{}); err != nil || cluster.Labels["after"] != "all" {
+		t.Errorf("updated: %+v, %v", cluster, err)
+	}
+	if err := clusters.Delete(t.Context(), cluster.Name, metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+}
