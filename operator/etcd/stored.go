@@ -43,7 +43,7 @@ func (a Access) Stored(ctx context.Context, prefix, version string) (Stored, err
 		for _, kv := range answer.Kvs {
 			stored, err := storedVersion(kv.Value)
 			if err != nil {
-				return Stored{}, fmt.Errorf("what etcd holds under %s: %w", kv.Key, err)
+				return Stored{}, fmt.Errorf("what etcd holds under %s %w", kv.Key, err)
 			}
 			out.Total++
 			if stored != version {

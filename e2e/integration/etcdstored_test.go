@@ -1,0 +1,55 @@
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestEtcdStored counts what is stored in which version of an API, page by page,
+// and compares the members' data.
+func TestEtcdStored(t *testing.T) {
+	t.Parallel()
+	members := framework.StartEtcd(t, 3)
+	access := accessTo(members)
+	recordIdentity(t, access, 3)
+	put := func(key, version string) {
+		t.Helper()
+		unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: version, Kind: "Cluster"}}
+		content, err := unknown.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := members.Client.Put(t.Context(), key, "k8s\x00"+string(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const prefix, all, old = "/registry/clusters/", 1201, 3
+	for i := range all {
+		version := "example.org/v2"
+		if i%500 == 0 {
+			version = "example.org/v1"
+		}
+		put(fmt.Sprintf("%sc%04d", prefix, i), version)
+	}
+	put("/registry/clusters-of-others/x", "example.org/v1")
+	put("/registry/clusterids/x", "example.org/v1")
+	stored, err := access.Stored(t.Context(), prefix, "example.org/v2")
+	if err != nil || stored.Total != all || !slices.Equal(stored.Outdated, []string{"c0000", "c0500", "c1000"}) || len(stored.Outdated) != old {
+		t.Errorf("%d objects, outdated %v, %v", stored.Total, stored.Outdated, err)
+	}
+	if err := access.Agree(t.Context()); err != nil {
+		t.Errorf("members with the same data: %v", err)
+	}
+	if _, err := members.Client.Put(t.Context(), prefix+"nonsense", "k8s:enc:secret"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := access.Stored(t.Context(), prefix, "example.org/v2"); err == nil || !strings.Contains(err.Error(), prefix+"nonsense is neither protobuf of Kubernetes nor JSON") {
+		t.Errorf("what is no object: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+package registry
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+)
+
+// answer is what a registry of a test answers.
+type answer struct {
+	status int
+	body   string
+}
+
+// answers are answers by method and path.
+type answers map[string]answer
+
+const (
+	base  = "/apis/clusterregistry.k8s.io/v1beta1"
+	tells = `{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": "clusterregistry.k8s.io/v1beta1", "resources": [{"name": "clusters", "kind": "Cluster", "verbs": ["get"]}]}`
+	east  = `{"kind": "Cluster", "apiVersion": "clusterregistry.k8s.io/v1beta1", "metadata": {"name": "east", "resourceVersion": "7"}, "spec": {"displayName": "East"}}`
+	list  = `{"kind": "ClusterList", "apiVersion": "clusterregistry.k8s.io/v1beta1", "metadata": {}, "items": [` + east + `]}`
+)
+
+// serve returns a client of a registry that answers so, and what it was asked.
+func serve(t *testing.T, all answers) (*Client, *[]string) {
+	t.Helper()
+	asked := &[]string{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		*asked = append(*asked, r.Method+" "+r.URL.RequestURI())
+		w.Header().Set("Content-Type", "application/json")
+		said, ok := all[r.Method+" "+r.URL.Path]
+		if !ok {
+			said = refusal(http.StatusNotFound, metav1.StatusReasonNotFound)
+		}
+		w.WriteHeader(said.status)
+		fmt.Fprint(w, said.body)
+	}))
+	t.Cleanup(server.Close)
+	client, err := New(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, asked
+}
+
+// refusal is what an API server answers when it does not do something.
+func refusal(code int, reason metav1.StatusReason) answer {
+	return answer{code, fmt.Sprintf(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": %q, "code": %d, "message": "no"}`, reason, code)}
+}
+
+func TestVerify(t *testing.T) {
+	for reason, test := range map[string]struct {
+		change func(answers)
+		says   string
+	}{
+		"all is well": {func(answers) {}, ""},
+		"a policy of the host refuses the cluster": {func(a answers) {
+			a["POST "+base+"/clusters"] = refusal(http.StatusForbidden, metav1.StatusReasonForbidden)
+		}, ""},
+		"validation does": {func(a answers) {
+			a["POST "+base+"/clusters"] = refusal(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid)
+		}, ""},
+		"it is not discovered": {func(a answers) { delete(a, "GET "+base) }, "clusterregistry.k8s.io/v1beta1 is not discovered"},
+		"it is discovered without clusters": {func(a answers) {
+			a["GET "+base] = answer{http.StatusOK, strings.Replace(tells, `"name": "clusters"`, `"name": "others"`, 1)}
+		}, "is discovered without clusters"},
+		"reads fail": {func(a answers) {
+			a["GET "+base+"/clusters"] = refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError)
+		}, "clusters can't be listed as v1beta1"},
+		"writes fail": {func(a answers) {
+			a["POST "+base+"/clusters"] = refusal(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable)
+		}, "no cluster can be created as v1beta1, not even in a dry run"},
+	} {
+		all := answers{"GET " + base: {http.StatusOK, tells}, "GET " + base + "/clusters": {http.StatusOK, list}, "POST " + base + "/clusters": {http.StatusCreated, east}}
+		test.change(all)
+		client, asked := serve(t, all)
+		err := client.Verify(t.Context(), []string{"v1beta1"})
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", reason, err)
+		}
+		for _, request := range *asked {
+			if strings.HasPrefix(request, "POST") && !strings.Contains(request, "dryRun=All") {
+				t.Errorf("%s: it writes: %s", reason, request)
+			}
+		}
+	}
+}
+
+func TestRewrite(t *testing.T) {
+	const cluster = base + "/clusters/east"
+	for reason, test := range map[string]struct {
+		change  func(answers)
+		updates bool
+		says    string
+	}{
+		"it is stored anew":                 {func(answers) {}, true, ""},
+		"it is gone":                        {func(a answers) { delete(a, "GET "+cluster) }, false, ""},
+		"it goes meanwhile":                 {func(a answers) { delete(a, "PUT "+cluster) }, true, ""},
+		"somebody else has just written it": {func(a answers) { a["PUT "+cluster] = refusal(http.StatusConflict, metav1.StatusReasonConflict) }, true, ""},
+		"it can't be written":               {func(a answers) { a["PUT "+cluster] = refusal(http.StatusForbidden, metav1.StatusReasonForbidden) }, true, "rewrite cluster east: "},
+	} {
+		all := answers{"GET " + cluster: {http.StatusOK, east}, "PUT " + cluster: {http.StatusOK, east}}
+		test.change(all)
+		client, asked := serve(t, all)
+		err := client.Rewrite(t.Context(), "v1beta1", "east")
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", reason, err)
+		}
+		if updated := slices.ContainsFunc(*asked, func(request string) bool { return strings.HasPrefix(request, "PUT "+cluster) }); updated != test.updates {
+			t.Errorf("%s: it asks %q", reason, *asked)
+		}
+	}
+}
