@@ -127,7 +127,7 @@ func TestWrongImages(t *testing.T) {
 	registry.Spec.Images.Repository = "registry.invalid/wrong"
 	e.Install(registry)
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonMembersNotReady,
-		"pod team-etcd-0", "registry.invalid/wrong/clusterregistry-helper:"+string(registry.Spec.Version))
+		"pod team-etcd-0", "registry.invalid/wrong/clusterregistry-helper:"+releaseOf(t, registry).Helper)
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Images.Repository = "" })
 	e.WaitReady(registry)
 	checkImages(t, e)

@@ -19,8 +19,8 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// checkStatus compares what a ready registry's status says with what runs.
-func checkStatus(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
+// releaseOf returns the release that a registry's spec names.
+func releaseOf(t *testing.T, registry *operatorv1alpha1.ClusterRegistry) version.Release {
 	t.Helper()
 	releases, err := version.Releases()
 	if err != nil {
@@ -30,6 +30,13 @@ func checkStatus(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clus
 	if err != nil {
 		t.Fatal(err)
 	}
+	return release
+}
+
+// checkStatus compares what a ready registry's status says with what runs.
+func checkStatus(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
+	t.Helper()
+	release := releaseOf(t, registry)
 	host, err := e.Kubernetes.Discovery().ServerVersion()
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,7 @@ package upgrade
 import (
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,8 @@ func TestSingle(t *testing.T) {
 	releases := steps(t)
 	first, second, third := releases[0].Version, releases[1].Version, releases[2].Version
 	registry := install(t, e, "aggregated-single.yaml", nil)
+	const perSecond = 20
+	clients := framework.StartLoad(t, e.RegistryConfig(registry), perSecond, framework.Pending(10*perSecond))
 
 	refused(t, e, registry, third, first+" -> "+third+" skips "+second+"; set spec.version to "+second+" first")
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
@@ -34,7 +37,20 @@ func TestSingle(t *testing.T) {
 	checkUpgraded(t, e, registry, releases[1])
 	refused(t, e, registry, first, second+" -> "+first+" is a downgrade, which is not possible: set spec.version back to "+second)
 
+	clients.Mark("etcd is replaced")
 	upgrade(t, e, registry, third)
+	clients.Mark("after")
+	settle(t, clients, 5)
+	report := clients.Stop()
+	t.Logf("%s", report)
+	for _, phase := range report.Phases {
+		if phase.Name == "etcd is replaced" {
+			t.Logf("the outage of a single member: %d requests failed, the slowest took %s", phase.Failed, phase.Slowest.Round(time.Millisecond))
+		} else if phase.Failed > 0 {
+			t.Errorf("requests failed while no member was replaced: %s", phase)
+		}
+	}
+	e.Compare(registry, report)
 	checkUpgraded(t, e, registry, releases[2])
 	checkEvent(t, e, registry, string(operatorv1alpha1.PhaseSnapshot), "while that is replaced the registry does not serve")
 	if history := registry.Status.History; len(history) != 3 {

@@ -103,10 +103,10 @@ func EtcdEndpoints(r *operatorv1alpha1.ClusterRegistry) []string {
 }
 
 // snapshots returns the size of the claim for snapshots: three that are kept and
-// one that is being taken, of an etcd that is full.
+// one that is being taken, of an etcd that is full, and what the file system needs.
 func snapshots(etcd operatorv1alpha1.Etcd) resource.Quantity {
 	_, quota := storage(etcd)
-	return *resource.NewQuantity(4*quota, resource.BinarySI)
+	return *resource.NewQuantity(5*quota, resource.BinarySI)
 }
 
 // EtcdQuota returns how many bytes of data a member of a registry's own etcd may
