@@ -22,7 +22,7 @@ func TestSingle(t *testing.T) {
 	first, second, third := releases[0].Version, releases[1].Version, releases[2].Version
 	registry := install(t, e, "aggregated-single.yaml", nil)
 	const perSecond = 20
-	clients := framework.StartLoad(t, e.RegistryConfig(registry), perSecond, framework.Pending(10*perSecond))
+	clients := framework.StartLoad(t, e.RegistryConfig(registry), perSecond, framework.Pending(10*perSecond), framework.Rewritten())
 
 	refused(t, e, registry, third, first+" -> "+third+" skips "+second+"; set spec.version to "+second+" first")
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
