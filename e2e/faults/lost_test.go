@@ -39,8 +39,7 @@ func TestDataLost(t *testing.T) {
 
 	etcdctl := func(args ...string) string {
 		t.Helper()
-		out, err := e.Exec(t.Context(), registry.Status.Etcd.Members[0].Name, append([]string{"etcdctl", "--endpoints=https://localhost:2379",
-			"--cacert=/trust/etcd-ca.crt", "--cert=/server/tls.crt", "--key=/server/tls.key", "--write-out=json"}, args...)...)
+		out, err := e.Etcdctl(t.Context(), registry.Status.Etcd.Members[0].Name, append([]string{"--write-out=json"}, args...)...)
 		if err != nil {
 			t.Fatal(err)
 		}

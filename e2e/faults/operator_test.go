@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,21 +32,13 @@ func TestOperatorKilled(t *testing.T) {
 				}
 				return nil
 			})
-			killOperator(t, e)
+			if err := e.KillOperator(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			e.WaitReady(registry)
 			if history := registry.Status.History; len(history) != 1 || history[0].State != operatorv1alpha1.TransitionCompleted {
 				t.Errorf("the history is %+v", history)
 			}
 		})
-	}
-}
-
-// killOperator ends all pods of the operator at once and without warning.
-func killOperator(t *testing.T, e *framework.Env) {
-	t.Helper()
-	err := e.Client.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(framework.OperatorNamespace),
-		client.MatchingLabels{"app.kubernetes.io/name": "clusterregistry-operator"}, client.GracePeriodSeconds(0))
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -95,3 +95,9 @@ func (e *Env) OperatorImage(image Image) {
 		return nil
 	})
 }
+
+// KillOperator ends all pods of the operator at once and without warning.
+func (e *Env) KillOperator(ctx context.Context) error {
+	return e.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(OperatorNamespace),
+		client.MatchingLabels{"app.kubernetes.io/name": operatorName}, client.GracePeriodSeconds(0))
+}

@@ -87,3 +87,9 @@ func (e *Env) PodReady(ctx context.Context, name string) error {
 	}
 	return fmt.Errorf("pod %s is %s: %v", name, pod.Status.Phase, pod.Status.ContainerStatuses)
 }
+
+// Etcdctl runs that program in the pod of a member of a registry's own etcd, on
+// this member.
+func (e *Env) Etcdctl(ctx context.Context, member string, args ...string) (string, error) {
+	return e.Exec(ctx, member, append([]string{"etcdctl", "--endpoints=https://localhost:2379", "--cacert=/trust/etcd-ca.crt", "--cert=/server/tls.crt", "--key=/server/tls.key"}, args...)...)
+}

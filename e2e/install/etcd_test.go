@@ -12,8 +12,7 @@ import (
 // etcdIdentity asks a registry's etcd who it and its members are, by their names.
 func etcdIdentity(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) (cluster string, members map[string]string) {
 	t.Helper()
-	out, err := e.Exec(t.Context(), registry.Name+"-etcd-0", "etcdctl", "--endpoints=https://localhost:2379", "--cacert=/trust/etcd-ca.crt",
-		"--cert=/server/tls.crt", "--key=/server/tls.key", "member", "list", "--write-out=json")
+	out, err := e.Etcdctl(t.Context(), registry.Name+"-etcd-0", "member", "list", "--write-out=json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,19 +21,17 @@ const brokenRepository = "broken.localhost"
 // one, in whose place is another program.
 func loadBroken(t *testing.T, releases []version.Release, broken, tag, instead string) {
 	t.Helper()
-	as := func(name, tag, reference string) {
-		framework.LoadAs(t, framework.TaggedImage(t, name, tag), brokenRepository+"/"+reference+":"+tag)
-	}
 	loaded := map[string]bool{}
 	for _, release := range releases {
 		for name, of := range map[string]string{"clusterregistry-apiserver": release.Version, "clusterregistry-helper": release.Helper, "etcd": release.Etcd} {
-			switch {
-			case loaded[name+of]:
-			case name == broken && of == tag:
-				framework.LoadAs(t, framework.TaggedImage(t, instead, releases[0].Version), brokenRepository+"/"+name+":"+of)
-			default:
-				as(name, of, name)
+			if loaded[name+of] {
+				continue
 			}
+			image := framework.TaggedImage(t, name, of)
+			if name == broken && of == tag {
+				image = framework.TaggedImage(t, instead, releases[0].Version)
+			}
+			framework.LoadAs(t, image, brokenRepository+"/"+name+":"+of)
 			loaded[name+of] = true
 		}
 	}
@@ -76,10 +74,9 @@ func TestMatrixBrokenMember(t *testing.T) {
 	releases := steps(t)
 	before, to := releases[len(releases)-2], releases[len(releases)-1]
 	loadBroken(t, releases, "etcd", to.Etcd, "clusterregistry-helper")
-	registry := e.Sample("aggregated-ha.yaml")
-	registry.Spec.Version, registry.Spec.Images.Repository = operatorv1alpha1.Version(before.Version), brokenRepository
-	e.Install(registry)
-	e.WaitReady(registry)
+	registry := install(t, e, "aggregated-ha.yaml", func(spec *operatorv1alpha1.ClusterRegistrySpec) {
+		spec.Version, spec.Images.Repository = operatorv1alpha1.Version(before.Version), brokenRepository
+	})
 	clients := framework.StartLoad(t, e.RegistryConfig(registry), rate/4, load()...)
 	clients.Settle(t)
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Version = operatorv1alpha1.Version(to.Version) })

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
@@ -48,9 +47,7 @@ func kill(ctx context.Context, e *framework.Env) (times int) {
 			return times
 		case <-tick.C:
 		}
-		err := e.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(framework.OperatorNamespace),
-			client.MatchingLabels{"app.kubernetes.io/name": "clusterregistry-operator"}, client.GracePeriodSeconds(0))
-		if err == nil {
+		if err := e.KillOperator(ctx); err == nil {
 			times++
 		}
 	}
@@ -70,10 +67,9 @@ func TestMatrixLeaderLost(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	releases := steps(t)
 	before, to := releases[len(releases)-2], releases[len(releases)-1]
-	registry := e.Sample("aggregated-ha.yaml")
-	registry.Spec.Version = operatorv1alpha1.Version(before.Version)
-	e.Install(registry)
-	e.WaitReady(registry)
+	registry := install(t, e, "aggregated-ha.yaml", func(spec *operatorv1alpha1.ClusterRegistrySpec) {
+		spec.Version = operatorv1alpha1.Version(before.Version)
+	})
 	clients := framework.StartLoad(t, e.RegistryConfig(registry), rate/2, load()...)
 	clients.Settle(t)
 	clients.Mark("lost")
@@ -118,7 +114,7 @@ func TestMatrixLeaderLost(t *testing.T) {
 func leader(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) string {
 	t.Helper()
 	for _, member := range registry.Status.Etcd.Members {
-		out, err := etcdctl(t, e, member.Name, "endpoint", "status", "--write-out=json")
+		out, err := e.Etcdctl(t.Context(), member.Name, "endpoint", "status", "--write-out=json")
 		if err != nil {
 			continue // it may be the one that is replaced
 		}

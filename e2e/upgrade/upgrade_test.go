@@ -49,7 +49,7 @@ func steps(t *testing.T) []version.Release {
 	return releases
 }
 
-// install installs a sample at the first release.
+// install installs a sample, at the first release unless change says another.
 func install(t *testing.T, e *framework.Env, sample string, change func(*operatorv1alpha1.ClusterRegistrySpec)) *operatorv1alpha1.ClusterRegistry {
 	t.Helper()
 	registry := e.Sample(sample)
@@ -92,12 +92,7 @@ func TestUpgrade(t *testing.T) {
 		clients.Mark("after " + release.Version)
 		settle(t, clients, 5)
 	}
-	report := clients.Stop()
-	t.Logf("%s", report)
-	for _, failure := range report.Failed {
-		t.Error(failure)
-	}
-	e.Compare(registry, report)
+	finish(t, e, registry, clients)
 	checkOldClients(t, e, registry)
 }
 
@@ -146,7 +141,7 @@ func checkUpgraded(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Cl
 // checkStored looks into etcd: every cluster is stored in the release's version.
 func checkStored(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, release version.Release) {
 	t.Helper()
-	out, err := etcdctl(t, e, registry.Status.Etcd.Members[0].Name, "get", "--prefix", "/registry/clusterregistry.k8s.io/clusters/", "--limit=100", "--write-out=json")
+	out, err := e.Etcdctl(t.Context(), registry.Status.Etcd.Members[0].Name, "get", "--prefix", "/registry/clusterregistry.k8s.io/clusters/", "--limit=100", "--write-out=json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,12 +156,6 @@ func checkStored(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clus
 			t.Errorf("%s is stored as %q", kv.Key, begin)
 		}
 	}
-}
-
-// etcdctl runs that program in a member's pod.
-func etcdctl(t *testing.T, e *framework.Env, member string, args ...string) (string, error) {
-	t.Helper()
-	return e.Exec(t.Context(), member, append([]string{"etcdctl", "--endpoints=https://localhost:2379", "--cacert=/trust/etcd-ca.crt", "--cert=/server/tls.crt", "--key=/server/tls.key"}, args...)...)
 }
 
 // checkEvent expects an event of a registry with a reason and a text.
