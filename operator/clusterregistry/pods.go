@@ -45,10 +45,8 @@ func podProblem(pod *corev1.Pod) string {
 	if pod.DeletionTimestamp != nil {
 		return fmt.Sprintf("pod %s on node %s ends", pod.Name, pod.Spec.NodeName)
 	}
-	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
-		if problem := containerProblem(status); problem != "" {
-			return fmt.Sprintf("pod %s: %s", pod.Name, problem)
-		}
+	if problem := containersProblem(pod); problem != "" {
+		return problem
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
@@ -62,6 +60,17 @@ func podProblem(pod *corev1.Pod) string {
 		return fmt.Sprintf("pod %s on node %s is running, but not ready", pod.Name, pod.Spec.NodeName)
 	}
 	return fmt.Sprintf("pod %s on node %s is being started", pod.Name, pod.Spec.NodeName)
+}
+
+// containersProblem returns what is wrong with the first container that can't be
+// started or has failed, nothing when there is none.
+func containersProblem(pod *corev1.Pod) string {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if problem := containerProblem(status); problem != "" {
+			return fmt.Sprintf("pod %s: %s", pod.Name, problem)
+		}
+	}
+	return ""
 }
 
 // containerProblem returns what is wrong with a container: why it can't be

@@ -3,7 +3,6 @@ package clusterregistry
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -117,13 +116,9 @@ func (r *Reconciler) snapshotAgain(ctx context.Context, s *scope, why string) *h
 
 // lastWords returns what the containers of failed pods said at their end.
 func lastWords(pods []corev1.Pod) string {
-	for _, pod := range pods {
-		for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
-			for _, status := range statuses {
-				if problem := containerProblem(status); problem != "" {
-					return fmt.Sprintf(": pod %s: %s", pod.Name, problem)
-				}
-			}
+	for i := range pods {
+		if problem := containersProblem(&pods[i]); problem != "" {
+			return ": " + problem
 		}
 	}
 	return ""
