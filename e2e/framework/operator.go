@@ -3,11 +3,14 @@ package framework
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -100,4 +103,18 @@ func (e *Env) OperatorImage(image Image) {
 func (e *Env) KillOperator(ctx context.Context) error {
 	return e.Client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(OperatorNamespace),
 		client.MatchingLabels{"app.kubernetes.io/name": operatorName}, client.GracePeriodSeconds(0))
+}
+
+// OperatorLeader returns the pod of the operator that leads. While that is dead,
+// until another one has its Lease, there is none, which is an error.
+func (e *Env) OperatorLeader(ctx context.Context) (*corev1.Pod, error) {
+	key := client.ObjectKey{Namespace: OperatorNamespace, Name: operatorName}
+	var lease coordinationv1.Lease
+	if err := e.Client.Get(ctx, key, &lease); err != nil {
+		return nil, err
+	}
+	// The holder is the name of the pod, "_" and a number of the process.
+	key.Name, _, _ = strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
+	pod := &corev1.Pod{}
+	return pod, e.Client.Get(ctx, key, pod)
 }
