@@ -17,7 +17,8 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 
 rm -f .test/skew-v*.log
-for version in ${HOSTS:-v1.34.4 v1.35.4 v1.36.3 v1.37.1}; do
+part cluster-command make --no-print-directory cluster-command || exit
+for version in $(bin/cluster versions | sort --version-sort); do
   part "cluster-down-before-$version" make --no-print-directory cluster-down
   part "cluster-$version" make --no-print-directory cluster KUBERNETES_VERSION="$version" || continue
   part "skew-$version" make --no-print-directory skew

@@ -30,7 +30,7 @@ part unit make --no-print-directory unit
 part integration make --no-print-directory integration
 stories
 if [ "$size" = full ]; then
-  for version in v1.34.4 v1.35.4 v1.36.3; do
+  for version in $(bin/cluster versions | tail -n +2); do # the first was the default
     part "cluster-down-before-$version" make --no-print-directory cluster-down
     KUBERNETES_VERSION=$version stories
   done

@@ -40,12 +40,13 @@ func TestSkew(t *testing.T) {
 			e.Install(registry)
 			e.WaitReady(registry)
 			for _, client := range kubectls {
-				kubectl := framework.NewKubectl(t, client, framework.ClusterKubeconfig(t))
-				for _, api := range release.Serves {
-					use(t, kubectl, api)
-				}
 				result := "passed"
-				if t.Failed() {
+				if !t.Run(client, func(t *testing.T) {
+					kubectl := framework.NewKubectl(t, client, framework.ClusterKubeconfig(t))
+					for _, api := range release.Serves {
+						use(t, kubectl, api)
+					}
+				}) {
 					result = "FAILED"
 				}
 				t.Logf("SKEW | %s | %s | %s | %s | %s |", host.GitVersion, release.Version, strings.Join(release.Serves, ", "), client, result)

@@ -69,7 +69,9 @@ func command() *cobra.Command {
 		o.onCluster("status", "Show machines and what does not run", 0, func(ctx context.Context, p provider, _ []string) error { return p.Status(ctx) }),
 		o.onCluster("load IMAGE.tar", "Bring an archive of images to every node", 1, func(ctx context.Context, p provider, args []string) error { return p.Load(ctx, args[0]) }),
 		o.onCluster("logs DIR", "Gather all logs into a folder", 1, func(ctx context.Context, p provider, args []string) error { return p.Logs(ctx, args[0]) }),
-		o.node(), binaries())
+		o.node(), binaries(),
+		&cobra.Command{Use: "versions", Short: "Print the versions of Kubernetes that clusters can have, the default first", Args: cobra.NoArgs,
+			Run: func(*cobra.Command, []string) { fmt.Fprintln(o.out, strings.Join(components.KubernetesVersions, "\n")) }})
 	return cmd
 }
 
