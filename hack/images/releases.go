@@ -32,13 +32,10 @@ func releaseImages(ctx context.Context, repository string) ([]image.Built, error
 	return all, nil
 }
 
-// olderOperator is the operator that the upgrade of the operator itself is tested
-// from: the last one that knew one release and no upgrade.
-var olderOperator = version.Release{Version: "v0.1.0", Commit: "04e0ab1da32d06c90a83db67df15d7233364b139", Tree: "b8c73aaf87f332dbe5c2619a6ca9e22c6ad831c3"}
-
-// olderOperatorImage packs that operator, built from its own commit.
+// olderOperatorImage packs the operator that upgrades of the operator begin with,
+// built from its own commit.
 func olderOperatorImage(ctx context.Context, repository string) ([]image.Built, error) {
-	return imagesOf(ctx, repository, olderOperator, []product.Program{product.Operator()})
+	return imagesOf(ctx, repository, release.OlderOperator, []product.Program{product.Operator()})
 }
 
 // imagesOf packs programs as they were at the commit of a release.

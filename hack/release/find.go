@@ -13,6 +13,10 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
+// OlderOperator is the version of the operator that its own upgrade is tested
+// from: the last one that knew one release of the registry and no upgrade.
+var OlderOperator = version.Release{Version: "v0.1.0", Commit: "04e0ab1da32d06c90a83db67df15d7233364b139", Tree: "b8c73aaf87f332dbe5c2619a6ca9e22c6ad831c3"}
+
 // Commit returns the commit in the history of HEAD that a release is built
 // from: the recorded one, else the newest with the recorded tree.
 func Commit(ctx context.Context, repository string, r version.Release) (string, error) {

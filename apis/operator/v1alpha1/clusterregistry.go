@@ -58,6 +58,7 @@ type ClusterRegistrySpec struct {
 	// version is the release of the registry that should run. Changing it
 	// upgrades the registry.
 	// +required
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Version",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Version Version `json:"version"`
 
 	// mode is Aggregated for a registry that the API server of the host cluster
@@ -66,12 +67,14 @@ type ClusterRegistrySpec struct {
 	// can have one aggregated registry and any number of independent ones.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the mode of a registry can't be changed: create another registry and copy the clusters"
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Mode",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Aggregated","urn:alm:descriptor:com.tectonic.ui:select:Independent"}
 	Mode Mode `json:"mode"`
 
 	// paused stops the operator from changing anything for this registry, but
 	// not the registry: it serves as ever, and its status is reported. Deletion is
 	// not held up.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Paused bool `json:"paused,omitempty"`
 
 	// deletionPolicy says what becomes of the data when this object is deleted.
@@ -81,6 +84,7 @@ type ClusterRegistrySpec struct {
 	// Default: Retain.
 	// +optional
 	// +kubebuilder:default=Retain
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Deletion policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Retain","urn:alm:descriptor:com.tectonic.ui:select:Delete"}
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// images says where the container images come from.

@@ -19,6 +19,7 @@ type Etcd struct {
 	// changed yet.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self in [1, 3, 5]",message="etcd has 1, 3 or 5 members: an even number survives no more failures than one less"
+	// +operator-sdk:csv:customresourcedefinitions:displayName="etcd's members",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:1","urn:alm:descriptor:com.tectonic.ui:select:3","urn:alm:descriptor:com.tectonic.ui:select:5"}
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// storage is the volume of each member. Default: 8Gi of the cluster's default
@@ -44,6 +45,7 @@ type Storage struct {
 	// +optional
 	// +kubebuilder:default="8Gi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",message="the size of a volume is a quantity above zero, such as 8Gi"
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Size of each member's volume",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Size resource.Quantity `json:"size,omitempty,omitzero"`
 
 	// storageClassName is the volume's StorageClass; etcd wants a fast disk.

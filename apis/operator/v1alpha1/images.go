@@ -11,6 +11,7 @@ type Images struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=200
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*$')",message="write a registry's host and a path without scheme, tag and final slash, such as registry.example/platform"
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Image repository",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text","urn:alm:descriptor:com.tectonic.ui:advanced"}
 	Repository string `json:"repository,omitempty"`
 
 	// pullSecrets are Secrets of the registry's namespace that let the images be

@@ -18,15 +18,18 @@ type ClusterRegistryStatus struct {
 	// +patchStrategy=merge
 	// +listType=map
 	// +listMapKey=type
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Conditions",xDescriptors={"urn:alm:descriptor:io.kubernetes.conditions"}
 	Conditions []metav1.Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type"`
 
 	// version is the release that runs: what all servers say of themselves.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Version"
 	Version string `json:"version,omitempty"`
 
 	// etcdVersion is the version of etcd that runs.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Version of etcd"
 	EtcdVersion string `json:"etcdVersion,omitempty"`
 
 	// hostVersion is the version of the host cluster's API server.
@@ -106,6 +109,7 @@ func (r ObjectReference) String() string {
 type Endpoint struct {
 	// url is the address of the API server: the host's own in Aggregated mode.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Address",xDescriptors={"urn:alm:descriptor:org.w3:link"}
 	URL string `json:"url,omitempty"`
 
 	// caBundle holds the CA certificates to trust for it, in PEM, base64 encoded
@@ -133,6 +137,7 @@ type ServerStatus struct {
 type EtcdStatus struct {
 	// ready is how many members serve, of how many that should: 3/3.
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="etcd's members that serve"
 	Ready string `json:"ready,omitempty"`
 
 	// clusterID is etcd's identity, in hexadecimal. An etcd with another one has

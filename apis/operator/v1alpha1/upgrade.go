@@ -26,6 +26,7 @@ type Upgrade struct {
 
 	// progress is the phase and how far it is, in short, such as "Etcd 2/3".
 	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Progress of the upgrade"
 	Progress string `json:"progress,omitempty"`
 
 	// phaseCompleted is true when the phase is done and spec.paused holds the next

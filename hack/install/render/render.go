@@ -3,6 +3,7 @@
 package render
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -47,6 +48,9 @@ const (
 	overlayPlace = "/overlay"
 )
 
+// DigestAnnotation is the annotation of the operator's pods that has Image.Digest.
+const DigestAnnotation = "operator.clusterregistry.io/image-digest"
+
 // overlay is filled with the fields of Image, in their order.
 const overlay = `
 resources: [../base]
@@ -57,7 +61,7 @@ patches:
     metadata: {name: clusterregistry-operator, namespace: clusterregistry-system}
     spec:
       template:
-        metadata: {annotations: {operator.clusterregistry.io/image-digest: %q}}
+        metadata: {annotations: {` + DigestAnnotation + `: %q}}
         spec:
           containers:
           - name: operator
@@ -114,11 +118,13 @@ func build(files filesys.FileSystem, place string) ([]*unstructured.Unstructured
 	}
 	var objects []*unstructured.Unstructured
 	for _, resource := range resources.Resources() {
-		content, err := resource.Map()
-		if err != nil {
+		// By way of JSON, because unstructured objects know no int.
+		content, err := resource.MarshalJSON()
+		object := &unstructured.Unstructured{}
+		if err := errors.Join(err, object.UnmarshalJSON(content)); err != nil {
 			return nil, fmt.Errorf("build %s: %w", Base, err)
 		}
-		objects = append(objects, &unstructured.Unstructured{Object: content})
+		objects = append(objects, object)
 	}
 	return objects, nil
 }

@@ -1,0 +1,156 @@
+// Command bundle writes the operator's bundle for the Operator Lifecycle Manager
+// (format registry+v1), made of manifests/operator, manifests/olm, the samples,
+// the table of releases and the markers in the API's Go types.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/install/render"
+	"github.com/clusterregistry/operator/hack/release"
+)
+
+// options say what to bundle.
+type options struct {
+	// source is the checkout whose operator is bundled.
+	source string
+	// texts is the folder of manifests/olm.
+	texts string
+	// out is the bundle's folder.
+	out string
+	// version is the operator's, beginning with "v".
+	version string
+	// replaces is the version that OLM upgrades from, or "".
+	replaces string
+	// repository is what precedes the name of every image.
+	repository string
+	// digests are those of images, by name and tag. Images without are named by tag.
+	digests map[string]string
+	// createdAt is the time of the bundle, in RFC 3339.
+	createdAt string
+}
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	var o options
+	flags := flag.NewFlagSet("bundle", flag.ContinueOnError)
+	flags.StringVar(&o.source, "source", ".", "checkout whose operator is bundled")
+	flags.StringVar(&o.texts, "texts", "manifests/olm", "folder with what catalogs say of it")
+	flags.StringVar(&o.out, "out", "bundle", "folder to write")
+	flags.StringVar(&o.version, "version", "", "version of the operator (default: the tag in manifests/operator)")
+	flags.StringVar(&o.replaces, "replaces", release.OlderOperator.Version, "version that it replaces; empty for the first")
+	flags.StringVar(&o.createdAt, "created-at", "", "time of the bundle, in RFC 3339 (default: that of the bundle of this version which is there, else now)")
+	flags.StringVar(&o.repository, "repository", "", "what precedes the name of every image (default: as in manifests/operator)")
+	digests := flags.String("digests", "", "list of images, as bin/images/images.json, to name them by digest")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	objects, err := o.defaults()
+	if err != nil {
+		return err
+	}
+	if *digests != "" {
+		if o.digests, err = readDigests(*digests); err != nil {
+			return err
+		}
+	}
+	all, err := files(o, objects)
+	if err != nil {
+		return err
+	}
+	return write(o.out, all)
+}
+
+// defaults completes the options and returns the operator's objects.
+func (o *options) defaults() ([]*unstructured.Unstructured, error) {
+	base := filepath.Join(o.source, filepath.FromSlash(render.Base))
+	published, err := render.Published(base)
+	if err != nil {
+		return nil, err
+	}
+	reference, err := operatorReference(published)
+	if err != nil {
+		return nil, err
+	}
+	name, tag, _ := strings.Cut(reference, "/"+packageName+":")
+	if o.repository == "" {
+		o.repository = name
+	}
+	if o.version == "" {
+		o.version = tag
+	}
+	if o.createdAt == "" {
+		if o.createdAt, err = createdAt(o.out, o.version); err != nil {
+			return nil, err
+		}
+	}
+	return render.Objects(base, render.Image{Reference: o.operatorImage(), Repository: o.repository})
+}
+
+func operatorReference(objects []*unstructured.Unstructured) (string, error) {
+	for _, object := range objects {
+		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		for _, container := range containers {
+			if reference, ok := container.(map[string]any)["image"].(string); ok {
+				return reference, nil
+			}
+		}
+	}
+	return "", errors.New("the operator's objects name no image")
+}
+
+// createdAt returns the time in the bundle that is there already, if that is of
+// the same version, so that making it again changes nothing; else now.
+func createdAt(dir, version string) (string, error) {
+	now := time.Now().UTC().Format(time.RFC3339)
+	text, err := os.ReadFile(filepath.Join(dir, "manifests", packageName+".clusterserviceversion.yaml"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return now, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var csv operatorsv1alpha1.ClusterServiceVersion
+	if err := yaml.Unmarshal(text, &csv); err != nil {
+		return "", err
+	}
+	if csv.Name != csvName(version) {
+		return now, nil
+	}
+	return csv.Annotations["createdAt"], nil
+}
+
+func readDigests(path string) (map[string]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var list []image.Built
+	if err := json.Unmarshal(text, &list); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	out := map[string]string{}
+	for _, b := range list {
+		out[b.Name+":"+b.Tag] = b.Digest
+	}
+	return out, nil
+}
