@@ -54,7 +54,7 @@ func (b Builder) Ensure(ctx context.Context, c Component, programs ...string) (s
 		slices.Sort(programs)
 	}
 	module := filepath.Join(b.Source, c.Name, c.Version)
-	key, err := fingerprint(module, c.LDFlags)
+	key, err := fingerprint(module, c.LDFlags+c.Tags)
 	if err != nil {
 		return "", fmt.Errorf("%s is not pinned in this checkout: %w", c, err)
 	}
@@ -88,7 +88,7 @@ func (b Builder) build(ctx context.Context, c Component, module, dir string, pro
 		stop := b.narrate(fmt.Sprintf("%s: %s", c, program))
 		partial := filepath.Join(dir, "."+program+".partial")
 		cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false",
-			"-ldflags", "-s -w "+c.LDFlags, "-o", partial, pkg)
+			"-ldflags", "-s -w "+c.LDFlags, "-tags", c.Tags, "-o", partial, pkg)
 		cmd.Dir = module
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOFLAGS=", "GOWORK=off")
 		var output bytes.Buffer
@@ -160,13 +160,13 @@ func Tail(text string, n int) string {
 }
 
 // fingerprint hashes what decides a build's outcome: the module's files, the
-// linker flags, the toolchain and the platform.
-func fingerprint(module, ldflags string) (string, error) {
+// flags, the toolchain and the platform.
+func fingerprint(module, flags string) (string, error) {
 	if _, err := os.Stat(filepath.Join(module, "go.mod")); err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, ldflags, runtime.Version(), runtime.GOARCH)
+	fmt.Fprintln(h, flags, runtime.Version(), runtime.GOARCH)
 	err := filepath.WalkDir(module, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

@@ -13,6 +13,8 @@ type Component struct {
 	Packages map[string]string
 	// LDFlags are passed to the linker, for version stamps.
 	LDFlags string
+	// Tags are build tags, separated by commas.
+	Tags string
 }
 
 // String returns the component's name and version for messages.
@@ -36,6 +38,20 @@ var (
 	CertManager = Component{Name: "cert-manager", Version: "v1.21.2", Packages: map[string]string{"cert-manager": ".", "render": "./render"}}
 	Provisioner = Component{Name: "storage-provisioner", Version: "v1.0.0", Packages: map[string]string{"storage-provisioner": "."}}
 	Pause       = Component{Name: "pause", Version: "v1.0.0", Packages: map[string]string{"pause": "."}}
+)
+
+// The Operator Lifecycle Manager, and what makes and serves its catalogs. Of the
+// local cluster's commands, only "make e2e-olm" runs them.
+var (
+	OLM = Component{Name: "olm", Version: "v0.46.0", Packages: map[string]string{
+		"olm":     "github.com/operator-framework/operator-lifecycle-manager/cmd/olm",
+		"catalog": "github.com/operator-framework/operator-lifecycle-manager/cmd/catalog",
+		"render":  "./render",
+	}}
+	OPM = Component{Name: "opm", Version: "v1.73.0", Packages: map[string]string{
+		"opm":               "github.com/operator-framework/operator-registry/cmd/opm",
+		"grpc_health_probe": "github.com/grpc-ecosystem/grpc-health-probe",
+	}, Tags: "containers_image_openpgp"} // without gpgme, which is written in C
 )
 
 // Kubernetes returns the programs of a Kubernetes release, stamped the way its
