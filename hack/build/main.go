@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 
 	"github.com/clusterregistry/operator/hack/product"
 )
@@ -25,7 +26,7 @@ func run(ctx context.Context, out string) error {
 	if err != nil {
 		return err
 	}
-	if err := product.Build(ctx, ".", out, stamp, product.Programs...); err != nil {
+	if err := product.Build(ctx, ".", out, runtime.GOARCH, stamp, product.Programs...); err != nil {
 		return err
 	}
 	fmt.Printf("%s is in %s\n", stamp.Version, out)

@@ -5,6 +5,7 @@ package components
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -29,6 +30,9 @@ type Builder struct {
 	Source string
 	// Cache is the folder for built programs; see DefaultCache.
 	Cache string
+	// Arch is what programs are built for, one of Go's names; empty means this
+	// machine's architecture.
+	Arch string
 	// Log receives a line for each build that starts, goes on or ends.
 	Log io.Writer
 }
@@ -54,7 +58,7 @@ func (b Builder) Ensure(ctx context.Context, c Component, programs ...string) (s
 		slices.Sort(programs)
 	}
 	module := filepath.Join(b.Source, c.Name, c.Version)
-	key, err := fingerprint(module, c.LDFlags+c.Tags)
+	key, err := fingerprint(module, c.LDFlags+c.Tags, b.arch())
 	if err != nil {
 		return "", fmt.Errorf("%s is not pinned in this checkout: %w", c, err)
 	}
@@ -77,6 +81,8 @@ func (b Builder) Ensure(ctx context.Context, c Component, programs ...string) (s
 	return dir, b.build(ctx, c, module, dir, missing)
 }
 
+func (b Builder) arch() string { return cmp.Or(b.Arch, runtime.GOARCH) }
+
 // build compiles programs one after the other, so that an interrupted build
 // keeps what it finished.
 func (b Builder) build(ctx context.Context, c Component, module, dir string, programs []string) error {
@@ -90,7 +96,7 @@ func (b Builder) build(ctx context.Context, c Component, module, dir string, pro
 		cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false",
 			"-ldflags", "-s -w "+c.LDFlags, "-tags", c.Tags, "-o", partial, pkg)
 		cmd.Dir = module
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOFLAGS=", "GOWORK=off")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+b.arch(), "GOFLAGS=", "GOWORK=off")
 		var output bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &output, &output
 		err := cmd.Run()
@@ -160,13 +166,13 @@ func Tail(text string, n int) string {
 }
 
 // fingerprint hashes what decides a build's outcome: the module's files, the
-// flags, the toolchain and the platform.
-func fingerprint(module, flags string) (string, error) {
+// flags, the toolchain and the architecture.
+func fingerprint(module, flags, arch string) (string, error) {
 	if _, err := os.Stat(filepath.Join(module, "go.mod")); err != nil {
 		return "", err
 	}
 	h := sha256.New()
-	fmt.Fprintln(h, flags, runtime.Version(), runtime.GOARCH)
+	fmt.Fprintln(h, flags, runtime.Version(), arch)
 	err := filepath.WalkDir(module, func(path string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err

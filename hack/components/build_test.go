@@ -2,6 +2,7 @@ package components
 
 import (
 	"context"
+	"debug/elf"
 	"maps"
 	"os"
 	"path/filepath"
@@ -62,6 +63,26 @@ func TestEnsureBuildsAnewWhenTheSourceChanges(t *testing.T) {
 	}
 	if first == second {
 		t.Error("both sources are built into one folder")
+	}
+}
+
+func TestEnsureBuildsForAnArchitecture(t *testing.T) {
+	b, c, _ := module(t, "package main\n\nfunc main() {}\n")
+	machines := map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+	for arch, machine := range machines {
+		b.Arch = arch
+		dir, err := b.Ensure(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		program, err := elf.Open(filepath.Join(dir, "demo"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = program.Close() }()
+		if program.Machine != machine {
+			t.Errorf("the program for %s runs on %s", arch, program.Machine)
+		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"text/tabwriter"
 
@@ -42,7 +43,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	programs := product.WithImage()
-	if err := product.Build(ctx, ".", filepath.Join(out, "programs"), stamp, programs...); err != nil {
+	if err := product.Build(ctx, ".", filepath.Join(out, "programs"), runtime.GOARCH, stamp, programs...); err != nil {
 		return err
 	}
 	var all []image.Built

@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/clusterregistry/operator/hack/image"
 	"github.com/clusterregistry/operator/hack/product"
@@ -39,31 +36,16 @@ func olderOperatorImage(ctx context.Context, repository string) ([]image.Built, 
 }
 
 // imagesOf packs programs as they were at the commit of a release.
-func imagesOf(ctx context.Context, repository string, r version.Release, programs []product.Program) (all []image.Built, err error) {
-	commit, err := release.Commit(ctx, ".", r)
-	if err != nil {
-		return nil, err
-	}
-	dir, remove, err := release.Checkout(ctx, ".", commit)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, remove()) }()
-	if err := complete(dir, programs); err != nil {
-		return nil, fmt.Errorf("release %s: commit %s %w; record in operator/version/releases.yaml a commit that has it", r.Version, commit, err)
-	}
-	stamp, err := product.ReadStamp(ctx, dir)
-	if err != nil {
-		return nil, err
-	}
-	stamp.Version = r.Version
+func imagesOf(ctx context.Context, repository string, r version.Release, programs []product.Program) ([]image.Built, error) {
 	binaries, err := filepath.Abs(filepath.Join(out, "programs", r.Version))
 	if err != nil {
 		return nil, err
 	}
-	if err := product.Build(ctx, dir, binaries, stamp, programs...); err != nil {
+	stamp, err := release.Build(ctx, ".", r, programs, map[string]string{runtime.GOARCH: binaries})
+	if err != nil {
 		return nil, err
 	}
+	var all []image.Built
 	for _, p := range programs {
 		b, err := packProgram(repository, p, stamp, binaries)
 		if err != nil {
@@ -72,18 +54,4 @@ func imagesOf(ctx context.Context, repository string, r version.Release, program
 		all = append(all, b)
 	}
 	return all, nil
-}
-
-// complete returns which program's source the checkout in dir lacks.
-func complete(dir string, programs []product.Program) error {
-	for _, p := range programs {
-		_, err := os.Stat(filepath.Join(dir, p.Package))
-		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("has no %s, the source of %s, which belongs to every release", p.Package, p.Name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

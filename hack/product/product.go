@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -124,12 +123,13 @@ func (s Stamp) LDFlags() string {
 	return strings.Join(flags, " ")
 }
 
-// Build compiles programs for Linux into out.
-func Build(ctx context.Context, dir, out string, stamp Stamp, programs ...Program) error {
+// Build compiles the programs of the checkout in dir for Linux on an architecture,
+// one of Go's names for them, into out.
+func Build(ctx context.Context, dir, out, arch string, stamp Stamp, programs ...Program) error {
 	for _, p := range programs {
 		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp.LDFlags(), "-o", filepath.Join(out, p.Name), p.Package)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+runtime.GOARCH)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 		if output, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", p.Name, err, output)
 		}
