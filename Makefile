@@ -1,6 +1,6 @@
 # Targets are explained by "make help". KUBERNETES_VERSION, NODES, PROVIDER and
 # NAME choose the local cluster; IMAGE_REPOSITORY the names of images, and where
-# "install" lets the cluster get them.
+# "install" and "dist" let the cluster get them.
 SHELL := /bin/bash -o pipefail
 .DEFAULT_GOAL := help
 
@@ -39,6 +39,10 @@ build: ## Build the programs into bin/
 .PHONY: images
 images: ## Build all images as archives into bin/images/, without Docker
 	$(GO) run ./hack/images
+
+.PHONY: dist
+dist: ## Write the operator, of the images built last, as one file for kubectl: dist/install.yaml
+	@$(GO) run ./hack/install write dist/install.yaml
 
 ##@ Local cluster
 
@@ -94,7 +98,7 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 .PHONY: e2e
 e2e: load ## Stories on the cluster that is up, with the operator installed in it; with E2E_FULL=1 the matrix of faults, too
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
-	@$(LOCAL) $(MAKE) --no-print-directory install
+	@$(LOCAL) $(MAKE) --no-print-directory install dist
 	E2E_CLUSTER=$(NAME) $(STORY) $(if $(E2E_FULL),,-skip '^TestMatrix') $$($(GO) list ./e2e/... | grep -v -e /e2e/framework -e /e2e/integration -e /e2e/bench -e /e2e/measure -e /e2e/skew)
 
 .PHONY: e2e-skew
@@ -182,4 +186,4 @@ update-mod:
 
 .PHONY: clean
 clean: cluster-down ## Remove the cluster and all that was built here
-	rm -rf bin .test
+	rm -rf bin dist .test

@@ -3,6 +3,7 @@
 package render
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,9 +12,12 @@ import (
 	"path/filepath"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterregistry/operator/hack/image"
 )
@@ -89,6 +93,44 @@ func Published(base string) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	return build(files, basePlace)
+}
+
+// PublishedImage returns the image of the base as it is.
+func PublishedImage(base string) (Image, error) {
+	objects, err := Published(base)
+	if err != nil {
+		return Image{}, err
+	}
+	for _, object := range objects {
+		if object.GetKind() != "Deployment" {
+			continue
+		}
+		var deployment appsv1.Deployment
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment); err != nil {
+			return Image{}, fmt.Errorf("%s: Deployment %s: %w", base, object.GetName(), err)
+		}
+		operator := deployment.Spec.Template.Spec.Containers[0]
+		for _, variable := range operator.Env {
+			if variable.Name == "IMAGE_REPOSITORY" {
+				return Image{Reference: operator.Image, Repository: variable.Value}, nil
+			}
+		}
+	}
+	return Image{}, fmt.Errorf("%s has no Deployment whose first container has the variable IMAGE_REPOSITORY", base)
+}
+
+// YAML returns objects as one file, which kubectl applies in their order.
+func YAML(objects []*unstructured.Unstructured) ([]byte, error) {
+	var out bytes.Buffer
+	for _, object := range objects {
+		content, err := yaml.Marshal(object.Object)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+		out.WriteString("---\n")
+		out.Write(content)
+	}
+	return out.Bytes(), nil
 }
 
 func copyInto(files filesys.FileSystem, base string) error {

@@ -1,6 +1,11 @@
 package render
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/clusterregistry/operator/hack/image"
@@ -165,5 +171,39 @@ func TestSelectorsFindThePods(t *testing.T) {
 		if len(selector) == 0 || !labels.SelectorFromSet(selector).Matches(labels.Set(deployment.Spec.Template.Labels)) {
 			t.Errorf("%s selects %v, the pods have %v", name, selector, deployment.Spec.Template.Labels)
 		}
+	}
+}
+
+func TestPublishedImage(t *testing.T) {
+	i, err := PublishedImage(fromHere + Base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := typed[appsv1.Deployment](t, published(t), "Deployment")[0].Spec.Template.Spec.Containers[0].Image
+	if i.Reference != want || !strings.HasPrefix(want, i.Repository+"/clusterregistry-operator:") || i.Repository == "" {
+		t.Errorf("got %+v, and the Deployment has %s", i, want)
+	}
+}
+
+// TestYAML reads the file back, object by object.
+func TestYAML(t *testing.T) {
+	objects := published(t)
+	content, err := YAML(objects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := yaml.NewYAMLToJSONDecoder(bytes.NewReader(content))
+	for _, want := range objects {
+		var got any
+		if err := decoder.Decode(&got); err != nil {
+			t.Fatal(err)
+		}
+		// Numbers have another type once they are read; as text they are the same.
+		if got, want := fmt.Sprint(got), fmt.Sprint(want.Object); got != want {
+			t.Errorf("the file has %s, not %s", got, want)
+		}
+	}
+	if err := decoder.Decode(&struct{}{}); !errors.Is(err, io.EOF) {
+		t.Errorf("after the last object: %v", err)
 	}
 }
