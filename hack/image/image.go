@@ -6,6 +6,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -13,12 +14,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
 // Spec says what an image holds.
@@ -31,6 +34,10 @@ type Spec struct {
 	Entrypoint []string
 	// Labels are OCI annotations such as org.opencontainers.image.revision.
 	Labels map[string]string
+	// Architecture is one of Go's names; empty means this machine's.
+	Architecture string
+	// Created is when the source was committed; zero means that nobody knows.
+	Created time.Time
 }
 
 // User is the numeric user and group of every image's processes, numeric so
@@ -44,9 +51,12 @@ const LocalRepository = "registry.localhost"
 // binDir is where programs are placed.
 const binDir = "usr/local/bin"
 
-// Build returns the image for this machine's architecture.
-func Build(spec Spec) (v1.Image, error) {
-	base, err := layer(baseFiles())
+// Build returns the image in Docker's format, which archives have.
+func Build(spec Spec) (v1.Image, error) { return build(spec, types.DockerLayer) }
+
+// build returns the image with layers of the given type.
+func build(spec Spec, layers types.MediaType) (v1.Image, error) {
+	base, err := layer(baseFiles(), layers)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +68,7 @@ func Build(spec Spec) (v1.Image, error) {
 		}
 		programs = append(programs, file{path: filepath.Join(binDir, filepath.Base(program)), content: content, mode: 0o755})
 	}
-	top, err := layer(programs)
+	top, err := layer(programs, layers)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +81,7 @@ func Build(spec Spec) (v1.Image, error) {
 		return nil, err
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", runtime.GOARCH
+	config.OS, config.Architecture, config.Created = "linux", cmp.Or(spec.Architecture, runtime.GOARCH), v1.Time{Time: spec.Created}
 	config.Config = v1.Config{
 		User:       User,
 		Entrypoint: spec.Entrypoint,
@@ -117,7 +127,7 @@ func WriteArchive(path string, specs ...Spec) ([]v1.Hash, error) {
 }
 
 // layer packs files into a layer with fixed times and owners.
-func layer(files []file) (v1.Layer, error) {
+func layer(files []file, kind types.MediaType) (v1.Layer, error) {
 	var content bytes.Buffer
 	w := tar.NewWriter(&content)
 	for _, f := range files {
@@ -134,5 +144,5 @@ func layer(files []file) (v1.Layer, error) {
 	// Local loads dominate; BestSpeed costs a tenth in size and saves most of the time.
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(content.Bytes())), nil
-	}, tarball.WithCompressionLevel(gzip.BestSpeed))
+	}, tarball.WithCompressionLevel(gzip.BestSpeed), tarball.WithMediaType(kind))
 }

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/install/render"
+)
+
+// release is what is written, and what one artefact tells the next.
+type release struct {
+	// repository is the registry and path before each image's name.
+	repository string
+	// base is the folder of the operator's manifests.
+	base      string
+	published published
+	images    []compiled
+
+	// digests are those of the images' indexes, in the order of images.
+	digests []string
+}
+
+// artefact is a part of a release. It writes files below a folder.
+type artefact struct {
+	name  string
+	write func(r *release, dir string) error
+}
+
+// artefacts are all parts, in the order in which they are written. Whatever else a
+// release is to have, such as a bundle and a catalog for OLM, is added here:
+// sums, the last, is about all files.
+var artefacts = []artefact{
+	{"the images", writeImages},
+	{"the list of images", writeImageList},
+	{"install.yaml", writeInstall},
+	{"the lists of materials", writeMaterials},
+	{"the sums", writeSums},
+}
+
+// write writes all artefacts into dir, which does not exist and is there only
+// when all of it could be written.
+func (r *release) write(dir string) (err error) {
+	partial := dir + ".partial"
+	if err := os.RemoveAll(partial); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(partial, 0o755); err != nil {
+		return err
+	}
+	for _, a := range artefacts {
+		fmt.Printf("  write %s\n", a.name)
+		if err := a.write(r, partial); err != nil {
+			return errors.Join(fmt.Errorf("write %s: %w", a.name, err), os.RemoveAll(partial))
+		}
+	}
+	return os.Rename(partial, dir)
+}
+
+// reference is the name of an image, without its digest.
+func (r *release) reference(c compiled) string { return r.repository + "/" + c.name + ":" + c.tag }
+
+// writeImages writes an OCI image layout of each image, for all architectures.
+func writeImages(r *release, dir string) error {
+	for _, c := range r.images {
+		file := filepath.Join("images", c.name+"-"+c.tag+".tar")
+		if c.dirs == nil {
+			if err := r.published.copy(file, dir); err != nil {
+				return err
+			}
+			r.digests = append(r.digests, r.published.digests[r.reference(c)])
+			continue
+		}
+		labels := map[string]string{"org.opencontainers.image.title": c.name, "org.opencontainers.image.version": c.tag}
+		if c.commit != "" {
+			labels["org.opencontainers.image.revision"] = c.commit
+		}
+		var specs []image.Spec
+		for _, arch := range architectures {
+			spec := image.Spec{Reference: r.reference(c), Entrypoint: []string{"/usr/local/bin/" + c.programs[0]}, Labels: labels, Architecture: arch, Created: c.created}
+			for _, program := range c.programs {
+				spec.Programs = append(spec.Programs, filepath.Join(c.dirs[arch], program))
+			}
+			specs = append(specs, spec)
+		}
+		digest, err := image.WriteIndex(filepath.Join(dir, file), specs...)
+		if err != nil {
+			return err
+		}
+		r.digests = append(r.digests, digest.String())
+	}
+	return nil
+}
+
+// imageList is the file that lists the images.
+const imageList = "images.txt"
+
+// writeImageList writes which images there are, one in each line: what a mirror
+// has to hold.
+func writeImageList(r *release, dir string) error {
+	var list []byte
+	for i, c := range r.images {
+		list = fmt.Appendf(list, "%s@%s\n", r.reference(c), r.digests[i])
+	}
+	return os.WriteFile(filepath.Join(dir, imageList), list, 0o644)
+}
+
+// writeInstall writes the operator as one file for kubectl.
+func writeInstall(r *release, dir string) error {
+	objects, err := render.Objects(r.base, render.Image{Reference: r.reference(r.images[0]), Digest: r.digests[0], Repository: r.repository})
+	if err != nil {
+		return err
+	}
+	content, err := render.YAML(objects)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, "install.yaml"), content, 0o644)
+}
