@@ -76,6 +76,14 @@ install: ## Install the operator, of the images built last, into the cluster of 
 uninstall: ## Remove it from there; refuses while a registry exists
 	@$(GO) run ./hack/install down
 
+.PHONY: bundle
+bundle: ## Make the bundle for the Operator Lifecycle Manager, in bundle/
+	@mkdir -p bin && $(GO) build -C hack/olm -o ../../bin/bundle ./bundle && bin/bundle
+
+.PHONY: catalog
+catalog: ## Make the catalog that bundles are found by, with opm, in bin/catalog
+	@mkdir -p bin && $(GO) build -C hack/olm -o ../../bin/publish ./publish && bin/publish
+
 ##@ Test
 
 .PHONY: test
@@ -103,7 +111,7 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 e2e: load ## Stories on the cluster that is up, with the operator installed in it; with E2E_FULL=1 the matrix of faults, too
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@$(LOCAL) $(MAKE) --no-print-directory install dist
-	E2E_CLUSTER=$(NAME) $(STORY) $(if $(E2E_FULL),,-skip '^TestMatrix') $$($(GO) list ./e2e/... | grep -v -e /e2e/framework -e /e2e/integration -e /e2e/bench -e /e2e/measure -e /e2e/skew)
+	E2E_CLUSTER=$(NAME) $(STORY) $(if $(E2E_FULL),,-skip '^TestMatrix') $$($(GO) list ./e2e/... | grep -v -e /e2e/framework -e /e2e/integration -e /e2e/bench -e /e2e/measure -e /e2e/skew -e /e2e/olm)
 
 .PHONY: e2e-skew
 e2e-skew: ## Every supported host with the first release and the last, and three kubectls; prints a table
@@ -115,6 +123,20 @@ skew: load
 	@bin/cluster binaries kubernetes v1.34.4 kubectl
 	@$(LOCAL) $(MAKE) --no-print-directory install
 	E2E_CLUSTER=$(NAME) $(STORY) -v ./e2e/skew
+
+.PHONY: e2e-olm
+e2e-olm: ## Install, upgrade and uninstall with the Operator Lifecycle Manager, which is built and run for that
+	@hack/olm.sh
+
+.PHONY: olm-platform
+olm-platform:
+	@$(GO) build -C hack/olm -o ../../bin/olm-platform ./platform
+	@bin/olm-platform
+	@bin/cluster load --name=$(NAME) bin/olm/images.tar
+
+.PHONY: olm
+olm:
+	E2E_CLUSTER=$(NAME) $(STORY) -v ./e2e/olm
 
 .PHONY: bench
 bench: bench-api bench-cluster ## Measure the API, against a CRD, and the local cluster; prints tables
@@ -142,7 +164,7 @@ bench-cluster: cluster-command
 ##@ Keep in order
 
 .PHONY: verify
-verify: verify-gofmt verify-mod verify-codegen verify-vet verify-lint verify-releases ## Check everything that a build doesn't
+verify: verify-gofmt verify-mod verify-codegen verify-vet verify-lint verify-releases verify-bundle ## Check everything that a build doesn't
 
 .PHONY: verify-gofmt
 verify-gofmt:
@@ -169,8 +191,16 @@ verify-lint:
 verify-releases:
 	$(GO) run ./hack/verify-releases
 
+.PHONY: verify-bundle
+verify-bundle: # that it is as "make bundle" makes it, and as OperatorHub wants it
+	$(GO) mod -C hack/olm tidy -diff
+	$(GO) vet -C hack/olm ./...
+	$(GO) test -C hack/olm ./...
+	@scratch=$$(mktemp -d) && cp -r bundle $$scratch/ && $(GO) build -C hack/olm -o $$scratch/program ./bundle && \
+	  $$scratch/program -out $$scratch/bundle && diff -r bundle $$scratch/bundle && rm -r $$scratch || { echo "bundle/ is not up to date: run make bundle"; exit 1; }
+
 .PHONY: update
-update: update-codegen update-golden update-gofmt update-mod ## Bring everything that is derived up to date
+update: update-codegen update-golden update-gofmt update-mod bundle ## Bring everything that is derived up to date
 
 .PHONY: update-codegen
 update-codegen: # needs protoc, which it installs on Debian and Ubuntu

@@ -34,5 +34,6 @@ if [ "$size" = full ]; then
     part "cluster-down-before-$version" make --no-print-directory cluster-down
     KUBERNETES_VERSION=$version stories
   done
+  part olm make --no-print-directory e2e-olm
   part skew make --no-print-directory e2e-skew
 fi

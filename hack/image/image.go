@@ -10,7 +10,9 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -30,6 +32,9 @@ type Spec struct {
 	Reference string
 	// Programs are files on this machine, placed in /usr/local/bin under their own names.
 	Programs []string
+	// Files are the contents of more files, by their whole paths in the image
+	// without the first slash. Those in a folder bin can be run.
+	Files map[string][]byte
 	// Entrypoint is the command that a container runs.
 	Entrypoint []string
 	// Labels are OCI annotations such as org.opencontainers.image.revision.
@@ -68,7 +73,7 @@ func build(spec Spec, layers types.MediaType) (v1.Image, error) {
 		}
 		programs = append(programs, file{path: filepath.Join(binDir, filepath.Base(program)), content: content, mode: 0o755})
 	}
-	top, err := layer(programs, layers)
+	top, err := layer(append(programs, spec.files()...), layers)
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +95,26 @@ func build(spec Spec, layers types.MediaType) (v1.Image, error) {
 		Labels:     spec.Labels,
 	}
 	return mutate.ConfigFile(image, config)
+}
+
+// files returns the entries of Files, each folder before what is in it.
+func (s Spec) files() []file {
+	var out []file
+	made := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(s.Files)) {
+		for i, r := range name {
+			if r == '/' && !made[name[:i]] {
+				made[name[:i]] = true
+				out = append(out, file{path: name[:i], dir: true})
+			}
+		}
+		mode := int64(0o644)
+		if path.Base(path.Dir(name)) == "bin" {
+			mode = 0o755
+		}
+		out = append(out, file{path: name, content: s.Files[name], mode: mode})
+	}
+	return out
 }
 
 // WriteArchive builds every image and writes them into one archive that

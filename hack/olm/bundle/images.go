@@ -21,7 +21,12 @@ func (o options) releases() ([]releases.Release, error) {
 }
 
 // operatorImage is the image that the Deployment runs.
-func (o options) operatorImage() string { return o.reference(packageName, o.version) }
+func (o options) operatorImage() string {
+	if o.image != "" {
+		return o.image
+	}
+	return o.reference(packageName, o.version)
+}
 
 // images returns every image that the operator or a registry that it installs can
 // run, so that mirrors and hosts without the internet have them all.

@@ -31,6 +31,8 @@ type options struct {
 	texts string
 	// out is the bundle's folder.
 	out string
+	// image is the operator's image.
+	image string
 	// version is the operator's, beginning with "v".
 	version string
 	// replaces is the version that OLM upgrades from, or "".
@@ -57,6 +59,7 @@ func run(args []string) error {
 	flags.StringVar(&o.texts, "texts", "manifests/olm", "folder with what catalogs say of it")
 	flags.StringVar(&o.out, "out", "bundle", "folder to write")
 	flags.StringVar(&o.version, "version", "", "version of the operator (default: the tag in manifests/operator)")
+	flags.StringVar(&o.image, "image", "", "the operator's image (default: of the repository and the version)")
 	flags.StringVar(&o.replaces, "replaces", release.OlderOperator.Version, "version that it replaces; empty for the first")
 	flags.StringVar(&o.createdAt, "created-at", "", "time of the bundle, in RFC 3339 (default: that of the bundle of this version which is there, else now)")
 	flags.StringVar(&o.repository, "repository", "", "what precedes the name of every image (default: as in manifests/operator)")
