@@ -58,14 +58,14 @@ func run(ctx context.Context, version, out, before string, rehearse bool) error 
 		return err
 	}
 	stamp.Version = version
-	r := release{repository: cmp.Or(os.Getenv("IMAGE_REPOSITORY"), named.Repository), base: render.Base}
+	r := release{repository: cmp.Or(os.Getenv("IMAGE_REPOSITORY"), named.Repository), source: "."}
 	if r.published, err = readPublished(before); err != nil {
 		return err
 	}
 	if r.images, err = r.compile(ctx, stamp); err != nil {
 		return err
 	}
-	if err := r.write(place); err != nil {
+	if err := r.write(place, artefacts); err != nil {
 		return err
 	}
 	fmt.Printf("the release is in %s; RELEASE.md says what to do with it\n", place)

@@ -14,8 +14,8 @@ import (
 type release struct {
 	// repository is the registry and path before each image's name.
 	repository string
-	// base is the folder of the operator's manifests.
-	base      string
+	// source is the top of the repository.
+	source    string
 	published published
 	images    []compiled
 
@@ -29,20 +29,21 @@ type artefact struct {
 	write func(r *release, dir string) error
 }
 
-// artefacts are all parts, in the order in which they are written. Whatever else a
-// release is to have, such as a bundle and a catalog for OLM, is added here:
-// sums, the last, is about all files.
+// artefacts are all parts, in the order in which they are written. The bundle needs
+// the list of images; sums, the last, is about all files.
 var artefacts = []artefact{
 	{"the images", writeImages},
 	{"the list of images", writeImageList},
 	{"install.yaml", writeInstall},
+	{"the bundle", writeBundle},
+	{"the catalog", writeCatalog},
 	{"the lists of materials", writeMaterials},
 	{"the sums", writeSums},
 }
 
-// write writes all artefacts into dir, which does not exist and is there only
+// write writes artefacts into dir, which does not exist and is there only
 // when all of it could be written.
-func (r *release) write(dir string) (err error) {
+func (r *release) write(dir string, parts []artefact) error {
 	partial := dir + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
 		return err
@@ -50,7 +51,7 @@ func (r *release) write(dir string) (err error) {
 	if err := os.MkdirAll(partial, 0o755); err != nil {
 		return err
 	}
-	for _, a := range artefacts {
+	for _, a := range parts {
 		fmt.Printf("  write %s\n", a.name)
 		if err := a.write(r, partial); err != nil {
 			return errors.Join(fmt.Errorf("write %s: %w", a.name, err), os.RemoveAll(partial))
@@ -109,7 +110,7 @@ func writeImageList(r *release, dir string) error {
 
 // writeInstall writes the operator as one file for kubectl.
 func writeInstall(r *release, dir string) error {
-	objects, err := render.Objects(r.base, render.Image{Reference: r.reference(r.images[0]), Digest: r.digests[0], Repository: r.repository})
+	objects, err := render.Objects(filepath.Join(r.source, render.Base), render.Image{Reference: r.reference(r.images[0]), Digest: r.digests[0], Repository: r.repository})
 	if err != nil {
 		return err
 	}

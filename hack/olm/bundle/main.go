@@ -4,12 +4,12 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"time"
@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterregistry/operator/hack/image"
 	"github.com/clusterregistry/operator/hack/install/render"
 	"github.com/clusterregistry/operator/hack/release"
 )
@@ -63,7 +62,7 @@ func run(args []string) error {
 	flags.StringVar(&o.replaces, "replaces", release.OlderOperator.Version, "version that it replaces; empty for the first")
 	flags.StringVar(&o.createdAt, "created-at", "", "time of the bundle, in RFC 3339 (default: that of the bundle of this version which is there, else now)")
 	flags.StringVar(&o.repository, "repository", "", "what precedes the name of every image (default: as in manifests/operator)")
-	digests := flags.String("digests", "", "list of images, as bin/images/images.json, to name them by digest")
+	digests := flags.String("digests", "", "a release's images.txt, to name images by digest")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -142,18 +141,20 @@ func createdAt(dir, version string) (string, error) {
 	return csv.Annotations["createdAt"], nil
 }
 
-func readDigests(path string) (map[string]string, error) {
-	text, err := os.ReadFile(path)
+// readDigests reads a list of images as releases have it: NAME:TAG@DIGEST with
+// the repository before, one in each line.
+func readDigests(file string) (map[string]string, error) {
+	text, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
-	var list []image.Built
-	if err := json.Unmarshal(text, &list); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
 	out := map[string]string{}
-	for _, b := range list {
-		out[b.Name+":"+b.Tag] = b.Digest
+	for line := range strings.Lines(string(text)) {
+		reference, digest, found := strings.Cut(strings.TrimSpace(line), "@")
+		if !found {
+			return nil, fmt.Errorf("%s: %q has no digest; write NAME:TAG@DIGEST", file, reference)
+		}
+		out[path.Base(reference)] = digest
 	}
 	return out, nil
 }

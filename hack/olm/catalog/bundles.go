@@ -11,6 +11,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterregistry/operator/hack/product"
 	"github.com/clusterregistry/operator/hack/release"
 )
 
@@ -27,7 +28,11 @@ func OlderBundle(ctx context.Context, out string, args ...string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	return Bundle(ctx, append([]string{"-source=" + source, "-version=" + older.Version, "-replaces=", "-out=" + out}, args...)...)
+	stamp, err := product.ReadStamp(ctx, source)
+	if err != nil {
+		return err
+	}
+	return Bundle(ctx, append([]string{"-source=" + source, "-version=" + older.Version, "-replaces=", "-out=" + out, "-created-at=" + stamp.Date}, args...)...)
 }
 
 // Bundle runs the program that makes bundles, from the top of the repository.

@@ -18,19 +18,20 @@ import (
 
 func main() {
 	out := flag.String("out", "bin/catalog", "folder to write")
+	bundle := flag.String("bundle", "bundle", "folder of the present operator's bundle")
 	flag.Parse()
-	if err := run(context.Background(), *out); err != nil {
+	if err := run(context.Background(), *out, *bundle); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out string) error {
+func run(ctx context.Context, out, bundle string) error {
 	cache, err := components.DefaultCache()
 	if err != nil {
 		return err
 	}
-	opm, err := components.Builder{Source: "hack/components", Cache: cache, Log: os.Stdout}.Ensure(ctx, components.OPM)
+	opm, err := components.Builder{Source: "hack/components", Cache: cache, Log: os.Stderr}.Ensure(ctx, components.OPM)
 	if err != nil {
 		return err
 	}
@@ -43,14 +44,14 @@ func run(ctx context.Context, out string) error {
 	if err := catalog.OlderBundle(ctx, filepath.Join(scratch, older)); err != nil {
 		return err
 	}
-	present, err := catalog.Version("bundle")
+	present, err := catalog.Version(bundle)
 	if err != nil {
 		return err
 	}
 	content, err := catalog.Source{
 		OPM:      filepath.Join(opm, "opm"),
 		Template: "manifests/olm/catalog.yaml",
-		Bundles:  map[string]string{older: filepath.Join(scratch, older), present: "bundle"},
+		Bundles:  map[string]string{older: filepath.Join(scratch, older), present: bundle},
 	}.Render(ctx)
 	if err != nil {
 		return err
