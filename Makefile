@@ -199,6 +199,11 @@ verify-bundle: # that it is as "make bundle" makes it, and as OperatorHub wants 
 	@scratch=$$(mktemp -d) && cp -r bundle $$scratch/ && $(GO) build -C hack/olm -o $$scratch/program ./bundle && \
 	  $$scratch/program -out $$scratch/bundle && diff -r bundle $$scratch/bundle && rm -r $$scratch || { echo "bundle/ is not up to date: run make bundle"; exit 1; }
 
+# Not a part of verify: Prometheus takes minutes to build.
+.PHONY: verify-alerts
+verify-alerts: ## Try the alerts on recorded series with promtool, and check the dashboard's queries and the runbooks
+	$(GO) test -C hack/promtool -count=1 ./...
+
 .PHONY: update
 update: update-codegen update-golden update-gofmt update-mod bundle ## Bring everything that is derived up to date
 

@@ -27,6 +27,7 @@ stories() {
 make --no-print-directory cluster-down # what an interrupted run has left
 [ "$size" = full ] && export E2E_FULL=1
 part unit make --no-print-directory unit
+[ "$size" = full ] && part alerts make --no-print-directory verify-alerts
 part integration make --no-print-directory integration
 stories
 if [ "$size" = full ]; then
