@@ -2,26 +2,38 @@ package framework
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 )
 
-// metricsPort is where the operator serves its metrics.
-const metricsPort = 8443
+const (
+	// metricsPort is where the operator serves its metrics.
+	metricsPort = 8443
+	// serverPort is where a registry's servers serve theirs, and all else.
+	serverPort = 6443
+)
 
-// Metrics reads the metrics of the operator's leader as a scraper does, with a
-// token of a service account that may.
+// Metrics reads metrics as a scraper does, with a token of a service account that
+// may do what manifests/monitoring grants, and no more.
 type Metrics struct {
 	env   *Env
 	token string
@@ -33,8 +45,17 @@ func (e *Env) NewMetrics() *Metrics {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "scraper"}}
 	e.Create(account)
 	name := e.Namespace + ":scraper"
+	content, err := os.ReadFile(filepath.Join(Root(e.t), "manifests", "monitoring", "clusterrole.yaml"))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	role := &rbacv1.ClusterRole{}
+	if err := yaml.UnmarshalStrict(content, role); err != nil {
+		e.t.Fatal(err)
+	}
+	role.Name = name // the test's own
 	for _, object := range []client.Object{
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}},
+		role,
 		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: e.Namespace, Name: account.Name}}},
 	} {
@@ -54,22 +75,66 @@ func (e *Env) NewMetrics() *Metrics {
 	return &Metrics{env: e, token: request.Status.Token}
 }
 
-// Read returns all samples of the leader now, by name with labels.
+// Read returns all samples of the operator's leader now, by name with labels.
 func (m *Metrics) Read(ctx context.Context) (map[string]float64, error) {
+	text, err := m.leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]float64{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		name, text, _ := strings.Cut(lines.Text(), "} ")
+		if text == "" {
+			name, text, _ = strings.Cut(lines.Text(), " ")
+		}
+		if value, err := strconv.ParseFloat(text, 64); err == nil && !strings.HasPrefix(name, "#") {
+			out[name] = value
+		}
+	}
+	return out, lines.Err()
+}
+
+// Families returns all metrics of the operator's leader now, by name.
+func (m *Metrics) Families(ctx context.Context) (map[string]*dto.MetricFamily, error) {
+	return parse(m.leader(ctx))
+}
+
+// ServerFamilies returns all metrics of a server of an aggregated registry now,
+// by name. The server is named by its pod.
+func (m *Metrics) ServerFamilies(ctx context.Context, pod string) (map[string]*dto.MetricFamily, error) {
+	return parse(m.scrape(ctx, m.env.Namespace, pod, serverPort))
+}
+
+func parse(text []byte, err error) (map[string]*dto.MetricFamily, error) {
+	if err != nil {
+		return nil, err
+	}
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(bytes.NewReader(text))
+}
+
+func (m *Metrics) leader(ctx context.Context) ([]byte, error) {
 	lease := &coordinationv1.Lease{}
 	if err := m.env.Client.Get(ctx, client.ObjectKey{Namespace: OperatorNamespace, Name: operatorName}, lease); err != nil {
 		return nil, err
 	}
 	leader, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
-	var out map[string]float64
-	err := m.env.Forward(ctx, OperatorNamespace, leader, metricsPort, func(address string) (err error) {
-		out, err = m.scrape(ctx, address)
-		return err
-	})
-	return out, err
+	return m.scrape(ctx, OperatorNamespace, leader, metricsPort)
 }
 
-func (m *Metrics) scrape(ctx context.Context, address string) (map[string]float64, error) {
+func (m *Metrics) scrape(ctx context.Context, namespace, pod string, port int) (text []byte, err error) {
+	err = m.env.Forward(ctx, namespace, pod, port, func(address string) (err error) {
+		text, err = m.get(ctx, address)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the metrics of pod %s: %w", pod, err)
+	}
+	return text, nil
+}
+
+func (m *Metrics) get(ctx context.Context, address string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
 	if err != nil {
 		return nil, err
@@ -82,20 +147,9 @@ func (m *Metrics) scrape(ctx context.Context, address string) (map[string]float6
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the operator's metrics: %s", response.Status)
+		return nil, fmt.Errorf("%s", response.Status)
 	}
-	out := map[string]float64{}
-	lines := bufio.NewScanner(response.Body)
-	for lines.Scan() {
-		name, text, _ := strings.Cut(lines.Text(), "} ")
-		if text == "" {
-			name, text, _ = strings.Cut(lines.Text(), " ")
-		}
-		if value, err := strconv.ParseFloat(text, 64); err == nil && !strings.HasPrefix(name, "#") {
-			out[name] = value
-		}
-	}
-	return out, lines.Err()
+	return io.ReadAll(response.Body)
 }
 
 // Sum adds the samples whose name with labels contains all the given texts.
