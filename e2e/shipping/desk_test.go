@@ -54,6 +54,13 @@ func newDesk(t *testing.T, e *framework.Env) *desk {
 	return d
 }
 
+// in returns the desk for a subtest, which is what fails then.
+func (d *desk) in(t *testing.T) *desk {
+	out := *d
+	out.t = t
+	return &out
+}
+
 // put puts a file on the desk.
 func (d *desk) put(name, content string) {
 	d.t.Helper()

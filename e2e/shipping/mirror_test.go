@@ -2,7 +2,6 @@ package shipping
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -50,18 +49,19 @@ func TestMirror(t *testing.T) {
 	}
 	remote := publish(t, regexp.MustCompile(`\?ref=(\S+)`).FindStringSubmatch(overlay)[1])
 	d.put("kustomization.yaml", strings.Replace(overlay, project, remote+"//", 1))
-	image := regexp.MustCompile(`image: (\S+)`).FindStringSubmatch(d.run("kubectl kustomize ."))[1]
-	if !strings.HasPrefix(image, mirror+"/clusterregistry-operator:") {
-		t.Fatalf("the overlay installs %s", image)
+	installs := d.run("kubectl kustomize .")
+	image := regexp.MustCompile(`\n +image: (` + mirror + `/clusterregistry-operator:\S+)\n`).FindStringSubmatch(installs)
+	if image == nil {
+		t.Fatalf("the overlay does not install the operator of %s:\n%s", mirror, installs)
 	}
-	framework.LoadAs(t, framework.FindImage(t, "clusterregistry-operator"), image)
+	framework.LoadAs(t, framework.FindImage(t, "clusterregistry-operator"), image[1])
 
 	t.Run("one variable", func(t *testing.T) {
+		e, d := e.In(t), d.in(t)
 		defer d.restore()
 		// Those who own the fields since "make install" must give them away.
 		d.run(strings.Replace(block(t, "docs/mirror.md", "sh", "kubectl apply"), "--server-side", "--server-side --force-conflicts", 1))
 		d.run(rollout)
-		e := e.In(t)
 		registry := small(e, "variable")
 		e.Install(registry)
 		e.WaitReady(registry)
@@ -147,7 +147,7 @@ func checkShown(t *testing.T, table string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(table), "\n")
 	if len(lines) != 5 { // two operators, a server, a member of etcd
-		t.Error(errors.New("the table should have 4 pods"))
+		t.Errorf("there are %d pods, want 4", len(lines)-1)
 	}
 	for _, line := range lines[1:] {
 		if images := strings.Fields(line)[1]; strings.Count(images, mirror+"/") != strings.Count(images, ",")+1 {
