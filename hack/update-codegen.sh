@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Generates what is derived from the API types: of the registry deep copies,
-# conversions, protobuf, OpenAPI and client/; of the operator deep copies and the
-# CustomResourceDefinition. The generators are pinned in hack/codegen; protobuf
-# needs protoc besides (Debian: protobuf-compiler).
+# conversions, protobuf, OpenAPI and client/; of the operator deep copies, the
+# CustomResourceDefinition and its reference in docs/. The generators are pinned in
+# hack/codegen; protobuf needs protoc besides (Debian: protobuf-compiler).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -63,3 +63,4 @@ deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go "
 controller-gen crd paths="./$operator" output:crd:dir=manifests/operator/crd
 go run ./hack/versions crd
 go run ./hack/versions docs
+go run ./hack/reference

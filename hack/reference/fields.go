@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// field is what is to be known of a field.
+type field struct {
+	// path leads to it from the top of the object, with [] after a list.
+	path, kind, fallback string
+	required             bool
+	// allowed are bounds and values, in words.
+	allowed []string
+	// rules are what refuses a value, changes what refuses a change.
+	rules, changes []string
+	description    string
+}
+
+// foreign are fields of Kubernetes' own types, whose insides its documentation
+// describes.
+var foreign = map[string]string{
+	"tolerations":               "Toleration of a pod",
+	"topologySpreadConstraints": "TopologySpreadConstraint of a pod",
+	"conditions":                "Condition",
+}
+
+// walk collects the fields of a schema, in the order of their paths.
+type walk struct {
+	fields []*field
+	byPath map[string]*field
+	// rules are those of each path: some are met before their field is.
+	rules map[string]apiextensionsv1.ValidationRules
+}
+
+// walked returns all fields of an object, and the rules that are about none of
+// them but the whole.
+func walked(schema *apiextensionsv1.JSONSchemaProps) ([]*field, []string) {
+	w := &walk{byPath: map[string]*field{}, rules: map[string]apiextensionsv1.ValidationRules{}}
+	w.object("", schema)
+	var whole []string
+	for _, path := range slices.Sorted(maps.Keys(w.rules)) {
+		for _, rule := range w.rules[path] {
+			f := w.byPath[path]
+			switch {
+			case f == nil:
+				whole = append(whole, rule.Message)
+			case strings.Contains(rule.Rule, "oldSelf"):
+				f.changes = append(f.changes, rule.Message)
+			default:
+				f.rules = append(f.rules, rule.Message)
+			}
+		}
+	}
+	return w.fields, whole
+}
+
+func (w *walk) object(path string, schema *apiextensionsv1.JSONSchemaProps) {
+	w.keep(path, schema.XValidations)
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		child := schema.Properties[name]
+		if path == "" && !slices.Contains([]string{"spec", "status"}, name) {
+			continue // what every object has
+		}
+		w.field(strings.TrimPrefix(path+"."+name, "."), name, &child, slices.Contains(schema.Required, name))
+	}
+}
+
+func (w *walk) field(path, name string, schema *apiextensionsv1.JSONSchemaProps, required bool) {
+	f := &field{path: path, kind: kind(name, schema), required: required, description: schema.Description, allowed: bounds(schema)}
+	if schema.Default != nil && string(schema.Default.Raw) != "{}" {
+		f.fallback = strings.Trim(string(schema.Default.Raw), `"`)
+	}
+	w.fields = append(w.fields, f)
+	w.byPath[path] = f
+	if foreign[name] != "" {
+		return
+	}
+	w.object(path, schema)
+	if schema.Items != nil {
+		items := schema.Items.Schema
+		f.allowed = append(f.allowed, each(bounds(items))...)
+		for _, rule := range items.XValidations {
+			rule.FieldPath = ""
+			w.keep(path, apiextensionsv1.ValidationRules{rule})
+		}
+		items.XValidations = nil
+		w.object(path+"[]", items)
+	}
+	if schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil && kind(name, schema.AdditionalProperties.Schema) == "string" {
+		f.allowed = append(f.allowed, each(bounds(schema.AdditionalProperties.Schema))...)
+	}
+}
+
+// keep files rules by the field that they are about.
+func (w *walk) keep(path string, rules apiextensionsv1.ValidationRules) {
+	for _, rule := range rules {
+		at := strings.TrimPrefix(path+rule.FieldPath, ".")
+		w.rules[at] = append(w.rules[at], rule)
+	}
+}
+
+// kind names a type as a person would.
+func kind(name string, schema *apiextensionsv1.JSONSchemaProps) string {
+	switch {
+	case schema.XIntOrString:
+		return "quantity"
+	case schema.Format == "date-time":
+		return "time"
+	case schema.Format == "byte":
+		return "base64"
+	case schema.Items != nil:
+		return "list of " + cmp.Or(foreign[name], kind("", schema.Items.Schema))
+	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
+		return "map to " + kind("", schema.AdditionalProperties.Schema)
+	}
+	return schema.Type
+}
+
+// bounds returns what values a schema lets pass, in words.
+func bounds(s *apiextensionsv1.JSONSchemaProps) []string {
+	var out []string
+	if len(s.Enum) > 0 {
+		var values []string
+		for _, value := range s.Enum {
+			values = append(values, "`"+strings.Trim(string(value.Raw), `"`)+"`")
+		}
+		out = append(out, strings.Join(values, ", "))
+	}
+	if s.Minimum != nil && s.Maximum != nil {
+		out = append(out, fmt.Sprintf("%g to %g", *s.Minimum, *s.Maximum))
+	}
+	out = append(out, limits("characters", s.MinLength, s.MaxLength)...)
+	out = append(out, limits("entries", s.MinItems, s.MaxItems)...)
+	out = append(out, limits("keys", s.MinProperties, s.MaxProperties)...)
+	if s.Pattern != "" && !s.XIntOrString {
+		out = append(out, "`"+s.Pattern+"`")
+	}
+	return out
+}
+
+func limits(what string, least, most *int64) []string {
+	switch {
+	case least != nil && most != nil:
+		return []string{fmt.Sprintf("%d to %d %s", *least, *most, what)}
+	case most != nil:
+		return []string{fmt.Sprintf("at most %d %s", *most, what)}
+	case least != nil:
+		return []string{fmt.Sprintf("at least %d %s", *least, what)}
+	}
+	return nil
+}
+
+// each says that bounds are those of every entry.
+func each(bounds []string) []string {
+	for i := range bounds {
+		bounds[i] = "each " + bounds[i]
+	}
+	return bounds
+}

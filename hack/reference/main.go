@@ -1,0 +1,48 @@
+// Command reference writes docs/reference.md: every field of a ClusterRegistry,
+// from the generated CustomResourceDefinition, whose descriptions, defaults and
+// rules are those of the Go types.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	crdFile       = "manifests/operator/crd/operator.clusterregistry.io_clusterregistries.yaml"
+	referenceFile = "docs/reference.md"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	text, err := reference(crdFile)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(referenceFile, []byte(text), 0o644)
+}
+
+// reference returns the document about the definition in a file.
+func reference(file string) (string, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(content, crd); err != nil {
+		return "", fmt.Errorf("%s: %w", file, err)
+	}
+	if len(crd.Spec.Versions) != 1 {
+		return "", fmt.Errorf("%s has %d versions, want 1", file, len(crd.Spec.Versions))
+	}
+	return document(crd), nil
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// fromHere leads to the top of the repository.
+const fromHere = "../../"
+
+// TestUpToDate compares the document with the definition: both are in the
+// repository.
+func TestUpToDate(t *testing.T) {
+	want, err := reference(fromHere + crdFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(fromHere + referenceFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != want {
+		t.Errorf("%s is not what the types say; run \"make update-codegen\"", referenceFile)
+	}
+}
+
+// TestRows looks for lines that only come out right when everything does.
+func TestRows(t *testing.T) {
+	text, err := reference(fromHere + crdFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := map[string]string{}
+	for _, line := range strings.Split(text, "\n") {
+		if cells := strings.SplitN(line, " | ", 5); strings.HasPrefix(line, "| `") && len(cells) == 5 {
+			lines[strings.Trim(cells[0], "| `")] = line
+		}
+	}
+	for path, want := range map[string][]string{
+		"spec.mode":                           {"string, **required**", "`Aggregated`, `Independent`", "A change may be refused with: \"the mode of a registry can't be changed"},
+		"spec.version":                        {"`v0.1.0`", "can't be brought to this one"},
+		"spec.deletionPolicy":                 {"| `Retain` |"},
+		"spec.server.replicas":                {"integer", "| `2` |", "1 to 16"},
+		"spec.server.service":                 {"Refused with: \"an Aggregated registry is reached through the host's API"},
+		"spec.etcd.replicas":                  {"Refused with: \"etcd has 1, 3 or 5 members", "A change may be refused with: \"changing the number of members"},
+		"spec.etcd.external.endpoints":        {"list of string, **required**", "1 to 9 entries", "each at most 512 characters", "without a path"},
+		"spec.etcd.storage.size":              {"quantity", "| `8Gi` |"},
+		"spec.server.tolerations":             {"list of Toleration of a pod"},
+		"spec.server.extraArgs":               {"map to string", "at most 7 keys", "each 1 to 256 characters"},
+		"spec.tls.caBundle":                   {"there is a private key in it"},
+		"status.certificates[].notAfter":      {"time"},
+		"status.history[].snapshot":           {"claim &lt;name>-snapshots"},
+		"spec.images.pullSecrets[].name":      {"**required**", "1 to 253 characters"},
+		"spec.server.service.type":            {"`ClusterIP`, `NodePort`, `LoadBalancer`"},
+		"spec.etcd.resources":                 {"a request is greater than its limit"},
+		"spec.server.progressDeadlineSeconds": {"30 to 86400"},
+	} {
+		for _, text := range want {
+			if !strings.Contains(lines[path], text) {
+				t.Errorf("%s: %q is missing in %q", path, text, lines[path])
+			}
+		}
+	}
+	for _, absent := range []string{"tolerations[]", "metadata", "conditions[]"} {
+		for path := range lines {
+			if strings.Contains(path, absent) {
+				t.Errorf("%s is Kubernetes' own", path)
+			}
+		}
+	}
+	if !strings.Contains(text, "metadata.name becomes a part of Service names") {
+		t.Error("the rule about the object's name is missing")
+	}
+}
