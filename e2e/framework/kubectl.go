@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -18,6 +19,8 @@ type Kubectl struct {
 	kubeconfig  string
 	stdin       string
 	environment []string
+	// after is true for clean-up.
+	after bool
 }
 
 // NewKubectl returns kubectl of a pinned Kubernetes version.
@@ -41,6 +44,13 @@ func (k *Kubectl) Environment(variables ...string) *Kubectl {
 	return &out
 }
 
+// After returns a kubectl for clean-up, when the test's own context has ended.
+func (k *Kubectl) After() *Kubectl {
+	out := *k
+	out.after = true
+	return &out
+}
+
 // Run returns what kubectl prints. The test fails when the command does.
 func (k *Kubectl) Run(args ...string) string {
 	k.t.Helper()
@@ -54,7 +64,11 @@ func (k *Kubectl) Run(args ...string) string {
 // Try returns what kubectl prints to its standard output; the error tells the
 // command, and what it printed to its standard error.
 func (k *Kubectl) Try(args ...string) (string, error) {
-	cmd := exec.CommandContext(k.t.Context(), k.program, append([]string{"--kubeconfig=" + k.kubeconfig}, args...)...)
+	ctx := k.t.Context()
+	if k.after {
+		ctx = context.Background()
+	}
+	cmd := exec.CommandContext(ctx, k.program, append([]string{"--kubeconfig=" + k.kubeconfig}, args...)...)
 	cmd.Env = append(os.Environ(), k.environment...)
 	cmd.Stdin = strings.NewReader(k.stdin)
 	var stderr strings.Builder
