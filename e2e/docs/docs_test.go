@@ -1,0 +1,108 @@
+// Package docs types what the guides say. A guide's blocks marked "sh" are run in
+// their order, in one shell, as a reader would; those marked "console" are not, as
+// they fetch from the internet or publish what this computer can't.
+package docs
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// guides are the documents, with how many of their blocks are run at least: a
+// block that is no longer run has to be taken from here, too.
+var guides = []struct {
+	file   string
+	blocks int
+}{
+	{"docs/quickstart.md", 5},
+	{"docs/aggregated.md", 5},
+	{"docs/independent.md", 6},
+}
+
+// mine selects what the operator has made.
+const mine = "app.kubernetes.io/managed-by=clusterregistry-operator"
+
+// kinds are those of which a registry leaves something behind when it is deleted
+// with its data.
+const kinds = "creg,deployments,statefulsets,jobs,pvc,configmaps,secrets,certificates,issuers"
+
+// TestGuides runs each guide in the namespace default, which must be free of
+// registries before and is so afterwards, by the guide's own last commands.
+func TestGuides(t *testing.T) {
+	framework.New(t).WithOperator()
+	kubectl := framework.NewKubectl(t, "v1.37.1", framework.ClusterKubeconfig(t))
+	if there := kubectl.Run("get", "creg", "--all-namespaces", "-o", "name"); there != "" {
+		t.Fatalf("the guides need a cluster without registries, and there are:\n%s", there)
+	}
+	for _, guide := range guides {
+		t.Run(filepath.Base(guide.file), func(t *testing.T) {
+			content, err := os.ReadFile(filepath.Join(framework.Root(t), guide.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, left := blocks(string(content))
+			if len(run) < guide.blocks {
+				t.Errorf("only %d blocks of %s are run, want %d", len(run), guide.file, guide.blocks)
+			}
+			for _, block := range left {
+				t.Logf("not run: %s:%d: %s", guide.file, block.line, block.text)
+			}
+			// What a guide that fails in the middle has made is in the way of the next.
+			t.Cleanup(func() { tidy(t, kubectl) })
+			typeAll(t, guide.file, run)
+			if there := kubectl.Run("get", kinds, "--namespace=default", "--selector="+mine, "-o", "name"); there != "" {
+				t.Errorf("%s leaves behind:\n%s", guide.file, there)
+			}
+		})
+	}
+}
+
+// tidy deletes registries and their data, and what else the guides make.
+func tidy(t *testing.T, kubectl *framework.Kubectl) {
+	for _, args := range []string{
+		"delete creg --namespace=default --all --timeout=5m",
+		"delete pvc,configmap,certificate,issuer,secret --namespace=default --selector=" + mine,
+		"delete certificate,secret ann --namespace=default --ignore-not-found",
+		"delete namespace registries --ignore-not-found --timeout=5m",
+		"delete clusterrolebinding fleet-cluster-viewers --ignore-not-found",
+		"delete clusterrole cluster-viewer --ignore-not-found",
+	} {
+		if _, err := kubectl.After().Try(strings.Fields(args)...); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// typeAll types blocks into one shell, in a folder from which the paths in them
+// lead where they do from the top of the repository, and that takes what they write.
+func typeAll(t *testing.T, file string, blocks []block) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Symlink(filepath.Join(framework.Root(t), "manifests"), filepath.Join(dir, "manifests")); err != nil {
+		t.Fatal(err)
+	}
+	script := &strings.Builder{}
+	for _, b := range blocks {
+		fmt.Fprintf(script, "echo '=== %s:%d'\n%s", file, b.line, b.text)
+	}
+	fmt.Fprintln(script, "echo '=== done'")
+	// Each command is shown before it runs, and the first that fails ends it.
+	cmd := exec.CommandContext(t.Context(), "bash", "-euxo", "pipefail", "-c", script.String())
+	cmd.Dir = dir
+	path := filepath.Dir(framework.Program(t, "kubernetes", "v1.37.1", "kubectl")) + string(os.PathListSeparator) + os.Getenv("PATH")
+	cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+dir, "KUBECONFIG="+framework.ClusterKubeconfig(t))
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("what %s says does not work: %v\n%s", file, err, out)
+	}
+	if n := strings.Count(string(out), "\n=== "+file); !strings.HasSuffix(string(out), "=== done\n") || n != len(blocks) {
+		t.Errorf("%d of %d blocks were run:\n%s", n, len(blocks), out)
+	}
+	t.Log(string(out))
+}
