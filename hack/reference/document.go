@@ -78,12 +78,16 @@ func row(f *field) string {
 	if f.required {
 		kind += ", **required**"
 	}
+	refused := "A change may be refused with: "
+	if f.fixed {
+		kind, refused = kind+", **immutable**", "A change is refused with: "
+	}
 	about := []string{cell(f.description)}
 	for _, message := range f.rules {
 		about = append(about, "Refused with: "+quoted(message)+".")
 	}
 	for _, message := range f.changes {
-		about = append(about, "A change may be refused with: "+quoted(message)+".")
+		about = append(about, refused+quoted(message)+".")
 	}
 	fallback := f.fallback
 	if fallback != "" {

@@ -15,6 +15,8 @@ type field struct {
 	// path leads to it from the top of the object, with [] after a list.
 	path, kind, fallback string
 	required             bool
+	// fixed is true when no change at all is possible.
+	fixed bool
 	// allowed are bounds and values, in words.
 	allowed []string
 	// rules are what refuses a value, changes what refuses a change.
@@ -52,12 +54,20 @@ func walked(schema *apiextensionsv1.JSONSchemaProps) ([]*field, []string) {
 				whole = append(whole, rule.Message)
 			case strings.Contains(rule.Rule, "oldSelf"):
 				f.changes = append(f.changes, rule.Message)
+				f.fixed = f.fixed || fixes(rule)
 			default:
 				f.rules = append(f.rules, rule.Message)
 			}
 		}
 	}
 	return w.fields, whole
+}
+
+// fixes reports whether a rule refuses every change of the field that it is about:
+// it compares nothing but old and new, and does not choose its words by what they
+// are.
+func fixes(rule apiextensionsv1.ValidationRule) bool {
+	return rule.MessageExpression == "" && (rule.FieldPath != "" || rule.Rule == "self == oldSelf")
 }
 
 func (w *walk) object(path string, schema *apiextensionsv1.JSONSchemaProps) {

@@ -38,12 +38,12 @@ func TestRows(t *testing.T) {
 		}
 	}
 	for path, want := range map[string][]string{
-		"spec.mode":                           {"string, **required**", "`Aggregated`, `Independent`", "A change may be refused with: \"the mode of a registry can't be changed"},
-		"spec.version":                        {"`v0.1.0`", "can't be brought to this one"},
+		"spec.mode":                           {"string, **required**", "`Aggregated`, `Independent`", "**immutable**", "A change is refused with: \"the mode of a registry can't be changed"},
+		"spec.version":                        {"string, **required** |", "`v0.1.0`", "A change may be refused with: ", "can't be brought to this one"},
 		"spec.deletionPolicy":                 {"| `Retain` |"},
 		"spec.server.replicas":                {"integer", "| `2` |", "1 to 16"},
 		"spec.server.service":                 {"Refused with: \"an Aggregated registry is reached through the host's API"},
-		"spec.etcd.replicas":                  {"Refused with: \"etcd has 1, 3 or 5 members", "A change may be refused with: \"changing the number of members"},
+		"spec.etcd.replicas":                  {"Refused with: \"etcd has 1, 3 or 5 members", "**immutable**", "A change is refused with: \"changing the number of members"},
 		"spec.etcd.external.endpoints":        {"list of string, **required**", "1 to 9 entries", "each at most 512 characters", "without a path"},
 		"spec.etcd.storage.size":              {"quantity", "| `8Gi` |"},
 		"spec.server.tolerations":             {"list of Toleration of a pod"},
