@@ -3,7 +3,9 @@ package olm
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -32,11 +34,19 @@ func TestLifecycle(t *testing.T) {
 	e := framework.New(t)
 	kubectl := framework.NewKubectl(t, "v1.37.1", framework.ClusterKubeconfig(t))
 	root := framework.Root(t)
-	kubectl.Run("apply", "--server-side", "-f", filepath.Join(root, "bin", "olm", "olm.yaml"))
+	e.Eventually("OLM to be applied", func(context.Context) error {
+		// Twice, because its definitions are followed by objects of their kinds.
+		_, err := kubectl.Try("apply", "--server-side", "-f", filepath.Join(root, "bin", "olm", "olm.yaml"))
+		return err
+	})
 	waitAvailable(e, "olm", "olm-operator")
 	waitAvailable(e, "olm", "catalog-operator")
 
-	kubectl.Run("apply", "-f", "testdata/subscription.yaml")
+	kubectl.Run("apply", "-f", "testdata/catalogs.yaml")
+	waitAvailable(e, "olm", "catalog-first")
+	waitAvailable(e, "olm", "catalog-second")
+
+	subscribe(t, kubectl, "first")
 	waitSucceeded(e, older)
 	waitAvailable(e, namespace, operator)
 
@@ -46,7 +56,7 @@ func TestLifecycle(t *testing.T) {
 	e.WaitReady(registry)
 	clients := framework.StartLoad(t, e.RegistryConfig(registry), rate, framework.Watchers(2), framework.Population(50), framework.Pending(10*rate))
 	clients.Mark("the operator is upgraded")
-	kubectl.Run("-n", "olm", "patch", "catalogsource", "clusterregistry", "--type=merge", "-p", `{"spec":{"image":"registry.localhost/catalog:second"}}`)
+	subscribe(t, kubectl, "second")
 	waitSucceeded(e, present)
 	waitGone(e, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"}, older)
 	waitAvailable(e, namespace, operator)
@@ -69,8 +79,7 @@ func TestLifecycle(t *testing.T) {
 		t.Errorf("the registry's object is gone with the operator: %v", err)
 	}
 
-	kubectl.Run("apply", "-f", "testdata/subscription.yaml")
-	kubectl.Run("-n", "olm", "patch", "catalogsource", "clusterregistry", "--type=merge", "-p", `{"spec":{"image":"registry.localhost/catalog:second"}}`)
+	subscribe(t, kubectl, "second")
 	waitSucceeded(e, present)
 	e.WaitReady(registry)
 	e.Remove(registry)
@@ -93,6 +102,16 @@ func TestV1(t *testing.T) {
 	e.WaitReady(registry)
 	e.Remove(registry)
 	kubectl.Run("delete", "-f", manifests)
+}
+
+// subscribe subscribes to the operator in one of the catalogs, which opm serves.
+func subscribe(t *testing.T, kubectl *framework.Kubectl, catalog string) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/subscription.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl.Stdin(strings.ReplaceAll(string(text), "{{.Address}}", "catalog-"+catalog+".olm.svc:50051")).Run("apply", "-f", "-")
 }
 
 // waitSucceeded waits until OLM says that a version of the operator runs.
@@ -149,4 +168,3 @@ func waitGone(e *framework.Env, kind schema.GroupVersionKind, name string) {
 		return nil
 	})
 }
-

@@ -49,8 +49,7 @@ var (
 		"render":  "./render",
 	}}
 	OPM = Component{Name: "opm", Version: "v1.73.0", Packages: map[string]string{
-		"opm":               "github.com/operator-framework/operator-registry/cmd/opm",
-		"grpc_health_probe": "github.com/grpc-ecosystem/grpc-health-probe",
+		"opm": "github.com/operator-framework/operator-registry/cmd/opm",
 	}, Tags: "containers_image_openpgp"} // without gpgme, which is written in C
 )
 

@@ -65,7 +65,7 @@ func run(ctx context.Context, version, out, before string, rehearse bool) error 
 	if r.images, err = r.compile(ctx, stamp); err != nil {
 		return err
 	}
-	if err := r.write(place, artefacts); err != nil {
+	if err := r.write(ctx, place, artefacts); err != nil {
 		return err
 	}
 	fmt.Printf("the release is in %s; RELEASE.md says what to do with it\n", place)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"debug/buildinfo"
 	"fmt"
 	"os"
@@ -20,7 +21,7 @@ const noAssertion = "NOASSERTION"
 
 // writeMaterials writes an SPDX document (2.3, JSON) for each program of each
 // image and architecture: the modules that the program says it was linked from.
-func writeMaterials(r *release, dir string) error {
+func writeMaterials(_ context.Context, r *release, dir string) error {
 	out := filepath.Join(dir, "sbom")
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err

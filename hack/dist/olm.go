@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,12 +20,12 @@ const bundleName = "clusterregistry-operator-bundle"
 
 // writeBundle writes the bundle for OLM, which names images by digest, as a folder
 // and as an image. It is no program, and so the same on every architecture.
-func writeBundle(r *release, dir string) error {
+func writeBundle(ctx context.Context, r *release, dir string) error {
 	operator := r.images[0]
 	folder := filepath.Join(dir, "bundle")
 	args := []string{"-out=" + folder, "-version=" + operator.tag, "-repository=" + r.repository,
 		"-digests=" + filepath.Join(dir, imageList), "-created-at=" + operator.created.UTC().Format(time.RFC3339)}
-	if err := r.runOLM("bundle", args...); err != nil {
+	if err := r.runOLM(ctx, "bundle", args...); err != nil {
 		return err
 	}
 	spec := image.Spec{Reference: r.repository + "/" + bundleName + ":" + operator.tag, Files: map[string][]byte{}, Created: operator.created}
@@ -59,22 +60,22 @@ func writeBundle(r *release, dir string) error {
 }
 
 // writeCatalog writes the catalog that lists the bundle.
-func writeCatalog(r *release, dir string) error {
-	return r.runOLM("publish", "-bundle="+filepath.Join(dir, "bundle"), "-out="+filepath.Join(dir, "catalog"))
+func writeCatalog(ctx context.Context, r *release, dir string) error {
+	return r.runOLM(ctx, "publish", "-bundle="+filepath.Join(dir, "bundle"), "-out="+filepath.Join(dir, "catalog"))
 }
 
 // runOLM runs a program of hack/olm, which is a module of its own, at the top of
 // the repository. Paths among its arguments are absolute, or begin there.
-func (r *release) runOLM(program string, args ...string) error {
+func (r *release) runOLM(ctx context.Context, program string, args ...string) error {
 	scratch, err := os.MkdirTemp("", "olm-")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
 	path := filepath.Join(scratch, program)
-	build := exec.Command("go", "build", "-o", path, "./"+program)
+	build := exec.CommandContext(ctx, "go", "build", "-o", path, "./"+program)
 	build.Dir = filepath.Join(r.source, "hack", "olm")
-	run := exec.Command(path, args...)
+	run := exec.CommandContext(ctx, path, args...)
 	run.Dir = r.source
 	for _, cmd := range []*exec.Cmd{build, run} {
 		if text, err := cmd.CombinedOutput(); err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 const sumsFile = "SHA256SUMS"
 
 // writeSums writes the sum of each file that is there, in the order of names.
-func writeSums(_ *release, dir string) error {
+func writeSums(_ context.Context, _ *release, dir string) error {
 	var sums []byte
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

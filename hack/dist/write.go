@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -26,7 +27,7 @@ type release struct {
 // artefact is a part of a release. It writes files below a folder.
 type artefact struct {
 	name  string
-	write func(r *release, dir string) error
+	write func(ctx context.Context, r *release, dir string) error
 }
 
 // artefacts are all parts, in the order in which they are written. The bundle needs
@@ -43,7 +44,7 @@ var artefacts = []artefact{
 
 // write writes artefacts into dir, which does not exist and is there only
 // when all of it could be written.
-func (r *release) write(dir string, parts []artefact) error {
+func (r *release) write(ctx context.Context, dir string, parts []artefact) error {
 	partial := dir + ".partial"
 	if err := os.RemoveAll(partial); err != nil {
 		return err
@@ -53,7 +54,7 @@ func (r *release) write(dir string, parts []artefact) error {
 	}
 	for _, a := range parts {
 		fmt.Printf("  write %s\n", a.name)
-		if err := a.write(r, partial); err != nil {
+		if err := a.write(ctx, r, partial); err != nil {
 			return errors.Join(fmt.Errorf("write %s: %w", a.name, err), os.RemoveAll(partial))
 		}
 	}
@@ -64,7 +65,7 @@ func (r *release) write(dir string, parts []artefact) error {
 func (r *release) reference(c compiled) string { return r.repository + "/" + c.name + ":" + c.tag }
 
 // writeImages writes an OCI image layout of each image, for all architectures.
-func writeImages(r *release, dir string) error {
+func writeImages(_ context.Context, r *release, dir string) error {
 	for _, c := range r.images {
 		file := filepath.Join("images", c.name+"-"+c.tag+".tar")
 		if c.dirs == nil {
@@ -100,7 +101,7 @@ const imageList = "images.txt"
 
 // writeImageList writes which images there are, one in each line: what a mirror
 // has to hold.
-func writeImageList(r *release, dir string) error {
+func writeImageList(_ context.Context, r *release, dir string) error {
 	var list []byte
 	for i, c := range r.images {
 		list = fmt.Appendf(list, "%s@%s\n", r.reference(c), r.digests[i])
@@ -109,7 +110,7 @@ func writeImageList(r *release, dir string) error {
 }
 
 // writeInstall writes the operator as one file for kubectl.
-func writeInstall(r *release, dir string) error {
+func writeInstall(_ context.Context, r *release, dir string) error {
 	objects, err := render.Objects(filepath.Join(r.source, render.Base), render.Image{Reference: r.reference(r.images[0]), Digest: r.digests[0], Repository: r.repository})
 	if err != nil {
 		return err

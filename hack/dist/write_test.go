@@ -53,7 +53,7 @@ func smallRelease(t *testing.T) string {
 	other.name, other.tag, other.commit, other.created = "etcd", "v3.6.14", "", time.Time{}
 	r := release{repository: "registry.example/platform", source: "../..", images: []compiled{image, other}}
 	dir := filepath.Join(t.TempDir(), "v0.2.0")
-	if err := r.write(dir, parts); err != nil {
+	if err := r.write(t.Context(), dir, parts); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -130,7 +130,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 	image.programs = append(image.programs, "absent")
 	place := t.TempDir()
 	r := release{repository: "registry.example/platform", source: "../..", images: []compiled{image}}
-	if err := r.write(filepath.Join(place, "v0.2.0"), parts); err == nil || !strings.Contains(err.Error(), "write the images") {
+	if err := r.write(t.Context(), filepath.Join(place, "v0.2.0"), parts); err == nil || !strings.Contains(err.Error(), "write the images") {
 		t.Errorf("without a program: %v", err)
 	}
 	if left := files(t, place); len(left) > 0 {
@@ -158,7 +158,7 @@ func TestPublished(t *testing.T) {
 		return r, filepath.Join(t.TempDir(), "v0.3.0")
 	}
 	r, dir := next()
-	if err := r.write(dir, parts); err != nil {
+	if err := r.write(t.Context(), dir, parts); err != nil {
 		t.Fatal(err)
 	}
 	was, is := files(t, before), files(t, dir)
@@ -174,7 +174,7 @@ func TestPublished(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, dir = next()
-	if err := r.write(dir, parts); err == nil || !strings.Contains(err.Error(), "get the release anew") {
+	if err := r.write(t.Context(), dir, parts); err == nil || !strings.Contains(err.Error(), "get the release anew") {
 		t.Errorf("with a damaged file: %v", err)
 	}
 }

@@ -106,7 +106,7 @@ func manifests(ctx context.Context, builder components.Builder, programs string)
 func platformImages(olm, opm string) ([]image.Spec, error) {
 	specs := []image.Spec{
 		{Reference: olmImage, Entrypoint: []string{"/bin/olm"}, Files: map[string][]byte{"bin/olm": nil, "bin/catalog": nil}},
-		{Reference: opmImage, Entrypoint: []string{"/bin/opm"}, Files: map[string][]byte{"bin/opm": nil, "bin/grpc_health_probe": nil}},
+		{Reference: opmImage, Entrypoint: []string{"/bin/opm"}, Files: map[string][]byte{"bin/opm": nil}},
 	}
 	for i, dir := range []string{olm, opm} {
 		for name := range specs[i].Files {
