@@ -122,7 +122,7 @@ func platformImages(olm, opm string) ([]image.Spec, error) {
 
 // catalogImage returns opm's image with a catalog that it serves.
 func catalogImage(opm image.Spec, tag string, content []byte) image.Spec {
-	spec := image.Spec{Reference: image.LocalRepository + "/catalog:" + tag, Entrypoint: []string{"/bin/opm", "serve", "/configs", "--cache-dir=/tmp/cache"}, Files: map[string][]byte{"configs/catalog.yaml": content}}
+	spec := image.Spec{Reference: image.LocalRepository + "/catalog:" + tag, Entrypoint: []string{"/bin/opm", "serve", "/configs", "--cache-dir=/tmp/cache", "--cache-enforce-integrity=false"}, Files: map[string][]byte{"configs/catalog.yaml": content}}
 	for name, program := range opm.Files {
 		spec.Files[name] = program
 	}
