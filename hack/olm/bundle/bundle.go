@@ -20,9 +20,9 @@ const (
 	defaultChannel = "stable"
 )
 
-// elsewhere are kinds that a bundle must not hold, and who makes them instead:
-// OLM does the first ones from the ClusterServiceVersion. It knows no rights in a
-// namespace but the operator's own, and some hosts refuse policies in bundles.
+// elsewhere are kinds that a bundle must not hold, and who makes them instead. Roles
+// of a bundle would end up in the operator's namespace, wherever they belong, and
+// some hosts refuse policies in bundles.
 var elsewhere = map[string]string{
 	"Namespace":          "OLM's user",
 	"ServiceAccount":     "the ClusterServiceVersion",

@@ -20,9 +20,10 @@ type rights struct {
 	own []rbacv1.PolicyRule
 }
 
-// rightsOf sorts the operator's rules as OLM can grant them: everywhere or in the
-// operator's namespace. What it needs in another one, kube-system, is granted
-// everywhere; the names in that rule still limit what can be bound.
+// rightsOf sorts the operator's rules as a ClusterServiceVersion has them. OLM gives
+// an operator that watches all namespaces both kinds everywhere; what it needs in
+// kube-system alone has no other place than among the first. The names in the rules
+// still limit what can be bound.
 func rightsOf(objects []*unstructured.Unstructured) (rights, error) {
 	var out rights
 	own := ""
