@@ -186,6 +186,7 @@ verify-vet:
 .PHONY: verify-lint
 verify-lint:
 	$(LINT) run ./...
+	cd hack/olm && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 
 .PHONY: verify-releases
 verify-releases:

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"go/ast"
-	"reflect"
 	"strings"
 
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
@@ -62,7 +61,7 @@ func (w walk) visit(name, prefix string, found func(path, doc string, d descript
 		return
 	}
 	for _, field := range info.Fields {
-		tag, options, _ := strings.Cut(reflect.StructTag(field.Tag).Get("json"), ",")
+		tag, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		path := prefix + tag
 		if d, ok := field.Markers.Get(marker).(descriptor); ok {
 			found(path, field.Doc, d)
