@@ -173,8 +173,7 @@ func namespacePrefix(test string) string {
 	return "e2e-" + clean[:min(len(clean), 30)] + "-"
 }
 
-// Full reports whether tests are to repeat what they prove as often as "make
-// test-full" wants it.
+// Full reports whether tests are to try and repeat as much as "make test-full" wants.
 func Full() bool { return os.Getenv("E2E_FULL") == "1" }
 
 // Root returns the folder of the repository.
