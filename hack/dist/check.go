@@ -51,7 +51,21 @@ func releasable(ctx context.Context, repository, v string, published render.Imag
 	}) {
 		errs = append(errs, fmt.Errorf("CHANGELOG.md has no section %q; rename \"## Unreleased\"", "## "+v))
 	}
-	return errors.Join(append(errs, allReleased(repository))...)
+	return errors.Join(append(errs, inCatalog(repository, v), allReleased(repository))...)
+}
+
+// inCatalog returns an error when OLM would not be told of a version: the catalog
+// lists what its template does.
+func inCatalog(repository, v string) error {
+	const template = "manifests/olm/catalog.yaml"
+	content, err := os.ReadFile(filepath.Join(repository, template))
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(strings.Fields(string(content)), "clusterregistry-operator."+v) {
+		return fmt.Errorf("%s does not list clusterregistry-operator.%s; add it to both channels, and its bundle", template, v)
+	}
+	return nil
 }
 
 // untagged returns an error when a version is the tag of another commit.

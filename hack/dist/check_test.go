@@ -37,6 +37,7 @@ func checkout(t *testing.T) string {
 	dir := t.TempDir()
 	gitIn(t, dir, "init", "--quiet")
 	change(t, dir, "CHANGELOG.md", "# Changelog\n\n## v0.2.0\n- [FEATURE] Ready.\n")
+	change(t, dir, "manifests/olm/catalog.yaml", "entries:\n- name: clusterregistry-operator.v0.2.0\n")
 	change(t, dir, "operator/version/releases.yaml", strings.ReplaceAll(string(table), "released: false", "released: true"))
 	commit(t, dir)
 	return dir
@@ -84,12 +85,17 @@ func TestReleasable(t *testing.T) {
 			change(t, dir, "CHANGELOG.md", "# Changelog\n\n## Unreleased\n\n## v0.2.0-rc.1\n")
 			commit(t, dir)
 		}, says: `no section "## v0.2.0"`},
+		{reason: "OLM is not told", change: func(dir string) {
+			change(t, dir, "manifests/olm/catalog.yaml", "entries:\n- name: clusterregistry-operator.v0.2.0-rc.1\n")
+			commit(t, dir)
+		}, says: "does not list clusterregistry-operator.v0.2.0"},
 		{reason: "a registry that may change", change: func(dir string) {
 			table := filepath.Join(dir, "operator/version/releases.yaml")
 			content, err := os.ReadFile(table)
 			if err != nil {
 				t.Fatal(err)
 			}
+			change(t, dir, "manifests/olm/catalog.yaml", "entries:\n- name: clusterregistry-operator.v0.2.0\n")
 			change(t, dir, "operator/version/releases.yaml", strings.Replace(string(content), "released: true", "released: false", 1))
 			commit(t, dir)
 		}, says: "v0.1.0 may change yet"},

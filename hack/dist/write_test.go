@@ -122,6 +122,16 @@ func TestContent(t *testing.T) {
 			t.Errorf("install.yaml lacks %q", text)
 		}
 	}
+	csv := release["bundle/manifests/clusterregistry-operator.clusterserviceversion.yaml"]
+	operator := strings.Replace(lines[0], ":v0.2.0@", "@", 1)
+	for _, text := range []string{"image: " + operator, "containerImage: " + operator, `createdAt: "2026-11-20T01:02:03Z"`} {
+		if !strings.Contains(csv, text) {
+			t.Errorf("the bundle lacks %q", text)
+		}
+	}
+	if strings.Contains(csv, "/clusterregistry-operator:v0.2.0") {
+		t.Error("the bundle names the operator's image by its tag")
+	}
 }
 
 // TestFailureLeavesNothing also stands for a full disk.

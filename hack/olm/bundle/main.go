@@ -66,14 +66,15 @@ func run(args []string) error {
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	objects, err := o.defaults()
-	if err != nil {
-		return err
-	}
 	if *digests != "" {
+		var err error
 		if o.digests, err = readDigests(*digests); err != nil {
 			return err
 		}
+	}
+	objects, err := o.defaults()
+	if err != nil {
+		return err
 	}
 	all, err := files(o, objects)
 	if err != nil {
