@@ -66,10 +66,7 @@ func rolledOut(ctx context.Context, e *framework.Env) error {
 	if err := e.Get(ctx, "registry", &d); err != nil {
 		return err
 	}
-	if s := d.Status; s.ObservedGeneration < d.Generation || s.UpdatedReplicas < *d.Spec.Replicas || s.AvailableReplicas < *d.Spec.Replicas || s.Replicas > s.UpdatedReplicas {
-		return fmt.Errorf("its status is %+v", s)
-	}
-	return nil
+	return framework.RolledOut(&d)
 }
 
 // TestAggregated uses a registry in a real cluster with kubectl, restarts its

@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -115,12 +114,11 @@ func parse(text []byte, err error) (map[string]*dto.MetricFamily, error) {
 }
 
 func (m *Metrics) leader(ctx context.Context) ([]byte, error) {
-	lease := &coordinationv1.Lease{}
-	if err := m.env.Client.Get(ctx, client.ObjectKey{Namespace: OperatorNamespace, Name: operatorName}, lease); err != nil {
+	leader, err := m.env.OperatorLeader(ctx)
+	if err != nil {
 		return nil, err
 	}
-	leader, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
-	return m.scrape(ctx, OperatorNamespace, leader, metricsPort)
+	return m.scrape(ctx, OperatorNamespace, leader.Name, metricsPort)
 }
 
 func (m *Metrics) scrape(ctx context.Context, namespace, pod string, port int) (text []byte, err error) {

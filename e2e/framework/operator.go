@@ -92,11 +92,17 @@ func (e *Env) OperatorImage(image Image) {
 		if err != nil {
 			return err
 		}
-		if s := deployment.Status; s.ObservedGeneration < deployment.Generation || s.UpdatedReplicas != *deployment.Spec.Replicas || s.Replicas != s.UpdatedReplicas || s.AvailableReplicas != s.Replicas {
-			return fmt.Errorf("its Deployment is %+v", s)
-		}
-		return nil
+		return RolledOut(deployment)
 	})
+}
+
+// RolledOut returns an error with a Deployment's status unless its pods are as its
+// spec says, all of them available and none left of before.
+func RolledOut(deployment *appsv1.Deployment) error {
+	if s := deployment.Status; s.ObservedGeneration < deployment.Generation || s.UpdatedReplicas != *deployment.Spec.Replicas || s.Replicas != s.UpdatedReplicas || s.AvailableReplicas != s.Replicas {
+		return fmt.Errorf("the status of Deployment %s is %+v", deployment.Name, s)
+	}
+	return nil
 }
 
 // KillOperator ends all pods of the operator at once and without warning.

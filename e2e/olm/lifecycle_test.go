@@ -138,11 +138,7 @@ func waitAvailable(e *framework.Env, namespace, name string) {
 		if err := e.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &deployment); err != nil {
 			return err
 		}
-		s := deployment.Status
-		if s.ObservedGeneration < deployment.Generation || s.UpdatedReplicas != *deployment.Spec.Replicas || s.AvailableReplicas != s.Replicas || s.Replicas != s.UpdatedReplicas {
-			return fmt.Errorf("its status is %+v", s)
-		}
-		return nil
+		return framework.RolledOut(&deployment)
 	})
 }
 

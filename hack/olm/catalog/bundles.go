@@ -43,14 +43,25 @@ func Bundle(ctx context.Context, args ...string) error {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	program := filepath.Join(dir, "bundle")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./bundle")
-	build.Dir = filepath.Join("hack", "olm")
-	for _, cmd := range []*exec.Cmd{build, exec.CommandContext(ctx, program, args...)} {
-		if text, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, text)
-		}
+	if _, err := Run(ctx, filepath.Join("hack", "olm"), "go", "build", "-o", program, "./bundle"); err != nil {
+		return err
 	}
-	return nil
+	_, err = Run(ctx, ".", program, args...)
+	return err
+}
+
+// Run runs a program in a folder and returns what it prints. The error has what it
+// prints to its standard error.
+func Run(ctx context.Context, dir, program string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Dir = dir
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w: %s", filepath.Base(program), strings.Join(args, " "), err, stderr.String())
+	}
+	return out, nil
 }
 
 // Version returns the operator's version ("v0.2.0") of the bundle in a folder.

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -123,12 +122,5 @@ func (s Source) validate(ctx context.Context, catalog []byte) error {
 }
 
 func (s Source) opm(ctx context.Context, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, s.OPM, args...)
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("opm %s: %w: %s", strings.Join(args, " "), err, stderr.String())
-	}
-	return out, nil
+	return Run(ctx, ".", s.OPM, args...)
 }

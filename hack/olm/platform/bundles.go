@@ -34,7 +34,7 @@ func v1(ctx context.Context, bundle string) error {
 	if err != nil {
 		return err
 	}
-	text, err := command(ctx, "hack/olm/v1", "go", "run", ".", dir, "clusterregistry-system")
+	text, err := catalog.Run(ctx, "hack/olm/v1", "go", "run", ".", dir, "clusterregistry-system")
 	if err != nil {
 		return err
 	}

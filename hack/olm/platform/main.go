@@ -6,12 +6,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 
 	"github.com/clusterregistry/operator/hack/components"
 	"github.com/clusterregistry/operator/hack/image"
@@ -94,7 +91,7 @@ func manifests(ctx context.Context, builder components.Builder, programs string)
 	if err != nil {
 		return err
 	}
-	text, err := command(ctx, ".", filepath.Join(programs, "render"), module, olmImage, opmImage, kubernetesVersion)
+	text, err := catalog.Run(ctx, ".", filepath.Join(programs, "render"), module, olmImage, opmImage, kubernetesVersion)
 	if err != nil {
 		return err
 	}
@@ -127,17 +124,4 @@ func catalogImage(opm image.Spec, tag string, content []byte) image.Spec {
 		spec.Files[name] = program
 	}
 	return spec
-}
-
-// command runs a program and returns what it prints.
-func command(ctx context.Context, dir, program string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Dir = dir
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	text, err := cmd.Output()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s %s: %w", filepath.Base(program), strings.Join(args, " "), err), errors.New(stderr.String()))
-	}
-	return text, nil
 }
