@@ -91,7 +91,7 @@ test: ## Unit, integration and the core end-to-end stories, on a cluster of its 
 	@hack/test.sh core
 
 .PHONY: test-full
-test-full: ## All of "test", every other story, every other host version, OLM and the skew matrix
+test-full: ## All of "test", every other story, repeated and under faults; every story on every other host version; OLM, skew
 	@hack/test.sh full
 
 .PHONY: unit
@@ -112,10 +112,10 @@ CORE := apiserver docs faults install upgrade
 MORE := $(filter-out $(CORE) framework integration bench measure session skew olm,$(notdir $(wildcard e2e/*)))
 
 .PHONY: e2e
-e2e: load ## Stories on the cluster that is up, with the operator installed in it; with E2E_FULL=1 all of them
+e2e: load ## Stories on the cluster that is up, with the operator installed in it; E2E_ALL=1: all of them; E2E_FULL=1: repeated
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@$(LOCAL) $(MAKE) --no-print-directory install dist
-	E2E_CLUSTER=$(NAME) $(STORY) $(if $(E2E_FULL),,-skip '^TestMatrix') $(addprefix ./e2e/,$(CORE) $(if $(E2E_FULL),$(MORE)))
+	E2E_CLUSTER=$(NAME) $(STORY) $(if $(E2E_FULL),,-skip '^TestMatrix') $(addprefix ./e2e/,$(CORE) $(if $(E2E_ALL),$(MORE)))
 
 .PHONY: e2e-skew
 e2e-skew: ## Every supported host with the first release and the last, and three kubectls; prints a table
