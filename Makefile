@@ -16,7 +16,7 @@ STORY := $(GO) test -count=1 -p 1 -timeout 60m
 
 .PHONY: help
 help: ## Show this text
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-14s %s\n", $$1, $$2}'
 
 ##@ Start here
 
