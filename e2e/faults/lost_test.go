@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -47,10 +48,19 @@ func TestDataLost(t *testing.T) {
 	}
 	etcdctl("member", "remove", lost.ID)
 	peer := fmt.Sprintf("https://%s.%s-etcd.%s.svc:2380", lost.Name, registry.Name, e.Namespace)
+	var answer string
+	e.Eventually("etcd to find its members connected", func(context.Context) error {
+		out, err := e.Etcdctl(t.Context(), registry.Status.Etcd.Members[0].Name, "--write-out=json", "member", "add", lost.Name, "--peer-urls="+peer)
+		if err != nil && !strings.Contains(err.Error(), "unhealthy cluster") {
+			t.Fatal(err)
+		}
+		answer = out
+		return err
+	})
 	var added struct {
 		Member struct{ ID json.Number }
 	}
-	decoder := json.NewDecoder(strings.NewReader(etcdctl("member", "add", lost.Name, "--peer-urls="+peer)))
+	decoder := json.NewDecoder(strings.NewReader(answer))
 	decoder.UseNumber()
 	if err := decoder.Decode(&added); err != nil {
 		t.Fatal(err)
