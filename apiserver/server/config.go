@@ -117,6 +117,7 @@ func (o *Options) common(config *genericserver.Config) error {
 		return err
 	}
 	drainConnections(config)
+	answerInTime(config)
 	return nil
 }
 
