@@ -8,8 +8,9 @@ import (
 
 const (
 	// patience is generous: these machines are shared, and a wait ends as
-	// soon as its condition holds.
-	patience = 5 * time.Minute
+	// soon as its condition holds. It is more than the five minutes after which
+	// the operator tries again what failed.
+	patience = 10 * time.Minute
 	interval = 250 * time.Millisecond
 )
 

@@ -55,6 +55,15 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+// TestSnapshotEachTime saves so often that a failure by chance shows.
+func TestSnapshotEachTime(t *testing.T) {
+	t.Parallel()
+	etcd, dir := framework.StartEtcd(t, 1), t.TempDir()
+	for i := range 100 {
+		save(t, etcd, dir, fmt.Sprint("s", i), "")
+	}
+}
+
 // TestSnapshotRefusals holds the program to say what is wrong, and to leave
 // nothing behind that could be taken for a snapshot.
 func TestSnapshotRefusals(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
@@ -73,7 +74,9 @@ func (e Etcd) ask(ctx context.Context, endpoint string) (m member, err error) {
 		return member{}, err
 	}
 	defer func() { _ = client.Close() }() // all that it was for is done
-	status, err := client.Status(ctx, config.Endpoints[0])
+	// The client's own Status has a connection to itself, whose end would be taken
+	// for that of the one that reads.
+	status, err := pb.NewMaintenanceClient(client.ActiveConnection()).Status(ctx, &pb.StatusRequest{})
 	if err != nil {
 		return member{}, err
 	}
