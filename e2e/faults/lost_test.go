@@ -38,19 +38,16 @@ func TestDataLost(t *testing.T) {
 	framework.Cluster(t, "node", "start", pod.Spec.NodeName)
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, lost.Name, "has no data, but cluster "+registry.Status.Etcd.ClusterID)
 
-	etcdctl := func(args ...string) string {
-		t.Helper()
-		out, err := e.Etcdctl(t.Context(), registry.Status.Etcd.Members[0].Name, append([]string{"--write-out=json"}, args...)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return out
+	etcdctl := func(ctx context.Context, args ...string) (string, error) {
+		return e.Etcdctl(ctx, registry.Status.Etcd.Members[0].Name, append([]string{"--write-out=json"}, args...)...)
 	}
-	etcdctl("member", "remove", lost.ID)
+	if _, err := etcdctl(t.Context(), "member", "remove", lost.ID); err != nil {
+		t.Fatal(err)
+	}
 	peer := fmt.Sprintf("https://%s.%s-etcd.%s.svc:2380", lost.Name, registry.Name, e.Namespace)
 	var answer string
-	e.Eventually("etcd to find its members connected", func(context.Context) error {
-		out, err := e.Etcdctl(t.Context(), registry.Status.Etcd.Members[0].Name, "--write-out=json", "member", "add", lost.Name, "--peer-urls="+peer)
+	e.Eventually("etcd to find its members connected", func(ctx context.Context) error {
+		out, err := etcdctl(ctx, "member", "add", lost.Name, "--peer-urls="+peer)
 		if err != nil && !strings.Contains(err.Error(), "unhealthy cluster") {
 			t.Fatal(err)
 		}
