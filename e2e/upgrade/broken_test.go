@@ -3,10 +3,12 @@ package upgrade
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -40,13 +42,19 @@ func loadBroken(t *testing.T, releases []version.Release, broken, tag, instead s
 // TestBrokenServer is about a release whose server ends at once: the registry
 // returns to the one before, serves all the while, and does not try again until
 // its spec changes.
-func TestBrokenServer(t *testing.T) {
+func TestBrokenServer(t *testing.T) { returns(t, steps(t)[:2]) }
+
+// TestMatrixBrokenServer is the same with a release that has a newer etcd: that
+// stays, with its helper, and no member is replaced for the return.
+func TestMatrixBrokenServer(t *testing.T) { returns(t, steps(t)[1:3]) }
+
+// returns upgrades from the first of two releases to the other, whose server is broken.
+func returns(t *testing.T, releases []version.Release) {
 	e := framework.New(t).WithOperator()
-	releases := steps(t)[:2]
 	from, to := releases[0].Version, releases[1].Version
 	loadBroken(t, releases, "clusterregistry-apiserver", to, "clusterregistry-helper")
 	registry := install(t, e, "aggregated-ha.yaml", func(spec *operatorv1alpha1.ClusterRegistrySpec) {
-		spec.Images.Repository = brokenRepository
+		spec.Version, spec.Images.Repository = operatorv1alpha1.Version(from), brokenRepository
 		spec.Server.ProgressDeadlineSeconds = 60
 	})
 	clients := framework.StartLoad(t, e.RegistryConfig(registry), rate/4, load()...)
@@ -58,13 +66,28 @@ func TestBrokenServer(t *testing.T) {
 	if last.State != operatorv1alpha1.TransitionRolledBack || last.Version != to || last.Snapshot == "" || !strings.Contains(last.Message, "the servers of "+to+" don't come up: ") || registry.Status.Version != from {
 		t.Errorf("it runs %s, history %+v", registry.Status.Version, last)
 	}
+	members := etcdPods(t, e, registry)
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Version = operatorv1alpha1.Version(from) })
 	e.WaitReady(registry)
 	clients.Settle(t)
 	finish(t, e, registry, clients)
+	if after := etcdPods(t, e, registry); !maps.Equal(after, members) || registry.Status.EtcdVersion != releases[1].Etcd {
+		t.Errorf("etcd %s has pods %v, and had %v after the return", registry.Status.EtcdVersion, after, members)
+	}
 	if n := len(registry.Status.History); n != 2 {
 		t.Errorf("it was tried again: %+v", registry.Status.History)
 	}
+}
+
+// etcdPods returns the UIDs of the pods of etcd, by name.
+func etcdPods(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) map[string]types.UID {
+	t.Helper()
+	members := pods(t, e, registry)
+	maps.DeleteFunc(members, func(name string, _ types.UID) bool { return !strings.Contains(name, "-etcd-") })
+	if len(members) != int(registry.Spec.Etcd.Replicas) {
+		t.Fatalf("%d members of etcd are to run, and %v do", registry.Spec.Etcd.Replicas, members)
+	}
+	return members
 }
 
 // TestMatrixBrokenMember is about an etcd that does not start: the first member that

@@ -24,7 +24,7 @@ func (s *scope) plan(releases []version.Release) *hold {
 	case running != "" && running != wanted:
 		return s.planStep(releases, release)
 	}
-	s.use(release)
+	s.use(releases, release)
 	if err := release.CheckHost(s.host); err != nil {
 		// A host that was upgraded under a running registry takes nothing away.
 		return waitFor(reasonOf(err), "%s", err).in(resync).impairedIf(running != "")
@@ -39,7 +39,7 @@ func (s *scope) planStep(releases []version.Release, to version.Release) *hold {
 	}
 	err := to.CheckHost(s.host)
 	if seen := s.registry.Status.EtcdVersion; err == nil && s.registry.Spec.Etcd.External == nil && seen != "" {
-		err = version.CheckEtcd(seen, to.EtcdTarget(s.etcdSeen()...))
+		err = version.CheckEtcd(seen, to.WithEtcd(releases, s.etcdSeen()...).Etcd)
 	}
 	if err != nil {
 		return s.stay(releases, waitFor(reasonOf(err), "%s", err))
@@ -50,10 +50,10 @@ func (s *scope) planStep(releases []version.Release, to version.Release) *hold {
 	}
 	if !s.installed() || s.registry.Spec.Paused {
 		// Retained data is first taken over by the release that wrote it.
-		s.use(from)
+		s.use(releases, from)
 		return nil
 	}
-	s.begin(from, to)
+	s.begin(releases, from, to)
 	return nil
 }
 
@@ -63,7 +63,7 @@ func (s *scope) stay(releases []version.Release, h *hold) *hold {
 	if err != nil || s.registry.Status.Version == "" {
 		return h.in(resync)
 	}
-	s.use(running)
+	s.use(releases, running)
 	h.message += "; " + running.Version + " goes on"
 	return h.in(resync).impairedIf(true)
 }
@@ -78,9 +78,8 @@ func (s *scope) running() string {
 }
 
 // use has a release rendered, with an etcd that is no older than what has run.
-func (s *scope) use(release version.Release) {
-	s.release = release
-	s.release.Etcd = release.EtcdTarget(s.etcdSeen()...)
+func (s *scope) use(releases []version.Release, release version.Release) {
+	s.release = release.WithEtcd(releases, s.etcdSeen()...)
 }
 
 // etcdSeen are the versions of etcd that members have run.

@@ -58,8 +58,8 @@ func TestComposition(t *testing.T) {
 // release has.
 func TestEtcdIsNeverTurnedBack(t *testing.T) {
 	s := look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0, etcd: {members: [{name: a, version: v3.6.14}, {name: b, version: v3.7.3}]}}}")
-	if h := s.plan(released); h != nil || s.release.Etcd != "v3.7.3" {
-		t.Errorf("a member runs it: %s, %+v", s.release.Etcd, h)
+	if h := s.plan(released); h != nil || s.release.Etcd != "v3.7.3" || s.release.Helper != "v0.3.0" {
+		t.Errorf("a member runs it: %+v, %+v", s.release, h)
 	}
 	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0}}")
 	s.identity = &identity{etcd: "v3.7.2"}

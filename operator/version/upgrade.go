@@ -63,17 +63,21 @@ func ServesBoth(a, b Release) []string {
 	return slices.DeleteFunc(slices.Clone(a.Serves), func(v string) bool { return !slices.Contains(b.Serves, v) })
 }
 
-// EtcdTarget returns the version of etcd to run: that of the release, unless some
-// member has run a newer one, which etcd does not go back from. Versions that
-// are empty were never seen.
-func (r Release) EtcdTarget(seen ...string) string {
-	target := r.Etcd
+// WithEtcd returns the release with the version of etcd to run: its own, unless
+// some member has run a newer one, which etcd does not go back from. Then it has
+// the helper of the first release with that etcd, too: one that was left again
+// replaces no member a second time. Versions that are empty were never seen.
+func (r Release) WithEtcd(releases []Release, seen ...string) Release {
+	own := r.Etcd
 	for _, v := range seen {
-		if semver.Compare(v, target) > 0 {
-			target = v
+		if semver.Compare(v, r.Etcd) > 0 {
+			r.Etcd = v
 		}
 	}
-	return target
+	if first := slices.IndexFunc(releases, func(other Release) bool { return other.Etcd == r.Etcd }); r.Etcd != own && first >= 0 {
+		r.Helper = releases[first].Helper
+	}
+	return r
 }
 
 // etcdFloors are the oldest patches from which the next minor version of etcd can

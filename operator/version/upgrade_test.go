@@ -8,11 +8,11 @@ import (
 )
 
 var history = []Release{
-	{Version: "v0.1.0", Etcd: "v3.6.14", Serves: []string{"v1alpha1"}, Reads: []string{"v1alpha1"}, Stores: "v1alpha1"},
+	{Version: "v0.1.0", Etcd: "v3.6.14", Helper: "v0.1.0", Serves: []string{"v1alpha1"}, Reads: []string{"v1alpha1"}, Stores: "v1alpha1"},
 	{Version: "v0.1.1", Etcd: "v3.6.14", UpgradesFrom: []string{"v0.1.0"}},
 	{Version: "v0.2.0", Etcd: "v3.6.14", UpgradesFrom: []string{"v0.1.0", "v0.1.1"}, Serves: []string{"v1alpha1", "v1beta1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1alpha1"},
-	{Version: "v0.3.0", Etcd: "v3.7.3", UpgradesFrom: []string{"v0.2.0"}, Serves: []string{"v1beta1", "v1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1beta1"},
-	{Version: "v0.4.0", Etcd: "v3.7.3", UpgradesFrom: []string{"v0.3.0"}},
+	{Version: "v0.3.0", Etcd: "v3.7.3", Helper: "v0.3.0", UpgradesFrom: []string{"v0.2.0"}, Serves: []string{"v1beta1", "v1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1beta1"},
+	{Version: "v0.4.0", Etcd: "v3.7.3", Helper: "v0.4.0", UpgradesFrom: []string{"v0.3.0"}},
 	{Version: "v9.0.0", Etcd: "v3.7.3"},
 }
 
@@ -65,17 +65,18 @@ func TestCanReturn(t *testing.T) {
 
 func TestEtcd(t *testing.T) {
 	for _, test := range []struct {
-		reason string
-		seen   []string
-		want   string
+		reason       string
+		seen         []string
+		want, helper string
 	}{
-		{"nothing was seen yet", []string{"", ""}, "v3.6.14"},
-		{"an older one", []string{"v3.6.12"}, "v3.6.14"},
-		{"a single member is newer", []string{"v3.6.14", "v3.7.3"}, "v3.7.3"},
-		{"numbers, not texts, are compared", []string{"v3.6.9"}, "v3.6.14"},
+		{"nothing was seen yet", []string{"", ""}, "v3.6.14", "v0.1.0"},
+		{"an older one", []string{"v3.6.12"}, "v3.6.14", "v0.1.0"},
+		{"a single member is newer", []string{"v3.6.14", "v3.7.3"}, "v3.7.3", "v0.3.0"},
+		{"a newer one of no release", []string{"v3.7.4"}, "v3.7.4", "v0.1.0"},
+		{"numbers, not texts, are compared", []string{"v3.6.9"}, "v3.6.14", "v0.1.0"},
 	} {
-		if got := history[0].EtcdTarget(test.seen...); got != test.want {
-			t.Errorf("%s: %s", test.reason, got)
+		if got := history[0].WithEtcd(history, test.seen...); got.Etcd != test.want || got.Helper != test.helper || got.Version != history[0].Version {
+			t.Errorf("%s: %+v", test.reason, got)
 		}
 	}
 	for _, test := range []struct{ reason, running, target, says string }{
