@@ -65,8 +65,8 @@ func ServesBoth(a, b Release) []string {
 
 // WithEtcd returns the release with the version of etcd to run: its own, unless
 // some member has run a newer one, which etcd does not go back from. Then it has
-// the helper of the first release with that etcd, too: one that was left again
-// replaces no member a second time. Versions that are empty were never seen.
+// the helper of the first release with that etcd, too, so that the return from a
+// failed upgrade replaces no member. Versions that are empty were never seen.
 func (r Release) WithEtcd(releases []Release, seen ...string) Release {
 	own := r.Etcd
 	for _, v := range seen {
