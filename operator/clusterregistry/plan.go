@@ -9,7 +9,8 @@ import (
 
 // plan decides which release is rendered, and whether an upgrade begins. It
 // compares what is wanted with what runs, never with what was wanted before.
-func (s *scope) plan(releases []version.Release) *hold {
+func (s *scope) plan(all []version.Release) *hold {
+	releases := version.WithEtcd(all, s.etcdSeen()...)
 	if s.registry.Status.Upgrade != nil {
 		return s.planUpgrade(releases)
 	}
@@ -24,7 +25,7 @@ func (s *scope) plan(releases []version.Release) *hold {
 	case running != "" && running != wanted:
 		return s.planStep(releases, release)
 	}
-	s.use(releases, release)
+	s.release = release
 	if err := release.CheckHost(s.host); err != nil {
 		// A host that was upgraded under a running registry takes nothing away.
 		return waitFor(reasonOf(err), "%s", err).in(resync).impairedIf(running != "")
@@ -39,7 +40,7 @@ func (s *scope) planStep(releases []version.Release, to version.Release) *hold {
 	}
 	err := to.CheckHost(s.host)
 	if seen := s.registry.Status.EtcdVersion; err == nil && s.registry.Spec.Etcd.External == nil && seen != "" {
-		err = version.CheckEtcd(seen, to.WithEtcd(releases, s.etcdSeen()...).Etcd)
+		err = version.CheckEtcd(seen, to.Etcd)
 	}
 	if err != nil {
 		return s.stay(releases, waitFor(reasonOf(err), "%s", err))
@@ -50,10 +51,10 @@ func (s *scope) planStep(releases []version.Release, to version.Release) *hold {
 	}
 	if !s.installed() || s.registry.Spec.Paused {
 		// Retained data is first taken over by the release that wrote it.
-		s.use(releases, from)
+		s.release = from
 		return nil
 	}
-	s.begin(releases, from, to)
+	s.begin(from, to)
 	return nil
 }
 
@@ -63,7 +64,7 @@ func (s *scope) stay(releases []version.Release, h *hold) *hold {
 	if err != nil || s.registry.Status.Version == "" {
 		return h.in(resync)
 	}
-	s.use(releases, running)
+	s.release = running
 	h.message += "; " + running.Version + " goes on"
 	return h.in(resync).impairedIf(true)
 }
@@ -75,11 +76,6 @@ func (s *scope) running() string {
 		return s.identity.release
 	}
 	return s.registry.Status.Version
-}
-
-// use has a release rendered, with an etcd that is no older than what has run.
-func (s *scope) use(releases []version.Release, release version.Release) {
-	s.release = release.WithEtcd(releases, s.etcdSeen()...)
 }
 
 // etcdSeen are the versions of etcd that members have run.

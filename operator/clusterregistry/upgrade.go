@@ -78,11 +78,11 @@ func (u *upgrade) release() version.Release {
 }
 
 // begin begins an upgrade. It touches nothing yet.
-func (s *scope) begin(releases []version.Release, from, to version.Release) {
+func (s *scope) begin(from, to version.Release) {
 	s.registry.Status.Upgrade = &operatorv1alpha1.Upgrade{From: from.Version, To: to.Version}
 	s.upgrade = &upgrade{s.registry.Status.Upgrade, from, to}
 	s.enter(operatorv1alpha1.PhasePreflight)
-	s.use(releases, s.upgrade.release())
+	s.release = s.upgrade.release()
 }
 
 // enter has the next look at the registry begin a phase.
@@ -113,9 +113,9 @@ func (s *scope) planUpgrade(releases []version.Release) *hold {
 		h = waitFor(operatorv1alpha1.ReasonUpgradeInProgress, "the upgrade %s -> %s is under way: %s has to wait until that is done, or until spec.version was set back to %s", from.Version, to.Version, wanted, from.Version).in(resync).impairedIf(true)
 	}
 	if s.upgrade == nil {
-		s.use(releases, from)
+		s.release = from
 	} else {
-		s.use(releases, s.upgrade.release())
+		s.release = s.upgrade.release()
 	}
 	return h
 }

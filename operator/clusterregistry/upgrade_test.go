@@ -68,6 +68,21 @@ func TestEtcdIsNeverTurnedBack(t *testing.T) {
 	}
 }
 
+// TestSingleMember is told beforehand that it will be down, unless it has what the
+// upgrade brings: it stayed with that when an earlier one was given up.
+func TestSingleMember(t *testing.T) {
+	for running, down := range map[string]bool{"v3.6.14": true, "v3.7.3": false} {
+		s := upgrading(t, "v0.2.0", "v0.3.0", "Snapshot", "")
+		s.registry.Spec.Etcd.Replicas, s.before.Etcd.Members = 1, []operatorv1alpha1.EtcdMember{{Name: "a", Version: running}}
+		if h := s.plan(released); h != nil {
+			t.Fatalf("%s: %+v", running, h)
+		}
+		if h := s.waits("begins"); strings.Contains(h.message, "the registry does not serve") != down {
+			t.Errorf("%s: %s", running, h.message)
+		}
+	}
+}
+
 // TestRetainedData is about a registry that takes over what another release wrote.
 func TestRetainedData(t *testing.T) {
 	for _, test := range []struct{ reason, wrote, wanted, renders, says string }{

@@ -63,21 +63,26 @@ func ServesBoth(a, b Release) []string {
 	return slices.DeleteFunc(slices.Clone(a.Serves), func(v string) bool { return !slices.Contains(b.Serves, v) })
 }
 
-// WithEtcd returns the release with the version of etcd to run: its own, unless
-// some member has run a newer one, which etcd does not go back from. Then it has
-// the helper of the first release with that etcd, too, so that the return from a
-// failed upgrade replaces no member. Versions that are empty were never seen.
-func (r Release) WithEtcd(releases []Release, seen ...string) Release {
-	own := r.Etcd
-	for _, v := range seen {
-		if semver.Compare(v, r.Etcd) > 0 {
-			r.Etcd = v
+// WithEtcd returns releases with the version of etcd that each runs with where
+// members have run those seen: its own, unless one of them is newer, which etcd
+// does not go back from. Then it has the helper of the first release with that
+// etcd, too, so that the return from a failed upgrade replaces no member.
+// Versions that are empty were never seen.
+func WithEtcd(releases []Release, seen ...string) []Release {
+	out := slices.Clone(releases)
+	for i := range out {
+		r := &out[i]
+		for _, v := range seen {
+			if semver.Compare(v, r.Etcd) > 0 {
+				r.Etcd = v
+			}
+		}
+		first := slices.IndexFunc(releases, func(other Release) bool { return other.Etcd == r.Etcd })
+		if r.Etcd != releases[i].Etcd && first >= 0 {
+			r.Helper = releases[first].Helper
 		}
 	}
-	if first := slices.IndexFunc(releases, func(other Release) bool { return other.Etcd == r.Etcd }); r.Etcd != own && first >= 0 {
-		r.Helper = releases[first].Helper
-	}
-	return r
+	return out
 }
 
 // etcdFloors are the oldest patches from which the next minor version of etcd can

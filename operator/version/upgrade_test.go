@@ -75,7 +75,7 @@ func TestEtcd(t *testing.T) {
 		{"a newer one of no release", []string{"v3.7.4"}, "v3.7.4", "v0.1.0"},
 		{"numbers, not texts, are compared", []string{"v3.6.9"}, "v3.6.14", "v0.1.0"},
 	} {
-		if got := history[0].WithEtcd(history, test.seen...); got.Etcd != test.want || got.Helper != test.helper || got.Version != history[0].Version {
+		if got := WithEtcd(history, test.seen...)[0]; got.Etcd != test.want || got.Helper != test.helper || got.Version != history[0].Version {
 			t.Errorf("%s: %+v", test.reason, got)
 		}
 	}
