@@ -82,8 +82,7 @@ func returns(t *testing.T, releases []version.Release) {
 // etcdPods returns the UIDs of the pods of etcd, by name.
 func etcdPods(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) map[string]types.UID {
 	t.Helper()
-	members := pods(t, e, registry)
-	maps.DeleteFunc(members, func(name string, _ types.UID) bool { return !strings.Contains(name, "-etcd-") })
+	members := pods(t, e, registry, client.MatchingLabels{operatorv1alpha1.LabelComponent: "etcd"})
 	if len(members) != int(registry.Spec.Etcd.Replicas) {
 		t.Fatalf("%d members of etcd are to run, and %v do", registry.Spec.Etcd.Replicas, members)
 	}

@@ -54,11 +54,12 @@ func TestOperator(t *testing.T) {
 	}
 }
 
-// pods returns the UIDs of a registry's pods, by name.
-func pods(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) map[string]types.UID {
+// pods returns the UIDs of those of a registry's pods that run, by name.
+func pods(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, which ...client.ListOption) map[string]types.UID {
 	t.Helper()
 	var list corev1.PodList
-	if err := e.Client.List(t.Context(), &list, client.InNamespace(e.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: registry.Name}); err != nil {
+	which = append(which, client.InNamespace(e.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: registry.Name})
+	if err := e.Client.List(t.Context(), &list, which...); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]types.UID{}

@@ -69,17 +69,21 @@ func ServesBoth(a, b Release) []string {
 // etcd, too, so that the return from a failed upgrade replaces no member.
 // Versions that are empty were never seen.
 func WithEtcd(releases []Release, seen ...string) []Release {
+	var newest string
+	for _, v := range seen {
+		if semver.Compare(v, newest) > 0 {
+			newest = v
+		}
+	}
+	first := slices.IndexFunc(releases, func(r Release) bool { return r.Etcd == newest })
 	out := slices.Clone(releases)
 	for i := range out {
-		r := &out[i]
-		for _, v := range seen {
-			if semver.Compare(v, r.Etcd) > 0 {
-				r.Etcd = v
-			}
+		if semver.Compare(newest, out[i].Etcd) <= 0 {
+			continue
 		}
-		first := slices.IndexFunc(releases, func(other Release) bool { return other.Etcd == r.Etcd })
-		if r.Etcd != releases[i].Etcd && first >= 0 {
-			r.Helper = releases[first].Helper
+		out[i].Etcd = newest
+		if first >= 0 {
+			out[i].Helper = releases[first].Helper
 		}
 	}
 	return out
