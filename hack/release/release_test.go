@@ -90,8 +90,11 @@ func TestVerify(t *testing.T) {
 	two, twoTree := h.commit("main.go", "two")
 	h.commit(renders+"/v0.1.0/sample.yaml", "as released")
 	h.commit(renders+"/v0.2.0/sample.yaml", "as it is by now")
+	h.commit(layouts+"/v1/service.yaml", "as released")
+	h.commit(layouts+"/v2/service.yaml", "as it is by now")
+	layout := map[string]string{"v0.1.0": "v1", "v0.2.0": "v2"}
 	entry := func(release, commit, tree string, released bool) string {
-		return fmt.Sprintf("- {version: %s, released: %v, commit: %q, tree: %q, etcd: v3.6.14, helper: %[1]s, serves: [v1], reads: [v1], stores: v1, host: {from: \"1.34\", to: \"1.37\"}, kubectl: {from: \"1.32\", to: \"1.37\"}}\n", release, released, commit, tree)
+		return fmt.Sprintf("- {version: %s, released: %v, commit: %q, tree: %q, etcd: v3.6.14, helper: %[1]s, layout: %[5]s, serves: [v1], reads: [v1], stores: v1, host: {from: \"1.34\", to: \"1.37\"}, kubectl: {from: \"1.32\", to: \"1.37\"}}\n", release, released, commit, tree, layout[release])
 	}
 	file := func(entries ...string) string { return "releases:\n" + strings.Join(entries, "") }
 	verify := func(reason, content, want string) {
@@ -115,4 +118,13 @@ func TestVerify(t *testing.T) {
 	verify("a release that is not released renders something else", released, "")
 	h.write(renders+"/v0.1.0/sample.yaml", "otherwise")
 	verify("a released one renders something else", released, "release v0.1.0 renders something else than when it was released")
+	h.write(renders+"/v0.1.0/sample.yaml", "as released")
+	verify("and no longer", released, "")
+	h.write(layouts+"/v2/service.yaml", "as it will be")
+	verify("the layout of a release that is not released changes", released, "")
+	h.write(layouts+"/v1/service.yaml", "otherwise")
+	verify("the layout of a released one changes", released, "layout v1 has changed since release v0.1.0, which is rendered from it, was released at commit")
+	h.write(layouts+"/v1/service.yaml", "as released")
+	h.write(layouts+"/v1/policy.yaml", "new")
+	verify("the layout of a released one gets a file", released, "("+layouts+"/v1/policy.yaml)")
 }

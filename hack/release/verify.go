@@ -19,11 +19,14 @@ const (
 	table = "operator/version/releases.yaml"
 	// renders has what each release renders, in a folder of its version.
 	renders = "operator/render/testdata"
+	// layouts has the manifests that releases are rendered from, each in a directory
+	// of its name.
+	layouts = "manifests/registry"
 )
 
 // Verify returns what is wrong with the table in the work tree: a release that
-// can't be built, that is gone since some commit, or that differs, in its entry or
-// in what it renders, from what it was when it was released.
+// can't be built, that is gone since some commit, or that differs, in its entry,
+// in its layout or in what it renders, from what it was when it was released.
 func Verify(ctx context.Context, repository string) error {
 	content, err := os.ReadFile(filepath.Join(repository, table))
 	if err != nil {
@@ -55,7 +58,7 @@ func Verify(ctx context.Context, repository string) error {
 		errs = append(errs, compare(commit, then, now))
 		for _, r := range then {
 			if r.Released {
-				errs = append(errs, sameRender(ctx, repository, commit, r.Version))
+				errs = append(errs, sameRender(ctx, repository, commit, r.Version), sameLayout(ctx, repository, commit, r))
 			}
 		}
 	}
@@ -65,15 +68,35 @@ func Verify(ctx context.Context, repository string) error {
 // sameRender returns how what a release renders differs from a commit at which
 // it was released.
 func sameRender(ctx context.Context, repository, commit, release string) error {
-	folder := renders + "/" + release
-	changed, err := git.Run(ctx, repository, "diff", "--name-only", commit, "--", folder)
-	if err != nil {
+	changed, err := changes(ctx, repository, commit, renders+"/"+release)
+	if err != nil || changed == "" {
 		return err
 	}
-	if changed == "" {
-		return nil
+	return fmt.Errorf("release %s renders something else than when it was released, at commit %s (%s): give the change to a new patch release", release, commit, changed)
+}
+
+// sameLayout returns how the layout of a release differs from a commit at which
+// the release was released. What it renders shows only what the samples use.
+func sameLayout(ctx context.Context, repository, commit string, r version.Release) error {
+	changed, err := changes(ctx, repository, commit, layouts+"/"+r.Layout)
+	if err != nil || changed == "" {
+		return err
 	}
-	return fmt.Errorf("release %s renders something else than when it was released, at commit %s (%s): give the change to a new patch release", release, commit, strings.Join(strings.Fields(changed), ", "))
+	return fmt.Errorf("layout %s has changed since release %s, which is rendered from it, was released at commit %s (%s): undo that, and make the change in a copy of the layout, under a new name, for a new release", r.Layout, r.Version, commit, changed)
+}
+
+// changes returns the files of a directory that differ from a commit, new ones
+// that git does not know yet included.
+func changes(ctx context.Context, repository, commit, directory string) (string, error) {
+	changed, err := git.Run(ctx, repository, "diff", "--name-only", commit, "--", directory)
+	if err != nil {
+		return "", err
+	}
+	added, err := git.Run(ctx, repository, "ls-files", "--others", "--exclude-standard", "--", directory)
+	if err != nil {
+		return "", err
+	}
+	return strings.Join(append(strings.Fields(changed), strings.Fields(added)...), ", "), nil
 }
 
 // compare returns how the releases of a commit were changed in a way that is

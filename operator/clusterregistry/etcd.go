@@ -77,11 +77,12 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 	if err := state.Check(s.identity.Identity); err != nil {
 		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until the members that were recorded are back", err).frozen()
 	}
-	if err := r.learn(ctx, s); err != nil {
+	outdated := outdatedPods(set, pods)
+	learned, err := r.learn(ctx, s, currentPods(set, pods, outdated))
+	if err != nil {
 		return failed(err)
 	}
 	id := s.identity
-	outdated := outdatedPods(set, pods)
 	if len(outdated) > 0 {
 		s.rolling = fmt.Sprintf("etcd: %d of %d members are as wanted", len(pods)-len(outdated), len(pods))
 	}
@@ -104,6 +105,9 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 	}
 	if len(outdated) == 0 {
 		return nil
+	}
+	if learned {
+		return waitFor(operatorv1alpha1.ReasonProgressing, "%s; what the members run was recorded just now, and may change what they should run", s.rolling).in(atOnce).impairedIf(true)
 	}
 	return r.rollMember(ctx, s, next)
 }

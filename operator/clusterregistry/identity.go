@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,7 @@ const (
 	keyCA          = "ca"
 	keyRelease     = "release"
 	keyEtcd        = "etcd-version"
+	keyMembersOf   = "etcd-release"
 
 	stateNew      = "new"
 	stateExisting = "existing"
@@ -47,6 +49,9 @@ type identity struct {
 	// release is the newest release whose servers may have written, and etcd the
 	// newest version of etcd that a member has run: what both read is the data's form.
 	release, etcd string
+	// membersOf is the release whose etcd, helper and layout a member has run with:
+	// they stay when the servers of an older one return.
+	membersOf string
 }
 
 // readIdentity returns the record, nil when there is none.
@@ -61,7 +66,7 @@ func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (*identity, err
 	if err != nil {
 		return nil, err
 	}
-	id := &identity{state: record.Data[keyState], ca: record.Data[keyCA], release: record.Data[keyRelease], etcd: record.Data[keyEtcd], Identity: etcd.Identity{ClusterID: record.Data[keyCluster], Members: map[string]string{}}}
+	id := &identity{state: record.Data[keyState], ca: record.Data[keyCA], release: record.Data[keyRelease], etcd: record.Data[keyEtcd], membersOf: record.Data[keyMembersOf], Identity: etcd.Identity{ClusterID: record.Data[keyCluster], Members: map[string]string{}}}
 	for key, value := range record.Data {
 		if name, is := strings.CutPrefix(key, keyMember); is {
 			id.Members[name] = value
@@ -121,7 +126,7 @@ func (r *Reconciler) writeIdentity(ctx context.Context, s *scope, id *identity) 
 	for name, value := range id.Members {
 		record.Data[keyMember+name] = value
 	}
-	for key, value := range map[string]string{keyRelease: id.release, keyEtcd: id.etcd} {
+	for key, value := range map[string]string{keyRelease: id.release, keyEtcd: id.etcd, keyMembersOf: id.membersOf} {
 		if value != "" {
 			record.Data[key] = value
 		}
@@ -137,9 +142,11 @@ func (r *Reconciler) writeIdentity(ctx context.Context, s *scope, id *identity) 
 	return nil
 }
 
-// learn records who the members are as soon as all have said it, and the newest
-// version of etcd among them.
-func (r *Reconciler) learn(ctx context.Context, s *scope) error {
+// learn records who the members are as soon as all have said it, the newest
+// version of etcd among them, and the release that they are of as soon as one of
+// the current pods has said anything: to a release whose etcd never started, the
+// members are not bound. It returns whether anything was new.
+func (r *Reconciler) learn(ctx context.Context, s *scope, current []string) (learned bool, err error) {
 	id := *s.identity
 	if formed, ok := s.etcdState.Identity(); ok && id.ClusterID == "" {
 		id = *id.recorded(formed)
@@ -149,10 +156,15 @@ func (r *Reconciler) learn(ctx context.Context, s *scope) error {
 			id.etcd = member.Version
 		}
 	}
-	if id.ClusterID == s.identity.ClusterID && id.etcd == s.identity.etcd {
-		return nil
+	for _, member := range s.etcdState.Members {
+		if member.ID != "" && slices.Contains(current, member.Name) {
+			id.membersOf = s.release.Members.Release
+		}
 	}
-	return r.writeIdentity(ctx, s, &id)
+	if id.ClusterID == s.identity.ClusterID && id.etcd == s.identity.etcd && id.membersOf == s.identity.membersOf {
+		return false, nil
+	}
+	return true, r.writeIdentity(ctx, s, &id)
 }
 
 // recordRelease records the release whose servers write, or will.

@@ -15,7 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 // TestNewIdentity is about a registry without a record: only where there never
@@ -87,6 +89,38 @@ func TestReadIdentity(t *testing.T) {
 	recorded := (&identity{state: stateNew, replicas: 3, ca: "f"}).recorded(etcd.Identity{ClusterID: "c", Members: map[string]string{"a": "1"}})
 	if recorded.state != stateExisting || recorded.ClusterID != "c" || recorded.ca != "f" || recorded.replicas != 3 {
 		t.Errorf("%+v", recorded)
+	}
+}
+
+// TestLearnMembers is about the release that etcd's members are of: it is what
+// has run, and not what was merely tried.
+func TestLearnMembers(t *testing.T) {
+	for _, test := range []struct {
+		reason  string
+		current []string
+		answers []etcd.Member
+		want    string
+	}{
+		{"no pod is of the new release yet", nil, []etcd.Member{{Name: "fleet-etcd-0", ID: "1"}}, "v0.3.0"},
+		{"the first one that is does not start", []string{"fleet-etcd-1"}, []etcd.Member{{Name: "fleet-etcd-0", ID: "1"}, {Name: "fleet-etcd-1"}}, "v0.3.0"},
+		{"it has started", []string{"fleet-etcd-1"}, []etcd.Member{{Name: "fleet-etcd-0", ID: "1"}, {Name: "fleet-etcd-1", ID: "2"}}, "v0.4.0"},
+	} {
+		s := look(t, "{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: 3}}, status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]}}")
+		r := reading(t)
+		r.Applier = apply.New(r.Client, r.Live)
+		if err := r.writeIdentity(t.Context(), s, &identity{state: stateExisting, replicas: 3, membersOf: "v0.3.0", Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
+			t.Fatal(err)
+		}
+		s.release.Members = version.Members{Release: "v0.4.0"}
+		s.etcdState.Members = test.answers
+		learned, err := r.learn(t.Context(), s, test.current)
+		if err != nil || learned != (test.want == "v0.4.0") {
+			t.Errorf("%s: learned %v, %v", test.reason, learned, err)
+		}
+		// The next operator reads it, and so does the next registry of this name.
+		if id, err := r.readIdentity(t.Context(), s); err != nil || id.membersOf != test.want {
+			t.Errorf("%s: recorded is %+v, %v", test.reason, id, err)
+		}
 	}
 }
 

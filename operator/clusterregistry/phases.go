@@ -20,7 +20,7 @@ import (
 func (s *scope) waits(format string, args ...any) *hold {
 	u := s.upgrade
 	h := waitFor(string(u.Phase), format, args...).in(soon)
-	replaced := u.from.Etcd != u.to.Etcd || u.from.Helper != u.to.Helper
+	replaced := !u.from.Members.Same(u.to.Members)
 	if s.registry.Spec.Etcd.Replicas == 1 && replaced && !u.reached(operatorv1alpha1.PhaseServer) && u.Phase != operatorv1alpha1.PhaseReturn {
 		h.message += "; etcd has a single member, and while that is replaced the registry does not serve, for some seconds"
 	}
@@ -57,7 +57,7 @@ func (r *Reconciler) preflight(_ context.Context, s *scope) *hold {
 // upgradeEtcd is complete when all members run what is wanted, and have made
 // their files so.
 func (r *Reconciler) upgradeEtcd(ctx context.Context, s *scope) *hold {
-	target, onTarget, all := s.release.Etcd, int32(0), s.registry.Spec.Etcd.Replicas
+	target, onTarget, all := s.release.Members.Etcd, int32(0), s.registry.Spec.Etcd.Replicas
 	for _, member := range s.registry.Status.Etcd.Members {
 		if member.Version == target {
 			onTarget++

@@ -10,7 +10,11 @@ import (
 // plan decides which release is rendered, and whether an upgrade begins. It
 // compares what is wanted with what runs, never with what was wanted before.
 func (s *scope) plan(all []version.Release) *hold {
-	releases := version.WithEtcd(all, s.etcdSeen()...)
+	recorded := s.membersOf()
+	if _, err := version.Find(all, recorded); recorded != "" && err != nil {
+		return waitFor(operatorv1alpha1.ReasonVersionUnknown, "etcd's members are of %s, which this operator does not know: install the operator that brought them there, or a newer one; nothing is changed until then", recorded).in(resync)
+	}
+	releases := version.WithMembers(all, recorded, s.etcdSeen()...)
 	if s.registry.Status.Upgrade != nil {
 		return s.planUpgrade(releases)
 	}
@@ -40,7 +44,7 @@ func (s *scope) planStep(releases []version.Release, to version.Release) *hold {
 	}
 	err := to.CheckHost(s.host)
 	if seen := s.registry.Status.EtcdVersion; err == nil && s.registry.Spec.Etcd.External == nil && seen != "" {
-		err = version.CheckEtcd(seen, to.Etcd)
+		err = version.CheckEtcd(seen, to.Members.Etcd)
 	}
 	if err != nil {
 		return s.stay(releases, waitFor(reasonOf(err), "%s", err))
@@ -76,6 +80,15 @@ func (s *scope) running() string {
 		return s.identity.release
 	}
 	return s.registry.Status.Version
+}
+
+// membersOf returns the release that etcd's members are of, empty when none is
+// recorded.
+func (s *scope) membersOf() string {
+	if s.identity == nil {
+		return ""
+	}
+	return s.identity.membersOf
 }
 
 // etcdSeen are the versions of etcd that members have run.

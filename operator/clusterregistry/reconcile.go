@@ -151,9 +151,12 @@ func (s *scope) input(environment render.Environment) render.Input {
 		snapshot = s.upgrade.Snapshot
 	}
 	return render.Input{
-		Snapshot:    snapshot,
-		Registry:    s.registry,
-		Release:     render.Release{Version: s.release.Version, Helper: s.release.Helper, Etcd: s.release.Etcd, Serves: s.release.Serves},
+		Snapshot: snapshot,
+		Registry: s.registry,
+		Release: render.Release{
+			Version: s.release.Version, Layout: s.release.Layout, Serves: s.release.Serves,
+			Helper: s.release.Members.Helper, Etcd: s.release.Members.Etcd, EtcdLayout: s.release.Members.Layout,
+		},
 		HostVersion: strings.TrimPrefix(semver.MajorMinor(s.host), "v"),
 		Trust:       s.trust,
 		Addresses:   s.addresses,

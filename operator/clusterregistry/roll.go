@@ -30,6 +30,18 @@ func outdatedPods(set *appsv1.StatefulSet, pods []corev1.Pod) []string {
 	return out
 }
 
+// currentPods returns the names of the pods that are made from the template that
+// was applied last, none as long as its revision is not known.
+func currentPods(set *appsv1.StatefulSet, pods []corev1.Pod, outdated []string) []string {
+	var out []string
+	for _, pod := range pods {
+		if set.Status.ObservedGeneration >= set.Generation && !slices.Contains(outdated, pod.Name) {
+			out = append(out, pod.Name)
+		}
+	}
+	return out
+}
+
 // roll is what the replacement of a member is decided by.
 type roll struct {
 	access   etcd.Access

@@ -17,10 +17,10 @@ import (
 
 // released are the releases of these tests.
 var released = []version.Release{
-	{Version: "v0.1.0", Etcd: "v3.6.14", Helper: "v0.1.0", Serves: []string{"v1alpha1"}, Reads: []string{"v1alpha1"}, Stores: "v1alpha1", Host: version.Range{From: "1.34", To: "1.37"}},
-	{Version: "v0.2.0", Etcd: "v3.6.14", Helper: "v0.1.0", UpgradesFrom: []string{"v0.1.0"}, Serves: []string{"v1alpha1", "v1beta1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1alpha1", Host: version.Range{From: "1.35", To: "1.38"}},
-	{Version: "v0.3.0", Etcd: "v3.7.3", Helper: "v0.3.0", UpgradesFrom: []string{"v0.2.0"}, Serves: []string{"v1beta1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1beta1", Host: version.Range{From: "1.35", To: "1.38"}},
-	{Version: "v0.4.0", Etcd: "v3.7.3", Helper: "v0.3.0", UpgradesFrom: []string{"v0.3.0"}, Serves: []string{"v1beta1"}, Reads: []string{"v1beta1", "v1"}, Stores: "v1", Host: version.Range{From: "1.36", To: "1.39"}},
+	{Version: "v0.1.0", Etcd: "v3.6.14", Helper: "v0.1.0", Layout: "v1", Serves: []string{"v1alpha1"}, Reads: []string{"v1alpha1"}, Stores: "v1alpha1", Host: version.Range{From: "1.34", To: "1.37"}},
+	{Version: "v0.2.0", Etcd: "v3.6.14", Helper: "v0.1.0", Layout: "v1", UpgradesFrom: []string{"v0.1.0"}, Serves: []string{"v1alpha1", "v1beta1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1alpha1", Host: version.Range{From: "1.35", To: "1.38"}},
+	{Version: "v0.3.0", Etcd: "v3.7.3", Helper: "v0.3.0", Layout: "v1", UpgradesFrom: []string{"v0.2.0"}, Serves: []string{"v1beta1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1beta1", Host: version.Range{From: "1.35", To: "1.38"}},
+	{Version: "v0.4.0", Etcd: "v3.7.3", Helper: "v0.4.0", Layout: "v2", UpgradesFrom: []string{"v0.3.0"}, Serves: []string{"v1beta1"}, Reads: []string{"v1beta1", "v1"}, Stores: "v1", Host: version.Range{From: "1.36", To: "1.39"}},
 }
 
 // look returns the scope of a registry with a spec and status in YAML.

@@ -73,7 +73,7 @@ func (u *upgrade) release() version.Release {
 	if u.reached(operatorv1alpha1.PhaseVerification) {
 		serves = u.to.Serves
 	}
-	servers.Etcd, servers.Helper, servers.Serves = etcd.Etcd, etcd.Helper, serves
+	servers.Members, servers.Serves = etcd.Members, serves
 	return servers
 }
 

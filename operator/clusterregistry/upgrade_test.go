@@ -12,6 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/render"
 )
 
 // upgrading returns a look at a registry that is on its way.
@@ -48,8 +49,53 @@ func TestComposition(t *testing.T) {
 			t.Errorf("%+v: %+v", test, h)
 		}
 		r := s.release
-		if serves := strings.Join(r.Serves, ","); r.Version != test.server || r.Etcd != test.etcd || r.Helper != test.helper || serves != test.serve {
+		if serves := strings.Join(r.Serves, ","); r.Version != test.server || r.Members.Etcd != test.etcd || r.Members.Helper != test.helper || serves != test.serve {
 			t.Errorf("%+v: it renders %+v", test, r)
+		}
+	}
+}
+
+// TestLayouts says from which release's manifests the servers and etcd come in
+// each phase: never both of another one at once, and etcd's stay in a return.
+func TestLayouts(t *testing.T) {
+	for _, test := range []struct{ phase, recorded, servers, etcd string }{
+		{"Preflight", "v0.3.0", "v1", "v1"},
+		{"Snapshot", "v0.3.0", "v1", "v1"},
+		{"Etcd", "v0.3.0", "v1", "v2"},
+		{"Server", "v0.4.0", "v2", "v2"},
+		{"Verification", "v0.4.0", "v2", "v2"},
+		{"Return", "v0.4.0", "v1", "v2"},
+		{"Preflight", "v0.4.0", "v1", "v2"}, // tried again
+	} {
+		s := upgrading(t, "v0.3.0", "v0.4.0", test.phase, "")
+		s.identity = &identity{etcd: "v3.7.3", membersOf: test.recorded}
+		if h := s.plan(released); h != nil {
+			t.Errorf("%+v: %+v", test, h)
+		}
+		in := s.input(render.Environment{}).Release
+		if in.Layout != test.servers || in.EtcdLayout != test.etcd || in.Helper != map[string]string{"v1": "v0.3.0", "v2": "v0.4.0"}[test.etcd] {
+			t.Errorf("%+v: it renders %+v", test, in)
+		}
+	}
+}
+
+// TestMembersStay is about a registry whose upgrade was given up after a member
+// ran with what it brought, and about one that another operator left so.
+func TestMembersStay(t *testing.T) {
+	for _, test := range []struct{ recorded, want, says string }{
+		{"", "v0.3.0 v1", ""},
+		{"v0.3.0", "v0.3.0 v1", ""},
+		{"v0.4.0", "v0.4.0 v2", ""},
+		{"v0.9.0", "", "etcd's members are of v0.9.0, which this operator does not know"},
+	} {
+		s := look(t, "{spec: {version: v0.3.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.3.0, etcd: {members: [{name: a, version: v3.7.3}]}}}")
+		s.identity = &identity{etcd: "v3.7.3", membersOf: test.recorded}
+		h := s.plan(released)
+		if (h == nil) != (test.says == "") || h != nil && !strings.Contains(h.message, test.says) {
+			t.Errorf("%+v: %+v", test, h)
+		}
+		if m := s.release.Members; h == nil && m.Helper+" "+m.Layout != test.want {
+			t.Errorf("%+v: %+v", test, m)
 		}
 	}
 }
@@ -58,13 +104,13 @@ func TestComposition(t *testing.T) {
 // release has.
 func TestEtcdIsNeverTurnedBack(t *testing.T) {
 	s := look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0, etcd: {members: [{name: a, version: v3.6.14}, {name: b, version: v3.7.3}]}}}")
-	if h := s.plan(released); h != nil || s.release.Etcd != "v3.7.3" || s.release.Helper != "v0.3.0" {
+	if h := s.plan(released); h != nil || s.release.Members.Etcd != "v3.7.3" || s.release.Members.Helper != "v0.3.0" {
 		t.Errorf("a member runs it: %+v, %+v", s.release, h)
 	}
 	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0}}")
 	s.identity = &identity{etcd: "v3.7.2"}
-	if h := s.plan(released); h != nil || s.release.Etcd != "v3.7.2" {
-		t.Errorf("it is recorded: %s, %+v", s.release.Etcd, h)
+	if h := s.plan(released); h != nil || s.release.Members.Etcd != "v3.7.2" {
+		t.Errorf("it is recorded: %s, %+v", s.release.Members.Etcd, h)
 	}
 }
 

@@ -37,6 +37,9 @@ type Release struct {
 	// Version is the tag of the servers' image, Helper that of the helper's and Etcd
 	// that of etcd's.
 	Version, Helper, Etcd string
+	// Layout names the manifests of the servers and their registration with the
+	// host, EtcdLayout those of all else.
+	Layout, EtcdLayout string
 	// Serves are the API versions to register with the host.
 	Serves []string
 }

@@ -9,20 +9,20 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
-// overlay returns the kustomization that composes a registry.
-func overlay(in Input) (kustomize.Kustomization, error) {
+// overlay returns the kustomization that composes a registry of a layout.
+func overlay(in Input, layout string) (kustomize.Kustomization, error) {
 	r := in.Registry
 	k := kustomize.Kustomization{
 		TypeMeta:    kustomize.TypeMeta{APIVersion: kustomize.KustomizationVersion, Kind: kustomize.KustomizationKind},
-		Resources:   []string{path.Join(root, "base")},
-		Components:  components(in),
+		Resources:   []string{path.Join(root, layout, "base")},
+		Components:  components(in, layout),
 		Labels:      []kustomize.Label{{Pairs: Labels(r), IncludeTemplates: true}, {Pairs: map[string]string{"app.kubernetes.io/version": in.Release.Version}}},
 		SortOptions: &kustomize.SortOptions{Order: kustomize.LegacySortOrder},
 		Images:      images(in),
 	}
 	if r.Spec.Mode == operatorv1alpha1.ModeAggregated {
 		for _, version := range in.Release.Serves {
-			k.Resources = append(k.Resources, path.Join(root, "apiservices", version+".yaml"))
+			k.Resources = append(k.Resources, path.Join(root, layout, "apiservices", version+".yaml"))
 		}
 	}
 	for target, operations := range patches(in) {
@@ -38,12 +38,12 @@ func overlay(in Input) (kustomize.Kustomization, error) {
 	return k, nil
 }
 
-func components(in Input) []string {
+func components(in Input, layout string) []string {
 	r := in.Registry
 	var names []string
 	include := func(name string, when bool) {
 		if when {
-			names = append(names, path.Join(root, "components", name))
+			names = append(names, path.Join(root, layout, "components", name))
 		}
 	}
 	include("serving-ca", r.Spec.TLS.IssuerRef == nil)

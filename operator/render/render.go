@@ -57,28 +57,47 @@ func (r *Result) Objects() []*unstructured.Unstructured {
 // Render returns the objects of a registry. An error means that the manifests
 // and the input don't fit, which no spec should be able to cause.
 func Render(in Input) (*Result, error) {
-	k, err := overlay(in)
+	result, err := renderLayout(in, in.Release.EtcdLayout)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := build(k)
-	if err != nil {
-		return nil, fmt.Errorf("render the registry: %w", err)
-	}
-	result := &Result{Stages: map[Stage][]*unstructured.Unstructured{}}
-	values := values(in)
-	for _, object := range objects {
-		if _, err := substitute(object.Object, values); err != nil {
-			return nil, fmt.Errorf("render %s %s: %w", object.GetKind(), object.GetName(), err)
+	if in.Release.Layout != in.Release.EtcdLayout {
+		servers, err := renderLayout(in, in.Release.Layout)
+		if err != nil {
+			return nil, err
 		}
-		stage := Stage(object.GetAnnotations()[annotationStage])
-		result.Stages[stage] = append(result.Stages[stage], object)
+		for _, stage := range []Stage{StageServer, StageEndpoint} {
+			result.Stages[stage] = servers.Stages[stage]
+		}
 	}
 	content, err := json.Marshal(result.Objects())
 	if err != nil {
 		return nil, err
 	}
 	result.Digest = digest(content)
+	return result, nil
+}
+
+// renderLayout returns the objects of a registry whose releases all have one
+// layout, without a digest.
+func renderLayout(in Input, layout string) (*Result, error) {
+	k, err := overlay(in, layout)
+	if err != nil {
+		return nil, err
+	}
+	objects, err := build(k)
+	if err != nil {
+		return nil, fmt.Errorf("render the registry in layout %s: %w", layout, err)
+	}
+	result := &Result{Stages: map[Stage][]*unstructured.Unstructured{}}
+	values := values(in)
+	for _, object := range objects {
+		if _, err := substitute(object.Object, values); err != nil {
+			return nil, fmt.Errorf("render %s %s in layout %s: %w", object.GetKind(), object.GetName(), layout, err)
+		}
+		stage := Stage(object.GetAnnotations()[annotationStage])
+		result.Stages[stage] = append(result.Stages[stage], object)
+	}
 	return result, nil
 }
 

@@ -29,7 +29,7 @@ func input(t *testing.T, registry string, modify ...func(*operatorv1alpha1.Clust
 	operatorv1alpha1.SetDefaults(r)
 	return Input{
 		Registry:    r,
-		Release:     Release{Version: string(r.Spec.Version), Helper: string(r.Spec.Version), Etcd: "v3.6.14", Serves: []string{"v1alpha1"}},
+		Release:     Release{Version: string(r.Spec.Version), Helper: string(r.Spec.Version), Etcd: "v3.6.14", Layout: "v1", EtcdLayout: "v1", Serves: []string{"v1alpha1"}},
 		HostVersion: "1.37",
 		Trust:       Trust{Etcd: []byte("CA of etcd\n"), Serving: []byte("CA of the servers\n"), Clients: []byte("CA of the users\n")},
 		Environment: Environment{ImageRepository: "ghcr.io/clusterregistry", Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"},
@@ -85,7 +85,7 @@ func TestGolden(t *testing.T) {
 func inputOf(t *testing.T, release version.Release, path string) Input {
 	t.Helper()
 	in := input(t, sample(t, path), func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Version = operatorv1alpha1.Version(release.Version) })
-	in.Release = Release{Version: release.Version, Helper: release.Helper, Etcd: release.Etcd, Serves: release.Serves}
+	in.Release = Release{Version: release.Version, Helper: release.Helper, Etcd: release.Etcd, Layout: release.Layout, EtcdLayout: release.Layout, Serves: release.Serves}
 	if in.Registry.Spec.Etcd.External == nil {
 		in.Snapshot = "before-the-next"
 	}

@@ -63,12 +63,12 @@ func ServesBoth(a, b Release) []string {
 	return slices.DeleteFunc(slices.Clone(a.Serves), func(v string) bool { return !slices.Contains(b.Serves, v) })
 }
 
-// WithEtcd returns releases with the version of etcd that each runs with where
-// members have run those seen: its own, unless one of them is newer, which etcd
-// does not go back from. Then it has the helper of the first release with that
-// etcd, too, so that the return from a failed upgrade replaces no member.
-// Versions that are empty were never seen.
-func WithEtcd(releases []Release, seen ...string) []Release {
+// WithMembers returns releases with what etcd's pods are made of when each runs
+// where members are of the recorded release, empty when that is not known, and
+// have run the versions of etcd seen, of which empty ones were never seen: its
+// own, unless the members have gone further. They don't go back: etcd can't, and
+// to replace members once more for a return would only put them at risk.
+func WithMembers(releases []Release, recorded string, seen ...string) []Release {
 	var newest string
 	for _, v := range seen {
 		if semver.Compare(v, newest) > 0 {
@@ -76,15 +76,20 @@ func WithEtcd(releases []Release, seen ...string) []Release {
 		}
 	}
 	first := slices.IndexFunc(releases, func(r Release) bool { return r.Etcd == newest })
+	stayed := slices.IndexFunc(releases, func(r Release) bool { return r.Version == recorded })
 	out := slices.Clone(releases)
 	for i := range out {
-		if semver.Compare(newest, out[i].Etcd) <= 0 {
-			continue
+		m := out[i].own()
+		if i < stayed {
+			m = releases[stayed].own()
 		}
-		out[i].Etcd = newest
-		if first >= 0 {
-			out[i].Helper = releases[first].Helper
+		if semver.Compare(newest, m.Etcd) > 0 {
+			if first >= 0 {
+				m = releases[first].own()
+			}
+			m.Etcd = newest
 		}
+		out[i].Members = m
 	}
 	return out
 }

@@ -8,11 +8,11 @@ import (
 )
 
 var history = []Release{
-	{Version: "v0.1.0", Etcd: "v3.6.14", Helper: "v0.1.0", Serves: []string{"v1alpha1"}, Reads: []string{"v1alpha1"}, Stores: "v1alpha1"},
+	{Version: "v0.1.0", Etcd: "v3.6.14", Helper: "v0.1.0", Layout: "v1", Serves: []string{"v1alpha1"}, Reads: []string{"v1alpha1"}, Stores: "v1alpha1"},
 	{Version: "v0.1.1", Etcd: "v3.6.14", UpgradesFrom: []string{"v0.1.0"}},
 	{Version: "v0.2.0", Etcd: "v3.6.14", UpgradesFrom: []string{"v0.1.0", "v0.1.1"}, Serves: []string{"v1alpha1", "v1beta1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1alpha1"},
-	{Version: "v0.3.0", Etcd: "v3.7.3", Helper: "v0.3.0", UpgradesFrom: []string{"v0.2.0"}, Serves: []string{"v1beta1", "v1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1beta1"},
-	{Version: "v0.4.0", Etcd: "v3.7.3", Helper: "v0.4.0", UpgradesFrom: []string{"v0.3.0"}},
+	{Version: "v0.3.0", Etcd: "v3.7.3", Helper: "v0.3.0", Layout: "v1", UpgradesFrom: []string{"v0.2.0"}, Serves: []string{"v1beta1", "v1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1beta1"},
+	{Version: "v0.4.0", Etcd: "v3.7.3", Helper: "v0.4.0", Layout: "v2", UpgradesFrom: []string{"v0.3.0"}},
 	{Version: "v9.0.0", Etcd: "v3.7.3"},
 }
 
@@ -63,19 +63,43 @@ func TestCanReturn(t *testing.T) {
 	}
 }
 
+func TestMembersAreTheSame(t *testing.T) {
+	one := history[3].own()
+	for reason, change := range map[string]func(*Members){"etcd": func(m *Members) { m.Etcd = "v3.7.4" }, "helper": func(m *Members) { m.Helper = "v0.4.0" }, "layout": func(m *Members) { m.Layout = "v2" }} {
+		other := one
+		other.Release = "v0.3.1"
+		if !one.Same(other) {
+			t.Error("another release brings the same members, and they are said to differ")
+		}
+		if change(&other); one.Same(other) {
+			t.Errorf("another %s, and they are said to be the same", reason)
+		}
+	}
+}
+
 func TestEtcd(t *testing.T) {
 	for _, test := range []struct {
-		reason       string
-		seen         []string
-		want, helper string
+		reason   string
+		release  int
+		recorded string
+		seen     []string
+		want     string // release, etcd, helper and layout
 	}{
-		{"nothing was seen yet", []string{"", ""}, "v3.6.14", "v0.1.0"},
-		{"an older one", []string{"v3.6.12"}, "v3.6.14", "v0.1.0"},
-		{"a single member is newer", []string{"v3.6.14", "v3.7.3"}, "v3.7.3", "v0.3.0"},
-		{"a newer one of no release", []string{"v3.7.4"}, "v3.7.4", "v0.1.0"},
-		{"numbers, not texts, are compared", []string{"v3.6.9"}, "v3.6.14", "v0.1.0"},
+		{"nothing was seen yet", 0, "", []string{"", ""}, "v0.1.0 v3.6.14 v0.1.0 v1"},
+		{"an older one", 0, "", []string{"v3.6.12"}, "v0.1.0 v3.6.14 v0.1.0 v1"},
+		{"a single member is newer", 0, "", []string{"v3.6.14", "v3.7.3"}, "v0.3.0 v3.7.3 v0.3.0 v1"},
+		{"a newer one of no release", 0, "", []string{"v3.7.4"}, "v0.1.0 v3.7.4 v0.1.0 v1"},
+		{"numbers, not texts, are compared", 0, "", []string{"v3.6.9"}, "v0.1.0 v3.6.14 v0.1.0 v1"},
+		{"its own members", 3, "v0.3.0", []string{"v3.7.3"}, "v0.3.0 v3.7.3 v0.3.0 v1"},
+		{"members of a later release with the same etcd", 3, "v0.4.0", []string{"v3.7.3"}, "v0.4.0 v3.7.3 v0.4.0 v2"},
+		{"the same, two releases later", 0, "v0.4.0", []string{"v3.7.3"}, "v0.4.0 v3.7.3 v0.4.0 v2"},
+		{"a record from before releases were recorded", 3, "", []string{"v3.7.3"}, "v0.3.0 v3.7.3 v0.3.0 v1"},
+		{"members of an earlier release", 4, "v0.3.0", []string{"v3.7.3"}, "v0.4.0 v3.7.3 v0.4.0 v2"},
+		{"a newer etcd was seen than is recorded", 0, "v0.2.0", []string{"v3.7.3"}, "v0.3.0 v3.7.3 v0.3.0 v1"},
+		{"a release that is not known", 0, "v0.9.0", nil, "v0.1.0 v3.6.14 v0.1.0 v1"},
 	} {
-		if got := WithEtcd(history, test.seen...)[0]; got.Etcd != test.want || got.Helper != test.helper || got.Version != history[0].Version {
+		got := WithMembers(history, test.recorded, test.seen...)[test.release]
+		if m := got.Members; m.Release+" "+m.Etcd+" "+m.Helper+" "+m.Layout != test.want || got.Version != history[test.release].Version {
 			t.Errorf("%s: %+v", test.reason, got)
 		}
 	}

@@ -30,6 +30,12 @@ type Release struct {
 	// Helper is the release whose helper image the pods of etcd have. A newer one
 	// would replace them, and so is named only when the helper has changed.
 	Helper string `json:"helper"`
+	// Layout names the manifests that the release is rendered from, a directory of
+	// manifests/registry. It never changes once a release with it is released.
+	Layout string `json:"layout"`
+	// Members is what etcd's pods are made of: the release's own, unless what runs is
+	// composed of two releases.
+	Members Members `json:"-"`
 	// UpgradesFrom are the releases that a registry can be brought to this one from.
 	UpgradesFrom []string `json:"upgradesFrom,omitempty"`
 	// Serves are the versions of clusterregistry.k8s.io that clients can use.
@@ -42,6 +48,27 @@ type Release struct {
 	Host Range `json:"host"`
 	// Kubectl are the versions of kubectl that it is tested with.
 	Kubectl Range `json:"kubectl"`
+}
+
+// Members is what the pods of etcd are made of, as a release brings it. It stays
+// when the servers of an older release return.
+type Members struct {
+	// Release is the release that brings it.
+	Release string
+	// Etcd, Helper and Layout are those of the release.
+	Etcd, Helper, Layout string
+}
+
+// own returns what the pods of etcd are made of by the release itself.
+func (r Release) own() Members {
+	return Members{Release: r.Version, Etcd: r.Etcd, Helper: r.Helper, Layout: r.Layout}
+}
+
+// Same reports whether pods of one and the other are equal, whichever release
+// brought them.
+func (m Members) Same(other Members) bool {
+	other.Release = m.Release
+	return m == other
 }
 
 // Range is a range of minor versions of Kubernetes, such as "1.34", ends included.
@@ -64,6 +91,9 @@ func Decode(content []byte) ([]Release, error) {
 	}
 	if err := yaml.UnmarshalStrict(content, &file); err != nil {
 		return nil, fmt.Errorf("releases.yaml: %w", err)
+	}
+	for i, r := range file.Releases {
+		file.Releases[i].Members = r.own()
 	}
 	return file.Releases, nil
 }
@@ -94,6 +124,8 @@ func Parse(content []byte) ([]Release, error) {
 var (
 	hash  = regexp.MustCompile(`^[0-9a-f]{40}$`)
 	minor = regexp.MustCompile(`^1\.[0-9]+$`)
+	// layout is the name of a directory.
+	layout = regexp.MustCompile(`^v[1-9][0-9]*$`)
 )
 
 func (r Release) validate() error {
@@ -108,6 +140,9 @@ func (r Release) validate() error {
 	}
 	if semver.Canonical(r.Etcd) != r.Etcd {
 		errs = append(errs, fmt.Errorf("etcd %q is no version such as v3.6.14", r.Etcd))
+	}
+	if !layout.MatchString(r.Layout) {
+		errs = append(errs, fmt.Errorf("layout %q is not a name such as v1", r.Layout))
 	}
 	if slices.Contains(r.UpgradesFrom, r.Version) {
 		errs = append(errs, errors.New("it upgrades from itself"))

@@ -13,7 +13,7 @@ func TestReleasesAreValid(t *testing.T) {
 }
 
 func TestParseRefuses(t *testing.T) {
-	const commit, good = "0123456789012345678901234567890123456789", `{version: v0.1.0, commit: "C", tree: "C", etcd: v3.6.14, helper: v0.1.0, serves: [v1], reads: [v1], stores: v1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.9", to: "1.37"}}`
+	const commit, good = "0123456789012345678901234567890123456789", `{version: v0.1.0, commit: "C", tree: "C", etcd: v3.6.14, helper: v0.1.0, layout: v1, serves: [v1], reads: [v1], stores: v1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.9", to: "1.37"}}`
 	for reason, test := range map[string]struct{ old, new, want string }{
 		"nothing wrong":             {},
 		"a version without v":       {"v0.1.0", "0.1.0", `version "0.1.0" is no semantic version`},
@@ -25,6 +25,8 @@ func TestParseRefuses(t *testing.T) {
 		"a way from nowhere":        {"serves: [v1]", "upgradesFrom: [v0.0.9], serves: [v1]", `names "v0.0.9", which is no release before it`},
 		"a way from itself":         {"serves: [v1]", "upgradesFrom: [v0.1.0], serves: [v1]", "upgrades from itself"},
 		"nothing served":            {"serves: [v1]", "serves: []", "serves is empty"},
+		"no layout":                 {"layout: v1, ", "", `layout "" is not a name such as v1`},
+		"a layout that is a path":   {"layout: v1", "layout: ../v1", `layout "../v1"`},
 		"an etcd that is no number": {"v3.6.14", "newest", `etcd "newest"`},
 	} {
 		entry := strings.ReplaceAll(strings.Replace(good, test.old, test.new, 1), `"C"`, `"`+commit+`"`)
