@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/clusterregistry/operator/operator/clusterregistry"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -15,6 +17,7 @@ type options struct {
 	metricsAddress, probeAddress string
 	leaderElect                  bool
 	namespaces                   []string
+	aggregated                   []string
 	environment                  render.Environment
 }
 
@@ -24,6 +27,11 @@ func newOptions() *options {
 		Namespace:       os.Getenv("POD_NAMESPACE"),
 		ClusterDomain:   clusterDomain("/etc/resolv.conf"),
 	}}
+	for _, namespace := range strings.Split(os.Getenv("AGGREGATED_NAMESPACES"), ",") {
+		if namespace = strings.TrimSpace(namespace); namespace != "" {
+			o.aggregated = append(o.aggregated, namespace)
+		}
+	}
 	if o.environment.ImageRepository == "" {
 		o.environment.ImageRepository = "ghcr.io/clusterregistry"
 	}
@@ -35,6 +43,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Where /healthz and /readyz are served.")
 	fs.BoolVar(&o.leaderElect, "leader-elect", true, "Let one of several replicas work, and another one take over when it is gone.")
 	fs.StringSliceVar(&o.namespaces, "watch-namespaces", nil, "Namespaces whose ClusterRegistries are looked after, separated by commas. Default: all.")
+	fs.StringSliceVar(&o.aggregated, "aggregated-namespaces", o.aggregated, "Namespaces whose ClusterRegistries may have mode Aggregated, which gives them an API group of the whole cluster, separated by commas; \"*\" means all. Default: $AGGREGATED_NAMESPACES, or none.")
 	fs.StringVar(&o.environment.ImageRepository, "image-repository", o.environment.ImageRepository, "Where the images of registries come from that name no repository of their own. Default: $IMAGE_REPOSITORY.")
 	fs.StringVar(&o.environment.ClusterDomain, "cluster-domain", o.environment.ClusterDomain, "The cluster's domain in DNS. Default: what /etc/resolv.conf says.")
 }
@@ -42,6 +51,11 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 func (o *options) validate() error {
 	if o.environment.Namespace == "" {
 		return fmt.Errorf("POD_NAMESPACE is not set: the operator must know its own namespace; its Deployment takes it from metadata.namespace")
+	}
+	for _, namespace := range o.aggregated {
+		if problems := validation.IsDNS1123Label(namespace); namespace != clusterregistry.AllNamespaces && len(problems) > 0 {
+			return fmt.Errorf("--aggregated-namespaces (or AGGREGATED_NAMESPACES) has %q, which is not the name of a namespace, nor \"*\": %s", namespace, strings.Join(problems, "; "))
+		}
 	}
 	return nil
 }

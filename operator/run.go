@@ -109,18 +109,19 @@ func (o *options) reconciler(mgr manager.Manager) (*clusterregistry.Reconciler, 
 		}
 	}
 	return &clusterregistry.Reconciler{
-		Client:      mgr.GetClient(),
-		Live:        mgr.GetAPIReader(),
-		Discovery:   asks,
-		Applier:     apply.New(mgr.GetClient(), mgr.GetAPIReader()),
-		Events:      mgr.GetEventRecorder("clusterregistry-operator"),
-		Releases:    releases,
-		Environment: o.environment,
-		Host:        mgr.GetConfig(),
-		HostCA:      ca,
-		Namespaces:  o.namespaces,
-		AskEtcd:     func(ctx context.Context, access etcd.Access) etcd.State { return access.Observe(ctx) },
-		AskServer:   askServer,
+		Client:               mgr.GetClient(),
+		Live:                 mgr.GetAPIReader(),
+		Discovery:            asks,
+		Applier:              apply.New(mgr.GetClient(), mgr.GetAPIReader()),
+		Events:               mgr.GetEventRecorder("clusterregistry-operator"),
+		Releases:             releases,
+		Environment:          o.environment,
+		Host:                 mgr.GetConfig(),
+		HostCA:               ca,
+		Namespaces:           o.namespaces,
+		AggregatedNamespaces: o.aggregated,
+		AskEtcd:              func(ctx context.Context, access etcd.Access) etcd.State { return access.Observe(ctx) },
+		AskServer:            askServer,
 	}, nil
 }
 

@@ -34,7 +34,8 @@ func InstallOperator(t *testing.T, kubectl *Kubectl) {
 }
 
 // StartOperator starts the operator outside of the host, as its service account
-// and with the given flags. It ends with the test, which fails when the operator
+// and with the given flags. Registries may be aggregated in all namespaces, as in
+// manifests/operator, unless a flag says otherwise. It ends with the test, which fails when the operator
 // ended by itself before, or panicked.
 func StartOperator(t *testing.T, host *Host, flags ...string) *Operator {
 	t.Helper()
@@ -42,7 +43,7 @@ func StartOperator(t *testing.T, host *Host, flags ...string) *Operator {
 	o.cmd = exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-operator"), //nolint:noctx // it outlives the test's context
 		append([]string{"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0"}, flags...)...)
 	kubeconfig := host.Kubeconfig(OperatorUser, "system:serviceaccounts", "system:serviceaccounts:"+OperatorNamespace)
-	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAMESPACE="+OperatorNamespace)
+	o.cmd.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "POD_NAMESPACE="+OperatorNamespace, "AGGREGATED_NAMESPACES=*")
 	o.cmd.Stdout, o.cmd.Stderr = o.log, o.log
 	if err := o.cmd.Start(); err != nil {
 		t.Fatalf("start the operator: %v; \"make build\" builds it", err)

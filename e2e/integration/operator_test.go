@@ -41,6 +41,7 @@ func TestOperator(t *testing.T) {
 	operator.Stop()
 	t.Run("orphans", func(t *testing.T) { testOrphans(t, at(t), host) })
 	t.Run("one namespace", func(t *testing.T) { testOneNamespace(t, at(t), at(t), host) })
+	t.Run("aggregation", func(t *testing.T) { testAggregation(t, at(t), at(t), host) })
 	t.Run("killed", func(t *testing.T) { testKilled(t, at, host) })
 	t.Run("nonsense", func(t *testing.T) { testNonsense(t, at(t), host) })
 	expectPermitted(t, audit)

@@ -2,6 +2,7 @@ package olm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,11 +12,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
@@ -60,6 +64,11 @@ func TestLifecycle(t *testing.T) {
 	waitSucceeded(e, present)
 	waitGone(e, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"}, older)
 	waitAvailable(e, namespace, operator)
+	clients.Mark("the older operator's registry is not allowed to be aggregated, and then is")
+	waitCondition(e, registry, operatorv1alpha1.ConditionAPIServiceReady, operatorv1alpha1.ReasonAggregationNotAllowed)
+	editorMayNotAggregate(t, e, kubectl)
+	kubectl.Run("-n", namespace, "patch", "subscription", "clusterregistry", "--type=merge", "-p",
+		`{"spec":{"config":{"env":[{"name":"AGGREGATED_NAMESPACES","value":"`+registry.Namespace+`"}]}}}`)
 	e.WaitReady(registry)
 	if registry.Status.Version != "v0.1.0" {
 		t.Errorf("a newer operator has brought the registry to %s", registry.Status.Version)
@@ -81,11 +90,61 @@ func TestLifecycle(t *testing.T) {
 
 	subscribe(t, kubectl, "second")
 	waitSucceeded(e, present)
+	kubectl.Run("-n", namespace, "patch", "subscription", "clusterregistry", "--type=merge", "-p",
+		`{"spec":{"config":{"env":[{"name":"AGGREGATED_NAMESPACES","value":"*"}]}}}`)
 	e.WaitReady(registry)
 	e.Remove(registry)
 	kubectl.Run("-n", namespace, "delete", "subscription,clusterserviceversion", "--all", "--wait")
 	waitGone(e, schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, operator)
 	kubectl.Run("delete", "crd", "clusterregistries.operator.clusterregistry.io")
+}
+
+// editorMayNotAggregate does what OLM lets every editor of a namespace do, creating
+// registries there, and expects that an aggregated one gets nothing of the host.
+func editorMayNotAggregate(t *testing.T, e *framework.Env, kubectl *framework.Kubectl) {
+	t.Helper()
+	const team, editor = "team-x", "ann"
+	kubectl.Run("create", "namespace", team)
+	defer kubectl.Run("delete", "namespace", team, "--wait=false")
+	kubectl.Run("-n", team, "create", "rolebinding", "editors", "--clusterrole=edit", "--user="+editor)
+	can := func(verb, resource string) bool {
+		answer, _ := kubectl.Try("auth", "can-i", verb, resource, "-n", team, "--as="+editor) // "no" is an error
+		return strings.HasPrefix(strings.TrimSpace(answer), "yes")
+	}
+	e.Eventually("OLM to give editors its roles", func(context.Context) error {
+		if !can("create", "clusterregistries.operator.clusterregistry.io") {
+			return errors.New("an editor may not create a ClusterRegistry; docs/access.md says that OLM lets them")
+		}
+		return nil
+	})
+	if can("update", "clusterregistries.operator.clusterregistry.io/status") || can("patch", "clusterregistries.operator.clusterregistry.io/status") {
+		t.Error("an editor may write the status of registries")
+	}
+	theirs := e.Sample("aggregated-single.yaml")
+	theirs.Namespace, theirs.Spec.Images.Repository = team, "registry.invalid/theirs"
+	content, err := yaml.Marshal(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kubectl.Stdin(string(content)).Run("-n", team, "--as="+editor, "create", "-f", "-")
+	waitCondition(e, theirs, operatorv1alpha1.ConditionAPIServiceReady, operatorv1alpha1.ReasonAggregationNotAllowed)
+	if len(theirs.Status.Inventory) > 0 {
+		t.Errorf("something was made for it: %v", theirs.Status.Inventory)
+	}
+	kubectl.Run("-n", team, "--as="+editor, "delete", "clusterregistry", theirs.Name, "--timeout=2m")
+}
+
+// waitCondition waits until a condition of a registry has a reason.
+func waitCondition(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, condition, reason string) {
+	e.Eventually(condition+" to say "+reason, func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+			return err
+		}
+		if c := meta.FindStatusCondition(registry.Status.Conditions, condition); c == nil || c.Reason != reason {
+			return fmt.Errorf("the conditions are %+v", registry.Status.Conditions)
+		}
+		return nil
+	})
 }
 
 // TestV1 applies what OLM v1's own renderer makes of the bundle.
@@ -96,6 +155,7 @@ func TestV1(t *testing.T) {
 	// As with OLM v1, the namespace and its installer's rights are the user's.
 	kubectl.Run("apply", "-f", "testdata/namespace.yaml")
 	kubectl.Run("apply", "--server-side", "-f", manifests)
+	kubectl.Run("-n", namespace, "set", "env", "deployment/"+operator, "AGGREGATED_NAMESPACES=*")
 	waitAvailable(e, namespace, operator)
 	registry := e.Sample("aggregated-single.yaml")
 	e.Install(registry)

@@ -53,7 +53,7 @@ func (s *scope) planStep(releases []version.Release, to version.Release) *hold {
 	if err != nil {
 		return failed(err)
 	}
-	if !s.installed() || s.registry.Spec.Paused {
+	if reason, _ := s.halted(); !s.installed() || reason != "" {
 		// Retained data is first taken over by the release that wrote it.
 		s.release = from
 		return nil

@@ -21,7 +21,8 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// Reconciler drives registries. All fields are required but for Namespaces.
+// Reconciler drives registries. All fields are required but for Namespaces and
+// AggregatedNamespaces.
 type Reconciler struct {
 	// Client reads the operator's own objects through a cache and writes; Live
 	// reads all others of the host.
@@ -40,6 +41,9 @@ type Reconciler struct {
 	HostCA []byte
 	// Namespaces are those whose registries are this operator's; none means all.
 	Namespaces []string
+	// AggregatedNamespaces are those whose registries may be a part of the host's
+	// API, AllNamespaces among them means all; none means nobody's.
+	AggregatedNamespaces []string
 	// AskEtcd and AskServer reach into the registry: members of etcd, and API
 	// servers at an address.
 	AskEtcd   func(context.Context, etcd.Access) etcd.State
@@ -101,8 +105,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // run goes through plan, render and stages, as far as it gets.
 func (r *Reconciler) run(ctx context.Context, s *scope) {
+	s.aggregation = r.aggregation(s)
 	proceed := s.record(operatorv1alpha1.ConditionVersionSupported, s.plan(r.Releases))
-	if !proceed {
+	if s.aggregation != nil {
+		defer s.notAggregated()
+	}
+	if !proceed || s.aggregation != nil && !s.installed() {
 		return
 	}
 	rendered, err := render.Render(s.input(r.Environment))
@@ -142,7 +150,8 @@ func (s *scope) record(condition string, h *hold) (proceed bool) {
 // between its phases, never in the middle of one.
 func (s *scope) paused() bool {
 	between := s.upgrade == nil || s.upgrade.PhaseCompleted || s.upgrade.Phase == operatorv1alpha1.PhasePreflight
-	return s.registry.Spec.Paused && between
+	reason, _ := s.halted()
+	return reason != "" && between
 }
 
 func (s *scope) input(environment render.Environment) render.Input {

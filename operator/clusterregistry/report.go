@@ -131,11 +131,13 @@ func (s *scope) conditions() []metav1.Condition {
 	var out []metav1.Condition
 	waitsFor := ""
 	for _, kind := range types {
-		condition := s.condition(kind, waitsFor)
-		if condition.Status != metav1.ConditionTrue && waitsFor == "" {
+		if s.results[kind].hold != nil {
 			waitsFor = kind
+			break
 		}
-		out = append(out, condition)
+	}
+	for _, kind := range types {
+		out = append(out, s.condition(kind, waitsFor))
 	}
 	return append(out, s.progressing(out), s.ready(out))
 }
@@ -184,17 +186,18 @@ func (s *scope) well(kind string) string {
 func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: operatorv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1alpha1.ReasonSteady, Message: "there is nothing to change"}
 	waits := firstNotTrue(parts)
+	halted, until := s.halted()
 	switch {
 	case s.registry.DeletionTimestamp != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, "the registry is being deleted"
 	case s.upgrading() != nil:
 		h := s.upgrading()
 		condition.Reason, condition.Message = h.reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, h.message)
-		if h.reason != operatorv1alpha1.ReasonUpgradeHeld && h.reason != operatorv1alpha1.ReasonPaused {
+		if h.reason != operatorv1alpha1.ReasonUpgradeHeld && h.reason != halted {
 			condition.Status = metav1.ConditionTrue
 		}
-	case s.registry.Spec.Paused:
-		condition.Reason, condition.Message = operatorv1alpha1.ReasonPaused, "nothing is changed until spec.paused is false"
+	case halted != "":
+		condition.Reason, condition.Message = halted, "nothing is changed until "+until
 	case s.rendered == nil:
 		condition.Message = "nothing is changed: " + waits.Message
 	case !s.installed() && waits != nil:
@@ -231,10 +234,14 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	return condition
 }
 
+// firstNotTrue returns the first part that is not as wanted. What is wrong comes
+// before what waits for it.
 func firstNotTrue(parts []metav1.Condition) *metav1.Condition {
-	for i := range parts {
-		if parts[i].Status != metav1.ConditionTrue {
-			return &parts[i]
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
+		for i := range parts {
+			if parts[i].Status == status {
+				return &parts[i]
+			}
 		}
 	}
 	return nil

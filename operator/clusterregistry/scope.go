@@ -47,6 +47,9 @@ type scope struct {
 
 	// results are what came of the stages, by condition.
 	results map[string]result
+	// aggregation is why the registry may not be a part of the host's API, nil when
+	// it may.
+	aggregation *hold
 	// frozen means that nothing may be changed any more.
 	frozen bool
 	// rolling says what is being replaced, member by member or server by server.

@@ -168,9 +168,9 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) *hold {
 	if s.registry.Spec.Etcd.External != nil {
 		next = slices.DeleteFunc(next, func(p phase) bool { return p.etcd })
 	}
-	if s.registry.Spec.Paused {
+	if reason, until := s.halted(); reason != "" {
 		u.PhaseCompleted = true
-		return waitFor(operatorv1alpha1.ReasonPaused, "%s is done; %s comes when spec.paused is false", u.Phase, next[0].name).in(resync)
+		return waitFor(reason, "%s is done; %s comes when %s", u.Phase, next[0].name, until).in(resync)
 	}
 	if h := r.prepare(ctx, s, next[0].name); h != nil {
 		return h

@@ -116,6 +116,10 @@ const (
 
 // Reasons of APIServiceReady.
 const (
+	// ReasonAggregationNotAllowed is the reason of a registry that would be a part
+	// of the host's API from a namespace where no administrator of the cluster has
+	// allowed that: the message says how to.
+	ReasonAggregationNotAllowed = "AggregationNotAllowed"
 	// ReasonGroupTaken is the reason of an API group that the host serves from a
 	// CRD or another registry: the message names it.
 	ReasonGroupTaken = "GroupTaken"

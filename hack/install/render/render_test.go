@@ -116,8 +116,8 @@ func TestImage(t *testing.T) {
 			for _, variable := range container.Env {
 				env[variable.Name] = variable
 			}
-			if container.Image != i.Reference || env["IMAGE_REPOSITORY"].Value != i.Repository || env["POD_NAMESPACE"].ValueFrom == nil {
-				t.Errorf("the container has image %s and variables %v, want %+v and the pod's namespace", container.Image, container.Env, i)
+			if container.Image != i.Reference || env["IMAGE_REPOSITORY"].Value != i.Repository || env["POD_NAMESPACE"].ValueFrom == nil || env["AGGREGATED_NAMESPACES"].Value != "*" {
+				t.Errorf("the container has image %s and variables %v, want %+v, the pod's namespace, and registries that may be aggregated everywhere", container.Image, container.Env, i)
 			}
 			if got := template.Annotations["operator.clusterregistry.io/image-digest"]; got != i.Digest {
 				t.Errorf("the template is annotated with digest %q, want %q", got, i.Digest)

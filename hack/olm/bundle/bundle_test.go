@@ -129,6 +129,24 @@ func TestComplete(t *testing.T) {
 	}
 }
 
+// TestEditorsMayNotAggregate expects that the bundle's operator lets no namespace
+// have the host's API group: OLM gives every editor of a namespace the right to
+// create registries there.
+func TestEditorsMayNotAggregate(t *testing.T) {
+	for _, deployment := range bundle(t).CSV.Spec.InstallStrategy.StrategySpec.DeploymentSpecs {
+		for _, container := range deployment.Spec.Template.Spec.Containers {
+			for _, variable := range container.Env {
+				if variable.Name == aggregatedNamespaces {
+					t.Errorf("%s allows it in %q", container.Name, variable.Value)
+				}
+			}
+			if slices.ContainsFunc(container.Args, func(argument string) bool { return strings.HasPrefix(argument, "--aggregated-namespaces") }) {
+				t.Errorf("%s allows it by an argument, which a Subscription can't change: %v", container.Name, container.Args)
+			}
+		}
+	}
+}
+
 // TestNothingThatOLMRefuses looks for what OLM v0 or v1 can't install.
 func TestNothingThatOLMRefuses(t *testing.T) {
 	b := bundle(t)

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
 	"github.com/operator-framework/api/pkg/lib/version"
 	operatorsv1alpha1 "github.com/operator-framework/api/pkg/operators/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -118,6 +120,18 @@ func (o options) examples() (string, error) {
 	return string(out), err
 }
 
+// aggregatedNamespaces is the operator's variable with the namespaces whose
+// registries may be a part of the host's API.
+const aggregatedNamespaces = "AGGREGATED_NAMESPACES"
+
+// notAggregated takes the permission to be a part of the host's API from all
+// namespaces: OLM lets every editor of a namespace create registries, and whoever
+// installs the operator says in the Subscription where they may be aggregated.
+func notAggregated(deployment *appsv1.Deployment) {
+	container := &deployment.Spec.Template.Spec.Containers[0]
+	container.Env = slices.DeleteFunc(container.Env, func(variable corev1.EnvVar) bool { return variable.Name == aggregatedNamespaces })
+}
+
 // strategy returns how OLM installs the operator: its Deployment, and what it may
 // do.
 func (o options) strategy(objects []*unstructured.Unstructured) (operatorsv1alpha1.NamedInstallStrategy, error) {
@@ -131,6 +145,7 @@ func (o options) strategy(objects []*unstructured.Unstructured) (operatorsv1alph
 			return strategy, err
 		}
 		delete(deployment.Spec.Template.Annotations, render.DigestAnnotation) // the image itself names what it is
+		notAggregated(&deployment)
 		rights, err := rightsOf(objects)
 		if err != nil {
 			return strategy, err

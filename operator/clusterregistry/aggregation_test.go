@@ -1,0 +1,86 @@
+package clusterregistry
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+func TestAggregation(t *testing.T) {
+	for _, test := range []struct {
+		reason  string
+		mode    string
+		allowed []string
+		refused bool
+	}{
+		{"nobody has allowed it", "Aggregated", nil, true},
+		{"it is allowed elsewhere", "Aggregated", []string{"platform", "tea", "teams"}, true},
+		{"it is allowed here", "Aggregated", []string{"platform", "team"}, false},
+		{"it is allowed everywhere", "Aggregated", []string{"*"}, false},
+		{"an independent registry takes nothing of the host's", "Independent", nil, false},
+	} {
+		for _, installed := range []bool{false, true} {
+			status := "{}"
+			if installed {
+				status = "{" + complete[2:] + "}"
+			}
+			s := look(t, "{spec: {mode: "+test.mode+"}, status: "+status+"}")
+			r := &Reconciler{AggregatedNamespaces: test.allowed}
+			s.aggregation = r.aggregation(s)
+			if (s.aggregation != nil) != test.refused {
+				t.Errorf("%s: %+v", test.reason, s.aggregation)
+			}
+			if s.aggregation == nil {
+				continue
+			}
+			for _, word := range []string{"namespace team", "AGGREGATED_NAMESPACES", "Subscription", "Independent"} {
+				if !strings.Contains(s.aggregation.message, word) {
+					t.Errorf("%s: the message does not say %q: %s", test.reason, word, s.aggregation.message)
+				}
+			}
+			if keeps := strings.Contains(s.aggregation.message, "keeps serving"); keeps != installed {
+				t.Errorf("%s, installed %v: %s", test.reason, installed, s.aggregation.message)
+			}
+		}
+	}
+}
+
+// TestNotAggregated is about what a registry does that may not be a part of the
+// host's API: one that is not installed does nothing, and one that is stays as it is.
+func TestNotAggregated(t *testing.T) {
+	ready := func(s *scope, kind string) *metav1.Condition { return meta.FindStatusCondition(s.conditions(), kind) }
+
+	s := look(t, "{spec: {version: v0.1.0, mode: Aggregated, etcd: {replicas: 1}}}")
+	s.rendered = nil
+	reading(t).run(t.Context(), s)
+	if s.rendered != nil || len(s.registry.Status.Inventory) > 0 {
+		t.Error("something of it is rendered")
+	}
+	for kind, want := range map[string]string{"VersionSupported": "True", "CertificatesReady": "Unknown", "APIServiceReady": "False", "Ready": "False"} {
+		if c := ready(s, kind); string(c.Status) != want || want == "Unknown" && c.Message != "waits for APIServiceReady" {
+			t.Errorf("%s is %s: %s, want %s", kind, c.Status, c.Message, want)
+		}
+	}
+	if c := ready(s, "Ready"); c.Reason != operatorv1alpha1.ReasonAggregationNotAllowed {
+		t.Errorf("Ready says %s: %s", c.Reason, c.Message)
+	}
+
+	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 1}}, status: {version: v0.1.0"+complete+"}}")
+	s.aggregation = (&Reconciler{}).aggregation(s)
+	if h := s.plan(released); h != nil || s.registry.Status.Upgrade != nil || s.release.Version != "v0.1.0" || !s.paused() {
+		t.Errorf("an upgrade begins, or changes are made: %+v, %+v, %s", h, s.registry.Status.Upgrade, s.release.Version)
+	}
+	s.notAggregated()
+	if c := ready(s, "Progressing"); c.Status != "False" || c.Reason != operatorv1alpha1.ReasonAggregationNotAllowed || !strings.Contains(c.Message, "allowed in namespace team") {
+		t.Errorf("Progressing is %+v", c)
+	}
+	s.results[operatorv1alpha1.ConditionAPIServiceReady] = result{hold: waitFor(operatorv1alpha1.ReasonBackendDown, "down")}
+	s.notAggregated()
+	if c := ready(s, "APIServiceReady"); c.Reason != operatorv1alpha1.ReasonBackendDown || !strings.HasPrefix(c.Message, "down; mode Aggregated is not allowed") {
+		t.Errorf("what hurts the host is not named first: %+v", c)
+	}
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// TestAggregatedNamespaces reads where registries may be a part of the host's API
+// from the environment and the command line, which comes first.
+func TestAggregatedNamespaces(t *testing.T) {
+	for _, test := range []struct {
+		reason, environment string
+		args                []string
+		want                []string
+		refused             string
+	}{
+		{"nothing says so: nowhere", "", nil, nil, ""},
+		{"everywhere", "*", nil, []string{"*"}, ""},
+		{"a list, as people write it", "platform, team-a,", nil, []string{"platform", "team-a"}, ""},
+		{"the command line comes first", "*", []string{"--aggregated-namespaces=platform"}, []string{"platform"}, ""},
+		{"the command line takes it away", "*", []string{"--aggregated-namespaces="}, nil, ""},
+		{"a pattern is no name", "team-*", nil, []string{"team-*"}, `has "team-*", which is not the name of a namespace`},
+	} {
+		t.Setenv("AGGREGATED_NAMESPACES", test.environment)
+		t.Setenv("POD_NAMESPACE", "clusterregistry-system")
+		o := newOptions()
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		o.addFlags(flags)
+		if err := flags.Parse(test.args); err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(o.aggregated, test.want) {
+			t.Errorf("%s: %q, want %q", test.reason, o.aggregated, test.want)
+		}
+		err := o.validate()
+		if (err != nil) != (test.refused != "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+	}
+}
