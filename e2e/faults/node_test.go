@@ -29,6 +29,8 @@ func TestNodeLost(t *testing.T) {
 	}
 	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
 	load.Settle(t)
+	// A node may have a server, too.
+	noticed := e.HostMaySuffer("kube-apiserver sends requests to a server on a node without power until the node counts as lost")
 	e.Node("stop", pod.Spec.NodeName)
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonMembersNotReady, "2 of 3 members serve", pod.Name)
 	before := load.Acknowledged()
@@ -39,6 +41,7 @@ func TestNodeLost(t *testing.T) {
 		}
 		return nil
 	})
+	noticed()
 	framework.Cluster(t, "node", "start", pod.Spec.NodeName)
 	e.WaitReady(registry)
 	load.Settle(t)

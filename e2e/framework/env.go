@@ -48,7 +48,10 @@ func init() {
 }
 
 // New returns the environment of a test. The namespace enforces Pod Security's
-// level "restricted", as the best-kept clusters do.
+// level "restricted", as the best-kept clusters do. Until the test ends the host
+// cluster is probed: the test fails when namespaces of the host can't be deleted
+// within 30 seconds, or when an API group does not answer, unless HostMaySuffer
+// was called.
 func New(t *testing.T) *Env {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", ClusterKubeconfig(t))
@@ -63,6 +66,8 @@ func New(t *testing.T) *Env {
 	if e.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
+	// First, so that the removal of all that the test makes is probed as well.
+	e.probeHost()
 	e.makeNamespace()
 	return e
 }

@@ -31,6 +31,9 @@ func drift(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterReg
 	} {
 		t.Run(fmt.Sprintf("%T deleted", object), func(t *testing.T) {
 			e := e.In(t)
+			if _, is := object.(*corev1.Service); is {
+				e.HostMaySuffer("the Service that the APIServices lead to is deleted")
+			}
 			remove(t, e, object)
 			e.Eventually("it to be back", func(ctx context.Context) error { return e.Client.Get(ctx, client.ObjectKeyFromObject(object), object) })
 		})

@@ -42,6 +42,7 @@ func TestTimeToReady(t *testing.T) {
 	forget(t, e, again)
 	// It would take what names a registry that does not exist for an orphan.
 	e.StopOperator()
+	e.HostMaySuffer("kubectl applies APIServices before there is a server, and deletes them in any order")
 	kubectl := framework.NewKubectl(t, "v1.37.1", framework.ClusterKubeconfig(t)).Stdin(manifests)
 	start = time.Now()
 	kubectl.Run("apply", "--server-side", "--field-manager=hand", "-f", "-")

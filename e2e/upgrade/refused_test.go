@@ -38,7 +38,9 @@ func TestSingle(t *testing.T) {
 	refused(t, e, registry, first, second+" -> "+first+" is a downgrade, which is not possible: set spec.version back to "+second)
 
 	clients.Mark("etcd is replaced")
+	replaced := e.HostMaySuffer("the only member of an aggregated registry's etcd is replaced")
 	upgrade(t, e, registry, third)
+	replaced()
 	clients.Mark("after")
 	settle(t, clients, 5)
 	report := clients.Stop()
