@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -21,34 +22,14 @@ func main() {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(etcdGuard(), snapshots())
+	cmd.AddCommand(install(), etcdGuard(), snapshots())
 	if err := cmd.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
+		if errors.As(err, new(*guard.Refusal)) {
+			os.Exit(guard.ExitCode)
+		}
 		os.Exit(1)
 	}
-}
-
-// etcdGuard returns the command of the init container of every etcd member.
-func etcdGuard() *cobra.Command {
-	var dataDir, identityDir, member string
-	cmd := &cobra.Command{
-		Use:   "etcd-guard",
-		Short: "Fail unless etcd may start on the data that it would find",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			found, err := guard.Check(dataDir, identityDir, member)
-			if err == nil {
-				fmt.Fprintln(cmd.OutOrStdout(), found)
-			}
-			return err
-		},
-	}
-	requireStrings(cmd, []text{
-		{&dataDir, "data-dir", "etcd's own --data-dir"},
-		{&identityDir, "identity-dir", "folder of the mounted ConfigMap that records which cluster and member the data belongs to"},
-		{&member, "member", "name of the member, which is that of its Pod"},
-	})
-	return cmd
 }
 
 // text is a flag that must be given.

@@ -57,6 +57,47 @@ func TestEtcdGuard(t *testing.T) {
 	}
 }
 
+// TestGuardBecomesEtcd has the guard start a program, as in etcd's container: the
+// program is the guard's own process, and is told what was checked. Where the
+// guard refuses, the program never runs.
+func TestGuardBecomesEtcd(t *testing.T) {
+	t.Parallel()
+	program := []string{"--", "/bin/sh", "-c", "echo process $$ is $ETCD_INITIAL_CLUSTER_STATE"}
+	empty := t.TempDir()
+	for _, test := range []struct {
+		reason          string
+		keys            map[string]string
+		passed, joining string
+		want            string
+	}{
+		{"a new cluster", recorded("new", 0, 0), "new", "", "is new"},
+		{"a member that joins", map[string]string{"initial-cluster-state": "existing", "cluster-id": "c1", "member-id.m0": "a1", "joining": "m0"}, "existing", "m0", "is existing"},
+		{"the cluster has formed, and the volume is late", recorded("new", 0, 0), "existing", "", ""},
+		{"it has joined, and the volume is late", map[string]string{"initial-cluster-state": "existing", "joining": "m0"}, "existing", "", ""},
+		{"what was passed is late", recorded("existing", 0xc1, 0xa1), "new", "", ""},
+	} {
+		cmd := guardCommand(t, empty, test.keys, program...)
+		cmd.Env = []string{"ETCD_INITIAL_CLUSTER_STATE=" + test.passed}
+		if test.joining != "" {
+			cmd.Env = append(cmd.Env, "RECORDED_JOINING="+test.joining)
+		}
+		out, err := cmd.CombinedOutput()
+		if cmd.ProcessState == nil {
+			t.Fatal(err)
+		}
+		code, runs := cmd.ProcessState.ExitCode(), strings.Contains(string(out), fmt.Sprintf("process %d %s\n", cmd.Process.Pid, test.want))
+		if test.want != "" && (code != 0 || !runs) {
+			t.Errorf("%s: exit code %d: %s", test.reason, code, out)
+		}
+		if test.want == "" && (code != 65 || strings.Contains(string(out), "process") || !strings.Contains(string(out), "has no data")) {
+			t.Errorf("%s: exit code %d: %s", test.reason, code, out)
+		}
+	}
+	if out, err := guardCommand(t, empty, recorded("new", 0, 0), "--", "/nowhere/etcd").CombinedOutput(); err == nil || !strings.Contains(string(out), "error: start /nowhere/etcd: no such file") {
+		t.Errorf("a program that is not there: %v: %s", err, out)
+	}
+}
+
 // fillSegment writes until the log has a second segment, whose head differs: it
 // goes on with the checksum of the first.
 func fillSegment(t *testing.T, etcd *framework.Etcd) {
@@ -90,17 +131,10 @@ func recorded(state string, cluster, member uint64) map[string]string {
 }
 
 // guard runs the guard and compares what it says; a start is on stdout, a
-// refusal on stderr and an exit code of 1.
+// refusal on stderr and an exit code of 65.
 func guard(t *testing.T, dir string, keys map[string]string, want string) {
 	t.Helper()
-	identity := t.TempDir()
-	for key, value := range keys {
-		if err := os.WriteFile(filepath.Join(identity, key), []byte(value), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	program := filepath.Join(framework.Root(t), "bin", "clusterregistry-helper")
-	cmd := exec.CommandContext(t.Context(), program, "etcd-guard", "--data-dir="+dir, "--identity-dir="+identity, "--member=m0")
+	cmd := guardCommand(t, dir, keys)
 	var stdout, stderr strings.Builder
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
@@ -108,13 +142,26 @@ func guard(t *testing.T, dir string, keys map[string]string, want string) {
 		t.Fatalf("%v; \"make build\" makes the program", err)
 	}
 	said, code := stdout.String(), cmd.ProcessState.ExitCode()
-	if code == 1 && said == "" {
+	if code == 65 && said == "" {
 		said = stderr.String()
 	}
 	starts := !strings.HasPrefix(said, "error: ")
 	if (code == 0) != starts || !strings.Contains(said, want) || strings.Count(said, "\n") != 1 {
 		t.Errorf("recorded %v: exit code %d, stdout %q, stderr %q; want %q", keys, code, stdout.String(), stderr.String(), want)
 	}
+}
+
+// guardCommand returns the guard of the member m0, with a record.
+func guardCommand(t *testing.T, dir string, keys map[string]string, program ...string) *exec.Cmd {
+	t.Helper()
+	identity := t.TempDir()
+	for key, value := range keys {
+		if err := os.WriteFile(filepath.Join(identity, key), []byte(value), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	helper := filepath.Join(framework.Root(t), "bin", "clusterregistry-helper")
+	return exec.CommandContext(t.Context(), helper, append([]string{"etcd-guard", "--data-dir=" + dir, "--identity-dir=" + identity, "--member=m0"}, program...)...)
 }
 
 // file is what a write to a file changes.

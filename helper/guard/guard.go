@@ -3,8 +3,16 @@
 // the data dir says of itself with what the operator recorded, and it only
 // reads.
 //
-// Its errors are for people: kubelet shows the last 2048 bytes of a failed init
-// container's output as the reason why the Pod does not start.
+// A member may start empty only before its cluster formed, or when a person has
+// added it to the cluster again; everything hangs on not believing that for too
+// long. The record is mounted, and kubelet may bring a change of it to the volume
+// two minutes late. So it also comes in environment variables, which kubelet
+// looks up whenever it starts the container, and a member starts empty only if
+// both allow it: a record that is late can hold a member back for a while, but
+// never let one start that has lost its data.
+//
+// Its errors are for people: kubelet shows the last 2048 bytes of a failed
+// container's output as the reason why the container does not run.
 package guard
 
 import (
@@ -12,23 +20,58 @@ import (
 	"fmt"
 )
 
+// ExitCode is that of a program that ends with a Refusal. etcd itself ends with 1
+// or 2; the operator tells them apart by it.
+const ExitCode = 65
+
+// The environment variables of Passed. etcd reads the first one, too.
+const (
+	StateVariable   = "ETCD_INITIAL_CLUSTER_STATE"
+	JoiningVariable = "RECORDED_JOINING"
+)
+
+// Passed is what kubelet read from the record when it started the container. The
+// state is empty in an init container, which does not need it: its Pod has just
+// been given the record.
+type Passed struct{ State, Joining string }
+
+// Start says how etcd may start.
+type Start struct {
+	// Found is a line that says what was found.
+	Found string
+	// State is the value for etcd's --initial-cluster-state.
+	State string
+}
+
+// Refusal is the error of a member that must not start, or of which it is not
+// known whether it may.
+type Refusal struct{ err error }
+
+func (r *Refusal) Error() string { return r.err.Error() }
+func (r *Refusal) Unwrap() error { return r.err }
+
 // identity are the IDs of an etcd cluster and of one of its members; 0, which
 // etcd gives to none, stands for an ID that isn't known.
 type identity struct{ cluster, member uint64 }
 
-// Check returns a line that says what was found when etcd may start as the
-// named member on the data dir, and else an error that says why not and what to
-// do. The identity dir is described at readRecord.
-func Check(dataDir, identityDir, member string) (string, error) {
+// Check returns how etcd may start as the named member on the data dir, or else
+// a *Refusal that says why it may not and what to do. The identity dir is
+// described at readRecord.
+func Check(dataDir, identityDir, member string, passed Passed) (Start, error) {
 	r, err := readRecord(identityDir, member)
 	if err != nil {
-		return "", err
+		return Start{}, &Refusal{err}
 	}
+	r.restrict(member, passed)
 	d, err := readData(dataDir)
 	if err != nil {
-		return "", fmt.Errorf("read the data of etcd member %s: %w; etcd does not start on data that can't be checked", member, err)
+		return Start{}, &Refusal{fmt.Errorf("read the data of etcd member %s: %w; etcd does not start on data that can't be checked", member, err)}
 	}
-	return decide(member, dataDir, r, d)
+	found, err := decide(member, dataDir, r, d)
+	if err != nil {
+		return Start{}, &Refusal{err}
+	}
+	return Start{Found: found, State: r.state}, nil
 }
 
 // decide is Check without reading.

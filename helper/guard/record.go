@@ -52,6 +52,18 @@ func readRecord(dir, member string) (record, error) {
 	return r, err
 }
 
+// restrict takes back what the mounted record allows and the one that was passed
+// to the container does not: one of them is late.
+func (r *record) restrict(member string, passed Passed) {
+	if passed.State == "" {
+		return
+	}
+	if passed.State != stateNew {
+		r.state = stateExisting
+	}
+	r.joins = r.joins && passed.Joining == member
+}
+
 // mayStartEmpty is true where data was never recorded, and of a member that a
 // person has added to the cluster anew.
 func (r record) mayStartEmpty() bool {

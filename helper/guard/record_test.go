@@ -40,6 +40,35 @@ func TestReadRecord(t *testing.T) {
 	}
 }
 
+// TestRestrict is about a record that is late, in the volume or in what kubelet
+// passed: only what both allow counts.
+func TestRestrict(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		record record
+		passed Passed
+		empty  bool
+		state  string
+	}{
+		{"an init container, in a new cluster", record{state: stateNew}, Passed{}, true, stateNew},
+		{"an init container, of a member that joins", record{state: stateExisting, joins: true}, Passed{}, true, stateExisting},
+		{"a new cluster", record{state: stateNew}, Passed{State: stateNew}, true, stateNew},
+		{"the cluster has formed, and the volume is late", record{state: stateNew}, Passed{State: stateExisting}, false, stateExisting},
+		{"the cluster has formed, and what was passed is late", record{state: stateExisting}, Passed{State: stateNew}, false, stateExisting},
+		{"a member that joins", record{state: stateExisting, joins: true}, Passed{State: stateExisting, Joining: "m0"}, true, stateExisting},
+		{"it has joined, and the volume is late", record{state: stateExisting, joins: true}, Passed{State: stateExisting}, false, stateExisting},
+		{"another one joins by now", record{state: stateExisting, joins: true}, Passed{State: stateExisting, Joining: "m1"}, false, stateExisting},
+		{"it joins, and the volume is late", record{state: stateExisting}, Passed{State: stateExisting, Joining: "m0"}, false, stateExisting},
+		{"something else was passed", record{state: stateNew}, Passed{State: "New"}, false, stateExisting},
+	} {
+		r := test.record
+		r.restrict("m0", test.passed)
+		if r.mayStartEmpty() != test.empty || r.state != test.state {
+			t.Errorf("%s: it may start empty: %v, state %q", test.reason, r.mayStartEmpty(), r.state)
+		}
+	}
+}
+
 func TestReadRecordFails(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "initial-cluster-state"), []byte(stateNew))

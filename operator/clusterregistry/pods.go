@@ -108,15 +108,33 @@ func lastLines(message string) string {
 	return strings.ReplaceAll(message, "\n", " | ")
 }
 
+// guardExit is how etcd's container ends when the guard, which it begins with,
+// refuses to become etcd. The helper has the same number.
+const guardExit = 65
+
 // guardRefuses returns what the guard of a member says that it holds back, or
 // nothing.
 func guardRefuses(pods []corev1.Pod) string {
-	for _, pod := range pods {
-		for _, status := range pod.Status.InitContainerStatuses {
-			if status.Name == "guard" && failure(status) != nil {
-				return fmt.Sprintf("pod %s: %s", pod.Name, containerProblem(status))
-			}
+	for i := range pods {
+		if status := refusal(&pods[i]); status != nil {
+			return fmt.Sprintf("pod %s: %s", pods[i].Name, containerProblem(*status))
 		}
 	}
 	return ""
+}
+
+// refusal returns the container in which the guard refuses to let etcd start, nil
+// when it does not: that of etcd, or in pods of layout v1 one before it.
+func refusal(pod *corev1.Pod) *corev1.ContainerStatus {
+	for i, status := range pod.Status.InitContainerStatuses {
+		if status.Name == "guard" && failure(status) != nil {
+			return &pod.Status.InitContainerStatuses[i]
+		}
+	}
+	for i, status := range pod.Status.ContainerStatuses {
+		if ended := failure(status); status.Name == componentEtcd && ended != nil && ended.ExitCode == guardExit {
+			return &pod.Status.ContainerStatuses[i]
+		}
+	}
+	return nil
 }

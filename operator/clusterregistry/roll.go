@@ -58,13 +58,14 @@ func (o roll) mends() bool {
 	return i >= 0 && o.state.Members[i].Err != nil
 }
 
-// rollStuck replaces outdated pods in which etcd was never started, as where no
-// node fits: there is nothing to interrupt, and no other way for a corrected
-// spec to reach them.
+// rollStuck replaces outdated pods in which etcd does not run and will not, as
+// where no node fits or the guard refuses: there is nothing to interrupt, and no
+// other way for a corrected spec to reach them.
 func (r *Reconciler) rollStuck(ctx context.Context, s *scope, pods []corev1.Pod, outdated []string) *hold {
 	for i := range pods {
 		pod := &pods[i]
-		if s.frozen || pod.Status.Phase != corev1.PodPending || pod.DeletionTimestamp != nil || !slices.Contains(outdated, pod.Name) {
+		stuck := pod.Status.Phase == corev1.PodPending || refusal(pod) != nil
+		if s.frozen || !stuck || pod.DeletionTimestamp != nil || !slices.Contains(outdated, pod.Name) {
 			continue
 		}
 		if err := r.replace(ctx, s, pod); err != nil {

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterregistry/operator/helper/guard"
+)
+
+// etcdGuard returns the command that every etcd member is started by: it checks,
+// and takes on the member's program in its place. kubelet restarts a container
+// without its Pod's init containers, and so the check must be in the container.
+func etcdGuard() *cobra.Command {
+	var dataDir, identityDir, member string
+	cmd := &cobra.Command{
+		Use:   "etcd-guard [flags] [-- PROGRAM [ARGUMENT...]]",
+		Short: "Fail unless etcd may start on the data that it would find; else become PROGRAM, if one is named",
+		Args:  cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, program []string) error {
+			passed := guard.Passed{State: os.Getenv(guard.StateVariable), Joining: os.Getenv(guard.JoiningVariable)}
+			start, err := guard.Check(dataDir, identityDir, member, passed)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), start.Found)
+			if len(program) == 0 {
+				return nil
+			}
+			// What was checked is what etcd is told.
+			if err := os.Setenv(guard.StateVariable, start.State); err != nil {
+				return err
+			}
+			return fmt.Errorf("start %s: %w", program[0], syscall.Exec(program[0], program, os.Environ()))
+		},
+	}
+	requireStrings(cmd, []text{
+		{&dataDir, "data-dir", "etcd's own --data-dir"},
+		{&identityDir, "identity-dir", "directory of the mounted ConfigMap that records which cluster and member the data belongs to"},
+		{&member, "member", "name of the member, which is that of its Pod"},
+	})
+	return cmd
+}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+)
+
+// install returns the command of the init container that brings this program to
+// where the other containers of its Pod find it.
+func install() *cobra.Command {
+	return &cobra.Command{
+		Use:   "install DIRECTORY",
+		Short: "Copy this program to a directory",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			return copyProgram(self, filepath.Join(args[0], "clusterregistry-helper"))
+		},
+	}
+}
+
+// copyProgram copies a program. Under the name of the copy there is always a
+// whole one, or what was there before.
+func copyProgram(from, to string) (err error) {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
+	part, err := os.CreateTemp(filepath.Dir(to), ".part-")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("copy %s to %s: %w", from, to, err), os.Remove(part.Name()))
+		}
+	}()
+	_, err = io.Copy(part, source)
+	if err := errors.Join(err, part.Chmod(0o755), part.Close()); err != nil {
+		return err
+	}
+	return os.Rename(part.Name(), to)
+}
