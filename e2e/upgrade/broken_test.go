@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,6 +48,16 @@ func TestBrokenServer(t *testing.T) { returns(t, steps(t)[:2]) }
 // TestMatrixBrokenServer is the same with a release that has a newer etcd: that
 // stays, with its helper, and no member is replaced for the return.
 func TestMatrixBrokenServer(t *testing.T) { returns(t, steps(t)[1:3]) }
+
+// TestMatrixBrokenServerSameEtcd is the same with a release that has the same
+// etcd, but starts it in another way.
+func TestMatrixBrokenServerSameEtcd(t *testing.T) {
+	releases := steps(t)[2:4]
+	if releases[0].Etcd != releases[1].Etcd || releases[0].Layout == releases[1].Layout {
+		t.Fatalf("%+v are to differ in nothing but their layouts", releases)
+	}
+	returns(t, releases)
+}
 
 // returns upgrades from the first of two releases to the other, whose server is broken.
 func returns(t *testing.T, releases []version.Release) {
@@ -94,7 +105,8 @@ func etcdPods(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Cluster
 func TestMatrixBrokenMember(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	releases := steps(t)
-	before, to := releases[len(releases)-2], releases[len(releases)-1]
+	newer := slices.IndexFunc(releases, func(r version.Release) bool { return r.Etcd != releases[0].Etcd })
+	before, to := releases[newer-1], releases[newer]
 	loadBroken(t, releases, "etcd", to.Etcd, "clusterregistry-helper")
 	registry := install(t, e, "aggregated-ha.yaml", func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.Version, spec.Images.Repository = operatorv1alpha1.Version(before.Version), brokenRepository

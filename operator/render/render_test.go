@@ -16,6 +16,17 @@ import (
 
 var update = flag.Bool("update", false, "write what is rendered to testdata")
 
+// newest returns the last release, in whose layout tests render. Goldens hold the
+// layouts of those before to what they were.
+func newest(t *testing.T) version.Release {
+	t.Helper()
+	releases, err := version.Releases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return releases[len(releases)-1]
+}
+
 // input returns the input of a test: a registry, changed by modify.
 func input(t *testing.T, registry string, modify ...func(*operatorv1alpha1.ClusterRegistry)) Input {
 	t.Helper()
@@ -27,9 +38,10 @@ func input(t *testing.T, registry string, modify ...func(*operatorv1alpha1.Clust
 		m(r)
 	}
 	operatorv1alpha1.SetDefaults(r)
+	layout := newest(t).Layout
 	return Input{
 		Registry:    r,
-		Release:     Release{Version: string(r.Spec.Version), Helper: string(r.Spec.Version), Etcd: "v3.6.14", Layout: "v1", EtcdLayout: "v1", Serves: []string{"v1alpha1"}},
+		Release:     Release{Version: string(r.Spec.Version), Helper: string(r.Spec.Version), Etcd: "v3.6.14", Layout: layout, EtcdLayout: layout, Serves: []string{"v1alpha1"}},
 		HostVersion: "1.37",
 		Trust:       Trust{Etcd: []byte("CA of etcd\n"), Serving: []byte("CA of the servers\n"), Clients: []byte("CA of the users\n")},
 		Environment: Environment{ImageRepository: "ghcr.io/clusterregistry", Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"},
