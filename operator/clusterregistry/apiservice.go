@@ -39,8 +39,18 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) *hold {
 			return waitFor(operatorv1alpha1.ReasonGroupTaken, "the host serves %s already, from %s, which is left as it is: remove it, or use mode Independent", registryGroup, owner)
 		}
 	}
-	if s.results[operatorv1alpha1.ConditionServerReady].hold == nil || s.installed() {
-		if err := r.apply(ctx, s, services...); err != nil {
+	for _, service := range services {
+		registered, err := r.registered(ctx, service)
+		if err != nil {
+			return failed(err)
+		}
+		serves := s.answering > 0 && (s.installed() || s.results[operatorv1alpha1.ConditionServerReady].hold == nil)
+		if !registered && !serves {
+			// As long as no server answers, a registration would make deletions of
+			// namespaces hang, and someone may have removed it for that.
+			return waitFor(operatorv1alpha1.ReasonWaiting, "APIService %s does not exist; it is created when a server answers", service.GetName())
+		}
+		if err := r.apply(ctx, s, service); err != nil {
 			return failed(err)
 		}
 	}
@@ -60,6 +70,16 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) *hold {
 	}
 	s.registry.Status.Endpoint = r.hostEndpoint()
 	return nil
+}
+
+// registered reports whether the host has an APIService. It is not asked of the
+// cache, which may be behind a deletion.
+func (r *Reconciler) registered(ctx context.Context, service *unstructured.Unstructured) (bool, error) {
+	err := r.Live.Get(ctx, client.ObjectKeyFromObject(service), &apiregistrationv1.APIService{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // unregister is complete when the host no longer tells of versions of the API

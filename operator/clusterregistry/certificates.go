@@ -8,6 +8,7 @@ import (
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	cmmetav1 "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -30,7 +31,10 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 	}
 	if !installed {
 		s.registry.Status.Certificates = nil
-		return waitFor(operatorv1alpha1.ReasonCertManagerNotInstalled, "cert-manager, which issues the registry's certificates, is not installed on the host: install it (https://cert-manager.io/docs/installation); the operator goes on by itself then").impairedIf(usable)
+		return s.withCAs(waitFor(operatorv1alpha1.ReasonCertManagerNotInstalled, "cert-manager, which issues the registry's certificates, is not installed on the host: install it (https://cert-manager.io/docs/installation); the operator goes on by itself then").impairedIf(usable))
+	}
+	if h := r.announce(ctx, s); h != nil {
+		return h
 	}
 	if err := r.apply(ctx, s, s.rendered.Stages[render.StageCertificates]...); err != nil {
 		return failed(err)
@@ -61,10 +65,45 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 		}
 	}
 	if len(waiting) > 0 {
-		return waitFor(operatorv1alpha1.ReasonCertificateNotReady, "%s", several(waiting)).impairedIf(usable && issued)
+		return s.withCAs(waitFor(operatorv1alpha1.ReasonCertificateNotReady, "%s", several(waiting)).impairedIf(usable && issued))
 	}
-	if !s.trusted() {
-		return waitFor(operatorv1alpha1.ReasonCertificateNotReady, "the CAs' certificates are issued, but not all of their Secrets can be read yet").in(soon).frozen()
+	if s.missing() != "" {
+		return s.withCAs(waitFor(operatorv1alpha1.ReasonCAMissing, "the CAs' certificates are issued, but not all of their Secrets can be read yet").in(soon))
+	}
+	return r.replacedCAs(ctx, s)
+}
+
+// withCAs returns a hold as it is when all CAs are known. Else it says which are
+// not, and nothing may be changed: what is published stays as it was.
+func (s *scope) withCAs(h *hold) *hold {
+	missing := s.missing()
+	if missing == "" {
+		return h
+	}
+	if s.installed() {
+		h.reason = operatorv1alpha1.ReasonCAMissing
+		h.message = fmt.Sprintf("%s: there is no CA certificate there; cert-manager issues a CA of the registry again, and until then nothing is changed and what was published stays in force; %s", missing, h.message)
+	}
+	return h.frozen()
+}
+
+// replacedCAs is complete when everything that is in use is signed by the present
+// CAs, and nothing else is published.
+func (r *Reconciler) replacedCAs(ctx context.Context, s *scope) *hold {
+	if h := r.reissue(ctx, s, s.servingLeaves()); h != nil {
+		return h.impairedIf(true)
+	}
+	shown, err := r.secretValue(ctx, s.registry.Namespace, s.registry.Name+"-serving", corev1.TLSCertKey)
+	if err != nil {
+		return failed(err)
+	}
+	switch {
+	case s.servingCA.replaced() && signedBy(shown, s.servingCA.current):
+		return waitFor(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", s.servingCA.source).in(soon).impairedIf(true)
+	case s.servingCA.replaced():
+		s.note(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one, which signed the servers' certificate: give clients the kubeconfig in Secret %s%s again, which trusts both, before Certificate %s-serving is renewed (status.certificates)", s.servingCA.source, s.registry.Name, kubeconfigSuffix, s.registry.Name))
+	case s.clientCA.replaced():
+		s.note(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one; client certificates of both are accepted (status.clientCABundle)", s.clientCA.source))
 	}
 	return nil
 }
@@ -82,8 +121,7 @@ func several(waiting []string) string {
 // own words, or nothing. Of a CA that ends soon it leaves a note.
 func (s *scope) certificateProblem(c *certmanagerv1.Certificate) string {
 	if c.Spec.IsCA && c.Status.NotAfter != nil && c.Status.NotAfter.Sub(s.now) < caWarning {
-		s.results[operatorv1alpha1.ConditionCertificatesReady] = result{reason: operatorv1alpha1.ReasonCAExpiring,
-			note: fmt.Sprintf("the CA %s ends on %s: plan its exchange", c.Name, c.Status.NotAfter.Format(time.DateOnly))}
+		s.note(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ReasonCAExpiring, fmt.Sprintf("the CA %s expires on %s; cert-manager renews it with the same key %s, and what has to be done then is in docs/certificates.md, \"When a CA expires\"", c.Name, c.Status.NotAfter.Format(time.DateOnly), renewal(c)))
 	}
 	var ready, issuing certmanagerv1.CertificateCondition
 	for _, condition := range c.Status.Conditions {
@@ -110,8 +148,16 @@ func sentence(text string) string {
 	return strings.TrimRight(text, ". ") + "."
 }
 
-// trusted reports whether all CAs are known that the registry brings. That of an
-// external etcd is the next stage's.
+// renewal says when cert-manager renews a certificate.
+func renewal(c *certmanagerv1.Certificate) string {
+	if c.Status.RenewalTime == nil {
+		return "before that"
+	}
+	return "on " + c.Status.RenewalTime.Format(time.DateOnly)
+}
+
+// trusted reports whether there is something to publish of all CAs that the
+// registry brings. That of an external etcd is the next stage's.
 func (s *scope) trusted() bool {
 	return (len(s.trust.Etcd) > 0 || s.registry.Spec.Etcd.External != nil) && len(s.trust.Serving) > 0 &&
 		(s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated || len(s.trust.Clients) > 0)

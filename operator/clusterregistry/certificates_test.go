@@ -52,7 +52,7 @@ func TestCAWarning(t *testing.T) {
 		s.certificateProblem(c)
 		s.record(operatorv1alpha1.ConditionCertificatesReady, nil)
 		got := s.condition(operatorv1alpha1.ConditionCertificatesReady, "")
-		if warns := got.Reason == operatorv1alpha1.ReasonCAExpiring; warns != test.warns || got.Status != "True" || warns != strings.Contains(got.Message, "the CA fleet-etcd-ca ends on "+ends.Format(time.DateOnly)) {
+		if warns := got.Reason == operatorv1alpha1.ReasonCAExpiring; warns != test.warns || got.Status != "True" || warns != strings.Contains(got.Message, "the CA fleet-etcd-ca expires on "+ends.Format(time.DateOnly)+"; cert-manager renews it") {
 			t.Errorf("%s: %+v", test.reason, got)
 		}
 	}

@@ -69,7 +69,7 @@ func (r *Reconciler) shown(ctx context.Context, s *scope, address string) *hold 
 	if err != nil {
 		return failed(err)
 	}
-	answers, err := r.askServers(ctx, s, pods, address)
+	answers, err := r.askServers(ctx, s, pods, address, s.trust.Serving)
 	if err != nil {
 		return failed(err)
 	}

@@ -40,7 +40,7 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 	if h := s.identity.problem(s); h != nil {
 		return h
 	}
-	if h := r.reissue(ctx, s); h != nil {
+	if h := r.reissue(ctx, s, s.etcdLeaves()); h != nil {
 		return h
 	}
 	if err := r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...); err != nil {

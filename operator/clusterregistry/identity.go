@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/semver"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -188,9 +190,25 @@ func (id *identity) problem(s *scope) *hold {
 		return waitFor(operatorv1alpha1.ReasonReplicasDiffer, "%s", what).frozen()
 	}
 	if ca := fingerprint(s.trust.Etcd); id.ca != ca {
-		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s-etcd-ca has another key than the one that etcd's members trust: restore that Secret from a backup; nothing is changed until then (key %s, recorded %s)", s.registry.Name, short(ca), short(id.ca)).frozen()
+		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s-etcd-ca has another key than the one that etcd's members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.registry.Name, s.etcdRenewal(), short(ca), short(id.ca)).frozen()
 	}
 	return nil
+}
+
+// etcdRenewal says when the first of etcd's certificates is renewed, which the
+// members would not trust if another CA signed it.
+func (s *scope) etcdRenewal() string {
+	var first *metav1.Time
+	for _, certificate := range s.registry.Status.Certificates {
+		ofEtcd := strings.HasPrefix(certificate.Name, s.registry.Name+"-etcd-") && !strings.HasSuffix(certificate.Name, "-ca")
+		if ofEtcd && certificate.RenewalTime != nil && (first == nil || certificate.RenewalTime.Before(first)) {
+			first = certificate.RenewalTime
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return fmt.Sprintf(" before %s, when the first certificate of etcd is renewed, which they would refuse", first.UTC().Format(time.RFC3339))
 }
 
 // recorded returns an identity with all that a formed etcd said of itself.
@@ -204,8 +222,8 @@ func (id *identity) recorded(formed etcd.Identity) *identity {
 // renewed. Of what is no certificate, it identifies the text.
 func fingerprint(ca []byte) string {
 	key := ca
-	if certificate := firstCertificate(ca); certificate != nil {
-		key = certificate.RawSubjectPublicKeyInfo
+	if certificates := parseCertificates(ca); len(certificates) > 0 {
+		key = certificates[0].RawSubjectPublicKeyInfo
 	}
 	sum := sha256.Sum256(key)
 	return hex.EncodeToString(sum[:])

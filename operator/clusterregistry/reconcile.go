@@ -113,6 +113,10 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	if !proceed || s.aggregation != nil && !s.installed() {
 		return
 	}
+	if err := r.retire(ctx, s); err != nil {
+		s.record(operatorv1alpha1.ConditionCertificatesReady, failed(err))
+		return
+	}
 	rendered, err := render.Render(s.input(r.Environment))
 	if err != nil {
 		s.record(operatorv1alpha1.ConditionCertificatesReady, failed(err))

@@ -2,53 +2,110 @@ package clusterregistry
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
+	"fmt"
+	"time"
 
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	cmmetav1 "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
-// reissue has certificates of etcd issued anew that another CA signed than the one
-// that was recorded, as while its Secret held a foreign one: cert-manager lets
-// them be. To be called when the CA is known to be the right one.
-func (r *Reconciler) reissue(ctx context.Context, s *scope) *hold {
-	for _, suffix := range []string{"-etcd-server", "-etcd-peer", "-etcd-client"} {
-		reference := operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: s.registry.Namespace, Name: s.registry.Name + suffix}
-		secret, err := r.secret(ctx, reference.Namespace, reference.Name)
+// reissueRetry is how long a request to issue a certificate again is left to
+// cert-manager before it is made again.
+const reissueRetry = 5 * time.Minute
+
+// triggered is the reason by which cert-manager knows that someone asked for it.
+const triggered = "ManuallyTriggered"
+
+// leaf is a certificate, in the Secret with that suffix, that must be signed by a
+// CA of a bundle.
+type leaf struct {
+	suffix  string
+	trusted []byte
+	// source is where that CA is, for a person.
+	source string
+}
+
+// etcdLeaves are the certificates of etcd, which only trusts its CA.
+func (s *scope) etcdLeaves() []leaf {
+	source := "Secret " + s.registry.Name + "-etcd-ca"
+	return []leaf{{"-etcd-server", s.trust.Etcd, source}, {"-etcd-peer", s.trust.Etcd, source}, {"-etcd-client", s.trust.Etcd, source}}
+}
+
+// servingLeaves are the certificates of the servers and of the administrator.
+// The host follows a CA that was replaced at once. Other clients keep copies of
+// the previous one, so their servers' certificate stays until it is renewed anyway.
+func (s *scope) servingLeaves() []leaf {
+	if s.registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
+		return []leaf{{"-serving", s.trust.Serving, s.servingCA.source}, {"-admin", s.trust.Clients, s.clientCA.source}}
+	}
+	return []leaf{{"-serving", s.servingCA.current, s.servingCA.source}}
+}
+
+// reissue has cert-manager issue certificates again that the present CA did not
+// sign, as after its Secret was deleted: cert-manager lets them be until they are
+// renewed. It waits for the first of them.
+func (r *Reconciler) reissue(ctx context.Context, s *scope, leaves []leaf) *hold {
+	for _, leaf := range leaves {
+		name := s.registry.Name + leaf.suffix
+		content, err := r.secretValue(ctx, s.registry.Namespace, name, corev1.TLSCertKey)
 		if err != nil {
 			return failed(err)
 		}
-		if secret == nil || signedBy(secret.Data[corev1.TLSCertKey], s.trust.Etcd) {
+		if signedBy(content, leaf.trusted) {
 			continue
 		}
-		if !s.frozen {
-			if _, err := r.Applier.Delete(ctx, reference, s.owner()); err != nil {
-				return failed(err)
-			}
+		if leaf.suffix == "-serving" && s.registry.Spec.TLS.IssuerRef != nil {
+			return waitFor(operatorv1alpha1.ReasonCAMismatch, "the certificate in Secret %s, from the issuer in spec.tls.issuerRef, is not signed by a CA in spec.tls.caBundle: set spec.tls.caBundle to the CA certificates of that issuer", name)
 		}
-		return waitFor(operatorv1alpha1.ReasonWaiting, "%s holds a certificate that the CA in Secret %s-etcd-ca did not sign, and waits for cert-manager to issue it anew", reference, s.registry.Name).in(soon)
+		if err := r.renew(ctx, s, name); err != nil {
+			return failed(err)
+		}
+		return waitFor(operatorv1alpha1.ReasonCAReplaced, "the certificate in Secret %s is not signed by the CA in %s, which was replaced; waiting for cert-manager to issue it again", name, leaf.source).in(soon)
 	}
 	return nil
 }
 
-// signedBy reports whether a CA has signed a certificate, both in PEM. What can't
-// be read counts as signed, since that is for others to tell.
-func signedBy(leaf, ca []byte) bool {
-	certificate, authority := firstCertificate(leaf), firstCertificate(ca)
-	return certificate == nil || authority == nil || certificate.CheckSignatureFrom(authority) == nil
+// renew asks cert-manager to issue a certificate again, as "cmctl renew" does. The
+// Secret stays as it is until then.
+func (r *Reconciler) renew(ctx context.Context, s *scope, name string) error {
+	if s.frozen {
+		return nil
+	}
+	certificate := &certmanagerv1.Certificate{}
+	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.registry.Namespace, Name: name}, certificate); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	before := certificate.DeepCopy()
+	if !requestIssuance(certificate, s.now) {
+		return nil
+	}
+	if err := r.Client.Status().Patch(ctx, certificate, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return fmt.Errorf("ask cert-manager to issue Certificate %s again: %w", name, err)
+	}
+	return nil
 }
 
-// firstCertificate returns the first certificate in PEM, nil when it is none.
-func firstCertificate(content []byte) *x509.Certificate {
-	block, _ := pem.Decode(content)
-	if block == nil {
-		return nil
+// requestIssuance sets the condition that has cert-manager issue a certificate
+// (cmctl renew sets it, too). It returns false where that is under way, or was
+// asked for a short while ago.
+func requestIssuance(c *certmanagerv1.Certificate, now time.Time) bool {
+	request := certmanagerv1.CertificateCondition{Type: certmanagerv1.CertificateConditionIssuing, Status: cmmetav1.ConditionTrue,
+		Reason: triggered, Message: "The CA of the issuer was replaced", ObservedGeneration: c.Generation, LastTransitionTime: new(metav1.NewTime(now))}
+	for i, condition := range c.Status.Conditions {
+		if condition.Type != request.Type {
+			continue
+		}
+		if condition.Status == request.Status || condition.LastTransitionTime != nil && now.Sub(condition.LastTransitionTime.Time) < reissueRetry {
+			return false
+		}
+		c.Status.Conditions[i] = request
+		return true
 	}
-	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return nil
-	}
-	return certificate
+	c.Status.Conditions = append(c.Status.Conditions, request)
+	return true
 }

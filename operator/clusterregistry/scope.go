@@ -26,8 +26,10 @@ type scope struct {
 	now    time.Time
 	// host is the version of the host, such as v1.37.1.
 	host string
-	// trust are the registry's CAs, as far as there are.
-	trust render.Trust
+	// etcdCA, servingCA and clientCA are the registry's CAs, and trust is what is
+	// published of them.
+	etcdCA, servingCA, clientCA authority
+	trust                       render.Trust
 	// addresses lead to the servers from outside, the one for clients first.
 	addresses []string
 
@@ -42,6 +44,8 @@ type scope struct {
 	// etcdState is what etcd said, and etcdAccess how it was asked.
 	etcdState  etcd.State
 	etcdAccess etcd.Access
+	// answering counts the servers that answered the operator itself.
+	answering int
 	// serversFailed says why the servers that are wanted will not come up.
 	serversFailed string
 
@@ -63,6 +67,16 @@ type result struct {
 	note   string
 }
 
+// note adds to what a condition says that is true, with a reason of its own.
+func (s *scope) note(condition, reason, text string) {
+	known := s.results[condition]
+	if known.note != "" {
+		text = known.note + "; " + text
+	}
+	known.reason, known.note = reason, text
+	s.results[condition] = known
+}
+
 // observe reads a registry and what decides on how it is rendered. It returns
 // nil when there is no registry.
 func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope, error) {
@@ -79,7 +93,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 		return nil, fmt.Errorf("ask the host for its version: %w", err)
 	}
 	s.host, registry.Status.HostVersion = host.GitVersion, host.GitVersion
-	if s.trust, err = r.readTrust(ctx, registry); err != nil {
+	if err := r.readTrust(ctx, s); err != nil {
 		return nil, err
 	}
 	if s.addresses, err = r.readAddresses(ctx, registry); err != nil {
@@ -106,29 +120,6 @@ func (s *scope) meta(suffix, component string) metav1.ObjectMeta {
 	labels := render.Labels(s.registry)
 	labels[operatorv1alpha1.LabelComponent] = component
 	return metav1.ObjectMeta{Namespace: s.registry.Namespace, Name: s.registry.Name + suffix, Labels: labels}
-}
-
-// readTrust reads the CAs that exist by now.
-func (r *Reconciler) readTrust(ctx context.Context, registry *operatorv1alpha1.ClusterRegistry) (trust render.Trust, err error) {
-	read := func(into *[]byte, name, key string) {
-		if err == nil {
-			*into, err = r.secretValue(ctx, registry.Namespace, name, key)
-		}
-	}
-	if external := registry.Spec.Etcd.External; external != nil {
-		read(&trust.Etcd, external.TLSSecretRef.Name, caKey)
-	} else {
-		read(&trust.Etcd, registry.Name+"-etcd-ca", corev1.TLSCertKey)
-	}
-	if registry.Spec.TLS.IssuerRef != nil {
-		trust.Serving = registry.Spec.TLS.CABundle
-	} else {
-		read(&trust.Serving, registry.Name+"-serving-ca", corev1.TLSCertKey)
-	}
-	if registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
-		read(&trust.Clients, registry.Name+"-client-ca", corev1.TLSCertKey)
-	}
-	return trust, err
 }
 
 // caKey is the key of a Secret with CA certificates.

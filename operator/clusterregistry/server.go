@@ -39,7 +39,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	if err != nil {
 		return failed(err)
 	}
-	answers, err := r.askServers(ctx, s, pods, s.serverName())
+	answers, err := r.askServers(ctx, s, pods, s.serverName(), s.trust.Serving)
 	if err != nil {
 		return failed(err)
 	}
@@ -55,6 +55,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		serving++
 		versions[answer.version] = true
 	}
+	s.answering = serving
 	status, wanted, rolling := deployment.Status, *deployment.Spec.Replicas, ""
 	if status.ObservedGeneration < deployment.Generation {
 		status.UpdatedReplicas = 0 // they are of what was wanted before
@@ -127,8 +128,8 @@ type answer struct {
 }
 
 // askServers asks every ready server at its own address, whether its certificate
-// is valid for the given name, and for its version.
-func (r *Reconciler) askServers(ctx context.Context, s *scope, pods []corev1.Pod, name string) ([]answer, error) {
+// is valid for the given name and signed by one of the CAs, and for its version.
+func (r *Reconciler) askServers(ctx context.Context, s *scope, pods []corev1.Pod, name string, authorities []byte) ([]answer, error) {
 	client, err := r.administrator(ctx, s)
 	if err != nil {
 		return nil, err
@@ -142,7 +143,7 @@ func (r *Reconciler) askServers(ctx context.Context, s *scope, pods []corev1.Pod
 	var all sync.WaitGroup
 	for i := range answers {
 		a := &answers[i]
-		server := health.Server{Address: a.address, Name: name, CAs: s.trust.Serving, Client: client}
+		server := health.Server{Address: a.address, Name: name, CAs: authorities, Client: client}
 		all.Go(func() { a.version, a.err = r.AskServer(ctx, server) })
 	}
 	all.Wait()

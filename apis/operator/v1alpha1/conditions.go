@@ -85,8 +85,17 @@ const (
 	// ReasonCertificateNotReady is the reason of a Certificate that is not issued:
 	// the message has its name and what cert-manager says.
 	ReasonCertificateNotReady = "CertificateNotReady"
-	// ReasonCAExpiring is the reason of a CA that ends within a year.
+	// ReasonCAExpiring is the reason of a CA that expires within a year.
 	ReasonCAExpiring = "CAExpiring"
+	// ReasonCAMissing is the reason of a CA whose Secret is missing or holds no
+	// certificate: the message names it.
+	ReasonCAMissing = "CAMissing"
+	// ReasonCAReplaced is the reason of a CA that has replaced another one, as
+	// after its Secret was deleted: both are published for a time.
+	ReasonCAReplaced = "CAReplaced"
+	// ReasonCAMismatch is the reason of a spec.tls.caBundle that does not belong to
+	// the issuer in spec.tls.issuerRef.
+	ReasonCAMismatch = "CAMismatch"
 )
 
 // Reasons of EtcdReady.

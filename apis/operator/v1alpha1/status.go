@@ -40,6 +40,14 @@ type ClusterRegistryStatus struct {
 	// +optional
 	Endpoint *Endpoint `json:"endpoint,omitempty"`
 
+	// clientCABundle are the CA certificates, in PEM, whose client certificates the
+	// servers accept. When the CA in Secret NAME-client-ca is replaced, the previous
+	// one stays here until it expires or this field is removed. Independent mode
+	// only.
+	// +optional
+	// +kubebuilder:validation:Format=""
+	ClientCABundle []byte `json:"clientCABundle,omitempty"`
+
 	// kubeconfigSecretRef names the Secret with an administrator's kubeconfig,
 	// in its key kubeconfig. Independent mode only.
 	// +optional

@@ -166,6 +166,11 @@ func (in *ClusterRegistryStatus) DeepCopyInto(out *ClusterRegistryStatus) {
 		*out = new(Endpoint)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.ClientCABundle != nil {
+		in, out := &in.ClientCABundle, &out.ClientCABundle
+		*out = make([]byte, len(*in))
+		copy(*out, *in)
+	}
 	if in.KubeconfigSecretRef != nil {
 		in, out := &in.KubeconfigSecretRef, &out.KubeconfigSecretRef
 		*out = new(LocalReference)
