@@ -94,6 +94,11 @@ func (o *Options) common(config *genericserver.Config) error {
 	if err := o.Run.ApplyTo(config); err != nil {
 		return err
 	}
+	if o.Mode == Independent {
+		// The collector of a host's controllers ends what is deleted in foreground
+		// or with its dependents orphaned. Here nobody would ever do so.
+		o.Recommended.Etcd.EnableGarbageCollection = false
+	}
 	// Through its ApplyTo, EtcdOptions would ignore the media type.
 	storage := o.Recommended.Etcd.StorageConfig
 	storage.StorageObjectCountTracker = config.StorageObjectCountTracker

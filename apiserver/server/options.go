@@ -105,6 +105,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	o.Recommended.CoreAPI.AddFlags(aggregated)
 	o.Recommended.Admission.AddFlags(aggregated)
 	aggregated.AddFlag(fs.Lookup("enable-priority-and-fairness")) // it reads its rules of the host
+	aggregated.AddFlag(fs.Lookup("enable-garbage-collector"))     // the collector is the host's
 
 	independent := pflag.NewFlagSet(string(Independent), pflag.ContinueOnError)
 	independent.StringVar(&o.AuthenticationConfig, "authentication-config", "", "File with an AuthenticationConfiguration (apiserver.config.k8s.io) that names the issuers of JSON web tokens. Changes are followed.")
