@@ -34,6 +34,7 @@ func (o *Options) aggregated(ctx context.Context, c *Config) error {
 	if err := options.Features.ApplyTo(&config.Config, client, config.SharedInformerFactory); err != nil {
 		return err
 	}
+	shareLimits(&config.Config)
 	return o.admission(config, client)
 }
 
@@ -53,7 +54,7 @@ func (o *Options) askHost(ctx context.Context, client kubernetes.Interface) erro
 	}
 	for _, plugin := range off {
 		if plugin == fairness {
-			// The limits on requests in flight take its place.
+			// Shares of the limits on requests in flight take its place.
 			o.Recommended.Features.EnablePriorityAndFairness = false
 			continue
 		}

@@ -23,11 +23,12 @@ import (
 // is no host and nothing of a host: no admission from outside, no aggregator.
 func (o *Options) independent(ctx context.Context, c *Config) error {
 	config := &c.generic.Config
-	// It reads its rules from a host; the limits on requests in flight take its place.
+	// It reads its rules from a host; shares of the limits on requests in flight take its place.
 	o.Recommended.Features.EnablePriorityAndFairness = false
 	if err := o.Recommended.Features.ApplyTo(config, nil, nil); err != nil {
 		return err
 	}
+	shareLimits(config)
 	issuers, err := o.authentication(ctx, config)
 	if err != nil {
 		return err
