@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	admissionv1 "k8s.io/api/admission/v1"
@@ -15,7 +16,9 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/diff"
+	"k8s.io/client-go/rest"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
@@ -26,6 +29,9 @@ import (
 
 // verdict is a webhook's answer: a refusal when it is not empty, or a JSON patch.
 type verdict struct{ refusal, patch string }
+
+// busy is the refusal of a webhook that has no time.
+const busy = "come-back-later"
 
 // serveWebhook serves an admission webhook on loopback, over TLS as it must be.
 func serveWebhook(t *testing.T, judge func(*admissionv1.AdmissionRequest) verdict) (*httptest.Server, admissionregistrationv1.WebhookClientConfig) {
@@ -46,6 +52,9 @@ func serveWebhook(t *testing.T, judge func(*admissionv1.AdmissionRequest) verdic
 		response := &admissionv1.AdmissionResponse{UID: review.Request.UID, Allowed: v.refusal == ""}
 		if v.refusal != "" {
 			response.Result = &metav1.Status{Message: v.refusal}
+		}
+		if v.refusal == busy {
+			response.Result.Code, response.Result.Reason, response.Result.Details = http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, &metav1.StatusDetails{RetryAfterSeconds: 7}
 		}
 		if v.patch != "" {
 			response.Patch, response.PatchType = []byte(v.patch), new(admissionv1.PatchTypeJSONPatch)
@@ -74,7 +83,9 @@ func testWebhooks(t *testing.T, host *framework.Host) {
 	_, mutating := serveWebhook(t, func(r *admissionv1.AdmissionRequest) verdict {
 		return verdict{patch: `[{"op":"add","path":"/metadata/annotations","value":{"` + stamp + `":"` + r.UserInfo.Username + `"}}]`}
 	})
+	var asked atomic.Int32
 	server, validating := serveWebhook(t, func(r *admissionv1.AdmissionRequest) verdict {
+		asked.Add(1)
 		var c v1alpha1.Cluster
 		object := r.Object.Raw
 		if r.Operation == admissionv1.Delete {
@@ -114,6 +125,7 @@ func testWebhooks(t *testing.T, host *framework.Host) {
 		return nil
 	})
 	t.Run("answers", func(t *testing.T) { testWebhookAnswers(t, clusters) })
+	t.Run("busy", func(t *testing.T) { testWebhookBusy(t, userConfig(t, host, "alice"), &asked) })
 	t.Run("another version", func(t *testing.T) { testWebhookOfAnotherVersion(t, betaOf(t, userConfig(t, host, "alice"))) })
 	server.Close()
 	t.Run("down", func(t *testing.T) { testWebhookDown(t, clusters) })
@@ -158,6 +170,42 @@ func testWebhookAnswers(t *testing.T, clusters clustersv1alpha1.ClusterInterface
 	after, err := clusters.Get(ctx, "stamped", metav1.GetOptions{})
 	if err != nil || after.ResourceVersion != stored.ResourceVersion {
 		t.Errorf("refused writes have changed it: %v, %v", err, after)
+	}
+}
+
+// testWebhookBusy expects the refusal of a webhook that has no time to reach the
+// client as it is, after the webhook was asked once: to come back is for the client.
+func testWebhookBusy(t *testing.T, config *rest.Config, asked *atomic.Int32) {
+	clusters := clustersOf(t, config)
+	if _, err := clusters.Create(t.Context(), forWebhooks("occupied", "refuse-delete", busy), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// Not a client of the API, which would come back by itself.
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for method, body := range map[string]string{http.MethodPatch: `{"metadata":{"labels":{"refuse-update":"` + busy + `"}}}`, http.MethodDelete: ""} {
+		request, err := http.NewRequestWithContext(t.Context(), method, config.Host+"/apis/clusterregistry.k8s.io/v1alpha1/clusters/occupied", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", string(types.MergePatchType))
+		if method == http.MethodDelete {
+			request.Header.Del("Content-Type")
+		}
+		before := asked.Load()
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") != "7" {
+			t.Errorf("%s: %s, Retry-After %q", method, response.Status, response.Header.Get("Retry-After"))
+		}
+		if n := asked.Load() - before; n != 1 {
+			t.Errorf("%s: the webhook was asked %d times", method, n)
+		}
 	}
 }
 

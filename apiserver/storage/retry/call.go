@@ -36,7 +36,8 @@ func init() { legacyregistry.MustRegister(retries) }
 // dropped is raft's ErrProposalDropped, which etcd passes on as a text only.
 const dropped = "raft proposal dropped"
 
-// classify returns why a call that gave err is worth another attempt.
+// classify returns why a call that a storage ended with err is worth another
+// attempt.
 func classify(err error) reason {
 	if err == nil {
 		return ""
@@ -76,6 +77,28 @@ type call struct {
 	// open is why it is not known whether an attempt was applied; nil when none
 	// was or all have been found out about.
 	open error
+	// refused is the error of what the attempt under way asked on the caller's
+	// behalf, such as admission. It may look like one of the storage's.
+	refused error
+}
+
+// ask returns what the caller's own part in an attempt says, and remembers that
+// it was not the storage who said so.
+func (c *call) ask(err error) error {
+	c.refused = err
+	return err
+}
+
+// why returns why an attempt that gave err is worth another one.
+func (c *call) why(err error) reason {
+	if c.refused != nil && errors.Is(err, c.refused) {
+		return ""
+	}
+	why := classify(err)
+	if why == unknown && !c.proposed {
+		return unapplied
+	}
+	return why
 }
 
 // persist repeats attempt until it succeeds or fails with an answer, or the
@@ -84,15 +107,12 @@ type call struct {
 func (c *call) persist(ctx context.Context, attempt func() error) error {
 	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 500 * time.Millisecond}
 	for {
-		c.proposed = false
+		c.proposed, c.refused = false, nil
 		err := attempt()
 		if err == nil {
 			return nil
 		}
-		why := classify(err)
-		if why == unknown && !c.proposed {
-			why = unapplied
-		}
+		why := c.why(err)
 		if why == unknown {
 			c.open = err
 		}

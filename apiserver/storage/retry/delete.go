@@ -48,7 +48,7 @@ type deletion struct {
 
 // validate is the function that the storage calls on what it is about to delete.
 func (d *deletion) validate(ctx context.Context, object runtime.Object) error {
-	d.proposed = false
+	d.proposed, d.refused = false, nil
 	current, err := d.versioner.ObjectResourceVersion(object)
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (d *deletion) validate(ctx context.Context, object runtime.Object) error {
 	if err := d.preconditions.Check(d.key, object); err != nil {
 		return err
 	}
-	if err := d.validateDeletion(ctx, object); err != nil {
+	if err := d.ask(d.validateDeletion(ctx, object)); err != nil {
 		return err
 	}
 	d.proposed, d.last, d.base = true, object, current

@@ -14,7 +14,9 @@
 //     repeated too, and what the next attempt finds tells what became of it.
 //     Create, GuaranteedUpdate and Delete each say how. What can't be told ends
 //     with the first such error;
-//   - everything else is an answer, and is passed on.
+//   - everything else is an answer, and is passed on. So is whatever error the
+//     caller's own part in a write has, such as a webhook's 429: only refusals of
+//     the storage itself are repeated.
 //
 // Repetitions go on until the request's context ends. Dry runs never get here.
 package retry

@@ -251,6 +251,38 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+// TestRefusedByTheCaller has the caller's own part in a write fail with errors
+// that a storage gives as well: they are passed on at once, as they are.
+func TestRefusedByTheCaller(t *testing.T) {
+	for reason, busy := range map[string]error{
+		"a webhook that is busy":       apierrors.NewTooManyRequests("come back later", 7),
+		"another storage in between":   lost,
+		"another storage that is gone": refused,
+	} {
+		for operation, run := range map[string]func(storage.Interface, *int) error{
+			"update": func(s storage.Interface, asked *int) error {
+				return s.GuaranteedUpdate(t.Context(), "/east", &clusterregistry.Cluster{}, false, nil, storage.SimpleUpdate(func(runtime.Object) (runtime.Object, error) {
+					*asked++
+					return nil, busy
+				}), nil)
+			},
+			"delete": func(s storage.Interface, asked *int) error {
+				return s.Delete(t.Context(), "/east", &clusterregistry.Cluster{}, nil, func(context.Context, runtime.Object) error {
+					*asked++
+					return busy
+				}, nil, storage.DeleteOptions{})
+			},
+		} {
+			below, asked := &faulty{}, 0
+			below.another(named("mine", "a"))
+			err := run(&store{Interface: below, codec: codec, newFunc: func() runtime.Object { return &clusterregistry.Cluster{} }}, &asked)
+			if err != busy || asked != 1 { //nolint:errorlint // it has to be the very same
+				t.Errorf("%s, %s: %v, asked %d times", reason, operation, err, asked)
+			}
+		}
+	}
+}
+
 // TestEndOfContext makes sure that a request doesn't outlive its caller, and
 // says what held it up.
 func TestEndOfContext(t *testing.T) {

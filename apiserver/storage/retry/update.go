@@ -85,7 +85,7 @@ type version struct {
 
 // next is the function that the storage calls to make each new version.
 func (u *update) next(ctx context.Context, existing runtime.Object, m storage.ResponseMeta) (runtime.Object, *uint64, error) {
-	u.proposed = false
+	u.proposed, u.refused = false, nil
 	if u.open != nil && m.ResourceVersion != u.base {
 		mine, err := u.wrote(existing)
 		if err != nil {
@@ -103,7 +103,7 @@ func (u *update) next(ctx context.Context, existing runtime.Object, m storage.Re
 		return nil, nil, err
 	}
 	out, ttl, err := u.try(existing, m)
-	if err == nil {
+	if u.ask(err) == nil {
 		u.proposed, u.last, u.base = true, out, m.ResourceVersion
 	}
 	return out, ttl, err
