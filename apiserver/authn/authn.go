@@ -39,11 +39,22 @@ func New(clientCA dynamiccertificates.CAContentProvider, tokens authenticator.To
 	return union.NewFailOnError(group.NewAuthenticatedGroupAdder(union.New(known...)), anonymous.NewAuthenticator(health))
 }
 
-// reserved begins the names that Kubernetes keeps for its own parts.
-const reserved = "system:"
+// reserved begin the names that only a certificate of the registry's own CA may
+// give: those that Kubernetes keeps for its parts, and the registry's own, such as
+// the group that may do everything.
+var reserved = []string{"system:", "clusterregistry:"}
+
+// reservation returns the reserved beginning of a name, or "".
+func reservation(name string) string {
+	if i := slices.IndexFunc(reserved, func(prefix string) bool { return strings.HasPrefix(name, prefix) }); i >= 0 {
+		return reserved[i]
+	}
+	return ""
+}
 
 // outsider refuses identities that no issuer of tokens may give: an issuer is
-// another system, and whoever administers it must not become a part of this one.
+// another system, and whoever administers it must not become a part of this one,
+// nor its administrator.
 type outsider struct{ authenticator.Token }
 
 func (o outsider) AuthenticateToken(ctx context.Context, token string) (*authenticator.Response, bool, error) {
@@ -51,9 +62,10 @@ func (o outsider) AuthenticateToken(ctx context.Context, token string) (*authent
 	if err != nil || !ok {
 		return nil, false, err
 	}
-	names := append([]string{response.User.GetName()}, response.User.GetGroups()...)
-	if i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, reserved) }); i >= 0 {
-		return nil, false, fmt.Errorf("the token's issuer claims %q for user %q: names and groups that begin with %q are refused from tokens; map the claim with another prefix", names[i], response.User.GetName(), reserved)
+	for _, name := range append([]string{response.User.GetName()}, response.User.GetGroups()...) {
+		if prefix := reservation(name); prefix != "" {
+			return nil, false, fmt.Errorf("the token's issuer claims %q for user %q: names and groups that begin with %q are refused from tokens; map the claim with another prefix", name, response.User.GetName(), prefix)
+		}
 	}
 	return response, true, nil
 }

@@ -2,7 +2,6 @@ package authn
 
 import (
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -21,13 +20,13 @@ func init() { install.Install(configScheme) }
 // refuses what is unknown, wrong, or without effect here.
 func parse(content []byte, compiler authenticationcel.Compiler) (*apiserver.AuthenticationConfiguration, error) {
 	codecs := serializer.NewCodecFactory(configScheme, serializer.EnableStrict)
-	object, err := runtime.Decode(codecs.UniversalDecoder(), content)
+	object, kind, err := codecs.UniversalDecoder().Decode(content, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	config, ok := object.(*apiserver.AuthenticationConfiguration)
 	if !ok {
-		return nil, fmt.Errorf("it holds a %s, not an AuthenticationConfiguration", object.GetObjectKind().GroupVersionKind().Kind)
+		return nil, fmt.Errorf("it holds a %s, not an AuthenticationConfiguration", kind.Kind)
 	}
 	errs := validation.ValidateAuthenticationConfiguration(compiler, config, nil)
 	if config.Anonymous != nil {
@@ -36,8 +35,11 @@ func parse(content []byte, compiler authenticationcel.Compiler) (*apiserver.Auth
 	for i, issuer := range config.JWT {
 		mappings, at := issuer.ClaimMappings, field.NewPath("jwt").Index(i).Child("claimMappings")
 		for part, prefix := range map[string]*string{"username": mappings.Username.Prefix, "groups": mappings.Groups.Prefix} {
-			if prefix != nil && strings.HasPrefix(*prefix, reserved) {
-				errs = append(errs, field.Invalid(at.Child(part, "prefix"), *prefix, fmt.Sprintf("names that begin with %q are refused from tokens: choose another prefix", reserved)))
+			if prefix == nil {
+				continue
+			}
+			if begins := reservation(*prefix); begins != "" {
+				errs = append(errs, field.Invalid(at.Child(part, "prefix"), *prefix, fmt.Sprintf("names that begin with %q are refused from tokens: choose another prefix", begins)))
 			}
 		}
 	}
