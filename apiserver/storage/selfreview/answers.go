@@ -2,6 +2,7 @@ package selfreview
 
 import (
 	"context"
+	"errors"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -29,6 +30,9 @@ func canI(ctx context.Context, access authorizer.UnconditionalAuthorizer, who us
 		question.ResourceRequest = true
 		question.Verb, question.Namespace, question.APIGroup, question.APIVersion = resource.Verb, resource.Namespace, resource.Group, resource.Version
 		question.Resource, question.Subresource, question.Name = resource.Resource, resource.Subresource, resource.Name
+		if err := restrict(resource, &question); err != nil {
+			return err
+		}
 	case path != nil && resource == nil:
 		question.Verb, question.Path = path.Verb, path.Path
 	default:
@@ -36,7 +40,7 @@ func canI(ctx context.Context, access authorizer.UnconditionalAuthorizer, who us
 	}
 	decision, reason, err := access.Authorize(ctx, question)
 	review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: decision == authorizer.DecisionAllow, Denied: decision == authorizer.DecisionDeny, Reason: reason}
-	if err != nil {
+	if err := errors.Join(err, question.FieldSelectorParsingErr, question.LabelSelectorParsingErr); err != nil {
 		review.Status.EvaluationError = err.Error()
 	}
 	return nil
