@@ -30,6 +30,9 @@ func fixed(t *testing.T, roles map[string][]rbacv1.PolicyRule) *RBAC {
 	for _, binding := range bootstrapBindings() {
 		add(bindingStore, &binding)
 	}
+	writers := binding("status-writer", "writers")
+	writers.Name = "writers"
+	add(bindingStore, &writers)
 	for name, rules := range roles {
 		add(roleStore, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules})
 		add(bindingStore, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{Name: name}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: name}}})
@@ -73,6 +76,9 @@ func TestAuthorize(t *testing.T) {
 		{"a path", known("cat"), path("/metrics"), true},
 		{"below a path", known("cat"), path("/debug/pprof/heap"), true},
 		{"below a path that has no wildcard", known("cat"), path("/metrics/slis"), false},
+		{"a status by its writers", known("x", "writers"), clusters("patch", "east", "status"), true},
+		{"a cluster by writers of statuses", known("x", "writers"), clusters("get", "east", ""), true},
+		{"a change of a cluster by writers of statuses", known("x", "writers"), clusters("patch", "east", ""), false},
 		{"discovery for everybody who is known", known("x"), path("/apis/clusterregistry.k8s.io"), true},
 		{"discovery for anonymous", &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}, path("/apis"), false},
 		{"clusters for everybody", known("x"), clusters("list", "", ""), false},

@@ -26,6 +26,7 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 			rbacv1.PolicyRule{NonResourceURLs: []string{rbacv1.NonResourceAll}, Verbs: []string{rbacv1.VerbAll}}),
 		role("editor", clusters("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"), status),
 		role("viewer", clusters("get", "list", "watch"), status),
+		role("status-writer", clusters("get", "list", "watch"), rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get", "update", "patch"}}),
 		role("discovery", rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{
 			"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"}}),
 		role("basic-user",
