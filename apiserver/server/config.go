@@ -118,6 +118,7 @@ func (o *Options) common(config *genericserver.Config) error {
 	if err := o.Recommended.SecureServing.ApplyToConfig(config); err != nil {
 		return err
 	}
+	keepSpare(config.SecureServing)
 	if err := o.Recommended.Audit.ApplyTo(config); err != nil {
 		return err
 	}
