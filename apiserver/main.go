@@ -15,9 +15,11 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/clusterregistry/operator/apiserver/server"
+	"github.com/clusterregistry/operator/internal/memlimit"
 )
 
 func main() {
+	memlimit.Apply()
 	cmd, err := command(genericserver.SetupSignalContext())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)

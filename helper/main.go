@@ -11,9 +11,11 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/clusterregistry/operator/helper/guard"
+	"github.com/clusterregistry/operator/internal/memlimit"
 )
 
 func main() {
+	memlimit.Apply()
 	info := version.Get()
 	cmd := &cobra.Command{
 		Use:           "clusterregistry-helper",

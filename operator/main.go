@@ -10,9 +10,12 @@ import (
 	"k8s.io/klog/v2"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
+
+	"github.com/clusterregistry/operator/internal/memlimit"
 )
 
 func main() {
+	memlimit.Apply()
 	info := version.Get()
 	o := newOptions()
 	cmd := &cobra.Command{
