@@ -29,7 +29,7 @@ func TestEtcdStored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const prefix, all, old = "/registry/clusters/", 1201, 3
+	const prefix, all = "/registry/clusters/", 1201
 	for i := range all {
 		version := "example.org/v2"
 		if i%500 == 0 {
@@ -39,9 +39,20 @@ func TestEtcdStored(t *testing.T) {
 	}
 	put("/registry/clusters-of-others/x", "example.org/v1")
 	put("/registry/clusterids/x", "example.org/v1")
-	stored, err := access.Stored(t.Context(), prefix, "example.org/v2")
-	if err != nil || stored.Total != all || !slices.Equal(stored.Outdated, []string{"c0000", "c0500", "c1000"}) || len(stored.Outdated) != old {
-		t.Errorf("%d objects, outdated %v, %v", stored.Total, stored.Outdated, err)
+	var outdated []string
+	seen, pages, after := 0, 0, ""
+	for left := 1; left > 0; pages++ {
+		stored, err := access.Stored(t.Context(), prefix, after, "example.org/v2")
+		if err != nil || stored.Objects > 500 || seen+stored.Objects+stored.Left != all {
+			t.Fatalf("after %q: %+v, %v", after, stored, err)
+		}
+		outdated, seen, after, left = append(outdated, stored.Outdated...), seen+stored.Objects, stored.Last, stored.Left
+	}
+	if seen != all || pages != 3 || after != "c1200" || !slices.Equal(outdated, []string{"c0000", "c0500", "c1000"}) {
+		t.Errorf("%d objects on %d pages, the last is %s, outdated %v", seen, pages, after, outdated)
+	}
+	if stored, err := access.Stored(t.Context(), prefix, after, "example.org/v2"); err != nil || stored.Objects != 0 || stored.Left != 0 || stored.Last != after {
+		t.Errorf("after the last: %+v, %v", stored, err)
 	}
 	if err := access.Agree(t.Context()); err != nil {
 		t.Errorf("members with the same data: %v", err)
@@ -49,7 +60,7 @@ func TestEtcdStored(t *testing.T) {
 	if _, err := members.Client.Put(t.Context(), prefix+"nonsense", "k8s:enc:secret"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := access.Stored(t.Context(), prefix, "example.org/v2"); err == nil || !strings.Contains(err.Error(), prefix+"nonsense is neither protobuf of Kubernetes nor JSON") {
+	if _, err := access.Stored(t.Context(), prefix, "c1200", "example.org/v2"); err == nil || !strings.Contains(err.Error(), prefix+"nonsense is neither protobuf of Kubernetes nor JSON") {
 		t.Errorf("what is no object: %v", err)
 	}
 }

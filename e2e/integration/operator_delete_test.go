@@ -130,6 +130,23 @@ func testAdoption(t *testing.T, s *site) {
 	s.apply("fleet", spec)
 	s.says("fleet", "EtcdReady", "False", "IdentityMismatch", "Secret fleet-etcd-ca has another key")
 	s.holds("fleet", "-StatefulSet/fleet-etcd")
+
+	// Under Delete, what the first one left goes, too, and the name is free again.
+	s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyDelete })
+	s.eventually("the record to be in the inventory", func(ctx context.Context) error {
+		r := &operatorv1alpha1.ClusterRegistry{}
+		if err := s.Get(ctx, s.key("fleet"), r); err != nil {
+			return err
+		}
+		if !slices.Contains(r.Status.Inventory, operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: s.namespace, Name: "fleet-etcd-identity"}) {
+			return fmt.Errorf("it is %v", r.Status.Inventory)
+		}
+		return nil
+	})
+	s.gone(s.deleted("fleet"))
+	s.gone(adopted)
+	s.apply("fleet", spec)
+	s.says("fleet", "EtcdReady", "False", "MembersNotReady")
 }
 
 // testNothingLeft deletes registries under Delete.

@@ -99,6 +99,11 @@ func (s *scope) toDelete() (registration, rest []operatorv1alpha1.ObjectReferenc
 		}
 	}
 	if s.registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicyDelete {
+		// A registry that never came as far as its etcd may have an older one's record,
+		// which must not outlive the volumes: it would keep a new etcd from starting.
+		if !slices.Contains(rest, s.recordReference()) {
+			rest = append(rest, s.recordReference())
+		}
 		// Another issuer may have taken the place of this CA, whose Certificate is
 		// gone then; its key was kept for the way back.
 		rest = append(rest, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: s.registry.Namespace, Name: s.registry.Name + "-serving-ca"})
@@ -112,7 +117,7 @@ func (s *scope) retainable() []operatorv1alpha1.ObjectReference {
 	var out []operatorv1alpha1.ObjectReference
 	for _, reference := range s.registry.Status.Inventory {
 		issues := reference.Kind == "Issuer" || reference.Kind == "Certificate" && strings.HasSuffix(reference.Name, "-ca")
-		if issues || reference.Kind == "PersistentVolumeClaim" || reference.Kind == "ConfigMap" && reference.Name == s.registry.Name+identitySuffix {
+		if issues || reference.Kind == "PersistentVolumeClaim" || reference == s.recordReference() {
 			out = append(out, reference)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
@@ -38,6 +40,39 @@ func TestToDelete(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: then goes\n%q, want\n%q", policy, got, want)
+		}
+	}
+}
+
+// TestToDeleteAdopted is about the record of etcd's identity that an older registry
+// of the name has left: whatever became of the new one, under Delete the record goes
+// with the volumes, or else no registry of the name could begin any more.
+func TestToDeleteAdopted(t *testing.T) {
+	for policy, goes := range map[operatorv1alpha1.DeletionPolicy]bool{operatorv1alpha1.DeletionPolicyRetain: false, operatorv1alpha1.DeletionPolicyDelete: true} {
+		s := look(t, "{spec: {deletionPolicy: "+string(policy)+"}}")
+		_, rest := s.toDelete()
+		if got := slices.Contains(rest, operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: "team", Name: "fleet-etcd-identity"}); got != goes {
+			t.Errorf("%s: the record goes: %t", policy, got)
+		}
+	}
+}
+
+// TestOwnRecord has the record of a registry that took over in the inventory.
+func TestOwnRecord(t *testing.T) {
+	s := look(t, "{status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-trust}]}}")
+	r := reading(t, s.registry.DeepCopy())
+	for range 2 {
+		if err := r.ownRecord(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		stored := &operatorv1alpha1.ClusterRegistry{}
+		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(s.registry), stored); err != nil {
+			t.Fatal(err)
+		}
+		for _, inventory := range [][]operatorv1alpha1.ObjectReference{stored.Status.Inventory, s.registry.Status.Inventory} {
+			if names(inventory) != "ConfigMap team/fleet-trust, ConfigMap team/fleet-etcd-identity" {
+				t.Errorf("the inventory is %s", names(inventory))
+			}
 		}
 	}
 }

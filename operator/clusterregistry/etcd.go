@@ -28,6 +28,9 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 	if s.identityErr != nil {
 		return failed(s.identityErr)
 	}
+	if s.identity == nil && s.frozen {
+		return waitFor(operatorv1alpha1.ReasonWaiting, "ConfigMap %s, the record of etcd's identity, does not exist yet", s.registry.Name+identitySuffix)
+	}
 	if s.identity == nil {
 		id, err := r.newIdentity(ctx, s)
 		if err != nil {
@@ -36,6 +39,9 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 		if err := r.writeIdentity(ctx, s, id); err != nil {
 			return failed(err)
 		}
+	}
+	if err := r.ownRecord(ctx, s); err != nil {
+		return failed(err)
 	}
 	if h := s.identity.problem(s); h != nil {
 		return h

@@ -49,6 +49,10 @@ func failed(err error) *hold {
 	return &hold{reason: operatorv1alpha1.ReasonError, message: err.Error(), err: err}
 }
 
+// errReadOnly is the error of a change in a pass that may change nothing. Stages
+// that only observe in such a pass never see it.
+var errReadOnly = errors.New("nothing is changed in this pass, since an earlier stage forbids it")
+
 func (h *hold) in(after time.Duration) *hold {
 	h.after = after
 	return h

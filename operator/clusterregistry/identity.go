@@ -137,18 +137,36 @@ func (r *Reconciler) writeIdentity(ctx context.Context, s *scope, id *identity) 
 	if err != nil {
 		return err
 	}
-	if err := r.apply(ctx, s, object); err != nil {
+	if err := r.write(ctx, s, object); err != nil {
 		return err
 	}
 	s.identity = id
 	return nil
 }
 
+// recordReference refers to the record of etcd's identity.
+func (s *scope) recordReference() operatorv1alpha1.ObjectReference {
+	return operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: s.registry.Namespace, Name: s.registry.Name + identitySuffix}
+}
+
+// ownRecord has a record in the inventory that an earlier registry of this name has
+// left: it was never applied for this one.
+func (r *Reconciler) ownRecord(ctx context.Context, s *scope) error {
+	if s.frozen || slices.Contains(s.registry.Status.Inventory, s.recordReference()) {
+		return nil
+	}
+	return r.writeInventory(ctx, s, append(slices.Clone(s.registry.Status.Inventory), s.recordReference()))
+}
+
 // learn records who the members are as soon as all have said it, the newest
 // version of etcd among them, and the release that they are of as soon as one of
 // the current pods has said anything: to a release whose etcd never started, the
-// members are not bound. It returns whether anything was new.
+// members are not bound. It returns whether anything was new. In a read-only pass
+// it waits for another one.
 func (r *Reconciler) learn(ctx context.Context, s *scope, current []string) (learned bool, err error) {
+	if s.frozen {
+		return false, nil
+	}
 	id := *s.identity
 	if formed, ok := s.etcdState.Identity(); ok && id.ClusterID == "" {
 		id = *id.recorded(formed)

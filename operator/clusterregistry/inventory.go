@@ -16,11 +16,21 @@ import (
 	"github.com/clusterregistry/operator/operator/render"
 )
 
-// apply applies objects, unless nothing may be changed. What is new is in the
-// inventory before it is made, so that a crash leaves nothing unknown behind.
+// apply applies what a stage consists of. In a read-only pass the stage goes on
+// with what is there.
 func (r *Reconciler) apply(ctx context.Context, s *scope, objects ...*unstructured.Unstructured) error {
 	if s.frozen {
 		return nil
+	}
+	return r.write(ctx, s, objects...)
+}
+
+// write applies objects, which is an error in a read-only pass: its callers rely on
+// what they write. What is new is in the inventory before it is made, so that a
+// crash leaves nothing unknown behind.
+func (r *Reconciler) write(ctx context.Context, s *scope, objects ...*unstructured.Unstructured) error {
+	if s.frozen {
+		return errReadOnly
 	}
 	inventory := s.registry.Status.Inventory
 	for _, object := range objects {
@@ -82,6 +92,15 @@ func (r *Reconciler) writeInventory(ctx context.Context, s *scope, inventory []o
 	return nil
 }
 
+// remove deletes an object of the registry, which is an error in a read-only pass.
+func (r *Reconciler) remove(ctx context.Context, s *scope, reference operatorv1alpha1.ObjectReference) error {
+	if s.frozen {
+		return errReadOnly
+	}
+	_, err := r.Applier.Delete(ctx, reference, s.owner())
+	return err
+}
+
 // prune deletes what is in the inventory and no longer rendered.
 func (r *Reconciler) prune(ctx context.Context, s *scope) error {
 	if s.frozen {
@@ -118,7 +137,7 @@ func (s *scope) made() []operatorv1alpha1.ObjectReference {
 	}
 	var out []operatorv1alpha1.ObjectReference
 	if s.registry.Spec.Etcd.External == nil {
-		out = append(out, reference("ConfigMap", identitySuffix), reference("PersistentVolumeClaim", snapshotsSuffix))
+		out = append(out, s.recordReference(), reference("PersistentVolumeClaim", snapshotsSuffix))
 	}
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
 		out = append(out, reference("Secret", kubeconfigSuffix))

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"golang.org/x/mod/semver"
 
@@ -33,7 +32,7 @@ func (s *scope) progress(done, of int32) {
 }
 
 // preflight is complete when nothing speaks against an upgrade.
-func (r *Reconciler) preflight(_ context.Context, s *scope) *hold {
+func (r *Reconciler) preflight(ctx context.Context, s *scope) *hold {
 	for _, stage := range stages(s.registry.Spec.Mode) {
 		if h := s.results[stage.condition].hold; h != nil {
 			return s.waits("begins when %s is True, which waits: %s", stage.condition, h.message)
@@ -50,6 +49,10 @@ func (r *Reconciler) preflight(_ context.Context, s *scope) *hold {
 		if member.DBSize > quota/10*9 {
 			return s.waits("begins when etcd has room: the data of %s takes %d of %d MiB; have etcd compacted and defragmented (etcdctl defrag)", member.Name, member.DBSize>>20, quota>>20)
 		}
+	}
+	// What differs before would be blamed on the upgrade, or spread by it.
+	if err := s.etcdAccess.Agree(ctx); err != nil {
+		return s.waits("begins when etcd's members are known to hold the same data: %s", err).in(backstop)
 	}
 	return nil
 }
@@ -111,69 +114,6 @@ func (s *scope) serversOf(release string) *hold {
 		return s.waits("%s", progress)
 	}
 	return nil
-}
-
-// verify is complete when the new release does what its clients will ask of it.
-func (r *Reconciler) verify(ctx context.Context, s *scope) *hold {
-	err := r.used(ctx, s)
-	if err == nil {
-		return nil
-	}
-	deadline := time.Duration(s.registry.Spec.Server.ProgressDeadlineSeconds) * time.Second
-	if s.now.Sub(s.upgrade.PhaseStartedTime.Time) > deadline {
-		return s.fail("%s does not serve as it should, for %s by now: %s", s.upgrade.to.Version, deadline, err)
-	}
-	return s.waits("%s", err)
-}
-
-// used tries what clients do, and returns what does not work.
-func (r *Reconciler) used(ctx context.Context, s *scope) error {
-	for _, stage := range stages(s.registry.Spec.Mode) {
-		if h := s.results[stage.condition].hold; h != nil {
-			return fmt.Errorf("%s is not True: %s", stage.condition, h.message)
-		}
-	}
-	client, err := r.client(ctx, s)
-	if err != nil {
-		return err
-	}
-	return client.Verify(ctx, s.upgrade.to.Serves)
-}
-
-const (
-	// clustersPrefix is where servers store clusters (their --etcd-prefix and the
-	// resource).
-	clustersPrefix = "/registry/" + registryGroup + "/clusters/"
-	// rewriteBatch is how many clusters are rewritten between two looks at the rest
-	// of the registry.
-	rewriteBatch = 100
-)
-
-// rewrite is complete when no cluster is stored in another version of the API than
-// the one that the new release stores. It goes by what etcd holds, so that it
-// needs to remember nothing.
-func (r *Reconciler) rewrite(ctx context.Context, s *scope) *hold {
-	version := s.upgrade.to.Stores
-	stored, err := s.etcdAccess.Stored(ctx, clustersPrefix, registryGroup+"/"+version)
-	if err != nil {
-		return s.waits("in which version clusters are stored is not known: %s", err)
-	}
-	if len(stored.Outdated) == 0 {
-		return nil
-	}
-	client, err := r.client(ctx, s)
-	if err != nil {
-		return failed(err)
-	}
-	rewritten := stored.Total - len(stored.Outdated)
-	progress := fmt.Sprintf("%d of %d clusters are stored as %s", rewritten, stored.Total, version)
-	s.progress(int32(rewritten), int32(stored.Total))
-	for _, name := range stored.Outdated[:min(len(stored.Outdated), rewriteBatch)] {
-		if err := client.Rewrite(ctx, version, name); err != nil {
-			return s.waits("%s; %s", progress, err)
-		}
-	}
-	return s.waits("%s", progress).in(atOnce)
 }
 
 // client returns a client of the registry: through the host, or at its own

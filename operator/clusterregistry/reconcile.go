@@ -50,6 +50,7 @@ type Reconciler struct {
 	AskServer func(context.Context, health.Server) (version string, err error)
 
 	certManager certManager
+	notes       notes
 }
 
 // stage brings one part of a registry up and says what it waits for.
@@ -89,6 +90,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if s == nil {
 		return reconcile.Result{}, r.sweep(ctx, request.NamespacedName)
+	}
+	if s.registry.Status.Upgrade == nil || s.registry.DeletionTimestamp != nil {
+		r.notes.forget(s.registry.UID)
 	}
 	if s.registry.DeletionTimestamp != nil {
 		return r.delete(ctx, s)

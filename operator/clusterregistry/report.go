@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -20,21 +21,7 @@ import (
 func (r *Reconciler) report(ctx context.Context, s *scope) (reconcile.Result, error) {
 	conditions := s.conditions()
 	s.advanceHistory(conditions)
-	var firstError error
-	after := resync
-	for _, result := range s.results {
-		if result.hold == nil {
-			continue
-		}
-		if firstError == nil {
-			firstError = result.hold.err
-		}
-		if wait := result.hold.after; wait == 0 {
-			after = min(after, backstop)
-		} else {
-			after = min(after, wait)
-		}
-	}
+	after, firstError := s.next()
 	if firstError == nil {
 		s.registry.Status.ObservedGeneration = s.registry.Generation
 	}
@@ -45,6 +32,36 @@ func (r *Reconciler) report(ctx context.Context, s *scope) (reconcile.Result, er
 		return reconcile.Result{}, firstError
 	}
 	return reconcile.Result{RequeueAfter: after}, nil
+}
+
+// parts are the conditions of the plan and of the stages, in their order.
+func (s *scope) parts() []string {
+	out := []string{operatorv1alpha1.ConditionVersionSupported}
+	for _, stage := range stages(s.registry.Spec.Mode) {
+		out = append(out, stage.condition)
+	}
+	return out
+}
+
+// next returns when to look again at latest, and the error of the first stage
+// that has one.
+func (s *scope) next() (after time.Duration, err error) {
+	after = resync
+	for _, kind := range append(s.parts(), operatorv1alpha1.ConditionProgressing) {
+		h := s.results[kind].hold
+		if h == nil {
+			continue
+		}
+		if err == nil {
+			err = h.err
+		}
+		if h.after == 0 {
+			after = min(after, backstop)
+		} else {
+			after = min(after, h.after)
+		}
+	}
+	return after, err
 }
 
 // writeStatus sets conditions, tells of those that changed, and patches the
@@ -124,19 +141,15 @@ func (r *Reconciler) event(s *scope, kind, reason, action, format string, args .
 
 // conditions returns the conditions, those of the stages first.
 func (s *scope) conditions() []metav1.Condition {
-	types := []string{operatorv1alpha1.ConditionVersionSupported}
-	for _, stage := range stages(s.registry.Spec.Mode) {
-		types = append(types, stage.condition)
-	}
 	var out []metav1.Condition
 	waitsFor := ""
-	for _, kind := range types {
+	for _, kind := range s.parts() {
 		if s.results[kind].hold != nil {
 			waitsFor = kind
 			break
 		}
 	}
-	for _, kind := range types {
+	for _, kind := range s.parts() {
 		out = append(out, s.condition(kind, waitsFor))
 	}
 	return append(out, s.progressing(out), s.ready(out))

@@ -135,6 +135,29 @@ func TestTelling(t *testing.T) {
 	}
 }
 
+// TestNext says when to look again, and which error the queue is told: always that
+// of the first stage.
+func TestNext(t *testing.T) {
+	for range 20 {
+		s := look(t, "{spec: {mode: Aggregated}}")
+		for _, kind := range []string{"APIServiceReady", "CertificatesReady", "ServerReady", "Progressing"} {
+			s.record(kind, failed(errors.New(kind)))
+		}
+		s.record("EtcdReady", waitFor("R", "").in(soon))
+		if after, err := s.next(); err == nil || err.Error() != "CertificatesReady" || after != soon {
+			t.Fatalf("after %s: %v", after, err)
+		}
+	}
+	s := look(t, "{spec: {mode: Independent}}")
+	if after, err := s.next(); after != resync || err != nil {
+		t.Errorf("nothing waits: after %s: %v", after, err)
+	}
+	s.record("EndpointReady", waitFor("R", ""))
+	if after, err := s.next(); after != backstop || err != nil {
+		t.Errorf("a stage waits: after %s: %v", after, err)
+	}
+}
+
 func TestHoldOfAnError(t *testing.T) {
 	h := failed(errors.New("no route"))
 	if h.reason != operatorv1alpha1.ReasonError || h.err == nil || h.impaired || h.freeze {

@@ -77,6 +77,9 @@ func (r *Reconciler) rollStuck(ctx context.Context, s *scope, pods []corev1.Pod,
 
 // replace deletes a member's pod; its StatefulSet makes another one.
 func (r *Reconciler) replace(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	if s.frozen {
+		return errReadOnly
+	}
 	r.event(s, corev1.EventTypeNormal, "MemberReplaced", operatorv1alpha1.ConditionEtcdReady, "pod %s is replaced by one of the newest template: %s", pod.Name, s.rolling)
 	return client.IgnoreNotFound(r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}))
 }

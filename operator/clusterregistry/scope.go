@@ -54,7 +54,8 @@ type scope struct {
 	// aggregation is why the registry may not be a part of the host's API, nil when
 	// it may.
 	aggregation *hold
-	// frozen means that nothing may be changed any more.
+	// frozen means that nothing may be changed any more in this pass: it is
+	// read-only from here on.
 	frozen bool
 	// rolling says what is being replaced, member by member or server by server.
 	rolling string
@@ -103,6 +104,17 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 		s.identity, s.identityErr = r.readIdentity(ctx, s)
 	}
 	return s, nil
+}
+
+// frozenBy returns what a stage says that made this pass read-only, nothing when
+// none did. A pause is not among them.
+func (s *scope) frozenBy() string {
+	for _, kind := range s.parts() {
+		if h := s.results[kind].hold; h != nil && h.freeze {
+			return kind + ": " + h.message
+		}
+	}
+	return ""
 }
 
 // installed reports whether the registry was complete once.

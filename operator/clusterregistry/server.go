@@ -56,7 +56,8 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		versions[answer.version] = true
 	}
 	s.answering = serving
-	status, wanted, rolling := deployment.Status, *deployment.Spec.Replicas, ""
+	// In a read-only pass, somebody else may have scaled the Deployment.
+	status, wanted, rolling := deployment.Status, s.registry.Spec.Server.Replicas, ""
 	if status.ObservedGeneration < deployment.Generation {
 		status.UpdatedReplicas = 0 // they are of what was wanted before
 	}
@@ -84,7 +85,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		return waitFor(operatorv1alpha1.ReasonReplicasNotReady, "the servers are of different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).in(soon).impairedIf(true)
 	}
 	s.registry.Status.Version = answers[0].version
-	if s.upgrade == nil {
+	if s.upgrade == nil && !s.frozen {
 		if err := r.recordRelease(ctx, s, s.registry.Status.Version); err != nil {
 			return failed(err)
 		}
@@ -92,7 +93,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	return nil
 }
 
-// crashes is how often a new server may fail to start until it is given up.
+// crashes is how often a new server may fail until it is given up.
 const crashes = 3
 
 // serversFailure returns why the servers that are wanted will not come up, as far
@@ -104,7 +105,8 @@ func (r *Reconciler) serversFailure(ctx context.Context, deployment *appsv1.Depl
 	})
 	for _, pod := range wanted {
 		for _, status := range pod.Status.ContainerStatuses {
-			if status.RestartCount >= crashes && failure(status) != nil {
+			// One that has failed and is not restarted yet has one more crash than restarts.
+			if status.RestartCount+1 >= crashes && failure(status) != nil {
 				return fmt.Sprintf("pod %s: %s", pod.Name, containerProblem(status))
 			}
 		}

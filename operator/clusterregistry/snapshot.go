@@ -25,12 +25,15 @@ const (
 	saveContainer = "save"
 	// snapshotRetry is how long a failed Job stays, to be looked at.
 	snapshotRetry = 5 * time.Minute
+	// snapshotFresh is how old a snapshot may be when members or servers are first
+	// touched.
+	snapshotFresh = 15 * time.Minute
 )
 
 // snapshot is complete when etcd was saved, and restored from what was saved.
 func (r *Reconciler) snapshot(ctx context.Context, s *scope) *hold {
 	name := s.upgrade.Snapshot
-	err := r.apply(ctx, s, s.rendered.Stages[render.StageSnapshot]...)
+	err := r.write(ctx, s, s.rendered.Stages[render.StageSnapshot]...)
 	if apierrors.IsInvalid(err) {
 		// A Job can't be changed, and this one is of another upgrade or spec.
 		return r.snapshotAgain(ctx, s, "the Job of an earlier snapshot is removed")
@@ -52,6 +55,10 @@ func (r *Reconciler) snapshot(ctx context.Context, s *scope) *hold {
 	for _, condition := range job.Status.Conditions {
 		switch {
 		case condition.Status != corev1.ConditionTrue:
+		case condition.Type == batchv1.JobComplete && s.now.Sub(condition.LastTransitionTime.Time) > snapshotFresh:
+			// Nobody looked for that long, and much can have been written since.
+			s.enter(operatorv1alpha1.PhasePreflight)
+			return s.waits("begins again: the snapshot %s was complete at %s, and it is to be fresh", name, condition.LastTransitionTime.UTC().Format(time.RFC3339)).in(atOnce)
 		case condition.Type == batchv1.JobComplete:
 			return r.snapshotTaken(ctx, s, pods)
 		case condition.Type == batchv1.JobFailed:
@@ -108,7 +115,7 @@ func (r *Reconciler) snapshotTaken(ctx context.Context, s *scope, pods []corev1.
 // snapshotAgain removes the Job, so that another one takes its place.
 func (r *Reconciler) snapshotAgain(ctx context.Context, s *scope, why string) *hold {
 	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: s.registry.Namespace, Name: s.registry.Name + snapshotSuffix}
-	if _, err := r.Applier.Delete(ctx, job, s.owner()); err != nil {
+	if err := r.remove(ctx, s, job); err != nil {
 		return failed(err)
 	}
 	return s.waits("%s", why)

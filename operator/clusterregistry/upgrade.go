@@ -88,7 +88,7 @@ func (s *scope) begin(from, to version.Release) {
 // enter has the next look at the registry begin a phase.
 func (s *scope) enter(name operatorv1alpha1.UpgradePhase) {
 	u := s.upgrade
-	u.Phase, u.PhaseCompleted, u.PhaseStartedTime = name, false, metav1.NewTime(s.now)
+	u.Phase, u.PhaseCompleted, u.PhaseStartedTime, u.FailingSince = name, false, metav1.NewTime(s.now), nil
 	u.Progress = string(name)
 }
 
@@ -141,8 +141,18 @@ func (u *upgrade) noReturn() string {
 }
 
 // advance runs the present phase and, when it is complete, goes to the next one.
+// In a read-only pass it does neither.
 func (r *Reconciler) advance(ctx context.Context, s *scope) *hold {
 	u := s.upgrade
+	switch why := s.frozenBy(); {
+	case s.before.Upgrade == nil || s.before.Upgrade.Phase != u.Phase:
+		// The phase begins when it is written down.
+		return s.waits("begins").in(atOnce)
+	case why != "":
+		return s.waits("nothing is changed now: %s", why)
+	case u.PhaseCompleted && !s.registry.Spec.Paused:
+		return s.resume()
+	}
 	steps := phases()
 	i := slices.IndexFunc(steps, func(p phase) bool { return p.name == u.Phase })
 	step := back
@@ -179,6 +189,19 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) *hold {
 	return s.waits("begins").in(atOnce)
 }
 
+// resume goes on after a pause, in which anything can have happened. As long as
+// no server was touched, the upgrade begins again: its snapshot would lack what
+// was written since. Later, what was done last is checked again.
+func (s *scope) resume() *hold {
+	u := s.upgrade
+	u.PhaseCompleted = false
+	if !u.reached(operatorv1alpha1.PhaseServer) {
+		s.enter(operatorv1alpha1.PhasePreflight)
+		return s.waits("begins again after the pause").in(atOnce)
+	}
+	return s.waits("is checked again after the pause").in(atOnce)
+}
+
 // end tells of the end of the upgrade.
 func (r *Reconciler) end(s *scope, state operatorv1alpha1.TransitionState) *hold {
 	u, kind, message := s.upgrade, corev1.EventTypeNormal, ""
@@ -193,7 +216,7 @@ func (r *Reconciler) end(s *scope, state operatorv1alpha1.TransitionState) *hold
 // prepare writes down what must be known before a phase begins.
 func (r *Reconciler) prepare(ctx context.Context, s *scope, next operatorv1alpha1.UpgradePhase) *hold {
 	u := s.upgrade
-	if u.Phase == operatorv1alpha1.PhasePreflight {
+	if last := s.lastTransition(); u.Phase == operatorv1alpha1.PhasePreflight && last.State != operatorv1alpha1.TransitionProgressing {
 		s.recordTransition(u.to.Version)
 	}
 	switch next {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -210,10 +209,9 @@ func TestAdvance(t *testing.T) {
 		{"they are back", "v0.1.0", "v0.2.0", "Return", "", func(s *scope) { s.upgrade.Message = "no image" }, "", "RolledBack", "Progressing", ""},
 		{"they are back, since a person wanted it", "v0.1.0", "v0.2.0", "Return", "", ok, "", "Abandoned", "Progressing", ""},
 		{"it does not serve, for now", "v0.1.0", "v0.2.0", "Verification", "", func(s *scope) { s.record("APIServiceReady", waitFor("X", "not available")) }, "Verification", "Progressing", "Verification", "APIServiceReady is not True: not available"},
-		{"it does not serve, for too long", "v0.1.0", "v0.2.0", "Verification", "", func(s *scope) {
-			s.record("APIServiceReady", waitFor("X", "not available"))
-			s.upgrade.PhaseStartedTime = metav1.NewTime(s.now.Add(-11 * time.Minute))
-		}, "Return", "Progressing", "Return", "v0.2.0 does not serve as it should, for 10m0s by now: APIServiceReady"},
+		{"members hold the same data before they are touched, as far as can be told", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdAccess.Endpoints = map[string]string{"fleet-etcd-0": "http://no-tls"} }, "Preflight", "Progressing", "Preflight", "begins when etcd's members are known to hold the same data: member fleet-etcd-0"},
+		{"it has not begun yet", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.before.Upgrade = nil }, "Preflight", "Progressing", "Preflight", "begins"},
+		{"it was told to return just now", "v0.1.0", "v0.2.0", "Return", "", func(s *scope) { s.before.Upgrade.Phase = "Server" }, "Return", "Progressing", "Return", "begins"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, test.spec)
 		if h := s.plan(released); h != nil {

@@ -6,55 +6,57 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
+	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Stored is in which version objects are stored.
+// Stored is in which version a page of objects is stored.
 type Stored struct {
-	// Total counts the objects, and Outdated names those that are not stored in the
-	// version that was asked for.
-	Total    int
+	// Objects counts those of the page, and Outdated names those among them that are
+	// not stored in the version that was asked for.
+	Objects  int
 	Outdated []string
+	// Last is the name of the last object of the page, after which the next page
+	// begins, and Left counts the objects of all pages to come.
+	Last string
+	Left int
 }
 
 // page is how many objects are read from etcd at a time.
 const page = 500
 
-// Stored reads every object below a prefix of keys, and looks at the version of
-// the API in which it is stored, such as example.org/v1. All of it is read at
-// one revision. The error says that etcd can't be asked, or which key holds
-// something else than an object.
-func (a Access) Stored(ctx context.Context, prefix, version string) (Stored, error) {
-	var out Stored
-	key, end, revision := prefix, clientv3.GetPrefixRangeEnd(prefix), int64(0)
-	for {
-		var answer *clientv3.GetResponse
-		err := a.any(ctx, func(ctx context.Context, client *clientv3.Client) (err error) {
-			answer, err = client.Get(ctx, key, clientv3.WithRange(end), clientv3.WithLimit(page), clientv3.WithRev(revision))
-			return err
-		})
-		if err != nil {
-			return Stored{}, err
-		}
-		for _, kv := range answer.Kvs {
-			stored, err := storedVersion(kv.Value)
-			if err != nil {
-				return Stored{}, fmt.Errorf("what etcd holds under %s %w", kv.Key, err)
-			}
-			out.Total++
-			if stored != version {
-				out.Outdated = append(out.Outdated, path.Base(string(kv.Key)))
-			}
-		}
-		if !answer.More {
-			return out, nil
-		}
-		key, revision = string(answer.Kvs[len(answer.Kvs)-1].Key)+"\x00", answer.Header.Revision
+// Stored reads a page of the objects below a prefix of keys, beginning after the
+// one of a name, or with the first. It looks at the version of the API in which
+// they are stored, such as example.org/v1. The error says that etcd can't be
+// asked, or which key holds something else than an object.
+func (a Access) Stored(ctx context.Context, prefix, after, version string) (Stored, error) {
+	key, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
+	if after != "" {
+		key = prefix + after + "\x00"
 	}
+	var answer *clientv3.GetResponse
+	err := a.any(ctx, func(ctx context.Context, client *clientv3.Client) (err error) {
+		answer, err = client.Get(ctx, key, clientv3.WithRange(end), clientv3.WithLimit(page))
+		return err
+	})
+	if err != nil {
+		return Stored{}, err
+	}
+	out := Stored{Objects: len(answer.Kvs), Last: after, Left: int(answer.Count) - len(answer.Kvs)}
+	for _, kv := range answer.Kvs {
+		stored, err := storedVersion(kv.Value)
+		if err != nil {
+			return Stored{}, fmt.Errorf("what etcd holds under %s %w", kv.Key, err)
+		}
+		out.Last = strings.TrimPrefix(string(kv.Key), prefix)
+		if stored != version {
+			out.Outdated = append(out.Outdated, out.Last)
+		}
+	}
+	return out, nil
 }
 
 // any lets do talk to one member after the other, until it succeeds with one.

@@ -34,6 +34,11 @@ type Upgrade struct {
 	// +optional
 	PhaseCompleted bool `json:"phaseCompleted,omitempty"`
 
+	// failingSince is since when the new servers fail the verification. It is not set
+	// while they pass it, or while something else is at fault.
+	// +optional
+	FailingSince *metav1.Time `json:"failingSince,omitempty"`
+
 	// snapshot is the name of the snapshot of etcd that is taken beforehand.
 	// +optional
 	Snapshot string `json:"snapshot,omitempty"`

@@ -653,6 +653,10 @@ func (in *Transition) DeepCopy() *Transition {
 func (in *Upgrade) DeepCopyInto(out *Upgrade) {
 	*out = *in
 	in.PhaseStartedTime.DeepCopyInto(&out.PhaseStartedTime)
+	if in.FailingSince != nil {
+		in, out := &in.FailingSince, &out.FailingSince
+		*out = (*in).DeepCopy()
+	}
 	return
 }
 

@@ -1,0 +1,50 @@
+package clusterregistry
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// note is what the operator remembers of an upgrade from one look at a registry
+// to the next, and finds out again after a restart.
+type note struct {
+	// failing is since when this operator has seen the new servers fail.
+	failing time.Time
+	// walk is how far the stored clusters were gone through.
+	walk walk
+}
+
+// notes are those of all registries. The zero value is ready to use.
+type notes struct {
+	lock sync.Mutex
+	all  map[types.UID]note
+}
+
+// of returns what is remembered of a registry.
+func (n *notes) of(registry types.UID) note {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	return n.all[registry]
+}
+
+// change changes what is remembered of a registry, and returns it.
+func (n *notes) change(registry types.UID, change func(*note)) note {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	if n.all == nil {
+		n.all = map[types.UID]note{}
+	}
+	one := n.all[registry]
+	change(&one)
+	n.all[registry] = one
+	return one
+}
+
+// forget forgets a registry.
+func (n *notes) forget(registry types.UID) {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	delete(n.all, registry)
+}

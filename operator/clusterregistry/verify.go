@@ -1,0 +1,82 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// failingSeen is for how long this operator itself must have seen the new servers
+// fail before they are given up. One that was down itself knows nothing of the
+// time between.
+const failingSeen = time.Minute
+
+// verify is complete when the new release does what its clients will ask of it.
+// Only failures of the new servers count against them, and only while nothing
+// that they stand on is at fault.
+func (r *Reconciler) verify(ctx context.Context, s *scope) *hold {
+	u := s.upgrade
+	problem, theirs := r.used(ctx, s)
+	if problem == "" || !theirs {
+		u.FailingSince = nil
+		r.notes.change(s.registry.UID, func(n *note) { n.failing = time.Time{} })
+	}
+	switch {
+	case problem == "":
+		return nil
+	case !theirs:
+		return s.waits("%s", problem)
+	}
+	if u.FailingSince == nil {
+		u.FailingSince = &metav1.Time{Time: s.now}
+	}
+	seen := r.notes.change(s.registry.UID, func(n *note) {
+		if n.failing.IsZero() {
+			n.failing = s.now
+		}
+	})
+	deadline := time.Duration(s.registry.Spec.Server.ProgressDeadlineSeconds) * time.Second
+	if s.now.Sub(u.FailingSince.Time) > deadline && s.now.Sub(seen.failing) >= min(failingSeen, deadline) {
+		return s.fail("%s does not serve as it should, for %s by now: %s", u.to.Version, deadline, problem)
+	}
+	return s.waits("%s", problem)
+}
+
+// used tries what clients do. It returns what does not work, nothing when all
+// does, and whether the new servers are to blame.
+func (r *Reconciler) used(ctx context.Context, s *scope) (problem string, theirs bool) {
+	notTrue := func(condition string, h *hold) string {
+		return fmt.Sprintf("%s is not True: %s", condition, h.message)
+	}
+	// Without these, servers can't serve. While they do for the most part, they are
+	// no reason not to.
+	for _, condition := range []string{operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady} {
+		if h := s.results[condition].hold; h != nil && !h.impaired {
+			return notTrue(condition, h), false
+		}
+	}
+	if h := s.results[operatorv1alpha1.ConditionServerReady].hold; h != nil {
+		return notTrue(operatorv1alpha1.ConditionServerReady, h), s.serversFailed != "" || !h.impaired && h.err == nil
+	}
+	if h := s.results[operatorv1alpha1.ConditionAPIServiceReady].hold; h != nil {
+		unreached := []string{operatorv1alpha1.ReasonNotAvailable, operatorv1alpha1.ReasonBackendDown}
+		return notTrue(operatorv1alpha1.ConditionAPIServiceReady, h), slices.Contains(unreached, h.reason)
+	}
+	client, err := r.client(ctx, s)
+	if err != nil {
+		return err.Error(), false
+	}
+	if err := client.Verify(ctx, s.upgrade.to.Serves); err != nil {
+		return err.Error(), true
+	}
+	// What leads there from outside is not the servers'.
+	if h := s.results[operatorv1alpha1.ConditionEndpointReady].hold; h != nil {
+		return notTrue(operatorv1alpha1.ConditionEndpointReady, h), false
+	}
+	return "", false
+}
