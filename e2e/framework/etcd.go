@@ -36,15 +36,15 @@ type Etcd struct {
 }
 
 // StartEtcd starts an etcd of the given number of members, of the version that
-// registries run, and waits until it serves; it ends with the test, and when
-// the test failed its logs are shown.
-func StartEtcd(t *testing.T, members int) *Etcd {
+// registries run, with more flags if there are any, and waits until it serves; it
+// ends with the test, and when the test failed its logs are shown.
+func StartEtcd(t *testing.T, members int, flags ...string) *Etcd {
 	t.Helper()
-	return StartEtcdVersion(t, "v3.6.14", members)
+	return StartEtcdVersion(t, "v3.6.14", members, flags...)
 }
 
 // StartEtcdVersion is StartEtcd for another version.
-func StartEtcdVersion(t *testing.T, version string, members int) *Etcd {
+func StartEtcdVersion(t *testing.T, version string, members int, flags ...string) *Etcd {
 	t.Helper()
 	e := &Etcd{CA: NewAuthority(t, "etcd-ca"), t: t, program: Program(t, "etcd", version, "etcd"), running: make([]*exec.Cmd, members)}
 	e.client = e.CA.Issue("registry", nil)
@@ -57,13 +57,13 @@ func StartEtcdVersion(t *testing.T, version string, members int) *Etcd {
 		initial = append(initial, fmt.Sprintf("m%d=%s", i, peers[i]))
 	}
 	for i := range members {
-		e.flags = append(e.flags, []string{
+		e.flags = append(e.flags, append([]string{
 			fmt.Sprintf("--name=m%d", i), "--data-dir=" + e.DataDirs[i], "--unsafe-no-fsync", "--log-level=warn",
 			"--listen-client-urls=" + e.Endpoints[i], "--advertise-client-urls=" + e.Endpoints[i],
 			"--listen-peer-urls=" + peers[i], "--initial-advertise-peer-urls=" + peers[i], "--initial-cluster=" + strings.Join(initial, ","),
 			"--cert-file=" + pair.Cert, "--key-file=" + pair.Key, "--trusted-ca-file=" + e.CA.File, "--client-cert-auth",
 			"--peer-cert-file=" + pair.Cert, "--peer-key-file=" + pair.Key, "--peer-trusted-ca-file=" + e.CA.File, "--peer-client-cert-auth",
-		})
+		}, flags...))
 		e.logs = append(e.logs, &lockedBuffer{})
 		e.Start(i)
 	}

@@ -7,9 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/clusterregistry/operator/e2e/framework"
 	"github.com/clusterregistry/operator/operator/etcd"
@@ -38,6 +43,117 @@ func TestEtcdState(t *testing.T) {
 		if err := access.MoveLeader(t.Context(), s); err == nil {
 			t.Error("a single member handed its leadership over")
 		}
+	})
+}
+
+// TestEtcdAlarms is about an etcd whose members answer, and which still refuses
+// what it is asked, or would with the next failure.
+func TestEtcdAlarms(t *testing.T) {
+	t.Parallel()
+	t.Run("no space", func(t *testing.T) {
+		members := framework.StartEtcd(t, 1, "--quota-backend-bytes=4194304")
+		access := accessTo(members)
+		recordIdentity(t, access, 1)
+		if alarm, raised := access.Observe(t.Context()).Raised(); raised {
+			t.Fatalf("etcd begins with %+v", alarm)
+		}
+		value := strings.Repeat("x", 1<<20)
+		var put *clientv3.PutResponse
+		for err := error(nil); !errors.Is(err, rpctypes.ErrNoSpace); {
+			answer, putErr := members.Client.Put(t.Context(), "full", value)
+			if err = putErr; err == nil {
+				put = answer
+			} else if !errors.Is(err, rpctypes.ErrNoSpace) {
+				t.Fatal(err)
+			}
+		}
+		noSpace := func(when string) {
+			t.Helper()
+			s := access.Observe(t.Context())
+			alarm, raised := s.Raised()
+			if !raised || alarm.Type != etcd.AlarmNoSpace || s.RaisedBy(alarm.Type) != "member m0" || s.Serving() != 1 {
+				t.Errorf("%s: %+v", when, s)
+			}
+			if _, err := members.Client.Put(t.Context(), "small", "x"); !errors.Is(err, rpctypes.ErrNoSpace) {
+				t.Errorf("%s a write is answered with %v", when, err)
+			}
+		}
+		noSpace("when it is full")
+		_, deleted := members.Client.Delete(t.Context(), "full")
+		_, compacted := members.Client.Compact(t.Context(), put.Header.Revision, clientv3.WithCompactPhysical())
+		_, defragmented := members.Client.Defragment(t.Context(), members.Endpoints[0])
+		if err := errors.Join(deleted, compacted, defragmented); err != nil {
+			t.Fatal(err)
+		}
+		noSpace("when there is room again")
+		if _, err := members.Client.AlarmDisarm(t.Context(), &clientv3.AlarmMember{}); err != nil {
+			t.Fatal(err)
+		}
+		if s := access.Observe(t.Context()); len(s.Alarms) > 0 {
+			t.Errorf("it is disarmed: %+v", s)
+		}
+		if _, err := members.Client.Put(t.Context(), "small", "x"); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("corrupt", func(t *testing.T) {
+		members := framework.StartEtcd(t, 3)
+		access := accessTo(members)
+		before, recorded := recordIdentity(t, access, 3)
+		wrong, err := strconv.ParseUint(recorded.Members["m1"], 16, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: wrong, Alarm: pb.AlarmType_CORRUPT}
+		if _, err := pb.NewMaintenanceClient(members.Client.ActiveConnection()).Alarm(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		framework.Eventually(t, "all members to have heard of it", func(ctx context.Context) error {
+			s := access.Observe(ctx)
+			if alarm, raised := s.Raised(); !raised || alarm.Type != etcd.AlarmCorrupt || s.RaisedBy(alarm.Type) != "member m1" || s.Serving() > 0 {
+				return fmt.Errorf("%d serve, alarms %v", s.Serving(), s.Alarms)
+			}
+			return nil
+		})
+		if err := before.Check(recorded); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("members", func(t *testing.T) {
+		members := framework.StartEtcd(t, 3)
+		access := accessTo(members)
+		s, recorded := recordIdentity(t, access, 3)
+		if err := s.Differs(recorded); err != nil {
+			t.Fatalf("the list differs: %v", err)
+		}
+		differs := func(want string) {
+			t.Helper()
+			framework.Eventually(t, "the list to differ: "+want, func(ctx context.Context) error {
+				if s = access.Observe(ctx); s.Serving() != 3 || s.ListErr != nil {
+					return fmt.Errorf("%+v", s)
+				}
+				if err := s.Differs(recorded); err == nil || !strings.Contains(err.Error(), want) {
+					return fmt.Errorf("it differs: %w", err)
+				}
+				return nil
+			})
+		}
+		// A voter that is never started makes the majority three of four.
+		var added *clientv3.MemberAddResponse
+		framework.Eventually(t, "a member to be added", func(ctx context.Context) (err error) {
+			added, err = members.Client.MemberAdd(ctx, []string{"https://127.0.0.1:1"})
+			return err
+		})
+		differs("at https://127.0.0.1:1 was added to etcd but has not been started")
+		if _, err := members.Client.MemberRemove(t.Context(), added.Member.ID); err != nil {
+			t.Fatal(err)
+		}
+		framework.Eventually(t, "the list to be the recorded one", func(ctx context.Context) error { return access.Observe(ctx).Differs(recorded) })
+		framework.Eventually(t, "a learner to be added", func(ctx context.Context) error {
+			_, err := members.Client.MemberAddAsLearner(ctx, []string{"https://127.0.0.1:1"})
+			return err
+		})
+		differs("has not been started")
 	})
 }
 

@@ -132,7 +132,9 @@ func testAdoption(t *testing.T, s *site) {
 	s.holds("fleet", "-StatefulSet/fleet-etcd")
 
 	// Under Delete, what the first one left goes, too, and the name is free again.
-	s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyDelete })
+	s.change(func(r *operatorv1alpha1.ClusterRegistry) {
+		r.Spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyDelete
+	})
 	s.eventually("the record to be in the inventory", func(ctx context.Context) error {
 		r := &operatorv1alpha1.ClusterRegistry{}
 		if err := s.Get(ctx, s.key("fleet"), r); err != nil {

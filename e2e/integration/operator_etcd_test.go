@@ -4,11 +4,40 @@ import (
 	"strconv"
 	"testing"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	corev1 "k8s.io/api/core/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
 )
+
+// testAlarms raises alarms of an etcd under a registry that is ready.
+func testAlarms(t *testing.T, s *site) {
+	s.etcd = framework.StartEtcd(t, 1)
+	s.apply("fleet", "{mode: Independent}")
+	s.ready("fleet")
+	list, err := s.etcd.Client.MemberList(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, reason := range map[pb.AlarmType]string{pb.AlarmType_NOSPACE: "NoSpace", pb.AlarmType_CORRUPT: "Corrupt"} {
+		request := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: list.Members[0].ID, Alarm: kind}
+		if _, err := pb.NewMaintenanceClient(s.etcd.Client.ActiveConnection()).Alarm(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		// Etcd is not watched; a change of the spec makes the operator look.
+		s.change(func(r *operatorv1alpha1.ClusterRegistry) {
+			r.Spec.Server.ExtraArgs = map[string]operatorv1alpha1.Argument{"v": operatorv1alpha1.Argument(strconv.Itoa(int(kind)))}
+		})
+		s.says("fleet", "EtcdReady", "False", reason, "etcd's alarm", "m0", "alarm disarm")
+		s.says("fleet", "Ready", "False", reason)
+		if _, err := s.etcd.Client.AlarmDisarm(t.Context(), &clientv3.AlarmMember{}); err != nil {
+			t.Fatal(err)
+		}
+		s.ready("fleet")
+	}
+}
 
 // testExternalEtcd corrects one mistake after the other until a registry is
 // ready, and then makes them again.

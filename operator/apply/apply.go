@@ -113,6 +113,12 @@ func (a *Applier) Behind(wanted *unstructured.Unstructured, current client.Objec
 	return a.known(wanted).after(current)
 }
 
+// Pending reports whether an object is not what was applied last, as far as is
+// known: after a restart, all are pending until they are applied.
+func (a *Applier) Pending(wanted *unstructured.Unstructured) bool {
+	return a.known(wanted).wanted != digest(wanted.Object)
+}
+
 // known returns what is known of an object, nothing when it was not applied.
 func (a *Applier) known(object *unstructured.Unstructured) memo {
 	a.mu.Lock()

@@ -59,6 +59,7 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 	set := &appsv1.StatefulSet{}
 	if h := r.applied(ctx, s, render.StageEtcd, set); h != nil {
+		s.membersRolling = true
 		return h
 	}
 	pods, err := r.pods(ctx, s, componentEtcd)
@@ -89,6 +90,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 		return failed(err)
 	}
 	id := s.identity
+	s.membersRolling = set.Status.ObservedGeneration < set.Generation || membersRolling(s.now, pods, outdated)
 	if len(outdated) > 0 {
 		s.rolling = fmt.Sprintf("etcd: %d of %d members are as wanted", len(pods)-len(outdated), len(pods))
 	}
@@ -98,6 +100,12 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 	serves := id.ClusterID != "" && state.Serves() == nil
 	if refusal := guardRefuses(pods); refusal != "" {
 		return waitFor(operatorv1alpha1.ReasonDataLost, "%s", refusal).impairedIf(serves)
+	}
+	if h := s.etcdTrouble(); h != nil {
+		if failures := state.Failures(); failures != "" && h.reason != operatorv1alpha1.ReasonCorrupt {
+			h.message += "; besides, " + r.membersProblem(ctx, state, set, pods)
+		}
+		return h.impairedIf(serves)
 	}
 	next := roll{access, state, id.Identity, pods, outdated}
 	if state.Serving() < len(access.Endpoints) || id.ClusterID == "" {
@@ -151,12 +159,19 @@ func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) *hold {
 		s.registry.Status.Etcd.ClusterID = s.before.Etcd.ClusterID
 		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until spec.etcd.external leads to the etcd with the registry's data", err).frozen()
 	}
+	trouble := s.etcdTrouble()
 	if state.Serves() != nil {
+		if trouble != nil {
+			return trouble.frozen()
+		}
 		// Servers that run may still be let in, other than by what is wanted now.
 		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", state.Failures()).frozen()
 	}
 	if err := r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...); err != nil {
 		return failed(err)
+	}
+	if trouble != nil {
+		return trouble.impairedIf(true)
 	}
 	if failures := state.Failures(); failures != "" {
 		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", failures).impairedIf(true)

@@ -10,8 +10,10 @@ import (
 )
 
 const (
-	// resync is how often a registry is looked at when nothing happens: Secrets
-	// are not watched.
+	// vigil is how often a registry is looked at when nothing happens: Secrets are
+	// not watched, and nothing but etcd itself tells of its alarms.
+	vigil = 2 * time.Minute
+	// resync is how soon a stage is looked at again that waits for a person.
 	resync = 10 * time.Minute
 	// backstop is how soon a stage that waits is looked at again, in case that no
 	// watch tells of it.

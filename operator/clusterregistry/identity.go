@@ -168,7 +168,8 @@ func (r *Reconciler) learn(ctx context.Context, s *scope, current []string) (lea
 		return false, nil
 	}
 	id := *s.identity
-	if formed, ok := s.etcdState.Identity(); ok && id.ClusterID == "" {
+	// A record that was made up for from the status may lack members.
+	if formed, ok := s.etcdState.Identity(); ok && (id.ClusterID == "" || len(id.Members) < len(formed.Members)) {
 		id = *id.recorded(formed)
 	}
 	for _, member := range s.registry.Status.Etcd.Members {
@@ -181,7 +182,7 @@ func (r *Reconciler) learn(ctx context.Context, s *scope, current []string) (lea
 			id.membersOf = s.release.Members.Release
 		}
 	}
-	if id.ClusterID == s.identity.ClusterID && id.etcd == s.identity.etcd && id.membersOf == s.identity.membersOf {
+	if id.ClusterID == s.identity.ClusterID && len(id.Members) == len(s.identity.Members) && id.etcd == s.identity.etcd && id.membersOf == s.identity.membersOf {
 		return false, nil
 	}
 	return true, r.writeIdentity(ctx, s, &id)

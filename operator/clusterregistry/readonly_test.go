@@ -69,7 +69,8 @@ func TestReadOnlyWrites(t *testing.T) {
 		t.Errorf("it goes on as if %s were recorded", s.identity.release)
 	}
 	// Stages only observe.
-	if err := errors.Join(r.apply(t.Context(), s), r.learn(t.Context(), s), r.prune(t.Context(), s)); err != nil {
+	_, learnErr := r.learn(t.Context(), s, nil)
+	if err := errors.Join(r.apply(t.Context(), s), learnErr, r.prune(t.Context(), s)); err != nil {
 		t.Error(err)
 	}
 	s.identity = nil

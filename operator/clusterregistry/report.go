@@ -46,7 +46,7 @@ func (s *scope) parts() []string {
 // next returns when to look again at latest, and the error of the first stage
 // that has one.
 func (s *scope) next() (after time.Duration, err error) {
-	after = resync
+	after = vigil
 	for _, kind := range append(s.parts(), operatorv1alpha1.ConditionProgressing) {
 		h := s.results[kind].hold
 		if h == nil {

@@ -149,7 +149,7 @@ func TestNext(t *testing.T) {
 		}
 	}
 	s := look(t, "{spec: {mode: Independent}}")
-	if after, err := s.next(); after != resync || err != nil {
+	if after, err := s.next(); after != vigil || err != nil {
 		t.Errorf("nothing waits: after %s: %v", after, err)
 	}
 	s.record("EndpointReady", waitFor("R", ""))

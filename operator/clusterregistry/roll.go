@@ -3,11 +3,15 @@ package clusterregistry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -69,19 +73,36 @@ func (r *Reconciler) rollStuck(ctx context.Context, s *scope, pods []corev1.Pod,
 			continue
 		}
 		if err := r.replace(ctx, s, pod); err != nil {
-			return failed(err)
+			return notReplaced(s, pod, err)
 		}
+		pod.DeletionTimestamp = &metav1.Time{Time: s.now} // as it is in the host by now
 	}
 	return nil
 }
 
-// replace deletes a member's pod; its StatefulSet makes another one.
+// replace evicts a member's pod; its StatefulSet makes another one. The host
+// counts an eviction against the member's PodDisruptionBudget, as it does a drain
+// of nodes, and so never lets both take a member at a time. A single member has no
+// budget, and a pod in which nothing was started counts for none.
 func (r *Reconciler) replace(ctx context.Context, s *scope, pod *corev1.Pod) error {
 	if s.frozen {
 		return errReadOnly
 	}
+	eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}}
+	if err := r.Client.SubResource("eviction").Create(ctx, pod, eviction); err != nil {
+		return client.IgnoreNotFound(err)
+	}
 	r.event(s, corev1.EventTypeNormal, "MemberReplaced", operatorv1alpha1.ConditionEtcdReady, "pod %s is replaced by one of the newest template: %s", pod.Name, s.rolling)
-	return client.IgnoreNotFound(r.Client.Delete(ctx, pod, client.Preconditions{UID: &pod.UID}))
+	return nil
+}
+
+// notReplaced is the hold of a member that is next and was not replaced. That the
+// host refuses an eviction at the moment is expected while nodes are drained.
+func notReplaced(s *scope, pod *corev1.Pod, err error) *hold {
+	if apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err) {
+		return waitFor(operatorv1alpha1.ReasonProgressing, "%s; %s is next, and the host does not let it go yet: %s", s.rolling, pod.Name, err).in(soon).impairedIf(true)
+	}
+	return failed(fmt.Errorf("evict pod %s: %w", pod.Name, err))
 }
 
 // rollMember replaces one outdated pod, if all others serve and have served for a
@@ -109,6 +130,11 @@ func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) *hold 
 	if next == nil || next.DeletionTimestamp != nil {
 		return wait("%s is being replaced", name)
 	}
+	if servers, err := r.serversRolling(ctx, s); err != nil {
+		return failed(err)
+	} else if servers && !roll.mends() {
+		return wait("%s is next, when the servers are replaced", name)
+	}
 	if leads && len(roll.pods) > 1 {
 		if err := roll.access.MoveLeader(ctx, roll.state); err != nil {
 			return wait("the leader %s is next, and can't hand over: %s", name, err)
@@ -116,7 +142,7 @@ func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) *hold 
 		return wait("%s is next, and has handed the leadership over", name)
 	}
 	if err := r.replace(ctx, s, next); err != nil {
-		return failed(err)
+		return notReplaced(s, next, err)
 	}
 	return wait("%s is being replaced", name)
 }

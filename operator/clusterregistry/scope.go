@@ -57,6 +57,8 @@ type scope struct {
 	// frozen means that nothing may be changed any more in this pass: it is
 	// read-only from here on.
 	frozen bool
+	// membersRolling is true while members of etcd are replaced, or are about to be.
+	membersRolling bool
 	// rolling says what is being replaced, member by member or server by server.
 	rolling string
 }

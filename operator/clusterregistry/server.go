@@ -28,7 +28,8 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	if h := r.unregister(ctx, s); h != nil {
 		return h
 	}
-	if err := r.apply(ctx, s, s.rendered.Stages[render.StageServer]...); err != nil {
+	objects, turn := r.serversTurn(ctx, s)
+	if err := r.apply(ctx, s, objects...); err != nil {
 		return failed(err)
 	}
 	deployment := &appsv1.Deployment{}
@@ -83,6 +84,9 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	}
 	if len(versions) > 1 {
 		return waitFor(operatorv1alpha1.ReasonReplicasNotReady, "the servers are of different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).in(soon).impairedIf(true)
+	}
+	if turn != nil {
+		return turn
 	}
 	s.registry.Status.Version = answers[0].version
 	if s.upgrade == nil && !s.frozen {

@@ -138,7 +138,7 @@ func TestResumed(t *testing.T) {
 		// Members that run the new etcd keep it, although the upgrade begins again.
 		again := upgrading(t, "v0.2.0", "v0.3.0", "Preflight", "")
 		again.before.Etcd = s.before.Etcd
-		if h := again.plan(released); h != nil || again.release.Etcd != "v3.7.3" || again.release.Helper != "v0.3.0" || again.release.Version != "v0.2.0" {
+		if h := again.plan(released); h != nil || again.release.Members.Etcd != "v3.7.3" || again.release.Members.Helper != "v0.3.0" || again.release.Version != "v0.2.0" {
 			t.Errorf("it renders %+v, %+v", again.release, h)
 		}
 	}

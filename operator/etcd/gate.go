@@ -58,13 +58,16 @@ func (s State) Gate(recorded Identity, member string) error {
 	if err := s.Check(recorded); err != nil {
 		return err
 	}
-	if len(s.Alarms) > 0 {
-		return fmt.Errorf("etcd's alarm %s is raised by %s", s.Alarms[0].Type, s.nameOf(s.Alarms[0].MemberID))
+	if alarm, raised := s.Raised(); raised {
+		return fmt.Errorf("etcd's alarm %s is raised by %s", alarm.Type, s.RaisedBy(alarm.Type))
 	}
 	if err := s.othersServe(recorded, member); err != nil {
 		return err
 	}
-	return cmp.Or(s.listed(recorded), s.agreed(), s.caughtUp(), enough(len(recorded.Members)))
+	if s.ListErr != nil {
+		return fmt.Errorf("etcd's list of members is not known: %w", s.ListErr)
+	}
+	return cmp.Or(s.Differs(recorded), s.agreed(), s.caughtUp(), enough(len(recorded.Members)))
 }
 
 // othersServe refuses when the members asked are not those recorded, or one
@@ -91,10 +94,12 @@ func (s State) othersServe(recorded Identity, member string) error {
 	return nil
 }
 
-// listed refuses when etcd's own list of members is not the recorded one.
-func (s State) listed(recorded Identity) error {
-	if s.ListErr != nil {
-		return fmt.Errorf("etcd's list of members is not known: %w", s.ListErr)
+// Differs returns how etcd's own list of members is not the recorded one, nil when
+// it is, when it is not known, or when nothing is recorded. Every voter in the list
+// counts for the majority, also one that was never started.
+func (s State) Differs(recorded Identity) error {
+	if s.ListErr != nil || len(recorded.Members) == 0 {
+		return nil
 	}
 	missing := maps.Clone(recorded.Members)
 	for _, l := range s.List {

@@ -107,6 +107,15 @@ const (
 	// ReasonIdentityMismatch is the reason of an etcd or a CA that is not the one
 	// that was recorded.
 	ReasonIdentityMismatch = "IdentityMismatch"
+	// ReasonNoSpace is the reason of an etcd that refuses all writes, since it was full
+	// and its alarm NOSPACE was not disarmed.
+	ReasonNoSpace = "NoSpace"
+	// ReasonCorrupt is the reason of an etcd that serves nothing, since its members
+	// hold different data.
+	ReasonCorrupt = "Corrupt"
+	// ReasonMembershipDiffers is the reason of an etcd whose own list of members is
+	// not the recorded one.
+	ReasonMembershipDiffers = "MembershipDiffers"
 	// ReasonReplicasDiffer is the reason of a number of members that is not that of
 	// the etcd that exists.
 	ReasonReplicasDiffer = "ReplicasDiffer"

@@ -1,0 +1,29 @@
+package clusterregistry
+
+import (
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+)
+
+// etcdTrouble returns what etcd itself says is wrong with it, although its members
+// answer: an alarm that is raised, or members that nobody recorded. Only a person
+// can mend either, so no member is replaced meanwhile.
+func (s *scope) etcdTrouble() *hold {
+	if alarm, raised := s.etcdState.Raised(); raised {
+		by := s.etcdState.RaisedBy(alarm.Type)
+		switch alarm.Type {
+		case etcd.AlarmNoSpace:
+			return waitFor(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Make room (remove clusters, compact, defragment each member), then disarm the alarm (etcdctl alarm disarm)", by)
+		case etcd.AlarmCorrupt:
+			return waitFor(operatorv1alpha1.ReasonCorrupt, "etcd serves nothing: its alarm CORRUPT is raised by %s, whose data is not that of the others. Keep all volumes. If the alarm names one member of several, remove that one, disarm the alarm (etcdctl alarm disarm) and add it anew; otherwise restore a snapshot", by)
+		}
+		return waitFor(operatorv1alpha1.ReasonMembersNotReady, "etcd's alarm %s is raised by %s", alarm.Type, by)
+	}
+	if s.identity == nil {
+		return nil
+	}
+	if err := s.etcdState.Differs(s.identity.Identity); err != nil {
+		return waitFor(operatorv1alpha1.ReasonMembershipDiffers, "etcd's own list of members is not the recorded one, and whoever is in it counts for the majority: %s. Complete what was begun, or undo it: etcdctl member list, etcdctl member remove ID", err)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package clusterregistry
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+)
+
+// TestEtcdTrouble is about an etcd whose members answer, and which is not in order.
+func TestEtcdTrouble(t *testing.T) {
+	for _, test := range []struct {
+		what   string
+		change func(*etcd.State)
+		reason string // nothing is wrong when empty
+		says   []string
+	}{
+		{"all is well", func(*etcd.State) {}, "", nil},
+		{"one was full", func(s *etcd.State) { s.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}} }, "NoSpace", []string{"NOSPACE is raised by member fleet-etcd-1", "etcdctl alarm disarm"}},
+		{"one has other data", func(s *etcd.State) {
+			s.Alarms = []etcd.Alarm{{MemberID: "a2", Type: "CORRUPT"}, {MemberID: "a1", Type: "NOSPACE"}}
+		}, "Corrupt", []string{"CORRUPT is raised by member fleet-etcd-2", "Keep all volumes"}},
+		{"an alarm that nobody knows yet", func(s *etcd.State) { s.Alarms = []etcd.Alarm{{MemberID: "a2", Type: "QUAKE"}} }, "MembersNotReady", []string{"etcd's alarm QUAKE"}},
+		{"one was added and never started", func(s *etcd.State) {
+			s.List = append(s.List, etcd.Listed{ID: "a3", PeerURLs: []string{"https://m3:2380"}})
+		}, "MembershipDiffers", []string{"member a3 at https://m3:2380 was added to etcd but has not been started", "etcdctl member remove ID"}},
+		{"one is a learner", func(s *etcd.State) { s.List[1].Learner = true }, "MembershipDiffers", []string{"member fleet-etcd-1 is a learner"}},
+		{"one was removed", func(s *etcd.State) { s.List = s.List[:2] }, "MembershipDiffers", []string{"member fleet-etcd-2 with the ID a2 is recorded but no longer in etcd's list"}},
+		{"the list is not known, which is another trouble", func(s *etcd.State) { s.List, s.ListErr = nil, errors.New("nobody") }, "", nil},
+	} {
+		s := look(t, "{spec: {etcd: {replicas: 3}}}")
+		s.identity = &identity{Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}}
+		for _, name := range []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"} {
+			s.etcdState.List = append(s.etcdState.List, etcd.Listed{ID: s.identity.Members[name], Name: name})
+		}
+		test.change(&s.etcdState)
+		h := s.etcdTrouble()
+		if (h == nil) != (test.reason == "") || h != nil && h.reason != test.reason {
+			t.Errorf("%s: %+v", test.what, h)
+			continue
+		}
+		for _, word := range test.says {
+			if !strings.Contains(h.message, word) {
+				t.Errorf("%s: it says %q, want %q", test.what, h.message, word)
+			}
+		}
+	}
+	// Of an external etcd no members are recorded, but its alarms count.
+	s := look(t, "{spec: {etcd: {external: {endpoints: ['https://a:1']}}}}")
+	s.etcdState = etcd.State{List: []etcd.Listed{{ID: "a0", Name: "m0"}, {ID: "a1"}}, Alarms: []etcd.Alarm{{MemberID: "a0", Type: "NOSPACE"}}}
+	if h := s.etcdTrouble(); h == nil || h.reason != operatorv1alpha1.ReasonNoSpace {
+		t.Errorf("an external etcd: %+v", h)
+	}
+}

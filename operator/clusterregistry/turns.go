@@ -1,0 +1,86 @@
+package clusterregistry
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+// Members of etcd and servers are never replaced at the same time: whatever is
+// under way goes on, and the other waits. Where both have to change, members come
+// first, since their stage does. A change that is to mend servers of which none is
+// ready waits for nobody, and neither does one of servers that are being replaced:
+// members wait for these.
+
+// comingUp is for how long a member that was just replaced is waited for. One that
+// needs longer has another problem.
+const comingUp = 5 * time.Minute
+
+// membersRolling reports whether members of etcd are being replaced: until the
+// last one is ready again.
+func membersRolling(now time.Time, pods []corev1.Pod, outdated []string) bool {
+	return len(outdated) > 0 || slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+		return !ready(&pod) && now.Sub(pod.CreationTimestamp.Time) < comingUp
+	})
+}
+
+// serversRolling reports whether servers are being replaced.
+func (r *Reconciler) serversRolling(ctx context.Context, s *scope) (bool, error) {
+	deployment, err := r.deployment(ctx, s)
+	return deployment != nil && r.rollingOut(s, deployment), err
+}
+
+// rollingOut reports whether a Deployment has not replaced all pods yet, or was
+// changed after it was read.
+func (r *Reconciler) rollingOut(s *scope, deployment *appsv1.Deployment) bool {
+	status := deployment.Status
+	i := serversAt(s.rendered.Stages[render.StageServer])
+	return i >= 0 && r.Applier.Behind(s.rendered.Stages[render.StageServer][i], deployment) ||
+		status.ObservedGeneration < deployment.Generation || deployment.Spec.Replicas != nil && status.UpdatedReplicas < *deployment.Spec.Replicas || status.Replicas > status.UpdatedReplicas
+}
+
+// deployment returns the Deployment of the servers, nil when there is none.
+func (r *Reconciler) deployment(ctx context.Context, s *scope) (*appsv1.Deployment, error) {
+	deployment := &appsv1.Deployment{}
+	err := r.Client.Get(ctx, s.key("-server"), deployment)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return deployment, err
+}
+
+// serversAt returns where the Deployment of the servers is among rendered objects.
+func serversAt(objects []*unstructured.Unstructured) int {
+	return slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
+}
+
+// serversTurn returns what to apply of the servers' stage, and a hold when their
+// Deployment has to wait until etcd's members are replaced.
+func (r *Reconciler) serversTurn(ctx context.Context, s *scope) ([]*unstructured.Unstructured, *hold) {
+	all := s.rendered.Stages[render.StageServer]
+	if !s.membersRolling || s.frozen {
+		return all, nil
+	}
+	deployment, err := r.deployment(ctx, s)
+	if err != nil {
+		return nil, failed(err)
+	}
+	if deployment == nil || deployment.Status.ReadyReplicas == 0 || r.rollingOut(s, deployment) {
+		return all, nil
+	}
+	i := serversAt(all)
+	s.own(all[i])
+	if !r.Applier.Pending(all[i]) {
+		return all, nil
+	}
+	rest := slices.Delete(slices.Clone(all), i, i+1)
+	return rest, waitFor(operatorv1alpha1.ReasonProgressing, "Deployment %s is changed when etcd's members are replaced", deployment.Name).in(soon).impairedIf(true)
+}
