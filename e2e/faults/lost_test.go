@@ -14,7 +14,42 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/operator/version"
 )
+
+// TestEmptiedInPlace empties the data directory of a member under its live pod and
+// kills only its container, which kubelet starts again without init containers.
+// The member does not start empty under its old ID, and the condition names it.
+func TestEmptiedInPlace(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	releases, err := version.Releases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := independent(e, 3)
+	registry.Spec.Version = operatorv1alpha1.Version(releases[len(releases)-1].Version)
+	e.Install(registry)
+	e.WaitReady(registry)
+	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
+	load.Settle(t)
+	report := load.Stop()
+
+	lost := registry.Status.Etcd.Members[1]
+	var before, after corev1.Pod
+	if err := e.Get(t.Context(), lost.Name, &before); err != nil {
+		t.Fatal(err)
+	}
+	e.EmptyVolume(before.Spec.NodeName, "data-"+lost.Name)
+	e.KillProcess("--name="+lost.Name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name)
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, "pod "+lost.Name+": container etcd ended with code 65", "has no data")
+	if err := e.Get(t.Context(), lost.Name, &after); err != nil {
+		t.Fatal(err)
+	}
+	if after.UID != before.UID || len(after.Status.ContainerStatuses) != 1 || after.Status.ContainerStatuses[0].RestartCount == 0 {
+		t.Errorf("the container was not started again in its pod: %+v, before %+v", after.Status, before.Status)
+	}
+	e.Compare(registry, report)
+}
 
 // TestDataLost empties the volume of a member of etcd. The member does not start
 // empty, and says why; the others serve on. Then a person replaces it, as

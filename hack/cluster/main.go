@@ -99,19 +99,29 @@ func (o *options) node() *cobra.Command {
 		{"heal", "End a partition", (*local.Cluster).HealNode},
 		{"wipe", "Lose what is on a stopped node's volumes", (*local.Cluster).WipeNode},
 	} {
-		node.AddCommand(o.onCluster(fault.name+" NAME", fault.short, 1, func(ctx context.Context, p provider, args []string) error {
-			cluster, ok := p.(*local.Cluster)
-			if !ok {
-				return errors.New("node faults exist on the local provider only")
-			}
-			if err := fault.run(cluster, ctx, args[0]); err != nil {
-				return err
-			}
-			fmt.Fprintf(o.out, "node %s: %s done\n", args[0], fault.name)
-			return nil
-		}))
+		node.AddCommand(o.onCluster(fault.name+" NAME", fault.short, 1, o.onLocal(func(ctx context.Context, cluster *local.Cluster, args []string) error {
+			return fault.run(cluster, ctx, args[0])
+		}, fault.name)))
 	}
+	node.AddCommand(o.onCluster("empty NAME VOLUME", "Lose what is on a volume, under the pods that use it", 2, o.onLocal(func(ctx context.Context, cluster *local.Cluster, args []string) error {
+		return cluster.EmptyVolume(ctx, args[0], args[1])
+	}, "empty")))
 	return node
+}
+
+// onLocal returns what runs a fault of a node, whose name is the first argument.
+func (o *options) onLocal(run func(context.Context, *local.Cluster, []string) error, fault string) func(context.Context, provider, []string) error {
+	return func(ctx context.Context, p provider, args []string) error {
+		cluster, ok := p.(*local.Cluster)
+		if !ok {
+			return errors.New("node faults exist on the local provider only")
+		}
+		if err := run(ctx, cluster, args); err != nil {
+			return err
+		}
+		fmt.Fprintf(o.out, "node %s: %s done\n", args[0], fault)
+		return nil
+	}
 }
 
 // binaries returns the command that builds programs without a cluster, for

@@ -85,6 +85,25 @@ func (c *Cluster) WipeNode(ctx context.Context, name string) error {
 	return nil
 }
 
+// EmptyVolume removes what is on a volume of a node, under the pods that use it.
+// The volume's name is the last part of its path.
+func (c *Cluster) EmptyVolume(ctx context.Context, node, volume string) error {
+	if err := c.loadNode(node); err != nil {
+		return err
+	}
+	path := filepath.Join(c.machine(node).Disk(), volumes, filepath.Base(volume))
+	contents, err := os.ReadDir(path)
+	if err != nil {
+		return fmt.Errorf("node %s has no volume %s: %w", node, volume, err)
+	}
+	for _, entry := range contents {
+		if err := os.RemoveAll(filepath.Join(path, entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (c *Cluster) loadNode(name string) error {
 	if err := c.load(); err != nil {
 		return err
