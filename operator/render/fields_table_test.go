@@ -65,6 +65,24 @@ var fields = map[string]struct {
 			app.kubernetes.io/name: clusterregistry, app.kubernetes.io/instance: fleet, app.kubernetes.io/component: etcd}}}]`,
 		"Deployment/fleet-server" + podSpec + "/topologySpreadConstraints": `[{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {a: b}}}]`,
 	}},
+	"a volume that the schema refuses has no quota of 0, which etcd takes for 2 GiB": {`{etcd: {replicas: 3, storage: {size: 1}}}`, nil, map[string]string{
+		"StatefulSet/fleet-etcd" + container + "/args/--quota-backend-bytes": `"16777216"`,
+	}},
+	"what a user wrote is not looked at, whatever it looks like": {`{server: {service: {annotations: {owner: <platform-team>, other: "<less><name> & <", a: '\u003c'}}, extraArgs: {v: <name>}, nodeSelector: {pool: <name>}, tolerations: [{key: t, value: <x>, tolerationSeconds: 9007199254740993}],
+		authentication: {configMapRef: {name: issuers, key: <key>}}}, etcd: {replicas: 3, priorityClassName: <etcd-ca>, storage: {size: 8Gi, storageClassName: <name>}}}`, nil, map[string]string{
+		"Service/fleet-server/metadata/annotations/owner":                          `<platform-team>`,
+		"Service/fleet-server/metadata/annotations/other":                          `"<less><name> & <"`,
+		"Service/fleet-server/metadata/annotations/a":                              `'\u003c'`,
+		"Deployment/fleet-server" + container + "/args/--v":                        `<name>`,
+		"Deployment/fleet-server" + podSpec + "/nodeSelector":                      `{pool: <name>}`,
+		"Deployment/fleet-server" + podSpec + "/tolerations":                       `[{key: t, value: <x>, tolerationSeconds: 9007199254740993}]`,
+		"Deployment/fleet-server" + container + "/args/--authentication-config":    `"/authentication/<key>"`,
+		"StatefulSet/fleet-etcd" + podSpec + "/priorityClassName":                  `<etcd-ca>`,
+		"StatefulSet/fleet-etcd/spec/volumeClaimTemplates/0/spec/storageClassName": `<name>`,
+	}},
+	"annotations of the operator's own are not a user's": {`{server: {service: {annotations: {operator.clusterregistry.io/stage: none, operator.clusterregistry.io/retain: "true", a.operator.clusterregistry.io/stage: x}}}}`, nil, map[string]string{
+		"Service/fleet-server/metadata/annotations": `{operator.clusterregistry.io/stage: certificates, a.operator.clusterregistry.io/stage: x}`,
+	}},
 	"a Service to the outside": {`{server: {service: {type: NodePort, nodePort: 30443, annotations: {example.org/a~b: c}}}}`, nil, map[string]string{
 		"Service/fleet-server/spec/type":                             `NodePort`,
 		"Service/fleet-server/spec/ports/0/nodePort":                 `30443`,

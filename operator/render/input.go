@@ -119,6 +119,10 @@ func EtcdQuota(r *operatorv1alpha1.ClusterRegistry) int64 {
 	return quota
 }
 
+// leastQuota is what etcd may fill of a volume, in bytes, however small that is: 0
+// would mean 2 GiB to etcd. The schema refuses sizes that are so small.
+const leastQuota = 16 << 20
+
 // storage returns the size of a member's volume, and how much of it etcd may
 // fill: half, since snapshots and the log need room, and at most the 8 GiB that
 // etcd is made for.
@@ -127,5 +131,5 @@ func storage(etcd operatorv1alpha1.Etcd) (size resource.Quantity, quota int64) {
 	if etcd.Storage != nil && !etcd.Storage.Size.IsZero() {
 		size = etcd.Storage.Size
 	}
-	return size, min(size.Value()/2, 8<<30)
+	return size, max(leastQuota, min(size.Value()/2, 8<<30))
 }

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"path"
 
 	kustomize "sigs.k8s.io/kustomize/api/types"
@@ -29,7 +28,7 @@ func overlay(in Input, layout string) (kustomize.Kustomization, error) {
 		if len(operations) == 0 {
 			continue
 		}
-		patch, err := json.Marshal(operations)
+		patch, err := literal(operations)
 		if err != nil {
 			return kustomize.Kustomization{}, err
 		}

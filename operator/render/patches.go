@@ -125,6 +125,9 @@ func service(s *operatorv1alpha1.Service) []operation {
 	}
 	out := []operation{add("/spec/type", s.Type)}
 	for _, name := range slices.Sorted(maps.Keys(s.Annotations)) {
+		if ours(name) {
+			continue // past the schema: they say what becomes of the object
+		}
 		out = append(out, add("/metadata/annotations/"+escape(name), s.Annotations[name]))
 	}
 	if s.NodePort != 0 {
@@ -132,6 +135,9 @@ func service(s *operatorv1alpha1.Service) []operation {
 	}
 	return out
 }
+
+// ours reports whether an annotation is one of the operator's own.
+func ours(name string) bool { return strings.HasPrefix(name, operatorv1alpha1.GroupName+"/") }
 
 func serving(r *operatorv1alpha1.ClusterRegistry) []operation {
 	if issuer := r.Spec.TLS.IssuerRef; issuer != nil {

@@ -1,9 +1,11 @@
 package render
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -33,6 +35,7 @@ func values(in Input) map[string]string {
 		"<client-ca>":            string(in.Trust.Clients),
 		"<etcd-initial-cluster>": initialCluster(EtcdMembers(r)),
 	}
+	out[less] = "<"
 	snapshots := snapshots(r.Spec.Etcd)
 	out["<snapshot-name>"], out["<snapshots-storage>"] = in.Snapshot, snapshots.String()
 	size, quota := storage(r.Spec.Etcd)
@@ -52,6 +55,46 @@ func initialCluster(members []EtcdMember) string {
 func digest(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:8])
+}
+
+// less stands for "<" in what is not of the manifests.
+const less = "<less>"
+
+// literal returns operations in JSON. In their values, which come from the spec,
+// nothing is a name to be replaced: they are after the substitution as they are
+// here.
+func literal(operations []operation) ([]byte, error) {
+	for i := range operations {
+		text, err := json.Marshal(operations[i].Value)
+		if err != nil {
+			return nil, err
+		}
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.UseNumber() // as it was
+		var tree any
+		if err := decoder.Decode(&tree); err != nil {
+			return nil, err
+		}
+		operations[i].Value = escaped(tree)
+	}
+	return json.Marshal(operations)
+}
+
+// escaped returns a tree of JSON whose strings are the same after substitute.
+func escaped(tree any) any {
+	switch node := tree.(type) {
+	case string:
+		return strings.ReplaceAll(node, "<", less)
+	case []any:
+		for i := range node {
+			node[i] = escaped(node[i])
+		}
+	case map[string]any:
+		for key := range node {
+			node[key] = escaped(node[key])
+		}
+	}
+	return tree
 }
 
 // substitute returns a tree of JSON with names replaced in all its strings. What

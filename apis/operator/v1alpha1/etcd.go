@@ -41,10 +41,10 @@ type Etcd struct {
 
 // Storage is the volume of a member of etcd.
 type Storage struct {
-	// size is the volume's size. Default: 8Gi.
+	// size is the volume's size, at least 256Mi; etcd may fill half of it. Default: 8Gi.
 	// +optional
 	// +kubebuilder:default="8Gi"
-	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).isGreaterThan(quantity('0'))",message="the size of a volume is a quantity above zero, such as 8Gi"
+	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="the size of a volume is a quantity of at least 256Mi, such as 8Gi: etcd may fill half of it, and its log alone takes 128 MB"
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Size of each member's volume",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Size resource.Quantity `json:"size,omitempty,omitzero"`
 

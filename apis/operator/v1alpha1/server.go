@@ -75,9 +75,10 @@ type Service struct {
 	Type corev1.ServiceType `json:"type,omitempty"`
 
 	// annotations are added to the Service, for the controller of its load
-	// balancer. At most 32.
+	// balancer. At most 32, and none of operator.clusterregistry.io.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('operator.clusterregistry.io/'))",message="annotations of operator.clusterregistry.io are the operator's own: leave them out"
 	Annotations map[string]string `json:"annotations,omitempty"`
 
 	// nodePort is the Service's port on every node, of the host's range (most
