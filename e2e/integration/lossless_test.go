@@ -88,7 +88,8 @@ func TestLossless(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const shown = `{"kubernetesApiEndpoints":{"serverEndpoints":[{"clientCIDR":"10.0.0.0/8","serverAddress":"10.0.0.1:6443"},{"clientCIDR":"192.168.0.0/16","serverAddress":"10.0.0.1:6443"},{"serverAddress":"https://east.example/k8s"}]},` +
+	const shown = `{"kubernetesApiEndpoints":{"serverEndpoints":[{"clientCIDR":"192.168.0.0/16","serverAddress":"https://10.0.0.1:6443"},{"clientCIDR":"10.0.0.0/8","serverAddress":"https://10.0.0.1:6443"},` +
+		`{"clientCIDR":"0.0.0.0/0","serverAddress":"https://east.example/k8s"},{"clientCIDR":"::/0","serverAddress":"https://east.example/k8s"}]},` +
 		`"authInfo":{"providers":[{"name":"people","type":{"name":"oidc"},"config":{"client-id":"kubernetes"}}]}}`
 	if got, err := json.Marshal(seen.Spec); err != nil || string(got) != shown {
 		t.Errorf("v1alpha1 shows %v\n%s", err, got)
@@ -128,7 +129,8 @@ func TestLossless(t *testing.T) {
 		},
 		{
 			reason: "another address", do: replaceSeen(old, func(c *v1alpha1.Cluster) {
-				c.Spec.KubernetesAPIEndpoints.ServerEndpoints[2].ServerAddress = "moved.example:6443"
+				list := c.Spec.KubernetesAPIEndpoints.ServerEndpoints
+				list[2].ServerAddress, list[3].ServerAddress = "moved.example:6443", "moved.example:6443"
 			}),
 			change: func(c *v1beta1.Cluster) { c.Spec.Endpoints[1].URL = "https://moved.example:6443" },
 		},

@@ -165,7 +165,7 @@ func testBetaWatch(t *testing.T, config *rest.Config) {
 	for _, want := range []struct {
 		kind         watch.EventType
 		address, url string
-	}{{watch.Added, made.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress, "https://watched.example:6443"}, {watch.Modified, "moved", "https://moved"}} {
+	}{{watch.Added, made.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress, "https://watched.example:6443"}, {watch.Modified, "https://moved", "https://moved"}} {
 		if event := <-news.ResultChan(); event.Type != want.kind || event.Object.(*v1beta1.Cluster).Spec.Endpoints[0].URL != want.url {
 			t.Errorf("v1beta1: %+v", event)
 		}

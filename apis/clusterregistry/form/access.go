@@ -109,23 +109,25 @@ func spelledProviders(shown, before, stored []clusterregistry.AuthProviderConfig
 	return shown
 }
 
-// taken are the names that are given away.
-type taken map[string]bool
+// taken are the names that are given away, each with the last number that was
+// tried behind it: a request may have the same name as often as fits into it.
+type taken map[string]int
 
 // take gives a name away, and reports whether it was free.
 func (t taken) take(name string) bool {
-	if t[name] {
+	if t[name] > 0 {
 		return false
 	}
-	t[name] = true
+	t[name] = 1
 	return true
 }
 
 // free gives away the name or, if it isn't free, one that begins with it.
 func (t taken) free(name string) string {
 	out := name
-	for n := 2; !t.take(out); n++ {
-		out = fmt.Sprintf("%s-%d", name, n)
+	for !t.take(out) {
+		t[name]++
+		out = fmt.Sprintf("%s-%d", name, t[name])
 	}
 	return out
 }

@@ -10,44 +10,243 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 )
 
-// shownEndpoints returns what v1alpha1 shows of endpoints: an entry for each
-// range of clients, and the distinct CA bundles together.
-func shownEndpoints(endpoints []clusterregistry.Endpoint) clusterregistry.KubernetesAPIEndpoints {
-	var out clusterregistry.KubernetesAPIEndpoints
-	var bundles [][]byte
-	for _, endpoint := range endpoints {
-		for _, cidr := range rangesOf(endpoint) {
-			out.ServerEndpoints = append(out.ServerEndpoints, clusterregistry.ServerAddressByClientCIDR{ClientCIDR: cidr, ServerAddress: addressOf(endpoint.URL)})
-		}
-		if len(endpoint.CABundle) > 0 && !slices.ContainsFunc(bundles, func(b []byte) bool { return bytes.Equal(b, endpoint.CABundle) }) {
-			bundles = append(bundles, endpoint.CABundle)
-		}
+type (
+	endpointList = []clusterregistry.Endpoint
+	addressList  = []clusterregistry.ServerAddressByClientCIDR
+)
+
+// endpoints returns v1beta1's form of addresses in v1alpha1, given what of both
+// is stored. An endpoint that is still there keeps what v1alpha1 doesn't show,
+// and its place, unless the writer put the entries into another order.
+func endpoints(written, stored clusterregistry.KubernetesAPIEndpoints, rich endpointList) endpointList {
+	parts := partsOf(written.ServerEndpoints, rich)
+	if !reordered(stored.ServerEndpoints, written.ServerEndpoints, rich) {
+		slices.SortStableFunc(parts, func(a, b *part) int { return a.rank() - b.rank() })
 	}
-	for _, bundle := range bundles {
-		if n := len(out.CABundle); n > 0 && out.CABundle[n-1] != '\n' {
-			out.CABundle = append(out.CABundle, '\n')
+	sameCA := bytes.Equal(written.CABundle, stored.CABundle)
+	names := taken{}
+	var out endpointList
+	for _, p := range parts {
+		endpoint := clusterregistry.Endpoint{CABundle: written.CABundle}
+		if p.from >= 0 {
+			endpoint = rich[p.from]
+			// Of several parts of an endpoint, the one that is where it was keeps the name.
+			if endpoint.URL != p.url || !names.take(endpoint.Name) {
+				p.rename = true
+			}
+		} else {
+			p.rename = true
 		}
-		out.CABundle = append(out.CABundle, bundle...)
+		if !sameCA {
+			endpoint.CABundle = written.CABundle
+		}
+		endpoint.URL, endpoint.ClientCIDRs = p.url, p.ranges(rich)
+		out = append(out, endpoint)
+	}
+	for i, p := range parts {
+		if p.rename && (out[i].Name == "" || !names.take(out[i].Name)) {
+			out[i].Name = names.free(fmt.Sprintf("endpoint-%d", i+1))
+		}
 	}
 	return out
 }
 
-// rangesOf returns the ranges of an endpoint's clients; the empty one is any.
-func rangesOf(endpoint clusterregistry.Endpoint) []string {
-	if len(endpoint.ClientCIDRs) == 0 {
-		return []string{""}
-	}
-	return endpoint.ClientCIDRs
+// part is an endpoint as v1alpha1's entries describe it.
+type part struct {
+	// from is the stored endpoint that it is or is a part of; -1 is a new one.
+	from  int
+	url   string
+	cidrs []string
+	// any says that its ranges come from an entry for any client.
+	any bool
+	// rename says that it can't simply keep the name of the stored endpoint.
+	rename bool
 }
 
-// addressOf returns a URL as v1alpha1 shows it: without a scheme, as clients of
-// 2018 expect it, unless there is more to it than a host and a port.
-func addressOf(url string) string {
-	host, ok := strings.CutPrefix(url, "https://")
-	if !ok || host == "" || strings.ContainsAny(host, "/?#@") {
-		return url
+// rank orders parts as the stored endpoints are; new ones come last.
+func (p *part) rank() int {
+	if p.from < 0 {
+		return int(^uint(0) >> 1)
 	}
-	return host
+	return p.from
+}
+
+// ranges returns the part's ranges as v1beta1 has them: none for any client,
+// unless the stored endpoint spells that out; else those that stay, in their
+// order, and then the new ones.
+func (p *part) ranges(rich endpointList) []string {
+	var before []string
+	if p.from >= 0 {
+		before = rich[p.from].ClientCIDRs
+	}
+	spelledOut := slices.Contains(before, anyIPv4) || slices.Contains(before, anyIPv6)
+	if len(p.cidrs) == 2 && slices.Contains(p.cidrs, anyIPv4) && slices.Contains(p.cidrs, anyIPv6) && (p.any || !spelledOut) {
+		return nil
+	}
+	place := map[string]int{}
+	for i, cidr := range before {
+		place[cidr] = i - len(before)
+	}
+	slices.SortStableFunc(p.cidrs, func(a, b string) int { return place[a] - place[b] })
+	return p.cidrs
+}
+
+// partsOf gathers v1alpha1's entries into endpoints. Entries of one stored
+// endpoint stay one while they have the same address. A new entry is an endpoint
+// of its own, but twins are one.
+func partsOf(written addressList, rich endpointList) []*part {
+	type place struct {
+		from int
+		url  string
+	}
+	var out []*part
+	made := map[place]*part{}
+	entries := entriesOf(written)
+	partOf := make([]*part, len(entries))
+	twin := twins(entries)
+	match := match(entries, entriesOfEndpoints(rich))
+	for i, e := range entries {
+		from, p := match[i], (*part)(nil)
+		if from < 0 && twin[i] >= 0 {
+			from, p = match[twin[i]], partOf[twin[i]]
+		}
+		if from >= 0 {
+			p = made[place{from, e.url}]
+		}
+		fromAny := written[e.from].ClientCIDR == ""
+		if p == nil {
+			p = &part{from: from, url: e.url, any: fromAny}
+			out = append(out, p)
+		}
+		if from >= 0 {
+			made[place{from, e.url}] = p
+		}
+		p.cidrs, p.any, partOf[i] = append(p.cidrs, e.cidr), p.any && fromAny, p
+	}
+	return out
+}
+
+// reordered reports whether the endpoints that two lists of addresses have in
+// common come in another order in the second.
+func reordered(before, after addressList, rich endpointList) bool {
+	order := func(list addressList) []int {
+		var out []int
+		seen := make([]bool, len(rich))
+		for _, from := range match(entriesOf(list), entriesOfEndpoints(rich)) {
+			if from >= 0 && !seen[from] {
+				seen[from] = true
+				out = append(out, from)
+			}
+		}
+		return out
+	}
+	was, is := order(before), order(after)
+	common := func(from int) bool { return !slices.Contains(was, from) || !slices.Contains(is, from) }
+	return !slices.Equal(slices.DeleteFunc(slices.Clone(was), common), slices.DeleteFunc(slices.Clone(is), common))
+}
+
+// entry is a range of clients and their address. An entry for any client is
+// two, one for each family of addresses.
+type entry struct {
+	cidr, url string
+	// from is where in its list the entry comes from.
+	from int
+}
+
+func entriesOf(list addressList) []entry {
+	var out []entry
+	for i, address := range list {
+		for _, cidr := range rangesOf(address.ClientCIDR) {
+			out = append(out, entry{cidr, urlOf(address.ServerAddress), i})
+		}
+	}
+	return out
+}
+
+func entriesOfEndpoints(list endpointList) []entry {
+	var out []entry
+	for i, endpoint := range list {
+		for _, cidr := range rangesOf(endpoint.ClientCIDRs...) {
+			out = append(out, entry{cidr, endpoint.URL, i})
+		}
+	}
+	return out
+}
+
+// alike are the ways in which a written entry can be a stored one, the surest first.
+var alike = []func(entry) entry{
+	func(e entry) entry { return entry{cidr: e.cidr, url: e.url} },
+	func(e entry) entry { return entry{cidr: e.cidr} },
+	func(e entry) entry { return entry{url: e.url} },
+}
+
+// match returns for each written entry where the stored entry that it is comes
+// from, or -1 for a new one. The lists may be as long as a request can be.
+func match(written, stored []entry) []int {
+	out := slices.Repeat([]int{-1}, len(written))
+	used := make([]bool, len(stored))
+	for _, key := range alike {
+		free := map[entry][]int{}
+		for j, s := range stored {
+			if !used[j] {
+				free[key(s)] = append(free[key(s)], j)
+			}
+		}
+		for i, w := range written {
+			k := key(w)
+			if candidates := free[k]; out[i] < 0 && len(candidates) > 0 {
+				out[i], used[candidates[0]], free[k] = stored[candidates[0]].from, true, candidates[1:]
+			}
+		}
+	}
+	return out
+}
+
+const anyIPv4, anyIPv6 = "0.0.0.0/0", "::/0"
+
+// otherFamily leads from all of one family of addresses to all of the other.
+var otherFamily = map[string]string{anyIPv4: anyIPv6, anyIPv6: anyIPv4}
+
+// rangesOf returns ranges as clients of v1alpha1 can read them: these parse each,
+// so that any client is all of IPv4 and all of IPv6.
+func rangesOf(cidrs ...string) []string {
+	if len(cidrs) == 0 || len(cidrs) == 1 && cidrs[0] == "" {
+		return []string{anyIPv4, anyIPv6}
+	}
+	return cidrs
+}
+
+// twins returns for each entry the place of its twin, or -1: an entry for all of
+// IPv4 and one for all of IPv6 with one address are what v1beta1 calls an endpoint
+// for any client.
+func twins(entries []entry) []int {
+	out := slices.Repeat([]int{-1}, len(entries))
+	open := map[entry][]int{}
+	for i, e := range entries {
+		other, ok := otherFamily[e.cidr]
+		if !ok {
+			continue
+		}
+		key := entry{cidr: other, url: e.url}
+		if waiting := open[key]; len(waiting) > 0 {
+			j := waiting[len(waiting)-1]
+			out[i], out[j], open[key] = j, i, waiting[:len(waiting)-1]
+			continue
+		}
+		key.cidr = e.cidr
+		open[key] = append(open[key], i)
+	}
+	return out
+}
+
+// Twins returns for each of v1alpha1's entries the place of the one that says
+// together with it what one endpoint for any client says in v1beta1, or -1.
+func Twins(list []clusterregistry.ServerAddressByClientCIDR) []int {
+	var entries []entry
+	for _, address := range list {
+		entries = append(entries, entry{cidr: address.ClientCIDR, url: urlOf(address.ServerAddress)})
+	}
+	return twins(entries)
 }
 
 // urlOf returns the URL of an address in v1alpha1.
@@ -59,118 +258,4 @@ func urlOf(address string) string {
 		return "https://[" + address + "]"
 	}
 	return "https://" + address
-}
-
-// entry is what v1alpha1 shows as one: a range of clients and their address.
-type entry struct {
-	cidr, url string
-	// endpoint is where in v1beta1's list it comes from.
-	endpoint int
-}
-
-// alike are the ways in which a written entry can be a stored one, the surest first.
-var alike = []func(written, stored entry) bool{
-	func(w, s entry) bool { return w.cidr == s.cidr && w.url == s.url },
-	func(w, s entry) bool { return w.cidr == s.cidr },
-	func(w, s entry) bool { return w.url == s.url },
-}
-
-// match returns for each written entry the endpoint of the stored entry that it
-// is, or -1 for a new one.
-func match(written clusterregistry.KubernetesAPIEndpoints, stored []clusterregistry.Endpoint) []int {
-	var left []entry
-	for i, endpoint := range stored {
-		for _, cidr := range rangesOf(endpoint) {
-			left = append(left, entry{cidr, endpoint.URL, i})
-		}
-	}
-	out := slices.Repeat([]int{-1}, len(written.ServerEndpoints))
-	for _, same := range alike {
-		for i, w := range written.ServerEndpoints {
-			if out[i] >= 0 {
-				continue
-			}
-			wanted := entry{cidr: w.ClientCIDR, url: urlOf(w.ServerAddress)}
-			if j := slices.IndexFunc(left, func(s entry) bool { return same(wanted, s) }); j >= 0 {
-				out[i] = left[j].endpoint
-				left = slices.Delete(left, j, j+1)
-			}
-		}
-	}
-	return out
-}
-
-// endpoints returns v1beta1's form of addresses in v1alpha1, given what of both
-// is stored. An entry that is still there keeps what v1alpha1 doesn't show.
-// Entries of one endpoint stay one while they have the same address.
-func endpoints(written, stored clusterregistry.KubernetesAPIEndpoints, rich []clusterregistry.Endpoint) []clusterregistry.Endpoint {
-	type group struct {
-		endpoint int
-		url      string
-	}
-	sameCA := bytes.Equal(written.CABundle, stored.CABundle)
-	made := map[group]int{}
-	names := taken{}
-	var out []clusterregistry.Endpoint
-	var renamed []int
-	for i, from := range match(written, rich) {
-		address := written.ServerEndpoints[i]
-		url := urlOf(address.ServerAddress)
-		key := group{from, url}
-		if at, ok := made[key]; ok && address.ClientCIDR != "" && len(out[at].ClientCIDRs) > 0 {
-			out[at].ClientCIDRs = append(out[at].ClientCIDRs, address.ClientCIDR)
-			continue
-		}
-		endpoint := clusterregistry.Endpoint{CABundle: written.CABundle}
-		if from >= 0 {
-			endpoint = rich[from]
-			endpoint.ClientCIDRs = nil
-		}
-		if !sameCA {
-			endpoint.CABundle = written.CABundle
-		}
-		// Of several parts of an endpoint, the one that is where it was keeps the name.
-		if from < 0 || endpoint.URL != url || !names.take(endpoint.Name) {
-			renamed = append(renamed, len(out))
-		}
-		endpoint.URL = url
-		if address.ClientCIDR != "" {
-			endpoint.ClientCIDRs = []string{address.ClientCIDR}
-		}
-		if from >= 0 {
-			made[key] = len(out)
-		}
-		out = append(out, endpoint)
-	}
-	for _, i := range renamed {
-		if out[i].Name == "" || !names.take(out[i].Name) {
-			out[i].Name = names.free(fmt.Sprintf("endpoint-%d", i+1))
-		}
-	}
-	return out
-}
-
-// spelledEndpoints returns v1alpha1's form of what v1beta1 wrote, given what
-// v1alpha1 shows of it and showed of what was stored. What is shown as before is
-// spelled as before.
-func spelledEndpoints(shown, before, stored clusterregistry.KubernetesAPIEndpoints) clusterregistry.KubernetesAPIEndpoints {
-	out := shown
-	if bytes.Equal(shown.CABundle, before.CABundle) {
-		out.CABundle = stored.CABundle
-	}
-	if slices.Equal(shown.ServerEndpoints, before.ServerEndpoints) {
-		out.ServerEndpoints = stored.ServerEndpoints
-		return out
-	}
-	left := slices.Clone(stored.ServerEndpoints)
-	for i, now := range out.ServerEndpoints {
-		j := slices.IndexFunc(left, func(s clusterregistry.ServerAddressByClientCIDR) bool {
-			return s.ClientCIDR == now.ClientCIDR && urlOf(s.ServerAddress) == urlOf(now.ServerAddress)
-		})
-		if j >= 0 {
-			out.ServerEndpoints[i] = left[j]
-			left = slices.Delete(left, j, j+1)
-		}
-	}
-	return out
 }

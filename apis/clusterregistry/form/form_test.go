@@ -63,6 +63,14 @@ func TestWhatV1beta1MakesOfV1alpha1(t *testing.T) {
 				{Name: "endpoint-3", URL: "https://east/k"}, {Name: "endpoint-4"},
 			},
 		},
+		{
+			reason: "all of both families is any client, once for each pair",
+			spec:   addresses("", at("0.0.0.0/0", "https://east"), at("0.0.0.0/0", "west"), at("::/0", "east"), at("::/0", "north")),
+			endpoints: []endpoint{
+				{Name: "endpoint-1", URL: "https://east"}, {Name: "endpoint-2", URL: "https://west", ClientCIDRs: []string{"0.0.0.0/0"}},
+				{Name: "endpoint-3", URL: "https://north", ClientCIDRs: []string{"::/0"}},
+			},
+		},
 		{reason: "a CA without an address can't be said", spec: addresses("ca")},
 		{
 			reason: "providers with and without a name", spec: withProviders(provider{Name: "people"}, provider{Config: map[string]string{"a": "b"}}),
@@ -92,7 +100,17 @@ func TestWhatV1alpha1ShowsOfV1beta1(t *testing.T) {
 				{Name: "outside", URL: "https://east.example", CABundle: []byte("two\n")},
 				{Name: "again", URL: "https://west.example/k", CABundle: []byte("one")},
 			}},
-			shown: addresses("one\ntwo\n", at("10.0.0.0/8", "10.0.0.1:6443"), at("192.168.0.0/16", "10.0.0.1:6443"), at("", "east.example"), at("", "https://west.example/k")),
+			shown: addresses("one\ntwo\n", at("192.168.0.0/16", "https://10.0.0.1:6443"), at("10.0.0.0/8", "https://10.0.0.1:6443"),
+				at("0.0.0.0/0", "https://east.example"), at("::/0", "https://east.example"), at("0.0.0.0/0", "https://west.example/k"), at("::/0", "https://west.example/k")),
+		},
+		{
+			reason: "the longest range first, and those for any client last",
+			spec: spec{Endpoints: []endpoint{
+				{Name: "any", URL: "https://any"}, {Name: "all", URL: "https://all", ClientCIDRs: []string{"::/0", "0.0.0.0/0"}},
+				{Name: "mapped", URL: "https://mapped", ClientCIDRs: []string{"::ffff:10.0.0.0/104"}}, {Name: "long", URL: "https://long", ClientCIDRs: []string{"2001:db8::/32", "10.1.0.0/16"}},
+			}},
+			shown: addresses("", at("2001:db8::/32", "https://long"), at("10.1.0.0/16", "https://long"), at("::ffff:10.0.0.0/104", "https://mapped"),
+				at("::/0", "https://all"), at("0.0.0.0/0", "https://all"), at("0.0.0.0/0", "https://any"), at("::/0", "https://any")),
 		},
 		{
 			reason: "users' providers only",
@@ -123,13 +141,15 @@ func rich() *clusterregistry.Cluster {
 	return &clusterregistry.Cluster{Spec: s, Remainder: `{"v2":{}}`}
 }
 
-// TestWhatAClientOfV1alpha1Changes lets one write what he sees of rich, changed.
+// TestWhatAClientOfV1alpha1Changes lets one write what he sees of rich, changed:
+// 192.168.0.0/16, 10.0.0.0/8 of inside, 0.0.0.0/0 and ::/0 of outside.
 func TestWhatAClientOfV1alpha1Changes(t *testing.T) {
 	inside, outside := rich().Spec.Endpoints[0], rich().Spec.Endpoints[1]
 	as := func(e endpoint, change func(*endpoint)) endpoint {
 		change(&e)
 		return e
 	}
+	list := func(s *spec) []address { return s.KubernetesAPIEndpoints.ServerEndpoints }
 	for _, test := range []struct {
 		reason    string
 		change    func(*spec)
@@ -139,36 +159,75 @@ func TestWhatAClientOfV1alpha1Changes(t *testing.T) {
 		{reason: "nothing", change: func(*spec) {}},
 		{
 			reason: "an address of a range that is one of two: it becomes an endpoint of its own, like the old one",
-			change: func(s *spec) { s.KubernetesAPIEndpoints.ServerEndpoints[1].ServerAddress = "10.0.0.2:6443" },
-			endpoints: []endpoint{as(inside, func(e *endpoint) { e.ClientCIDRs = e.ClientCIDRs[:1] }), as(inside, func(e *endpoint) {
-				e.Name, e.URL, e.ClientCIDRs = "endpoint-2", "https://10.0.0.2:6443", e.ClientCIDRs[1:]
-			}), outside},
+			change: func(s *spec) { list(s)[0].ServerAddress = "10.0.0.2:6443" },
+			endpoints: []endpoint{as(inside, func(e *endpoint) {
+				e.Name, e.URL, e.ClientCIDRs = "endpoint-1", "https://10.0.0.2:6443", e.ClientCIDRs[1:]
+			}), as(inside, func(e *endpoint) { e.ClientCIDRs = e.ClientCIDRs[:1] }), outside},
 		},
 		{
-			reason: "both addresses of an endpoint: it stays one",
-			change: func(s *spec) {
-				s.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "moved"
-				s.KubernetesAPIEndpoints.ServerEndpoints[1].ServerAddress = "moved"
-			},
+			reason:    "both addresses of an endpoint: it stays one, and so do its ranges",
+			change:    func(s *spec) { list(s)[0].ServerAddress, list(s)[1].ServerAddress = "moved", "moved" },
 			endpoints: []endpoint{as(inside, func(e *endpoint) { e.URL = "https://moved" }), outside},
 		},
 		{
-			reason:    "a range",
-			change:    func(s *spec) { s.KubernetesAPIEndpoints.ServerEndpoints[2].ClientCIDR = "0.0.0.0/0" },
+			reason:    "both addresses of an endpoint for any client: it stays one",
+			change:    func(s *spec) { list(s)[2].ServerAddress, list(s)[3].ServerAddress = "moved", "moved" },
+			endpoints: []endpoint{inside, as(outside, func(e *endpoint) { e.URL = "https://moved" })},
+		},
+		{
+			reason: "one of them: the other half stays where it was",
+			change: func(s *spec) { list(s)[2].ServerAddress = "moved" },
+			endpoints: []endpoint{inside, as(outside, func(e *endpoint) {
+				e.Name, e.URL, e.ClientCIDRs = "endpoint-2", "https://moved", []string{"0.0.0.0/0"}
+			}), as(outside, func(e *endpoint) { e.ClientCIDRs = []string{"::/0"} })},
+		},
+		{
+			reason:    "how any client is spelled",
+			change:    func(s *spec) { s.KubernetesAPIEndpoints.ServerEndpoints = append(list(s)[:2], at("", "east.example")) },
+			endpoints: []endpoint{inside, outside},
+		},
+		{
+			reason:    "IPv4 only",
+			change:    func(s *spec) { s.KubernetesAPIEndpoints.ServerEndpoints = list(s)[:3] },
 			endpoints: []endpoint{inside, as(outside, func(e *endpoint) { e.ClientCIDRs = []string{"0.0.0.0/0"} })},
 		},
 		{
-			reason: "the order",
+			reason: "a range",
+			change: func(s *spec) { list(s)[1].ClientCIDR = "11.0.0.0/8" },
+			endpoints: []endpoint{as(inside, func(e *endpoint) {
+				e.ClientCIDRs = []string{"192.168.0.0/16", "11.0.0.0/8"}
+			}), outside},
+		},
+		{
+			reason:    "any client in place of ranges",
+			change:    func(s *spec) { list(s)[0].ClientCIDR, list(s)[1].ClientCIDR = "0.0.0.0/0", "::/0" },
+			endpoints: []endpoint{as(inside, func(e *endpoint) { e.ClientCIDRs = nil }), outside},
+		},
+		{
+			reason: "the order of endpoints",
 			change: func(s *spec) {
-				list := s.KubernetesAPIEndpoints.ServerEndpoints
-				s.KubernetesAPIEndpoints.ServerEndpoints = []address{list[2], list[0], list[1]}
+				s.KubernetesAPIEndpoints.ServerEndpoints = []address{list(s)[2], list(s)[3], list(s)[0], list(s)[1]}
 			},
 			endpoints: []endpoint{outside, inside},
 		},
 		{
+			reason: "the order of an endpoint's ranges, which means nothing",
+			change: func(s *spec) {
+				s.KubernetesAPIEndpoints.ServerEndpoints = []address{list(s)[1], list(s)[0], list(s)[3], list(s)[2]}
+			},
+			endpoints: []endpoint{inside, outside},
+		},
+		{
+			reason: "an entry more, in front",
+			change: func(s *spec) {
+				s.KubernetesAPIEndpoints.ServerEndpoints = append([]address{at("10.1.0.0/16", "new")}, list(s)...)
+			},
+			endpoints: []endpoint{inside, outside, {Name: "endpoint-3", URL: "https://new", ClientCIDRs: []string{"10.1.0.0/16"}, CABundle: []byte("one\ntwo")}},
+		},
+		{
 			reason: "an entry less and one more, which trusts what all trusted",
 			change: func(s *spec) {
-				s.KubernetesAPIEndpoints.ServerEndpoints = append(s.KubernetesAPIEndpoints.ServerEndpoints[:2], at("2001:db8::/32", "2001:db8::1"))
+				s.KubernetesAPIEndpoints.ServerEndpoints = append(list(s)[:2], at("2001:db8::/32", "2001:db8::1"))
 			},
 			endpoints: []endpoint{inside, {Name: "endpoint-2", URL: "https://[2001:db8::1]", ClientCIDRs: []string{"2001:db8::/32"}, CABundle: []byte("one\ntwo")}},
 		},
@@ -227,12 +286,21 @@ func TestWhatAClientOfV1beta1Changes(t *testing.T) {
 		{reason: "what v1alpha1 doesn't show", change: func(s *spec) { s.DisplayName, s.Endpoints[0].ProxyURL = "East", "http://proxy" }},
 		{
 			reason: "an address", change: func(s *spec) { s.Endpoints[0].URL = "https://moved" },
-			shown: func(s *spec) { s.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "moved" },
+			shown: func(s *spec) {
+				s.KubernetesAPIEndpoints.ServerEndpoints = []address{at("0.0.0.0/0", "https://moved"), at("::/0", "https://moved"), s.KubernetesAPIEndpoints.ServerEndpoints[1]}
+			},
+		},
+		{
+			reason: "any client becomes all of IPv4", change: func(s *spec) { s.Endpoints[0].ClientCIDRs = []string{"0.0.0.0/0"} },
+			shown: func(s *spec) {
+				s.KubernetesAPIEndpoints.ServerEndpoints[0].ClientCIDR = "0.0.0.0/0"
+				s.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "https://east:6443"
+			},
 		},
 		{
 			reason: "an endpoint more", change: func(s *spec) { s.Endpoints = append(s.Endpoints, endpoint{Name: "new", URL: "https://new"}) },
 			shown: func(s *spec) {
-				s.KubernetesAPIEndpoints.ServerEndpoints = append(s.KubernetesAPIEndpoints.ServerEndpoints, at("", "new"))
+				s.KubernetesAPIEndpoints.ServerEndpoints = append(s.KubernetesAPIEndpoints.ServerEndpoints, at("0.0.0.0/0", "https://new"), at("::/0", "https://new"))
 			},
 		},
 		{

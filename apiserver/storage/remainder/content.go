@@ -62,29 +62,24 @@ func of(cluster *clusterregistry.Cluster, version string) (string, error) {
 	return text(members)
 }
 
-// add puts a remainder into a cluster that was decoded from a version.
+// add puts a remainder, which may be empty, into a cluster that was decoded from
+// a version.
 func add(remainder string, cluster *clusterregistry.Cluster, version string) error {
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(remainder), &members); err != nil {
-		return err
+	if remainder != "" {
+		if err := json.Unmarshal([]byte(remainder), &members); err != nil {
+			return err
+		}
 	}
 	stored := &clusterregistry.Cluster{Spec: cluster.Spec}
-	rich, ok := members[form.V1beta1]
-	if ok {
-		var content beta
-		if err := json.Unmarshal(rich, &content); err != nil {
+	rich, isRich := members[form.V1beta1]
+	if isRich {
+		if err := addBeta(rich, stored); err != nil {
 			return err
 		}
-		if err := v1beta1.Convert_v1beta1_ClusterSpec_To_clusterregistry_ClusterSpec(&content.Spec, &stored.Spec, nil); err != nil {
-			return err
-		}
-		form.FillV1alpha1(&stored.Spec)
-		if content.Status != nil {
-			stored.Status = &clusterregistry.ClusterStatus{}
-			if err := v1beta1.Convert_v1beta1_ClusterStatus_To_clusterregistry_ClusterStatus(content.Status, stored.Status, nil); err != nil {
-				return err
-			}
-		}
+	}
+	if isRich || version == form.V1beta1 {
+		form.DefaultV1alpha1(&stored.Spec)
 	}
 	if plain, ok := members[form.V1alpha1]; ok {
 		var content alpha
@@ -95,6 +90,8 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 		if err := v1alpha1.Convert_v1alpha1_ClusterSpec_To_clusterregistry_ClusterSpec(&content.Spec, &stored.Spec, nil); err != nil {
 			return err
 		}
+	} else if version == form.V1alpha1 && isRich {
+		renew(cluster, stored)
 	}
 	delete(members, form.V1alpha1)
 	delete(members, form.V1beta1)
@@ -103,7 +100,7 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 		return err
 	}
 	switch {
-	case version == form.V1alpha1 && ok:
+	case version == form.V1alpha1 && isRich:
 		// The object as it is stored may have been written after the remainder.
 		form.Restore(form.V1alpha1, cluster, stored)
 	case version == form.V1beta1:
@@ -111,6 +108,35 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 	}
 	cluster.Remainder = stored.Remainder
 	return nil
+}
+
+// addBeta puts what v1beta1 holds of a cluster into it.
+func addBeta(rich json.RawMessage, cluster *clusterregistry.Cluster) error {
+	var content beta
+	if err := json.Unmarshal(rich, &content); err != nil {
+		return err
+	}
+	if err := v1beta1.Convert_v1beta1_ClusterSpec_To_clusterregistry_ClusterSpec(&content.Spec, &cluster.Spec, nil); err != nil {
+		return err
+	}
+	if content.Status == nil {
+		return nil
+	}
+	cluster.Status = &clusterregistry.ClusterStatus{}
+	return v1beta1.Convert_v1beta1_ClusterStatus_To_clusterregistry_ClusterStatus(content.Status, cluster.Status, nil)
+}
+
+// renew lets a cluster that v0.2.0 stored as v1alpha1, with all of v1beta1
+// remaining, show of that what this release shows. One that v0.1.0 has changed
+// since is compared with what v0.2.0 showed.
+func renew(cluster, stored *clusterregistry.Cluster) {
+	before := form.EndpointsOfV030(stored.Spec.Endpoints)
+	switch written := cluster.Spec.KubernetesAPIEndpoints; {
+	case apiequality.Semantic.DeepEqual(written, before):
+		cluster.Spec.KubernetesAPIEndpoints = stored.Spec.KubernetesAPIEndpoints
+	case !apiequality.Semantic.DeepEqual(written, stored.Spec.KubernetesAPIEndpoints):
+		stored.Spec.KubernetesAPIEndpoints = before
+	}
 }
 
 // alphaIsAll reports whether the rest of a cluster follows from what v1alpha1
@@ -124,10 +150,11 @@ func alphaIsAll(cluster *clusterregistry.Cluster) bool {
 	return cluster.Status == nil || apiequality.Semantic.DeepEqual(*cluster.Status, clusterregistry.ClusterStatus{Conditions: cluster.Status.Conditions, Version: cluster.Status.Version})
 }
 
-// alphaFollows reports whether the form of v1alpha1 follows from that of v1beta1.
+// alphaFollows reports whether the form of v1alpha1 is what a reader makes of that
+// of v1beta1.
 func alphaFollows(spec *clusterregistry.ClusterSpec) bool {
 	follows := *spec
-	form.FillV1alpha1(&follows)
+	form.DefaultV1alpha1(&follows)
 	return apiequality.Semantic.DeepEqual(follows, *spec)
 }
 

@@ -97,12 +97,11 @@ func (c codec) Decode(data []byte, defaults *schema.GroupVersionKind, into runti
 		return object, kind, nil
 	}
 	remainder := cluster.Annotations[clusterregistry.RemainderAnnotation]
-	if remainder == "" {
-		return object, kind, nil
-	}
-	delete(cluster.Annotations, clusterregistry.RemainderAnnotation)
-	if len(cluster.Annotations) == 0 {
-		cluster.Annotations = nil
+	if remainder != "" {
+		delete(cluster.Annotations, clusterregistry.RemainderAnnotation)
+		if len(cluster.Annotations) == 0 {
+			cluster.Annotations = nil
+		}
 	}
 	if err := add(remainder, cluster, kind.Version); err != nil {
 		return object, kind, fmt.Errorf("cluster %s: its stored annotation %s can't be read: %w; restore the cluster from a snapshot of etcd, or remove the annotation there to lose what only it holds",

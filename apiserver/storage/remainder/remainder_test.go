@@ -173,40 +173,96 @@ func TestAnUnchangedClusterHasTheSameBytes(t *testing.T) {
 	}
 }
 
-// TestARemainderIsOlderThanWhatV010Wrote stores a cluster, lets a replica that
-// knows v1alpha1 only change it, and reads it again.
+// TestARemainderIsOlderThanWhatV010Wrote takes a cluster as v0.2.0 stored it, lets
+// a replica that knows v1alpha1 only change it, and reads it again.
 func TestARemainderIsOlderThanWhatV010Wrote(t *testing.T) {
 	storage, old := codec{plain(v1alpha1.SchemeGroupVersion), form.V1alpha1}, protobuf.NewSerializer(scheme, scheme)
-	cluster := &clusterregistry.Cluster{
-		Spec:   clusterregistry.ClusterSpec{DisplayName: "East", Endpoints: []clusterregistry.Endpoint{{Name: "main", URL: "https://east", TLSServerName: "kubernetes"}}},
-		Status: &clusterregistry.ClusterStatus{Nodes: &clusterregistry.NodeCount{Total: 3}, Version: clusterregistry.ClusterVersion{Kubernetes: "v1"}},
+	endpoint := clusterregistry.Endpoint{Name: "main", URL: "https://east", TLSServerName: "kubernetes"}
+	for _, test := range []struct {
+		reason        string
+		address, want string
+		shown         []clusterregistry.ServerAddressByClientCIDR
+	}{
+		{reason: "no change", address: "east", want: "https://east", shown: []clusterregistry.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: "https://east"}, {ClientCIDR: "::/0", ServerAddress: "https://east"}}},
+		{reason: "another address", address: "moved:6443", want: "https://moved:6443", shown: []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "moved:6443"}}},
+	} {
+		raw := &v1alpha1.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}, Annotations: map[string]string{
+				clusterregistry.RemainderAnnotation: `{"v1beta1":{"spec":{"displayName":"East","endpoints":[{"name":"main","url":"https://east","tlsServerName":"kubernetes"}]},"status":{"nodes":{"total":3},"version":{"kubernetes":"v1"}}}}`}},
+			Spec:   v1alpha1.ClusterSpec{KubernetesAPIEndpoints: v1alpha1.KubernetesAPIEndpoints{ServerEndpoints: []v1alpha1.ServerAddressByClientCIDR{{ServerAddress: test.address}}}},
+			Status: &v1alpha1.ClusterStatus{Version: v1alpha1.ClusterVersion{Kubernetes: "v2"}},
+		}
+		raw.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("Cluster"))
+		data, err := runtime.Encode(old, raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := &clusterregistry.Cluster{}
+		if err := runtime.DecodeInto(storage, data, got); err != nil {
+			t.Fatal(err)
+		}
+		moved := endpoint
+		moved.URL = test.want
+		want := &clusterregistry.Cluster{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}},
+			Spec: clusterregistry.ClusterSpec{
+				DisplayName: "East", Endpoints: []clusterregistry.Endpoint{moved},
+				KubernetesAPIEndpoints: clusterregistry.KubernetesAPIEndpoints{ServerEndpoints: test.shown},
+			},
+			Status: &clusterregistry.ClusterStatus{Nodes: &clusterregistry.NodeCount{Total: 3}, Version: clusterregistry.ClusterVersion{Kubernetes: "v2"}},
+		}
+		if !apiequality.Semantic.DeepEqual(got, want) {
+			t.Errorf("%s: read as:\n%s", test.reason, diff.Diff(want, got))
+		}
 	}
-	form.FillV1alpha1(&cluster.Spec)
-	data, err := runtime.Encode(storage, cluster)
-	if err != nil {
-		t.Fatal(err)
+}
+
+// TestWhatV030StoredAlone reads what v0.3.0 stored without a remainder: what a
+// client of v1alpha1 wrote is shown to it as it was, and what one of v1beta1 wrote
+// as clients of v1alpha1 can use it. Nothing but a change writes anything.
+func TestWhatV030StoredAlone(t *testing.T) {
+	raw := func(endpoints ...v1beta1.Endpoint) *v1beta1.Cluster {
+		c := &v1beta1.Cluster{Spec: v1beta1.ClusterSpec{Endpoints: endpoints}}
+		c.SetGroupVersionKind(v1beta1.SchemeGroupVersion.WithKind("Cluster"))
+		return c
 	}
-	raw := &v1alpha1.Cluster{}
-	if err := runtime.DecodeInto(old, data, raw); err != nil {
-		t.Fatal(err)
-	}
-	raw.Labels = map[string]string{"a": "b"}
-	raw.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "moved:6443"
-	raw.Status.Version.Kubernetes = "v2"
-	if data, err = runtime.Encode(old, raw); err != nil {
-		t.Fatal(err)
-	}
-	got := &clusterregistry.Cluster{}
-	if err := runtime.DecodeInto(storage, data, got); err != nil {
-		t.Fatal(err)
-	}
-	want := cluster.DeepCopy()
-	want.Labels = map[string]string{"a": "b"}
-	want.Spec.Endpoints[0].URL = "https://moved:6443"
-	want.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "moved:6443"
-	want.Status.Version.Kubernetes = "v2"
-	if !apiequality.Semantic.DeepEqual(got, want) {
-		t.Errorf("read as:\n%s", diff.Diff(want, got))
+	type list = []clusterregistry.ServerAddressByClientCIDR
+	for _, test := range []struct {
+		reason string
+		stored *v1beta1.Cluster
+		want   list
+	}{
+		{"no endpoints", raw(), nil},
+		{
+			"written through v1alpha1, then without the first entry",
+			raw(v1beta1.Endpoint{Name: "endpoint-2", URL: "https://east:6443", ClientCIDRs: []string{"10.0.0.0/8"}}, v1beta1.Endpoint{Name: "endpoint-3", URL: "https://east"}),
+			list{{ClientCIDR: "10.0.0.0/8", ServerAddress: "east:6443"}, {ServerAddress: "east"}},
+		},
+		{
+			"written through v1beta1", raw(v1beta1.Endpoint{Name: "main", URL: "https://east:6443"}),
+			list{{ClientCIDR: "0.0.0.0/0", ServerAddress: "https://east:6443"}, {ClientCIDR: "::/0", ServerAddress: "https://east:6443"}},
+		},
+		{
+			"written through v1beta1, with more than v1alpha1 can say", raw(v1beta1.Endpoint{Name: "endpoint-1", URL: "https://east", ProxyURL: "http://proxy", ClientCIDRs: []string{"10.0.0.0/8"}}),
+			list{{ClientCIDR: "10.0.0.0/8", ServerAddress: "https://east"}},
+		},
+	} {
+		proto := protobuf.NewSerializer(scheme, scheme)
+		data, err := runtime.Encode(proto, test.stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		storage := codec{plain(v1beta1.SchemeGroupVersion), form.V1beta1}
+		got := &clusterregistry.Cluster{}
+		if err := runtime.DecodeInto(storage, data, got); err != nil {
+			t.Fatal(err)
+		}
+		if shown := got.Spec.KubernetesAPIEndpoints.ServerEndpoints; !apiequality.Semantic.DeepEqual(shown, test.want) {
+			t.Errorf("%s: v1alpha1 shows %v, want %v", test.reason, shown, test.want)
+		}
+		if again, err := runtime.Encode(storage, got); err != nil || !bytes.Equal(again, data) {
+			t.Errorf("%s: %v\n%q\n%q", test.reason, err, data, again)
+		}
 	}
 }
 
