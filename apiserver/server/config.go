@@ -70,13 +70,20 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 	if err := o.common(&config.generic.Config); err != nil {
 		return nil, err
 	}
+	var err error
 	switch o.Mode {
 	case Aggregated:
-		return config, o.aggregated(ctx, config)
+		err = o.aggregated(ctx, config)
 	case Independent:
-		return config, o.independent(ctx, config)
+		err = o.independent(ctx, config)
+	default:
+		err = fmt.Errorf("mode %q is unknown", o.Mode)
 	}
-	return nil, fmt.Errorf("mode %q is unknown", o.Mode)
+	if err != nil {
+		return nil, err
+	}
+	config.generic.AdmissionControl = cluster.Complete(config.generic.AdmissionControl)
+	return config, nil
 }
 
 // common applies what is the same in every mode.

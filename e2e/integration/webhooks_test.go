@@ -22,6 +22,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	applyv1alpha1 "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1alpha1"
 	clustersv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
 	clustersv1beta1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/e2e/framework"
@@ -102,13 +103,28 @@ func testWebhooks(t *testing.T, host *framework.Host) {
 	// It knows v1alpha1 only, and is asked about writes through v1beta1 as well.
 	stamped := []admissionregistrationv1.RuleWithOperations{{Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 		Rule: admissionregistrationv1.Rule{APIGroups: []string{"clusterregistry.k8s.io"}, APIVersions: []string{"v1alpha1"}, Resources: []string{"clusters"}}}}
+	_, completing := serveWebhook(t, func(r *admissionv1.AdmissionRequest) verdict {
+		var c v1beta1.Cluster
+		if err := json.Unmarshal(r.Object.Raw, &c); err != nil || c.Labels["complete"] == "" {
+			return verdict{}
+		}
+		if c.Spec.DisplayName == "" || len(c.Spec.Access) != len(richSpec().Access) {
+			return verdict{refusal: "the cluster is not whole"}
+		}
+		return verdict{patch: `[{"op":"add","path":"/spec/taints/-","value":{"key":"by-webhook","effect":"NoSchedule"}},{"op":"replace","path":"/spec/endpoints/0/tlsServerName","value":"by-webhook"}]`}
+	})
 	rules := func(operations ...admissionregistrationv1.OperationType) []admissionregistrationv1.RuleWithOperations {
 		return []admissionregistrationv1.RuleWithOperations{{Operations: operations, Rule: admissionregistrationv1.Rule{APIGroups: []string{"clusterregistry.k8s.io"}, APIVersions: []string{"*"}, Resources: []string{"clusters"}}}}
 	}
 	framework.Create(t, framework.HostClient(t, host.Config),
 		&admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "stamp"}, Webhooks: []admissionregistrationv1.MutatingWebhook{{
 			Name: "stamp.clusters.example", ClientConfig: mutating, ObjectSelector: webhooked, SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-			FailurePolicy: new(admissionregistrationv1.Fail), Rules: stamped}}},
+			FailurePolicy: new(admissionregistrationv1.Fail), Rules: stamped,
+		}, {
+			Name: "complete.clusters.example", ClientConfig: completing, ObjectSelector: webhooked, SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
+			FailurePolicy: new(admissionregistrationv1.Fail), Rules: []admissionregistrationv1.RuleWithOperations{{Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+				Rule: admissionregistrationv1.Rule{APIGroups: []string{"clusterregistry.k8s.io"}, APIVersions: []string{"v1beta1"}, Resources: []string{"clusters"}}}},
+		}}},
 		&admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "judge"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: "judge.clusters.example", ClientConfig: validating, ObjectSelector: webhooked, SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 			FailurePolicy: new(admissionregistrationv1.Fail), Rules: rules(admissionregistrationv1.Create, admissionregistrationv1.Update, admissionregistrationv1.Delete)}}})
@@ -127,6 +143,7 @@ func testWebhooks(t *testing.T, host *framework.Host) {
 	t.Run("answers", func(t *testing.T) { testWebhookAnswers(t, clusters) })
 	t.Run("busy", func(t *testing.T) { testWebhookBusy(t, userConfig(t, host, "alice"), &asked) })
 	t.Run("another version", func(t *testing.T) { testWebhookOfAnotherVersion(t, betaOf(t, userConfig(t, host, "alice"))) })
+	t.Run("a newer version", func(t *testing.T) { testWebhookOfANewerVersion(t, clusters, betaOf(t, userConfig(t, host, "alice"))) })
 	server.Close()
 	t.Run("down", func(t *testing.T) { testWebhookDown(t, clusters) })
 }
@@ -252,6 +269,50 @@ func testWebhookOfAnotherVersion(t *testing.T, clusters clustersv1beta1.ClusterI
 		t.Errorf("stamped by %q:\n%s", made.Annotations[stamp], diff.Diff(richSpec(), made.Spec))
 	}
 	if err := clusters.Delete(t.Context(), "rich", metav1.DeleteOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// testWebhookOfANewerVersion changes a cluster through v1alpha1 in each way there
+// is. A webhook that knows v1beta1 only has to see all of it, and what it sets
+// there has to stay.
+func testWebhookOfANewerVersion(t *testing.T, olds clustersv1alpha1.ClusterInterface, clusters clustersv1beta1.ClusterInterface) {
+	ctx := t.Context()
+	for name, write := range map[string]func(*v1alpha1.Cluster) error{
+		"put": func(c *v1alpha1.Cluster) error {
+			c.Labels["complete"] = "yes"
+			_, err := olds.Update(ctx, c, metav1.UpdateOptions{})
+			return err
+		},
+		"patch": func(c *v1alpha1.Cluster) error {
+			_, err := olds.Patch(ctx, c.Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"complete":"yes"}}}`), metav1.PatchOptions{})
+			return err
+		},
+		"apply": func(c *v1alpha1.Cluster) error {
+			_, err := olds.Apply(ctx, applyv1alpha1.Cluster(c.Name).WithLabels(map[string]string{"complete": "yes"}), metav1.ApplyOptions{FieldManager: "old", Force: true})
+			return err
+		},
+	} {
+		spec := richSpec()
+		spec.ID = "by-" + name
+		if _, err := clusters.Create(ctx, &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: webhooked.MatchLabels}, Spec: spec}, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		seen, err := olds.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := write(seen); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		spec.Taints = append(spec.Taints, v1beta1.Taint{Key: "by-webhook", Effect: v1beta1.TaintNoSchedule})
+		spec.Endpoints[0].TLSServerName = "by-webhook"
+		got, err := clusters.Get(ctx, name, metav1.GetOptions{})
+		if err != nil || !apiequality.Semantic.DeepEqual(got.Spec, spec) {
+			t.Errorf("%s: %v\n%s", name, err, diff.Diff(spec, got.Spec))
+		}
+	}
+	if err := clusters.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "complete=yes"}); err != nil {
 		t.Error(err)
 	}
 }

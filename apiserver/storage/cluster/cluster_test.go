@@ -14,11 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
-	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 )
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -138,22 +136,21 @@ func TestWhatAWriteMayChange(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Generation: 3, Labels: map[string]string{"a": "b"}},
 		Status:     &clusterregistry.ClusterStatus{Version: clusterregistry.ClusterVersion{Kubernetes: "v1"}},
 	}
-	old.Remainder, old.Spec.DisplayName = "kept", "East"
+	old.Remainder = "kept"
 	changed := old.DeepCopy()
-	changed.Remainder, changed.Spec.DisplayName = "", "" // v1alpha1 shows neither
+	changed.Remainder = "another's"
 	changed.Labels = map[string]string{"c": "d"}
-	changed.Spec.KubernetesAPIEndpoints.ServerEndpoints = []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "east"}}
+	changed.Spec.DisplayName = "East"
 	changed.Status.Version.Kubernetes = "v2"
 
-	ctx := genericapirequest.WithRequestInfo(t.Context(), &genericapirequest.RequestInfo{APIVersion: form.V1alpha1})
 	main := changed.DeepCopy()
-	strategy{}.PrepareForUpdate(ctx, main, &old)
+	strategy{}.PrepareForUpdate(t.Context(), main, &old)
 	if main.Status.Version.Kubernetes != "v1" || main.Generation != 4 || main.Labels["c"] != "d" || main.Remainder != "kept" || main.Spec.DisplayName != "East" {
 		t.Errorf("through the main resource: %+v", main)
 	}
 	status := changed.DeepCopy()
-	statusStrategy{}.PrepareForUpdate(ctx, status, &old)
-	if status.Status.Version.Kubernetes != "v2" || status.Generation != 3 || status.Labels["a"] != "b" || status.Remainder != "kept" || status.Spec.DisplayName != "East" || len(status.Spec.KubernetesAPIEndpoints.ServerEndpoints) != 0 {
+	statusStrategy{}.PrepareForUpdate(t.Context(), status, &old)
+	if status.Status.Version.Kubernetes != "v2" || status.Generation != 3 || status.Labels["a"] != "b" || status.Remainder != "kept" || status.Spec.DisplayName != "" {
 		t.Errorf("through the status: %+v", status)
 	}
 	created := changed.DeepCopy()
@@ -164,7 +161,7 @@ func TestWhatAWriteMayChange(t *testing.T) {
 	}
 	metadataOnly := old.DeepCopy()
 	metadataOnly.Labels = nil
-	strategy{}.PrepareForUpdate(ctx, metadataOnly, &old)
+	strategy{}.PrepareForUpdate(t.Context(), metadataOnly, &old)
 	if metadataOnly.Generation != 3 {
 		t.Errorf("a label counts as a new generation: %d", metadataOnly.Generation)
 	}

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
-	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
 	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
@@ -36,12 +35,13 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	c.Generation = 1
 }
 
-// PrepareForUpdate keeps the status and what the version of the request doesn't
-// show, and counts changes of the spec.
-func (strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+// PrepareForUpdate keeps the status and what only the server keeps, and counts
+// changes of the spec. What the version of the request doesn't show is in the
+// cluster already: see Complete.
+func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	c, before := obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster)
-	form.Restore(versionOf(ctx), c, before)
 	c.Status = before.Status
+	c.Remainder = before.Remainder
 	c.Generation = before.Generation
 	if !apiequality.Semantic.DeepEqual(c.Spec, before.Spec) {
 		c.Generation++
@@ -79,13 +79,12 @@ var _ rest.RESTUpdateStrategy = statusStrategy{}
 // AllowCreateOnUpdate is false: a status needs something that has it.
 func (statusStrategy) AllowCreateOnUpdate(context.Context) bool { return false }
 
-// PrepareForUpdate keeps everything but what the version of the request shows of
-// the status. Metadata stays as it was, too, but for what the server itself keeps
-// there.
-func (statusStrategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
+// PrepareForUpdate keeps everything but the status. Metadata stays as it was, too,
+// but for what the server itself keeps there.
+func (statusStrategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	c, before := obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster)
-	form.Restore(versionOf(ctx), c, before)
 	c.Spec = before.Spec
+	c.Remainder = before.Remainder
 	c.Generation = before.Generation
 	c.Labels = before.Labels
 	c.Annotations = before.Annotations
