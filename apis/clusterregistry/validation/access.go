@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -10,14 +11,13 @@ import (
 
 // access returns the faults of v1beta1's form of how to sign in.
 func access(access []clusterregistry.Access, path *field.Path) field.ErrorList {
-	var faults field.ErrorList
-	if n := len(access); n > MaxProviders {
-		faults = append(faults, field.TooMany(path, n, MaxProviders))
-	}
+	faults := count(path, len(access), MaxProviders)
+	faults = append(faults, size(path, textOf(access), MaxAccess, fmt.Sprintf("must have at most %d bytes of text in all", MaxAccess))...)
 	names := map[string]bool{}
 	for i, way := range access {
 		at := path.Index(i)
 		faults = append(faults, name(way.Name, names, at.Child("name"))...)
+		faults = append(faults, length(at.Child("name"), way.Name, MaxName)...)
 		switch way.Audience {
 		case clusterregistry.AudienceUser, clusterregistry.AudienceController:
 		default:
@@ -34,10 +34,13 @@ func access(access []clusterregistry.Access, path *field.Path) field.ErrorList {
 		}
 		if way.ObjectRef != nil {
 			given++
-			faults = append(faults, required(at.Child("objectRef"), map[string]string{"kind": way.ObjectRef.Kind, "name": way.ObjectRef.Name})...)
+			ref, refAt := way.ObjectRef, at.Child("objectRef")
+			faults = append(faults, required(refAt, map[string]string{"kind": ref.Kind, "name": ref.Name})...)
+			faults = append(faults, lengths(refAt, MaxName, map[string]string{"apiVersion": ref.APIVersion, "kind": ref.Kind, "namespace": ref.Namespace, "name": ref.Name})...)
 		}
 		if way.Provider != nil {
 			given++
+			faults = append(faults, length(at.Child("provider", "type"), way.Provider.Type, MaxName)...)
 			faults = append(faults, config(way.Provider.Config, at.Child("provider", "config"))...)
 		}
 		if given != 1 {
@@ -47,34 +50,73 @@ func access(access []clusterregistry.Access, path *field.Path) field.ErrorList {
 	return faults
 }
 
+// textOf counts the bytes of text of all ways.
+func textOf(access []clusterregistry.Access) int {
+	n := 0
+	add := func(texts ...string) {
+		for _, text := range texts {
+			n += len(text)
+		}
+	}
+	for _, way := range access {
+		add(way.Name)
+		if exec := way.Exec; exec != nil {
+			add(exec.APIVersion, exec.Command, exec.InstallHint)
+			add(exec.Args...)
+			for _, variable := range exec.Env {
+				add(variable.Name, variable.Value)
+			}
+		}
+		if oidc := way.OIDC; oidc != nil {
+			add(oidc.IssuerURL, oidc.ClientID)
+			add(oidc.Scopes...)
+		}
+		if way.Provider != nil {
+			for key, value := range way.Provider.Config {
+				add(key, value)
+			}
+		}
+	}
+	return n
+}
+
 func exec(exec *clusterregistry.ExecAccess, path *field.Path) field.ErrorList {
 	faults := required(path, map[string]string{"apiVersion": exec.APIVersion, "command": exec.Command})
-	faults = append(faults, noCredentials(path, map[string]string{"command": exec.Command, "installHint": exec.InstallHint})...)
+	faults = append(faults, length(path.Child("apiVersion"), exec.APIVersion, MaxName)...)
+	texts := map[string]string{"command": exec.Command, "installHint": exec.InstallHint}
+	faults = append(faults, lengths(path, MaxText, texts)...)
+	faults = append(faults, noCredentials(path, texts)...)
 	faults = append(faults, arguments(exec.Args, path.Child("args"))...)
+	faults = append(faults, count(path.Child("env"), len(exec.Env), MaxItems)...)
 	names := map[string]bool{}
 	for i, variable := range exec.Env {
 		at := path.Child("env").Index(i)
 		faults = append(faults, name(variable.Name, names, at.Child("name"))...)
-		if what := credential(variable.Value); variable.Value != "" && (what != "" || isCredentialVariable(variable.Name)) {
-			faults = append(faults, field.Forbidden(at.Child("value"), "the variable looks like a credential; "+storePointer))
+		faults = append(faults, length(at.Child("name"), variable.Name, MaxName)...)
+		faults = append(faults, length(at.Child("value"), variable.Value, MaxText)...)
+		if isCredential(variable.Name, variable.Value) || credential(variable.Value) != "" {
+			faults = append(faults, forbidden(at.Child("value"), variable.Value, "the variable looks like a credential"))
 		}
 	}
 	return faults
 }
 
-// arguments returns a fault for each of a program's arguments that looks like a
-// credential, by itself, by its key (--token=...) or by the flag before it.
+// arguments returns a fault for each of a program's arguments that is too long or
+// looks like a credential: by itself, by its name (--token=..., X-Auth-Token: ...)
+// or by the flag before it.
 func arguments(args []string, path *field.Path) field.ErrorList {
-	var faults field.ErrorList
+	faults := count(path, len(args), MaxItems)
 	flag := ""
 	for i, arg := range args {
-		key, value, both := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		isFlag := strings.HasPrefix(arg, "-") && !both
-		if !both {
-			key, value = flag, arg
+		faults = append(faults, length(path.Index(i), arg, MaxText)...)
+		name, value, named := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		isFlag := strings.HasPrefix(arg, "-") && !named
+		if !named {
+			name, value = flag, arg
 		}
-		if credential(arg) != "" || !isFlag && value != "" && credentialKeys[normalKey(key)] {
-			faults = append(faults, field.Forbidden(path.Index(i), "the argument looks like a credential; "+storePointer))
+		header, content, _ := strings.Cut(value, ": ")
+		if credential(arg) != "" || !isFlag && isCredential(name, value) || isCredential(header, content) {
+			faults = append(faults, forbidden(path.Index(i), arg, "the argument looks like a credential"))
 		}
 		flag = ""
 		if isFlag {
@@ -84,20 +126,14 @@ func arguments(args []string, path *field.Path) field.ErrorList {
 	return faults
 }
 
-// isCredentialVariable reports whether an environment variable is named as one
-// for a credential, such as AWS_SECRET_ACCESS_KEY.
-func isCredentialVariable(name string) bool {
-	normal := normalKey(name)
-	for key := range credentialKeys {
-		if strings.HasSuffix(normal, key) {
-			return true
-		}
-	}
-	return false
-}
-
 func oidc(oidc *clusterregistry.OIDCAccess, path *field.Path) field.ErrorList {
 	faults := required(path, map[string]string{"issuerURL": oidc.IssuerURL, "clientID": oidc.ClientID})
+	faults = append(faults, length(path.Child("issuerURL"), oidc.IssuerURL, MaxURL)...)
+	faults = append(faults, length(path.Child("clientID"), oidc.ClientID, MaxText)...)
+	faults = append(faults, count(path.Child("scopes"), len(oidc.Scopes), MaxItems)...)
+	for i, scope := range oidc.Scopes {
+		faults = append(faults, length(path.Child("scopes").Index(i), scope, MaxName)...)
+	}
 	if oidc.IssuerURL != "" {
 		faults = append(faults, invalid(path.Child("issuerURL"), oidc.IssuerURL, bareURL(oidc.IssuerURL, "must be an https URL: an issuer is not trusted without TLS", "https"))...)
 	}

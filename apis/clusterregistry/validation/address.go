@@ -23,31 +23,32 @@ func isIP(host string) bool {
 	return err == nil && ip.Zone() == ""
 }
 
-// hostPort returns what is wrong with "host" or "host:port", or "".
+// hostPort returns what is wrong with "host" or "host:port", or "". Like all such
+// sentences it doesn't repeat what was given: that may hold a credential.
 func hostPort(address string) string {
 	host, port := address, ""
 	if strings.Contains(address, ":") {
 		var err error
 		if host, port, err = net.SplitHostPort(address); err != nil {
-			return "it is no host with a port"
+			return "it is not a host with a port"
 		}
 		if n, err := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(n)) > 0 {
-			return "the port " + strconv.Quote(port) + " is not a number from 1 to 65535"
+			return "the port is not a number from 1 to 65535"
 		}
 	}
 	if isIP(host) {
 		return ""
 	}
 	if strings.HasPrefix(address, "[") {
-		return strconv.Quote(host) + " is no IPv6 address"
+		return "what is in brackets is not an IPv6 address"
 	}
 	// A name that looks like an IPv4 address is a mistyped one.
 	if last := host[strings.LastIndex(host, ".")+1:]; last != "" && strings.Trim(last, "0123456789") == "" {
-		return strconv.Quote(host) + " is no IP address"
+		return "the host is neither an IP address nor a DNS name"
 	}
 	// Upper case and a final dot are legal in DNS, and old clients wrote them.
 	if faults := validation.IsDNS1123Subdomain(strings.ToLower(strings.TrimSuffix(host, "."))); len(faults) > 0 {
-		return strconv.Quote(host) + " is no DNS name"
+		return "the host is not a DNS name"
 	}
 	return ""
 }
@@ -83,6 +84,9 @@ func bareURL(address, fault string, schemes ...string) string {
 	}
 	if fault := hostPort(u.Host); fault != "" && !isIP(u.Host) {
 		return "must be a URL whose host is right: " + fault
+	}
+	if what := credential(address); what != "" {
+		return "must not contain what looks like " + what + ": the registry holds pointers, never credentials"
 	}
 	return ""
 }

@@ -17,17 +17,14 @@ func caBundles(bundles map[*field.Path][]byte, object *field.Path) field.ErrorLi
 	for path, bundle := range bundles {
 		total += len(bundle)
 		if len(bundle) > MaxCABundle {
-			faults = append(faults, field.TooLong(path, "", MaxCABundle))
+			faults = append(faults, size(path, len(bundle), MaxCABundle, fmt.Sprintf("may not be more than %d bytes", MaxCABundle))...)
 			continue
 		}
 		if fault := certificatesOnly(bundle); fault != "" {
 			faults = append(faults, field.Invalid(path, fmt.Sprintf("%d bytes", len(bundle)), fault))
 		}
 	}
-	if total > MaxCABundles {
-		faults = append(faults, field.Invalid(object, fmt.Sprintf("%d bytes", total), fmt.Sprintf("must have at most %d bytes of CA bundles in all", MaxCABundles)))
-	}
-	return faults
+	return append(faults, size(object, total, MaxCABundles, fmt.Sprintf("must have at most %d bytes of CA bundles in all", MaxCABundles))...)
 }
 
 // certificatesOnly returns what is wrong with PEM that should hold

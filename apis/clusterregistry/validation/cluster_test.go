@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,19 +112,19 @@ func TestServerAddresses(t *testing.T) {
 		"https://api.example.com?x=y":    "must not contain a query",
 		"https://api.example.com#x":      "must not contain a fragment",
 		"https://":                       "must name a host",
-		"https://api.example.com:99999":  "the port \"99999\" is not a number from 1 to 65535",
+		"https://api.example.com:99999":  "the port is not a number from 1 to 65535",
 		"https://api example.com":        "must be a URL that parses",
-		"api.example.com:port":           "the port \"port\"",
-		"api.example.com:0":              "the port \"0\"",
-		"10.0.0.256":                     "\"10.0.0.256\" is no IP address",
-		"10.0.0":                         "\"10.0.0\" is no IP address",
-		"2001:db8::1:6443:x":             "it is no host with a port",
-		"[api.example.com]:6443":         "\"api.example.com\" is no IPv6 address",
-		"[2001:db8::1":                   "it is no host with a port",
-		"fe80::1%eth0":                   "it is no host with a port",
-		"api_1.example.com":              "\"api_1.example.com\" is no DNS name",
-		"api.example.com/path":           "is no DNS name",
-		"user@api.example.com":           "is no DNS name",
+		"api.example.com:port":           "the port is not a number",
+		"api.example.com:0":              "the port is not a number",
+		"10.0.0.256":                     "neither an IP address nor a DNS name",
+		"10.0.0":                         "neither an IP address nor a DNS name",
+		"2001:db8::1:6443:x":             "it is not a host with a port",
+		"[api.example.com]:6443":         "what is in brackets is not an IPv6 address",
+		"[2001:db8::1":                   "it is not a host with a port",
+		"fe80::1%eth0":                   "it is not a host with a port",
+		"api_1.example.com":              "the host is not a DNS name",
+		"api.example.com/path":           "the host is not a DNS name",
+		"user@api.example.com":           "the host is not a DNS name",
 	} {
 		if want != "" {
 			want = "spec.kubernetesApiEndpoints.serverEndpoints[0].serverAddress: " + want
@@ -134,15 +135,63 @@ func TestServerAddresses(t *testing.T) {
 	}
 }
 
-func TestCredentialsInAnAddressAreNotRepeated(t *testing.T) {
-	// The value of an invalid field is part of the message by convention;
-	// what matters is that nobody but the sender sees it. A URL that doesn't
-	// parse must not be repeated by the parser's error on top.
-	faults := Cluster(cluster(func(c *clusterregistry.Cluster) {
-		c.Spec.AuthInfo.Providers = []clusterregistry.AuthProviderConfig{{Config: map[string]string{"url": "https://user:hunter2@idp.example"}}}
-	}), form.V1alpha1)
-	if len(faults) != 1 || strings.Contains(faults.ToAggregate().Error(), "hunter2") {
-		t.Errorf("got %v", faults)
+// TestWhatIsRefusedIsNotRepeated puts a credential wherever a client may put one
+// by mistake: the fault, which reaches the audit log, must not have it.
+func TestWhatIsRefusedIsNotRepeated(t *testing.T) {
+	const secret = "hunter2"
+	jwt := "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzb21lb25lIn0." + secret
+	address := func(address string) clusterregistry.ClusterSpec {
+		return clusterregistry.ClusterSpec{KubernetesAPIEndpoints: clusterregistry.KubernetesAPIEndpoints{ServerEndpoints: []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: address}}}}
+	}
+	endpoint := func(e clusterregistry.Endpoint) clusterregistry.ClusterSpec {
+		return clusterregistry.ClusterSpec{Endpoints: []clusterregistry.Endpoint{e}}
+	}
+	way := func(a clusterregistry.Access) clusterregistry.ClusterSpec {
+		return clusterregistry.ClusterSpec{Access: []clusterregistry.Access{a}}
+	}
+	config := func(key, value string) clusterregistry.ClusterSpec {
+		return clusterregistry.ClusterSpec{AuthInfo: clusterregistry.AuthInfo{Providers: []clusterregistry.AuthProviderConfig{{Config: map[string]string{key: value}}}}}
+	}
+	for reason, spec := range map[string]clusterregistry.ClusterSpec{
+		"a URL":                       address("https://u:" + secret + "@h"),
+		"a URL of another scheme":     address("ftp://u:" + secret + "@h"),
+		"a URL that doesn't parse":    address("https://u:" + secret + "@h o"),
+		"a user and no scheme":        address("u:" + secret + "@h"),
+		"a token as user":             address("https://" + secret + "@h"),
+		"a query":                     address("https://h?token=" + secret),
+		"a fragment":                  address("https://h#access_token=" + secret),
+		"an address that is a token":  address(jwt),
+		"a range":                     endpoint(clusterregistry.Endpoint{Name: "a", ClientCIDRs: []string{jwt}}),
+		"an endpoint's URL":           endpoint(clusterregistry.Endpoint{Name: "a", URL: "http://u:" + secret + "@h"}),
+		"a proxy":                     endpoint(clusterregistry.Endpoint{Name: "a", ProxyURL: "http://u:" + secret + "@proxy"}),
+		"a server name":               endpoint(clusterregistry.Endpoint{Name: "a", TLSServerName: "u:" + secret + "@h"}),
+		"an endpoint's name":          endpoint(clusterregistry.Endpoint{Name: jwt}),
+		"a CA bundle":                 endpoint(clusterregistry.Endpoint{Name: "a", CABundle: []byte(secret)}),
+		"an issuer":                   way(clusterregistry.Access{Name: "a", Audience: "User", OIDC: &clusterregistry.OIDCAccess{IssuerURL: "https://u:" + secret + "@idp", ClientID: "c"}}),
+		"a client":                    way(clusterregistry.Access{Name: "a", Audience: "User", OIDC: &clusterregistry.OIDCAccess{IssuerURL: "https://idp", ClientID: jwt}}),
+		"an audience":                 way(clusterregistry.Access{Name: "a", Audience: clusterregistry.AccessAudience(jwt), OIDC: &clusterregistry.OIDCAccess{IssuerURL: "https://idp", ClientID: "c"}}),
+		"an argument":                 way(clusterregistry.Access{Name: "a", Audience: "User", Exec: &clusterregistry.ExecAccess{APIVersion: "v1", Command: "c", Args: []string{"--token=" + secret}}}),
+		"a variable":                  way(clusterregistry.Access{Name: "a", Audience: "User", Exec: &clusterregistry.ExecAccess{APIVersion: "v1", Command: "c", Env: []clusterregistry.ExecEnvVar{{Name: "TOKEN", Value: secret}}}}),
+		"a way without any, named so": way(clusterregistry.Access{Name: jwt, Audience: "User"}),
+		"a setting":                   config("url", "https://u:"+secret+"@idp"),
+		"a setting's name":            config(jwt, "x\x00-----BEGIN PRIVATE KEY-----"),
+		"an id":                       {ID: jwt},
+		"a URL's path":                address("https://h/" + jwt),
+		"a taint's effect":            {Taints: []clusterregistry.Taint{{Key: "a", Effect: clusterregistry.TaintEffect(jwt)}}},
+	} {
+		version := form.V1beta1
+		if len(spec.KubernetesAPIEndpoints.ServerEndpoints) > 0 || len(spec.AuthInfo.Providers) > 0 {
+			version = form.V1alpha1
+			form.FillV1beta1(&spec)
+		}
+		faults := Cluster(cluster(func(c *clusterregistry.Cluster) { c.Spec = spec }), version)
+		if len(faults) == 0 || strings.Contains(faults.ToAggregate().Error(), secret) {
+			t.Errorf("%s: got %v", reason, faults)
+		}
+	}
+	labeled := cluster(func(c *clusterregistry.Cluster) { c.Labels = map[string]string{"a": jwt + "!"} })
+	if faults := Cluster(labeled, form.V1beta1); len(faults) == 0 || strings.Contains(faults.ToAggregate().Error(), secret) {
+		t.Errorf("a label: got %v", faults)
 	}
 }
 
@@ -161,6 +210,10 @@ func TestClientCIDRs(t *testing.T) {
 		{reason: "nonsense", cidrs: []string{"", "all"}, want: list + "[1].clientCIDR: CIDR notation"},
 		{reason: "a range twice", cidrs: []string{"10.0.0.0/8", "10.0.0.0/8"}, want: list + "[1].clientCIDR: Duplicate value"},
 		{reason: "a range twice in two spellings", cidrs: []string{"2001:db8::/32", "2001:0db8:0::/32"}, want: list + "[1].clientCIDR: Duplicate value"},
+		{reason: "all of both families, for any client, twice", cidrs: []string{"0.0.0.0/0", "::/0", "::/0", "0.0.0.0/0"}},
+		{reason: "all of one family twice", cidrs: []string{"0.0.0.0/0", "0.0.0.0/0"}, want: list + "[1].clientCIDR: Duplicate value"},
+		{reason: "IPv4 as IPv6", cidrs: []string{"::ffff:10.0.0.0/104"}, want: list + "[0].clientCIDR: must be a range of IPv4 in its own notation"},
+		{reason: "sixteen, each of which is two", cidrs: slices.Repeat([]string{"0.0.0.0/0", "::/0"}, 16)},
 		{reason: "too many", cidrs: make([]string, 17), want: list + ": must have at most 16 items"},
 	} {
 		check(t, test.reason, cluster(func(c *clusterregistry.Cluster) {
@@ -211,6 +264,23 @@ func TestCredentials(t *testing.T) {
 		{key: "password", value: ""},
 		{key: "secretRef", value: "team-a/token"},
 		{key: "extra", value: "a@b.example, see https://wiki.example/a@b"},
+		{key: "use-token", value: "true"},
+		{key: "author", value: "someone"},
+		{key: "kubeconfig", value: "$HOME/.kube/config"},
+		{key: "kubeconfig", value: "/etc/fleet/east.yaml"},
+		{key: "authority", value: "https://idp.example"},
+		{key: "access-key-id", value: "AKIA"},
+		{key: "token-cache", value: "disk"},
+		{key: "auth", value: "dTpw", what: "this key is for a credential"},
+		{key: "secret", value: "x", what: "this key is for a credential"},
+		{key: "aws_session_token", value: "x", what: "this key is for a credential"},
+		{key: "user-token", value: "x", what: "this key is for a credential"},
+		{key: "access_key", value: "x", what: "this key is for a credential"},
+		{key: "api keys", value: "x,y", what: "this key is for a credential"},
+		{key: "kubeconfig", value: "{users: [{user: {token: x}}]}", what: "this key is for a credential"},
+		{key: "note", value: "apiVersion: v1\nkind: Config\nusers: []", what: "looks like a kubeconfig"},
+		{key: "note", value: base64.StdEncoding.EncodeToString([]byte(`{"kind": "Config"}`)), what: "looks like a kubeconfig"},
+		{key: "note", value: "curl -H 'Authorization: Bearer x'", what: "looks like an Authorization header"},
 		{key: "password", value: "x", what: "this key is for a credential"},
 		{key: "Client_Secret", value: "x", what: "this key is for a credential"},
 		{key: "accessToken", value: "x", what: "this key is for a credential"},

@@ -12,10 +12,7 @@ import (
 
 // endpoints returns the faults of v1beta1's form of where a cluster is.
 func endpoints(endpoints []clusterregistry.Endpoint, path *field.Path) field.ErrorList {
-	var faults field.ErrorList
-	if n := len(endpoints); n > MaxEndpoints {
-		faults = append(faults, field.TooMany(path, n, MaxEndpoints))
-	}
+	faults := count(path, len(endpoints), MaxEndpoints)
 	names, ranges := map[string]bool{}, map[netip.Prefix]bool{}
 	bundles := map[string]*field.Path{}
 	for i, endpoint := range endpoints {
@@ -26,6 +23,7 @@ func endpoints(endpoints []clusterregistry.Endpoint, path *field.Path) field.Err
 				faults = append(faults, field.Invalid(at.Child("name"), endpoint.Name, fault))
 			}
 		}
+		faults = append(faults, lengths(at, MaxURL, map[string]string{"url": endpoint.URL, "proxyURL": endpoint.ProxyURL})...)
 		if endpoint.URL != "" {
 			faults = append(faults, invalid(at.Child("url"), endpoint.URL, httpsURL(endpoint.URL))...)
 		}
@@ -50,25 +48,29 @@ func endpoints(endpoints []clusterregistry.Endpoint, path *field.Path) field.Err
 }
 
 // clientCIDRs returns the faults of an endpoint's ranges; seen are those of the
-// endpoints before it. A range of two endpoints would leave it to chance which of
-// them a client takes.
+// endpoints before it.
 func clientCIDRs(cidrs []string, seen map[netip.Prefix]bool, path *field.Path) field.ErrorList {
-	var faults field.ErrorList
-	if n := len(cidrs); n > MaxClientCIDRs {
-		faults = append(faults, field.TooMany(path, n, MaxClientCIDRs))
-	}
+	faults := count(path, len(cidrs), MaxClientCIDRs)
 	for i, cidr := range cidrs {
-		prefix, err := netip.ParsePrefix(cidr)
-		switch {
-		case err != nil:
-			faults = append(faults, field.Invalid(path.Index(i), cidr, "must be a range in CIDR notation, such as 10.0.0.0/8 or 2001:db8::/32; no ranges at all mean any client"))
-		case seen[prefix.Masked()]:
-			faults = append(faults, field.Duplicate(path.Index(i), cidr))
-		default:
-			seen[prefix.Masked()] = true
-		}
+		faults = append(faults, clientCIDR(cidr, seen, path.Index(i), "must be a range in CIDR notation, such as 10.0.0.0/8 or 2001:db8::/32; no ranges at all mean any client")...)
 	}
 	return faults
+}
+
+// clientCIDR returns the faults of a range; seen are those before it. A range of
+// two addresses would leave it to chance which of them a client takes.
+func clientCIDR(cidr string, seen map[netip.Prefix]bool, path *field.Path, fault string) field.ErrorList {
+	prefix, err := netip.ParsePrefix(cidr)
+	switch {
+	case err != nil:
+		return field.ErrorList{field.Invalid(path, cidr, fault)}
+	case prefix.Addr().Is4In6():
+		return field.ErrorList{field.Invalid(path, cidr, "must be a range of IPv4 in its own notation, such as 10.0.0.0/8: clients don't agree what ::ffff:10.0.0.0/104 contains")}
+	case seen[prefix.Masked()]:
+		return field.ErrorList{field.Duplicate(path, cidr)}
+	}
+	seen[prefix.Masked()] = true
+	return nil
 }
 
 // name returns the faults of the name of a list's entry; seen are those of the

@@ -37,7 +37,8 @@ func identity(spec *clusterregistry.ClusterSpec, path *field.Path) field.ErrorLi
 	if spec.SourceRef != nil {
 		at := path.Child("sourceRef")
 		faults = append(faults, required(at, map[string]string{"kind": spec.SourceRef.Kind, "name": spec.SourceRef.Name})...)
-		faults = append(faults, length(at.Child("name"), spec.SourceRef.Name, MaxName)...)
+		ref := spec.SourceRef
+		faults = append(faults, lengths(at, MaxName, map[string]string{"apiVersion": ref.APIVersion, "kind": ref.Kind, "namespace": ref.Namespace, "name": ref.Name, "uid": ref.UID})...)
 	}
 	return faults
 }
@@ -51,19 +52,30 @@ func constants(spec, old *clusterregistry.ClusterSpec) field.ErrorList {
 		faults = append(faults, field.Invalid(path.Child("id"), spec.ID, fault))
 	}
 	if old.Manager != nil && !apiequality.Semantic.DeepEqual(spec.Manager, old.Manager) {
-		faults = append(faults, field.Invalid(path.Child("manager"), spec.Manager, fault))
+		faults = append(faults, field.Invalid(path.Child("manager"), nameOf(spec.Manager), fault))
 	}
 	if old.SourceRef != nil && !apiequality.Semantic.DeepEqual(spec.SourceRef, old.SourceRef) {
-		faults = append(faults, field.Invalid(path.Child("sourceRef"), spec.SourceRef, fault))
+		faults = append(faults, field.Invalid(path.Child("sourceRef"), sourceOf(spec.SourceRef), fault))
 	}
 	return faults
 }
 
-func taints(taints []clusterregistry.Taint, path *field.Path) field.ErrorList {
-	var faults field.ErrorList
-	if n := len(taints); n > MaxTaints {
-		faults = append(faults, field.TooMany(path, n, MaxTaints))
+func nameOf(manager *clusterregistry.Manager) string {
+	if manager == nil {
+		return ""
 	}
+	return manager.Name
+}
+
+func sourceOf(ref *clusterregistry.SourceReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Kind + " " + ref.Name
+}
+
+func taints(taints []clusterregistry.Taint, path *field.Path) field.ErrorList {
+	faults := count(path, len(taints), MaxTaints)
 	effects := []clusterregistry.TaintEffect{clusterregistry.TaintNoExecute, clusterregistry.TaintNoSchedule, clusterregistry.TaintPreferNoSchedule}
 	seen := map[clusterregistry.Taint]bool{}
 	for i, taint := range taints {
@@ -97,24 +109,25 @@ func required(path *field.Path, values map[string]string) field.ErrorList {
 	return faults
 }
 
+// lengths returns a fault for each of a structure's fields that is too long.
+func lengths(path *field.Path, most int, values map[string]string) field.ErrorList {
+	var faults field.ErrorList
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		faults = append(faults, length(path.Child(name), values[name], most)...)
+	}
+	return faults
+}
+
 // noCredentials returns a fault for each of a structure's fields that looks like a
 // credential.
 func noCredentials(path *field.Path, values map[string]string) field.ErrorList {
 	var faults field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if what := credential(values[name]); what != "" {
-			faults = append(faults, field.Forbidden(path.Child(name), "the value looks like "+what+"; "+storePointer))
+			faults = append(faults, forbidden(path.Child(name), values[name], "the value looks like "+what))
 		}
 	}
 	return faults
-}
-
-// length returns a fault for a text that is too long, in bytes.
-func length(path *field.Path, value string, most int) field.ErrorList {
-	if len(value) <= most {
-		return nil
-	}
-	return field.ErrorList{field.TooLong(path, "", most)}
 }
 
 func between(path *field.Path, value, least, most int32) field.ErrorList {

@@ -1,6 +1,7 @@
 package validation
 
 import (
+	"cmp"
 	"encoding/pem"
 	"fmt"
 	"strings"
@@ -111,6 +112,13 @@ func TestSpecsOfV1beta1(t *testing.T) {
 		{reason: "no program", spec: way(clusterregistry.Access{Exec: &clusterregistry.ExecAccess{APIVersion: "v1"}}), want: "spec.access[0].exec.command: Required value"},
 		{reason: "a token as a flag's value", spec: exec(clusterregistry.ExecAccess{Args: []string{"--token=x"}}), want: "spec.access[0].exec.args[0]: looks like a credential"},
 		{reason: "a token after its flag", spec: exec(clusterregistry.ExecAccess{Args: []string{"--token", "x"}}), want: "spec.access[0].exec.args[1]: looks like a credential"},
+		{reason: "a header", spec: exec(clusterregistry.ExecAccess{Args: []string{"-H", "Authorization: Bearer x"}}), want: "spec.access[0].exec.args[1]: looks like a credential"},
+		{reason: "a header in a flag", spec: exec(clusterregistry.ExecAccess{Args: []string{"--header=X-Vault-Token: x"}}), want: "spec.access[0].exec.args[0]: looks like a credential"},
+		{reason: "a secret after its flag", spec: exec(clusterregistry.ExecAccess{Args: []string{"--client-secret", "x"}}), want: "spec.access[0].exec.args[1]: looks like a credential"},
+		{reason: "what real programs take", spec: exec(clusterregistry.ExecAccess{Args: []string{
+			"eks", "get-token", "--cluster-name", "east", "--oidc-use-access-token", "--output=json", "--oidc-use-pkce=true", "--token-cache-dir", "~/.cache", "--oidc-use-access-token=true", "note: see the wiki"},
+			Env: []clusterregistry.ExecEnvVar{{Name: "AWS_ACCESS_KEY_ID", Value: "AKIA"}, {Name: "KUBECONFIG", Value: "~/.kube/config"}, {Name: "GOOGLE_APPLICATION_CREDENTIALS", Value: "/var/key.json"}, {Name: "AWS_WEB_IDENTITY_TOKEN_FILE", Value: "/var/run/token"}}})},
+		{reason: "a secret of the environment under another name", spec: exec(clusterregistry.ExecAccess{Env: []clusterregistry.ExecEnvVar{{Name: "DOCKER_AUTH", Value: "x"}}}), want: "spec.access[0].exec.env[0].value: looks like a credential"},
 		{reason: "a private key as an argument", spec: exec(clusterregistry.ExecAccess{Args: []string{string(key)}}), want: "spec.access[0].exec.args[0]: looks like a credential"},
 		{reason: "a secret in the environment", spec: exec(clusterregistry.ExecAccess{Env: []clusterregistry.ExecEnvVar{{Name: "AWS_SECRET_ACCESS_KEY", Value: "x"}}}), want: "spec.access[0].exec.env[0].value: looks like a credential"},
 		{reason: "an issuer", spec: way(clusterregistry.Access{OIDC: &clusterregistry.OIDCAccess{IssuerURL: "https://idp/realm", ClientID: "kubernetes"}})},
@@ -191,7 +199,231 @@ func TestWhatIsStoredDoesNoHarm(t *testing.T) {
 	}
 }
 
+// TestLimits writes one byte or item more than each limit allows, and exactly as
+// many.
+func TestLimits(t *testing.T) {
+	text := func(n int) string { return strings.Repeat("a", n) }
+	way := func(a clusterregistry.Access) clusterregistry.ClusterSpec {
+		if a.Name == "" {
+			a.Name = "a"
+		}
+		a.Audience = clusterregistry.AudienceUser
+		return clusterregistry.ClusterSpec{Access: []clusterregistry.Access{a}}
+	}
+	exec := func(e clusterregistry.ExecAccess) clusterregistry.ClusterSpec {
+		e.APIVersion, e.Command = cmp.Or(e.APIVersion, "v1"), cmp.Or(e.Command, "c")
+		return way(clusterregistry.Access{Exec: &e})
+	}
+	oidc := func(o clusterregistry.OIDCAccess) clusterregistry.ClusterSpec {
+		o.IssuerURL, o.ClientID = cmp.Or(o.IssuerURL, "https://idp"), cmp.Or(o.ClientID, "c")
+		return way(clusterregistry.Access{OIDC: &o})
+	}
+	ref := &clusterregistry.ObjectReference{Kind: "Secret", Name: "x"}
+	variables := func(n int) []clusterregistry.ExecEnvVar {
+		var out []clusterregistry.ExecEnvVar
+		for i := range n {
+			out = append(out, clusterregistry.ExecEnvVar{Name: fmt.Sprint("v", i)})
+		}
+		return out
+	}
+	settings := func(n int) clusterregistry.ClusterSpec {
+		config := map[string]string{}
+		for i := range n {
+			config[fmt.Sprint("k", i)] = ""
+		}
+		return way(clusterregistry.Access{Provider: &clusterregistry.ProviderAccess{Config: config}})
+	}
+	setting := func(key, value string) clusterregistry.ClusterSpec {
+		return way(clusterregistry.Access{Provider: &clusterregistry.ProviderAccess{Config: map[string]string{key: value}}})
+	}
+	endpoint := func(e clusterregistry.Endpoint) clusterregistry.ClusterSpec {
+		e.Name = "a"
+		return clusterregistry.ClusterSpec{Endpoints: []clusterregistry.Endpoint{e}}
+	}
+	for _, test := range []struct {
+		what string
+		spec func(n int) clusterregistry.ClusterSpec
+		most int
+		want string
+	}{
+		{"a way's name", func(n int) clusterregistry.ClusterSpec {
+			return way(clusterregistry.Access{Name: text(n), ObjectRef: ref})
+		}, MaxName, "spec.access[0].name: Too long"},
+		{"an exec's version", func(n int) clusterregistry.ClusterSpec {
+			return exec(clusterregistry.ExecAccess{APIVersion: text(n)})
+		}, MaxName, "spec.access[0].exec.apiVersion: Too long"},
+		{"a command", func(n int) clusterregistry.ClusterSpec { return exec(clusterregistry.ExecAccess{Command: text(n)}) }, MaxText, "spec.access[0].exec.command: Too long"},
+		{"a hint", func(n int) clusterregistry.ClusterSpec {
+			return exec(clusterregistry.ExecAccess{InstallHint: text(n)})
+		}, MaxText, "spec.access[0].exec.installHint: Too long"},
+		{"an argument", func(n int) clusterregistry.ClusterSpec {
+			return exec(clusterregistry.ExecAccess{Args: []string{text(n)}})
+		}, MaxText, "spec.access[0].exec.args[0]: Too long"},
+		{"arguments", func(n int) clusterregistry.ClusterSpec {
+			return exec(clusterregistry.ExecAccess{Args: make([]string, n)})
+		}, MaxItems, "spec.access[0].exec.args: Too many"},
+		{"a variable", func(n int) clusterregistry.ClusterSpec {
+			return exec(clusterregistry.ExecAccess{Env: []clusterregistry.ExecEnvVar{{Name: "a", Value: text(n)}}})
+		}, MaxText, "spec.access[0].exec.env[0].value: Too long"},
+		{"a variable's name", func(n int) clusterregistry.ClusterSpec {
+			return exec(clusterregistry.ExecAccess{Env: []clusterregistry.ExecEnvVar{{Name: text(n)}}})
+		}, MaxName, "spec.access[0].exec.env[0].name: Too long"},
+		{"variables", func(n int) clusterregistry.ClusterSpec { return exec(clusterregistry.ExecAccess{Env: variables(n)}) }, MaxItems, "spec.access[0].exec.env: Too many"},
+		{"an issuer", func(n int) clusterregistry.ClusterSpec {
+			return oidc(clusterregistry.OIDCAccess{IssuerURL: "https://idp/" + text(n-len("https://idp/"))})
+		}, MaxURL, "spec.access[0].oidc.issuerURL: Too long"},
+		{"a client", func(n int) clusterregistry.ClusterSpec { return oidc(clusterregistry.OIDCAccess{ClientID: text(n)}) }, MaxText, "spec.access[0].oidc.clientID: Too long"},
+		{"scopes", func(n int) clusterregistry.ClusterSpec {
+			return oidc(clusterregistry.OIDCAccess{Scopes: make([]string, n)})
+		}, MaxItems, "spec.access[0].oidc.scopes: Too many"},
+		{"a scope", func(n int) clusterregistry.ClusterSpec {
+			return oidc(clusterregistry.OIDCAccess{Scopes: []string{text(n)}})
+		}, MaxName, "spec.access[0].oidc.scopes[0]: Too long"},
+		{"an object", func(n int) clusterregistry.ClusterSpec {
+			return way(clusterregistry.Access{ObjectRef: &clusterregistry.ObjectReference{Kind: "Secret", Name: text(n)}})
+		}, MaxName, "spec.access[0].objectRef.name: Too long"},
+		{"a provider's type", func(n int) clusterregistry.ClusterSpec {
+			return way(clusterregistry.Access{Provider: &clusterregistry.ProviderAccess{Type: text(n)}})
+		}, MaxName, "spec.access[0].provider.type: Too long"},
+		{"settings", settings, MaxItems, "spec.access[0].provider.config: Too many"},
+		{"a setting", func(n int) clusterregistry.ClusterSpec { return setting("a", text(n)) }, MaxText, "spec.access[0].provider.config[a]: Too long"},
+		{"a setting's name", func(n int) clusterregistry.ClusterSpec { return setting(text(n), "") }, MaxName, "spec.access[0].provider.config[not repeated here]: Too long"},
+		{"a URL", func(n int) clusterregistry.ClusterSpec {
+			return endpoint(clusterregistry.Endpoint{URL: "https://h/" + text(n-len("https://h/"))})
+		}, MaxURL, "spec.endpoints[0].url: Too long"},
+		{"a proxy", func(n int) clusterregistry.ClusterSpec {
+			return endpoint(clusterregistry.Endpoint{ProxyURL: "https://h/" + text(n-len("https://h/"))})
+		}, MaxURL, "spec.endpoints[0].proxyURL: Too long"},
+		{"a source", func(n int) clusterregistry.ClusterSpec {
+			return clusterregistry.ClusterSpec{SourceRef: &clusterregistry.SourceReference{Kind: "Cluster", Name: "a", UID: text(n)}}
+		}, MaxName, "spec.sourceRef.uid: Too long"},
+		{"all ways", func(n int) clusterregistry.ClusterSpec {
+			s := clusterregistry.ClusterSpec{}
+			for i := range 8 {
+				a := way(clusterregistry.Access{Name: fmt.Sprint(i), Exec: &clusterregistry.ExecAccess{APIVersion: "v", Command: "c"}}).Access[0]
+				for left := n/8 - len("0vc"); left > 0; left -= MaxText {
+					a.Exec.Args = append(a.Exec.Args, text(min(left, MaxText)))
+				}
+				s.Access = append(s.Access, a)
+			}
+			s.Access[0].Exec.Command += text(n % 8)
+			return s
+		}, MaxAccess, "spec.access: must have at most 131072 bytes"},
+	} {
+		expect(t, test.what, Cluster(written(test.spec(test.most)), form.V1beta1), "")
+		expect(t, test.what, Cluster(written(test.spec(test.most+1)), form.V1beta1), test.want)
+	}
+}
+
+// TestLimitsOfV1alpha1 does the same for what only v1alpha1 has.
+func TestLimitsOfV1alpha1(t *testing.T) {
+	text := func(n int) string { return strings.Repeat("a", n) }
+	for _, test := range []struct {
+		what string
+		spec func(n int) clusterregistry.ClusterSpec
+		most int
+		want string
+	}{
+		{"an address", func(n int) clusterregistry.ClusterSpec {
+			return clusterregistry.ClusterSpec{KubernetesAPIEndpoints: clusterregistry.KubernetesAPIEndpoints{
+				ServerEndpoints: []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "https://h/" + text(n-len("https://h/"))}}}}
+		}, MaxURL, "spec.kubernetesApiEndpoints.serverEndpoints[0].serverAddress: Too long"},
+		{"a provider's name", func(n int) clusterregistry.ClusterSpec {
+			return clusterregistry.ClusterSpec{AuthInfo: clusterregistry.AuthInfo{Providers: []clusterregistry.AuthProviderConfig{{Name: text(n)}}}}
+		}, MaxName, "spec.authInfo.providers[0].name: Too long"},
+		{"a provider's type", func(n int) clusterregistry.ClusterSpec {
+			return clusterregistry.ClusterSpec{AuthInfo: clusterregistry.AuthInfo{Providers: []clusterregistry.AuthProviderConfig{{Type: clusterregistry.AuthProviderType{Name: text(n)}}}}}
+		}, MaxName, "spec.authInfo.providers[0].type.name: Too long"},
+	} {
+		check(t, test.what, cluster(func(c *clusterregistry.Cluster) { c.Spec = test.spec(test.most) }), "")
+		check(t, test.what, cluster(func(c *clusterregistry.Cluster) { c.Spec = test.spec(test.most + 1) }), test.want)
+	}
+}
+
+// TestLimitsAreReachedStepByStep changes what is larger than a limit that it was
+// not stored under: it may stay as it is or shrink, and not grow.
+func TestLimitsAreReachedStepByStep(t *testing.T) {
+	endpoints := func(n int) clusterregistry.ClusterSpec {
+		s := clusterregistry.ClusterSpec{}
+		for i := range n {
+			s.Endpoints = append(s.Endpoints, clusterregistry.Endpoint{Name: fmt.Sprint("e", i), URL: "https://east"})
+		}
+		return s
+	}
+	cidrs := func(n int) clusterregistry.ClusterSpec {
+		return clusterregistry.ClusterSpec{Endpoints: []clusterregistry.Endpoint{{Name: "a", ClientCIDRs: ranges(n)}}}
+	}
+	name := func(n int) clusterregistry.ClusterSpec {
+		return clusterregistry.ClusterSpec{DisplayName: strings.Repeat("a", n)}
+	}
+	cert, _ := certificate(t)
+	bundle := func(n int) clusterregistry.ClusterSpec {
+		return clusterregistry.ClusterSpec{Endpoints: []clusterregistry.Endpoint{{Name: "a", CABundle: []byte(strings.Repeat(string(cert), n))}}}
+	}
+	twice := func(a, b int) clusterregistry.ClusterSpec {
+		s := cidrs(a)
+		s.Endpoints = append(s.Endpoints, clusterregistry.Endpoint{Name: "b", ClientCIDRs: ranges(200)[200-b:]})
+		return s
+	}
+	secret := func(value string) clusterregistry.ClusterSpec {
+		return clusterregistry.ClusterSpec{Access: []clusterregistry.Access{{Name: "a", Audience: "User", Provider: &clusterregistry.ProviderAccess{Config: map[string]string{"secret": value}}}}}
+	}
+	for _, test := range []struct {
+		reason   string
+		old, now clusterregistry.ClusterSpec
+		version  string
+		want     string
+	}{
+		{reason: "as many endpoints", old: endpoints(20), now: endpoints(20)},
+		{reason: "fewer endpoints", old: endpoints(20), now: endpoints(19)},
+		{reason: "more endpoints", old: endpoints(20), now: endpoints(21), want: "spec.endpoints: must have at most 16 items"},
+		{reason: "fewer ranges", old: cidrs(100), now: cidrs(99)},
+		{reason: "more ranges", old: cidrs(100), now: cidrs(101), want: "spec.endpoints[0].clientCIDRs: must have at most 64 items"},
+		{reason: "fewer of the one, as many of the other", old: twice(70, 90), now: twice(69, 90)},
+		{reason: "fewer of the one, more of the other", old: twice(70, 90), now: twice(66, 91), want: "spec.endpoints[1].clientCIDRs: must have at most 64 items"},
+		{reason: "fewer ranges than v1alpha1 can list", old: cidrs(40), now: cidrs(39), version: form.V1alpha1},
+		{reason: "more ranges than v1alpha1 can list", old: cidrs(40), now: cidrs(41), version: form.V1alpha1, want: "spec.kubernetesApiEndpoints.serverEndpoints: must have at most 16 items"},
+		{reason: "a shorter name", old: name(300), now: name(299)},
+		{reason: "a longer name", old: name(300), now: name(301), want: "spec.displayName: Too long"},
+		{reason: "a smaller bundle", old: bundle(200), now: bundle(199)},
+		{reason: "a larger bundle", old: bundle(200), now: bundle(201), want: "spec.endpoints[0].caBundle: Too long"},
+		{reason: "a credential that is stored already", old: secret("x"), now: secret("x")},
+		{reason: "another credential", old: secret("x"), now: secret("y"), want: "spec.access[0].provider.config[secret]: Forbidden"},
+	} {
+		expect(t, test.reason, ClusterUpdate(written(test.now), written(test.old), cmp.Or(test.version, form.V1beta1)), test.want)
+	}
+}
+
+// TestAdmissionIsHeldToTheRulesOfV1beta1 changes through v1alpha1 a cluster that
+// v1alpha1 has a fault of already, and in a field that v1alpha1 lacks, as admission can.
+func TestAdmissionIsHeldToTheRulesOfV1beta1(t *testing.T) {
+	old := written(clusterregistry.ClusterSpec{Endpoints: []clusterregistry.Endpoint{{Name: "a", ClientCIDRs: ranges(40)}}})
+	now := old.DeepCopy()
+	now.Spec.Endpoints[0].ProxyURL = "ftp://proxy"
+	expect(t, "a proxy that is none", ClusterUpdate(now, old, form.V1alpha1), "spec.endpoints[0].proxyURL: must be an http, https or socks5 URL")
+}
+
 func TestStatuses(t *testing.T) {
+	many := func(n int) (out []metav1.Condition) {
+		for i := range n {
+			out = append(out, metav1.Condition{Type: fmt.Sprint("T", i), Status: "True", Reason: "A", LastTransitionTime: metav1.Now()})
+		}
+		return out
+	}
+	long := func(n int) []metav1.Condition {
+		out := many(n)
+		for i := range out {
+			out[i].Message = strings.Repeat("a", 32<<10)
+		}
+		return out
+	}
+	resources := func(n int) map[string]resource.Quantity {
+		out := map[string]resource.Quantity{}
+		for i := range n {
+			out[fmt.Sprint("r", i)] = resource.MustParse("1")
+		}
+		return out
+	}
 	ready := metav1.Condition{Type: "Available", Status: "True", Reason: "Probed", LastTransitionTime: metav1.Now()}
 	for _, test := range []struct {
 		reason string
@@ -212,6 +444,13 @@ func TestStatuses(t *testing.T) {
 			reason: "a reporter's condition that is none", status: clusterregistry.ClusterStatus{Reporters: []clusterregistry.Reporter{{Name: "a", Conditions: []metav1.Condition{{Type: "A", Status: "True", LastTransitionTime: metav1.Now()}}}}},
 			want: "status.reporters[0].conditions[0].reason: Required value",
 		},
+		{reason: "a long reason", status: clusterregistry.ClusterStatus{Conditions: []metav1.Condition{{Type: "A", Status: "True", Reason: strings.Repeat("a", 1025), LastTransitionTime: metav1.Now()}}}, want: "status.conditions[0].reason: Too long"},
+		{reason: "a long message", status: clusterregistry.ClusterStatus{Conditions: []metav1.Condition{{Type: "A", Status: "True", Reason: "A", Message: strings.Repeat("a", 32769), LastTransitionTime: metav1.Now()}}}, want: "status.conditions[0].message: Too long"},
+		{reason: "many conditions", status: clusterregistry.ClusterStatus{Conditions: many(65)}, want: "status.conditions: Too many"},
+		{reason: "many conditions of a reporter", status: clusterregistry.ClusterStatus{Reporters: []clusterregistry.Reporter{{Name: "a", Conditions: many(65)}}}, want: "status.reporters[0].conditions: Too many"},
+		{reason: "a long version", status: clusterregistry.ClusterStatus{Version: clusterregistry.ClusterVersion{Kubernetes: strings.Repeat("a", 254)}}, want: "status.version.kubernetes: Too long"},
+		{reason: "many resources", status: clusterregistry.ClusterStatus{Capacity: resources(65)}, want: "status.capacity: Too many"},
+		{reason: "too much of all", status: clusterregistry.ClusterStatus{Conditions: long(9)}, want: "status: must have at most 262144 bytes"},
 		{reason: "a time before the first", status: clusterregistry.ClusterStatus{ObservedGeneration: -1}, want: "status.observedGeneration: must not be negative"},
 	} {
 		old := written(clusterregistry.ClusterSpec{})
