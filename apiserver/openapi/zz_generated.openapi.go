@@ -187,7 +187,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_AuthProviderConfig(ref common
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of this way.",
+							Description: "name is the name of this way. At most 253 bytes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -201,7 +201,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_AuthProviderConfig(ref common
 					},
 					"config": {
 						SchemaProps: spec.SchemaProps{
-							Description: "config is what a client of this type needs to get credentials. Values that are credentials are refused: store where they can be had.",
+							Description: "config is what a client of this type needs to get credentials. Values that look like credentials are refused: store where they can be had. At most 64 entries, with keys of 253 and values of 4096 bytes.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -231,7 +231,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_AuthProviderType(ref common.R
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the name of the type.",
+							Description: "name is the name of the type. At most 253 bytes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -357,7 +357,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_ClusterSpec(ref common.Refere
 					},
 					"authInfo": {
 						SchemaProps: spec.SchemaProps{
-							Description: "authInfo says how clients get credentials for the cluster. It is public: a private key, token or password in it is refused.",
+							Description: "authInfo says how clients get credentials for the cluster. It is public: what looks like a private key, token or password is refused.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1alpha1.AuthInfo{}.OpenAPIModelName()),
 						},
@@ -389,7 +389,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_ClusterStatus(ref common.Refe
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are observations of the cluster, such as Ready.",
+							Description: "conditions are observations of the cluster, such as Ready. At most 64.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -449,7 +449,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_KubernetesAPIEndpoints(ref co
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "serverEndpoints are the server's addresses, each for the clients of a range of addresses. At most 16, and no range twice.",
+							Description: "serverEndpoints are the server's addresses, each for the clients of a range of addresses. At most 16, and no range twice; 0.0.0.0/0 and ::/0 with one address are any client, and count as one.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -484,14 +484,14 @@ func schema_operator_apis_clusterregistry_v1alpha1_ServerAddressByClientCIDR(ref
 				Properties: map[string]spec.Schema{
 					"clientCIDR": {
 						SchemaProps: spec.SchemaProps{
-							Description: "clientCIDR is the range of client addresses, in CIDR notation, IPv4 or IPv6. A client uses the first entry that contains its own address. Empty means any client.",
+							Description: "clientCIDR is the range of client addresses, in CIDR notation, IPv4 or IPv6. A client uses the first entry that contains its own address. Empty means any client; some clients of 2018 only understand 0.0.0.0/0 and ::/0.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"serverAddress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "serverAddress is the API server's address for these clients: a host name, host:port, an IP address, IP:port (IPv6 in brackets), or an https URL without user, query and fragment.",
+							Description: "serverAddress is the API server's address for these clients: a host name, host:port, an IP address, IP:port (IPv6 in brackets), or an https URL without user, query and fragment. Prefer the URL: without a caBundle, client-go speaks to a bare host without TLS. At most 2048 bytes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -511,7 +511,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Access(ref common.ReferenceCal
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name tells this way from the others.",
+							Description: "name tells this way from the others. At most 253 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -713,7 +713,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "access are the ways to get credentials for the cluster. At most 16. It is public: a private key, token or password in it is refused.",
+							Description: "access are the ways to get credentials for the cluster. At most 16, with 128 KiB of text in all. It is public: what looks like a private key, token or password is refused.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -731,13 +731,11 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 									"key",
 									"effect",
 								},
-								"x-kubernetes-list-type":       "map",
-								"x-kubernetes-patch-merge-key": "key",
-								"x-kubernetes-patch-strategy":  "merge",
+								"x-kubernetes-list-type": "map",
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "taints keep workloads that don't tolerate them away from the cluster. At most 32.",
+							Description: "taints keep workloads that don't tolerate them away from the cluster. At most 32, and no key twice with one effect. A strategic merge patch, such as that of \"kubectl apply\", replaces all of them, because it knows entries by one field only; server-side apply merges them.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -800,7 +798,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterStatus(ref common.Refer
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "conditions are observations of the cluster: Available, Reachable, ControlPlaneHealthy, IdentityVerified, Joined and others.",
+							Description: "conditions are observations of the cluster: Available, Reachable, ControlPlaneHealthy, IdentityVerified, Joined and others. At most 64.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -943,7 +941,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Endpoint(ref common.ReferenceC
 					},
 					"url": {
 						SchemaProps: spec.SchemaProps{
-							Description: "url is the address of the API server: an https URL without user, query and fragment. Empty means that it is not known yet.",
+							Description: "url is the address of the API server: an https URL without user, query and fragment, of at most 2048 bytes. Empty means that it is not known yet.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -983,7 +981,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Endpoint(ref common.ReferenceC
 					},
 					"proxyURL": {
 						SchemaProps: spec.SchemaProps{
-							Description: "proxyURL is the proxy that leads to the endpoint: an http, https or socks5 URL without user, query and fragment. Empty means none.",
+							Description: "proxyURL is the proxy that leads to the endpoint: an http, https or socks5 URL without user, query and fragment, of at most 2048 bytes. Empty means none.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1012,7 +1010,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 					},
 					"command": {
 						SchemaProps: spec.SchemaProps{
-							Description: "command is the program.",
+							Description: "command is the program. At most 4096 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1025,7 +1023,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "args are the program's arguments.",
+							Description: "args are the program's arguments. At most 64, of at most 4096 bytes.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1049,7 +1047,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "env are environment variables that the program gets besides the client's own.",
+							Description: "env are environment variables that the program gets besides the client's own. At most 64, with values of at most 4096 bytes.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1062,7 +1060,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 					},
 					"installHint": {
 						SchemaProps: spec.SchemaProps{
-							Description: "installHint tells people who lack the program how to get it.",
+							Description: "installHint tells people who lack the program how to get it. At most 4096 bytes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1199,7 +1197,7 @@ func schema_operator_apis_clusterregistry_v1beta1_OIDCAccess(ref common.Referenc
 				Properties: map[string]spec.Schema{
 					"issuerURL": {
 						SchemaProps: spec.SchemaProps{
-							Description: "issuerURL is the issuer: an https URL without user, query and fragment.",
+							Description: "issuerURL is the issuer: an https URL without user, query and fragment, of at most 2048 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1220,7 +1218,7 @@ func schema_operator_apis_clusterregistry_v1beta1_OIDCAccess(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "scopes are what a client asks the issuer for besides openid.",
+							Description: "scopes are what a client asks the issuer for besides openid. At most 64, of at most 253 bytes.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1329,14 +1327,14 @@ func schema_operator_apis_clusterregistry_v1beta1_ProviderAccess(ref common.Refe
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "type tells kinds of plugins apart, so that clients find those that they know.",
+							Description: "type tells kinds of plugins apart, so that clients find those that they know. At most 253 bytes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"config": {
 						SchemaProps: spec.SchemaProps{
-							Description: "config is what the plugin needs to get credentials. Values that are credentials are refused: store where they can be had.",
+							Description: "config is what the plugin needs to get credentials. Values that look like credentials are refused: store where they can be had. At most 64 entries, with keys of 253 and values of 4096 bytes.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,

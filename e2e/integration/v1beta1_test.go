@@ -40,7 +40,10 @@ func TestV1beta1(t *testing.T) {
 	t.Run("kubectl", func(t *testing.T) {
 		kubeconfig := registry.Kubeconfig(t, authority.Issue("root", admins))
 		for _, version := range []string{newest, "v1.32.13"} {
-			t.Run(version, func(t *testing.T) { testBetaSession(t, framework.NewKubectl(t, version, kubeconfig)) })
+			t.Run(version, func(t *testing.T) {
+				testBetaSession(t, framework.NewKubectl(t, version, kubeconfig))
+				testTaints(t, framework.NewKubectl(t, version, kubeconfig))
+			})
 		}
 	})
 }
@@ -243,6 +246,31 @@ func testBetaSession(t *testing.T, kubectl *framework.Kubectl) {
 	} {
 		if _, err := kubectl.Stdin(manifest).Try("apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)
+		}
+	}
+}
+
+// testTaints applies several taints of one key, from the client's side and from
+// the server's.
+func testTaints(t *testing.T, kubectl *framework.Kubectl) {
+	const manifest = `{"apiVersion":"clusterregistry.k8s.io/v1beta1","kind":"Cluster","metadata":{"name":"tainted"},"spec":{"taints":[%s]}}`
+	const evict, keep, prefer = `{"key":"drain","effect":"NoExecute"}`, `{"key":"drain","effect":"NoSchedule"}`, `{"key":"drain","value":"soon","effect":"PreferNoSchedule"}`
+	for _, step := range []struct{ reason, taints, args, want, says string }{
+		{"two effects", evict + "," + keep, "apply", "drain=:NoExecute drain=:NoSchedule ", "created"},
+		{"the same again", evict + "," + keep, "apply", "drain=:NoExecute drain=:NoSchedule ", "unchanged"},
+		{"one more", evict + "," + keep + "," + prefer, "apply", "drain=:NoExecute drain=:NoSchedule drain=soon:PreferNoSchedule ", "configured"},
+		{"another value", evict + "," + keep + "," + strings.Replace(prefer, "soon", "now", 1), "apply", "drain=:NoExecute drain=:NoSchedule drain=now:PreferNoSchedule ", "configured"},
+		{"one less", keep + "," + prefer, "apply", "drain=:NoSchedule drain=soon:PreferNoSchedule ", "configured"},
+		{"nothing from the client's side", "", "delete", "", "deleted"}, // or kubectl would hand that manager's taints over
+		{"one manager's", keep, "apply --server-side --field-manager=one", "drain=:NoSchedule ", "serverside-applied"},
+		{"two managers'", evict, "apply --server-side --field-manager=two", "drain=:NoSchedule drain=:NoExecute ", "serverside-applied"},
+		{"one manager's again", "", "apply --server-side --field-manager=two", "drain=:NoSchedule ", "serverside-applied"},
+		{"nothing", "", "delete", "", "deleted"},
+	} {
+		said := kubectl.Stdin(fmt.Sprintf(manifest, step.taints)).Run(append(strings.Fields(step.args), "-f", "-")...)
+		got := kubectl.Run("get", "crc", "tainted", "--ignore-not-found", "-o", `jsonpath={range .spec.taints[*]}{.key}={.value}:{.effect} {end}`)
+		if got != step.want || !strings.Contains(said, step.says) {
+			t.Errorf("%s: the taints are %q, want %q; kubectl said %s", step.reason, got, step.want, said)
 		}
 	}
 }

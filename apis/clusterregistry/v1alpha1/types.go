@@ -47,7 +47,7 @@ type ClusterSpec struct {
 	KubernetesAPIEndpoints KubernetesAPIEndpoints `json:"kubernetesApiEndpoints,omitempty" protobuf:"bytes,1,opt,name=kubernetesApiEndpoints"`
 
 	// authInfo says how clients get credentials for the cluster. It is public:
-	// a private key, token or password in it is refused.
+	// what looks like a private key, token or password is refused.
 	// +optional
 	AuthInfo AuthInfo `json:"authInfo,omitempty" protobuf:"bytes,2,opt,name=authInfo"`
 }
@@ -55,7 +55,8 @@ type ClusterSpec struct {
 // KubernetesAPIEndpoints are the addresses of one Kubernetes API server.
 type KubernetesAPIEndpoints struct {
 	// serverEndpoints are the server's addresses, each for the clients of a
-	// range of addresses. At most 16, and no range twice.
+	// range of addresses. At most 16, and no range twice; 0.0.0.0/0 and ::/0 with
+	// one address are any client, and count as one.
 	// +optional
 	// +listType=atomic
 	ServerEndpoints []ServerAddressByClientCIDR `json:"serverEndpoints,omitempty" protobuf:"bytes,1,rep,name=serverEndpoints"`
@@ -71,13 +72,14 @@ type KubernetesAPIEndpoints struct {
 type ServerAddressByClientCIDR struct {
 	// clientCIDR is the range of client addresses, in CIDR notation, IPv4 or
 	// IPv6. A client uses the first entry that contains its own address. Empty
-	// means any client.
+	// means any client; some clients of 2018 only understand 0.0.0.0/0 and ::/0.
 	// +optional
 	ClientCIDR string `json:"clientCIDR,omitempty" protobuf:"bytes,1,opt,name=clientCIDR"`
 
 	// serverAddress is the API server's address for these clients: a host name,
 	// host:port, an IP address, IP:port (IPv6 in brackets), or an https URL
-	// without user, query and fragment.
+	// without user, query and fragment. Prefer the URL: without a caBundle,
+	// client-go speaks to a bare host without TLS. At most 2048 bytes.
 	// +optional
 	ServerAddress string `json:"serverAddress,omitempty" protobuf:"bytes,2,opt,name=serverAddress"`
 }
@@ -95,7 +97,7 @@ type AuthInfo struct {
 // AuthProviderConfig is one way to get credentials, modelled after the
 // auth-provider of a kubeconfig.
 type AuthProviderConfig struct {
-	// name is the name of this way.
+	// name is the name of this way. At most 253 bytes.
 	// +optional
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
 
@@ -105,21 +107,22 @@ type AuthProviderConfig struct {
 	Type AuthProviderType `json:"type,omitempty" protobuf:"bytes,2,opt,name=type"`
 
 	// config is what a client of this type needs to get credentials. Values
-	// that are credentials are refused: store where they can be had.
+	// that look like credentials are refused: store where they can be had. At
+	// most 64 entries, with keys of 253 and values of 4096 bytes.
 	// +optional
 	Config map[string]string `json:"config,omitempty" protobuf:"bytes,3,rep,name=config"`
 }
 
 // AuthProviderType tells kinds of providers apart.
 type AuthProviderType struct {
-	// name is the name of the type.
+	// name is the name of the type. At most 253 bytes.
 	// +optional
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
 }
 
 // ClusterStatus is what controllers report of a cluster.
 type ClusterStatus struct {
-	// conditions are observations of the cluster, such as Ready.
+	// conditions are observations of the cluster, such as Ready. At most 64.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge

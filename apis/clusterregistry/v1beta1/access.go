@@ -6,7 +6,7 @@ type Endpoint struct {
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
 	// url is the address of the API server: an https URL without user, query and
-	// fragment. Empty means that it is not known yet.
+	// fragment, of at most 2048 bytes. Empty means that it is not known yet.
 	// +optional
 	URL string `json:"url,omitempty" protobuf:"bytes,2,opt,name=url"`
 
@@ -30,7 +30,7 @@ type Endpoint struct {
 	TLSServerName string `json:"tlsServerName,omitempty" protobuf:"bytes,5,opt,name=tlsServerName"`
 
 	// proxyURL is the proxy that leads to the endpoint: an http, https or socks5
-	// URL without user, query and fragment. Empty means none.
+	// URL without user, query and fragment, of at most 2048 bytes. Empty means none.
 	// +optional
 	ProxyURL string `json:"proxyURL,omitempty" protobuf:"bytes,6,opt,name=proxyURL"`
 }
@@ -38,7 +38,7 @@ type Endpoint struct {
 // Access is a way to get credentials for a cluster. Exactly one of exec, oidc,
 // objectRef and provider is set.
 type Access struct {
-	// name tells this way from the others.
+	// name tells this way from the others. At most 253 bytes.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
 	// audience is who signs in this way: User or Controller.
@@ -78,15 +78,16 @@ type ExecAccess struct {
 	// as client.authentication.k8s.io/v1.
 	APIVersion string `json:"apiVersion" protobuf:"bytes,1,opt,name=apiVersion"`
 
-	// command is the program.
+	// command is the program. At most 4096 bytes.
 	Command string `json:"command" protobuf:"bytes,2,opt,name=command"`
 
-	// args are the program's arguments.
+	// args are the program's arguments. At most 64, of at most 4096 bytes.
 	// +optional
 	// +listType=atomic
 	Args []string `json:"args,omitempty" protobuf:"bytes,3,rep,name=args"`
 
 	// env are environment variables that the program gets besides the client's own.
+	// At most 64, with values of at most 4096 bytes.
 	// +optional
 	// +patchMergeKey=name
 	// +patchStrategy=merge
@@ -94,7 +95,8 @@ type ExecAccess struct {
 	// +listMapKey=name
 	Env []ExecEnvVar `json:"env,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,4,rep,name=env"`
 
-	// installHint tells people who lack the program how to get it.
+	// installHint tells people who lack the program how to get it. At most 4096
+	// bytes.
 	// +optional
 	InstallHint string `json:"installHint,omitempty" protobuf:"bytes,5,opt,name=installHint"`
 
@@ -115,13 +117,15 @@ type ExecEnvVar struct {
 
 // OIDCAccess is an issuer of tokens.
 type OIDCAccess struct {
-	// issuerURL is the issuer: an https URL without user, query and fragment.
+	// issuerURL is the issuer: an https URL without user, query and fragment, of at
+	// most 2048 bytes.
 	IssuerURL string `json:"issuerURL" protobuf:"bytes,1,opt,name=issuerURL"`
 
 	// clientID is whom the token must be for.
 	ClientID string `json:"clientID" protobuf:"bytes,2,opt,name=clientID"`
 
-	// scopes are what a client asks the issuer for besides openid.
+	// scopes are what a client asks the issuer for besides openid. At most 64, of
+	// at most 253 bytes.
 	// +optional
 	// +listType=atomic
 	Scopes []string `json:"scopes,omitempty" protobuf:"bytes,3,rep,name=scopes"`
@@ -147,11 +151,13 @@ type ObjectReference struct {
 // ProviderAccess is a plugin for credentials.
 type ProviderAccess struct {
 	// type tells kinds of plugins apart, so that clients find those that they know.
+	// At most 253 bytes.
 	// +optional
 	Type string `json:"type,omitempty" protobuf:"bytes,1,opt,name=type"`
 
-	// config is what the plugin needs to get credentials. Values that are
-	// credentials are refused: store where they can be had.
+	// config is what the plugin needs to get credentials. Values that look like
+	// credentials are refused: store where they can be had. At most 64 entries, with
+	// keys of 253 and values of 4096 bytes.
 	// +optional
 	Config map[string]string `json:"config,omitempty" protobuf:"bytes,2,rep,name=config"`
 }

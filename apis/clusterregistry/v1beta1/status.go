@@ -13,7 +13,7 @@ type ClusterStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
 
 	// conditions are observations of the cluster: Available, Reachable,
-	// ControlPlaneHealthy, IdentityVerified, Joined and others.
+	// ControlPlaneHealthy, IdentityVerified, Joined and others. At most 64.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge

@@ -59,8 +59,9 @@ type ClusterSpec struct {
 	// +listMapKey=name
 	Endpoints []Endpoint `json:"endpoints,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,3,rep,name=endpoints"`
 
-	// access are the ways to get credentials for the cluster. At most 16. It is
-	// public: a private key, token or password in it is refused.
+	// access are the ways to get credentials for the cluster. At most 16, with
+	// 128 KiB of text in all. It is public: what looks like a private key, token or
+	// password is refused.
 	// +optional
 	// +patchMergeKey=name
 	// +patchStrategy=merge
@@ -69,14 +70,14 @@ type ClusterSpec struct {
 	Access []Access `json:"access,omitempty" patchStrategy:"merge" patchMergeKey:"name" protobuf:"bytes,4,rep,name=access"`
 
 	// taints keep workloads that don't tolerate them away from the cluster. At
-	// most 32.
+	// most 32, and no key twice with one effect. A strategic merge patch, such as
+	// that of "kubectl apply", replaces all of them, because it knows entries by one
+	// field only; server-side apply merges them.
 	// +optional
-	// +patchMergeKey=key
-	// +patchStrategy=merge
 	// +listType=map
 	// +listMapKey=key
 	// +listMapKey=effect
-	Taints []Taint `json:"taints,omitempty" patchStrategy:"merge" patchMergeKey:"key" protobuf:"bytes,5,rep,name=taints"`
+	Taints []Taint `json:"taints,omitempty" protobuf:"bytes,5,rep,name=taints"`
 
 	// heartbeat says how often a sign of life is expected of the cluster. None is
 	// when it is absent.

@@ -8,13 +8,14 @@ package v1alpha1
 // AuthProviderConfig is one way to get credentials, modelled after the
 // auth-provider of a kubeconfig.
 type AuthProviderConfigApplyConfiguration struct {
-	// name is the name of this way.
+	// name is the name of this way. At most 253 bytes.
 	Name *string `json:"name,omitempty"`
 	// type tells kinds of providers apart, so that clients find those that they
 	// know.
 	Type *AuthProviderTypeApplyConfiguration `json:"type,omitempty"`
 	// config is what a client of this type needs to get credentials. Values
-	// that are credentials are refused: store where they can be had.
+	// that look like credentials are refused: store where they can be had. At
+	// most 64 entries, with keys of 253 and values of 4096 bytes.
 	Config map[string]string `json:"config,omitempty"`
 }
 

@@ -7,7 +7,7 @@ package v1alpha1
 //
 // AuthProviderType tells kinds of providers apart.
 type AuthProviderTypeApplyConfiguration struct {
-	// name is the name of the type.
+	// name is the name of the type. At most 253 bytes.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -11,7 +11,7 @@ type ClusterSpecApplyConfiguration struct {
 	// the authorities that sign its certificate.
 	KubernetesAPIEndpoints *KubernetesAPIEndpointsApplyConfiguration `json:"kubernetesApiEndpoints,omitempty"`
 	// authInfo says how clients get credentials for the cluster. It is public:
-	// a private key, token or password in it is refused.
+	// what looks like a private key, token or password is refused.
 	AuthInfo *AuthInfoApplyConfiguration `json:"authInfo,omitempty"`
 }
 

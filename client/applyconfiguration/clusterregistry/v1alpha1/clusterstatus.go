@@ -11,7 +11,7 @@ import (
 //
 // ClusterStatus is what controllers report of a cluster.
 type ClusterStatusApplyConfiguration struct {
-	// conditions are observations of the cluster, such as Ready.
+	// conditions are observations of the cluster, such as Ready. At most 64.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// version is what the cluster runs.
 	Version *ClusterVersionApplyConfiguration `json:"version,omitempty"`

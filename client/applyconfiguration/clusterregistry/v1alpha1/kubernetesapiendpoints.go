@@ -8,7 +8,8 @@ package v1alpha1
 // KubernetesAPIEndpoints are the addresses of one Kubernetes API server.
 type KubernetesAPIEndpointsApplyConfiguration struct {
 	// serverEndpoints are the server's addresses, each for the clients of a
-	// range of addresses. At most 16, and no range twice.
+	// range of addresses. At most 16, and no range twice; 0.0.0.0/0 and ::/0 with
+	// one address are any client, and count as one.
 	ServerEndpoints []ServerAddressByClientCIDRApplyConfiguration `json:"serverEndpoints,omitempty"`
 	// caBundle holds the certificate authorities that sign the server's
 	// certificate, in PEM, base64 encoded in JSON and YAML. Certificates only,

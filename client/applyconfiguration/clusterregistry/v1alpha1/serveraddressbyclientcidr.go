@@ -9,11 +9,12 @@ package v1alpha1
 type ServerAddressByClientCIDRApplyConfiguration struct {
 	// clientCIDR is the range of client addresses, in CIDR notation, IPv4 or
 	// IPv6. A client uses the first entry that contains its own address. Empty
-	// means any client.
+	// means any client; some clients of 2018 only understand 0.0.0.0/0 and ::/0.
 	ClientCIDR *string `json:"clientCIDR,omitempty"`
 	// serverAddress is the API server's address for these clients: a host name,
 	// host:port, an IP address, IP:port (IPv6 in brackets), or an https URL
-	// without user, query and fragment.
+	// without user, query and fragment. Prefer the URL: without a caBundle,
+	// client-go speaks to a bare host without TLS. At most 2048 bytes.
 	ServerAddress *string `json:"serverAddress,omitempty"`
 }
 

@@ -12,7 +12,7 @@ import (
 // Access is a way to get credentials for a cluster. Exactly one of exec, oidc,
 // objectRef and provider is set.
 type AccessApplyConfiguration struct {
-	// name tells this way from the others.
+	// name tells this way from the others. At most 253 bytes.
 	Name *string `json:"name,omitempty"`
 	// audience is who signs in this way: User or Controller.
 	Audience *clusterregistryv1beta1.AccessAudience `json:"audience,omitempty"`

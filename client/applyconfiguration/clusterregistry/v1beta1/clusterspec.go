@@ -16,11 +16,14 @@ type ClusterSpecApplyConfiguration struct {
 	ID *string `json:"id,omitempty"`
 	// endpoints are the ways to reach the cluster's API server. At most 16.
 	Endpoints []EndpointApplyConfiguration `json:"endpoints,omitempty"`
-	// access are the ways to get credentials for the cluster. At most 16. It is
-	// public: a private key, token or password in it is refused.
+	// access are the ways to get credentials for the cluster. At most 16, with
+	// 128 KiB of text in all. It is public: what looks like a private key, token or
+	// password is refused.
 	Access []AccessApplyConfiguration `json:"access,omitempty"`
 	// taints keep workloads that don't tolerate them away from the cluster. At
-	// most 32.
+	// most 32, and no key twice with one effect. A strategic merge patch, such as
+	// that of "kubectl apply", replaces all of them, because it knows entries by one
+	// field only; server-side apply merges them.
 	Taints []TaintApplyConfiguration `json:"taints,omitempty"`
 	// heartbeat says how often a sign of life is expected of the cluster. None is
 	// when it is absent.

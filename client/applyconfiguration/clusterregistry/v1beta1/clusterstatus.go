@@ -16,7 +16,7 @@ type ClusterStatusApplyConfiguration struct {
 	// observedGeneration is the generation of the spec that the conditions are of.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are observations of the cluster: Available, Reachable,
-	// ControlPlaneHealthy, IdentityVerified, Joined and others.
+	// ControlPlaneHealthy, IdentityVerified, Joined and others. At most 64.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// version is what the cluster runs.
 	Version *ClusterVersionApplyConfiguration `json:"version,omitempty"`

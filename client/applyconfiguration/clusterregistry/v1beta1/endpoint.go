@@ -10,7 +10,7 @@ type EndpointApplyConfiguration struct {
 	// name tells the endpoint from the others: a DNS label.
 	Name *string `json:"name,omitempty"`
 	// url is the address of the API server: an https URL without user, query and
-	// fragment. Empty means that it is not known yet.
+	// fragment, of at most 2048 bytes. Empty means that it is not known yet.
 	URL *string `json:"url,omitempty"`
 	// clientCIDRs are the ranges of client addresses, IPv4 or IPv6, that the
 	// endpoint is for. A client uses the endpoint with the longest range that
@@ -25,7 +25,7 @@ type EndpointApplyConfiguration struct {
 	// means the host of the URL.
 	TLSServerName *string `json:"tlsServerName,omitempty"`
 	// proxyURL is the proxy that leads to the endpoint: an http, https or socks5
-	// URL without user, query and fragment. Empty means none.
+	// URL without user, query and fragment, of at most 2048 bytes. Empty means none.
 	ProxyURL *string `json:"proxyURL,omitempty"`
 }
 

@@ -10,13 +10,15 @@ type ExecAccessApplyConfiguration struct {
 	// apiVersion is the version of the ExecCredential that the program speaks, such
 	// as client.authentication.k8s.io/v1.
 	APIVersion *string `json:"apiVersion,omitempty"`
-	// command is the program.
+	// command is the program. At most 4096 bytes.
 	Command *string `json:"command,omitempty"`
-	// args are the program's arguments.
+	// args are the program's arguments. At most 64, of at most 4096 bytes.
 	Args []string `json:"args,omitempty"`
 	// env are environment variables that the program gets besides the client's own.
+	// At most 64, with values of at most 4096 bytes.
 	Env []ExecEnvVarApplyConfiguration `json:"env,omitempty"`
-	// installHint tells people who lack the program how to get it.
+	// installHint tells people who lack the program how to get it. At most 4096
+	// bytes.
 	InstallHint *string `json:"installHint,omitempty"`
 	// provideClusterInfo says whether the program is told of the cluster.
 	ProvideClusterInfo *bool `json:"provideClusterInfo,omitempty"`

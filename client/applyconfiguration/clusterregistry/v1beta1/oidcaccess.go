@@ -7,11 +7,13 @@ package v1beta1
 //
 // OIDCAccess is an issuer of tokens.
 type OIDCAccessApplyConfiguration struct {
-	// issuerURL is the issuer: an https URL without user, query and fragment.
+	// issuerURL is the issuer: an https URL without user, query and fragment, of at
+	// most 2048 bytes.
 	IssuerURL *string `json:"issuerURL,omitempty"`
 	// clientID is whom the token must be for.
 	ClientID *string `json:"clientID,omitempty"`
-	// scopes are what a client asks the issuer for besides openid.
+	// scopes are what a client asks the issuer for besides openid. At most 64, of
+	// at most 253 bytes.
 	Scopes []string `json:"scopes,omitempty"`
 }
 

@@ -8,9 +8,11 @@ package v1beta1
 // ProviderAccess is a plugin for credentials.
 type ProviderAccessApplyConfiguration struct {
 	// type tells kinds of plugins apart, so that clients find those that they know.
+	// At most 253 bytes.
 	Type *string `json:"type,omitempty"`
-	// config is what the plugin needs to get credentials. Values that are
-	// credentials are refused: store where they can be had.
+	// config is what the plugin needs to get credentials. Values that look like
+	// credentials are refused: store where they can be had. At most 64 entries, with
+	// keys of 253 and values of 4096 bytes.
 	Config map[string]string `json:"config,omitempty"`
 }
 
