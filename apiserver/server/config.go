@@ -162,6 +162,7 @@ func (c CompletedConfig) New() (*genericserver.GenericAPIServer, error) {
 // serve adds the resources of one API group, in each of its versions.
 func serve(server *genericserver.GenericAPIServer, resources map[string]rest.Storage, versions ...schema.GroupVersion) error {
 	group := genericserver.NewDefaultAPIGroupInfo(versions[0].Group, scheme, metav1.ParameterCodec, codecs)
+	group.NegotiatedSerializer = cluster.RefuseClusterName(codecs)
 	for _, version := range versions {
 		group.VersionedResourcesStorageMap[version.Version] = resources
 	}

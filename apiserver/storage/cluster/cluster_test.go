@@ -59,6 +59,16 @@ func TestRow(t *testing.T) {
 			want: []any{"east", "10.0.0.1 (+2)", "v1.37.1", "False", "1d", "10.0.0.0/8,::/0", "oidc", "30d"},
 		},
 		{
+			reason:  "a controller that reports Available",
+			cluster: clusterregistry.Cluster{Status: &clusterregistry.ClusterStatus{Conditions: []metav1.Condition{{Type: "Available", Status: metav1.ConditionTrue}}}},
+			want:    []any{"east", "", "", "True", "1d", "", "", ""},
+		},
+		{
+			reason:  "controllers that report both",
+			cluster: clusterregistry.Cluster{Status: &clusterregistry.ClusterStatus{Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse}, {Type: "Available", Status: metav1.ConditionTrue}}}},
+			want:    []any{"east", "", "", "False", "1d", "", "", ""},
+		},
+		{
 			reason:  "a CA that has expired",
 			cluster: clusterregistry.Cluster{Spec: clusterregistry.ClusterSpec{KubernetesAPIEndpoints: clusterregistry.KubernetesAPIEndpoints{CABundle: expiring(t, now.AddDate(0, 0, -1))}}},
 			want:    []any{"east", "", "", "", "1d", "", "", "expired"},
@@ -70,6 +80,20 @@ func TestRow(t *testing.T) {
 		}
 		if len(got) != len(columns) {
 			t.Errorf("%s: %d cells for %d columns", test.reason, len(got), len(columns))
+		}
+	}
+}
+
+// TestExpiryIsCheap bounds what a row costs: parsing a certificate as a whole
+// takes hundreds of allocations, in a list of all clusters once for each.
+func TestExpiryIsCheap(t *testing.T) {
+	bundle := expiring(t, now.AddDate(0, 0, 30))
+	if n := testing.AllocsPerRun(100, func() { caExpiry(bundle, now) }); n > 25 {
+		t.Errorf("the expiry of one certificate takes %v allocations", n)
+	}
+	for _, der := range [][]byte{nil, []byte("x"), {0x30, 0x00}, {0x30, 0x02, 0x30, 0x00}} {
+		if end := notAfter(der); !end.IsZero() {
+			t.Errorf("%x ends at %s", der, end)
 		}
 	}
 }

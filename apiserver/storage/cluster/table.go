@@ -2,7 +2,7 @@ package cluster
 
 import (
 	"context"
-	"crypto/x509"
+	"encoding/asn1"
 	"encoding/pem"
 	"fmt"
 	"strings"
@@ -38,7 +38,7 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Name", Type: "string", Format: "name", Description: "Name of the cluster"},
 	{Name: "Server", Type: "string", Description: "Address of the cluster's API server; (+N) when there are N more"},
 	{Name: "Version", Type: "string", Description: "Kubernetes version of the cluster's API server, as reported"},
-	{Name: "Ready", Type: "string", Description: "Status of the condition Ready, as reported"},
+	{Name: "Ready", Type: "string", Description: "Status of the condition Ready, as reported, or of Available where there is none"},
 	{Name: "Age", Type: "string", Description: "Time since the cluster was registered"},
 	{Name: "CIDRs", Type: "string", Priority: 1, Description: "Ranges of client addresses that have an address of their own"},
 	{Name: "Auth", Type: "string", Priority: 1, Description: "Types of the ways to get credentials"},
@@ -49,8 +49,11 @@ func row(c *clusterregistry.Cluster, name, age string, now time.Time) []any {
 	version, ready := "", ""
 	if c.Status != nil {
 		version = c.Status.Version.Kubernetes
-		if condition := meta.FindStatusCondition(c.Status.Conditions, "Ready"); condition != nil {
-			ready = string(condition.Status)
+		// Controllers of v1beta1 report Available.
+		for _, name := range []string{"Available", "Ready"} {
+			if condition := meta.FindStatusCondition(c.Status.Conditions, name); condition != nil {
+				ready = string(condition.Status)
+			}
 		}
 	}
 	var cidrs, types []string
@@ -82,9 +85,8 @@ func server(c *clusterregistry.Cluster) string {
 func caExpiry(bundle []byte, now time.Time) string {
 	var first time.Time
 	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
-		cert, err := x509.ParseCertificate(block.Bytes)
-		if err == nil && (first.IsZero() || cert.NotAfter.Before(first)) {
-			first = cert.NotAfter
+		if end := notAfter(block.Bytes); !end.IsZero() && (first.IsZero() || end.Before(first)) {
+			first = end
 		}
 	}
 	switch {
@@ -94,4 +96,21 @@ func caExpiry(bundle []byte, now time.Time) string {
 		return "expired"
 	}
 	return duration.HumanDuration(first.Sub(now))
+}
+
+// notAfter returns the end of a certificate, or zero. A list of all clusters asks
+// for each of theirs, so that it reads no further than there: keys and extensions
+// are most of the work.
+func notAfter(der []byte) time.Time {
+	var certificate struct {
+		Content struct {
+			Version                   int `asn1:"optional,explicit,default:0,tag:0"`
+			Serial, Algorithm, Issuer asn1.RawValue
+			Validity                  struct{ NotBefore, NotAfter time.Time }
+		}
+	}
+	if _, err := asn1.Unmarshal(der, &certificate); err != nil {
+		return time.Time{}
+	}
+	return certificate.Content.Validity.NotAfter
 }
