@@ -12,7 +12,7 @@ NAME ?= registry
 GO ?= go
 LINT := $(GO) tool -modfile=hack/tools/go.mod golangci-lint
 # Stories share one cluster and stop its nodes, so they run one after the other.
-STORY := $(GO) test -count=1 -p 1 -timeout 60m
+STORY := $(GO) test -count=1 -p 1 -timeout $(if $(E2E_FULL),4h,60m)
 
 .PHONY: help
 help: ## Show this text
@@ -91,7 +91,7 @@ test: ## Unit, integration and the core end-to-end stories, on a cluster of its 
 	@hack/test.sh core
 
 .PHONY: test-full
-test-full: ## All of "test", every other story, repeated and under faults; every story on every other host version; OLM, skew
+test-full: ## All of "test", every other e2e test, repeated and under faults; each on every other host version; OLM, skew. Goes on where it was interrupted
 	@hack/test.sh full
 
 .PHONY: unit
@@ -111,11 +111,24 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 CORE := apiserver docs faults install upgrade
 MORE := $(filter-out $(CORE) framework integration bench measure session skew olm,$(notdir $(wildcard e2e/*)))
 
+PACKAGES := $(CORE) $(if $(E2E_ALL),$(MORE))
+
 .PHONY: e2e
-e2e: load ## Stories on the cluster that is up, with the operator installed in it; E2E_ALL=1: all of them; E2E_FULL=1: repeated
+e2e: e2e-ready ## E2e tests on the cluster that is up, with the operator installed in it; E2E_ALL=1: all of them; E2E_FULL=1: repeated; PACKAGES=faults: just those
+	@$(MAKE) --no-print-directory e2e-run
+
+.PHONY: e2e-ready
+e2e-ready: load
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@$(LOCAL) $(MAKE) --no-print-directory install dist
-	E2E_CLUSTER=$(NAME) $(STORY) $(if $(E2E_FULL),,-skip '^TestMatrix') $(addprefix ./e2e/,$(CORE) $(if $(E2E_ALL),$(MORE)))
+
+.PHONY: e2e-run
+e2e-run:
+	E2E_CLUSTER=$(NAME) $(STORY) $(if $(E2E_FULL),,-skip '^TestMatrix') $(addprefix ./e2e/,$(PACKAGES))
+
+.PHONY: e2e-packages
+e2e-packages:
+	@echo $(PACKAGES)
 
 .PHONY: e2e-skew
 e2e-skew: ## Every supported host with the first release and the last, and three kubectls; prints a table

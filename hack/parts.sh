@@ -1,9 +1,13 @@
 # Sourced by scripts that run several parts and account for each: "part NAME
 # COMMAND..." runs one with its output shown and kept, "report" prints how long
 # each took and, for those that failed, their last lines.
+#
+# "once NAME COMMAND..." is a part that is not run again where it has passed: in
+# $PARTS_KEEP, a folder for what is tested, the logs of those parts are kept. Without
+# $PARTS_KEEP it is like "part".
 
 parts_log=${PARTS_LOG:-.test}
-mkdir -p "$parts_log"
+mkdir -p "$parts_log" ${PARTS_KEEP:+"$PARTS_KEEP"}
 parts_table=()
 parts_failed=()
 
@@ -12,11 +16,36 @@ part() {
   shift
   echo "=== $name: $*"
   "$@" 2>&1 | tee "$parts_log/$name.log" || result=FAILED
-  parts_table+=("$(printf '%-28s %5ds  %s' "$name" $((SECONDS - start)) $result)")
+  row "$name" $((SECONDS - start)) $result
   [ $result = ok ] && return
   parts_failed+=("$name")
   return 1
 }
+
+once() {
+  local name=$1 start=$SECONDS
+  if passed "$name"; then
+    echo "=== $name: passed before"
+    cp "$PARTS_KEEP/$name.log" "$parts_log/$name.log"
+    row "$name" "$(cat "$PARTS_KEEP/$name")" "ok, before"
+    return
+  fi
+  part "$@" || return
+  [ -n "${PARTS_KEEP:-}" ] || return 0
+  # The second file says that the first is whole.
+  cp "$parts_log/$name.log" "$PARTS_KEEP/$name.log" && echo $((SECONDS - start)) >"$PARTS_KEEP/$name"
+}
+
+# passed reports whether a part has passed before.
+passed() { [ -n "${PARTS_KEEP:-}" ] && [ -s "$PARTS_KEEP/$1" ]; }
+
+# skipped accounts for parts that could not be run.
+skipped() {
+  local name
+  for name; do row "$name" 0 "not run"; done
+}
+
+row() { parts_table+=("$(printf '%-28s %5ds  %s' "$1" "$2" "$3")"); }
 
 report() {
   local name

@@ -1,14 +1,27 @@
 #!/usr/bin/env bash
 # Runs the tests of "make test" (core) or "make test-full" (full), and prints
-# how long each part took. The stories have a cluster of their own, which is taken
+# how long each part took. The e2e tests have a cluster of their own, which is taken
 # down again, whatever happens: one behind whose API a registry stands already,
 # as that of "make demo", has no room for theirs.
+#
+# "full" takes many hours, so it can be interrupted and run again: parts that have
+# passed at the same commit are not repeated. Their logs are in .test/passed/COMMIT,
+# which can be removed to repeat them.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-. hack/parts.sh
 
 size=${1:?core or full}
 export NAME=test
+if [ "$size" = full ]; then
+  export E2E_ALL=1 E2E_FULL=1
+  if [ -z "$(git status --porcelain)" ]; then
+    PARTS_KEEP=$PWD/.test/passed/$(git rev-parse HEAD)
+    export PARTS_KEEP
+  else
+    echo "The work tree differs from its commit: every part is run, and none is kept as passed."
+  fi
+fi
+. hack/parts.sh
 
 finish() {
   part cluster-down make --no-print-directory cluster-down
@@ -17,26 +30,50 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# stories runs the stories on a cluster of $KUBERNETES_VERSION.
-stories() {
-  part "cluster${KUBERNETES_VERSION:+-$KUBERNETES_VERSION}" make --no-print-directory cluster || return
-  part "e2e${KUBERNETES_VERSION:+-$KUBERNETES_VERSION}" make --no-print-directory e2e ||
-    bin/cluster --name=$NAME logs ".test/cluster-logs${KUBERNETES_VERSION:+-$KUBERNETES_VERSION}"
+# core runs the e2e tests of "make test" together.
+core() {
+  part cluster make --no-print-directory cluster || return
+  part e2e make --no-print-directory e2e || bin/cluster --name=$NAME logs .test/cluster-logs
+}
+
+# full runs all e2e tests on a version of Kubernetes, package by package. There is a
+# cluster only when some have not passed yet.
+full() {
+  local version=$1 name left=()
+  for name in $(make --no-print-directory e2e-packages); do
+    if passed "e2e-$version-$name"; then
+      once "e2e-$version-$name"
+    else
+      left+=("e2e-$version-$name")
+    fi
+  done
+  [ ${#left[@]} -gt 0 ] || return 0
+  if ! {
+    part "cluster-down-before-$version" make --no-print-directory cluster-down &&
+      part "cluster-$version" make --no-print-directory cluster KUBERNETES_VERSION="$version" &&
+      part "install-$version" make --no-print-directory e2e-ready
+  }; then
+    skipped "${left[@]}"
+    return
+  fi
+  for name in "${left[@]}"; do
+    once "$name" make --no-print-directory e2e-run PACKAGES="${name#e2e-"$version"-}" ||
+      bin/cluster --name=$NAME logs ".test/cluster-logs-$name"
+  done
 }
 
 make --no-print-directory cluster-down # what an interrupted run has left
-[ "$size" = full ] && export E2E_ALL=1 E2E_FULL=1
-part unit make --no-print-directory unit
-[ "$size" = full ] && part alerts make --no-print-directory verify-alerts
-part integration make --no-print-directory integration
-stories
-if [ "$size" = full ]; then
-  # What repetition and the matrix of faults show does not depend on the host's version.
-  unset E2E_FULL
-  for version in $(bin/cluster versions | tail -n +2); do # the first was the default
-    part "cluster-down-before-$version" make --no-print-directory cluster-down
-    KUBERNETES_VERSION=$version stories
+once unit make --no-print-directory unit
+[ "$size" = full ] && once alerts make --no-print-directory verify-alerts
+once integration make --no-print-directory integration
+if [ "$size" = core ]; then
+  core
+else
+  for version in $(bin/cluster versions); do # the first is the default
+    full "$version"
+    # What repetition and the matrix of faults show does not depend on the host's version.
+    unset E2E_FULL
   done
-  part olm make --no-print-directory e2e-olm
+  once olm make --no-print-directory e2e-olm
   part skew make --no-print-directory e2e-skew
 fi

@@ -1,0 +1,55 @@
+// Package parts tests hack/parts.sh, which accounts for the parts of "make test-full".
+package parts
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// script runs two parts of which the second fails unless $FIXED is set.
+const script = `
+set -uo pipefail
+. ../parts.sh
+once first bash -c 'echo first ran'
+once second bash -c '[ -n "${FIXED:-}" ] && echo second ran'
+skipped third
+report test`
+
+func TestOnce(t *testing.T) {
+	logs, keep := t.TempDir(), filepath.Join(t.TempDir(), "commit")
+	run := func(environment ...string) (string, error) {
+		cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+		cmd.Env = append(cmd.Environ(), append(environment, "PARTS_LOG="+logs)...)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	for _, test := range []struct {
+		reason      string
+		environment []string
+		passes      bool
+		has, lacks  []string
+	}{
+		{"a part that fails fails all", []string{"PARTS_KEEP=" + keep}, false, []string{"first ran", "FAILED", "not run"}, []string{"before"}},
+		{"what passed is not run again, what failed is", []string{"PARTS_KEEP=" + keep, "FIXED=1"}, true, []string{"ok, before", "second ran"}, []string{"first ran", "FAILED"}},
+		{"when all have passed, none is run", []string{"PARTS_KEEP=" + keep}, true, []string{"first: passed before", "second: passed before"}, []string{" ran\n", "FAILED"}},
+		{"at another commit all are run", []string{"PARTS_KEEP=" + keep + "-other", "FIXED=1"}, true, []string{"first ran", "second ran"}, []string{"before"}},
+		{"without a folder nothing is kept", []string{"FIXED=1"}, true, []string{"first ran", "second ran"}, []string{"before"}},
+	} {
+		out, err := run(test.environment...)
+		if (err == nil) != test.passes {
+			t.Errorf("%s: %v\n%s", test.reason, err, out)
+		}
+		for _, want := range test.has {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s: %q is missing in\n%s", test.reason, want, out)
+			}
+		}
+		for _, no := range test.lacks {
+			if strings.Contains(out, no) {
+				t.Errorf("%s: %q is in\n%s", test.reason, no, out)
+			}
+		}
+	}
+}
