@@ -214,6 +214,15 @@ func (l *Load) Mark(name string) {
 	l.phases = append(l.phases, &phase{name: name, from: now})
 }
 
+// Phase returns how the last phase that was marked went so far.
+func (l *Load) Phase() Phase {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	last := *l.phases[len(l.phases)-1]
+	last.to = time.Now()
+	return last.report()
+}
+
 // Acknowledged returns how many writes were acknowledged so far.
 func (l *Load) Acknowledged() int {
 	l.mu.Lock()

@@ -43,6 +43,11 @@ type Phase struct {
 	// P50, P99 and Slowest are how long requests took until they were answered,
 	// well or not.
 	P50, P99, Slowest time.Duration
+	// Outage is the time from when the first request was sent that failed until the
+	// last of those had its answer.
+	Outage time.Duration
+	// Examples are some of the failures.
+	Examples []string
 }
 
 // String returns the phase in one line.
@@ -106,10 +111,30 @@ type phase struct {
 	from, to time.Time
 	took     []time.Duration
 	failed   int
+	// failing is from the first request that failed to the last one's answer.
+	failing struct{ from, to time.Time }
+	// examples are the first and the last failures.
+	examples []string
+}
+
+// maxExamples is how many failures of a phase are shown.
+const maxExamples = 6
+
+// fail notes a failure of a request that was sent at the given time.
+func (p *phase) fail(sent time.Time, what string) {
+	p.failed++
+	if p.failing.from.IsZero() || sent.Before(p.failing.from) {
+		p.failing.from = sent
+	}
+	p.failing.to = time.Now()
+	if len(p.examples) == maxExamples {
+		p.examples = slices.Delete(p.examples, maxExamples/2, maxExamples/2+1)
+	}
+	p.examples = append(p.examples, what)
 }
 
 func (p *phase) report() Phase {
-	out := Phase{Name: p.name, Requests: len(p.took), Failed: p.failed}
+	out := Phase{Name: p.name, Requests: len(p.took), Failed: p.failed, Outage: p.failing.to.Sub(p.failing.from), Examples: slices.Clone(p.examples)}
 	if seconds := p.to.Sub(p.from).Seconds(); seconds > 0 {
 		out.Rate = float64(len(p.took)) / seconds
 	}

@@ -24,8 +24,9 @@ func (l *Load) request(n int, life *Life, s step) {
 	in.took = append(in.took, took)
 	if err != nil {
 		life.InDoubt = s.writes()
-		in.failed++
-		l.failed = append(l.failed, fmt.Sprintf("at %s, after %s: %v", start.Format("15:04:05.000"), took.Round(time.Millisecond), err))
+		failure := fmt.Sprintf("at %s, after %s: %v", start.Format("15:04:05.000"), took.Round(time.Millisecond), err)
+		in.fail(start, failure)
+		l.failed = append(l.failed, failure)
 		return
 	}
 	if s.writes() {
@@ -38,8 +39,9 @@ func (l *Load) request(n int, life *Life, s step) {
 func (l *Load) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.phases[len(l.phases)-1].failed++
-	l.failed = append(l.failed, fmt.Sprintf("at %s: %v", time.Now().Format("15:04:05.000"), err))
+	failure := fmt.Sprintf("at %s: %v", time.Now().Format("15:04:05.000"), err)
+	l.phases[len(l.phases)-1].fail(time.Now(), failure)
+	l.failed = append(l.failed, failure)
 }
 
 // exchange sends a step's request and has its life take the answer.
