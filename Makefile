@@ -108,7 +108,7 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 	$(STORY) ./e2e/integration/...
 
 # What "make test" has time for, and what "make test-full" runs besides.
-CORE := apiserver docs faults install upgrade
+CORE := accidents apiserver docs faults install upgrade
 MORE := $(filter-out $(CORE) framework integration bench measure session skew olm,$(notdir $(wildcard e2e/*)))
 
 PACKAGES := $(CORE) $(if $(E2E_ALL),$(MORE))
