@@ -10,7 +10,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,41 +18,22 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// drift deletes and changes objects of a registry, which come back as they were.
-func drift(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
-	inside := metav1.ObjectMeta{Namespace: e.Namespace, Name: registry.Name + "-server"}
-	var bindings rbacv1.ClusterRoleBindingList
-	if err := e.Client.List(t.Context(), &bindings, client.MatchingLabels{operatorv1alpha1.LabelNamespace: e.Namespace}); err != nil || len(bindings.Items) == 0 {
-		t.Fatalf("no ClusterRoleBinding is the registry's: %v", err)
-	}
-	for _, object := range []client.Object{
-		&corev1.Service{ObjectMeta: inside}, &policyv1.PodDisruptionBudget{ObjectMeta: inside}, &bindings.Items[0],
-	} {
-		t.Run(fmt.Sprintf("%T deleted", object), func(t *testing.T) {
-			e := e.In(t)
-			if _, is := object.(*corev1.Service); is {
-				e.HostMaySuffer("the Service that the APIServices lead to is deleted")
-			}
-			remove(t, e, object)
-			e.Eventually("it to be back", func(ctx context.Context) error { return e.Client.Get(ctx, client.ObjectKeyFromObject(object), object) })
-		})
-	}
-	t.Run("argument added", func(t *testing.T) {
-		e := e.In(t)
-		deployment := &appsv1.Deployment{ObjectMeta: inside}
-		e.Update(deployment, func() {
-			args := &deployment.Spec.Template.Spec.Containers[0].Args
-			*args = append(*args, "--v=9")
-		})
-		e.Eventually("it to be as it was", func(ctx context.Context) error {
-			if err := e.Client.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
-				return err
-			}
-			if args := serverArgs(deployment); slices.Contains(args, "--v=9") {
-				return fmt.Errorf("its arguments are %q", args)
-			}
-			return nil
-		})
+// drift changes an object of a registry, which becomes again what it was. What is
+// deleted comes back in e2e/accidents.
+func drift(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: registry.Name + "-server"}}
+	e.Update(deployment, func() {
+		args := &deployment.Spec.Template.Spec.Containers[0].Args
+		*args = append(*args, "--v=9")
+	})
+	e.Eventually("it to be as it was", func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
+			return err
+		}
+		if args := serverArgs(deployment); slices.Contains(args, "--v=9") {
+			return fmt.Errorf("its arguments are %q", args)
+		}
+		return nil
 	})
 	e.WaitReady(registry)
 }
