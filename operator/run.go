@@ -25,6 +25,7 @@ import (
 	"github.com/clusterregistry/operator/operator/clusterregistry"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/health"
+	"github.com/clusterregistry/operator/operator/registry"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -66,6 +67,8 @@ func connection() (*rest.Config, error) {
 	// The host limits its clients itself (API priority and fairness); this bounds
 	// what one installation of many registries asks at once.
 	config.QPS, config.Burst = 50, 100
+	// What the servers of an aggregated registry answer comes through the host.
+	config.Wrap(registry.Bound)
 	return config, nil
 }
 
@@ -112,7 +115,7 @@ func (o *options) reconciler(mgr manager.Manager) (*clusterregistry.Reconciler, 
 		Client:               mgr.GetClient(),
 		Live:                 mgr.GetAPIReader(),
 		Discovery:            asks,
-		Applier:              apply.New(mgr.GetClient(), mgr.GetAPIReader()),
+		Applier:              apply.New(mgr.GetClient(), mgr.GetAPIReader(), clusterregistry.MetadataOnly()...),
 		Events:               mgr.GetEventRecorder("clusterregistry-operator"),
 		Releases:             releases,
 		Environment:          o.environment,

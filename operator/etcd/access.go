@@ -34,6 +34,10 @@ type Access struct {
 	Timeout time.Duration
 }
 
+// maxAnswer bounds what a member answers to one call, in bytes. The largest object
+// that it stores by default has 1.5 MiB.
+const maxAnswer = 32 << 20
+
 // call lets do talk to one member, and to no other. The error says which member
 // it is and what really keeps it from answering.
 func (a Access) call(ctx context.Context, name string, do func(context.Context, *clientv3.Client) error) error {
@@ -74,7 +78,9 @@ func (a Access) dial(name string, failed func(error), use func(*clientv3.Client)
 		// Without https the client leaves TLS to the dialer.
 		Endpoints:       []string{endpoint.Host},
 		MaxUnaryRetries: 1,
-		Logger:          zap.NewNop(),
+		// An external etcd is anybody's.
+		MaxCallRecvMsgSize: maxAnswer,
+		Logger:             zap.NewNop(),
 		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 			conn, err := dialer.DialContext(ctx, "tcp", cmp.Or(a.Addresses[name], address))
 			if err != nil {

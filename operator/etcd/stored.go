@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -25,7 +27,8 @@ type Stored struct {
 	Left int
 }
 
-// page is how many objects are read from etcd at a time.
+// page is how many objects are read from etcd at a time, if they are not too large
+// for one answer.
 const page = 500
 
 // Stored reads a page of the objects below a prefix of keys, beginning after the
@@ -38,10 +41,16 @@ func (a Access) Stored(ctx context.Context, prefix, after, version string) (Stor
 		key = prefix + after + "\x00"
 	}
 	var answer *clientv3.GetResponse
-	err := a.any(ctx, func(ctx context.Context, client *clientv3.Client) (err error) {
-		answer, err = client.Get(ctx, key, clientv3.WithRange(end), clientv3.WithLimit(page))
+	limit := int64(page)
+	ask := func(ctx context.Context, client *clientv3.Client) (err error) {
+		answer, err = client.Get(ctx, key, clientv3.WithRange(end), clientv3.WithLimit(limit))
 		return err
-	})
+	}
+	err := a.any(ctx, ask)
+	for status.Code(err) == codes.ResourceExhausted && limit > 1 {
+		limit = max(1, limit/8)
+		err = a.any(ctx, ask)
+	}
 	if err != nil {
 		return Stored{}, err
 	}

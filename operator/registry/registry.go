@@ -22,8 +22,9 @@ const (
 	group = "clusterregistry.k8s.io"
 	// timeout bounds one request.
 	timeout = 10 * time.Second
-	// sample is how many clusters are read to see that reads work.
-	sample = 500
+	// sample is how many clusters are read to see that reads work: no more than
+	// always fit into maxAnswer, each with the most that etcd stores.
+	sample = 16
 )
 
 // Client is a client of one registry.
@@ -36,6 +37,7 @@ type Client struct {
 func New(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = timeout
+	config.Wrap(Bound)
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err
