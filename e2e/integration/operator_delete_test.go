@@ -13,6 +13,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -72,6 +73,21 @@ func testDeletion(t *testing.T, s *site) {
 	s.says("fleet", "Progressing", "True", "Deleting", "waits for ConfigMap "+s.namespace+"/fleet-trust to be gone")
 	s.holds("fleet", "-APIService/"+group+" -Deployment/fleet-server")
 	s.hold(trust, false)
+	s.gone(registry)
+
+	// It has lost its labels, and a paused registry does not put them right: it goes
+	// with the registry all the same, and before the servers do.
+	s.apply("fleet", "{mode: Aggregated}")
+	s.says("fleet", "APIServiceReady", "False", "NotAvailable", group)
+	s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = true })
+	s.says("fleet", "Progressing", "False", "Paused")
+	s.unlabel(client.ObjectKeyFromObject(registration), registration)
+	s.hold(registration, true)
+	registry = s.deleted("fleet")
+	s.says("fleet", "Progressing", "True", "Deleting", "waits for APIService "+group+" to be gone")
+	s.holds("fleet", "Deployment/fleet-server")
+	s.hold(registration, false)
+	s.gone(registration)
 	s.gone(registry)
 
 	s.apply("fleet", "{mode: Aggregated}")
@@ -187,9 +203,25 @@ func testOrphans(t *testing.T, s *site, host *framework.Host) {
 	registration := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "v1alpha1.clusterregistry.k8s.io", Labels: ours}, Spec: apiregistrationv1.APIServiceSpec{
 		Group: "clusterregistry.k8s.io", Version: "v1alpha1", GroupPriorityMinimum: 900, VersionPriority: 10, InsecureSkipTLSVerify: true, Service: &apiregistrationv1.ServiceReference{Namespace: s.namespace, Name: "gone-server"}}}
 	framework.Create(t, s, orphan, stranger, registration)
+	// One that the operator has made, and one that somebody else has, lead there, too.
+	leads := func(version string, owner client.FieldOwner) *apiregistrationv1.APIService {
+		service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": version + ".clusterregistry.k8s.io"}, "spec": map[string]any{
+			"group": "clusterregistry.k8s.io", "version": version, "groupPriorityMinimum": int64(900), "versionPriority": int64(10), "insecureSkipTLSVerify": true, "service": map[string]any{"namespace": s.namespace, "name": "gone-server", "port": int64(443)}}}}
+		if err := s.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(service), owner); err != nil {
+			t.Fatal(err)
+		}
+		return &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: service.GetName()}}
+	}
+	unlabelled, foreignService := leads("v1beta1", "clusterregistry-operator"), leads("v1", "somebody")
 	operator := framework.StartOperator(t, host)
 	s.gone(orphan)
 	s.gone(registration)
+	s.gone(unlabelled)
+	if err := s.Get(t.Context(), client.ObjectKeyFromObject(foreignService), foreignService); err != nil {
+		t.Errorf("an APIService of somebody else's was removed: %v", err)
+	} else if err := s.Delete(t.Context(), foreignService); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.Get(t.Context(), client.ObjectKeyFromObject(stranger), stranger); err != nil {
 		t.Errorf("what is somebody else's was removed: %v", err)
 	}

@@ -36,7 +36,8 @@ var edits = map[string]struct {
 	"APIService":          {[]string{"spec", "versionPriority"}, int64(11)},
 }
 
-// testDrift edits and deletes an object of each kind; all comes back.
+// testDrift edits an object of each kind, takes its labels away and deletes it; all
+// comes back.
 func testDrift(t *testing.T, s *site) {
 	s.apply("fleet", "{mode: Aggregated, etcd: {replicas: 3}}")
 	s.says("fleet", "EtcdReady", "False", "MembersNotReady")
@@ -62,6 +63,7 @@ func testDrift(t *testing.T, s *site) {
 				t.Fatal(err)
 			}
 			s.eventually(kind+" "+object.GetName()+" to be repaired", func(ctx context.Context) error { return s.is(ctx, object, edit.path, before) })
+			s.labelledAway(&object)
 			if err := s.Delete(t.Context(), object.DeepCopy()); err != nil {
 				t.Fatal(err)
 			}
@@ -74,6 +76,36 @@ func testDrift(t *testing.T, s *site) {
 		}
 	}
 	s.gone(s.deleted("other")) // the host has room for one
+}
+
+// labelledAway takes all labels of an object and waits until they are back.
+func (s *site) labelledAway(object *unstructured.Unstructured) {
+	s.t.Helper()
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(object.GroupVersionKind())
+	s.unlabel(client.ObjectKeyFromObject(object), now)
+	s.eventually(object.GetKind()+" "+object.GetName()+" to have its labels again", func(ctx context.Context) error {
+		if err := s.Get(ctx, client.ObjectKeyFromObject(object), now); err != nil {
+			return err
+		}
+		if !reflect.DeepEqual(now.GetLabels(), object.GetLabels()) {
+			return fmt.Errorf("it has %v, and had %v", now.GetLabels(), object.GetLabels())
+		}
+		return nil
+	})
+}
+
+// unlabel takes all labels of an object, which it reads into object.
+func (s *site) unlabel(key client.ObjectKey, object client.Object) {
+	s.t.Helper()
+	if err := s.Get(s.t.Context(), key, object); err != nil {
+		s.t.Fatal(err)
+	}
+	before := object.DeepCopyObject().(client.Object)
+	object.SetLabels(nil)
+	if err := s.Patch(s.t.Context(), object, client.MergeFrom(before)); err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // is returns nil when an object has a value again.

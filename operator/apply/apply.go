@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -26,6 +27,8 @@ const FieldOwner = client.FieldOwner("clusterregistry-operator")
 type Applier struct {
 	client client.Client
 	live   client.Reader
+	// metadataOnly are the kinds of which the cache has the metadata alone.
+	metadataOnly map[schema.GroupKind]bool
 
 	mu     sync.Mutex
 	memory map[operatorv1alpha1.ObjectReference]memo
@@ -40,9 +43,14 @@ type memo struct {
 }
 
 // New returns an applier. It reads through c, which may be a cache of its own
-// objects, and through live where that knows nothing.
-func New(c client.Client, live client.Reader) *Applier {
-	return &Applier{client: c, live: live, memory: map[operatorv1alpha1.ObjectReference]memo{}}
+// objects, and through live where that knows nothing. Of the kinds of metadataOnly
+// it reads no more than the metadata through c.
+func New(c client.Client, live client.Reader, metadataOnly ...schema.GroupKind) *Applier {
+	a := &Applier{client: c, live: live, metadataOnly: map[schema.GroupKind]bool{}, memory: map[operatorv1alpha1.ObjectReference]memo{}}
+	for _, kind := range metadataOnly {
+		a.metadataOnly[kind] = true
+	}
+	return a
 }
 
 // NotOurs is the error of an object that exists, but belongs to somebody else.
@@ -78,7 +86,7 @@ func (a *Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) 
 	if err != nil {
 		return fmt.Errorf("read %s: %w", reference, err)
 	}
-	if current != nil && Owner(current) != Owner(wanted) {
+	if current != nil && !Belongs(current, Owner(wanted)) {
 		return &NotOurs{Object: reference, Owner: Owner(current)}
 	}
 	sum := digest(wanted.Object)
@@ -94,9 +102,7 @@ func (a *Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) 
 		return fmt.Errorf("apply %s: %w", reference, err)
 	}
 	logf.FromContext(ctx).Info("Applied", "object", reference.String())
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.memory[reference] = memo{wanted: sum, result: content(result), version: result.GetResourceVersion()}
+	a.remember(reference, memo{wanted: sum, result: content(result), version: result.GetResourceVersion()})
 	return nil
 }
 
@@ -104,7 +110,24 @@ func (a *Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) 
 // cache still holds in an older state counts as such.
 func (a *Applier) done(wanted *unstructured.Unstructured, sum string, current client.Object) bool {
 	known := a.known(wanted)
-	return known.wanted == sum && (known.after(current) || content(current) == known.result)
+	if known.wanted != sum {
+		return false
+	}
+	if known.version == current.GetResourceVersion() || known.after(current) {
+		return true
+	}
+	if content(current) != known.result {
+		return false
+	}
+	known.version = current.GetResourceVersion() // only what is not compared has changed
+	a.remember(Reference(wanted), known)
+	return true
+}
+
+func (a *Applier) remember(reference operatorv1alpha1.ObjectReference, known memo) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.memory[reference] = known
 }
 
 // Behind reports whether an object, as it was read from the cache, is older than
@@ -133,22 +156,48 @@ func (m memo) after(state client.Object) bool {
 }
 
 // read returns an object as it is, nil when there is none. The cache holds the
-// operator's own objects only, so the host is asked before a new one is made.
+// operator's own objects only, and of some no more than their metadata. So the host
+// is asked before a new one is made, when the labels do not say whose it is, and
+// when one that is known by its metadata has changed.
 func (a *Applier) read(ctx context.Context, wanted *unstructured.Unstructured) (client.Object, error) {
-	empty, err := a.client.Scheme().New(wanted.GroupVersionKind())
-	if err != nil {
+	kind := wanted.GroupVersionKind()
+	var cached client.Object
+	if a.metadataOnly[kind.GroupKind()] {
+		partial := &metav1.PartialObjectMetadata{}
+		partial.SetGroupVersionKind(kind)
+		cached = partial
+	} else {
+		empty, err := a.client.Scheme().New(kind)
+		if err != nil {
+			return nil, err
+		}
+		cached = empty.(client.Object)
+	}
+	err := a.client.Get(ctx, client.ObjectKeyFromObject(wanted), cached)
+	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, err
 	}
-	current := empty.(client.Object)
-	err = a.client.Get(ctx, client.ObjectKeyFromObject(wanted), current)
-	if !apierrors.IsNotFound(err) {
-		return current, err
+	known := a.known(wanted)
+	if err == nil && Owner(cached) == Owner(wanted) && (!a.metadataOnly[kind.GroupKind()] || known.version == cached.GetResourceVersion() || known.after(cached)) {
+		return cached, nil
 	}
-	partial := &metav1.PartialObjectMetadata{}
-	partial.SetGroupVersionKind(wanted.GroupVersionKind())
-	err = a.live.Get(ctx, client.ObjectKeyFromObject(wanted), partial)
+	return a.readLive(ctx, kind, client.ObjectKeyFromObject(wanted))
+}
+
+// readLive returns an object as the host has it, nil when there is none, and no
+// more than its metadata when its kind is not known here.
+func (a *Applier) readLive(ctx context.Context, kind schema.GroupVersionKind, key client.ObjectKey) (client.Object, error) {
+	var object client.Object
+	if empty, err := a.client.Scheme().New(kind); err == nil {
+		object = empty.(client.Object)
+	} else {
+		partial := &metav1.PartialObjectMetadata{}
+		partial.SetGroupVersionKind(kind)
+		object = partial
+	}
+	err := a.live.Get(ctx, key, object)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return partial, err
+	return object, err
 }

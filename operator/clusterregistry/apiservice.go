@@ -113,9 +113,8 @@ func (r *Reconciler) takenBy(ctx context.Context, s *scope, wanted *unstructured
 	if err != nil {
 		return "", fmt.Errorf("read APIService %s: %w", wanted.GetName(), err)
 	}
-	owner := apply.Owner(current)
-	switch {
-	case owner == s.owner():
+	switch owner := apply.Owner(current); {
+	case apply.Belongs(current, s.owner()):
 		return "", nil
 	case owner != "":
 		return "ClusterRegistry " + owner, nil

@@ -9,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -45,8 +45,8 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 
 // takeDown returns what it waits for, nothing when all is gone.
 func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
-	registration, rest := s.toDelete()
-	if left, err := r.deleteAll(ctx, s, registration); err != nil || len(left) > 0 {
+	registration, rest := s.toDelete(r.registrations())
+	if left, err := r.deleteAll(ctx, registration, s.owner()); err != nil || len(left) > 0 {
 		return "waits for " + names(left) + " to be gone", err
 	}
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated && len(registration) > 0 {
@@ -57,7 +57,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 			return "waits for the host to stop telling of " + registryGroup, err
 		}
 	}
-	left, err := r.deleteAll(ctx, s, rest)
+	left, err := r.deleteAll(ctx, rest, s.owner())
 	if err != nil || len(left) > 0 {
 		return "waits for " + names(left) + " to be gone", err
 	}
@@ -79,7 +79,14 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 // toDelete returns the registration with the host, and all else that goes with
 // the registry under its policy. Secrets that cert-manager made are not in the
 // inventory, but they go by the Certificates.
-func (s *scope) toDelete() (registration, rest []operatorv1alpha1.ObjectReference) {
+//
+// What may be registered is looked for whether the inventory has it or not: a status
+// may be lost, as in a restore from a backup, and the host must not be left with an
+// API that nobody serves.
+func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (registration, rest []operatorv1alpha1.ObjectReference) {
+	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
+		registration = registrations
+	}
 	retained := map[operatorv1alpha1.ObjectReference]bool{}
 	if s.registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete {
 		for _, reference := range s.retainable() {
@@ -90,7 +97,9 @@ func (s *scope) toDelete() (registration, rest []operatorv1alpha1.ObjectReferenc
 		switch {
 		case retained[reference]:
 		case reference.Kind == "APIService":
-			registration = append(registration, reference)
+			if !slices.Contains(registration, reference) {
+				registration = append(registration, reference)
+			}
 		default:
 			rest = append(rest, reference)
 			if reference.Kind == "Certificate" {
@@ -111,6 +120,20 @@ func (s *scope) toDelete() (registration, rest []operatorv1alpha1.ObjectReferenc
 	return registration, rest
 }
 
+// registrations are the APIServices of every version that any release serves.
+func (r *Reconciler) registrations() []operatorv1alpha1.ObjectReference {
+	var out []operatorv1alpha1.ObjectReference
+	for _, release := range r.Releases {
+		for _, version := range release.Serves {
+			reference := operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: version + "." + registryGroup}
+			if !slices.Contains(out, reference) {
+				out = append(out, reference)
+			}
+		}
+	}
+	return out
+}
+
 // retainable are snapshots and the objects, beside the claims, without which the
 // data is of no use: who etcd's members are, whom they trust, and whom clients do.
 func (s *scope) retainable() []operatorv1alpha1.ObjectReference {
@@ -124,11 +147,11 @@ func (s *scope) retainable() []operatorv1alpha1.ObjectReference {
 	return out
 }
 
-// deleteAll deletes objects and returns those that are still there.
-func (r *Reconciler) deleteAll(ctx context.Context, s *scope, references []operatorv1alpha1.ObjectReference) ([]operatorv1alpha1.ObjectReference, error) {
+// deleteAll deletes objects of a registry and returns those that are still there.
+func (r *Reconciler) deleteAll(ctx context.Context, references []operatorv1alpha1.ObjectReference, owner string) ([]operatorv1alpha1.ObjectReference, error) {
 	var left []operatorv1alpha1.ObjectReference
 	for _, reference := range references {
-		gone, err := r.Applier.Delete(ctx, reference, s.owner())
+		gone, err := r.Applier.Delete(ctx, reference, owner)
 		if err != nil {
 			return nil, err
 		}
@@ -196,23 +219,32 @@ func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error)
 // sweep removes what is left elsewhere of a registry that is gone, which happens
 // when somebody removed the finalizer or the CRD. What is in its namespace goes
 // by owner references, or is retained. Every such object brings the registry
-// here that it names, at the operator's start, too.
+// here that it names, at the operator's start, too, and so does an APIService that
+// leads to it.
 func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
 	unmeasure(key)
+	services := &apiregistrationv1.APIServiceList{}
+	if err := r.Client.List(ctx, services); err != nil {
+		return err
+	}
+	var left []operatorv1alpha1.ObjectReference
+	for i := range services.Items {
+		service := &services.Items[i]
+		if owner := apply.Owner(service); owner == key.String() || owner == "" && apply.Backend(service) == key.String()+apply.ServerSuffix {
+			left = append(left, operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: service.Name})
+		}
+	}
 	labels := client.MatchingLabels{operatorv1alpha1.LabelNamespace: key.Namespace, operatorv1alpha1.LabelInstance: key.Name}
-	for _, list := range []client.ObjectList{&apiregistrationv1.APIServiceList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
+	for _, kind := range []string{"ClusterRoleBinding", "RoleBinding"} {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind + "List"))
 		if err := r.Client.List(ctx, list, labels); err != nil {
 			return err
 		}
-		references, err := apply.References(list, r.Client.Scheme())
-		if err != nil {
-			return err
-		}
-		for _, reference := range references {
-			if _, err := r.Applier.Delete(ctx, reference, key.String()); err != nil && !apierrors.IsNotFound(err) {
-				return err
-			}
+		for i := range list.Items {
+			left = append(left, operatorv1alpha1.ObjectReference{Group: rbacv1.GroupName, Kind: kind, Namespace: list.Items[i].Namespace, Name: list.Items[i].Name})
 		}
 	}
-	return nil
+	_, err := r.deleteAll(ctx, left, key.String())
+	return err
 }

@@ -30,7 +30,7 @@ func TestToDelete(t *testing.T) {
 	} {
 		s := look(t, "{spec: {deletionPolicy: "+string(policy)+"}}")
 		s.registry.Status.Inventory = inventory
-		registration, rest := s.toDelete()
+		registration, rest := s.toDelete(nil)
 		if len(registration) != 1 || registration[0].Kind != "APIService" {
 			t.Errorf("%s: first goes %v", policy, registration)
 		}

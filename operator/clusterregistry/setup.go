@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"context"
 	"slices"
+	"strings"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -27,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
 )
 
 // kubeSystem is where servers are permitted to read who the host's aggregator is.
@@ -38,21 +41,50 @@ const concurrency = 8
 
 // owned are the kinds that registries consist of and that the host always serves.
 func owned() []client.Object {
-	return []client.Object{
-		&corev1.ConfigMap{}, &corev1.ServiceAccount{}, &corev1.Service{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{},
-		&batchv1.Job{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
-		&rbacv1.ClusterRoleBinding{}, &rbacv1.RoleBinding{}, &apiregistrationv1.APIService{},
+	kinds := []client.Object{&corev1.Service{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{}, &batchv1.Job{}, &appsv1.Deployment{}, &appsv1.StatefulSet{}, &apiregistrationv1.APIService{}}
+	for _, kind := range unread {
+		kinds = append(kinds, metadataOf(kind))
 	}
+	return kinds
 }
+
+// unread are the kinds of objects of which nothing is read but whether they have
+// changed. The operator holds no more than their metadata: the label that its cache
+// selects by is for anybody to set, and a ConfigMap can have a megabyte.
+var unread = []schema.GroupVersionKind{
+	corev1.SchemeGroupVersion.WithKind("ConfigMap"), corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
+	policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+	rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), rbacv1.SchemeGroupVersion.WithKind("RoleBinding"),
+}
+
+// MetadataOnly returns the kinds of which the operator's cache has no more than the
+// metadata, for apply.New.
+func MetadataOnly() []schema.GroupKind {
+	out := []schema.GroupKind{issuerKind.GroupKind()}
+	for _, kind := range unread {
+		out = append(out, kind.GroupKind())
+	}
+	return out
+}
+
+// metadataOf stands for a kind of which only the metadata is watched or read.
+func metadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(kind)
+	return object
+}
+
+var issuerKind = certmanagerv1.SchemeGroupVersion.WithKind(certmanagerv1.IssuerKind)
 
 // issued are the kinds that cert-manager brings.
 func issued() []client.Object {
-	return []client.Object{&certmanagerv1.Certificate{}, &certmanagerv1.Issuer{}}
+	return []client.Object{&certmanagerv1.Certificate{}, metadataOf(issuerKind)}
 }
 
 // CacheOptions limits the operator's memory to what it needs: registries of the
 // namespaces that it watches (all when there are none named), its own objects by
-// their label, the addresses of nodes, and the name of one CRD.
+// their label, of pods and nodes what is read of them, the name of one CRD, and all
+// APIServices: one that has lost its labels still leads to a registry.
 func CacheOptions(namespaces []string) cache.Options {
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -62,6 +94,8 @@ func CacheOptions(namespaces []string) cache.Options {
 			&operatorv1alpha1.ClusterRegistry{}: {Label: labels.Everything()},
 			newCRD():                            {Label: labels.Everything(), Field: fields.OneTermEqualSelector(metav1.ObjectNameField, certificatesCRD)},
 			&corev1.Node{}:                      {Label: labels.Everything(), Transform: onlyAddresses},
+			&corev1.Pod{}:                       {Transform: onlyState},
+			&apiregistrationv1.APIService{}:     {Label: labels.Everything()},
 			&rbacv1.RoleBinding{}:               {Namespaces: map[string]cache.Config{kubeSystem: {}}},
 		},
 	}
@@ -84,6 +118,29 @@ func onlyAddresses(object any) (any, error) {
 		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, CreationTimestamp: node.CreationTimestamp},
 		Status:     corev1.NodeStatus{Addresses: node.Status.Addresses},
 	}, nil
+}
+
+// onlyState strips a pod of all that is not read.
+func onlyState(object any) (any, error) {
+	pod, is := object.(*corev1.Pod)
+	if !is {
+		return object, nil
+	}
+	out := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: pod.OwnerReferences},
+		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
+		Status: pod.Status,
+	}
+	for _, container := range pod.Spec.Containers {
+		out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Name: container.Name, Image: container.Image, Resources: container.Resources})
+	}
+	for _, volume := range pod.Spec.Volumes {
+		if volume.PersistentVolumeClaim != nil {
+			out.Spec.Volumes = append(out.Spec.Volumes, corev1.Volume{Name: volume.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: volume.PersistentVolumeClaim}})
+		}
+	}
+	return out, nil
 }
 
 // Setup registers the reconciler with a manager whose cache has CacheOptions.
@@ -110,9 +167,16 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	return nil
 }
 
-// registryOf returns the registry that an object names in its labels.
+// registryOf returns the registry that an object names in its labels, or whose
+// servers an APIService of the registry's group leads to.
 func registryOf(_ context.Context, object client.Object) []reconcile.Request {
 	key := client.ObjectKey{Namespace: object.GetLabels()[operatorv1alpha1.LabelNamespace], Name: object.GetLabels()[operatorv1alpha1.LabelInstance]}
+	if service, is := object.(*apiregistrationv1.APIService); is && apply.Owner(object) == "" {
+		key = client.ObjectKey{}
+		if namespace, name, found := strings.Cut(apply.Backend(service), "/"); found && service.Spec.Group == registryGroup && strings.HasSuffix(name, apply.ServerSuffix) {
+			key = client.ObjectKey{Namespace: namespace, Name: strings.TrimSuffix(name, apply.ServerSuffix)}
+		}
+	}
 	if key.Namespace == "" || key.Name == "" {
 		return nil
 	}

@@ -1,0 +1,68 @@
+package apply
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// Owner returns namespace and name of the registry that an object belongs to
+// according to its labels, or nothing.
+func Owner(object client.Object) string {
+	labels := object.GetLabels()
+	namespace, name := labels[operatorv1alpha1.LabelNamespace], labels[operatorv1alpha1.LabelInstance]
+	if labels[operatorv1alpha1.LabelManagedBy] != operatorv1alpha1.ManagedBy || namespace == "" || name == "" {
+		return ""
+	}
+	return namespace + "/" + name
+}
+
+// Belongs reports whether an object that has the name of one of a registry's
+// objects is that one; owner is the registry, as namespace/name. What the labels
+// say counts. An object that has lost them is the registry's if the operator
+// applied it, which the host has recorded among the object's managed fields, and
+// nothing says that it is for somebody else: its controller is the registry, or it
+// has none, and an APIService leads to the registry's servers. An object that
+// somebody else made is never the registry's.
+//
+// The object is to be read from the host: the operator's cache has no managed
+// fields.
+func Belongs(object client.Object, owner string) bool {
+	if named := Owner(object); named != "" {
+		return named == owner
+	}
+	if !applied(object) {
+		return false
+	}
+	if controller := metav1.GetControllerOf(object); controller != nil {
+		return controller.Kind == "ClusterRegistry" && strings.HasPrefix(controller.APIVersion, operatorv1alpha1.GroupName+"/") && object.GetNamespace()+"/"+controller.Name == owner
+	}
+	if service, is := object.(*apiregistrationv1.APIService); is {
+		return Backend(service) == owner+ServerSuffix
+	}
+	return true
+}
+
+// applied reports whether the operator has applied an object.
+func applied(object client.Object) bool {
+	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == string(FieldOwner) && entry.Operation == metav1.ManagedFieldsOperationApply
+	})
+}
+
+// ServerSuffix ends the name of the Service in front of a registry's servers.
+const ServerSuffix = "-server"
+
+// Backend returns the Service behind an APIService, as namespace/name, or nothing
+// when the host itself serves that API.
+func Backend(service *apiregistrationv1.APIService) string {
+	if service.Spec.Service == nil {
+		return ""
+	}
+	return service.Spec.Service.Namespace + "/" + service.Spec.Service.Name
+}
