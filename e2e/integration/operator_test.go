@@ -155,4 +155,17 @@ func testInTheWay(t *testing.T, s *site) {
 	if now.DeletionTimestamp != nil || now.ResourceVersion != mine.ResourceVersion {
 		t.Errorf("the deletion of the registry reached the Service of somebody else: %v", now)
 	}
+
+	// cert-manager would overwrite it, and the operator delete it with the registry.
+	password := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "team-serving", Namespace: s.namespace}, Data: map[string][]byte{"password": []byte("mine")}}
+	framework.Create(t, s, password)
+	s.apply("team", "{mode: Independent}")
+	s.says("team", "CertificatesReady", "False", "ObjectInTheWay", "Secret "+s.namespace+"/team-serving is in the way")
+	s.holds("team", "-Certificate/team-serving")
+	s.gone(s.deleted("team"))
+	kept := &corev1.Secret{}
+	s.get("team-serving", kept)
+	if kept.ResourceVersion != password.ResourceVersion {
+		t.Errorf("the Secret of somebody else was changed: %v", kept)
+	}
 }

@@ -33,6 +33,9 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 		s.registry.Status.Certificates = nil
 		return s.withCAs(waitFor(operatorv1alpha1.ReasonCertManagerNotInstalled, "cert-manager, which issues the registry's certificates, is not installed on the host: install it (https://cert-manager.io/docs/installation); the operator goes on by itself then").impairedIf(usable))
 	}
+	if h := r.foreignSecret(ctx, s); h != nil {
+		return s.withCAs(h.impairedIf(usable))
+	}
 	if h := r.announce(ctx, s); h != nil {
 		return h
 	}

@@ -1,0 +1,52 @@
+package clusterregistry
+
+import (
+	"context"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+// foreignSecret returns a hold when a Certificate that does not exist yet would be
+// given a Secret that is somebody else's: cert-manager would overwrite what is in it
+// and give it the registry's labels, by which it is deleted with the registry.
+func (r *Reconciler) foreignSecret(ctx context.Context, s *scope) *hold {
+	for _, object := range s.rendered.Stages[render.StageCertificates] {
+		if s.frozen || object.GetKind() != certmanagerv1.CertificateKind {
+			continue
+		}
+		err := r.Client.Get(ctx, client.ObjectKeyFromObject(object), &certmanagerv1.Certificate{})
+		if err == nil {
+			continue
+		}
+		if !apierrors.IsNotFound(err) {
+			return failed(err)
+		}
+		name, _, _ := unstructured.NestedString(object.Object, "spec", "secretName")
+		secret, err := r.secret(ctx, s.registry.Namespace, name)
+		if err != nil {
+			return failed(err)
+		}
+		if secret != nil && !issuedFor(secret, object.GetName(), s.owner()) {
+			return failed(&apply.NotOurs{Object: operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name}, Owner: apply.Owner(secret)})
+		}
+	}
+	return nil
+}
+
+// issuedFor reports whether a Secret is that of one of the registry's Certificates:
+// the labels say so that cert-manager gives it, or, when they are lost, the name of
+// the Certificate that cert-manager notes in it.
+func issuedFor(secret *corev1.Secret, certificate, owner string) bool {
+	if named := apply.Owner(secret); named != "" {
+		return named == owner
+	}
+	return secret.Annotations[certmanagerv1.CertificateNameKey] == certificate
+}

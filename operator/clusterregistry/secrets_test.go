@@ -1,0 +1,53 @@
+package clusterregistry
+
+import (
+	"strings"
+	"testing"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+// TestForeignSecret is about Secrets that have the name of a Certificate's before
+// there is one.
+func TestForeignSecret(t *testing.T) {
+	labels := func(name string) map[string]string {
+		return map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: "team", operatorv1alpha1.LabelInstance: name}
+	}
+	secret := func(labels, annotations map[string]string) client.Object {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-serving", Labels: labels, Annotations: annotations}}
+	}
+	certificate := &certmanagerv1.Certificate{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-serving"}}
+	for _, test := range []struct {
+		reason  string
+		objects []client.Object
+		frozen  bool
+		says    string
+	}{
+		{"there is none", nil, false, ""},
+		{"somebody keeps a password in it", []client.Object{secret(nil, nil)}, false, "Secret team/fleet-serving is in the way: it was not made by the operator"},
+		{"another Certificate's", []client.Object{secret(nil, map[string]string{certmanagerv1.CertificateNameKey: "web"})}, false, "Secret team/fleet-serving is in the way"},
+		{"another registry's", []client.Object{secret(labels("other"), nil)}, false, "belongs to ClusterRegistry team/other"},
+		{"nothing is made now", []client.Object{secret(nil, nil)}, true, ""},
+		{"the registry's own, from before the Certificate was deleted", []client.Object{secret(labels("fleet"), nil)}, false, ""},
+		{"the registry's own, which lost its labels as well", []client.Object{secret(nil, map[string]string{certmanagerv1.CertificateNameKey: "fleet-serving"})}, false, ""},
+		{"one that lost all that tells, while the Certificate is there", []client.Object{certificate, secret(nil, nil)}, false, ""},
+	} {
+		s := look(t, "{spec: {mode: Independent}}")
+		s.frozen = test.frozen
+		wanted := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "spec": map[string]any{"secretName": "fleet-serving"}}}
+		wanted.SetNamespace("team")
+		wanted.SetName("fleet-serving")
+		s.rendered = &render.Result{Stages: map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {wanted}}}
+		h := reading(t, test.objects...).foreignSecret(t.Context(), s)
+		if (h != nil) != (test.says != "") || h != nil && (h.reason != operatorv1alpha1.ReasonObjectInTheWay || !strings.Contains(h.message, test.says)) {
+			t.Errorf("%s: %+v", test.reason, h)
+		}
+	}
+}
