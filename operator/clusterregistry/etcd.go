@@ -112,11 +112,12 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 		if next.mends() {
 			return r.rollMember(ctx, s, next)
 		}
-		return waitFor(operatorv1alpha1.ReasonMembersNotReady, "%d of %d members serve: %s", state.Serving(), len(access.Endpoints), r.membersProblem(ctx, state, set, pods)).impairedIf(serves)
+		return waitFor(s.orOutOfMemory(operatorv1alpha1.ReasonMembersNotReady, pods), "%d of %d members serve: %s", state.Serving(), len(access.Endpoints), r.membersProblem(ctx, state, set, pods)).impairedIf(serves)
 	}
 	if set.Status.ObservedGeneration < set.Generation {
 		return waitFor(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).in(soon).impairedIf(true)
 	}
+	s.noteMemory(operatorv1alpha1.ConditionEtcdReady, pods)
 	if len(outdated) == 0 {
 		return nil
 	}

@@ -28,6 +28,8 @@ var (
 		"How many API servers a ClusterRegistry is to have.")
 	readyServersMetric = describe("clusterregistry_server_ready_replicas",
 		"How many API servers of a ClusterRegistry serve.")
+	serverMemoryMetric = describe("clusterregistry_server_memory_limit_bytes",
+		"How much memory each API server of a ClusterRegistry may use before the host kills it.")
 	membersMetric = describe("clusterregistry_etcd_members",
 		"How many members the etcd of a ClusterRegistry has.")
 	readyMembersMetric = describe("clusterregistry_etcd_ready_members",
@@ -116,6 +118,9 @@ func (s *scope) metrics() []prometheus.Metric {
 	}
 	set(serversMetric, float64(s.registry.Spec.Server.Replicas))
 	set(readyServersMetric, float64(status.Server.Ready))
+	if limit := s.serverMemory(); limit > 0 {
+		set(serverMemoryMetric, float64(limit))
+	}
 	s.etcdMetrics(set)
 	if u := status.Upgrade; u != nil {
 		set(phaseMetric, float64(u.PhaseStartedTime.Unix()), u.From, u.To, string(u.Phase))

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/render"
 )
 
 // busy is a registry of which every metric tells: it is upgraded while a member
@@ -47,6 +48,9 @@ clusterregistry_etcd_ready_members{name="fleet",namespace="team"} 2
 # HELP clusterregistry_info 1 for each ClusterRegistry, with its mode and the versions that run. One that is not known yet is empty.
 # TYPE clusterregistry_info gauge
 clusterregistry_info{etcd_version="v3.6.14",host_version="v1.37.1",mode="Aggregated",name="fleet",namespace="team",version="v0.1.0"} 1
+# HELP clusterregistry_server_memory_limit_bytes How much memory each API server of a ClusterRegistry may use before the host kills it.
+# TYPE clusterregistry_server_memory_limit_bytes gauge
+clusterregistry_server_memory_limit_bytes{name="fleet",namespace="team"} 1.073741824e+09
 # HELP clusterregistry_server_ready_replicas How many API servers of a ClusterRegistry serve.
 # TYPE clusterregistry_server_ready_replicas gauge
 clusterregistry_server_ready_replicas{name="fleet",namespace="team"} 1
@@ -62,6 +66,7 @@ clusterregistry_upgrade_phase_start_timestamp_seconds{from="v0.1.0",name="fleet"
 // stays when the registry is gone.
 func TestMetrics(t *testing.T) {
 	s := look(t, busy)
+	s.rendered = rendered(t, s)
 	s.etcdState = etcd.State{Members: []etcd.Member{{Name: "fleet-etcd-0", DBSize: 20480}, {Name: "fleet-etcd-1"}, {Name: "fleet-etcd-2", DBSize: 24576}}}
 	measure(s)
 	if err := testutil.CollectAndCompare(measured, strings.NewReader(busyMetrics)); err != nil {
@@ -89,6 +94,18 @@ func TestMetrics(t *testing.T) {
 	if left := testutil.CollectAndCount(measured); left != 0 {
 		t.Errorf("%d metrics are left of registries that are gone", left)
 	}
+}
+
+// rendered returns what a registry comes to.
+func rendered(t *testing.T, s *scope) *render.Result {
+	t.Helper()
+	in := s.input(render.Environment{ImageRepository: "registry.example", Namespace: "operator", ClusterDomain: "cluster.local"})
+	in.Release.Layout, in.Release.EtcdLayout = "v1", "v1"
+	out, err := render.Render(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 func familiesOf(t *testing.T, c prometheus.Collector) int {

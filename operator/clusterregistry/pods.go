@@ -66,6 +66,9 @@ func podProblem(pod *corev1.Pod) string {
 // started or has failed, nothing when there is none.
 func containersProblem(pod *corev1.Pod) string {
 	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if ended := failure(status); ended != nil && ended.Reason == reasonOOMKilled {
+			return memoryProblem(pod, status, ended)
+		}
 		if problem := containerProblem(status); problem != "" {
 			return fmt.Sprintf("pod %s: %s", pod.Name, problem)
 		}

@@ -122,7 +122,7 @@ func bounded(message string) string {
 func (r *Reconciler) tell(s *scope, condition metav1.Condition) {
 	kind := corev1.EventTypeNormal
 	if condition.Status == metav1.ConditionFalse && s.installed() && condition.Type != operatorv1alpha1.ConditionProgressing && s.registry.Status.Upgrade == nil ||
-		condition.Reason == operatorv1alpha1.ReasonUpgradeHeld || condition.Reason == operatorv1alpha1.ReasonSnapshotFailed {
+		condition.Reason == operatorv1alpha1.ReasonOutOfMemory || condition.Reason == operatorv1alpha1.ReasonUpgradeHeld || condition.Reason == operatorv1alpha1.ReasonSnapshotFailed {
 		kind = corev1.EventTypeWarning
 	}
 	r.event(s, kind, condition.Reason, condition.Type, "%s is %s: %s", condition.Type, condition.Status, condition.Message)
@@ -243,6 +243,13 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 		condition.Message = fmt.Sprintf("the registry serves, and is being brought from %s to %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, s.upgrading().message)
 	case s.registry.Status.Endpoint != nil:
 		condition.Message = "the registry serves at " + s.registry.Status.Endpoint.URL
+	}
+	if condition.Status == metav1.ConditionTrue {
+		for _, part := range parts {
+			if result := s.results[part.Type]; result.reason == operatorv1alpha1.ReasonOutOfMemory {
+				condition.Message += "; " + result.note
+			}
+		}
 	}
 	return condition
 }

@@ -80,7 +80,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		if len(problems) == 0 {
 			problems = []string{r.missingPods(ctx, deployment)}
 		}
-		return waitFor(operatorv1alpha1.ReasonReplicasNotReady, "%d of %d servers serve: %s", min(int32(serving), wanted), wanted, strings.Join(problems, "; ")).impairedIf(serving > 0)
+		return waitFor(s.orOutOfMemory(operatorv1alpha1.ReasonReplicasNotReady, staying), "%d of %d servers serve: %s", min(int32(serving), wanted), wanted, strings.Join(problems, "; ")).impairedIf(serving > 0)
 	}
 	if len(versions) > 1 {
 		return waitFor(operatorv1alpha1.ReasonReplicasNotReady, "the servers are of different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).in(soon).impairedIf(true)
@@ -89,6 +89,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		return turn
 	}
 	s.registry.Status.Version = answers[0].version
+	s.noteMemory(operatorv1alpha1.ConditionServerReady, staying)
 	if s.upgrade == nil && !s.frozen {
 		if err := r.recordRelease(ctx, s, s.registry.Status.Version); err != nil {
 			return failed(err)

@@ -42,6 +42,10 @@ const (
 	// ReasonError is the reason of a part that the operator failed to read or
 	// change: the message has the error, and the operator tries again.
 	ReasonError = "Error"
+	// ReasonOutOfMemory is the reason of a part with a container that was killed at
+	// its limit of memory, and of one that serves again since then: the message names
+	// the container, and the field to raise.
+	ReasonOutOfMemory = "OutOfMemory"
 	// ReasonObjectInTheWay is the reason of a part that needs an object whose name
 	// is taken by somebody else's: the message names it.
 	ReasonObjectInTheWay = "ObjectInTheWay"
