@@ -50,7 +50,7 @@ func TestToDelete(t *testing.T) {
 func TestToDeleteAdopted(t *testing.T) {
 	for policy, goes := range map[operatorv1alpha1.DeletionPolicy]bool{operatorv1alpha1.DeletionPolicyRetain: false, operatorv1alpha1.DeletionPolicyDelete: true} {
 		s := look(t, "{spec: {deletionPolicy: "+string(policy)+"}}")
-		_, rest := s.toDelete()
+		_, rest := s.toDelete(nil)
 		if got := slices.Contains(rest, operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: "team", Name: "fleet-etcd-identity"}); got != goes {
 			t.Errorf("%s: the record goes: %t", policy, got)
 		}
