@@ -20,13 +20,13 @@ func (o *Options) aggregated(ctx context.Context, c *Config) error {
 	if err != nil {
 		return err
 	}
-	if err := o.askHost(ctx, client); err != nil {
+	trusted, err := o.askHost(ctx, client)
+	if err != nil {
 		return err
 	}
-	if err := options.Authentication.ApplyTo(&config.Authentication, config.SecureServing, config.OpenAPIConfig); err != nil {
+	if err := delegateAuthentication(options.Authentication, config, trusted); err != nil {
 		return err
 	}
-	awaitFrontProxy(&config.Config)
 	answerPlain(&config.Config)
 	if err := options.Authorization.ApplyTo(&config.Authorization); err != nil {
 		return err
@@ -38,19 +38,19 @@ func (o *Options) aggregated(ctx context.Context, c *Config) error {
 	return o.admission(config, client)
 }
 
-// askHost checks that the host can be trusted with authentication, and fits
-// admission to what it serves.
-func (o *Options) askHost(ctx context.Context, client kubernetes.Interface) error {
-	trust, err := readTrust(ctx, o.Recommended.Authentication, client)
+// askHost checks that the host can be trusted with authentication, returns what
+// it is trusted by, and fits admission to what it serves.
+func (o *Options) askHost(ctx context.Context, client kubernetes.Interface) (trust, error) {
+	trusted, err := readTrust(ctx, o.Recommended.Authentication, client)
 	if err != nil {
-		return err
+		return trusted, err
 	}
-	if err := trust.check(); err != nil {
-		return err
+	if err := trusted.check(); err != nil {
+		return trusted, err
 	}
 	off, err := probeHost(ctx, client, o.TolerateMissingPermissions)
 	if err != nil {
-		return err
+		return trusted, err
 	}
 	for _, plugin := range off {
 		if plugin == fairness {
@@ -60,7 +60,7 @@ func (o *Options) askHost(ctx context.Context, client kubernetes.Interface) erro
 		}
 		o.Recommended.Admission.DefaultOffPlugins.Insert(plugin)
 	}
-	return nil
+	return trusted, nil
 }
 
 func (o *Options) admission(config *genericserver.RecommendedConfig, client kubernetes.Interface) error {

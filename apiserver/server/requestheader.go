@@ -5,14 +5,11 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"os"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	genericserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/healthz"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/cert"
@@ -24,24 +21,41 @@ type trust struct {
 	allowedNames []string
 	// frontProxyCA and clientCA are bundles in PEM.
 	frontProxyCA, clientCA string
+	// The headers that the front proxy tells users in.
+	userHeaders, uidHeaders, groupHeaders, extraPrefixes []string
 }
 
-// authenticationConfig is where a host tells what it trusts itself.
-const authenticationConfig = "ConfigMap kube-system/extension-apiserver-authentication"
+// Where a host tells what it trusts itself.
+const (
+	trustNamespace       = metav1.NamespaceSystem
+	trustName            = "extension-apiserver-authentication"
+	authenticationConfig = "ConfigMap " + trustNamespace + "/" + trustName
+	clientCAKey          = "client-ca-file"
+)
 
-// readTrust returns what the server is going to trust: what flags say, else what
-// the host says.
+// readTrust returns what the server is going to trust.
 func readTrust(ctx context.Context, options *genericoptions.DelegatingAuthenticationOptions, client kubernetes.Interface) (trust, error) {
-	var t trust
-	if !options.SkipInClusterLookup {
-		config, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "extension-apiserver-authentication", metav1.GetOptions{})
-		if err != nil {
-			return t, fmt.Errorf("read %s: %w; bind the server's ServiceAccount to the Role extension-apiserver-authentication-reader in kube-system", authenticationConfig, err)
-		}
-		t.frontProxyCA, t.clientCA = config.Data["requestheader-client-ca-file"], config.Data["client-ca-file"]
-		if names := config.Data["requestheader-allowed-names"]; names != "" {
-			if err := json.Unmarshal([]byte(names), &t.allowedNames); err != nil {
-				return t, fmt.Errorf("%s: requestheader-allowed-names: %w", authenticationConfig, err)
+	if options.SkipInClusterLookup {
+		return trustOf(&corev1.ConfigMap{}, options)
+	}
+	config, err := client.CoreV1().ConfigMaps(trustNamespace).Get(ctx, trustName, metav1.GetOptions{})
+	if err != nil {
+		return trust{}, fmt.Errorf("read %s: %w; bind the server's ServiceAccount to the Role extension-apiserver-authentication-reader in kube-system", authenticationConfig, err)
+	}
+	return trustOf(config, options)
+}
+
+// trustOf returns what the server is to trust: what flags say, else what the host
+// says.
+func trustOf(config *corev1.ConfigMap, options *genericoptions.DelegatingAuthenticationOptions) (trust, error) {
+	t := trust{frontProxyCA: config.Data["requestheader-client-ca-file"], clientCA: config.Data[clientCAKey]}
+	for key, list := range map[string]*[]string{
+		"requestheader-allowed-names": &t.allowedNames, "requestheader-username-headers": &t.userHeaders, "requestheader-uid-headers": &t.uidHeaders,
+		"requestheader-group-headers": &t.groupHeaders, "requestheader-extra-headers-prefix": &t.extraPrefixes,
+	} {
+		if content := config.Data[key]; content != "" {
+			if err := json.Unmarshal([]byte(content), list); err != nil {
+				return t, fmt.Errorf("%s: %s: %w", authenticationConfig, key, err)
 			}
 		}
 	}
@@ -50,7 +64,7 @@ func readTrust(ctx context.Context, options *genericoptions.DelegatingAuthentica
 		if err != nil {
 			return t, fmt.Errorf("--requestheader-client-ca-file: %w", err)
 		}
-		t.frontProxyCA, t.allowedNames = string(content), options.RequestHeader.AllowedNames
+		t.frontProxyCA, t.allowedNames, t.userHeaders = string(content), options.RequestHeader.AllowedNames, options.RequestHeader.UsernameHeaders
 	}
 	if path := options.ClientCert.ClientCA; path != "" {
 		content, err := os.ReadFile(path)
@@ -73,6 +87,9 @@ func (t trust) check() error {
 	if len(t.allowedNames) == 0 {
 		return fmt.Errorf("requestheader-allowed-names is empty, so that any certificate of the requestheader CA could claim any user; start the host's kube-apiserver, and this server if it is told by flags, with --requestheader-allowed-names=NAME, the common name of the host's --proxy-client-cert-file")
 	}
+	if len(t.userHeaders) == 0 {
+		return fmt.Errorf("requestheader-username-headers is empty, so that the front proxy could not say who asks, and every user would be refused; start the host's kube-apiserver with --requestheader-username-headers=X-Remote-User")
+	}
 	shared, err := sharedAuthority(t.frontProxyCA, t.clientCA)
 	if err != nil {
 		return err
@@ -81,22 +98,6 @@ func (t trust) check() error {
 		return fmt.Errorf("requestheader-client-ca-file and client-ca-file share a CA, so that an ordinary client certificate could pass for the front proxy's; give the host's kube-apiserver a --requestheader-client-ca-file of its own")
 	}
 	return nil
-}
-
-// awaitFrontProxy keeps the server from being ready before it has read the
-// requestheader CA, which it does while it already serves. Until then the front
-// proxy, and with it every user, would be taken for nobody and be refused.
-func awaitFrontProxy(config *genericserver.Config) {
-	frontProxy := config.Authentication.RequestHeaderConfig
-	if frontProxy == nil {
-		return
-	}
-	config.AddReadyzChecks(healthz.NamedCheck("front-proxy", func(*http.Request) error {
-		if len(frontProxy.CAContentProvider.CurrentCABundleContent()) == 0 {
-			return errors.New("the requestheader CA is not read yet from the host")
-		}
-		return nil
-	}))
 }
 
 // sharedAuthority reports whether a certificate is in both bundles.

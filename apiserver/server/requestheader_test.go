@@ -14,9 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
-	genericserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes/fake"
 )
@@ -52,7 +49,7 @@ func TestTrust(t *testing.T) {
 		return path
 	}
 	data := func(names, frontProxy, client string) map[string]string {
-		return map[string]string{"requestheader-allowed-names": names, "requestheader-client-ca-file": frontProxy, "client-ca-file": client}
+		return map[string]string{"requestheader-allowed-names": names, "requestheader-client-ca-file": frontProxy, "client-ca-file": client, "requestheader-username-headers": `["X-Remote-User"]`}
 	}
 	const name = `["front-proxy"]`
 	for _, test := range []struct {
@@ -67,6 +64,8 @@ func TestTrust(t *testing.T) {
 		{reason: "any name", data: data("[]", ca, other), want: "--requestheader-allowed-names=NAME"},
 		{reason: "no list", data: data("", ca, other), want: "requestheader-allowed-names is empty"},
 		{reason: "a broken list", data: data("x", ca, other), want: "requestheader-allowed-names: invalid"},
+		{reason: "no header for users", data: map[string]string{"requestheader-allowed-names": name, "requestheader-client-ca-file": ca}, want: "requestheader-username-headers is empty"},
+		{reason: "a broken list of headers", data: map[string]string{"requestheader-group-headers": "x"}, want: "requestheader-group-headers: invalid"},
 		{reason: "no front proxy", data: data(name, "", other), want: "no requestheader CA"},
 		{reason: "one authority for both", data: data(name, ca, ca), want: "share a CA"},
 		{reason: "one key, renewed, among others", data: data(name, other+ca, renewed), want: "--requestheader-client-ca-file of its own"},
@@ -91,40 +90,3 @@ func TestTrust(t *testing.T) {
 		t.Errorf("no ConfigMap: %v", err)
 	}
 }
-
-func TestServerIsReadyOnceItKnowsTheFrontProxy(t *testing.T) {
-	ca, _ := authority(t)
-	host := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication"}, Data: map[string]string{"requestheader-client-ca-file": ca}})
-	provider, err := dynamiccertificates.NewDynamicCAFromConfigMapController("front-proxy", "kube-system", "extension-apiserver-authentication", "requestheader-client-ca-file", host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read := make(chan struct{}, 10)
-	provider.AddListener(listener(read))
-	config := &genericserver.Config{Authentication: genericserver.AuthenticationInfo{RequestHeaderConfig: &authenticatorfactory.RequestHeaderConfig{CAContentProvider: provider}}}
-	awaitFrontProxy(config)
-	if len(config.ReadyzChecks) != 1 {
-		t.Fatalf("checks: %v", config.ReadyzChecks)
-	}
-	// A server does this before it listens, and then runs the provider.
-	if err := provider.RunOnce(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := config.ReadyzChecks[0].Check(nil); err == nil || !strings.Contains(err.Error(), "not read yet") {
-		t.Errorf("before the CA is read: %v", err)
-	}
-	go provider.Run(t.Context(), 1)
-	<-read
-	if err := config.ReadyzChecks[0].Check(nil); err != nil {
-		t.Errorf("after the CA is read: %v", err)
-	}
-	independent := &genericserver.Config{}
-	if awaitFrontProxy(independent); len(independent.ReadyzChecks) != 0 {
-		t.Error("a server without a front proxy waits for one")
-	}
-}
-
-// listener is told when a CA was read.
-type listener chan struct{}
-
-func (l listener) Enqueue() { l <- struct{}{} }

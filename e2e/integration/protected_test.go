@@ -30,13 +30,18 @@ func testProtectedPaths(t *testing.T, host *framework.Host, registry *framework.
 			config *rest.Config
 			want   int
 		}{
-			"nobody":       {rest.AnonymousClientConfig(alice), http.StatusForbidden},
+			"nobody":       {rest.AnonymousClientConfig(alice), http.StatusUnauthorized},
 			"a plain user": {alice, http.StatusForbidden},
 			"the observer": {observer, http.StatusOK},
 		} {
 			if got := status(t, test.config, path); got != test.want {
 				t.Errorf("%s for %s: status %d, want %d", path, who, got, test.want)
 			}
+		}
+	}
+	for path, want := range map[string]int{"/livez": http.StatusOK, "/readyz": http.StatusOK, "/healthz": http.StatusOK, "/version": http.StatusOK, "/apis": http.StatusUnauthorized, "/livez/etcd": http.StatusUnauthorized} {
+		if got := status(t, rest.AnonymousClientConfig(alice), path); got != want {
+			t.Errorf("%s for nobody: status %d, want %d", path, got, want)
 		}
 	}
 	if _, err := clustersOf(t, observer).List(t.Context(), metav1.ListOptions{}); err == nil {

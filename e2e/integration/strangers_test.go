@@ -31,8 +31,9 @@ func testStrangers(t *testing.T, host *framework.Host, registry *framework.Regis
 		header    http.Header
 		status    int
 	}{
-		"nobody":                      {transport, nil, http.StatusForbidden},
-		"front-proxy headers alone":   {transport, http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}, http.StatusForbidden},
+		// Not forbidden: the host is not even asked what they may.
+		"nobody":                      {transport, nil, http.StatusUnauthorized},
+		"front-proxy headers alone":   {transport, http.Header{"X-Remote-User": {"admin"}, "X-Remote-Group": {"system:masters"}}, http.StatusUnauthorized},
 		"a token of nobody":           {transport, bearer("nonsense"), http.StatusUnauthorized},
 		"a token without a role":      {transport, bearer(valid), http.StatusForbidden},
 		"an expired token":            {transport, bearer(expired), http.StatusUnauthorized},
