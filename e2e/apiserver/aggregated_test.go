@@ -74,6 +74,7 @@ func rolledOut(ctx context.Context, e *framework.Env) error {
 func TestAggregated(t *testing.T) {
 	e, clients := install(t)
 	t.Run("kubectl", func(t *testing.T) { session.Run(t, framework.ClusterKubeconfig(t)) })
+	t.Run("garbage collection", func(t *testing.T) { testCollection(t, e, clients) })
 	t.Run("restarts and leader moves", func(t *testing.T) {
 		rounds := 2
 		if framework.Full() {
