@@ -174,7 +174,12 @@ bench-upgrade: load ## Measure an upgrade through all releases under load: durat
 bench-api: build cluster-command
 	@bin/cluster binaries etcd v3.6.14 etcd
 	@bin/cluster binaries kubernetes v1.37.1 kube-apiserver
-	$(STORY) -v ./e2e/bench
+	$(STORY) -v -skip '^TestSizing$$' ./e2e/bench
+
+.PHONY: bench-sizing
+bench-sizing: build cluster-command ## Measure what memory a server needs for 100,000 clusters, see docs/sizing.md; 15 minutes
+	@bin/cluster binaries etcd v3.6.14 etcd
+	$(STORY) -v -run '^TestSizing$$' ./e2e/bench
 
 .PHONY: bench-cluster
 bench-cluster: cluster-command

@@ -8,7 +8,7 @@ var fields = map[string]struct {
 }{
 	"what the spec says nothing of": {`{}`, nil, map[string]string{
 		"Deployment/fleet-server/spec/replicas":                                       `2`,
-		"Deployment/fleet-server" + container + "/resources":                          `{requests: {cpu: 50m, memory: 64Mi}, limits: {memory: 1Gi}}`,
+		"Deployment/fleet-server" + container + "/resources":                          `{requests: {cpu: 50m, memory: 128Mi}, limits: {memory: 2Gi}}`,
 		"Deployment/fleet-server" + podSpec + "/nodeSelector":                         `null`,
 		"Deployment/fleet-server" + podSpec + "/imagePullSecrets":                     `null`,
 		"StatefulSet/fleet-etcd" + podSpec + "/topologySpreadConstraints/0/maxSkew":   `1`,
