@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -216,4 +218,106 @@ func testIdentityOfTheDead(t *testing.T, etcd *framework.Etcd, clusters clusters
 		_, err := clusters.Create(ctx, identified("waiting", "held"), metav1.CreateOptions{})
 		return err
 	})
+}
+
+// TestIdentityOfLostLocks takes every lock away as soon as it is taken, as its
+// lease does from a server that stands still for long. Of two clusters that are
+// given one id at the same time, one at most may be told that it has it, and no
+// two have it in the end.
+func TestIdentityOfLostLocks(t *testing.T) {
+	etcd := framework.StartEtcd(t, 1)
+	var servers []clustersv1beta1.ClusterInterface
+	for range 2 {
+		// Far from etcd, so that there is time between looking for the id and writing.
+		flags := append([]string{"--etcd-servers=" + distant(t, etcd.Endpoints[0])}, etcd.Flags()[1:]...)
+		clients := framework.NewAuthority(t, "clients")
+		registry := framework.StartRegistry(t, append(flags, "--mode=independent", "--client-ca-file="+clients.File)...)
+		registry.WaitReady(t)
+		servers = append(servers, betaOf(t, registry.Config(clients.Issue("root", admins))))
+	}
+	watching, stop := context.WithCancel(t.Context())
+	defer stop()
+	taken := etcd.Client.Watch(watching, locks, clientv3.WithPrefix(), clientv3.WithFilterDelete())
+	go func() {
+		for response := range taken {
+			for _, event := range response.Events {
+				if _, err := etcd.Client.Delete(watching, string(event.Kv.Key)); err != nil && watching.Err() == nil {
+					t.Error(err)
+				}
+			}
+		}
+	}()
+	won, lost := 0, 0
+	for round := range 40 {
+		id := fmt.Sprintf("lost-%d", round)
+		// The second one has its cluster already, and gives it the id.
+		late, err := servers[1].Create(t.Context(), identified(id+"-b", ""), metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		late.Spec.ID = id
+		var both sync.WaitGroup
+		results := make([]error, 2)
+		both.Go(func() {
+			_, results[0] = servers[0].Create(t.Context(), identified(id+"-a", id), metav1.CreateOptions{})
+		})
+		both.Go(func() { _, results[1] = servers[1].Update(t.Context(), late, metav1.UpdateOptions{}) })
+		both.Wait()
+		told := 0
+		for _, err := range results {
+			switch {
+			case err == nil:
+				told++
+			case !apierrors.IsInvalid(err) && !apierrors.IsConflict(err):
+				t.Errorf("%s: %v", id, err)
+			}
+		}
+		list, err := servers[0].List(t.Context(), metav1.ListOptions{FieldSelector: "spec.id=" + id})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told > 1 || len(list.Items) != told {
+			t.Errorf("%s: %d were told that they have it, and %d have it: %v", id, told, len(list.Items), results)
+		}
+		won, lost = won+told, lost+2-told
+	}
+	t.Logf("%d got their id, %d were refused", won, lost)
+}
+
+// distant returns another address of a server, from which everything takes a
+// while to it and back.
+func distant(t *testing.T, address string) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	carry := func(from, to net.Conn) {
+		defer func() { _, _ = from.Close(), to.Close() }()
+		data := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(data)
+			time.Sleep(10 * time.Millisecond)
+			if _, failed := to.Write(data[:n]); err != nil || failed != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(address, "https://"))
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			go carry(near, far)
+			go carry(far, near)
+		}
+	}()
+	return "https://" + listener.Addr().String()
 }

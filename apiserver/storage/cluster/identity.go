@@ -3,6 +3,8 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -12,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apiserver/storage/lock"
@@ -22,17 +25,18 @@ import (
 func (r *REST) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	claim := &claim{REST: r, dryRun: len(options.DryRun) > 0}
 	out, err := r.Store.Create(ctx, object, claim.onCreate(validate), options)
-	claim.end(ctx, err)
-	return out, err
+	return out, claim.settle(ctx, out, true, err)
 }
 
 // Update changes a cluster or creates it, with Create's promise about ids.
 func (r *REST) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	claim := &claim{REST: r, dryRun: len(options.DryRun) > 0}
 	out, created, err := r.Store.Update(ctx, name, object, claim.onCreate(create), claim.onUpdate(update), forceCreate, options)
-	claim.end(ctx, err)
-	return out, created, err
+	return out, created, claim.settle(ctx, out, created, err)
 }
+
+// patience is how long a request whose lock was lost may take to look again.
+const patience = 10 * time.Second
 
 // claim is one request's claim to an id, while it writes.
 type claim struct {
@@ -79,7 +83,7 @@ func (c *claim) take(ctx context.Context, cluster *clusterregistry.Cluster) erro
 	if id == "" || c.lock != nil && c.id == id {
 		return nil
 	}
-	c.end(ctx, nil)
+	c.drop(ctx)
 	// A dry run asks who has the id, and leaves nothing in etcd.
 	if !c.dryRun {
 		held, err := c.locks.Take(ctx, id)
@@ -93,7 +97,7 @@ func (c *claim) take(ctx context.Context, cluster *clusterregistry.Cluster) erro
 	}
 	err := c.free(ctx, cluster)
 	if err != nil {
-		c.end(ctx, nil)
+		c.drop(ctx)
 	}
 	return err
 }
@@ -115,17 +119,66 @@ func (c *claim) free(ctx context.Context, cluster *clusterregistry.Cluster) erro
 	return nil
 }
 
-// end gives the claim up, unless the write may still be applied: then the lock
-// goes with its lease.
-func (c *claim) end(ctx context.Context, err error) {
-	if c.lock == nil {
-		return
+// drop gives the claim up before anything was written.
+func (c *claim) drop(ctx context.Context) {
+	if c.lock != nil {
+		c.lock.Release(ctx)
+		c.lock = nil
 	}
-	held := c.lock
+}
+
+// settle gives the claim up when the write has ended, and returns how that did.
+// When the write may still be applied, the lock goes with its lease.
+func (c *claim) settle(ctx context.Context, written runtime.Object, created bool, err error) error {
+	if c.lock == nil || err != nil && !isAnswer(err) {
+		return err
+	}
+	held := c.lock.Release(ctx)
 	c.lock = nil
-	if err == nil || isAnswer(err) {
-		held.Release(ctx)
+	if held || err != nil {
+		return err
 	}
+	return c.again(ctx, written.(*clusterregistry.Cluster), created)
+}
+
+// again looks once more whether the id is another's, after a write during which
+// the lock was lost. Who takes the lock from now on finds what was written; so
+// does this request what others have written, and then takes its own back, of
+// which nobody was told yet.
+func (c *claim) again(ctx context.Context, written *clusterregistry.Cluster, created bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	err := c.take(ctx, written)
+	if err == nil {
+		c.drop(ctx)
+		return nil
+	}
+	if undone := c.undo(ctx, written, created); undone != nil {
+		return fmt.Errorf("%w; and the cluster could not be set back, so that two may have that id: %w", err, undone)
+	}
+	return err
+}
+
+// undo takes back that a cluster was given an id, or the whole cluster if it was
+// created with it.
+func (c *claim) undo(ctx context.Context, written *clusterregistry.Cluster, created bool) error {
+	key, err := c.KeyFunc(ctx, written.Name)
+	if err != nil {
+		return err
+	}
+	mine := storage.NewUIDPreconditions(string(written.UID))
+	if created {
+		err = c.Storage.Storage.Delete(ctx, key, &clusterregistry.Cluster{}, mine, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
+	} else {
+		err = c.Storage.Storage.GuaranteedUpdate(ctx, key, &clusterregistry.Cluster{}, false, mine, storage.SimpleUpdate(func(stored runtime.Object) (runtime.Object, error) {
+			stored.(*clusterregistry.Cluster).Spec.ID = ""
+			return stored, nil
+		}), nil)
+	}
+	if storage.IsNotFound(err) || storage.IsInvalidObj(err) {
+		return nil // another has deleted it
+	}
+	return err
 }
 
 // isAnswer reports whether an error says that nothing was written and nothing

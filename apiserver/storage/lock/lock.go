@@ -6,6 +6,12 @@
 //
 // The lock of a server that dies goes by itself, through a lease that outlives
 // the longest write that its request may have sent.
+//
+// A lock is no fence: etcd does not look for it when it takes the write. A server
+// that stands still for longer than the lease, as a computer does that is
+// suspended, writes after others have had the lock. So Release reports whether it
+// was held all the time; who hears that it was not must not tell anybody that
+// the write has succeeded before it has looked again.
 package lock
 
 import (
@@ -100,6 +106,8 @@ func newLock() runtime.Object { return &metav1.PartialObjectMetadata{} }
 type Lock struct {
 	locks  *Locks
 	object *metav1.PartialObjectMetadata
+	// until is when its lease may end at the earliest.
+	until time.Time
 }
 
 // Take takes the lock of a name, which is part of a key in etcd. It waits a
@@ -109,13 +117,14 @@ func (l *Locks) Take(ctx context.Context, name string) (*Lock, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		left = time.Until(deadline)
 	}
-	held := &Lock{l, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uuid.NewUUID(), CreationTimestamp: metav1.Now()}}}
+	held := &Lock{locks: l, object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uuid.NewUUID(), CreationTimestamp: metav1.Now()}}}
 	held.object.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.5, Steps: 10, Cap: 250 * time.Millisecond}
 	for {
 		// Not the patient context: a creation that it cuts off would be in doubt.
+		held.until = time.Now().Add(left + late - time.Second) // a lease has whole seconds
 		err := l.storage.Create(ctx, l.key(name), held.object.DeepCopy(), nil, uint64((left+late)/time.Second))
 		if err == nil {
 			return held, nil
@@ -131,16 +140,23 @@ func (l *Locks) Take(ctx context.Context, name string) (*Lock, error) {
 	}
 }
 
-// Release gives the lock up. The request that held it may have ended. When etcd
-// refuses, the lock goes with its lease.
-func (h *Lock) Release(ctx context.Context) {
+// Release gives the lock up, and reports whether it was held until then: what was
+// written before, no other request that takes it can have overlooked. The request
+// that held it may have ended. When etcd refuses, the lock goes with its lease,
+// and was held if that can't have ended yet.
+func (h *Lock) Release(ctx context.Context) (held bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	mine := storage.NewUIDPreconditions(string(h.object.UID))
 	err := h.locks.storage.Delete(ctx, h.locks.key(h.object.Name), newLock(), mine, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
-	if err != nil {
-		klog.ErrorS(err, "The lock of a cluster's id goes only when its lease ends", "id", h.object.Name)
+	switch {
+	case err == nil:
+		return true
+	case storage.IsNotFound(err), storage.IsInvalidObj(err):
+		return false
 	}
+	klog.ErrorS(err, "The lock of a cluster's id goes only when its lease ends", "id", h.object.Name)
+	return time.Now().Before(h.until)
 }
 
 func (l *Locks) key(name string) string { return l.prefix + "/" + name }
