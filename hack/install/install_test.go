@@ -92,7 +92,7 @@ func TestUp(t *testing.T) {
 	var out strings.Builder
 	host, log := newHost(t, interceptor.Funcs{})
 	for range 2 { // the second time changes nothing
-		if err := up(t.Context(), host, &out, installation()); err != nil {
+		if err := up(t.Context(), host, &out, installation(), false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,7 +143,7 @@ func TestUpSaysWhatIsAwaited(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			out := &until{text: test.says, end: cancel}
-			if err := up(ctx, host, out, objects); err == nil || !strings.Contains(err.Error(), "gave up waiting") {
+			if err := up(ctx, host, out, objects, false); err == nil || !strings.Contains(err.Error(), "gave up waiting") {
 				t.Errorf("got %v, after:\n%s", err, out)
 			}
 		})

@@ -2,6 +2,7 @@
 // it again: "make install" and "make uninstall". It also writes what it would
 // install into a file for kubectl: "make dist". IMAGE_REPOSITORY says where the
 // cluster gets the images from; the default is where "make images" put them.
+// DOWNGRADE=1 lets an older definition of the operator's API replace a newer one.
 package main
 
 import (
@@ -62,7 +63,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Printf("installing the operator %s into the cluster at %s\n", wanted.Reference, config.Host)
-	return up(ctx, c, os.Stdout, objects)
+	return up(ctx, c, os.Stdout, objects, os.Getenv(downgradeVariable) != "")
 }
 
 // wanted returns what to install: the operator of the images built last.

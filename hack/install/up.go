@@ -15,8 +15,14 @@ import (
 // fieldOwner owns what is applied here.
 const fieldOwner = client.FieldOwner("clusterregistry-install")
 
-// up applies the objects and waits until the operator is rolled out.
-func up(ctx context.Context, c client.Client, out io.Writer, objects []*unstructured.Unstructured) error {
+// up applies the objects and waits until the operator is rolled out. It puts no
+// older definition of its API in the place of a newer one, unless downgrade is true.
+func up(ctx context.Context, c client.Client, out io.Writer, objects []*unstructured.Unstructured, downgrade bool) error {
+	if !downgrade {
+		if err := noDowngrade(ctx, c, objects); err != nil {
+			return err
+		}
+	}
 	for _, object := range objects {
 		if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership); err != nil {
 			return fmt.Errorf("apply %s: %w", describe(object), err)
