@@ -47,6 +47,9 @@ func TestLinks(t *testing.T) {
 				continue
 			}
 			links++
+			if label := strings.Trim(match[0][1:strings.Index(match[0], "](")], "`"); strings.HasSuffix(label, ".md") && !strings.Contains(label, " ") && !strings.HasSuffix(strings.Split(target, "#")[0], label) {
+				t.Errorf("%s has a link to %s that says %s", document, target, label)
+			}
 			path, anchor, hasAnchor := strings.Cut(target, "#")
 			file := filepath.Join(filepath.Dir(document), path)
 			if path == "" {
