@@ -216,7 +216,7 @@ func TestSpareConnections(t *testing.T) {
 // of a server: requests with a body, sent at about the time when the server closes
 // the connections that earlier ones have left.
 func TestSpareConnectionsFailNoRequest(t *testing.T) {
-	const rounds, latency = 400, 5 * time.Millisecond
+	const rounds, latency = 101, 5 * time.Millisecond
 	for _, test := range []struct {
 		reason string
 		apart  time.Duration
@@ -241,7 +241,7 @@ func TestSpareConnectionsFailNoRequest(t *testing.T) {
 						failed += post(t, proxy, requests)
 					}
 					// Evenly around the time, a tenth of a second to either side.
-					time.Sleep(test.apart + time.Duration(i%201-100)*time.Millisecond)
+					time.Sleep(test.apart + time.Duration(2*i-rounds)*time.Millisecond)
 					failed += post(t, proxy, 2)
 					time.Sleep(10 * time.Minute) // until no connection is left
 				}
