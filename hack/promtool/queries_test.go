@@ -120,12 +120,28 @@ func TestQueries(t *testing.T) {
 // grouped or matched by.
 func grouped(t *testing.T, where string, known map[string]metric, expr parser.Expr, names []string) {
 	t.Helper()
+	made := replaced(expr)
+	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return slices.Contains(made, name) })
 	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
 		if selector, is := node.(*parser.VectorSelector); is {
 			check(t, where, known, selector.Name, names)
 		}
 		return nil
 	})
+}
+
+// replaced returns the labels that an expression itself makes.
+func replaced(expr parser.Expr) []string {
+	var out []string
+	parser.Inspect(expr, func(node parser.Node, _ []parser.Node) error {
+		if call, is := node.(*parser.Call); is && call.Func.Name == "label_replace" {
+			if label, is := call.Args[1].(*parser.StringLiteral); is {
+				out = append(out, label.Val)
+			}
+		}
+		return nil
+	})
+	return out
 }
 
 // check looks a metric, or a part of a histogram, and labels of it up.
@@ -172,7 +188,7 @@ func TestRecorded(t *testing.T) {
 					}
 				}
 				series.Range(func(l labels.Label) {
-					if l.Name != model.MetricNameLabel && l.Name != "pod" && !slices.Contains(one.labels, l.Name) {
+					if l.Name != model.MetricNameLabel && !slices.Contains(target, l.Name) && !slices.Contains(one.labels, l.Name) {
 						t.Errorf("%s: %s has no label %s", file, input.Series, l.Name)
 					}
 				})
