@@ -98,7 +98,7 @@ func (s State) othersServe(recorded Identity, member string) error {
 // it is, when it is not known, or when nothing is recorded. Every voter in the list
 // counts for the majority, also one that was never started.
 func (s State) Differs(recorded Identity) error {
-	if s.ListErr != nil || len(recorded.Members) == 0 {
+	if known := s.ListErr == nil && len(recorded.Members) > 0; !known {
 		return nil
 	}
 	missing := maps.Clone(recorded.Members)
