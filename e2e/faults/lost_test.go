@@ -82,7 +82,7 @@ func TestDataLost(t *testing.T) {
 	peer := fmt.Sprintf("https://%s.%s-etcd.%s.svc:2380", lost.Name, registry.Name, e.Namespace)
 	var answer string
 	e.Eventually("etcd to find its members connected", func(ctx context.Context) error {
-		out, err := etcdctl(ctx, "member", "add", lost.Name, "--peer-urls="+peer)
+		out, err := etcdctl(ctx, "member", "add", lost.Name, "--learner", "--peer-urls="+peer)
 		if err != nil && !strings.Contains(err.Error(), "unhealthy cluster") {
 			t.Fatal(err)
 		}
@@ -109,10 +109,20 @@ func TestDataLost(t *testing.T) {
 	if err := e.Client.Delete(t.Context(), &pod); err != nil {
 		t.Fatal(err)
 	}
+	e.Eventually("the learner to catch up", func(ctx context.Context) error {
+		_, err := etcdctl(ctx, "member", "promote", fmt.Sprintf("%x", id))
+		return err
+	})
 	e.WaitReady(registry)
-	if err := e.Client.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"data":{"joining":null}}`))); err != nil {
-		t.Fatal(err)
-	}
+	e.Eventually("the operator to end the member's leave to start empty", func(ctx context.Context) error {
+		if err := e.Get(ctx, record.Name, record); err != nil {
+			return err
+		}
+		if joining := record.Data["joining"]; joining != "" {
+			return fmt.Errorf("the record says that %s is joining", joining)
+		}
+		return nil
+	})
 	if got := registry.Status.Etcd.Members[1].ID; got != fmt.Sprintf("%x", id) || registry.Status.Etcd.Ready != "3/3" {
 		t.Errorf("etcd is %+v, the new member should be %x", registry.Status.Etcd, id)
 	}

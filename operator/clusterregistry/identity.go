@@ -36,6 +36,7 @@ const (
 	keyRelease     = "release"
 	keyEtcd        = "etcd-version"
 	keyMembersOf   = "etcd-release"
+	keyJoining     = "joining"
 
 	stateNew      = "new"
 	stateExisting = "existing"
@@ -54,6 +55,9 @@ type identity struct {
 	// membersOf is the release whose etcd, helper and layout a member has run with:
 	// they stay when the servers of an older one return.
 	membersOf string
+	// joining is the member whose data was lost, and that a person has added to the
+	// cluster again: it may start without any data, once.
+	joining string
 }
 
 // readIdentity returns the record, nil when there is none.
@@ -68,7 +72,7 @@ func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (*identity, err
 	if err != nil {
 		return nil, err
 	}
-	id := &identity{state: record.Data[keyState], ca: record.Data[keyCA], release: record.Data[keyRelease], etcd: record.Data[keyEtcd], membersOf: record.Data[keyMembersOf], Identity: etcd.Identity{ClusterID: record.Data[keyCluster], Members: map[string]string{}}}
+	id := &identity{state: record.Data[keyState], ca: record.Data[keyCA], release: record.Data[keyRelease], etcd: record.Data[keyEtcd], membersOf: record.Data[keyMembersOf], joining: record.Data[keyJoining], Identity: etcd.Identity{ClusterID: record.Data[keyCluster], Members: map[string]string{}}}
 	for key, value := range record.Data {
 		if name, is := strings.CutPrefix(key, keyMember); is {
 			id.Members[name] = value
@@ -133,6 +137,10 @@ func (r *Reconciler) writeIdentity(ctx context.Context, s *scope, id *identity) 
 			record.Data[key] = value
 		}
 	}
+	if id.joining != "" || s.identity != nil && s.identity.joining != "" {
+		// Empty, it takes the place of what a person wrote there.
+		record.Data[keyJoining] = id.joining
+	}
 	object, err := toUnstructured(record)
 	if err != nil {
 		return err
@@ -161,7 +169,8 @@ func (r *Reconciler) ownRecord(ctx context.Context, s *scope) error {
 // learn records who the members are as soon as all have said it, the newest
 // version of etcd among them, and the release that they are of as soon as one of
 // the current pods has said anything: to a release whose etcd never started, the
-// members are not bound. It returns whether anything was new. In a read-only pass
+// members are not bound. A member that joined is one like all others as soon as it
+// serves. It returns whether anything was new. In a read-only pass
 // it waits for another one.
 func (r *Reconciler) learn(ctx context.Context, s *scope, current []string) (learned bool, err error) {
 	if s.frozen {
@@ -182,7 +191,10 @@ func (r *Reconciler) learn(ctx context.Context, s *scope, current []string) (lea
 			id.membersOf = s.release.Members.Release
 		}
 	}
-	if id.ClusterID == s.identity.ClusterID && len(id.Members) == len(s.identity.Members) && id.etcd == s.identity.etcd && id.membersOf == s.identity.membersOf {
+	if s.etcdState.Joined(id.Identity, id.joining) {
+		id.joining = ""
+	}
+	if id.ClusterID == s.identity.ClusterID && len(id.Members) == len(s.identity.Members) && id.etcd == s.identity.etcd && id.membersOf == s.identity.membersOf && id.joining == s.identity.joining {
 		return false, nil
 	}
 	return true, r.writeIdentity(ctx, s, &id)

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -122,6 +123,49 @@ func TestLearnMembers(t *testing.T) {
 			t.Errorf("%s: recorded is %+v, %v", test.reason, id, err)
 		}
 	}
+}
+
+// TestLearnJoined is about a member that a person added again, and wrote so into
+// the record: as soon as it serves, the record no longer lets it start empty, and
+// stays so. Another one can join after that.
+func TestLearnJoined(t *testing.T) {
+	s := look(t, "{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: 3}}, status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]}}")
+	r := reading(t)
+	r.Applier = apply.New(r.Client, r.Live)
+	ids := etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "1", "fleet-etcd-1": "2"}}
+	if err := r.writeIdentity(t.Context(), s, &identity{state: stateExisting, replicas: 3, Identity: ids}); err != nil {
+		t.Fatal(err)
+	}
+	person := func(joining string) {
+		t.Helper()
+		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd-identity"}}
+		if err := r.Client.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"data":{"joining":"`+joining+`"}}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func(reason string, list []etcd.Listed, version, want string) {
+		t.Helper()
+		var err error
+		if s.identity, err = r.readIdentity(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		s.etcdState = etcd.State{Members: []etcd.Member{{Name: "fleet-etcd-0", ID: "1", ClusterID: "c"}, {Name: "fleet-etcd-1", ID: "2", ClusterID: "c"}}, List: list}
+		s.registry.Status.Etcd.Members = []operatorv1alpha1.EtcdMember{{Name: "fleet-etcd-0", Version: version}}
+		if _, err := r.learn(t.Context(), s, nil); err != nil {
+			t.Fatal(err)
+		}
+		if id, err := r.readIdentity(t.Context(), s); err != nil || id.joining != want || id.etcd != version || len(id.Members) != 2 {
+			t.Errorf("%s: recorded is %+v, %v", reason, id, err)
+		}
+	}
+	voters := []etcd.Listed{{ID: "1", Name: "fleet-etcd-0"}, {ID: "2", Name: "fleet-etcd-1"}}
+	person("fleet-etcd-1")
+	look("a learner, while something else is recorded", []etcd.Listed{voters[0], {ID: "2", Name: "fleet-etcd-1", Learner: true}}, "v3.7.1", "fleet-etcd-1")
+	look("promoted", voters, "v3.7.1", "")
+	look("and after that", voters, "v3.7.2", "")
+	person("fleet-etcd-0")
+	look("the next one", voters[1:], "v3.7.3", "fleet-etcd-0")
+	look("and it has joined", voters, "v3.7.3", "")
 }
 
 // TestFingerprint renews a CA's certificate, which must not look like another CA.

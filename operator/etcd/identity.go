@@ -3,6 +3,7 @@ package etcd
 import (
 	"fmt"
 	"maps"
+	"slices"
 )
 
 // Identity is by what an etcd and its data are known again.
@@ -71,4 +72,26 @@ func (s State) Check(recorded Identity) error {
 		}
 	}
 	return nil
+}
+
+// Joined reports whether a member serves as the one that was recorded, with a
+// vote: it has all data that it would have to have, and must never start without
+// any again.
+func (s State) Joined(recorded Identity, name string) bool {
+	m, serves := s.member(name)
+	if !serves || s.ListErr != nil || m.ID == "" || m.ID != recorded.Members[name] || m.ClusterID != recorded.ClusterID {
+		return false
+	}
+	return slices.Contains(s.voters(), m.ID)
+}
+
+// voters returns the IDs of the members in etcd's list that have a vote.
+func (s State) voters() []string {
+	var out []string
+	for _, l := range s.List {
+		if !l.Learner {
+			out = append(out, l.ID)
+		}
+	}
+	return out
 }

@@ -64,3 +64,34 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// TestJoined is about a member that was added again: until it serves as a voter
+// under the recorded ID, it may have to start without data once more.
+func TestJoined(t *testing.T) {
+	recorded := Identity{ClusterID: "c", Members: map[string]string{"a": "1", "b": "2"}}
+	serving := Member{Name: "b", ID: "2", ClusterID: "c"}
+	for _, test := range []struct {
+		reason string
+		member Member
+		listed Listed
+		err    error
+		want   bool
+	}{
+		{"it serves", serving, Listed{ID: "2", Name: "b"}, nil, true},
+		{"it does not answer", Member{Name: "b", Err: errors.New("gone")}, Listed{ID: "2", Name: "b"}, nil, false},
+		{"it catches up", Member{Name: "b", ID: "2", ClusterID: "c", Err: errors.New("learner")}, Listed{ID: "2", Name: "b", Learner: true}, nil, false},
+		{"it has no vote yet", serving, Listed{ID: "2", Name: "b", Learner: true}, nil, false},
+		{"the one of before answers", Member{Name: "b", ID: "9", ClusterID: "c"}, Listed{ID: "9", Name: "b"}, nil, false},
+		{"of another cluster", Member{Name: "b", ID: "2", ClusterID: "d"}, Listed{ID: "2", Name: "b"}, nil, false},
+		{"it was removed", serving, Listed{ID: "3", Name: "d"}, nil, false},
+		{"etcd's list is not known", serving, Listed{ID: "2", Name: "b"}, errors.New("no list"), false},
+	} {
+		state := State{Members: []Member{{Name: "a", ID: "1", ClusterID: "c"}, test.member}, List: []Listed{{ID: "1", Name: "a"}, test.listed}, ListErr: test.err}
+		if got := state.Joined(recorded, "b"); got != test.want {
+			t.Errorf("%s: %v", test.reason, got)
+		}
+		if state.Joined(recorded, "") || state.Joined(recorded, "c") {
+			t.Errorf("%s: nobody joined, or somebody else", test.reason)
+		}
+	}
+}
