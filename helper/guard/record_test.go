@@ -80,6 +80,32 @@ func TestReadRecordFails(t *testing.T) {
 	}
 }
 
+// FuzzReadRecord is about what a person may have written into the record: whatever
+// it says, a member starts empty only where nothing was recorded or it joins.
+func FuzzReadRecord(f *testing.F) {
+	f.Add("new", "", "", "")
+	f.Add("existing", "8e9e05c52164694d", "f", "m0")
+	f.Add("existing\n", "c1\n", " f", "m0\n")
+	f.Add("New", "0xc1", "-1", "m1")
+	f.Add("new", "0", "18e9e05c52164694d", "m0 m1")
+	f.Fuzz(func(t *testing.T, state, cluster, member, joining string) {
+		dir := t.TempDir()
+		for key, value := range map[string]string{"initial-cluster-state": state, "cluster-id": cluster, "member-id.m0": member, "joining": joining} {
+			write(t, filepath.Join(dir, key), []byte(value))
+		}
+		r, err := readRecord(dir, "m0")
+		if err != nil {
+			return
+		}
+		if recorded := strings.TrimSpace(cluster + member); r.mayStartEmpty() && strings.TrimSpace(joining) != "m0" && (strings.TrimSpace(state) != stateNew || recorded != "") {
+			t.Errorf("state %q, cluster %q, member %q, joining %q: it may start empty: %+v", state, cluster, member, joining, r)
+		}
+		if r.String() == "" || r.role() == "" {
+			t.Errorf("%+v has no words", r)
+		}
+	})
+}
+
 // write writes a file and the folders that it is in.
 func write(t *testing.T, path string, content []byte) {
 	t.Helper()

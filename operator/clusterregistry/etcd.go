@@ -90,6 +90,10 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 		return failed(err)
 	}
 	id := s.identity
+	if id.ClusterID != "" {
+		// Of a restored etcd it is another one than before.
+		s.registry.Status.Etcd.ClusterID = id.ClusterID
+	}
 	s.membersRolling = set.Status.ObservedGeneration < set.Generation || membersRolling(s.now, pods, outdated)
 	if len(outdated) > 0 {
 		s.rolling = fmt.Sprintf("etcd: %d of %d members are as wanted", len(pods)-len(outdated), len(pods))

@@ -72,18 +72,46 @@ func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (*identity, err
 	if err != nil {
 		return nil, err
 	}
-	id := &identity{state: record.Data[keyState], ca: record.Data[keyCA], release: record.Data[keyRelease], etcd: record.Data[keyEtcd], membersOf: record.Data[keyMembersOf], joining: record.Data[keyJoining], Identity: etcd.Identity{ClusterID: record.Data[keyCluster], Members: map[string]string{}}}
-	for key, value := range record.Data {
-		if name, is := strings.CutPrefix(key, keyMember); is {
-			id.Members[name] = value
-		}
-	}
-	replicas, err := strconv.ParseInt(record.Data[keyReplicas], 10, 32)
+	id, err := parseRecord(record.Data)
 	if err != nil {
-		return nil, fmt.Errorf("ConfigMap %s: %s is %q and not a number of members: %w", record.Name, keyReplicas, record.Data[keyReplicas], err)
+		return nil, fmt.Errorf("ConfigMap %s, the record of etcd's identity, is damaged: %w", record.Name, err)
+	}
+	return id, nil
+}
+
+// parseRecord reads a record, which people can edit. What can't be right is an
+// error: the guard, too, would hold members back by it.
+func parseRecord(data map[string]string) (*identity, error) {
+	id := &identity{state: data[keyState], ca: data[keyCA], release: data[keyRelease], etcd: data[keyEtcd], membersOf: data[keyMembersOf], joining: data[keyJoining], Identity: etcd.Identity{ClusterID: data[keyCluster], Members: map[string]string{}}}
+	if id.state != stateNew && id.state != stateExisting {
+		return nil, fmt.Errorf("%s is %q: set it to %q, unless this etcd never formed (then %q)", keyState, id.state, stateExisting, stateNew)
+	}
+	if id.ClusterID != "" && !validID(id.ClusterID) {
+		return nil, fmt.Errorf("%s is %q and not the ID of a cluster: set it to the one in status.etcd.clusterID", keyCluster, id.ClusterID)
+	}
+	for key, value := range data {
+		name, is := strings.CutPrefix(key, keyMember)
+		if !is || value == "" {
+			continue // not recorded yet
+		}
+		if !validID(value) {
+			return nil, fmt.Errorf("%s is %q and not the ID of a member: set it to the one in status.etcd.members", key, value)
+		}
+		id.Members[name] = value
+	}
+	replicas, err := strconv.ParseInt(data[keyReplicas], 10, 32)
+	if err != nil || replicas < 1 {
+		return nil, fmt.Errorf("%s is %q and not a number of members: set it to that of the claims data-...-etcd-N", keyReplicas, data[keyReplicas])
 	}
 	id.replicas = int32(replicas)
 	return id, nil
+}
+
+// validID reports whether a text is an ID as etcdctl prints it, and the guard
+// reads it.
+func validID(text string) bool {
+	id, err := strconv.ParseUint(text, 16, 64)
+	return err == nil && strconv.FormatUint(id, 16) == text && id != 0
 }
 
 // newIdentity returns the record to begin with. Only where there was never any

@@ -75,9 +75,9 @@ func TestIdentityProblem(t *testing.T) {
 func TestReadIdentity(t *testing.T) {
 	s := look(t, "{spec: {etcd: {replicas: 3}}}")
 	record := &corev1.ConfigMap{ObjectMeta: s.meta(identitySuffix, "etcd"), Data: map[string]string{
-		keyState: stateExisting, keyCluster: "c", keyCA: "f", keyReplicas: "3", keyMember + "fleet-etcd-0": "m0", "note": "somebody's"}}
+		keyState: stateExisting, keyCluster: "c", keyCA: "f", keyReplicas: "3", keyMember + "fleet-etcd-0": "a0", "note": "somebody's"}}
 	id, err := reading(t, record).readIdentity(t.Context(), s)
-	if err != nil || id.state != stateExisting || id.ClusterID != "c" || id.ca != "f" || id.replicas != 3 || len(id.Members) != 1 || id.Members["fleet-etcd-0"] != "m0" {
+	if err != nil || id.state != stateExisting || id.ClusterID != "c" || id.ca != "f" || id.replicas != 3 || len(id.Members) != 1 || id.Members["fleet-etcd-0"] != "a0" {
 		t.Errorf("%+v, %v", id, err)
 	}
 	record.Data[keyReplicas] = ""
@@ -91,6 +91,26 @@ func TestReadIdentity(t *testing.T) {
 	if recorded.state != stateExisting || recorded.ClusterID != "c" || recorded.ca != "f" || recorded.replicas != 3 {
 		t.Errorf("%+v", recorded)
 	}
+}
+
+// FuzzParseRecord holds the reader of the record to what is written from it, and
+// to never taking a damaged record for one of an etcd that never was.
+func FuzzParseRecord(f *testing.F) {
+	f.Add("new", "", "", "3", "", "")
+	f.Add("existing", "8e9e05c52164694d", "cdf818194e3a8c32", "3", "fleet-etcd-1", "v0.4.0")
+	f.Add("existing", "0xc1", "C1", "-1", "fleet-etcd-0", "")
+	f.Add("", "0", "", "", "", "")
+	f.Add("existing\n", "c1\n", " 1", "+3", "", "")
+	f.Fuzz(func(t *testing.T, state, cluster, member, replicas, joining, release string) {
+		data := map[string]string{keyState: state, keyCluster: cluster, keyMember + "a": member, keyReplicas: replicas, keyJoining: joining, keyMembersOf: release}
+		id, err := parseRecord(data)
+		if err != nil {
+			return
+		}
+		if id.state != stateNew && id.state != stateExisting || id.ClusterID != cluster || id.Members["a"] != member || id.replicas < 1 || id.joining != joining || id.membersOf != release {
+			t.Errorf("%v is read as %+v", data, id)
+		}
+	})
 }
 
 // TestLearnMembers is about the release that etcd's members are of: it is what

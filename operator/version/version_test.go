@@ -39,3 +39,39 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParse reads tables of releases: one that is accepted has only releases that
+// can be found, composed and compared.
+func FuzzParse(f *testing.F) {
+	f.Add(table)
+	f.Add([]byte("releases:\n- {version: v0.1.0}\n"))
+	f.Add([]byte("releases: [{version: v1.0.0, upgradesFrom: [v1.0.0]}, {}]"))
+	f.Add([]byte("releases: [null, 1, a]"))
+	f.Add([]byte("releases: {}\n---\n"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		releases, err := Parse(content)
+		if err != nil {
+			return
+		}
+		for _, r := range releases {
+			if found, err := Find(releases, r.Version); err != nil || found.Version != r.Version {
+				t.Errorf("%q is in the table, and is not found: %v", r.Version, err)
+			}
+			for _, from := range r.UpgradesFrom {
+				if err := CheckUpgrade(releases, from, r.Version); err != nil {
+					t.Error(err)
+				}
+			}
+			for _, other := range releases {
+				_ = CheckUpgrade(releases, other.Version, r.Version)
+				_ = CheckEtcd(other.Etcd, r.Etcd)
+			}
+			_ = r.CheckHost("v1.37.1")
+		}
+		for _, r := range WithMembers(releases, "v0.3.0", "v3.7.3") {
+			if r.Members.Etcd == "" || r.Members.Layout == "" {
+				t.Errorf("%s has the members %+v", r.Version, r.Members)
+			}
+		}
+	})
+}
