@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/render"
@@ -33,13 +34,13 @@ const (
 // snapshot is complete when etcd was saved, and restored from what was saved.
 func (r *Reconciler) snapshot(ctx context.Context, s *scope) *hold {
 	name := s.upgrade.Snapshot
-	err := r.write(ctx, s, s.rendered.Stages[render.StageSnapshot]...)
-	if apierrors.IsInvalid(err) {
-		// A Job can't be changed, and this one is of another upgrade or spec.
-		return r.snapshotAgain(ctx, s, "the Job of an earlier snapshot is removed")
+	if s.frozen {
+		return failed(errReadOnly)
 	}
-	if err != nil {
-		return failed(err)
+	for _, object := range s.rendered.Stages[render.StageSnapshot] {
+		if h := r.snapshotPart(ctx, s, object); h != nil {
+			return h
+		}
 	}
 	job := &batchv1.Job{}
 	if h := r.applied(ctx, s, render.StageSnapshot, job); h != nil {
@@ -69,6 +70,22 @@ func (r *Reconciler) snapshot(ctx context.Context, s *scope) *hold {
 		}
 	}
 	return s.waits("snapshot %s %s", name, snapshotStep(pods))
+}
+
+// snapshotPart applies the claim or the Job of a snapshot.
+func (r *Reconciler) snapshotPart(ctx context.Context, s *scope, object *unstructured.Unstructured) *hold {
+	err := r.write(ctx, s, object)
+	switch {
+	case err == nil:
+		return nil
+	case object.GetKind() == "Job" && apierrors.IsInvalid(err):
+		// A Job can't be changed, and this one is of another upgrade or spec.
+		return r.snapshotAgain(ctx, s, "the Job of an earlier snapshot is removed")
+	case object.GetKind() == "PersistentVolumeClaim" && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)):
+		// As where an earlier registry of this name left one of another size or class.
+		return waitFor(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since there is no room to save etcd: PersistentVolumeClaim %s is there, and can't be made what spec.etcd.storage asks for (%s); delete it, with the snapshots of earlier upgrades, and it is made again", object.GetName(), err)
+	}
+	return failed(err)
 }
 
 // snapshotStep says what the Job does, and what holds it up.
