@@ -50,7 +50,7 @@ func init() {
 // New returns the environment of a test. The namespace enforces Pod Security's
 // level "restricted", as the best-kept clusters do. Until the test ends the host
 // cluster is probed: the test fails when namespaces of the host can't be deleted
-// within 30 seconds, or when an API group does not answer, unless HostMaySuffer
+// in time, or when an API group does not answer, unless HostMaySuffer
 // was called.
 func New(t *testing.T) *Env {
 	t.Helper()
@@ -121,15 +121,17 @@ func (e *Env) makeNamespace() {
 // stillThere says what holds a namespace's deletion up.
 type stillThere struct{ conditions []corev1.NamespaceCondition }
 
-func (s *stillThere) Error() string {
-	var out strings.Builder
-	out.WriteString("it is still there")
-	for _, c := range s.conditions {
+func (s *stillThere) Error() string { return "it is still there; " + blockers(s.conditions) }
+
+// blockers are what the conditions of a namespace say of why it stays.
+func blockers(conditions []corev1.NamespaceCondition) string {
+	var out []string
+	for _, c := range conditions {
 		if c.Status == corev1.ConditionTrue {
-			out.WriteString("; " + c.Message)
+			out = append(out, c.Message)
 		}
 	}
-	return out.String()
+	return strings.Join(out, "; ")
 }
 
 // Create creates objects in the test's namespace, unless they name another or

@@ -15,6 +15,10 @@ const (
 	// deletionLimit is how long the deletion of an empty namespace may take. The
 	// namespace controller itself waits five seconds of that.
 	deletionLimit = 30 * time.Second
+	// slowLimit is how long it may take while the host names nothing that blocks it:
+	// on a computer that is given ten times what it can do, the controllers alone
+	// have been seen to take 34 seconds.
+	slowLimit = time.Minute
 	// discoveryLimit is how long discovery, and the creation of a namespace, may fail.
 	// It is not 0 because an APIService that was just created has no backend until
 	// kube-apiserver has asked it for the first time.
@@ -29,7 +33,8 @@ type probed interface {
 	createNamespace(ctx context.Context) (name string, err error)
 	// deleteNamespace asks for the deletion of a namespace.
 	deleteNamespace(ctx context.Context, name string) error
-	// namespaceGone returns whether a namespace is gone, and what blocks its deletion.
+	// namespaceGone returns whether a namespace is gone, and what blocks its deletion,
+	// nothing when the host names nothing.
 	namespaceGone(ctx context.Context, name string) (gone bool, why string, err error)
 	// discover asks every API group for its resources; the error names those that
 	// don't answer.
@@ -69,6 +74,23 @@ type spell struct {
 	from, to time.Time // to is zero while it lasts
 	why      string
 	reported bool
+}
+
+// answer is how the host is: whether it is well, if not why, and how long that
+// may last.
+type answer struct {
+	well  bool
+	why   string
+	limit time.Duration
+}
+
+// take notes an answer to a request that was sent at a time.
+func (s *spell) take(a answer, sent time.Time) {
+	if a.well {
+		s.to = sent
+		return
+	}
+	s.why, s.limit = a.why, a.limit
 }
 
 // String says what happened, since when, for how long and why.
@@ -149,28 +171,31 @@ func wait(ctx context.Context, d time.Duration) {
 // namespace creates a namespace, deletes it and waits until it is gone.
 func (p *hostProbe) namespace(ctx context.Context) {
 	var name string
-	if !p.until(ctx, spell{what: "no namespace can be created", limit: discoveryLimit}, func(ctx context.Context) (_ bool, why string) {
+	if !p.until(ctx, "no namespace can be created", func(ctx context.Context) answer {
 		if name == "" {
 			created, err := p.host.createNamespace(ctx)
 			if err != nil {
-				return false, err.Error()
+				return answer{false, err.Error(), discoveryLimit}
 			}
 			name = created
 		}
 		if err := p.host.deleteNamespace(ctx, name); err != nil {
-			return false, err.Error()
+			return answer{false, err.Error(), discoveryLimit}
 		}
-		return true, ""
+		return answer{well: true}
 	}) {
 		return
 	}
 	asked := time.Now()
-	if !p.until(ctx, spell{what: "the deletion of namespace " + name, limit: deletionLimit}, func(ctx context.Context) (bool, string) {
+	if !p.until(ctx, "the deletion of namespace "+name, func(ctx context.Context) answer {
 		gone, why, err := p.host.namespaceGone(ctx, name)
-		if err != nil {
-			return false, err.Error()
+		switch {
+		case err != nil:
+			return answer{false, err.Error(), deletionLimit}
+		case why != "":
+			return answer{gone, why, deletionLimit}
 		}
-		return gone, why
+		return answer{gone, "nothing is named that blocks it", slowLimit}
 	}) {
 		return
 	}
@@ -182,11 +207,11 @@ func (p *hostProbe) namespace(ctx context.Context) {
 
 // discovery asks what the host serves.
 func (p *hostProbe) discovery(ctx context.Context) {
-	if !p.until(ctx, spell{what: "discovery fails", limit: discoveryLimit}, func(ctx context.Context) (bool, string) {
+	if !p.until(ctx, "discovery fails", func(ctx context.Context) answer {
 		if err := p.host.discover(ctx); err != nil {
-			return false, err.Error()
+			return answer{false, err.Error(), discoveryLimit}
 		}
-		return true, ""
+		return answer{well: true}
 	}) {
 		return
 	}
@@ -199,28 +224,24 @@ func (p *hostProbe) discovery(ctx context.Context) {
 // The time until then is a spell, which is over when a request that went well
 // was sent. When the probe is stopped, it goes on until the spell has been
 // reported, or is excused.
-func (p *hostProbe) until(stopped context.Context, s spell, well func(context.Context) (is bool, why string)) bool {
-	s.from = time.Now()
+func (p *hostProbe) until(stopped context.Context, what string, ask func(context.Context) answer) bool {
+	s := &spell{what: what, from: time.Now(), limit: slowLimit}
 	p.mu.Lock()
-	p.spells = append(p.spells, &s)
+	p.spells = append(p.spells, s)
 	p.mu.Unlock()
 	for {
 		sent := time.Now()
-		is, why := well(context.Background())
+		got := ask(context.Background())
 		p.mu.Lock()
-		if is {
-			s.to = sent
-		} else {
-			s.why = why
-		}
-		over := p.judge(&s)
-		if is && s.reported {
+		s.take(got, sent)
+		over := p.judge(s)
+		if got.well && s.reported {
 			for t := range p.tests {
-				t.Logf("the host cluster is well again: %s", &s)
+				t.Logf("the host cluster is well again: %s", s)
 			}
 		}
 		p.mu.Unlock()
-		if is {
+		if got.well {
 			return true
 		}
 		if stopped.Err() != nil && over {

@@ -14,6 +14,7 @@ import (
 // health is how a fake host is.
 type health struct {
 	deletions           time.Duration // how long that of a namespace takes
+	busy                bool          // it names nothing that blocks them
 	creation, discovery error
 }
 
@@ -55,7 +56,11 @@ func (h *fakeHost) deleteNamespace(_ context.Context, name string) error {
 func (h *fakeHost) namespaceGone(_ context.Context, name string) (bool, string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return time.Since(h.asked[name]) >= h.is.deletions, "discovery failed for clusterregistry.k8s.io/v1alpha1", nil
+	why := "discovery failed for clusterregistry.k8s.io/v1alpha1"
+	if h.is.busy {
+		why = ""
+	}
+	return time.Since(h.asked[name]) >= h.is.deletions, why, nil
 }
 
 func (h *fakeHost) discover(context.Context) error {
@@ -91,9 +96,14 @@ func TestHostProbe(t *testing.T) {
 		want   []string // one for each failure
 		reason string
 	}{
-		"well":                {func(h *fakeHost, _ *hostProbe) { h.set(well, 5*time.Minute) }, nil, "nothing happened"},
-		"slow":                {func(h *fakeHost, _ *hostProbe) { h.set(slow, 5*time.Minute) }, nil, "30 seconds are allowed"},
-		"a deletion hangs":    {func(h *fakeHost, _ *hostProbe) { h.set(hangs, 2*time.Minute) }, []string{"the deletion of namespace probe-1, since 00:00:00, and lasts, more than 30s: discovery failed for clusterregistry.k8s.io/v1alpha1"}, "once, although it goes on"},
+		"well":             {func(h *fakeHost, _ *hostProbe) { h.set(well, 5*time.Minute) }, nil, "nothing happened"},
+		"slow":             {func(h *fakeHost, _ *hostProbe) { h.set(slow, 5*time.Minute) }, nil, "30 seconds are allowed"},
+		"a deletion hangs": {func(h *fakeHost, _ *hostProbe) { h.set(hangs, 2*time.Minute) }, []string{"the deletion of namespace probe-1, since 00:00:00, and lasts, more than 30s: discovery failed for clusterregistry.k8s.io/v1alpha1"}, "once, although it goes on"},
+		"a busy computer":  {func(h *fakeHost, _ *hostProbe) { h.set(health{deletions: 50 * time.Second, busy: true}, 3*time.Minute) }, nil, "nothing blocks the deletion"},
+		"too busy": {func(h *fakeHost, _ *hostProbe) {
+			h.set(health{deletions: 65 * time.Second, busy: true}, 70*time.Second)
+			h.set(well, time.Minute)
+		}, []string{"more than 1m0s: nothing is named that blocks it"}, "that has a limit, too"},
 		"ends while it hangs": {func(h *fakeHost, _ *hostProbe) { h.set(hangs, time.Second) }, []string{"namespace probe-1"}, "the end of the test must not hide it"},
 		"a moment": {func(h *fakeHost, _ *hostProbe) {
 			h.set(mute, 4*time.Second)

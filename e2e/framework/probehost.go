@@ -105,7 +105,7 @@ func (h *probedHost) namespaceGone(ctx context.Context, name string) (bool, stri
 	if err != nil {
 		return false, "", err
 	}
-	return false, (&stillThere{left.Status.Conditions}).Error(), nil
+	return false, blockers(left.Status.Conditions), nil
 }
 
 // discover asks for everything at once, which kube-apiserver answers from its
