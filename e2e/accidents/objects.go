@@ -73,7 +73,7 @@ func sliceDeleted(c client.Client, object operatorv1alpha1.ObjectReference, befo
 					return nil
 				}
 			}
-			return fmt.Errorf("Service %s has no EndpointSlice with addresses", service)
+			return fmt.Errorf("there is no EndpointSlice with addresses of Service %s", service)
 		},
 	}
 }

@@ -216,5 +216,10 @@ func (s *site) end(t *testing.T) {
 	t.Helper()
 	report := s.load.Stop()
 	t.Logf("%d accidents: %d requests, %d failed\n%s", len(s.results), report.Sent, len(report.Failed), table(s.results))
+	for _, phase := range report.Phases {
+		if phase.Name == report.Phases[0].Name && phase.Failed > 0 {
+			t.Errorf("%d requests failed before there was any accident:\n%s", phase.Failed, strings.Join(phase.Examples, "\n"))
+		}
+	}
 	s.e.Compare(s.registry, report)
 }
