@@ -62,7 +62,7 @@ func TestClientOf2018(t *testing.T) {
 // nobody in clear when a cluster has no CA bundle.
 func TestClientOf2018SpeaksTLS(t *testing.T) {
 	_, _, config := independent(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

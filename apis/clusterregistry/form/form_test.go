@@ -182,8 +182,10 @@ func TestWhatAClientOfV1alpha1Changes(t *testing.T) {
 			}), as(outside, func(e *endpoint) { e.ClientCIDRs = []string{"::/0"} })},
 		},
 		{
-			reason:    "how any client is spelled",
-			change:    func(s *spec) { s.KubernetesAPIEndpoints.ServerEndpoints = append(list(s)[:2], at("", "east.example")) },
+			reason: "how any client is spelled",
+			change: func(s *spec) {
+				s.KubernetesAPIEndpoints.ServerEndpoints = []address{list(s)[0], list(s)[1], at("", "east.example")}
+			},
 			endpoints: []endpoint{inside, outside},
 		},
 		{
@@ -227,7 +229,7 @@ func TestWhatAClientOfV1alpha1Changes(t *testing.T) {
 		{
 			reason: "an entry less and one more, which trusts what all trusted",
 			change: func(s *spec) {
-				s.KubernetesAPIEndpoints.ServerEndpoints = append(list(s)[:2], at("2001:db8::/32", "2001:db8::1"))
+				s.KubernetesAPIEndpoints.ServerEndpoints = []address{list(s)[0], list(s)[1], at("2001:db8::/32", "2001:db8::1")}
 			},
 			endpoints: []endpoint{inside, {Name: "endpoint-2", URL: "https://[2001:db8::1]", ClientCIDRs: []string{"2001:db8::/32"}, CABundle: []byte("one\ntwo")}},
 		},

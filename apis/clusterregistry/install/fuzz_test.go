@@ -1,8 +1,8 @@
 package install
 
 import (
-	"encoding/json"
 	"fmt"
+	"math/rand"
 	"net"
 	"slices"
 	"strings"
@@ -22,51 +22,152 @@ import (
 
 // FuzzConversion stores a cluster that was written through v1beta1, lets a client
 // of v1alpha1 write it back as it is, and then anything else; and the other way
-// round.
+// round. Nearly every input is two clusters: see richSpec and plainSpec.
 func FuzzConversion(f *testing.F) {
 	for _, seed := range [][2]string{
-		{`{}`, `{}`},
-		{`{"endpoints":[{"name":"a","url":"https://a"},{"name":"b","url":"https://b","clientCIDRs":["10.0.0.0/8","::/0"],"proxyURL":"http://p"}],"access":[{"name":"x","audience":"User","provider":{"type":"oidc"}},{"name":"y","audience":"User","exec":{"apiVersion":"v1","command":"c"}}]}`,
-			`{"kubernetesApiEndpoints":{"serverEndpoints":[{"clientCIDR":"0.0.0.0/0","serverAddress":"a"},{"serverAddress":"https://b"},{"clientCIDR":"::/0","serverAddress":"a"}],"caBundle":"eA=="},"authInfo":{"providers":[{"name":"y"},{}]}}`},
-		{`{"endpoints":[{"name":"endpoint-1","url":"https://[::1]:6443","clientCIDRs":["0.0.0.0/0","::/0"]},{"name":"any"},{"name":"too"}]}`, `{"kubernetesApiEndpoints":{"serverEndpoints":[{"serverAddress":"::1"},{},{}]}}`},
-		{`{"endpoints":[{"name":"a","url":"https://a","clientCIDRs":["0.0.0.0/0"]},{"name":"b","url":"https://a","clientCIDRs":["::/0"]}]}`, `{"kubernetesApiEndpoints":{"serverEndpoints":[{"serverAddress":"a"}]}}`},
-		{`{"endpoints":[{"name":"mapped","url":"https://a","clientCIDRs":["::ffff:10.0.0.0/104","nonsense"]}]}`, `{"kubernetesApiEndpoints":{"serverEndpoints":[{"clientCIDR":"nonsense","serverAddress":"http://a"}]}}`},
+		{"", ""},
+		{"a https://a\nb https://b 10.0.0.0/8,::/0 http://p ca\n\nx provider\ny exec", "0.0.0.0/0 a\n- https://b\n::/0 a\n\ny\n-"},
+		{"endpoint-1 https://[::1]:6443 0.0.0.0/0,::/0\nany\ntoo", "- ::1\n-\n-"},
+		{"a https://a 0.0.0.0/0\nb https://a ::/0", "- a"},
+		{"mapped https://a ::ffff:10.0.0.0/104,nonsense", "nonsense http://a"},
+		{"a https://a - - one\nb https://b 10.0.0.0/8 - two\n\nx provider\nz exec\ny provider", "::/0 https://a\n10.0.0.0/8 https://b\n0.0.0.0/0 https://c\n\nx\ny\ny"},
+		{"a https://a 10.0.0.0/16,10.0.0.0/8,0.0.0.0/0\nb https://b", "0.0.0.0/0 https://b\n::/0 https://b\n0.0.0.0/0 https://a\n10.0.0.0/8 https://a"},
 	} {
-		f.Add([]byte(seed[0]), []byte(seed[1]))
+		f.Add(seed[0], seed[1])
 	}
+	f.Fuzz(lossless)
+}
+
+// TestAnyConversion does the same with pairs of clusters that are as alike as
+// clusters get: of few names, ranges and addresses.
+func TestAnyConversion(t *testing.T) {
+	r := rand.New(rand.NewSource(1))
+	of := func(values ...string) string { return values[r.Intn(len(values))] }
+	cidr := func() string {
+		return of("0.0.0.0/0", "::/0", "10.0.0.0/8", "10.1.0.0/16", "2001:db8::/32", "0.0.0.0/0", "::/0")
+	}
+	host := func() string { return of("a", "b", "[::1]:6443") }
+	for range 2000 {
+		var rich, ways, plain, providers []string
+		for i := range r.Intn(4) {
+			cidrs := "-"
+			for n := range r.Intn(4) {
+				cidrs = strings.TrimPrefix(cidrs+",", "-,") + cidr()
+				if n == 0 {
+					cidrs = strings.Trim(cidrs, ",-")
+				}
+			}
+			rich = append(rich, fmt.Sprintf("%s https://%s %s %s %s", of("main", "other", "endpoint-1", fmt.Sprint("e", i)), host(), cidrs, of("-", "http://p"), of("-", "one", "two")))
+		}
+		for i := range r.Intn(4) {
+			ways = append(ways, fmt.Sprintf("%s %s %s", of("people", "provider-1", fmt.Sprint("w", i)), of("provider", "provider", "exec", "controller"), of("-", "oidc")))
+		}
+		for range r.Intn(5) {
+			plain = append(plain, fmt.Sprintf("%s %s %s", of("-", cidr(), cidr()), of("", "https://")+host(), of("-", "one")))
+		}
+		for range r.Intn(3) {
+			providers = append(providers, of("-", "people", "provider-1")+" "+of("-", "oidc"))
+		}
+		lossless(t, strings.Join(rich, "\n")+"\n\n"+strings.Join(ways, "\n"), strings.Join(plain, "\n")+"\n\n"+strings.Join(providers, "\n"))
+	}
+}
+
+var scheme = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	Install(scheme)
-	f.Fuzz(func(t *testing.T, rich, plain []byte) {
-		var beta v1beta1.Cluster
-		var alpha v1alpha1.Cluster
-		if json.Unmarshal(rich, &beta.Spec) != nil || json.Unmarshal(plain, &alpha.Spec) != nil {
-			return
-		}
-		stored, old := &clusterregistry.Cluster{}, &clusterregistry.Cluster{}
-		convert(t, scheme, &beta, stored)
-		convert(t, scheme, &alpha, old)
-		readable(t, stored)
-		unchanged(t, scheme, stored, form.V1alpha1, &v1alpha1.Cluster{})
-		unchanged(t, scheme, old, form.V1beta1, &v1beta1.Cluster{})
-		unchanged(t, scheme, old, form.V1alpha1, &v1alpha1.Cluster{})
+	return scheme
+}()
 
-		written := old.DeepCopy()
-		form.Restore(form.V1alpha1, written, stored)
-		same(t, "what v1alpha1 wrote", written.Spec.KubernetesAPIEndpoints, old.Spec.KubernetesAPIEndpoints)
-		same(t, "what v1alpha1 wrote", written.Spec.AuthInfo, old.Spec.AuthInfo)
-		same(t, "what v1alpha1 doesn't show", hidden(written), hidden(stored))
-		if len(alpha.Spec.KubernetesAPIEndpoints.ServerEndpoints) > 0 || len(written.Spec.Endpoints) > 0 {
-			same(t, "ranges and addresses", reached(written.Spec.Endpoints), wanted(alpha.Spec.KubernetesAPIEndpoints.ServerEndpoints, stored, old))
+// lossless is what holds for any two clusters.
+func lossless(t *testing.T, rich, plain string) {
+	defer func() {
+		if t.Failed() {
+			t.Logf("v1beta1 is\n%s\nv1alpha1 is\n%s", rich, plain)
 		}
-		unchanged(t, scheme, written, form.V1alpha1, &v1alpha1.Cluster{})
-		unchanged(t, scheme, written, form.V1beta1, &v1beta1.Cluster{})
+	}()
+	beta, alpha := v1beta1.Cluster{Spec: richSpec(rich)}, v1alpha1.Cluster{Spec: plainSpec(plain)}
+	stored, old := &clusterregistry.Cluster{}, &clusterregistry.Cluster{}
+	convert(t, scheme, &beta, stored)
+	convert(t, scheme, &alpha, old)
+	readable(t, stored)
+	unchanged(t, scheme, stored, form.V1alpha1, &v1alpha1.Cluster{})
+	unchanged(t, scheme, old, form.V1beta1, &v1beta1.Cluster{})
+	unchanged(t, scheme, old, form.V1alpha1, &v1alpha1.Cluster{})
 
-		again := stored.DeepCopy()
-		form.Restore(form.V1beta1, again, old)
-		same(t, "what v1beta1 wrote", again.Spec.Endpoints, stored.Spec.Endpoints)
-		same(t, "what v1beta1 wrote", again.Spec.Access, stored.Spec.Access)
-		unchanged(t, scheme, again, form.V1alpha1, &v1alpha1.Cluster{})
-	})
+	written := old.DeepCopy()
+	form.Restore(form.V1alpha1, written, stored)
+	same(t, "what v1alpha1 wrote", written.Spec.KubernetesAPIEndpoints, old.Spec.KubernetesAPIEndpoints)
+	same(t, "what v1alpha1 wrote", written.Spec.AuthInfo, old.Spec.AuthInfo)
+	same(t, "what v1alpha1 doesn't show", hidden(written), hidden(stored))
+	agree(t, stored)
+	agree(t, old)
+	agree(t, written)
+	unchanged(t, scheme, written, form.V1alpha1, &v1alpha1.Cluster{})
+	unchanged(t, scheme, written, form.V1beta1, &v1beta1.Cluster{})
+
+	again := stored.DeepCopy()
+	form.Restore(form.V1beta1, again, old)
+	same(t, "what v1beta1 wrote", again.Spec.Endpoints, stored.Spec.Endpoints)
+	same(t, "what v1beta1 wrote", again.Spec.Access, stored.Spec.Access)
+	agree(t, again)
+	unchanged(t, scheme, again, form.V1alpha1, &v1alpha1.Cluster{})
+}
+
+// lines are the lines of two parts, each as its fields; "-" is an empty field.
+func lines(text string) (first, second [][]string) {
+	head, tail, _ := strings.Cut(text, "\n\n")
+	split := func(part string) (out [][]string) {
+		for line := range strings.Lines(part) {
+			fields := append(strings.Fields(strings.ToValidUTF8(line, "")), make([]string, 5)...)
+			for i := range fields {
+				fields[i] = strings.TrimPrefix(fields[i], "-")
+			}
+			out = append(out, fields)
+		}
+		return out
+	}
+	return split(head), split(tail)
+}
+
+// richSpec reads endpoints, each with name, URL, ranges, proxy and CA, and ways to
+// sign in, each with name and kind.
+func richSpec(text string) (spec v1beta1.ClusterSpec) {
+	endpoints, ways := lines(text)
+	for _, e := range endpoints {
+		endpoint := v1beta1.Endpoint{Name: e[0], URL: e[1], ProxyURL: e[3], CABundle: []byte(e[4])}
+		if e[2] != "" {
+			endpoint.ClientCIDRs = strings.Split(e[2], ",")
+		}
+		spec.Endpoints = append(spec.Endpoints, endpoint)
+	}
+	for _, w := range ways {
+		way := v1beta1.Access{Name: w[0], Audience: v1beta1.AudienceUser}
+		switch w[1] {
+		case "exec":
+			way.Exec = &v1beta1.ExecAccess{Command: w[2]}
+		case "controller":
+			way.Audience, way.Provider = v1beta1.AudienceController, &v1beta1.ProviderAccess{}
+		default:
+			way.Provider = &v1beta1.ProviderAccess{Type: w[2]}
+		}
+		spec.Access = append(spec.Access, way)
+	}
+	return spec
+}
+
+// plainSpec reads addresses, each with range and address, and providers, each with
+// name and type.
+func plainSpec(text string) (spec v1alpha1.ClusterSpec) {
+	addresses, providers := lines(text)
+	for _, a := range addresses {
+		entry := v1alpha1.ServerAddressByClientCIDR{ClientCIDR: a[0], ServerAddress: a[1]}
+		spec.KubernetesAPIEndpoints.ServerEndpoints = append(spec.KubernetesAPIEndpoints.ServerEndpoints, entry)
+		spec.KubernetesAPIEndpoints.CABundle = []byte(a[2])
+	}
+	for _, p := range providers {
+		spec.AuthInfo.Providers = append(spec.AuthInfo.Providers, v1alpha1.AuthProviderConfig{Name: p[0], Type: v1alpha1.AuthProviderType{Name: p[1]}})
+	}
+	return spec
 }
 
 func convert(t *testing.T, scheme *runtime.Scheme, in, out any) {
@@ -112,6 +213,24 @@ func hidden(c *clusterregistry.Cluster) (out []clusterregistry.Access) {
 	return out
 }
 
+// agree makes sure that both forms lead the same ranges to the same URLs.
+func agree(t *testing.T, c *clusterregistry.Cluster) {
+	t.Helper()
+	var shown []clusterregistry.Endpoint
+	for _, entry := range c.Spec.KubernetesAPIEndpoints.ServerEndpoints {
+		url := entry.ServerAddress
+		switch {
+		case url == "" || strings.Contains(url, "://"):
+		case net.ParseIP(url) != nil && strings.Contains(url, ":"):
+			url = "https://[" + url + "]"
+		default:
+			url = "https://" + url
+		}
+		shown = append(shown, clusterregistry.Endpoint{ClientCIDRs: []string{entry.ClientCIDR}, URL: url})
+	}
+	same(t, "ranges and addresses", reached(shown), reached(c.Spec.Endpoints))
+}
+
 // reached returns each range with the URL that it leads to.
 func reached(endpoints []clusterregistry.Endpoint) []string {
 	var out []string
@@ -126,27 +245,6 @@ func reached(endpoints []clusterregistry.Endpoint) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-// wanted returns what reached should return of written entries. When they are what
-// is stored already, nothing of the stored endpoints changes.
-func wanted(written []v1alpha1.ServerAddressByClientCIDR, stored, old *clusterregistry.Cluster) []string {
-	if apiequality.Semantic.DeepEqual(old.Spec.KubernetesAPIEndpoints, stored.Spec.KubernetesAPIEndpoints) {
-		return reached(stored.Spec.Endpoints)
-	}
-	var endpoints []clusterregistry.Endpoint
-	for _, entry := range written {
-		url := entry.ServerAddress
-		switch {
-		case url == "" || strings.Contains(url, "://"):
-		case net.ParseIP(url) != nil && strings.Contains(url, ":"):
-			url = "https://[" + url + "]"
-		default:
-			url = "https://" + url
-		}
-		endpoints = append(endpoints, clusterregistry.Endpoint{ClientCIDRs: []string{entry.ClientCIDR}, URL: url})
-	}
-	return reached(endpoints)
 }
 
 // readable makes sure that a client of 2018 takes from v1alpha1 what one of today
