@@ -110,8 +110,12 @@ func TestEtcdAlarms(t *testing.T) {
 		}
 		framework.Eventually(t, "all members to have heard of it", func(ctx context.Context) error {
 			s := access.Observe(ctx)
-			if alarm, raised := s.Raised(); !raised || alarm.Type != etcd.AlarmCorrupt || s.RaisedBy(alarm.Type) != "member m1" || s.Serving() > 0 {
+			if alarm, raised := s.Raised(); !raised || alarm.Type != etcd.AlarmCorrupt || s.RaisedBy(alarm.Type) != "member m1" || s.Serving() != 3 {
 				return fmt.Errorf("%d serve, alarms %v", s.Serving(), s.Alarms)
+			}
+			// All read, and none writes.
+			if _, err := members.Client.Put(ctx, "small", "x"); !errors.Is(err, rpctypes.ErrCorrupt) {
+				return fmt.Errorf("a write is answered with %w", err)
 			}
 			return nil
 		})

@@ -93,9 +93,9 @@ func (a *Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) 
 	if current != nil && a.done(wanted, sum, current) {
 		return nil
 	}
-	applied := wanted.DeepCopy()
-	if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), FieldOwner, client.ForceOwnership); err != nil {
-		return fmt.Errorf("apply %s: %w", reference, err)
+	applied, err := a.write(ctx, wanted, current)
+	if err != nil {
+		return err
 	}
 	result, err := a.typed(applied)
 	if err != nil {

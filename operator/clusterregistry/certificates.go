@@ -60,7 +60,12 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 		issued = issued && certificate.Status.NotAfter != nil
 		s.registry.Status.Certificates = append(s.registry.Status.Certificates, operatorv1alpha1.CertificateStatus{
 			Name: certificate.Name, NotAfter: certificate.Status.NotAfter, RenewalTime: certificate.Status.RenewalTime})
-		if problem := s.certificateProblem(certificate); problem != "" {
+		problem := s.certificateProblem(certificate)
+		if r.Applier.Behind(object, certificate) {
+			// It tells of what was wanted before.
+			problem = fmt.Sprintf("Certificate %s was changed just now", certificate.Name)
+		}
+		if problem != "" {
 			if why := r.requestProblem(ctx, certificate); why != "" {
 				problem += " (" + why + ")"
 			}

@@ -3,9 +3,7 @@ package clusterregistry
 import (
 	"context"
 	"fmt"
-	"strings"
 
-	"golang.org/x/mod/semver"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
@@ -51,6 +49,7 @@ type Reconciler struct {
 
 	certManager certManager
 	notes       notes
+	host        answers
 }
 
 // stage brings one part of a registry up and says what it waits for.
@@ -174,7 +173,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 			Version: s.release.Version, Layout: s.release.Layout, Serves: s.release.Serves,
 			Helper: s.release.Members.Helper, Etcd: s.release.Members.Etcd, EtcdLayout: s.release.Members.Layout,
 		},
-		HostVersion: strings.TrimPrefix(semver.MajorMinor(s.host), "v"),
+		HostVersion: s.hostMinor,
 		Trust:       s.trust,
 		Addresses:   s.addresses,
 		Environment: environment,

@@ -180,21 +180,13 @@ func TestRoll(t *testing.T) {
 func TestEtcdReadyInTrouble(t *testing.T) {
 	for reason, change := range map[string]func(*managed){
 		operatorv1alpha1.ReasonNoSpace:           func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}} },
+		operatorv1alpha1.ReasonCorrupt:           func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "CORRUPT"}} },
 		operatorv1alpha1.ReasonMembershipDiffers: func(m *managed) { m.state.List = append(m.state.List, etcd.Listed{ID: "a9"}) },
 	} {
 		m := newManaged(t, 3, replaced(0, 1, 2), change)
 		if h := m.members(t.Context(), m.scope); h == nil || h.reason != reason || !h.impaired || h.freeze {
 			t.Errorf("%s: %+v", reason, h)
 		}
-	}
-	m := newManaged(t, 3, replaced(0, 1, 2), func(m *managed) {
-		m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "CORRUPT"}}
-		for i := range m.state.Members {
-			m.state.Members[i].Err = errors.New("no reads")
-		}
-	})
-	if h := m.members(t.Context(), m.scope); h == nil || h.reason != operatorv1alpha1.ReasonCorrupt || h.impaired {
-		t.Errorf("%+v", h)
 	}
 }
 

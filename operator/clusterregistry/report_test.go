@@ -7,6 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
@@ -131,6 +133,47 @@ func TestTelling(t *testing.T) {
 		}
 		if got := telling(old, condition(test.now)); got != test.want {
 			t.Errorf("%s: %v", test.reason, got)
+		}
+	}
+}
+
+// TestObservedGeneration is about whom "kubectl wait" believes: every condition
+// tells for which spec it was found, whatever became of the others, and the status
+// as a whole only of a pass without an error.
+func TestObservedGeneration(t *testing.T) {
+	for reason, test := range map[string]struct {
+		result func(*scope)
+		whole  int64
+	}{
+		"all is well": {func(s *scope) {
+			for _, kind := range s.parts() {
+				s.record(kind, nil)
+			}
+		}, 7},
+		"a stage waits":                        {func(s *scope) { s.record("EtcdReady", waitFor("R", "")) }, 7},
+		"a stage fails":                        {func(s *scope) { s.record("EtcdReady", failed(errors.New("no"))) }, 6},
+		"it is not known what is to be served": {func(s *scope) { s.rendered = nil; s.record("VersionSupported", waitFor("R", "")) }, 7},
+	} {
+		s := look(t, "{spec: {mode: Aggregated}, status: {observedGeneration: 6, conditions: [{type: Ready, status: 'True', reason: Ready, observedGeneration: 6, lastTransitionTime: null, message: ''}]}}")
+		r := reading(t, s.registry.DeepCopy())
+		r.Events = events.NewFakeRecorder(20)
+		test.result(s)
+		result, err := r.report(t.Context(), s)
+		if (err == nil) != (test.whole == 7) || err == nil && result.RequeueAfter == 0 {
+			t.Errorf("%s: %+v, %v", reason, result, err)
+		}
+		now := &operatorv1alpha1.ClusterRegistry{}
+		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(s.registry), now); err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range append(s.parts(), operatorv1alpha1.ConditionProgressing, operatorv1alpha1.ConditionReady) {
+			c := meta.FindStatusCondition(now.Status.Conditions, kind)
+			if c == nil || c.ObservedGeneration != 7 || kind == operatorv1alpha1.ConditionReady && (c.Status == "True") != (reason == "all is well") {
+				t.Errorf("%s: %s is %+v", reason, kind, c)
+			}
+		}
+		if now.Status.ObservedGeneration != test.whole {
+			t.Errorf("%s: the status is of generation %d", reason, now.Status.ObservedGeneration)
 		}
 	}
 }

@@ -24,8 +24,9 @@ type scope struct {
 	// before is the status as it was read.
 	before operatorv1alpha1.ClusterRegistryStatus
 	now    time.Time
-	// host is the version of the host, such as v1.37.1.
-	host string
+	// host is the version of the host, such as v1.37.1, and hostMinor the one that
+	// servers are made for, such as 1.37.
+	host, hostMinor string
 	// etcdCA, servingCA and clientCA are the registry's CAs, and trust is what is
 	// published of them.
 	etcdCA, servingCA, clientCA authority
@@ -96,6 +97,9 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 		return nil, fmt.Errorf("ask the host for its version: %w", err)
 	}
 	s.host, registry.Status.HostVersion = host.GitVersion, host.GitVersion
+	if s.hostMinor, err = r.hostToRender(ctx, s); err != nil {
+		return nil, err
+	}
 	if err := r.readTrust(ctx, s); err != nil {
 		return nil, err
 	}

@@ -10,8 +10,8 @@ const (
 	// AlarmNoSpace is raised when a member's data has reached the quota: all writes
 	// but deletions are refused, also after there is room again.
 	AlarmNoSpace = "NOSPACE"
-	// AlarmCorrupt is raised when members hold different data: all reads and writes
-	// are refused.
+	// AlarmCorrupt is raised when members hold different data: all writes are
+	// refused, deletions too, and what is read depends on the member.
 	AlarmCorrupt = "CORRUPT"
 )
 

@@ -50,7 +50,7 @@ func (a Access) observeMember(ctx context.Context, name string) Member {
 }
 
 // observeList prefers a member that serves. The next best is one that has a
-// leader: a CORRUPT alarm ends all reads, but the alarm itself can be read.
+// leader: reads may fail, but alarms can be read.
 func (s *State) observeList(ctx context.Context, a Access) {
 	i := slices.IndexFunc(s.Members, func(m Member) bool { return m.Err == nil })
 	if i < 0 {

@@ -114,7 +114,7 @@ const (
 	// ReasonNoSpace is the reason of an etcd that refuses all writes, since it was full
 	// and its alarm NOSPACE was not disarmed.
 	ReasonNoSpace = "NoSpace"
-	// ReasonCorrupt is the reason of an etcd that serves nothing, since its members
+	// ReasonCorrupt is the reason of an etcd that refuses all writes, since its members
 	// hold different data.
 	ReasonCorrupt = "Corrupt"
 	// ReasonMembershipDiffers is the reason of an etcd whose own list of members is

@@ -1,0 +1,90 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// attempts is how often an object is applied again that somebody else changes at
+// the same time.
+const attempts = 3
+
+// write applies an object and returns what the host made of it. It is applied to
+// the object that was read and to no other: one that takes its place meanwhile is
+// an error. What is outside of namespaces has a name that every registry of the
+// host may want, so it is created first, which only the first one can.
+func (a *Applier) write(ctx context.Context, wanted *unstructured.Unstructured, current client.Object) (*unstructured.Unstructured, error) {
+	if current == nil && wanted.GetNamespace() == "" {
+		created, err := a.create(ctx, wanted)
+		if err != nil {
+			return nil, err
+		}
+		current = created
+	}
+	for attempt := 1; ; attempt++ {
+		applied := wanted.DeepCopy()
+		if current != nil {
+			applied.SetUID(current.GetUID())
+		}
+		if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), FieldOwner, client.ForceOwnership); err != nil {
+			return nil, fmt.Errorf("apply %s: %w", Reference(wanted), err)
+		}
+		err := a.disownCreation(ctx, applied)
+		if err == nil || apierrors.IsConflict(err) && attempt == attempts {
+			return applied, nil // the next time that it is applied is soon enough
+		}
+		if !apierrors.IsConflict(err) {
+			return nil, fmt.Errorf("apply %s: %w", Reference(wanted), err)
+		}
+	}
+}
+
+// create creates an object, unless somebody else was faster.
+func (a *Applier) create(ctx context.Context, wanted *unstructured.Unstructured) (client.Object, error) {
+	created := wanted.DeepCopy()
+	err := a.client.Create(ctx, created, FieldOwner)
+	if !apierrors.IsAlreadyExists(err) {
+		if err != nil {
+			return nil, fmt.Errorf("create %s: %w", Reference(wanted), err)
+		}
+		return created, nil
+	}
+	other := &metav1.PartialObjectMetadata{}
+	other.SetGroupVersionKind(wanted.GroupVersionKind())
+	if err := a.live.Get(ctx, client.ObjectKeyFromObject(wanted), other); err != nil {
+		return nil, fmt.Errorf("read %s, which somebody has just created: %w", Reference(wanted), err)
+	}
+	if Owner(other) != Owner(wanted) {
+		return nil, &NotOurs{Object: Reference(wanted), Owner: Owner(other)}
+	}
+	return other, nil
+}
+
+// disownCreation removes what the host noted about the creation of an object: the
+// operator would own each field twice, and a field that is no longer applied would
+// stay.
+func (a *Applier) disownCreation(ctx context.Context, object *unstructured.Unstructured) error {
+	all := object.GetManagedFields()
+	left := slices.DeleteFunc(slices.Clone(all), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == string(FieldOwner) && entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == ""
+	})
+	if len(left) == len(all) {
+		return nil
+	}
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "replace", "path": "/metadata/managedFields", "value": left},
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": object.GetResourceVersion()},
+	})
+	if err != nil {
+		return err
+	}
+	return a.client.Patch(ctx, object, client.RawPatch(types.JSONPatchType, patch), FieldOwner)
+}
