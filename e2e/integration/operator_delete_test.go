@@ -161,7 +161,9 @@ func testAdoption(t *testing.T, s *site) {
 		}
 		return nil
 	})
-	s.gone(s.deleted("fleet"))
+	registry := s.deleted("fleet")
+	s.hold(claim, false) // nobody else here lets go of a volume
+	s.gone(registry)
 	s.gone(adopted)
 	s.apply("fleet", spec)
 	s.says("fleet", "EtcdReady", "False", "MembersNotReady")
