@@ -51,7 +51,8 @@ func TestDangerousRules(t *testing.T) {
 		everywhere + " clusterrolebindings": "get,list,watch,create,patch,delete []",
 		kubeSystem + " roles":               "bind [extension-apiserver-authentication-reader]",
 		kubeSystem + " rolebindings":        "get,list,watch,create,patch,delete []",
-		everywhere + " pods":                "get,list,watch,delete []",
+		everywhere + " pods":                "get,list,watch []",
+		everywhere + " pods/eviction":       "create []",
 		everywhere + " serviceaccounts":     "get,list,watch,create,patch,delete []",
 		everywhere + " tokenreviews":        "create []",
 	}
