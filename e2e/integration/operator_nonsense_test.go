@@ -24,8 +24,8 @@ var nonsense = map[string]struct{ spec, says string }{
 	"no members":          {"{version: v0.1.0, mode: Independent, etcd: {replicas: 0}}", "EtcdReady: 0 of 0 members serve"},
 	"fewer than none":     {"{version: v0.1.0, mode: Independent, etcd: {replicas: -1}}", "EtcdReady: apply StatefulSet"},
 	"no etcd":             {"{version: v0.1.0, mode: Independent}", "EtcdReady: 0 of 0 members serve"},
-	"no mode":             {"{version: v0.1.0, etcd: {replicas: 1}}", "CertificatesReady: "},
-	"an unknown mode":     {"{version: v0.1.0, mode: Other, etcd: {replicas: 1}}", "CertificatesReady: "},
+	"no mode":             {"{version: v0.1.0, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 members serve"},
+	"an unknown mode":     {"{version: v0.1.0, mode: Other, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 members serve"},
 	"an unknown version":  {"{version: v9.9.9, mode: Aggregated, etcd: {replicas: 1}}", "VersionSupported: this operator knows no version"},
 	"no version":          {"{mode: Aggregated, etcd: {replicas: 1}}", "VersionSupported: this operator knows no version"},
 	"both kinds of etcd":  {"{version: v0.1.0, mode: Independent, etcd: {replicas: 3, external: {endpoints: [], tlsSecretRef: {name: none}}}}", "EtcdReady: Secret none"},
@@ -34,7 +34,7 @@ var nonsense = map[string]struct{ spec, says string }{
 	"a Secret of no name": {"{version: v0.1.0, mode: Independent, etcd: {external: {endpoints: ['https://127.0.0.1:1'], tlsSecretRef: {name: ''}}}}", "EtcdReady: Secret "},
 	"no duration":         {"{version: v0.1.0, mode: Independent, tls: {duration: 0s}, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 members serve"},
 	"a Service of what":   {"{version: v0.1.0, mode: Independent, server: {service: {type: Other}}, etcd: {replicas: 1}}", "CertificatesReady: apply Service"},
-	"tokens of manifests": {"{version: v0.1.0, mode: Independent, server: {nodeSelector: {a: '<b>'}}, etcd: {replicas: 1}}", "CertificatesReady: render Deployment"},
+	"tokens of manifests": {"{version: v0.1.0, mode: Independent, server: {nodeSelector: {a: '<b>'}}, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 members serve"},
 	"an issuer unknown":   {"{version: v0.1.0, mode: Independent, tls: {issuerRef: {name: a}}, etcd: {replicas: 1}}", "CertificatesReady: "},
 }
 
