@@ -30,7 +30,7 @@ func testAlarms(t *testing.T, s *site) {
 		s.change(func(r *operatorv1alpha1.ClusterRegistry) {
 			r.Spec.Server.ExtraArgs = map[string]operatorv1alpha1.Argument{"v": operatorv1alpha1.Argument(strconv.Itoa(int(kind)))}
 		})
-		s.says("fleet", "EtcdReady", "False", reason, "etcd's alarm", "m0", "alarm disarm")
+		s.says("fleet", "EtcdReady", "False", reason, "alarm "+kind.String(), "m0", "alarm disarm")
 		s.says("fleet", "Ready", "False", reason)
 		if _, err := s.etcd.Client.AlarmDisarm(t.Context(), &clientv3.AlarmMember{}); err != nil {
 			t.Fatal(err)

@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	cmmetav1 "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -39,7 +41,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 	if h := r.announce(ctx, s); h != nil {
 		return h
 	}
-	if err := r.apply(ctx, s, s.rendered.Stages[render.StageCertificates]...); err != nil {
+	if err := r.apply(ctx, s, s.issuable()...); err != nil {
 		return failed(err)
 	}
 	var waiting []string
@@ -81,6 +83,18 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 	return r.replacedCAs(ctx, s)
 }
 
+// issuable are the objects of the stage. As long as nobody knows which CA will sign
+// the servers' certificate, that stays as it is: clients trust what signed it.
+func (s *scope) issuable() []*unstructured.Unstructured {
+	all := s.rendered.Stages[render.StageCertificates]
+	if s.servingCA.current != nil || len(s.servingCA.published) == 0 {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == certmanagerv1.CertificateKind && o.GetName() == s.registry.Name+"-serving"
+	})
+}
+
 // withCAs returns a hold as it is when all CAs are known. Else it says which are
 // not, and nothing may be changed: what is published stays as it was.
 func (s *scope) withCAs(h *hold) *hold {
@@ -90,7 +104,7 @@ func (s *scope) withCAs(h *hold) *hold {
 	}
 	if s.installed() {
 		h.reason = operatorv1alpha1.ReasonCAMissing
-		h.message = fmt.Sprintf("%s: there is no CA certificate there; cert-manager issues a CA of the registry again, and until then nothing is changed and what was published stays in force; %s", missing, h.message)
+		h.message = fmt.Sprintf("%s: there is no CA certificate there; nothing is changed until there is, and what was published stays in force; %s", missing, h.message)
 	}
 	return h.frozen()
 }

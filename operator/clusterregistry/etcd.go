@@ -89,6 +89,10 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 	if err != nil {
 		return failed(err)
 	}
+	if s.frozen && state.Joined(s.identity.Identity, s.identity.joining) {
+		// A volume that is emptied from here on would not be noticed.
+		return waitFor(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or let the operator change it", s.registry.Name, identitySuffix, s.identity.joining).impairedIf(true)
+	}
 	id := s.identity
 	if id.ClusterID != "" {
 		// Of a restored etcd it is another one than before.

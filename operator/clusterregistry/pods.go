@@ -126,6 +126,23 @@ func guardRefuses(pods []corev1.Pod) string {
 	return ""
 }
 
+// crashing reports whether etcd has failed at so many starts that kubelet waits
+// before it tries again.
+func crashing(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		waiting := status.State.Waiting
+		return status.Name == componentEtcd && waiting != nil && waiting.Reason == "CrashLoopBackOff" && failure(status) != nil
+	})
+}
+
+// running returns the pods that have not ended for good, as those have that were
+// evicted for want of a node's resources: the host keeps them for a while.
+func running(pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	})
+}
+
 // refusal returns the container in which the guard refuses to let etcd start, nil
 // when it does not: that of etcd, or in pods of layout v1 one before it.
 func refusal(pod *corev1.Pod) *corev1.ContainerStatus {

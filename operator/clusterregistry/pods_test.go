@@ -8,6 +8,31 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// TestCrashing is about members that a corrected spec must reach, and servers that
+// the host has ended and replaced.
+func TestCrashing(t *testing.T) {
+	for reason, test := range map[string]struct {
+		pod               string
+		crashing, running bool
+	}{
+		"etcd fails at every start":     {`{status: {phase: Running, containerStatuses: [{name: etcd, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 137}}}]}}`, true, true},
+		"etcd is being started":         {`{status: {phase: Pending, containerStatuses: [{name: etcd, state: {waiting: {reason: ContainerCreating}}}]}}`, false, true},
+		"etcd runs again after a crash": {`{status: {phase: Running, containerStatuses: [{name: etcd, state: {running: {}}, lastState: {terminated: {exitCode: 137}}}]}}`, false, true},
+		"a node had no room for it":     {`{status: {phase: Failed, reason: Evicted}}`, false, false},
+	} {
+		pod := &corev1.Pod{}
+		if err := yaml.UnmarshalStrict([]byte(test.pod), pod); err != nil {
+			t.Fatal(err)
+		}
+		if got := crashing(pod); got != test.crashing {
+			t.Errorf("%s: crashing %v", reason, got)
+		}
+		if got := len(running([]corev1.Pod{*pod})) == 1; got != test.running {
+			t.Errorf("%s: running %v", reason, got)
+		}
+	}
+}
+
 func TestPodProblem(t *testing.T) {
 	for reason, test := range map[string]struct{ pod, want string }{
 		"no node fits": {`{status: {phase: Pending, conditions: [{type: PodScheduled, status: "False", message: 0/3 nodes are available}]}}`,

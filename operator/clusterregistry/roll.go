@@ -63,17 +63,17 @@ func (o roll) mends() bool {
 }
 
 // rollStuck replaces outdated pods in which etcd does not run and will not, as
-// where no node fits or the guard refuses: there is nothing to interrupt, and no
+// where no node fits, the guard refuses or etcd fails at every start: there is nothing to interrupt, and no
 // other way for a corrected spec to reach them.
 func (r *Reconciler) rollStuck(ctx context.Context, s *scope, pods []corev1.Pod, outdated []string) *hold {
 	for i := range pods {
 		pod := &pods[i]
-		stuck := pod.Status.Phase == corev1.PodPending || refusal(pod) != nil
+		stuck := pod.Status.Phase == corev1.PodPending || refusal(pod) != nil || crashing(pod)
 		if s.frozen || !stuck || pod.DeletionTimestamp != nil || !slices.Contains(outdated, pod.Name) {
 			continue
 		}
 		if err := r.replace(ctx, s, pod); err != nil {
-			return notReplaced(s, pod, err)
+			return notReplaced(s, pod, err).impairedIf(s.etcdState.Serves() == nil)
 		}
 		pod.DeletionTimestamp = &metav1.Time{Time: s.now} // as it is in the host by now
 	}

@@ -40,6 +40,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 	if err != nil {
 		return failed(err)
 	}
+	pods = running(pods)
 	answers, err := r.askServers(ctx, s, pods, s.serverName(), s.trust.Serving)
 	if err != nil {
 		return failed(err)

@@ -247,6 +247,7 @@ func (r *Reconciler) retire(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
+	pods = running(pods)
 	answers, err := r.askServers(ctx, s, pods, s.serverName(), s.servingCA.current)
 	if err != nil {
 		return err

@@ -229,6 +229,36 @@ func TestMissingCA(t *testing.T) {
 	}
 }
 
+// TestIssuable leaves the servers' certificate as it is while it is not known which
+// CA will sign it, as when spec.tls.issuerRef was removed and there is no CA of the
+// registry's own yet.
+func TestIssuable(t *testing.T) {
+	ca := newCA(t, time.Now().Add(time.Hour)).pem
+	object := func(kind, name string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{}
+		o.SetKind(kind)
+		o.SetName(name)
+		return o
+	}
+	for _, test := range []struct {
+		reason             string
+		current, published []byte
+		want               int
+	}{
+		{"a first installation", nil, nil, 3},
+		{"all is as it was", ca, ca, 3},
+		{"the CA is not known", nil, ca, 2},
+	} {
+		s := look(t, installedAggregated)
+		s.servingCA = authority{current: test.current, published: test.published}
+		s.rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {
+			object("Issuer", "fleet-serving"), object("Certificate", "fleet-serving-ca"), object("Certificate", "fleet-serving")}}
+		if got := s.issuable(); len(got) != test.want || len(s.rendered.Stages[render.StageCertificates]) != 3 {
+			t.Errorf("%s: %d objects", test.reason, len(got))
+		}
+	}
+}
+
 // TestRequestIssuance asks cert-manager once, and again only after a while.
 func TestRequestIssuance(t *testing.T) {
 	now := time.Now()

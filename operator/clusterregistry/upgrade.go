@@ -144,13 +144,14 @@ func (u *upgrade) noReturn() string {
 // In a read-only pass it does neither.
 func (r *Reconciler) advance(ctx context.Context, s *scope) *hold {
 	u := s.upgrade
+	halted, _ := s.halted()
 	switch why := s.frozenBy(); {
 	case s.before.Upgrade == nil || s.before.Upgrade.Phase != u.Phase:
 		// The phase begins when it is written down.
 		return s.waits("begins").in(atOnce)
 	case why != "":
 		return s.waits("nothing is changed now: %s", why)
-	case u.PhaseCompleted && !s.registry.Spec.Paused:
+	case u.PhaseCompleted && halted == "":
 		return s.resume()
 	}
 	steps := phases()

@@ -128,6 +128,11 @@ func TestResumed(t *testing.T) {
 		if h := s.plan(released); h != nil {
 			t.Fatal(h)
 		}
+		s.aggregation = waitFor(operatorv1alpha1.ReasonAggregationNotAllowed, "not here")
+		if h := reading(t).advance(t.Context(), s); h == nil || string(s.upgrade.Phase) != phase || !s.upgrade.PhaseCompleted {
+			t.Errorf("%s: it goes on where nothing may be changed: %+v", phase, h)
+		}
+		s.aggregation = nil
 		h := reading(t).advance(t.Context(), s)
 		if h == nil || string(s.upgrade.Phase) != test.then || s.upgrade.PhaseCompleted {
 			t.Errorf("%s: %s: it goes on in %s (complete: %t): %+v", phase, test.why, s.upgrade.Phase, s.upgrade.PhaseCompleted, h)
