@@ -21,9 +21,9 @@ import (
 // the end.
 var nonsense = map[string]struct{ spec, says string }{
 	"two members":         {"{version: v0.1.0, mode: Independent, etcd: {replicas: 2}}", "EtcdReady: 0 of 2 members serve"},
-	"no members":          {"{version: v0.1.0, mode: Independent, etcd: {replicas: 0}}", "EtcdReady: 0 of 0 members serve"},
-	"fewer than none":     {"{version: v0.1.0, mode: Independent, etcd: {replicas: -1}}", "EtcdReady: apply StatefulSet"},
-	"no etcd":             {"{version: v0.1.0, mode: Independent}", "EtcdReady: 0 of 0 members serve"},
+	"no members":          {"{version: v0.1.0, mode: Independent, etcd: {replicas: 0}}", "EtcdReady: spec.etcd.replicas is 0"},
+	"fewer than none":     {"{version: v0.1.0, mode: Independent, etcd: {replicas: -1}}", "EtcdReady: spec.etcd.replicas is -1"},
+	"no etcd":             {"{version: v0.1.0, mode: Independent}", "EtcdReady: spec.etcd.replicas is 0"},
 	"no mode":             {"{version: v0.1.0, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 members serve"},
 	"an unknown mode":     {"{version: v0.1.0, mode: Other, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 members serve"},
 	"an unknown version":  {"{version: v9.9.9, mode: Aggregated, etcd: {replicas: 1}}", "VersionSupported: this operator knows no version"},

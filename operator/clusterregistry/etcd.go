@@ -31,6 +31,10 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 	if s.identity == nil && s.frozen {
 		return waitFor(operatorv1alpha1.ReasonWaiting, "ConfigMap %s, the record of etcd's identity, does not exist yet", s.registry.Name+identitySuffix)
 	}
+	if replicas := s.registry.Spec.Etcd.Replicas; s.identity == nil && replicas < 1 {
+		// Past the schema; it must not be recorded.
+		return waitFor(operatorv1alpha1.ReasonReplicasDiffer, "spec.etcd.replicas is %d, and etcd needs members: set it to 1, 3 or 5", replicas).frozen()
+	}
 	if s.identity == nil {
 		id, err := r.newIdentity(ctx, s)
 		if err != nil {
