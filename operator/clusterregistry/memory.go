@@ -74,7 +74,7 @@ func memoryProblem(pod *corev1.Pod, status corev1.ContainerStatus, ended *corev1
 // that it was short of memory.
 func (s *scope) noteMemory(condition string, pods []corev1.Pod) {
 	if problem := s.outOfMemory(pods); problem != "" {
-		s.results[condition] = result{reason: operatorv1alpha1.ReasonOutOfMemory, note: problem}
+		s.note(condition, operatorv1alpha1.ReasonOutOfMemory, problem)
 	}
 }
 

@@ -33,10 +33,14 @@ type authority struct {
 
 // bundle returns what may be published: what signs now, first, and what was
 // published before.
-func (a authority) bundle() []byte {
-	out := bytes.Clone(a.current)
+func (a authority) bundle() []byte { return union(a.current, a.published) }
+
+// union returns a bundle as it is, and behind it the certificates of another one
+// that it lacks.
+func union(bundle, other []byte) []byte {
+	out := bytes.Clone(bundle)
 	known := parseCertificates(out)
-	for _, certificate := range parseCertificates(a.published) {
+	for _, certificate := range parseCertificates(other) {
 		if slices.ContainsFunc(known, certificate.Equal) {
 			continue
 		}
@@ -189,7 +193,7 @@ func (r *Reconciler) readPublished(ctx context.Context, s *scope) error {
 			return err
 		}
 		if apply.Owner(service) == s.owner() {
-			s.servingCA.published = authority{current: s.servingCA.published, published: valid(service.Spec.CABundle, s.now)}.bundle()
+			s.servingCA.published = union(s.servingCA.published, valid(service.Spec.CABundle, s.now))
 		}
 	}
 	return nil
@@ -208,7 +212,7 @@ func (r *Reconciler) readIssued(ctx context.Context, s *scope) error {
 	}
 	shown, issuer := secret.Data[corev1.TLSCertKey], secret.Data[caKey]
 	if !signedBy(shown, s.servingCA.bundle()) && certificatesOnly(issuer) != nil && signedBy(shown, issuer) {
-		s.servingCA.published = authority{current: s.servingCA.published, published: valid(issuer, s.now)}.bundle()
+		s.servingCA.published = union(s.servingCA.published, valid(issuer, s.now))
 	}
 	return nil
 }
