@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -130,6 +131,12 @@ func testAdoption(t *testing.T, s *site) {
 	s.apply("fleet", spec)
 	s.says("fleet", "EtcdReady", "False", "MembersNotReady")
 	s.holds("fleet", "StatefulSet/fleet-etcd")
+	// The spec asks for 8Gi by default, and the claim that was retained has 1Gi.
+	set := &appsv1.StatefulSet{}
+	s.get("fleet-etcd", set)
+	if args := set.Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--quota-backend-bytes=536870912") {
+		t.Errorf("etcd's quota does not fit the volume that was taken over: %v", args)
+	}
 	after, adopted := &corev1.Secret{}, &corev1.ConfigMap{}
 	s.get("fleet-etcd-ca", after)
 	s.get("fleet-etcd-identity", adopted)

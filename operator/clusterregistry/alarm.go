@@ -13,7 +13,11 @@ func (s *scope) etcdTrouble() *hold {
 		by := s.etcdState.RaisedBy(alarm.Type)
 		switch alarm.Type {
 		case etcd.AlarmNoSpace:
-			return waitFor(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Make room (remove clusters, compact, defragment each member), then disarm the alarm (etcdctl alarm disarm)", by)
+			h := waitFor(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Make room (remove clusters, compact, defragment each member), then disarm the alarm (etcdctl alarm disarm)", by)
+			if differ := s.volumesDiffer(); differ != "" {
+				h.message += "; " + differ
+			}
+			return h
 		case etcd.AlarmCorrupt:
 			return waitFor(operatorv1alpha1.ReasonCorrupt, "etcd refuses every write, and what it reads may be wrong: its alarm CORRUPT is raised by %s, whose data is not that of the others. Keep all volumes. If the alarm names one member of several, remove that one, disarm the alarm (etcdctl alarm disarm) and add it anew; otherwise restore a snapshot", by)
 		}

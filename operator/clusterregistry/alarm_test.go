@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 )
@@ -46,6 +48,13 @@ func TestEtcdTrouble(t *testing.T) {
 				t.Errorf("%s: it says %q, want %q", test.what, h.message, word)
 			}
 		}
+	}
+	// What was taken over may be what is full.
+	small := look(t, "{spec: {etcd: {replicas: 3, storage: {size: 100Gi}}}}")
+	small.volumes.members = []corev1.PersistentVolumeClaim{*claimOf("data-fleet-etcd-0", "8Gi", "", "")}
+	small.etcdState = etcd.State{Alarms: []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}}}
+	if h := small.etcdTrouble(); h == nil || h.reason != operatorv1alpha1.ReasonNoSpace || !strings.Contains(h.message, "data-fleet-etcd-0 has 8Gi") {
+		t.Errorf("an etcd on a small volume: %+v", h)
 	}
 	// Of an external etcd no members are recorded, but its alarms count.
 	s := look(t, "{spec: {etcd: {external: {endpoints: ['https://a:1']}}}}")

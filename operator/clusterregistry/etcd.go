@@ -36,11 +36,7 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 		return waitFor(operatorv1alpha1.ReasonReplicasDiffer, "spec.etcd.replicas is %d, and etcd needs members: set it to 1, 3 or 5", replicas).frozen()
 	}
 	if s.identity == nil {
-		id, err := r.newIdentity(ctx, s)
-		if err != nil {
-			return failed(err)
-		}
-		if err := r.writeIdentity(ctx, s, id); err != nil {
+		if err := r.writeIdentity(ctx, s, newIdentity(s)); err != nil {
 			return failed(err)
 		}
 	}
@@ -129,6 +125,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 	if set.Status.ObservedGeneration < set.Generation {
 		return waitFor(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).in(soon).impairedIf(true)
 	}
+	s.noteVolumes()
 	s.noteMemory(operatorv1alpha1.ConditionEtcdReady, pods)
 	if len(outdated) == 0 {
 		return nil

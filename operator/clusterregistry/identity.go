@@ -21,7 +21,6 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
-	"github.com/clusterregistry/operator/operator/render"
 )
 
 // The keys of the record of etcd's identity: a ConfigMap that outlives the
@@ -117,12 +116,8 @@ func validID(text string) bool {
 // newIdentity returns the record to begin with. Only where there was never any
 // data may etcd form anew: a record that got lost is made up for from the status,
 // and where there are volumes their members must have data.
-func (r *Reconciler) newIdentity(ctx context.Context, s *scope) (*identity, error) {
+func newIdentity(s *scope) *identity {
 	id := &identity{state: stateNew, replicas: s.registry.Spec.Etcd.Replicas, ca: fingerprint(s.trust.Etcd), Identity: etcd.Identity{Members: map[string]string{}}}
-	claimed, err := r.claimed(ctx, s)
-	if err != nil {
-		return nil, err
-	}
 	if known := s.before.Etcd; known.ClusterID != "" {
 		id.ClusterID = known.ClusterID
 		for _, member := range known.Members {
@@ -131,22 +126,10 @@ func (r *Reconciler) newIdentity(ctx context.Context, s *scope) (*identity, erro
 			}
 		}
 	}
-	if id.ClusterID != "" || claimed {
+	if id.ClusterID != "" || len(s.volumes.members) > 0 {
 		id.state = stateExisting
 	}
-	return id, nil
-}
-
-// claimed reports whether any member has a volume. The host is asked for each by
-// its name: neither a late cache nor a lost label may hide data.
-func (r *Reconciler) claimed(ctx context.Context, s *scope) (bool, error) {
-	for _, member := range render.EtcdMembers(s.registry) {
-		err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.registry.Namespace, Name: "data-" + member.Name}, &corev1.PersistentVolumeClaim{})
-		if !apierrors.IsNotFound(err) {
-			return err == nil, err
-		}
-	}
-	return false, nil
+	return id
 }
 
 // writeIdentity records an identity. It is made for good: the finalizer removes

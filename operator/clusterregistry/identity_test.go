@@ -42,10 +42,11 @@ func TestNewIdentity(t *testing.T) {
 	} {
 		s := look(t, "{spec: {etcd: {replicas: 3}}, status: "+test.status+"}")
 		s.trust.Etcd = []byte("CA")
-		id, err := reading(t, test.claims...).newIdentity(t.Context(), s)
-		if err != nil {
+		var err error
+		if s.volumes, err = reading(t, test.claims...).readVolumes(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
+		id := newIdentity(s)
 		if id.state != test.state || id.ClusterID != test.id || len(id.Members) != test.memberCount || id.replicas != 3 || id.ca != fingerprint([]byte("CA")) {
 			t.Errorf("%s: %+v", reason, id)
 		}

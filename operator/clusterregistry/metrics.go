@@ -6,8 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-
-	"github.com/clusterregistry/operator/operator/render"
 )
 
 // The metrics of registries, all of them gauges with the labels namespace and
@@ -147,6 +145,6 @@ func (s *scope) etcdMetrics(set func(description *prometheus.Desc, value float64
 		}
 	}
 	if s.registry.Spec.Etcd.External == nil {
-		set(quotaMetric, float64(render.EtcdQuota(s.registry)))
+		set(quotaMetric, float64(s.etcdQuota()))
 	}
 }

@@ -11,7 +11,6 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/registry"
-	"github.com/clusterregistry/operator/operator/render"
 )
 
 // waits returns the hold of the present phase. As long as that is ahead, it says
@@ -41,7 +40,7 @@ func (r *Reconciler) preflight(ctx context.Context, s *scope) *hold {
 	if s.registry.Spec.Etcd.External != nil {
 		return nil
 	}
-	quota := render.EtcdQuota(s.registry)
+	quota := s.etcdQuota()
 	for _, member := range s.etcdState.Members {
 		if err := s.etcdState.Gate(s.identity.Identity, member.Name); err != nil && !errors.Is(err, etcd.ErrSingleMember) {
 			return s.waits("begins when etcd is in order: %s", err)

@@ -168,6 +168,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 	}
 	return render.Input{
 		Snapshot: snapshot,
+		Volumes:  s.volumes.rendered(),
 		Registry: s.registry,
 		Release: render.Release{
 			Version: s.release.Version, Layout: s.release.Layout, Serves: s.release.Serves,

@@ -38,6 +38,8 @@ type scope struct {
 	// identityErr says why it can't be read.
 	identity    *identity
 	identityErr error
+	// volumes are those that the registry's own etcd has.
+	volumes volumes
 	// release is what is rendered, and upgrade how far it is on its way to another.
 	release  version.Release
 	upgrade  *upgrade
@@ -108,6 +110,9 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	}
 	if registry.Spec.Etcd.External == nil {
 		s.identity, s.identityErr = r.readIdentity(ctx, s)
+	}
+	if s.volumes, err = r.readVolumes(ctx, s); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

@@ -82,8 +82,8 @@ func (r *Reconciler) snapshotPart(ctx context.Context, s *scope, object *unstruc
 		// A Job can't be changed, and this one is of another upgrade or spec.
 		return r.snapshotAgain(ctx, s, "the Job of an earlier snapshot is removed")
 	case object.GetKind() == "PersistentVolumeClaim" && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)):
-		// As where an earlier registry of this name left one of another size or class.
-		return waitFor(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since there is no room to save etcd: PersistentVolumeClaim %s is there, and can't be made what spec.etcd.storage asks for (%s); delete it, with the snapshots of earlier upgrades, and it is made again", object.GetName(), err)
+		// As where a ResourceQuota has no room for it.
+		return waitFor(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since there is no room to save etcd: the host cluster refuses PersistentVolumeClaim %s (%s)", object.GetName(), err)
 	}
 	return failed(err)
 }

@@ -26,8 +26,8 @@ func TestSnapshotInTheWay(t *testing.T) {
 		reason, says  string
 	}{
 		{"Job", "batch/v1", apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "fleet-snapshot", nil), "Snapshot", "the Job of an earlier snapshot is removed"},
-		{"PersistentVolumeClaim", "v1", apierrors.NewInvalid(schema.GroupKind{Kind: "PersistentVolumeClaim"}, "fleet-snapshots", nil), operatorv1alpha1.ReasonSnapshotFailed, "PersistentVolumeClaim fleet-snapshots is there"},
-		{"PersistentVolumeClaim", "v1", apierrors.NewForbidden(schema.GroupResource{}, "fleet-snapshots", nil), operatorv1alpha1.ReasonSnapshotFailed, "delete it"},
+		{"PersistentVolumeClaim", "v1", apierrors.NewInvalid(schema.GroupKind{Kind: "PersistentVolumeClaim"}, "fleet-snapshots", nil), operatorv1alpha1.ReasonSnapshotFailed, "PersistentVolumeClaim fleet-snapshots"},
+		{"PersistentVolumeClaim", "v1", apierrors.NewForbidden(schema.GroupResource{}, "fleet-snapshots", nil), operatorv1alpha1.ReasonSnapshotFailed, "refuses"},
 		{"PersistentVolumeClaim", "v1", apierrors.NewServiceUnavailable("later"), operatorv1alpha1.ReasonError, "later"},
 	} {
 		name := map[string]string{"Job": "fleet-snapshot", "PersistentVolumeClaim": "fleet-snapshots"}[test.kind]

@@ -7,6 +7,7 @@ package render
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -26,6 +27,8 @@ type Input struct {
 	// Addresses are names and IP addresses at which clients outside of the host
 	// reach the servers, beyond the Service's own names.
 	Addresses []string
+	// Volumes are those that the registry has already.
+	Volumes Volumes
 	// Snapshot is the name of the snapshot of etcd to be taken now, empty for none.
 	Snapshot string
 	// Environment is where the operator runs.
@@ -42,6 +45,16 @@ type Release struct {
 	Layout, EtcdLayout string
 	// Serves are the API versions to register with the host.
 	Serves []string
+}
+
+// Volumes are what there is of a registry's volumes. They are as they were created,
+// and may be other than what the registry asks for.
+type Volumes struct {
+	// Member is the size of the smallest volume of an etcd member, zero when there is
+	// none.
+	Member resource.Quantity
+	// Snapshots is the claim for snapshots, nil when there is none.
+	Snapshots *corev1.PersistentVolumeClaimSpec
 }
 
 // Trust holds CA certificates in PEM.
@@ -105,31 +118,46 @@ func EtcdEndpoints(r *operatorv1alpha1.ClusterRegistry) []string {
 	return urls
 }
 
-// snapshots returns the size of the claim for snapshots: three that are kept and
-// one that is being taken, of an etcd that is full, and what the file system needs.
-func snapshots(etcd operatorv1alpha1.Etcd) resource.Quantity {
-	_, quota := storage(etcd)
-	return *resource.NewQuantity(5*quota, resource.BinarySI)
-}
-
-// EtcdQuota returns how many bytes of data a member of a registry's own etcd may
-// hold.
-func EtcdQuota(r *operatorv1alpha1.ClusterRegistry) int64 {
-	_, quota := storage(r.Spec.Etcd)
-	return quota
+// EtcdStorage returns the size of the volume that is asked for a member.
+func EtcdStorage(r *operatorv1alpha1.ClusterRegistry) resource.Quantity {
+	if storage := r.Spec.Etcd.Storage; storage != nil && !storage.Size.IsZero() {
+		return storage.Size
+	}
+	return resource.MustParse(operatorv1alpha1.DefaultStorageSize)
 }
 
 // leastQuota is what etcd may fill of a volume, in bytes, however small that is: 0
 // would mean 2 GiB to etcd. The schema refuses sizes that are so small.
 const leastQuota = 16 << 20
 
-// storage returns the size of a member's volume, and how much of it etcd may
-// fill: half, since snapshots and the log need room, and at most the 8 GiB that
-// etcd is made for.
-func storage(etcd operatorv1alpha1.Etcd) (size resource.Quantity, quota int64) {
-	size = resource.MustParse(operatorv1alpha1.DefaultStorageSize)
-	if etcd.Storage != nil && !etcd.Storage.Size.IsZero() {
-		size = etcd.Storage.Size
+// EtcdQuota returns how many bytes of data a member of a registry's own etcd may
+// hold: half of its volume, since snapshots and the log need room, and at most the
+// 8 GiB that etcd is made for. All members have the same, and so the smallest
+// volume counts where one is smaller than what is asked for.
+func EtcdQuota(r *operatorv1alpha1.ClusterRegistry, found Volumes) int64 {
+	size := EtcdStorage(r)
+	if !found.Member.IsZero() && found.Member.Cmp(size) < 0 {
+		size = found.Member
 	}
-	return size, max(leastQuota, min(size.Value()/2, 8<<30))
+	return max(leastQuota, min(size.Value()/2, 8<<30))
+}
+
+// SnapshotsStorage returns the size of the claim for snapshots: three that are kept
+// and one that is being taken, of an etcd that is full, and what the file system
+// needs.
+func SnapshotsStorage(r *operatorv1alpha1.ClusterRegistry, found Volumes) resource.Quantity {
+	return *resource.NewQuantity(5*EtcdQuota(r, found), resource.BinarySI)
+}
+
+// snapshotsClaim returns the size and the class of the claim for snapshots. One that
+// is there stays as it is: it holds snapshots, and may neither shrink nor change its
+// class.
+func snapshotsClaim(in Input) (size resource.Quantity, class string) {
+	if claim := in.Volumes.Snapshots; claim != nil {
+		if claim.StorageClassName != nil {
+			class = *claim.StorageClassName
+		}
+		return claim.Resources.Requests[corev1.ResourceStorage], class
+	}
+	return SnapshotsStorage(in.Registry, in.Volumes), etcdClass(in.Registry.Spec.Etcd)
 }

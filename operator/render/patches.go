@@ -51,11 +51,12 @@ func patches(in Input) map[target][]operation {
 		return out
 	}
 	members := memberNames(in)
-	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", etcd.Replicas)}, workload(r, "etcd", etcd.Resources, etcd.Placement), class("/spec/volumeClaimTemplates/0/spec", etcd.Storage))
+	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", etcd.Replicas)}, workload(r, "etcd", etcd.Resources, etcd.Placement), class("/spec/volumeClaimTemplates/0/spec", etcdClass(etcd)))
 	if in.Snapshot != "" {
 		placement := operatorv1alpha1.Placement{NodeSelector: etcd.NodeSelector, Tolerations: etcd.Tolerations, PriorityClassName: etcd.PriorityClassName}
 		out[target{kind: "Job"}] = workload(r, "snapshot", operatorv1alpha1.Resources{}, placement)
-		out[target{kind: "PersistentVolumeClaim"}] = class("/spec", etcd.Storage)
+		_, snapshots := snapshotsClaim(in)
+		out[target{kind: "PersistentVolumeClaim"}] = class("/spec", snapshots)
 	}
 	out[target{kind: "Certificate", name: "<name>-etcd-server"}] = names(members, nil)
 	out[target{kind: "Certificate", name: "<name>-etcd-peer"}] = names(members, nil)
@@ -153,11 +154,19 @@ func renewal(tls operatorv1alpha1.TLS) []operation {
 	return []operation{add("/spec/renewBefore", tls.RenewBefore.Duration.String())}
 }
 
-func class(spec string, storage *operatorv1alpha1.Storage) []operation {
-	if storage == nil || storage.StorageClassName == "" {
+func class(spec, name string) []operation {
+	if name == "" {
 		return nil
 	}
-	return []operation{add(spec+"/storageClassName", storage.StorageClassName)}
+	return []operation{add(spec+"/storageClassName", name)}
+}
+
+// etcdClass returns the StorageClass that is asked for, empty for the default one.
+func etcdClass(etcd operatorv1alpha1.Etcd) string {
+	if etcd.Storage == nil {
+		return ""
+	}
+	return etcd.Storage.StorageClassName
 }
 
 // memberNames are the names that etcd's members call each other by, and those

@@ -36,9 +36,9 @@ func values(in Input) map[string]string {
 		"<etcd-initial-cluster>": initialCluster(EtcdMembers(r)),
 	}
 	out[less] = "<"
-	snapshots := snapshots(r.Spec.Etcd)
+	snapshots, _ := snapshotsClaim(in)
 	out["<snapshot-name>"], out["<snapshots-storage>"] = in.Snapshot, snapshots.String()
-	size, quota := storage(r.Spec.Etcd)
+	size, quota := EtcdStorage(r), EtcdQuota(r, in.Volumes)
 	out["<etcd-storage>"], out["<etcd-quota>"] = size.String(), strconv.FormatInt(quota, 10)
 	return out
 }

@@ -123,6 +123,10 @@ const (
 	// ReasonReplicasDiffer is the reason of a number of members that is not that of
 	// the etcd that exists.
 	ReasonReplicasDiffer = "ReplicasDiffer"
+	// ReasonVolumesDiffer is the reason of an etcd that is ready on claims that are
+	// smaller, or of another class, than the spec asks for, such as those that an
+	// earlier registry of the name has left: the message names them.
+	ReasonVolumesDiffer = "VolumesDiffer"
 	// ReasonSecretInvalid is the reason of a Secret of the user's that is missing
 	// or lacks a key.
 	ReasonSecretInvalid = "SecretInvalid"

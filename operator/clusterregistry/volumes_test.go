@@ -1,0 +1,90 @@
+package clusterregistry
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// claimOf returns a claim that asks for a size and a class, if one is named, and
+// whose volume has another size, if one is named.
+func claimOf(name, asks, has, class string) *corev1.PersistentVolumeClaim {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(asks)}
+	if class != "" {
+		claim.Spec.StorageClassName = &class
+	}
+	if has != "" {
+		claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(has)}
+	}
+	return claim
+}
+
+// TestVolumes is about claims that are there when a registry is created, and those
+// that grow or wait for a volume under one that runs.
+func TestVolumes(t *testing.T) {
+	for _, test := range []struct {
+		reason, storage string
+		claims          []client.Object
+		quota           int64  // in MiB
+		says            string // nothing when empty
+	}{
+		{"there are none", "{size: 100Gi}", nil, 8192, ""},
+		{"they are as asked for", "{size: 8Gi}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "standard"), claimOf("fleet-snapshots", "20Gi", "", "standard")}, 4096, ""},
+		{"they have no volumes yet", "{size: 8Gi}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "", "")}, 4096, ""},
+		{"volumes are larger, and the spec decides", "{size: 8Gi}", []client.Object{claimOf("data-fleet-etcd-0", "1Gi", "100Gi", ""), claimOf("data-fleet-etcd-1", "100Gi", "", "")}, 4096, ""},
+		{"the smallest counts", "{size: 100Gi}", []client.Object{claimOf("data-fleet-etcd-0", "100Gi", "100Gi", ""), claimOf("data-fleet-etcd-1", "4Gi", "4Gi", ""), claimOf("data-fleet-etcd-2", "8Gi", "8Gi", "")}, 2048,
+			"PersistentVolumeClaim data-fleet-etcd-1 has 4Gi, PersistentVolumeClaim data-fleet-etcd-2 has 8Gi, and spec.etcd.storage.size is 100Gi: etcd's quota follows the smallest volume and is 2048 MiB"},
+		{"one grows", "{size: 8Gi}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "4Gi", "")}, 2048, "data-fleet-etcd-0 has 4Gi (8Gi requested)"},
+		{"another registry's don't count", "{size: 8Gi}", []client.Object{claimOf("data-other-etcd-0", "1Gi", "1Gi", "")}, 4096, ""},
+		{"snapshots of a full etcd don't fit", "{size: 8Gi}", []client.Object{claimOf("fleet-snapshots", "1Gi", "1Gi", "")}, 4096, "PersistentVolumeClaim fleet-snapshots has 1Gi, and the snapshots of an etcd that is full take up to 20Gi"},
+		{"they fit an etcd that is small itself", "{size: 100Gi}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "8Gi", ""), claimOf("fleet-snapshots", "20Gi", "20Gi", "")}, 4096, "data-fleet-etcd-0 has 8Gi"},
+		{"they are of another class", "{size: 8Gi, storageClassName: fast}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "slow"), claimOf("data-fleet-etcd-1", "8Gi", "8Gi", "fast"), claimOf("fleet-snapshots", "20Gi", "20Gi", "slow")}, 4096,
+			"PersistentVolumeClaim data-fleet-etcd-0 is of StorageClass slow, PersistentVolumeClaim fleet-snapshots is of StorageClass slow, and spec.etcd.storage.storageClassName is fast: volumes keep their class"},
+	} {
+		s := look(t, "{spec: {etcd: {replicas: 3, storage: "+test.storage+"}}}")
+		var err error
+		if s.volumes, err = reading(t, test.claims...).readVolumes(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.etcdQuota() >> 20; got != test.quota {
+			t.Errorf("%s: the quota is %d MiB, want %d", test.reason, got, test.quota)
+		}
+		if got := s.volumesDiffer(); !strings.Contains(got, test.says) || (got == "") != (test.says == "") {
+			t.Errorf("%s: it says %q, want %q", test.reason, got, test.says)
+		}
+	}
+	s := look(t, "{spec: {etcd: {external: {endpoints: ['https://a:1']}}}}")
+	if found, err := reading(t, claimOf("fleet-snapshots", "1Gi", "", "")).readVolumes(t.Context(), s); err != nil || found.snapshots != nil {
+		t.Errorf("an external etcd: %+v, %v", found, err)
+	}
+}
+
+// TestVolumesNote has EtcdReady stay true, and a container that was killed for want
+// of memory come first.
+func TestVolumesNote(t *testing.T) {
+	s := look(t, "{spec: {mode: Aggregated, etcd: {replicas: 1, storage: {size: 100Gi}}}}")
+	s.volumes.members = []corev1.PersistentVolumeClaim{*claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "")}
+	for _, kind := range s.parts() {
+		s.record(kind, nil)
+	}
+	s.noteVolumes()
+	condition := meta.FindStatusCondition(s.conditions(), operatorv1alpha1.ConditionEtcdReady)
+	if condition.Status != metav1.ConditionTrue || condition.Reason != operatorv1alpha1.ReasonVolumesDiffer || !strings.Contains(condition.Message, "data-fleet-etcd-0 has 8Gi") {
+		t.Errorf("%+v", condition)
+	}
+	if ready := meta.FindStatusCondition(s.conditions(), operatorv1alpha1.ConditionReady); ready.Status != metav1.ConditionTrue || ready.Reason != operatorv1alpha1.ReasonReady {
+		t.Errorf("%+v", ready)
+	}
+	s.note(operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ReasonOutOfMemory, "pod fleet-etcd-0")
+	if condition := meta.FindStatusCondition(s.conditions(), operatorv1alpha1.ConditionEtcdReady); condition.Reason != operatorv1alpha1.ReasonOutOfMemory || !strings.Contains(condition.Message, "data-fleet-etcd-0 has 8Gi") || !strings.HasSuffix(condition.Message, "; pod fleet-etcd-0") {
+		t.Errorf("%+v", condition)
+	}
+}
