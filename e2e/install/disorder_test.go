@@ -78,7 +78,6 @@ func TestDisorder(t *testing.T) {
 		registry := e.Sample("aggregated-single.yaml")
 		e.Install(registry)
 		e.WaitReady(registry)
-		e.HostMaySuffer("kube-controller-manager deletes the servers together with the ClusterRegistry, and may come to that one last")
 		if err := e.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}); err != nil {
 			t.Fatal(err)
 		}

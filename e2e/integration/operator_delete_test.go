@@ -3,6 +3,7 @@ package integration
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -105,6 +106,40 @@ func testDeletion(t *testing.T, s *site) {
 		t.Fatal(err)
 	}
 	s.gone(crd)
+	s.gone(s.deleted("fleet"))
+}
+
+// testNamespaceDeletion deletes the namespace of a registry, in a host where nothing
+// else follows from that: the registration goes first and then all the rest, though
+// nobody deletes the ClusterRegistry. Nothing is created, which the host would refuse,
+// and the audit log tell.
+func testNamespaceDeletion(t *testing.T, s *site) {
+	const group = "v1alpha1.clusterregistry.k8s.io"
+	s.apply("fleet", "{mode: Aggregated}")
+	// A bare host does not reach the servers.
+	s.says("fleet", "APIServiceReady", "False", "NotAvailable", group)
+	registration := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: group}}
+	s.hold(registration, true)
+	if err := s.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	s.says("fleet", "Progressing", "True", "Deleting", "its namespace "+s.namespace+", which is terminating", "waits for APIService "+group+" to be gone")
+	s.holds("fleet", "Deployment/fleet-server")
+	s.hold(registration, false)
+	s.gone(registration)
+	r := &operatorv1alpha1.ClusterRegistry{}
+	s.eventually("the operator to let go of the registry", func(ctx context.Context) error {
+		if err := s.Get(ctx, s.key("fleet"), r); err != nil || len(r.Finalizers) == 0 {
+			return err
+		}
+		return errors.New(shown(r.Status.Conditions))
+	})
+	if r.DeletionTimestamp != nil {
+		t.Error("the registry was deleted by something else")
+	}
+	if left := namesOf(s.objects("fleet")); slices.Contains(left, "Deployment/fleet-server") {
+		t.Errorf("left are %v", left)
+	}
 	s.gone(s.deleted("fleet"))
 }
 

@@ -33,6 +33,7 @@ func TestOperatorForSomeNamespaces(t *testing.T) {
 	two.says("fleet", "APIServiceReady", "False", "NotAvailable")
 	two.holds("fleet", "APIService/v1alpha1.clusterregistry.k8s.io")
 	two.gone(two.deleted("fleet"))
+	testNamespaceDeletion(t, two)
 	one.gone(one.deleted("fleet"))
 	if made := other.objects("fleet"); len(made) > 0 {
 		t.Errorf("a registry of another namespace was looked after: %v", namesOf(made))

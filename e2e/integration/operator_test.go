@@ -37,6 +37,7 @@ func TestOperator(t *testing.T) {
 		}
 	})
 	t.Run("deletion", func(t *testing.T) { testDeletion(t, at(t)) })
+	t.Run("deletion of the namespace", func(t *testing.T) { testNamespaceDeletion(t, at(t)) })
 	t.Run("steady", func(t *testing.T) { testSteady(t, at(t), audit) })
 	operator.Stop()
 	t.Run("orphans", func(t *testing.T) { testOrphans(t, at(t), host) })

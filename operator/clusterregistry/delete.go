@@ -36,7 +36,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 	}
 	conditions := s.registry.Status.DeepCopy().Conditions[:0]
 	progressing, ready := s.progressing(nil), s.ready(nil)
-	progressing.Message = "the registry is being deleted: " + waits
+	progressing.Message += ": " + waits
 	if writeErr := r.writeStatus(ctx, s, append(conditions, progressing, ready)); writeErr != nil {
 		return reconcile.Result{}, errors.Join(err, client.IgnoreNotFound(writeErr))
 	}

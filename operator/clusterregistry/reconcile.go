@@ -90,10 +90,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if s == nil {
 		return reconcile.Result{}, r.sweep(ctx, request.NamespacedName)
 	}
-	if s.registry.Status.Upgrade == nil || s.registry.DeletionTimestamp != nil {
+	if s.registry.Status.Upgrade == nil || s.deleting() != "" {
 		r.notes.forget(s.registry.UID)
 	}
-	if s.registry.DeletionTimestamp != nil {
+	if s.deleting() != "" {
 		return r.delete(ctx, s)
 	}
 	if !controllerutil.ContainsFinalizer(s.registry, operatorv1alpha1.Finalizer) {

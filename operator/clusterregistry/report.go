@@ -131,6 +131,9 @@ func (r *Reconciler) tell(s *scope, condition metav1.Condition) {
 // event emits an event about the registry. Of events with the same reason and
 // action at the same state, the recorder keeps only the first.
 func (r *Reconciler) event(s *scope, kind, reason, action, format string, args ...any) {
+	if s.terminating {
+		return // the host lets nothing be created there, not even an event
+	}
 	note := fmt.Sprintf(format, args...)
 	const most = 1000 // an event's note ends at 1 KiB
 	if len(note) > most {
@@ -201,8 +204,8 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	waits := firstNotTrue(parts)
 	halted, until := s.halted()
 	switch {
-	case s.registry.DeletionTimestamp != nil:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, "the registry is being deleted"
+	case s.deleting() != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, s.deleting()
 	case s.upgrading() != nil:
 		h := s.upgrading()
 		condition.Reason, condition.Message = h.reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, h.message)
@@ -234,8 +237,8 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: "the registry serves"}
 	waits := firstNotTrue(parts)
 	switch {
-	case s.registry.DeletionTimestamp != nil:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, "the registry is being deleted"
+	case s.deleting() != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, s.deleting()
 	case waits != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, waits.Reason, waits.Type+": "+waits.Message
 	case s.upgrading() != nil:

@@ -47,6 +47,8 @@ func TestConditions(t *testing.T) {
 			"Progressing": "False Paused: nothing is changed until spec.paused is false", "Ready": "False Held: CertificatesReady: not yet"}},
 		"deleted, paused or not": {"mode: Aggregated, paused: true", complete[2:], results{}, func(s *scope) { s.registry.DeletionTimestamp = timeAt(s.now) }, map[string]string{
 			"Progressing": "True Deleting: the registry is being deleted", "Ready": "False Deleting: the registry is being deleted"}},
+		"its namespace is terminating": {"mode: Aggregated", complete[2:], results{}, func(s *scope) { s.terminating = true }, map[string]string{
+			"Progressing": "True Deleting: the registry is being deleted with its namespace team, which is terminating", "Ready": "False Deleting: the registry is being deleted with its namespace team, which is terminating"}},
 		"a mode that is none": {"mode: ''", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{
 			"EndpointReady": "Unknown Waiting: waits for CertificatesReady", "Ready": "False Held: CertificatesReady: not yet"}},
 	} {

@@ -31,6 +31,8 @@ type scope struct {
 	// published of them.
 	etcdCA, servingCA, clientCA authority
 	trust                       render.Trust
+	// terminating means that the registry's namespace is being deleted.
+	terminating bool
 	// addresses lead to the servers from outside, the one for clients first.
 	addresses []string
 
@@ -94,6 +96,10 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	}
 	s := &scope{registry: registry, before: *registry.Status.DeepCopy(), now: time.Now(), results: map[string]result{}}
 	operatorv1alpha1.SetDefaults(registry)
+	var err error
+	if s.terminating, err = r.terminating(ctx, registry.Namespace); err != nil {
+		return nil, err
+	}
 	host, err := r.Discovery.ServerVersion()
 	if err != nil {
 		return nil, fmt.Errorf("ask the host for its version: %w", err)

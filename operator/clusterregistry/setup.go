@@ -12,7 +12,6 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -83,8 +82,9 @@ func issued() []client.Object {
 
 // CacheOptions limits the operator's memory to what it needs: registries of the
 // namespaces that it watches (all when there are none named), its own objects by
-// their label, of pods and nodes what is read of them, the name of one CRD, and all
-// APIServices: one that has lost its labels still leads to a registry.
+// their label, of pods and nodes what is read of them, of namespaces whether they
+// are terminating, the name of one CRD, and all APIServices: one that has lost its
+// labels still leads to a registry.
 func CacheOptions(namespaces []string) cache.Options {
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -93,6 +93,7 @@ func CacheOptions(namespaces []string) cache.Options {
 		ByObject: map[client.Object]cache.ByObject{
 			&operatorv1alpha1.ClusterRegistry{}: {Label: labels.Everything()},
 			newCRD():                            {Label: labels.Everything(), Field: fields.OneTermEqualSelector(metav1.ObjectNameField, certificatesCRD)},
+			metadataOf(namespaceKind):           {Label: labels.Everything(), Transform: onlyDeletion},
 			&corev1.Node{}:                      {Label: labels.Everything(), Transform: onlyAddresses},
 			&corev1.Pod{}:                       {Transform: onlyState},
 			&apiregistrationv1.APIService{}:     {Label: labels.Everything()},
@@ -152,6 +153,10 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	for _, kind := range owned() {
 		build = build.Watches(kind, handler.EnqueueRequestsFromMapFunc(registryOf))
 	}
+	if len(r.Namespaces) == 0 {
+		requests, terminating := r.terminatingNamespaces()
+		build = build.WatchesMetadata(metadataOf(namespaceKind), requests, builder.WithPredicates(terminating))
+	}
 	c, err := build.Build(r)
 	if err != nil {
 		return err
@@ -185,15 +190,7 @@ func registryOf(_ context.Context, object client.Object) []reconcile.Request {
 
 // all returns all registries: they may have waited for cert-manager.
 func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
-	list := &operatorv1alpha1.ClusterRegistryList{}
-	if err := r.Client.List(ctx, list); err != nil && !apierrors.IsNotFound(err) {
-		return nil // each comes again by itself
-	}
-	var out []reconcile.Request
-	for i := range list.Items {
-		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return out
+	return r.listed(ctx)
 }
 
 // Watches reports whether the registries of a namespace are this operator's.

@@ -1,0 +1,81 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// A namespace that is terminating takes its registries with it, but kube-controller-manager
+// deletes the servers' pods before it comes to the ClusterRegistry. Until then the
+// host would list an API without a backend, and every deletion of a namespace would
+// hang. So a registry counts as deleted as soon as its namespace is. An operator of
+// all namespaces watches them and learns of it seconds before anything in the
+// namespace is deleted. A Role can't grant that watch: an operator of some
+// namespaces asks in each reconcile, and the first pod that terminates causes one.
+
+// namespaceKind is the kind of namespaces, of which only the metadata is read.
+var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
+
+// terminating reports whether a namespace is being deleted, which can't be called
+// back.
+func (r *Reconciler) terminating(ctx context.Context, name string) (bool, error) {
+	namespace := metadataOf(namespaceKind)
+	if err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return namespace.DeletionTimestamp != nil, nil
+}
+
+// deleting says that the registry is being deleted and why, nothing when it is not.
+func (s *scope) deleting() string {
+	switch {
+	case s.registry.DeletionTimestamp != nil:
+		return "the registry is being deleted"
+	case s.terminating:
+		return fmt.Sprintf("the registry is being deleted with its namespace %s, which is terminating", s.registry.Namespace)
+	}
+	return ""
+}
+
+// inNamespace returns the registries in a namespace.
+func (r *Reconciler) inNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
+	return r.listed(ctx, client.InNamespace(namespace.GetName()))
+}
+
+// terminatingNamespaces calls for the registries in namespaces that are terminating.
+func (r *Reconciler) terminatingNamespaces() (handler.EventHandler, predicate.Predicate) {
+	return handler.EnqueueRequestsFromMapFunc(r.inNamespace), predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetDeletionTimestamp() != nil })
+}
+
+// onlyDeletion strips a namespace of all that is not read.
+func onlyDeletion(object any) (any, error) {
+	namespace, is := object.(*metav1.PartialObjectMetadata)
+	if !is {
+		return object, nil
+	}
+	out := metadataOf(namespaceKind)
+	out.ObjectMeta = metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion, DeletionTimestamp: namespace.DeletionTimestamp}
+	return out, nil
+}
+
+// listed returns the registries of a list.
+func (r *Reconciler) listed(ctx context.Context, options ...client.ListOption) []reconcile.Request {
+	list := &operatorv1alpha1.ClusterRegistryList{}
+	if err := r.Client.List(ctx, list, options...); err != nil {
+		return nil // each is reconciled again anyway
+	}
+	var out []reconcile.Request
+	for i := range list.Items {
+		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return out
+}
