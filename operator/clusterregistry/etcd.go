@@ -98,7 +98,8 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 		// Of a restored etcd it is another one than before.
 		s.registry.Status.Etcd.ClusterID = id.ClusterID
 	}
-	s.membersRolling = set.Status.ObservedGeneration < set.Generation || membersRolling(s.now, pods, outdated)
+	next := roll{access, state, id.Identity, pods, outdated}
+	s.membersRolling = set.Status.ObservedGeneration < set.Generation || comesUp(s.now, pods) || next.proceeds()
 	if len(outdated) > 0 {
 		s.rolling = fmt.Sprintf("etcd: %d of %d members are as wanted", len(pods)-len(outdated), len(pods))
 	}
@@ -115,7 +116,6 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 		}
 		return h.impairedIf(serves)
 	}
-	next := roll{access, state, id.Identity, pods, outdated}
 	if state.Serving() < len(access.Endpoints) || id.ClusterID == "" {
 		if next.mends() {
 			return r.rollMember(ctx, s, next)

@@ -192,11 +192,16 @@ func TestEtcdReadyInTrouble(t *testing.T) {
 
 // TestTurns is about servers whose template changes together with that of etcd's
 // members, as with spec.images.repository: they wait until all members are
-// replaced and ready, unless nobody would gain by that.
+// replaced and ready, unless nobody would gain by that, or they can't be replaced.
 func TestTurns(t *testing.T) {
 	young := func(i int) func(*managed) {
 		return func(m *managed) {
 			m.pods[i].CreationTimestamp, m.pods[i].Status.Conditions = metav1.NewTime(m.scope.now), nil
+		}
+	}
+	lost := func(i int) func(*managed) {
+		return func(m *managed) {
+			m.state.Members[i].Err, m.pods[i].Status.Conditions = errors.New("it is lost"), nil
 		}
 	}
 	for _, test := range []struct {
@@ -209,6 +214,9 @@ func TestTurns(t *testing.T) {
 		{"the StatefulSet has changed, and nobody has looked yet", []func(*managed){replaced(0, 1, 2), func(m *managed) { m.set.Generation = 2 }}, true},
 		{"all members are replaced", []func(*managed){replaced(0, 1, 2)}, false},
 		{"a member is down for another reason", []func(*managed){replaced(0, 1, 2), func(m *managed) { m.pods[1].Status.Conditions = nil }}, false},
+		{"one is lost, so that the others can't be replaced", []func(*managed){replaced(2), lost(2)}, false},
+		{"one is lost and to be replaced itself", []func(*managed){replaced(0, 2), lost(1)}, true},
+		{"an alarm is against replacing any", []func(*managed){func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}} }}, false},
 		{"no server is ready: the change may mend them", []func(*managed){func(m *managed) { m.deployment.Status.ReadyReplicas = 0 }}, false},
 		{"servers are being replaced: members wait for them", []func(*managed){func(m *managed) { m.deployment.Status.UpdatedReplicas = 1 }}, false},
 		{"it is read-only, and nothing is applied anyway", []func(*managed){func(m *managed) { m.scope.frozen = true }}, false},

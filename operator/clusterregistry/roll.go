@@ -55,6 +55,21 @@ type roll struct {
 	outdated []string
 }
 
+// proceeds reports whether members are to be replaced and nothing is against it.
+func (o roll) proceeds() bool {
+	name, _ := o.state.Next(o.outdated)
+	return len(o.outdated) > 0 && o.refusal(name) == nil
+}
+
+// refusal returns why a member can't be taken down now, nil when it can: with a single
+// one, there is no better time.
+func (o roll) refusal(member string) error {
+	if err := o.state.Gate(o.recorded, member); !errors.Is(err, etcd.ErrSingleMember) {
+		return err
+	}
+	return nil
+}
+
 // mends reports whether the member to be replaced next does not serve anyway.
 func (o roll) mends() bool {
 	name, _ := o.state.Next(o.outdated)
@@ -115,7 +130,7 @@ func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) *hold 
 		return wait("nothing is changed now")
 	}
 	name, leads := roll.state.Next(roll.outdated)
-	if err := roll.state.Gate(roll.recorded, name); err != nil && !errors.Is(err, etcd.ErrSingleMember) {
+	if err := roll.refusal(name); err != nil {
 		return wait("%s is next, and has to wait: %s", name, err)
 	}
 	var next *corev1.Pod

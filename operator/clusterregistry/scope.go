@@ -62,7 +62,7 @@ type scope struct {
 	// frozen means that nothing may be changed any more in this pass: it is
 	// read-only from here on.
 	frozen bool
-	// membersRolling is true while members of etcd are replaced, or are about to be.
+	// membersRolling is true while members of etcd are replaced, or can be and are to be.
 	membersRolling bool
 	// rolling says what is being replaced, member by member or server by server.
 	rolling string

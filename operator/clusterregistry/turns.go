@@ -16,18 +16,18 @@ import (
 
 // Members of etcd and servers are never replaced at the same time: whatever is
 // under way goes on, and the other waits. Where both have to change, members come
-// first, since their stage does. A change that is to mend servers of which none is
-// ready waits for nobody, and neither does one of servers that are being replaced:
-// members wait for these.
+// first, since their stage does. Members that can't be replaced at the moment, as
+// while another one is lost, hold nobody up: the change may be what servers need. A
+// change that is to mend servers of which none is ready waits for nobody, and neither
+// does one of servers that are being replaced: members wait for these.
 
 // comingUp is for how long a member that was just replaced is waited for. One that
 // needs longer has another problem.
 const comingUp = 5 * time.Minute
 
-// membersRolling reports whether members of etcd are being replaced: until the
-// last one is ready again.
-func membersRolling(now time.Time, pods []corev1.Pod, outdated []string) bool {
-	return len(outdated) > 0 || slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+// comesUp reports whether a member that was just replaced is not ready yet.
+func comesUp(now time.Time, pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
 		return !ready(&pod) && now.Sub(pod.CreationTimestamp.Time) < comingUp
 	})
 }
