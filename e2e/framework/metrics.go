@@ -29,6 +29,8 @@ const (
 	metricsPort = 8443
 	// serverPort is where a registry's servers serve theirs, and all else.
 	serverPort = 6443
+	// etcdPort is where etcd's members serve theirs, to anyone.
+	etcdPort = 2381
 )
 
 // Metrics reads metrics as a scraper does, with a token of a service account that
@@ -102,7 +104,13 @@ func (m *Metrics) Families(ctx context.Context) (map[string]*dto.MetricFamily, e
 // ServerFamilies returns all metrics of a server of an aggregated registry now,
 // by name. The server is named by its pod.
 func (m *Metrics) ServerFamilies(ctx context.Context, pod string) (map[string]*dto.MetricFamily, error) {
-	return parse(m.scrape(ctx, m.env.Namespace, pod, serverPort))
+	return parse(m.scrape(ctx, m.env.Namespace, pod, serverPort, "https"))
+}
+
+// EtcdFamilies returns all metrics of an etcd member now, by name. The member is
+// named by its pod.
+func (m *Metrics) EtcdFamilies(ctx context.Context, pod string) (map[string]*dto.MetricFamily, error) {
+	return parse(m.scrape(ctx, m.env.Namespace, pod, etcdPort, "http"))
 }
 
 func parse(text []byte, err error) (map[string]*dto.MetricFamily, error) {
@@ -118,12 +126,12 @@ func (m *Metrics) leader(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return m.scrape(ctx, OperatorNamespace, leader.Name, metricsPort)
+	return m.scrape(ctx, OperatorNamespace, leader.Name, metricsPort, "https")
 }
 
-func (m *Metrics) scrape(ctx context.Context, namespace, pod string, port int) (text []byte, err error) {
+func (m *Metrics) scrape(ctx context.Context, namespace, pod string, port int, scheme string) (text []byte, err error) {
 	err = m.env.Forward(ctx, namespace, pod, port, func(address string) (err error) {
-		text, err = m.get(ctx, address)
+		text, err = m.get(ctx, scheme+"://"+address)
 		return err
 	})
 	if err != nil {
@@ -132,8 +140,8 @@ func (m *Metrics) scrape(ctx context.Context, namespace, pod string, port int) (
 	return text, nil
 }
 
-func (m *Metrics) get(ctx context.Context, address string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
+func (m *Metrics) get(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/metrics", nil)
 	if err != nil {
 		return nil, err
 	}

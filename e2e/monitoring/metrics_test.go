@@ -59,12 +59,20 @@ func TestMetrics(t *testing.T) {
 	}
 	use(t, e, registry)
 	served := families{}
-	for _, pod := range serverPods(t, e) {
+	for _, pod := range pods(t, e, "server") {
 		now, err := metrics.ServerFamilies(t.Context(), pod)
 		if err != nil {
 			t.Fatal(err)
 		}
 		served.add(now)
+	}
+	kept := families{}
+	for _, pod := range pods(t, e, "etcd") {
+		now, err := metrics.EtcdFamilies(t.Context(), pod)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept.add(now)
 	}
 
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
@@ -87,6 +95,7 @@ func TestMetrics(t *testing.T) {
 	known := documented(t)
 	compare(t, known[operator], told)
 	compare(t, known[servers], served)
+	compare(t, known[etcd], kept)
 	for name := range told {
 		checkKnown(t, known, name)
 	}
@@ -115,10 +124,11 @@ func use(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegis
 	t.Cleanup(watch.Stop)
 }
 
-func serverPods(t *testing.T, e *framework.Env) []string {
+// pods returns the names of a component's pods.
+func pods(t *testing.T, e *framework.Env, component string) []string {
 	t.Helper()
 	var pods corev1.PodList
-	if err := e.Client.List(t.Context(), &pods, client.InNamespace(e.Namespace), client.MatchingLabels{operatorv1alpha1.LabelComponent: "server"}); err != nil {
+	if err := e.Client.List(t.Context(), &pods, client.InNamespace(e.Namespace), client.MatchingLabels{operatorv1alpha1.LabelComponent: component}); err != nil {
 		t.Fatal(err)
 	}
 	var names []string
@@ -126,7 +136,7 @@ func serverPods(t *testing.T, e *framework.Env) []string {
 		names = append(names, pods.Items[i].Name)
 	}
 	if len(names) == 0 {
-		t.Fatal("the registry has no servers")
+		t.Fatalf("the registry has no pods of the component %s", component)
 	}
 	return names
 }

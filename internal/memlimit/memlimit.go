@@ -17,19 +17,26 @@ import (
 // for what Go doesn't count: the program's own pages, threads, the kernel's buffers.
 const part = 90
 
+// Variable is the environment variable that tells Go's runtime of a limit.
+const Variable = "GOMEMLIMIT"
+
 // Apply tells Go's runtime of the limit on the memory of the container that the
 // program runs in, and returns what it told it: 0 when there is no such limit, or
 // when the environment's GOMEMLIMIT says what holds.
 func Apply() int64 {
-	if os.Getenv("GOMEMLIMIT") != "" {
+	if os.Getenv(Variable) != "" {
 		return 0
 	}
-	limit := container(os.DirFS("/")) / 100 * part
+	limit := Share(part)
 	if limit > 0 {
 		debug.SetMemoryLimit(limit)
 	}
 	return limit
 }
+
+// Share returns so many percent of the limit on the memory of the container that the
+// program runs in, 0 when there is no such limit.
+func Share(percent int64) int64 { return container(os.DirFS("/")) / 100 * percent }
 
 // unlimited is where the first version of control groups has "no limit": the
 // highest number of whole pages.
