@@ -75,6 +75,24 @@ func rendered(t *testing.T, in Input) *Result {
 	return result
 }
 
+// TestSamples has what users start from ask for the newest release.
+func TestSamples(t *testing.T) {
+	releases, err := version.Releases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := releases[len(releases)-1].Version
+	for _, path := range samples(t) {
+		var registry operatorv1alpha1.ClusterRegistry
+		if err := yaml.UnmarshalStrict([]byte(sample(t, path)), &registry); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if string(registry.Spec.Version) != newest {
+			t.Errorf("%s asks for %s, want the newest release, %s", path, registry.Spec.Version, newest)
+		}
+	}
+}
+
 // TestGolden compares what each sample becomes, in each release, with testdata.
 // "make update-golden" writes it anew; of a release that is released, "make
 // verify-releases" refuses that.
