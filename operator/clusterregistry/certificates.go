@@ -120,6 +120,8 @@ func (r *Reconciler) replacedCAs(ctx context.Context, s *scope) *hold {
 		return failed(err)
 	}
 	switch {
+	case s.frozen && s.servingCA.replaced() && (!s.servingCA.announced() || signedBy(shown, s.servingCA.current)):
+		return waitFor(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; nothing is changed now, and what is published stays as it is until %s", s.servingCA.source, s.frozenUntil()).in(vigil).impairedIf(true)
 	case s.servingCA.replaced() && signedBy(shown, s.servingCA.current):
 		return waitFor(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", s.servingCA.source).in(soon).impairedIf(true)
 	case s.servingCA.replaced():

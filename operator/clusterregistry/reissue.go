@@ -62,6 +62,9 @@ func (r *Reconciler) reissue(ctx context.Context, s *scope, leaves []leaf) *hold
 		if leaf.suffix == "-serving" && s.registry.Spec.TLS.IssuerRef != nil {
 			return waitFor(operatorv1alpha1.ReasonCAMismatch, "the certificate in Secret %s, from the issuer in spec.tls.issuerRef, is not signed by a CA in spec.tls.caBundle: set spec.tls.caBundle to the CA certificates of that issuer", name)
 		}
+		if s.frozen {
+			return waitFor(operatorv1alpha1.ReasonCAReplaced, "the certificate in Secret %s is not signed by the CA in %s, which was replaced; nothing is changed now, and the operator asks cert-manager to issue it again when %s", name, leaf.source, s.frozenUntil()).in(vigil)
+		}
 		if err := r.renew(ctx, s, name); err != nil {
 			return failed(err)
 		}
@@ -74,7 +77,7 @@ func (r *Reconciler) reissue(ctx context.Context, s *scope, leaves []leaf) *hold
 // Secret stays as it is until then.
 func (r *Reconciler) renew(ctx context.Context, s *scope, name string) error {
 	if s.frozen {
-		return nil
+		return errReadOnly
 	}
 	certificate := &certmanagerv1.Certificate{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.registry.Namespace, Name: name}, certificate); err != nil {

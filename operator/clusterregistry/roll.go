@@ -127,7 +127,7 @@ func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) *hold 
 		return waitFor(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).in(soon).impairedIf(true)
 	}
 	if s.frozen {
-		return wait("nothing is changed now")
+		return wait("nothing is changed now").in(vigil)
 	}
 	name, leads := roll.state.Next(roll.outdated)
 	if err := roll.refusal(name); err != nil {

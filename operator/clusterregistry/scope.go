@@ -134,6 +134,14 @@ func (s *scope) frozenBy() string {
 	return ""
 }
 
+// frozenUntil says what ends that nothing may be changed in this pass.
+func (s *scope) frozenUntil() string {
+	if _, until := s.halted(); until != "" {
+		return until
+	}
+	return "this is resolved: " + s.frozenBy()
+}
+
 // installed reports whether the registry was complete once.
 func (s *scope) installed() bool {
 	return completed(s.registry.Status.History)

@@ -47,6 +47,6 @@ func reading(t *testing.T, objects ...client.Object) *Reconciler {
 			t.Fatal(err)
 		}
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithStatusSubresource(&operatorv1alpha1.ClusterRegistry{}).WithObjects(objects...).Build()
+	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&operatorv1alpha1.ClusterRegistry{}, &certmanagerv1.Certificate{}).WithObjects(objects...).Build()
 	return &Reconciler{Client: c, Live: c, Releases: released, Applier: apply.New(c, c)}
 }

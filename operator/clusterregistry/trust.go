@@ -189,10 +189,11 @@ func (r *Reconciler) readPublished(ctx context.Context, s *scope) error {
 			continue
 		}
 		service := &apiregistrationv1.APIService{}
-		if err := r.Client.Get(ctx, client.ObjectKey{Name: reference.Name}, service); client.IgnoreNotFound(err) != nil {
+		// The cache can't tell whose an APIService is that has lost its labels.
+		if err := r.Live.Get(ctx, client.ObjectKey{Name: reference.Name}, service); client.IgnoreNotFound(err) != nil {
 			return err
 		}
-		if apply.Owner(service) == s.owner() {
+		if apply.Belongs(service, s.owner()) {
 			s.servingCA.published = union(s.servingCA.published, valid(service.Spec.CABundle, s.now))
 		}
 	}
@@ -281,11 +282,11 @@ func (r *Reconciler) announce(ctx context.Context, s *scope) *hold {
 	}
 	for _, service := range s.rendered.Stages[render.StageEndpoint] {
 		current := &apiregistrationv1.APIService{}
-		err := r.Client.Get(ctx, client.ObjectKeyFromObject(service), current)
+		err := r.Live.Get(ctx, client.ObjectKeyFromObject(service), current)
 		switch {
 		case client.IgnoreNotFound(err) != nil:
 			return failed(err)
-		case err != nil || apply.Owner(current) != s.owner():
+		case err != nil || !apply.Belongs(current, s.owner()):
 			continue // it is created, or found to be another's, when its turn comes
 		}
 		if err := r.apply(ctx, s, service); err != nil {

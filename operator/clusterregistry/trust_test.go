@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -155,6 +156,9 @@ func TestReadTrust(t *testing.T) {
 	old, now, etcd := newCA(t, later), newCA(t, later), newCA(t, later)
 	stranger := registered(newCA(t, later).pem)
 	stranger.Labels = nil
+	unlabelled := registered(old.pem)
+	unlabelled.Labels, unlabelled.ManagedFields = nil, []metav1.ManagedFieldsEntry{{Manager: string(apply.FieldOwner), Operation: metav1.ManagedFieldsOperationApply,
+		APIVersion: "apiregistration.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")}}}
 	for _, test := range []struct {
 		reason  string
 		objects []client.Object
@@ -166,6 +170,7 @@ func TestReadTrust(t *testing.T) {
 		{"its content was replaced by nonsense", []client.Object{secretOf("fleet-serving-ca", []byte("nonsense")), registered(old.pem)}, old.pem, "Secret fleet-serving-ca"},
 		{"the Secret was deleted, and made again", []client.Object{secretOf("fleet-serving-ca", now.pem), registered(old.pem)}, join(now.pem, old.pem), ""},
 		{"the APIService was deleted, too", []client.Object{secretOf("fleet-serving-ca", now.pem)}, now.pem, ""},
+		{"the APIService has lost its labels", []client.Object{secretOf("fleet-serving-ca", now.pem), unlabelled}, join(now.pem, old.pem), ""},
 		{"the APIService is another's", []client.Object{secretOf("fleet-serving-ca", now.pem), stranger}, now.pem, ""},
 	} {
 		s := look(t, installedAggregated)
