@@ -115,7 +115,10 @@ func (r ObjectReference) String() string {
 
 // Endpoint is where clients reach a registry.
 type Endpoint struct {
-	// url is the address of the API server: the host's own in Aggregated mode.
+	// url is where clients find the registry. In Aggregated mode it is the path of the
+	// registry's API on the host cluster's kube-apiserver, by the address that pods
+	// there use: https://kubernetes.default.svc/apis/clusterregistry.k8s.io. In
+	// Independent mode it is the address of the registry's own API server.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Address",xDescriptors={"urn:alm:descriptor:org.w3:link"}
 	URL string `json:"url,omitempty"`
