@@ -89,10 +89,6 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 	if err != nil {
 		return failed(err)
 	}
-	if s.frozen && state.Joined(s.identity.Identity, s.identity.joining) {
-		// A volume that is emptied from here on would not be noticed.
-		return waitFor(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or let the operator change it", s.registry.Name, identitySuffix, s.identity.joining).impairedIf(true)
-	}
 	id := s.identity
 	if id.ClusterID != "" {
 		// Of a restored etcd it is another one than before.
@@ -126,6 +122,10 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 		return waitFor(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).in(soon).impairedIf(true)
 	}
 	s.noteVolumes()
+	if s.frozen && state.Joined(id.Identity, id.joining) {
+		// A volume that is emptied from here on would not be noticed.
+		return waitFor(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.registry.Name, identitySuffix, id.joining, s.frozenUntil()).impairedIf(true)
+	}
 	s.noteMemory(operatorv1alpha1.ConditionEtcdReady, pods)
 	if len(outdated) == 0 {
 		return nil

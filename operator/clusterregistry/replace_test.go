@@ -190,6 +190,29 @@ func TestEtcdReadyInTrouble(t *testing.T) {
 	}
 }
 
+// TestJoinedWhileReadOnly is about a member that joined and serves: its record lets
+// it start empty until somebody changes that, which a read-only pass only reports, and
+// only when there is nothing worse.
+func TestJoinedWhileReadOnly(t *testing.T) {
+	paused := func(m *managed) {
+		m.scope.frozen, m.scope.registry.Spec.Paused = true, true
+		m.scope.identity.joining = "fleet-etcd-1"
+	}
+	corrupt := func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "CORRUPT"}} }
+	for _, test := range []struct {
+		changes      []func(*managed)
+		reason, says string
+	}{
+		{[]func(*managed){replaced(0, 1, 2), paused}, operatorv1alpha1.ReasonWaiting, "still lets etcd member fleet-etcd-1 start without data, and nothing may be changed now: remove its key joining, or the operator does when spec.paused is false"},
+		{[]func(*managed){replaced(0, 1, 2), paused, corrupt}, operatorv1alpha1.ReasonCorrupt, ""},
+	} {
+		m := newManaged(t, 3, test.changes...)
+		if h := m.members(t.Context(), m.scope); h == nil || h.reason != test.reason || !h.impaired || !strings.Contains(h.message, test.says) || m.scope.identity.joining == "" {
+			t.Errorf("%s: %+v", test.reason, h)
+		}
+	}
+}
+
 // TestTurns is about servers whose template changes together with that of etcd's
 // members, as with spec.images.repository: they wait until all members are
 // replaced and ready, unless nobody would gain by that, or they can't be replaced.
