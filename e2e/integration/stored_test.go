@@ -137,3 +137,45 @@ func TestStored(t *testing.T) {
 		}
 	}
 }
+
+// TestARewriteRenewsV1alpha1 does to a cluster that v0.3.0 stored what the end of
+// an upgrade does: an update without a change is written, and v1alpha1 then shows
+// what clients of 2018 can use. A report of a status does not.
+func TestARewriteRenewsV1alpha1(t *testing.T) {
+	etcd := framework.StartEtcd(t, 1)
+	_, _, config := independentOn(t, etcd)
+	olds, news, ctx := clustersOf(t, config), betaOf(t, config), t.Context()
+	c := &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "u", Generation: 1}, Spec: v1beta1.ClusterSpec{Endpoints: []v1beta1.Endpoint{{Name: "main", URL: "https://east.example:6443", ProxyURL: "http://proxy"}}}}
+	c.SetGroupVersionKind(v1beta1.SchemeGroupVersion.WithKind("Cluster"))
+	store(ctx, t, etcd, c)
+	shown := func(after, want string) {
+		t.Helper()
+		seen, err := olds.Get(ctx, "east", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(seen.Spec.KubernetesAPIEndpoints.ServerEndpoints); err != nil || string(got) != want || seen.Generation != 1 {
+			t.Errorf("after %s, v1alpha1 shows %s, %v, of generation %d", after, got, err, seen.Generation)
+		}
+	}
+	const before = `[{"serverAddress":"east.example:6443"}]`
+	const after = `[{"clientCIDR":"0.0.0.0/0","serverAddress":"https://east.example:6443"},{"clientCIDR":"::/0","serverAddress":"https://east.example:6443"}]`
+	shown("v0.3.0's write", before)
+	seen, err := news.Get(ctx, "east", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen.Status = &v1beta1.ClusterStatus{Version: v1beta1.ClusterVersion{Kubernetes: "v1.37.1"}}
+	if seen, err = news.UpdateStatus(ctx, seen, metav1.UpdateOptions{FieldManager: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	shown("a report", before)
+	rewritten, err := news.Update(ctx, seen, metav1.UpdateOptions{FieldManager: "test"})
+	if err != nil || rewritten.ResourceVersion == seen.ResourceVersion {
+		t.Fatalf("the rewrite is not written: %v", err)
+	}
+	shown("a rewrite", after)
+	if again, err := news.Update(ctx, rewritten, metav1.UpdateOptions{FieldManager: "test"}); err != nil || again.ResourceVersion != rewritten.ResourceVersion {
+		t.Errorf("a second rewrite is written: %v", err)
+	}
+}

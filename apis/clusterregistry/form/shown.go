@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"net/netip"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 )
@@ -115,50 +113,4 @@ func spelling(shown, stored addressList) []int {
 		}
 	}
 	return out
-}
-
-// DefaultV1alpha1 makes v1alpha1's form of a cluster that is stored in that of
-// v1beta1 alone. Releases up to v0.3.0 showed URLs without their scheme and no
-// ranges for any client, and stored no trace of which version had been written.
-// Endpoints that are named as v1alpha1's are were probably written there and are
-// shown as they were, or what a client of v1alpha1 wrote would change.
-func DefaultV1alpha1(spec *clusterregistry.ClusterSpec) {
-	FillV1alpha1(spec)
-	if plain(spec.Endpoints) {
-		spec.KubernetesAPIEndpoints = EndpointsOfV030(spec.Endpoints)
-	}
-}
-
-// EndpointsOfV030 returns what releases up to v0.3.0 showed of endpoints in v1alpha1.
-func EndpointsOfV030(endpoints []clusterregistry.Endpoint) clusterregistry.KubernetesAPIEndpoints {
-	out := clusterregistry.KubernetesAPIEndpoints{CABundle: bundlesOf(endpoints)}
-	for _, endpoint := range endpoints {
-		cidrs := endpoint.ClientCIDRs
-		if len(cidrs) == 0 {
-			cidrs = []string{""}
-		}
-		for _, cidr := range cidrs {
-			out.ServerEndpoints = append(out.ServerEndpoints, clusterregistry.ServerAddressByClientCIDR{ClientCIDR: cidr, ServerAddress: bareAddress(endpoint.URL)})
-		}
-	}
-	return out
-}
-
-// plain reports whether endpoints are as those that v1alpha1 wrote.
-func plain(endpoints endpointList) bool {
-	return !slices.ContainsFunc(endpoints, func(e clusterregistry.Endpoint) bool {
-		return !plainName.MatchString(e.Name) || e.TLSServerName != "" || e.ProxyURL != "" || len(e.ClientCIDRs) > 1 || !bytes.Equal(e.CABundle, endpoints[0].CABundle)
-	})
-}
-
-var plainName = regexp.MustCompile(`^endpoint-[0-9]+(-[0-9]+)?$`)
-
-// bareAddress returns a URL without its scheme, unless there is more to it than a
-// host and a port.
-func bareAddress(url string) string {
-	host, ok := strings.CutPrefix(url, "https://")
-	if !ok || host == "" || strings.ContainsAny(host, "/?#@") {
-		return url
-	}
-	return host
 }

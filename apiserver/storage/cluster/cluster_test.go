@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -14,9 +15,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 )
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -188,5 +192,27 @@ func TestWhatAWriteMayChange(t *testing.T) {
 	strategy{}.PrepareForUpdate(t.Context(), metadataOnly, &old)
 	if metadataOnly.Generation != 3 {
 		t.Errorf("a label counts as a new generation: %d", metadataOnly.Generation)
+	}
+}
+
+// TestV1alpha1IsRenewed updates a cluster that v0.3.0 stored, without a change:
+// through v1beta1 alone, v1alpha1 then shows what clients of 2018 can use, and that
+// is no new generation.
+func TestV1alpha1IsRenewed(t *testing.T) {
+	old := clusterregistry.Cluster{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: clusterregistry.ClusterSpec{Endpoints: []clusterregistry.Endpoint{{Name: "main", URL: "https://east"}}}}
+	form.DeriveV1alpha1(&old.Spec)
+	for version, want := range map[string]string{form.V1beta1: "https://east", form.V1alpha1: "east", "": "east"} {
+		ctx := genericapirequest.WithRequestInfo(t.Context(), &genericapirequest.RequestInfo{APIVersion: version})
+		for through, prepare := range map[string]func(context.Context, runtime.Object, runtime.Object){"main": strategy{}.PrepareForUpdate, "status": statusStrategy{}.PrepareForUpdate} {
+			want := want
+			if through == "status" {
+				want = "east"
+			}
+			c := old.DeepCopy()
+			prepare(ctx, c, old.DeepCopy())
+			if got := c.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress; got != want || c.Generation != 3 {
+				t.Errorf("written through %s of %q, v1alpha1 shows %s, generation %d", through, version, got, c.Generation)
+			}
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
 	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
@@ -37,14 +38,18 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 
 // PrepareForUpdate keeps the status and what only the server keeps, and counts
 // changes of the spec. What the version of the request doesn't show is in the
-// cluster already: see Complete.
-func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+// cluster already: see Complete. A write through v1beta1 also renews how v1alpha1
+// shows the cluster, which is no change of what it says.
+func (strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	c, before := obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster)
 	c.Status = before.Status
 	c.Remainder = before.Remainder
 	c.Generation = before.Generation
 	if !apiequality.Semantic.DeepEqual(c.Spec, before.Spec) {
 		c.Generation++
+	}
+	if versionOf(ctx) == form.V1beta1 {
+		form.RenewV1alpha1(&c.Spec, &before.Spec)
 	}
 }
 

@@ -79,7 +79,7 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 		}
 	}
 	if isRich || version == form.V1beta1 {
-		form.DefaultV1alpha1(&stored.Spec)
+		form.DeriveV1alpha1(&stored.Spec)
 	}
 	if plain, ok := members[form.V1alpha1]; ok {
 		var content alpha
@@ -90,8 +90,6 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 		if err := v1alpha1.Convert_v1alpha1_ClusterSpec_To_clusterregistry_ClusterSpec(&content.Spec, &stored.Spec, nil); err != nil {
 			return err
 		}
-	} else if version == form.V1alpha1 && isRich {
-		renew(cluster, stored)
 	}
 	delete(members, form.V1alpha1)
 	delete(members, form.V1beta1)
@@ -126,19 +124,6 @@ func addBeta(rich json.RawMessage, cluster *clusterregistry.Cluster) error {
 	return v1beta1.Convert_v1beta1_ClusterStatus_To_clusterregistry_ClusterStatus(content.Status, cluster.Status, nil)
 }
 
-// renew lets a cluster that v0.2.0 stored as v1alpha1, with all of v1beta1
-// remaining, show of that what this release shows. One that v0.1.0 has changed
-// since is compared with what v0.2.0 showed.
-func renew(cluster, stored *clusterregistry.Cluster) {
-	before := form.EndpointsOfV030(stored.Spec.Endpoints)
-	switch written := cluster.Spec.KubernetesAPIEndpoints; {
-	case apiequality.Semantic.DeepEqual(written, before):
-		cluster.Spec.KubernetesAPIEndpoints = stored.Spec.KubernetesAPIEndpoints
-	case !apiequality.Semantic.DeepEqual(written, stored.Spec.KubernetesAPIEndpoints):
-		stored.Spec.KubernetesAPIEndpoints = before
-	}
-}
-
 // alphaIsAll reports whether the rest of a cluster follows from what v1alpha1
 // holds of it.
 func alphaIsAll(cluster *clusterregistry.Cluster) bool {
@@ -150,11 +135,11 @@ func alphaIsAll(cluster *clusterregistry.Cluster) bool {
 	return cluster.Status == nil || apiequality.Semantic.DeepEqual(*cluster.Status, clusterregistry.ClusterStatus{Conditions: cluster.Status.Conditions, Version: cluster.Status.Version})
 }
 
-// alphaFollows reports whether the form of v1alpha1 is what a reader makes of that
-// of v1beta1.
+// alphaFollows reports whether the form of v1alpha1 is what a server of any release
+// makes of that of v1beta1.
 func alphaFollows(spec *clusterregistry.ClusterSpec) bool {
 	follows := *spec
-	form.DefaultV1alpha1(&follows)
+	form.DeriveV1alpha1(&follows)
 	return apiequality.Semantic.DeepEqual(follows, *spec)
 }
 

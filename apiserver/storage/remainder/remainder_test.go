@@ -183,7 +183,7 @@ func TestARemainderIsOlderThanWhatV010Wrote(t *testing.T) {
 		address, want string
 		shown         []clusterregistry.ServerAddressByClientCIDR
 	}{
-		{reason: "no change", address: "east", want: "https://east", shown: []clusterregistry.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: "https://east"}, {ClientCIDR: "::/0", ServerAddress: "https://east"}}},
+		{reason: "no change", address: "east", want: "https://east", shown: []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "east"}}},
 		{reason: "another address", address: "moved:6443", want: "https://moved:6443", shown: []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "moved:6443"}}},
 	} {
 		raw := &v1alpha1.Cluster{
@@ -213,55 +213,6 @@ func TestARemainderIsOlderThanWhatV010Wrote(t *testing.T) {
 		}
 		if !apiequality.Semantic.DeepEqual(got, want) {
 			t.Errorf("%s: read as:\n%s", test.reason, diff.Diff(want, got))
-		}
-	}
-}
-
-// TestWhatV030StoredAlone reads what v0.3.0 stored without a remainder: what a
-// client of v1alpha1 wrote is shown to it as it was, and what one of v1beta1 wrote
-// as clients of v1alpha1 can use it. Nothing but a change writes anything.
-func TestWhatV030StoredAlone(t *testing.T) {
-	raw := func(endpoints ...v1beta1.Endpoint) *v1beta1.Cluster {
-		c := &v1beta1.Cluster{Spec: v1beta1.ClusterSpec{Endpoints: endpoints}}
-		c.SetGroupVersionKind(v1beta1.SchemeGroupVersion.WithKind("Cluster"))
-		return c
-	}
-	type list = []clusterregistry.ServerAddressByClientCIDR
-	for _, test := range []struct {
-		reason string
-		stored *v1beta1.Cluster
-		want   list
-	}{
-		{"no endpoints", raw(), nil},
-		{
-			"written through v1alpha1, then without the first entry",
-			raw(v1beta1.Endpoint{Name: "endpoint-2", URL: "https://east:6443", ClientCIDRs: []string{"10.0.0.0/8"}}, v1beta1.Endpoint{Name: "endpoint-3", URL: "https://east"}),
-			list{{ClientCIDR: "10.0.0.0/8", ServerAddress: "east:6443"}, {ServerAddress: "east"}},
-		},
-		{
-			"written through v1beta1", raw(v1beta1.Endpoint{Name: "main", URL: "https://east:6443"}),
-			list{{ClientCIDR: "0.0.0.0/0", ServerAddress: "https://east:6443"}, {ClientCIDR: "::/0", ServerAddress: "https://east:6443"}},
-		},
-		{
-			"written through v1beta1, with more than v1alpha1 can say", raw(v1beta1.Endpoint{Name: "endpoint-1", URL: "https://east", ProxyURL: "http://proxy", ClientCIDRs: []string{"10.0.0.0/8"}}),
-			list{{ClientCIDR: "10.0.0.0/8", ServerAddress: "https://east"}},
-		},
-	} {
-		proto := protobuf.NewSerializer(scheme, scheme)
-		data, err := runtime.Encode(proto, test.stored)
-		if err != nil {
-			t.Fatal(err)
-		}
-		storage := codec{plain(v1beta1.SchemeGroupVersion), form.V1beta1}
-		got := &clusterregistry.Cluster{}
-		if err := runtime.DecodeInto(storage, data, got); err != nil {
-			t.Fatal(err)
-		}
-		if shown := got.Spec.KubernetesAPIEndpoints.ServerEndpoints; !apiequality.Semantic.DeepEqual(shown, test.want) {
-			t.Errorf("%s: v1alpha1 shows %v, want %v", test.reason, shown, test.want)
-		}
-		if again, err := runtime.Encode(storage, got); err != nil || !bytes.Equal(again, data) {
-			t.Errorf("%s: %v\n%q\n%q", test.reason, err, data, again)
 		}
 	}
 }
