@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/operator/etcd"
 )
 
 // TestEtcdStored counts what is stored in which version of an API, page by page,
@@ -39,10 +40,14 @@ func TestEtcdStored(t *testing.T) {
 	}
 	put("/registry/clusters-of-others/x", "example.org/v1")
 	put("/registry/clusterids/x", "example.org/v1")
+	inV1 := func(content []byte) (bool, error) {
+		version, err := etcd.StoredVersion(content)
+		return version == "example.org/v1", err
+	}
 	var outdated []string
 	seen, pages, after := 0, 0, ""
 	for left := 1; left > 0; pages++ {
-		stored, err := access.Stored(t.Context(), prefix, after, "example.org/v2")
+		stored, err := access.Stored(t.Context(), prefix, after, inV1)
 		if err != nil || stored.Objects > 500 || seen+stored.Objects+stored.Left != all {
 			t.Fatalf("after %q: %+v, %v", after, stored, err)
 		}
@@ -51,7 +56,7 @@ func TestEtcdStored(t *testing.T) {
 	if seen != all || pages != 3 || after != "c1200" || !slices.Equal(outdated, []string{"c0000", "c0500", "c1000"}) {
 		t.Errorf("%d objects on %d pages, the last is %s, outdated %v", seen, pages, after, outdated)
 	}
-	if stored, err := access.Stored(t.Context(), prefix, after, "example.org/v2"); err != nil || stored.Objects != 0 || stored.Left != 0 || stored.Last != after {
+	if stored, err := access.Stored(t.Context(), prefix, after, inV1); err != nil || stored.Objects != 0 || stored.Left != 0 || stored.Last != after {
 		t.Errorf("after the last: %+v, %v", stored, err)
 	}
 	if err := access.Agree(t.Context()); err != nil {
@@ -60,7 +65,7 @@ func TestEtcdStored(t *testing.T) {
 	if _, err := members.Client.Put(t.Context(), prefix+"nonsense", "k8s:enc:secret"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := access.Stored(t.Context(), prefix, "c1200", "example.org/v2"); err == nil || !strings.Contains(err.Error(), prefix+"nonsense is neither protobuf of Kubernetes nor JSON") {
+	if _, err := access.Stored(t.Context(), prefix, "c1200", inV1); err == nil || !strings.Contains(err.Error(), prefix+"nonsense is neither protobuf of Kubernetes nor JSON") {
 		t.Errorf("what is no object: %v", err)
 	}
 }

@@ -18,11 +18,12 @@ const (
 
 // rewrite is complete when no cluster is stored in another version of the API than
 // the one that the new release stores. It goes by what etcd holds, a page in each
-// pass, again and again until it finds nothing to rewrite.
+// pass, again and again until it finds nothing to rewrite. What else a rewrite is
+// good for is done in the first walk only, for clients may undo it.
 func (r *Reconciler) rewrite(ctx context.Context, s *scope) *hold {
-	version, until := s.upgrade.to.Stores, time.Now().Add(rewriteTime)
+	to, until := s.upgrade.to, time.Now().Add(rewriteTime)
 	at := r.notes.of(s.registry.UID).walk
-	page, err := s.etcdAccess.Stored(ctx, clustersPrefix, at.after, registryGroup+"/"+version)
+	page, err := s.etcdAccess.Stored(ctx, clustersPrefix, at.after, outdated(to.Stores, to.RenewsV1alpha1 && !at.again))
 	if err != nil {
 		return s.waits("in which version clusters are stored is not known: %s", err)
 	}
@@ -30,7 +31,7 @@ func (r *Reconciler) rewrite(ctx context.Context, s *scope) *hold {
 	if err != nil {
 		return failed(err)
 	}
-	rewritten, err := at.rewrite(page, func(name string) error { return client.Rewrite(ctx, version, name) }, func() bool { return time.Now().After(until) })
+	rewritten, err := at.rewrite(page, func(name string) error { return client.Rewrite(ctx, to.Stores, name) }, func() bool { return time.Now().After(until) })
 	stored, total := at.seen+page.Objects-len(page.Outdated)+rewritten, at.seen+page.Objects+page.Left
 	next, complete := at.next(page, rewritten)
 	if complete {
@@ -39,9 +40,9 @@ func (r *Reconciler) rewrite(ctx context.Context, s *scope) *hold {
 	r.notes.change(s.registry.UID, func(n *note) { n.walk = next })
 	s.progress(int32(stored), int32(total))
 	if err != nil {
-		return s.waits("%d of %d clusters are stored as %s; %s", stored, total, version, err)
+		return s.waits("%d of %d clusters are stored as %s does; %s", stored, total, to.Version, err)
 	}
-	return s.waits("%d of %d clusters are stored as %s", stored, total, version).in(atOnce)
+	return s.waits("%d of %d clusters are stored as %s does", stored, total, to.Version).in(atOnce)
 }
 
 // walk is how far the stored clusters were gone through. An operator that was
@@ -51,8 +52,9 @@ type walk struct {
 	// counts the clusters of these.
 	after string
 	seen  int
-	// found is true when a cluster of this walk was stored in another version.
-	found bool
+	// found is true when a cluster of this walk was to be rewritten, and again when
+	// there was a walk before this one.
+	found, again bool
 }
 
 // rewrite rewrites the clusters of a page that need it, until the time is over,
@@ -79,7 +81,7 @@ func (w walk) next(page etcd.Stored, rewritten int) (next walk, complete bool) {
 	case rewritten < len(page.Outdated):
 		return w, false
 	case page.Left > 0:
-		return walk{after: page.Last, seen: w.seen + page.Objects, found: w.found}, false
+		return walk{after: page.Last, seen: w.seen + page.Objects, found: w.found, again: w.again}, false
 	}
-	return walk{}, !w.found
+	return walk{again: true}, !w.found
 }

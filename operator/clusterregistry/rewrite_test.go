@@ -96,3 +96,19 @@ func TestRewriteFails(t *testing.T) {
 		t.Errorf("it goes on with %+v", next)
 	}
 }
+
+// TestRewriteRenewsOnce lets clients undo what a rewrite is also good for: the first
+// walk does it, and the second is over.
+func TestRewriteRenewsOnce(t *testing.T) {
+	page := etcd.Stored{Objects: 1, Outdated: []string{"a"}, Last: "a"}
+	next, complete := walk{}.next(page, 1)
+	if complete || !next.again || next.after != "" {
+		t.Fatalf("after the first walk: %+v, complete %t", next, complete)
+	}
+	if next, complete = next.next(etcd.Stored{Objects: 1, Last: "a", Left: 1}, 0); complete || !next.again {
+		t.Errorf("in the second walk: %+v, complete %t", next, complete)
+	}
+	if _, complete = next.next(etcd.Stored{Objects: 1, Last: "b"}, 0); !complete {
+		t.Error("the second walk found nothing, and is not the last")
+	}
+}

@@ -72,7 +72,10 @@ func TestBound(t *testing.T) {
 		objects, last, left := 0, "", 1
 		for left > 0 && err == nil {
 			var stored Stored
-			stored, err = access.Stored(t.Context(), "/registry/", last, "example.org/v1")
+			stored, err = access.Stored(t.Context(), "/registry/", last, func(content []byte) (bool, error) {
+				_, err := StoredVersion(content)
+				return false, err
+			})
 			objects, last, left = objects+stored.Objects, stored.Last, stored.Left
 		}
 		server.Stop()

@@ -15,10 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Stored is in which version a page of objects is stored.
+// Stored is how a page of objects is stored.
 type Stored struct {
 	// Objects counts those of the page, and Outdated names those among them that are
-	// not stored in the version that was asked for.
+	// to be written anew.
 	Objects  int
 	Outdated []string
 	// Last is the name of the last object of the page, after which the next page
@@ -32,10 +32,10 @@ type Stored struct {
 const page = 500
 
 // Stored reads a page of the objects below a prefix of keys, beginning after the
-// one of a name, or with the first. It looks at the version of the API in which
-// they are stored, such as example.org/v1. The error says that etcd can't be
-// asked, or which key holds something else than an object.
-func (a Access) Stored(ctx context.Context, prefix, after, version string) (Stored, error) {
+// one of a name, or with the first. Outdated decides on each by what etcd holds. The
+// error says that etcd can't be asked, or which key holds something else than an
+// object.
+func (a Access) Stored(ctx context.Context, prefix, after string, outdated func(content []byte) (bool, error)) (Stored, error) {
 	key, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	if after != "" {
 		key = prefix + after + "\x00"
@@ -56,12 +56,12 @@ func (a Access) Stored(ctx context.Context, prefix, after, version string) (Stor
 	}
 	out := Stored{Objects: len(answer.Kvs), Last: after, Left: int(answer.Count) - len(answer.Kvs)}
 	for _, kv := range answer.Kvs {
-		stored, err := storedVersion(kv.Value)
+		old, err := outdated(kv.Value)
 		if err != nil {
 			return Stored{}, fmt.Errorf("what etcd holds under %s %w", kv.Key, err)
 		}
 		out.Last = strings.TrimPrefix(string(kv.Key), prefix)
-		if stored != version {
+		if old {
 			out.Outdated = append(out.Outdated, out.Last)
 		}
 	}
@@ -85,9 +85,9 @@ func (a Access) any(ctx context.Context, do func(context.Context, *clientv3.Clie
 // runtime.Unknown follows (k8s.io/apimachinery, runtime/serializer/protobuf).
 var envelope = []byte("k8s\x00")
 
-// storedVersion returns the version of the API in which an object is stored, in
-// protobuf or in JSON.
-func storedVersion(content []byte) (string, error) {
+// StoredVersion returns the version of the API in which an object is stored, such as
+// example.org/v1, in protobuf or in JSON.
+func StoredVersion(content []byte) (string, error) {
 	var meta metav1.TypeMeta
 	if content, is := bytes.CutPrefix(content, envelope); is {
 		unknown := runtime.Unknown{}

@@ -28,7 +28,7 @@ func TestStoredVersion(t *testing.T) {
 		"encrypted":                   {[]byte("k8s:enc:aescbc:v1:key:..."), "", "is neither"},
 		"nothing":                     {nil, "", "is neither"},
 	} {
-		got, err := storedVersion(test.content)
+		got, err := StoredVersion(test.content)
 		if got != test.want || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %q, %v", reason, got, err)
 		}

@@ -44,6 +44,9 @@ type Release struct {
 	Reads []string `json:"reads"`
 	// Stores is the version that the release writes to etcd.
 	Stores string `json:"stores"`
+	// RenewsV1alpha1 is true when an update without a change, through v1beta1, makes
+	// clusters that older releases stored show in v1alpha1 what clients of 2018 can use.
+	RenewsV1alpha1 bool `json:"renewsV1alpha1,omitempty"`
 	// Host are the versions of Kubernetes behind whose aggregator it is tested.
 	Host Range `json:"host"`
 	// Kubectl are the versions of kubectl that it is tested with.
