@@ -156,6 +156,11 @@ func TestRoll(t *testing.T) {
 		}}, "", "evict pod fleet-etcd-1: "},
 		{"servers are being replaced", 3, []func(*managed){rolling}, "", "fleet-etcd-1 is next, when the servers are replaced"},
 		{"servers are to be replaced, and nobody has looked yet", 3, []func(*managed){func(m *managed) { m.deployment.Generation = 2 }}, "", "when the servers are replaced"},
+		{"a server was evicted, and the one in its place comes up", 3, []func(*managed){func(m *managed) {
+			_, pod := serversOf(2)
+			pod.CreationTimestamp = metav1.NewTime(m.scope.now)
+			m.pods = append(m.pods, pod)
+		}}, "", "when the servers are replaced"},
 		{"servers are being replaced, but the member does not serve anyway", 3, []func(*managed){rolling, down(1)}, "fleet-etcd-1", "fleet-etcd-1 is being replaced"},
 		{"another member is down", 3, []func(*managed){replaced(2), down(2)}, "", "2 of 3 members serve"},
 		{"no node fits one", 3, []func(*managed){down(2), func(m *managed) { m.pods[2].Status.Phase = corev1.PodPending }}, "fleet-etcd-2", ""},

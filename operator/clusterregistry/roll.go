@@ -100,18 +100,23 @@ func (r *Reconciler) rollStuck(ctx context.Context, s *scope, pods []corev1.Pod,
 // of nodes, and so never lets both take a member at a time. A single member has no
 // budget, and a pod in which nothing was started counts for none.
 func (r *Reconciler) replace(ctx context.Context, s *scope, pod *corev1.Pod) error {
-	if s.frozen {
-		return errReadOnly
-	}
-	eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}}
-	if err := r.Client.SubResource("eviction").Create(ctx, pod, eviction); err != nil {
-		return client.IgnoreNotFound(err)
+	if err := r.evict(ctx, s, pod); err != nil {
+		return err
 	}
 	r.event(s, corev1.EventTypeNormal, "MemberReplaced", operatorv1alpha1.ConditionEtcdReady, "pod %s is replaced by one of the newest template: %s", pod.Name, s.rolling)
 	return nil
 }
 
-// notReplaced is the hold of a member that is next and was not replaced. That the
+// evict evicts a pod, unless another one has taken its place.
+func (r *Reconciler) evict(ctx context.Context, s *scope, pod *corev1.Pod) error {
+	if s.frozen {
+		return errReadOnly
+	}
+	eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}}
+	return client.IgnoreNotFound(r.Client.SubResource("eviction").Create(ctx, pod, eviction))
+}
+
+// notReplaced is the hold of a pod that is next and was not replaced. That the
 // host refuses an eviction at the moment is expected while nodes are drained.
 func notReplaced(s *scope, pod *corev1.Pod, err error) *hold {
 	if apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err) {

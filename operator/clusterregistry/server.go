@@ -68,6 +68,9 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		rolling = fmt.Sprintf("servers: %d of %d are as wanted", status.UpdatedReplicas, wanted)
 		s.rolling = rolling
 	}
+	if h := r.renewTokens(ctx, s, deployment, pods); h != nil {
+		return h.impairedIf(serving > 0)
+	}
 	// An old server that ends has been replaced already.
 	staying := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 	problems = append(r.podsProblems(ctx, staying), problems...)

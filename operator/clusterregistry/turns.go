@@ -21,21 +21,39 @@ import (
 // change that is to mend servers of which none is ready waits for nobody, and neither
 // does one of servers that are being replaced: members wait for these.
 
-// comingUp is for how long a member that was just replaced is waited for. One that
-// needs longer has another problem.
+// comingUp is for how long a pod that was just replaced is waited for. One that needs
+// longer has another problem.
 const comingUp = 5 * time.Minute
 
-// comesUp reports whether a member that was just replaced is not ready yet.
+// comesUp reports whether a pod that was just made is not ready yet.
 func comesUp(now time.Time, pods []corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
 		return !ready(&pod) && now.Sub(pod.CreationTimestamp.Time) < comingUp
 	})
 }
 
+// replacing reports whether a server was told to end a short while ago and the one in
+// its place is not ready yet, or not even made.
+func replacing(now time.Time, deployment *appsv1.Deployment, pods []corev1.Pod) bool {
+	staying, recently := int32(0), false
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil {
+			staying++
+		} else if now.Sub(pod.DeletionTimestamp.Time) < comingUp {
+			recently = true
+		}
+	}
+	return comesUp(now, pods) || recently && deployment.Spec.Replicas != nil && staying < *deployment.Spec.Replicas
+}
+
 // serversRolling reports whether servers are being replaced.
 func (r *Reconciler) serversRolling(ctx context.Context, s *scope) (bool, error) {
 	deployment, err := r.deployment(ctx, s)
-	return deployment != nil && r.rollingOut(s, deployment), err
+	if err != nil || deployment == nil || r.rollingOut(s, deployment) {
+		return deployment != nil, err
+	}
+	pods, err := r.pods(ctx, s, componentServer)
+	return replacing(s.now, deployment, running(pods)), err
 }
 
 // rollingOut reports whether a Deployment has not replaced all pods yet, or was

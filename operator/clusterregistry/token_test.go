@@ -1,0 +1,102 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+)
+
+// TestRenewTokens is about servers that are older than their ServiceAccount: they are
+// evicted, one at a time, and only while the host may still refuse their tokens.
+func TestRenewTokens(t *testing.T) {
+	type servers struct {
+		scope *scope
+		// made is when the ServiceAccount was, and pods are when these were.
+		made time.Time
+		pods []*corev1.Pod
+		// refusal answers evictions.
+		refusal error
+		// rolls has the Deployment replace the servers.
+		rolls bool
+	}
+	ago := func(s *servers, i int, age time.Duration) {
+		s.pods[i].CreationTimestamp = metav1.NewTime(s.scope.now.Add(-age))
+	}
+	for _, test := range []struct {
+		reason  string
+		change  func(*servers)
+		evicted string
+		says    string // the hold does, unless it is empty: then there is none
+	}{
+		{"both are older", func(*servers) {}, "fleet-server-0", "servers: 2 of 2 are older than ServiceAccount fleet-server, which was deleted and made again, and the host refuses the tokens that they have; fleet-server-0 is being replaced"},
+		{"one is", func(s *servers) { ago(s, 0, time.Minute) }, "fleet-server-1", "servers: 1 of 2 are older"},
+		{"none is", func(s *servers) { s.made = s.scope.now.Add(-3 * time.Hour) }, "", ""},
+		{"kubelet has fetched other tokens since", func(s *servers) {
+			s.made = s.scope.now.Add(-61 * time.Minute)
+		}, "", ""},
+		{"one is not ready: it goes first", func(s *servers) { s.pods[1].Status.Conditions = nil }, "fleet-server-1", "fleet-server-1 is being replaced"},
+		{"the first was replaced and comes up", func(s *servers) {
+			ago(s, 0, time.Second)
+			s.pods[0].Status.Conditions = nil
+		}, "", "fleet-server-1 is next, when the others are ready"},
+		{"the first ends, and there is none in its place yet", func(s *servers) {
+			s.pods[0].DeletionTimestamp, s.pods[0].Finalizers = timeAt(s.scope.now), []string{"kubelet/here"}
+		}, "", "fleet-server-1 is next, when the others are ready"},
+		{"etcd's members are being replaced", func(s *servers) { s.scope.membersRolling = true }, "", "fleet-server-0 is next, when etcd's members are replaced"},
+		{"a rollout replaces them anyway", func(s *servers) { s.rolls = true }, "", ""},
+		{"the host refuses", func(s *servers) { s.refusal = apierrors.NewTooManyRequests("disruption budget", 0) }, "", "fleet-server-0 is next, and the host does not let it go yet: disruption budget"},
+		{"it is read-only", func(s *servers) { s.scope.frozen = true }, "", "nothing is changed now; kubelet gives them other tokens within an hour"},
+		{"an independent one's have no token", func(s *servers) { s.scope.registry.Spec.Mode = operatorv1alpha1.ModeIndependent }, "", ""},
+	} {
+		s := &servers{scope: look(t, installedAggregated)}
+		s.made = s.scope.now.Add(-10 * time.Minute)
+		rendering(s.scope)
+		deployment, pod := serversOf(2)
+		for i := range 2 {
+			one := pod.DeepCopy()
+			one.Name, one.UID = fmt.Sprintf("fleet-server-%d", i), "1"
+			one.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			s.pods = append(s.pods, one)
+			ago(s, i, 2*time.Hour)
+		}
+		test.change(s)
+		if s.rolls {
+			deployment.Status.UpdatedReplicas = 1
+		}
+		account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-server", CreationTimestamp: metav1.NewTime(s.made)}}
+		r := reading(t, deployment, account, s.pods[0], s.pods[1])
+		var evicted []string
+		r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
+			SubResourceCreate: func(_ context.Context, _ client.Client, _ string, object client.Object, sub client.Object, _ ...client.SubResourceCreateOption) error {
+				if *sub.(*policyv1.Eviction).DeleteOptions.Preconditions.UID == "1" && s.refusal == nil {
+					evicted = append(evicted, object.GetName())
+				}
+				return s.refusal
+			}})
+		r.Applier, r.Events = apply.New(r.Client, r.Live), events.NewFakeRecorder(10)
+		pods, err := r.pods(t.Context(), s.scope, componentServer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := r.renewTokens(t.Context(), s.scope, deployment, pods)
+		if (h != nil) != (test.says != "") || h != nil && (h.err != nil || !strings.Contains(h.message, test.says)) {
+			t.Errorf("%s: %+v", test.reason, h)
+		}
+		if got := strings.Join(evicted, " "); got != test.evicted {
+			t.Errorf("%s: evicted %q, want %q", test.reason, got, test.evicted)
+		}
+	}
+}
