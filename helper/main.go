@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/clusterregistry/operator/helper/guard"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/memlimit"
 )
 
@@ -28,7 +29,7 @@ func main() {
 	if err := cmd.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		if errors.As(err, new(*guard.Refusal)) {
-			os.Exit(guard.ExitCode)
+			os.Exit(contract.GuardRefused)
 		}
 		os.Exit(1)
 	}

@@ -20,10 +20,6 @@ import (
 	"fmt"
 )
 
-// ExitCode is that of a program that ends with a Refusal. etcd itself ends with 1
-// or 2; the operator tells them apart by it.
-const ExitCode = 65
-
 // The environment variables of Passed. etcd reads the first one, too.
 const (
 	StateVariable   = "ETCD_INITIAL_CLUSTER_STATE"

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 func TestDecide(t *testing.T) {
@@ -16,30 +18,30 @@ func TestDecide(t *testing.T) {
 		data   data
 		want   string // in the error; it may start when empty
 	}{
-		{reason: "first start", state: stateNew},
-		{reason: "restart before anything is recorded", state: stateNew, data: data{identity: ids}},
-		{reason: "restart of the first member after the cluster formed", state: stateNew, record: ids, data: data{identity: ids}},
-		{reason: "restart", state: stateExisting, record: ids, data: data{identity: ids}},
-		{reason: "only the cluster is recorded", state: stateExisting, record: identity{cluster: ids.cluster}, data: data{identity: ids}},
-		{reason: "nothing to compare with", state: stateExisting, data: data{identity: ids}},
+		{reason: "first start", state: contract.StateNew},
+		{reason: "restart before anything is recorded", state: contract.StateNew, data: data{identity: ids}},
+		{reason: "restart of the first member after the cluster formed", state: contract.StateNew, record: ids, data: data{identity: ids}},
+		{reason: "restart", state: contract.StateExisting, record: ids, data: data{identity: ids}},
+		{reason: "only the cluster is recorded", state: contract.StateExisting, record: identity{cluster: ids.cluster}, data: data{identity: ids}},
+		{reason: "nothing to compare with", state: contract.StateExisting, data: data{identity: ids}},
 
-		{reason: "lost after it was recorded", state: stateExisting, record: ids, want: "has no data, but cluster c1, member ID a1, is recorded"},
-		{reason: "lost, the state is stale", state: stateNew, record: ids, want: "Starting empty would lose or corrupt data"},
-		{reason: "the cluster has formed without this member", state: stateNew, record: identity{cluster: ids.cluster}, want: "has no data, but cluster c1 is recorded"},
-		{reason: "only the member is recorded", state: stateNew, record: identity{member: ids.member}, want: "has no data, but member ID a1 is recorded"},
-		{reason: "no ID is recorded, but the cluster is not new", state: stateExisting, want: `has no data, but no ID but the state "existing" is recorded`},
+		{reason: "lost after it was recorded", state: contract.StateExisting, record: ids, want: "has no data, but cluster c1, member ID a1, is recorded"},
+		{reason: "lost, the state is stale", state: contract.StateNew, record: ids, want: "Starting empty would lose or corrupt data"},
+		{reason: "the cluster has formed without this member", state: contract.StateNew, record: identity{cluster: ids.cluster}, want: "has no data, but cluster c1 is recorded"},
+		{reason: "only the member is recorded", state: contract.StateNew, record: identity{member: ids.member}, want: "has no data, but member ID a1 is recorded"},
+		{reason: "no ID is recorded, but the cluster is not new", state: contract.StateExisting, want: `has no data, but no ID but the state "existing" is recorded`},
 
-		{reason: "another cluster", state: stateExisting, record: identity{0xc2, 0xa1}, data: data{identity: ids}, want: "has the data of cluster c1, but cluster c2, member ID a1, is recorded"},
-		{reason: "another member", state: stateExisting, record: identity{0xc1, 0xa2}, data: data{identity: ids}, want: "has the data of member ID a1, but cluster c1, member ID a2, is recorded"},
-		{reason: "another member, no cluster to compare with", state: stateNew, record: identity{member: 0xa2}, data: data{identity: ids}, want: "has the data of member ID a1, but member ID a2 is recorded"},
+		{reason: "another cluster", state: contract.StateExisting, record: identity{0xc2, 0xa1}, data: data{identity: ids}, want: "has the data of cluster c1, but cluster c2, member ID a1, is recorded"},
+		{reason: "another member", state: contract.StateExisting, record: identity{0xc1, 0xa2}, data: data{identity: ids}, want: "has the data of member ID a1, but cluster c1, member ID a2, is recorded"},
+		{reason: "another member, no cluster to compare with", state: contract.StateNew, record: identity{member: 0xa2}, data: data{identity: ids}, want: "has the data of member ID a1, but member ID a2 is recorded"},
 
-		{reason: "damaged", state: stateExisting, record: ids, data: data{damage: errors.New("torn")}, want: "has damaged data: torn. Starting on it could lose or corrupt data (cluster c1"},
-		{reason: "added anew after its data was lost", state: stateExisting, record: ids, joins: true},
-		{reason: "added anew, and interrupted at it", state: stateExisting, record: ids, joins: true, data: data{damage: errNoLog}},
-		{reason: "added anew, with its old data", state: stateExisting, record: identity{0xc1, 0xa2}, joins: true, data: data{identity: ids}, want: "has the data of member ID a1"},
-		{reason: "interrupted while it was made", state: stateNew, data: data{damage: errNoLog}, want: ""},
-		{reason: "without a log, but recorded", state: stateExisting, record: ids, data: data{damage: errNoLog}, want: "has damaged data: there are files but no write-ahead log"},
-		{reason: "damaged before anything is recorded", state: stateNew, data: data{damage: errors.New("torn")}, want: "its first start was interrupted and nothing is lost: delete this claim"},
+		{reason: "damaged", state: contract.StateExisting, record: ids, data: data{damage: errors.New("torn")}, want: "has damaged data: torn. Starting on it could lose or corrupt data (cluster c1"},
+		{reason: "added anew after its data was lost", state: contract.StateExisting, record: ids, joins: true},
+		{reason: "added anew, and interrupted at it", state: contract.StateExisting, record: ids, joins: true, data: data{damage: errNoLog}},
+		{reason: "added anew, with its old data", state: contract.StateExisting, record: identity{0xc1, 0xa2}, joins: true, data: data{identity: ids}, want: "has the data of member ID a1"},
+		{reason: "interrupted while it was made", state: contract.StateNew, data: data{damage: errNoLog}, want: ""},
+		{reason: "without a log, but recorded", state: contract.StateExisting, record: ids, data: data{damage: errNoLog}, want: "has damaged data: there are files but no write-ahead log"},
+		{reason: "damaged before anything is recorded", state: contract.StateNew, data: data{damage: errors.New("torn")}, want: "its first start was interrupted and nothing is lost: delete this claim"},
 	} {
 		found, err := decide("fleet-etcd-0", "/data/etcd", record{identity: test.record, state: test.state, joins: test.joins}, test.data)
 		if test.want == "" {
@@ -66,7 +68,7 @@ func TestErrorFits(t *testing.T) {
 	long := strings.Repeat("m", 253)
 	ids := identity{1<<64 - 1, 1<<64 - 1}
 	for _, d := range []data{{}, {identity: identity{1 << 63, 1 << 63}}, {damage: errors.New(strings.Repeat("d", 600))}} {
-		_, err := decide(long, "/data/etcd", record{identity: ids, state: stateExisting}, d)
+		_, err := decide(long, "/data/etcd", record{identity: ids, state: contract.StateExisting}, d)
 		if err == nil {
 			t.Errorf("it starts on %+v", d)
 		} else if n := len("error: " + err.Error() + "\n"); n > 2048 {

@@ -8,12 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-)
 
-// States of a record: the values of etcd's --initial-cluster-state.
-const (
-	stateNew      = "new"
-	stateExisting = "existing"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // record is what the operator recorded about a member.
@@ -24,30 +20,24 @@ type record struct {
 	joins bool
 }
 
-// readRecord reads a mounted ConfigMap, whose keys are files:
-//   - initial-cluster-state is "new" or "existing" and never absent
-//   - cluster-id and member-id.NAME are hexadecimal, as etcdctl prints them;
-//     absent or empty until recorded
-//   - joining is the name of a member whose data was lost and that was added to
-//     the cluster anew, so that it may start without any; else absent or empty
+// readRecord reads a mounted ConfigMap, whose keys, those of the contract, are files.
 func readRecord(dir, member string) (record, error) {
-	const state = "initial-cluster-state"
 	r := record{}
 	var err error
-	if r.state, err = readKey(dir, state); err != nil {
+	if r.state, err = readKey(dir, contract.RecordState); err != nil {
 		return record{}, err
 	}
-	if r.state != stateNew && r.state != stateExisting {
+	if r.state != contract.StateNew && r.state != contract.StateExisting {
 		return record{}, fmt.Errorf("there is no %s %q or %q in %s (found: %q): it is not known whether etcd member %s had data, so it does not start; the ConfigMap mounted there is the operator's, which has to repair it",
-			state, stateNew, stateExisting, dir, r.state, member)
+			contract.RecordState, contract.StateNew, contract.StateExisting, dir, r.state, member)
 	}
-	if r.cluster, err = readID(dir, "cluster-id"); err != nil {
+	if r.cluster, err = readID(dir, contract.RecordCluster); err != nil {
 		return record{}, err
 	}
-	if r.member, err = readID(dir, "member-id."+member); err != nil {
+	if r.member, err = readID(dir, contract.RecordMember+member); err != nil {
 		return record{}, err
 	}
-	joining, err := readKey(dir, "joining")
+	joining, err := readKey(dir, contract.RecordJoining)
 	r.joins = joining == member
 	return r, err
 }
@@ -58,8 +48,8 @@ func (r *record) restrict(member string, passed Passed) {
 	if passed.State == "" {
 		return
 	}
-	if passed.State != stateNew {
-		r.state = stateExisting
+	if passed.State != contract.StateNew {
+		r.state = contract.StateExisting
 	}
 	r.joins = r.joins && passed.Joining == member
 }
@@ -67,7 +57,7 @@ func (r *record) restrict(member string, passed Passed) {
 // mayStartEmpty is true where data was never recorded, and of a member that a
 // person has added to the cluster anew.
 func (r record) mayStartEmpty() bool {
-	return r.state == stateNew && r.identity == identity{} || r.state == stateExisting && r.joins
+	return r.state == contract.StateNew && r.identity == identity{} || r.state == contract.StateExisting && r.joins
 }
 
 // role is what a member is that may start without data.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 func TestReadRecord(t *testing.T) {
@@ -14,14 +16,14 @@ func TestReadRecord(t *testing.T) {
 		record record
 		want   string // in the error
 	}{
-		{reason: "before the first start", keys: map[string]string{"initial-cluster-state": "new"}, record: record{state: stateNew}},
-		{reason: "nothing recorded yet", keys: map[string]string{"initial-cluster-state": "new", "cluster-id": "", "member-id.m0": ""}, record: record{state: stateNew}},
-		{reason: "recorded", keys: map[string]string{"initial-cluster-state": "existing", "cluster-id": "8e9e05c52164694d", "member-id.m0": "f"}, record: record{identity: identity{0x8e9e05c52164694d, 0xf}, state: stateExisting}},
-		{reason: "written with a line end", keys: map[string]string{"initial-cluster-state": "existing\n", "cluster-id": "c1\n"}, record: record{identity: identity{cluster: 0xc1}, state: stateExisting}},
-		{reason: "of another member", keys: map[string]string{"initial-cluster-state": "existing", "member-id.m1": "f"}, record: record{state: stateExisting}},
+		{reason: "before the first start", keys: map[string]string{"initial-cluster-state": "new"}, record: record{state: contract.StateNew}},
+		{reason: "nothing recorded yet", keys: map[string]string{"initial-cluster-state": "new", "cluster-id": "", "member-id.m0": ""}, record: record{state: contract.StateNew}},
+		{reason: "recorded", keys: map[string]string{"initial-cluster-state": "existing", "cluster-id": "8e9e05c52164694d", "member-id.m0": "f"}, record: record{identity: identity{0x8e9e05c52164694d, 0xf}, state: contract.StateExisting}},
+		{reason: "written with a line end", keys: map[string]string{"initial-cluster-state": "existing\n", "cluster-id": "c1\n"}, record: record{identity: identity{cluster: 0xc1}, state: contract.StateExisting}},
+		{reason: "of another member", keys: map[string]string{"initial-cluster-state": "existing", "member-id.m1": "f"}, record: record{state: contract.StateExisting}},
 
-		{reason: "joining", keys: map[string]string{"initial-cluster-state": "existing", "joining": "m0"}, record: record{state: stateExisting, joins: true}},
-		{reason: "another one is joining", keys: map[string]string{"initial-cluster-state": "existing", "joining": "m1"}, record: record{state: stateExisting}},
+		{reason: "joining", keys: map[string]string{"initial-cluster-state": "existing", "joining": "m0"}, record: record{state: contract.StateExisting, joins: true}},
+		{reason: "another one is joining", keys: map[string]string{"initial-cluster-state": "existing", "joining": "m1"}, record: record{state: contract.StateExisting}},
 		{reason: "not mounted", want: `there is no initial-cluster-state "new" or "existing"`},
 		{reason: "no state", keys: map[string]string{"cluster-id": "c1"}, want: `(found: "")`},
 		{reason: "unknown state", keys: map[string]string{"initial-cluster-state": "New"}, want: `(found: "New")`},
@@ -50,16 +52,16 @@ func TestRestrict(t *testing.T) {
 		empty  bool
 		state  string
 	}{
-		{"an init container, in a new cluster", record{state: stateNew}, Passed{}, true, stateNew},
-		{"an init container, of a member that joins", record{state: stateExisting, joins: true}, Passed{}, true, stateExisting},
-		{"a new cluster", record{state: stateNew}, Passed{State: stateNew}, true, stateNew},
-		{"the cluster has formed, and the volume is late", record{state: stateNew}, Passed{State: stateExisting}, false, stateExisting},
-		{"the cluster has formed, and what was passed is late", record{state: stateExisting}, Passed{State: stateNew}, false, stateExisting},
-		{"a member that joins", record{state: stateExisting, joins: true}, Passed{State: stateExisting, Joining: "m0"}, true, stateExisting},
-		{"it has joined, and the volume is late", record{state: stateExisting, joins: true}, Passed{State: stateExisting}, false, stateExisting},
-		{"another one joins by now", record{state: stateExisting, joins: true}, Passed{State: stateExisting, Joining: "m1"}, false, stateExisting},
-		{"it joins, and the volume is late", record{state: stateExisting}, Passed{State: stateExisting, Joining: "m0"}, false, stateExisting},
-		{"something else was passed", record{state: stateNew}, Passed{State: "New"}, false, stateExisting},
+		{"an init container, in a new cluster", record{state: contract.StateNew}, Passed{}, true, contract.StateNew},
+		{"an init container, of a member that joins", record{state: contract.StateExisting, joins: true}, Passed{}, true, contract.StateExisting},
+		{"a new cluster", record{state: contract.StateNew}, Passed{State: contract.StateNew}, true, contract.StateNew},
+		{"the cluster has formed, and the volume is late", record{state: contract.StateNew}, Passed{State: contract.StateExisting}, false, contract.StateExisting},
+		{"the cluster has formed, and what was passed is late", record{state: contract.StateExisting}, Passed{State: contract.StateNew}, false, contract.StateExisting},
+		{"a member that joins", record{state: contract.StateExisting, joins: true}, Passed{State: contract.StateExisting, Joining: "m0"}, true, contract.StateExisting},
+		{"it has joined, and the volume is late", record{state: contract.StateExisting, joins: true}, Passed{State: contract.StateExisting}, false, contract.StateExisting},
+		{"another one joins by now", record{state: contract.StateExisting, joins: true}, Passed{State: contract.StateExisting, Joining: "m1"}, false, contract.StateExisting},
+		{"it joins, and the volume is late", record{state: contract.StateExisting}, Passed{State: contract.StateExisting, Joining: "m0"}, false, contract.StateExisting},
+		{"something else was passed", record{state: contract.StateNew}, Passed{State: "New"}, false, contract.StateExisting},
 	} {
 		r := test.record
 		r.restrict("m0", test.passed)
@@ -71,7 +73,7 @@ func TestRestrict(t *testing.T) {
 
 func TestReadRecordFails(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "initial-cluster-state"), []byte(stateNew))
+	write(t, filepath.Join(dir, "initial-cluster-state"), []byte(contract.StateNew))
 	if err := os.Mkdir(filepath.Join(dir, "cluster-id"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +99,7 @@ func FuzzReadRecord(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if recorded := strings.TrimSpace(cluster + member); r.mayStartEmpty() && strings.TrimSpace(joining) != "m0" && (strings.TrimSpace(state) != stateNew || recorded != "") {
+		if recorded := strings.TrimSpace(cluster + member); r.mayStartEmpty() && strings.TrimSpace(joining) != "m0" && (strings.TrimSpace(state) != contract.StateNew || recorded != "") {
 			t.Errorf("state %q, cluster %q, member %q, joining %q: it may start empty: %+v", state, cluster, member, joining, r)
 		}
 		if r.String() == "" || r.role() == "" {

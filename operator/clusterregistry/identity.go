@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 )
 
@@ -27,18 +28,18 @@ import (
 // registry, as etcd's volumes do. The guard in each member's pod reads it.
 const (
 	identitySuffix = "-etcd-identity"
-	keyState       = "initial-cluster-state"
-	keyCluster     = "cluster-id"
-	keyMember      = "member-id."
+	keyState       = contract.RecordState
+	keyCluster     = contract.RecordCluster
+	keyMember      = contract.RecordMember
 	keyReplicas    = "replicas"
 	keyCA          = "ca"
 	keyRelease     = "release"
 	keyEtcd        = "etcd-version"
 	keyMembersOf   = "etcd-release"
-	keyJoining     = "joining"
+	keyJoining     = contract.RecordJoining
 
-	stateNew      = "new"
-	stateExisting = "existing"
+	stateNew      = contract.StateNew
+	stateExisting = contract.StateExisting
 )
 
 // identity is what is recorded of an etcd: empty IDs until it has formed.

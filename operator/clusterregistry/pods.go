@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // The components that have pods.
@@ -111,10 +112,6 @@ func lastLines(message string) string {
 	return strings.ReplaceAll(message, "\n", " | ")
 }
 
-// guardExit is how etcd's container ends when the guard, which it begins with,
-// refuses to become etcd. The helper has the same number.
-const guardExit = 65
-
 // guardRefuses returns what the guard of a member says that it holds back, or
 // nothing.
 func guardRefuses(pods []corev1.Pod) string {
@@ -152,7 +149,7 @@ func refusal(pod *corev1.Pod) *corev1.ContainerStatus {
 		}
 	}
 	for i, status := range pod.Status.ContainerStatuses {
-		if ended := failure(status); status.Name == componentEtcd && ended != nil && ended.ExitCode == guardExit {
+		if ended := failure(status); status.Name == componentEtcd && ended != nil && ended.ExitCode == contract.GuardRefused {
 			return &pod.Status.ContainerStatuses[i]
 		}
 	}

@@ -1,0 +1,30 @@
+// Package contract has what two programs of this project agree on without calling
+// each other. A change here is a change of both, and of those of earlier releases
+// that still run.
+package contract
+
+// The keys of the record of an etcd's identity, a ConfigMap that the operator writes
+// and that the guard in each member's pod reads.
+const (
+	// RecordState has StateNew or StateExisting, and is never absent.
+	RecordState = "initial-cluster-state"
+	// RecordCluster has the ID of the cluster, as etcdctl prints it; empty until known.
+	RecordCluster = "cluster-id"
+	// RecordMember, followed by the name of a member, has the ID of that one.
+	RecordMember = "member-id."
+	// RecordJoining has the name of the member that may start without data once, since
+	// a person has added it to the cluster again; empty or absent when there is none.
+	RecordJoining = "joining"
+)
+
+// The states of a record, which are the values of etcd's --initial-cluster-state.
+const (
+	// StateNew is that of an etcd that was never complete: its members may start empty.
+	StateNew = "new"
+	// StateExisting is that of an etcd that has data.
+	StateExisting = "existing"
+)
+
+// GuardRefused is the exit code of the guard when it does not let a member start.
+// etcd itself, which the guard becomes otherwise, ends with 1 or 2.
+const GuardRefused = 65
