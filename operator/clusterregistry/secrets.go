@@ -1,6 +1,7 @@
 package clusterregistry
 
 import (
+	"cmp"
 	"context"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
@@ -34,7 +35,7 @@ func (r *Reconciler) foreignSecret(ctx context.Context, s *scope) *hold {
 		if err != nil {
 			return failed(err)
 		}
-		if secret != nil && !issuedFor(secret, object.GetName(), s.owner()) {
+		if secret != nil && !issuedFor(secret, object, s.owner()) {
 			return failed(&apply.NotOurs{Object: operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name}, Owner: apply.Owner(secret)})
 		}
 	}
@@ -42,11 +43,15 @@ func (r *Reconciler) foreignSecret(ctx context.Context, s *scope) *hold {
 }
 
 // issuedFor reports whether a Secret is that of one of the registry's Certificates:
-// the labels say so that cert-manager gives it, or, when they are lost, the name of
-// the Certificate that cert-manager notes in it.
-func issuedFor(secret *corev1.Secret, certificate, owner string) bool {
+// the labels say so that cert-manager gives it, or, when they are lost, the names of
+// the Certificate and of its issuer that cert-manager notes in it. A Certificate of
+// somebody else's may have had that name.
+func issuedFor(secret *corev1.Secret, certificate *unstructured.Unstructured, owner string) bool {
 	if named := apply.Owner(secret); named != "" {
 		return named == owner
 	}
-	return secret.Annotations[certmanagerv1.CertificateNameKey] == certificate
+	issuer, _, _ := unstructured.NestedStringMap(certificate.Object, "spec", "issuerRef")
+	noted := secret.Annotations
+	return noted[certmanagerv1.CertificateNameKey] == certificate.GetName() && noted[certmanagerv1.IssuerNameAnnotationKey] == issuer["name"] &&
+		noted[certmanagerv1.IssuerKindAnnotationKey] == cmp.Or(issuer["kind"], certmanagerv1.IssuerKind)
 }

@@ -23,6 +23,9 @@ func TestForeignSecret(t *testing.T) {
 	secret := func(labels, annotations map[string]string) client.Object {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-serving", Labels: labels, Annotations: annotations}}
 	}
+	noted := func(certificate, issuer string) map[string]string {
+		return map[string]string{certmanagerv1.CertificateNameKey: certificate, certmanagerv1.IssuerNameAnnotationKey: issuer, certmanagerv1.IssuerKindAnnotationKey: "Issuer"}
+	}
 	certificate := &certmanagerv1.Certificate{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-serving"}}
 	for _, test := range []struct {
 		reason  string
@@ -32,16 +35,17 @@ func TestForeignSecret(t *testing.T) {
 	}{
 		{"there is none", nil, false, ""},
 		{"somebody keeps a password in it", []client.Object{secret(nil, nil)}, false, "Secret team/fleet-serving is in the way: it was not made by the operator"},
-		{"another Certificate's", []client.Object{secret(nil, map[string]string{certmanagerv1.CertificateNameKey: "web"})}, false, "Secret team/fleet-serving is in the way"},
+		{"another Certificate's", []client.Object{secret(nil, noted("web", "fleet-serving"))}, false, "Secret team/fleet-serving is in the way"},
 		{"another registry's", []client.Object{secret(labels("other"), nil)}, false, "belongs to ClusterRegistry team/other"},
 		{"nothing is made now", []client.Object{secret(nil, nil)}, true, ""},
 		{"the registry's own, from before the Certificate was deleted", []client.Object{secret(labels("fleet"), nil)}, false, ""},
-		{"the registry's own, which lost its labels as well", []client.Object{secret(nil, map[string]string{certmanagerv1.CertificateNameKey: "fleet-serving"})}, false, ""},
+		{"the registry's own, which lost its labels as well", []client.Object{secret(nil, noted("fleet-serving", "fleet-serving"))}, false, ""},
+		{"somebody else's, of a Certificate of that name that was deleted", []client.Object{secret(nil, noted("fleet-serving", "corporate"))}, false, "Secret team/fleet-serving is in the way"},
 		{"one that lost all that tells, while the Certificate is there", []client.Object{certificate, secret(nil, nil)}, false, ""},
 	} {
 		s := look(t, "{spec: {mode: Independent}}")
 		s.frozen = test.frozen
-		wanted := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "spec": map[string]any{"secretName": "fleet-serving"}}}
+		wanted := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "spec": map[string]any{"secretName": "fleet-serving", "issuerRef": map[string]any{"name": "fleet-serving"}}}}
 		wanted.SetNamespace("team")
 		wanted.SetName("fleet-serving")
 		s.rendered = &render.Result{Stages: map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {wanted}}}
