@@ -51,13 +51,16 @@ func init() {
 // Config is a server that is not checked and completed yet.
 type Config struct {
 	generic *genericserver.RecommendedConfig
+	// collection is what the garbage collector does, if there is one.
+	collection rest.GarbageCollectionPolicy
 	// extend adds what a mode serves besides clusters. It may be nil.
 	extend func(*genericserver.GenericAPIServer) error
 }
 
 type completedConfig struct {
-	generic genericserver.CompletedConfig
-	extend  func(*genericserver.GenericAPIServer) error
+	generic    genericserver.CompletedConfig
+	collection rest.GarbageCollectionPolicy
+	extend     func(*genericserver.GenericAPIServer) error
 }
 
 // CompletedConfig is a complete configuration; only Complete makes one.
@@ -66,7 +69,7 @@ type CompletedConfig struct{ *completedConfig }
 // Config turns the options into a configuration. It reads certificates and
 // asks the host for what the mode needs.
 func (o *Options) Config(ctx context.Context) (*Config, error) {
-	config := &Config{generic: genericserver.NewRecommendedConfig(codecs)}
+	config := &Config{generic: genericserver.NewRecommendedConfig(codecs), collection: rest.DeleteDependents}
 	if err := o.common(&config.generic.Config); err != nil {
 		return nil, err
 	}
@@ -101,11 +104,6 @@ func (o *Options) common(config *genericserver.Config) error {
 	if err := o.Run.ApplyTo(config); err != nil {
 		return err
 	}
-	if o.Mode == Independent {
-		// The collector of a host's controllers ends what is deleted in foreground
-		// or with its dependents orphaned. Here nobody would ever do so.
-		o.Recommended.Etcd.EnableGarbageCollection = false
-	}
 	// Through its ApplyTo, EtcdOptions would ignore the media type.
 	storage := o.Recommended.Etcd.StorageConfig
 	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
@@ -136,7 +134,7 @@ func (o *Options) common(config *genericserver.Config) error {
 
 // Complete fills what follows from the rest.
 func (c *Config) Complete() CompletedConfig {
-	return CompletedConfig{&completedConfig{c.generic.Complete(), c.extend}}
+	return CompletedConfig{&completedConfig{c.generic.Complete(), c.collection, c.extend}}
 }
 
 // New makes the server.
@@ -145,7 +143,7 @@ func (c CompletedConfig) New() (*genericserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	clusters, status, err := cluster.New(scheme, c.generic.RESTOptionsGetter)
+	clusters, status, err := cluster.New(scheme, c.generic.RESTOptionsGetter, c.collection)
 	if err != nil {
 		return nil, err
 	}

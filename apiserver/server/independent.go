@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/endpoints/discovery"
+	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
@@ -23,6 +24,9 @@ import (
 // is no host and nothing of a host: no admission from outside, no aggregator.
 func (o *Options) independent(ctx context.Context, c *Config) error {
 	config := &c.generic.Config
+	// A host's collector ends what is deleted in foreground or with its dependents
+	// orphaned. Here nobody would ever do so.
+	c.collection = rest.Unsupported
 	// It reads its rules from a host; shares of the limits on requests in flight take its place.
 	o.Recommended.Features.EnablePriorityAndFairness = false
 	if err := o.Recommended.Features.ApplyTo(config, nil, nil); err != nil {

@@ -36,9 +36,10 @@ func (*REST) Categories() []string { return []string{"clusterregistry"} }
 // GetSingularName returns "cluster".
 func (*REST) GetSingularName() string { return "cluster" }
 
-// New returns the storage of clusters and that of their status, on one store.
-func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter) (*REST, *StatusREST, error) {
-	main := strategy{base.New(scheme)}
+// New returns the storage of clusters and that of their status, on one store. The
+// policy is that of the garbage collector, if there is one.
+func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, collection rest.GarbageCollectionPolicy) (*REST, *StatusREST, error) {
+	main := strategy{base.New(scheme, collection)}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &clusterregistry.Cluster{} },
 		NewListFunc:               func() runtime.Object { return &clusterregistry.ClusterList{} },

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
 
 	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
@@ -67,7 +68,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter) (*Storage, e
 		SingularQualifiedResource: rbacv1.Resource("clusterrole"),
 		TableConvertor:            roleColumns,
 	}
-	if err := complete(roles, strategy{base.New(scheme), validateRole, validateRoleUpdate}, options); err != nil {
+	if err := complete(roles, strategy{base.New(scheme, rest.Unsupported), validateRole, validateRoleUpdate}, options); err != nil {
 		return nil, err
 	}
 	bindings := &genericregistry.Store{
@@ -77,7 +78,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter) (*Storage, e
 		SingularQualifiedResource: rbacv1.Resource("clusterrolebinding"),
 		TableConvertor:            bindingColumns,
 	}
-	if err := complete(bindings, strategy{base.New(scheme), validateBinding, validateBindingUpdate}, options); err != nil {
+	if err := complete(bindings, strategy{base.New(scheme, rest.Unsupported), validateBinding, validateBindingUpdate}, options); err != nil {
 		return nil, err
 	}
 	return &Storage{Roles: roles, Bindings: bindings}, nil

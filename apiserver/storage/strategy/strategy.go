@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 )
 
@@ -15,10 +16,24 @@ import (
 type Base struct {
 	runtime.ObjectTyper
 	names.NameGenerator
+	collection rest.GarbageCollectionPolicy
 }
 
-// New returns the base for the kinds of a scheme.
-func New(scheme *runtime.Scheme) Base { return Base{scheme, names.SimpleNameGenerator} }
+var _ rest.GarbageCollectionDeleteStrategy = Base{}
+
+// New returns the base for the kinds of a scheme. The policy says what becomes of an
+// object's dependents when a deletion doesn't: rest.Unsupported says that there is no
+// garbage collector, whatever a deletion says.
+func New(scheme *runtime.Scheme, collection rest.GarbageCollectionPolicy) Base {
+	return Base{scheme, names.SimpleNameGenerator, collection}
+}
+
+// DefaultGarbageCollectionPolicy returns the policy. Where it is rest.Unsupported, a
+// deletion also takes away the finalizers that wait for a collector, such as an
+// older server set.
+func (b Base) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
+	return b.collection
+}
 
 // NamespaceScoped is false.
 func (Base) NamespaceScoped() bool { return false }
