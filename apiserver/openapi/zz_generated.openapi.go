@@ -201,7 +201,7 @@ func schema_operator_apis_clusterregistry_v1alpha1_AuthProviderConfig(ref common
 					},
 					"config": {
 						SchemaProps: spec.SchemaProps{
-							Description: "config is what a client of this type needs to get credentials. Values that look like credentials are refused: store where they can be had. At most 64 entries, with keys of 253 and values of 4096 bytes.",
+							Description: "config is what a client of this type needs to get credentials. Values that look like credentials are refused: store where they can be had. At most 64 entries, with keys of 253 and values of 88 KiB.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,
@@ -1023,7 +1023,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "args are the program's arguments. At most 64, of at most 4096 bytes.",
+							Description: "args are the program's arguments. At most 64, of at most 88 KiB.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1047,7 +1047,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "env are environment variables that the program gets besides the client's own. At most 64, with values of at most 4096 bytes.",
+							Description: "env are environment variables that the program gets besides the client's own. At most 64, with values of at most 88 KiB.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1334,7 +1334,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ProviderAccess(ref common.Refe
 					},
 					"config": {
 						SchemaProps: spec.SchemaProps{
-							Description: "config is what the plugin needs to get credentials. Values that look like credentials are refused: store where they can be had. At most 64 entries, with keys of 253 and values of 4096 bytes.",
+							Description: "config is what the plugin needs to get credentials. Values that look like credentials are refused: store where they can be had. At most 64 entries, with keys of 253 and values of 88 KiB.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,

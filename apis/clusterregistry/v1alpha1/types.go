@@ -108,7 +108,7 @@ type AuthProviderConfig struct {
 
 	// config is what a client of this type needs to get credentials. Values
 	// that look like credentials are refused: store where they can be had. At
-	// most 64 entries, with keys of 253 and values of 4096 bytes.
+	// most 64 entries, with keys of 253 and values of 88 KiB.
 	// +optional
 	Config map[string]string `json:"config,omitempty" protobuf:"bytes,3,rep,name=config"`
 }

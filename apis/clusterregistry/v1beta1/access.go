@@ -81,13 +81,13 @@ type ExecAccess struct {
 	// command is the program. At most 4096 bytes.
 	Command string `json:"command" protobuf:"bytes,2,opt,name=command"`
 
-	// args are the program's arguments. At most 64, of at most 4096 bytes.
+	// args are the program's arguments. At most 64, of at most 88 KiB.
 	// +optional
 	// +listType=atomic
 	Args []string `json:"args,omitempty" protobuf:"bytes,3,rep,name=args"`
 
 	// env are environment variables that the program gets besides the client's own.
-	// At most 64, with values of at most 4096 bytes.
+	// At most 64, with values of at most 88 KiB.
 	// +optional
 	// +patchMergeKey=name
 	// +patchStrategy=merge
@@ -157,7 +157,7 @@ type ProviderAccess struct {
 
 	// config is what the plugin needs to get credentials. Values that look like
 	// credentials are refused: store where they can be had. At most 64 entries, with
-	// keys of 253 and values of 4096 bytes.
+	// keys of 253 and values of 88 KiB.
 	// +optional
 	Config map[string]string `json:"config,omitempty" protobuf:"bytes,2,rep,name=config"`
 }

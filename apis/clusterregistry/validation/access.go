@@ -93,7 +93,7 @@ func exec(exec *clusterregistry.ExecAccess, path *field.Path) field.ErrorList {
 		at := path.Child("env").Index(i)
 		faults = append(faults, name(variable.Name, names, at.Child("name"))...)
 		faults = append(faults, length(at.Child("name"), variable.Name, MaxName)...)
-		faults = append(faults, length(at.Child("value"), variable.Value, MaxText)...)
+		faults = append(faults, length(at.Child("value"), variable.Value, MaxData)...)
 		if isCredential(variable.Name, variable.Value) || credential(variable.Value) != "" {
 			faults = append(faults, forbidden(at.Child("value"), variable.Value, "the variable looks like a credential"))
 		}
@@ -108,7 +108,7 @@ func arguments(args []string, path *field.Path) field.ErrorList {
 	faults := count(path, len(args), MaxItems)
 	flag := ""
 	for i, arg := range args {
-		faults = append(faults, length(path.Index(i), arg, MaxText)...)
+		faults = append(faults, length(path.Index(i), arg, MaxData)...)
 		name, value, named := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 		isFlag := strings.HasPrefix(arg, "-") && !named
 		if !named {

@@ -48,7 +48,7 @@ func config(config map[string]string, path *field.Path) field.ErrorList {
 			at = path.Key(notRepeated)
 			faults = append(faults, length(at, key, MaxName)...)
 		}
-		faults = append(faults, length(at, value, MaxText)...)
+		faults = append(faults, length(at, value, MaxData)...)
 		if isCredential(key, value) {
 			faults = append(faults, forbidden(at, value, "this key is for a credential"))
 		} else if what := credential(value); what != "" {

@@ -29,6 +29,9 @@ const (
 	MaxID          = 127
 	MaxURL         = 2048
 	MaxText        = 4096
+	// MaxData bounds what a program or plugin is given to get credentials: an argument,
+	// a variable or a setting. One may be a whole CA bundle in base64.
+	MaxData = 88 << 10
 	// MaxAccess and MaxStatus bound all ways to get credentials and all of a status,
 	// in bytes of text.
 	MaxAccess = 128 << 10

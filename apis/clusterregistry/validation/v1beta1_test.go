@@ -1,7 +1,9 @@
 package validation
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 	"strings"
@@ -258,13 +260,13 @@ func TestLimits(t *testing.T) {
 		}, MaxText, "spec.access[0].exec.installHint: Too long"},
 		{"an argument", func(n int) clusterregistry.ClusterSpec {
 			return exec(clusterregistry.ExecAccess{Args: []string{text(n)}})
-		}, MaxText, "spec.access[0].exec.args[0]: Too long"},
+		}, MaxData, "spec.access[0].exec.args[0]: Too long"},
 		{"arguments", func(n int) clusterregistry.ClusterSpec {
 			return exec(clusterregistry.ExecAccess{Args: make([]string, n)})
 		}, MaxItems, "spec.access[0].exec.args: Too many"},
 		{"a variable", func(n int) clusterregistry.ClusterSpec {
 			return exec(clusterregistry.ExecAccess{Env: []clusterregistry.ExecEnvVar{{Name: "a", Value: text(n)}}})
-		}, MaxText, "spec.access[0].exec.env[0].value: Too long"},
+		}, MaxData, "spec.access[0].exec.env[0].value: Too long"},
 		{"a variable's name", func(n int) clusterregistry.ClusterSpec {
 			return exec(clusterregistry.ExecAccess{Env: []clusterregistry.ExecEnvVar{{Name: text(n)}}})
 		}, MaxName, "spec.access[0].exec.env[0].name: Too long"},
@@ -286,7 +288,7 @@ func TestLimits(t *testing.T) {
 			return way(clusterregistry.Access{Provider: &clusterregistry.ProviderAccess{Type: text(n)}})
 		}, MaxName, "spec.access[0].provider.type: Too long"},
 		{"settings", settings, MaxItems, "spec.access[0].provider.config: Too many"},
-		{"a setting", func(n int) clusterregistry.ClusterSpec { return setting("a", text(n)) }, MaxText, "spec.access[0].provider.config[a]: Too long"},
+		{"a setting", func(n int) clusterregistry.ClusterSpec { return setting("a", text(n)) }, MaxData, "spec.access[0].provider.config[a]: Too long"},
 		{"a setting's name", func(n int) clusterregistry.ClusterSpec { return setting(text(n), "") }, MaxName, "spec.access[0].provider.config[not repeated here]: Too long"},
 		{"a URL", func(n int) clusterregistry.ClusterSpec {
 			return endpoint(clusterregistry.Endpoint{URL: "https://h/" + text(n-len("https://h/"))})
@@ -312,6 +314,38 @@ func TestLimits(t *testing.T) {
 	} {
 		expect(t, test.what, Cluster(written(test.spec(test.most)), form.V1beta1), "")
 		expect(t, test.what, Cluster(written(test.spec(test.most+1)), form.V1beta1), test.want)
+	}
+}
+
+// TestCAInData gives the largest CA bundle to a program and to a plugin, in base64:
+// in an argument, in a variable and in a setting. Two of them are more than all ways
+// may have.
+func TestCAInData(t *testing.T) {
+	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: make([]byte, 1200)})
+	bundle := base64.StdEncoding.EncodeToString(bytes.Repeat(block, MaxCABundle/len(block)))
+	args := func(args ...string) []clusterregistry.Access {
+		return []clusterregistry.Access{{Name: "a", Audience: clusterregistry.AudienceUser, Exec: &clusterregistry.ExecAccess{APIVersion: "v", Command: "c", Args: args}}}
+	}
+	settings := map[string]string{"idp-certificate-authority-data": bundle}
+	for what, access := range map[string][]clusterregistry.Access{
+		"an argument":  args("--ca-data", bundle),
+		"a flag":       args("--ca-data=" + bundle),
+		"a variable":   {{Name: "a", Audience: clusterregistry.AudienceUser, Exec: &clusterregistry.ExecAccess{APIVersion: "v", Command: "c", Env: []clusterregistry.ExecEnvVar{{Name: "CA_DATA", Value: bundle}}}}},
+		"a setting":    {{Name: "a", Audience: clusterregistry.AudienceUser, Provider: &clusterregistry.ProviderAccess{Type: "oidc", Config: settings}}},
+		"by v1alpha1":  nil,
+		"two are many": args(bundle, bundle),
+	} {
+		c, version, want := written(clusterregistry.ClusterSpec{Access: access}), form.V1beta1, ""
+		switch what {
+		case "by v1alpha1":
+			c = cluster(func(c *clusterregistry.Cluster) {
+				c.Spec = clusterregistry.ClusterSpec{AuthInfo: clusterregistry.AuthInfo{Providers: []clusterregistry.AuthProviderConfig{{Name: "a", Config: settings}}}}
+			})
+			version = form.V1alpha1
+		case "two are many":
+			want = "spec.access: must have at most 131072 bytes"
+		}
+		expect(t, what, Cluster(c, version), want)
 	}
 }
 

@@ -15,7 +15,7 @@ type AuthProviderConfigApplyConfiguration struct {
 	Type *AuthProviderTypeApplyConfiguration `json:"type,omitempty"`
 	// config is what a client of this type needs to get credentials. Values
 	// that look like credentials are refused: store where they can be had. At
-	// most 64 entries, with keys of 253 and values of 4096 bytes.
+	// most 64 entries, with keys of 253 and values of 88 KiB.
 	Config map[string]string `json:"config,omitempty"`
 }
 

@@ -12,10 +12,10 @@ type ExecAccessApplyConfiguration struct {
 	APIVersion *string `json:"apiVersion,omitempty"`
 	// command is the program. At most 4096 bytes.
 	Command *string `json:"command,omitempty"`
-	// args are the program's arguments. At most 64, of at most 4096 bytes.
+	// args are the program's arguments. At most 64, of at most 88 KiB.
 	Args []string `json:"args,omitempty"`
 	// env are environment variables that the program gets besides the client's own.
-	// At most 64, with values of at most 4096 bytes.
+	// At most 64, with values of at most 88 KiB.
 	Env []ExecEnvVarApplyConfiguration `json:"env,omitempty"`
 	// installHint tells people who lack the program how to get it. At most 4096
 	// bytes.

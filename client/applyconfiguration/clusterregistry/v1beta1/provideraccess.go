@@ -12,7 +12,7 @@ type ProviderAccessApplyConfiguration struct {
 	Type *string `json:"type,omitempty"`
 	// config is what the plugin needs to get credentials. Values that look like
 	// credentials are refused: store where they can be had. At most 64 entries, with
-	// keys of 253 and values of 4096 bytes.
+	// keys of 253 and values of 88 KiB.
 	Config map[string]string `json:"config,omitempty"`
 }
 
