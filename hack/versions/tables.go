@@ -38,7 +38,7 @@ func writeTables(releases []version.Release) error {
 
 func table(releases []version.Release) string {
 	out := &strings.Builder{}
-	fmt.Fprintln(out, "| Release | Serves | Stores | Reads | etcd | Kubernetes of the host | kubectl | Upgrade from | Way back |")
+	fmt.Fprintln(out, "| Release | Serves | Stores | Reads | etcd | Kubernetes of the host | kubectl | Upgrade from | Rollback to |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|---|")
 	for _, r := range releases {
 		var returns []string
