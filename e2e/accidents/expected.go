@@ -21,6 +21,7 @@ var outages = []outage{
 	{deleted, "Service", "-server", "it is the only way to the servers", true},
 	{deleted, "EndpointSlice", "-server-", "it lists the servers for those who look for them", true},
 	{deleted, "APIService", "", "kube-apiserver serves what APIServices say", true},
+	{deleted, "ServiceAccount", "-server", "the host refuses the tokens of all servers, which are replaced one at a time", true},
 	{deleted, "ClusterRoleBinding", ":auth-delegator", "the servers may not ask kube-apiserver who may do what", false},
 }
 

@@ -60,6 +60,7 @@ func TestToDeleteAdopted(t *testing.T) {
 // TestOwnRecord has the record of a registry that took over in the inventory.
 func TestOwnRecord(t *testing.T) {
 	s := look(t, "{status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-trust}]}}")
+	s.identity = &identity{}
 	r := reading(t, s.registry.DeepCopy())
 	for range 2 {
 		if err := r.ownRecord(t.Context(), s); err != nil {

@@ -21,6 +21,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
 )
 
@@ -58,6 +59,9 @@ type identity struct {
 	// joining is the member whose data was lost, and that a person has added to the
 	// cluster again: it may start without any data, once.
 	joining string
+	// unmarked means that the record has lost labels by which the operator knows it,
+	// or the annotation that retains it.
+	unmarked bool
 }
 
 // readIdentity returns the record, nil when there is none.
@@ -76,6 +80,7 @@ func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (*identity, err
 	if err != nil {
 		return nil, fmt.Errorf("ConfigMap %s, the record of etcd's identity, is damaged: %w", record.Name, err)
 	}
+	id.unmarked = !marked(record, s) && apply.Belongs(record, s.owner())
 	return id, nil
 }
 
@@ -136,11 +141,10 @@ func newIdentity(s *scope) *identity {
 // writeIdentity records an identity. It is made for good: the finalizer removes
 // it when nothing is to be retained.
 func (r *Reconciler) writeIdentity(ctx context.Context, s *scope, id *identity) error {
-	record := &corev1.ConfigMap{ObjectMeta: s.meta(identitySuffix, "etcd"), Data: map[string]string{
+	record := &corev1.ConfigMap{ObjectMeta: s.recordMeta(), Data: map[string]string{
 		keyState: id.state, keyCluster: id.ClusterID, keyCA: id.ca, keyReplicas: strconv.Itoa(int(id.replicas)),
 	}}
 	record.APIVersion, record.Kind = "v1", "ConfigMap"
-	record.Annotations = map[string]string{operatorv1alpha1.AnnotationRetain: "true"}
 	for name, value := range id.Members {
 		record.Data[keyMember+name] = value
 	}
@@ -162,20 +166,6 @@ func (r *Reconciler) writeIdentity(ctx context.Context, s *scope, id *identity) 
 	}
 	s.identity = id
 	return nil
-}
-
-// recordReference refers to the record of etcd's identity.
-func (s *scope) recordReference() operatorv1alpha1.ObjectReference {
-	return operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: s.registry.Namespace, Name: s.registry.Name + identitySuffix}
-}
-
-// ownRecord has a record in the inventory that an earlier registry of this name has
-// left: it was never applied for this one.
-func (r *Reconciler) ownRecord(ctx context.Context, s *scope) error {
-	if s.frozen || slices.Contains(s.registry.Status.Inventory, s.recordReference()) {
-		return nil
-	}
-	return r.writeInventory(ctx, s, append(slices.Clone(s.registry.Status.Inventory), s.recordReference()))
 }
 
 // learn records who the members are as soon as all have said it, the newest

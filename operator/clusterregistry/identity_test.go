@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"maps"
 	"math/big"
 	"testing"
 
@@ -91,6 +92,49 @@ func TestReadIdentity(t *testing.T) {
 	recorded := (&identity{state: stateNew, replicas: 3, ca: "f"}).recorded(etcd.Identity{ClusterID: "c", Members: map[string]string{"a": "1"}})
 	if recorded.state != stateExisting || recorded.ClusterID != "c" || recorded.ca != "f" || recorded.replicas != 3 {
 		t.Errorf("%+v", recorded)
+	}
+}
+
+// TestRecordUnmarked takes labels and the annotation from a record: they are
+// restored with nothing else changed, unless the pass is read-only.
+func TestRecordUnmarked(t *testing.T) {
+	for reason, spoil := range map[string]string{
+		"the labels are removed":      `{"metadata":{"labels":null}}`,
+		"one is changed":              `{"metadata":{"labels":{"app.kubernetes.io/component":"another"}}}`,
+		"the annotation is removed":   `{"metadata":{"annotations":null}}`,
+		"one that a person has added": `{"metadata":{"labels":{"team":"network"}}}`,
+	} {
+		s := look(t, "{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: 3}}, status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]}}")
+		r := reading(t)
+		r.Applier = apply.New(r.Client, r.Live)
+		if err := r.writeIdentity(t.Context(), s, &identity{state: stateExisting, replicas: 3, ca: "f", Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "1"}}}); err != nil {
+			t.Fatal(err)
+		}
+		stored := func() *corev1.ConfigMap {
+			record := &corev1.ConfigMap{}
+			if err := r.Client.Get(t.Context(), s.key(identitySuffix), record); err != nil {
+				t.Fatal(err)
+			}
+			return record
+		}
+		before := stored()
+		if err := r.Client.Patch(t.Context(), before.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(spoil))); err != nil {
+			t.Fatal(err)
+		}
+		for _, frozen := range []bool{true, false} {
+			var err error
+			if s.identity, err = r.readIdentity(t.Context(), s); err != nil {
+				t.Fatal(err)
+			}
+			s.frozen = frozen
+			if err := r.ownRecord(t.Context(), s); err != nil {
+				t.Errorf("%s, frozen %t: %v", reason, frozen, err)
+			}
+		}
+		after := stored()
+		if !maps.Equal(after.Data, before.Data) || !marked(after, s) || s.identity.unmarked {
+			t.Errorf("%s: the record is %v, with labels %v and annotations %v", reason, after.Data, after.Labels, after.Annotations)
+		}
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -26,10 +28,16 @@ import (
 var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 
 // terminating reports whether a namespace is being deleted, which can't be called
-// back.
+// back. Where an older release's Role does not let the operator ask, the deletion of
+// the ClusterRegistry itself is what it goes by.
 func (r *Reconciler) terminating(ctx context.Context, name string) (bool, error) {
 	namespace := metadataOf(namespaceKind)
-	if err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace); client.IgnoreNotFound(err) != nil {
+	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	if apierrors.IsForbidden(err) {
+		log.FromContext(ctx).Info("may not read the namespace, so that its deletion is noticed late: apply the operator's role there anew", "error", err.Error())
+		return false, nil
+	}
+	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("read namespace %s: %w", name, err)
 	}
 	return namespace.DeletionTimestamp != nil, nil
