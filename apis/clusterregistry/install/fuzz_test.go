@@ -31,6 +31,7 @@ func FuzzConversion(f *testing.F) {
 		{"a https://a 0.0.0.0/0\nb https://a ::/0", "- a"},
 		{"mapped https://a ::ffff:10.0.0.0/104,nonsense", "nonsense http://a"},
 		{"a https://a - - one\nb https://b 10.0.0.0/8 - two\n\nx provider\nz exec\ny provider", "::/0 https://a\n10.0.0.0/8 https://b\n0.0.0.0/0 https://c\n\nx\ny\ny"},
+		{"0 0", "0"},
 		{"a https://a 10.0.0.0/16,10.0.0.0/8,0.0.0.0/0\nb https://b", "0.0.0.0/0 https://b\n::/0 https://b\n0.0.0.0/0 https://a\n10.0.0.0/8 https://a"},
 	} {
 		f.Add(seed[0], seed[1])
@@ -130,10 +131,14 @@ func lines(text string) (first, second [][]string) {
 }
 
 // richSpec reads endpoints, each with name, URL, ranges, proxy and CA, and ways to
-// sign in, each with name and kind.
+// sign in, each with name and kind. An address becomes a URL, which is all that
+// v1beta1 takes.
 func richSpec(text string) (spec v1beta1.ClusterSpec) {
 	endpoints, ways := lines(text)
 	for _, e := range endpoints {
+		if e[1] != "" && !strings.Contains(e[1], "://") {
+			e[1] = "https://" + e[1]
+		}
 		endpoint := v1beta1.Endpoint{Name: e[0], URL: e[1], ProxyURL: e[3], CABundle: []byte(e[4])}
 		if e[2] != "" {
 			endpoint.ClientCIDRs = strings.Split(e[2], ",")
