@@ -78,6 +78,7 @@ func (g getter) GetRESTOptions(of schema.GroupResource, example runtime.Object) 
 type Locks struct {
 	storage storage.Interface
 	prefix  string
+	clock   func() reading
 	// Destroy ends the connection to etcd.
 	Destroy func()
 }
@@ -97,7 +98,7 @@ func New(options generic.RESTOptionsGetter) (*Locks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locks{s, prefix, destroy}, nil
+	return &Locks{s, prefix, read, destroy}, nil
 }
 
 func newLock() runtime.Object { return &metav1.PartialObjectMetadata{} }
@@ -106,8 +107,9 @@ func newLock() runtime.Object { return &metav1.PartialObjectMetadata{} }
 type Lock struct {
 	locks  *Locks
 	object *metav1.PartialObjectMetadata
-	// until is when its lease may end at the earliest.
-	until time.Time
+	// taken is when it was asked for, and least how long its lease lasts from then on.
+	taken reading
+	least time.Duration
 }
 
 // Take takes the lock of a name, which is part of a key in etcd. It waits a
@@ -124,7 +126,7 @@ func (l *Locks) Take(ctx context.Context, name string) (*Lock, error) {
 	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.5, Steps: 10, Cap: 250 * time.Millisecond}
 	for {
 		// Not the patient context: a creation that it cuts off would be in doubt.
-		held.until = time.Now().Add(left + late - time.Second) // a lease has whole seconds
+		held.taken, held.least = l.clock(), left+late-time.Second // a lease has whole seconds
 		err := l.storage.Create(ctx, l.key(name), held.object.DeepCopy(), nil, uint64((left+late)/time.Second))
 		if err == nil {
 			return held, nil
@@ -156,7 +158,7 @@ func (h *Lock) Release(ctx context.Context) (held bool) {
 		return false
 	}
 	klog.ErrorS(err, "The lock of a cluster's id goes only when its lease ends", "id", h.object.Name)
-	return time.Now().Before(h.until)
+	return h.taken.within(h.least, h.locks.clock())
 }
 
 func (l *Locks) key(name string) string { return l.prefix + "/" + name }
