@@ -144,7 +144,8 @@ func (c *claim) settle(ctx context.Context, written runtime.Object, created bool
 // again looks once more whether the id is another's, after a write during which
 // the lock was lost. Who takes the lock from now on finds what was written; so
 // does this request what others have written, and then takes its own back, of
-// which nobody was told yet.
+// which nobody was told yet. A look that fails takes nothing back: most likely no
+// other has the id, and clients may have seen the cluster with it.
 func (c *claim) again(ctx context.Context, written *clusterregistry.Cluster, created bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -152,6 +153,9 @@ func (c *claim) again(ctx context.Context, written *clusterregistry.Cluster, cre
 	if err == nil {
 		c.drop(ctx)
 		return nil
+	}
+	if !apierrors.HasStatusCause(err, metav1.CauseTypeFieldValueDuplicate) {
+		return apierrors.NewTimeoutError(fmt.Sprintf("cluster %s was written with its spec.id, but whether another cluster was given the same meanwhile is not known: %v; kubectl get crc --field-selector=spec.id=%s shows it", written.Name, err, written.Spec.ID), 0)
 	}
 	if undone := c.undo(ctx, written, created); undone != nil {
 		return fmt.Errorf("%w; and the cluster could not be set back, so that two may have that id: %w", err, undone)
