@@ -42,9 +42,9 @@ type memo struct {
 	version        string
 }
 
-// New returns an applier. It reads through c, which may be a cache of its own
-// objects, and through live where that knows nothing. Of the kinds of metadataOnly
-// it reads no more than the metadata through c.
+// New returns an applier. It reads through c, which may be a cache of parts of its own
+// objects, and through live where that knows nothing or something new. Of the kinds of
+// metadataOnly it reads no more than the metadata through c.
 func New(c client.Client, live client.Reader, metadataOnly ...schema.GroupKind) *Applier {
 	a := &Applier{client: c, live: live, metadataOnly: map[schema.GroupKind]bool{}, memory: map[operatorv1alpha1.ObjectReference]memo{}}
 	for _, kind := range metadataOnly {
@@ -156,9 +156,9 @@ func (m memo) after(state client.Object) bool {
 }
 
 // read returns an object as it is, nil when there is none. The cache holds the
-// operator's own objects only, and of some no more than their metadata. So the host
-// is asked before a new one is made, when the labels do not say whose it is, and
-// when one that is known by its metadata has changed.
+// operator's own objects only, and of each no more than is needed. So the host is asked
+// before a new one is made, when the labels do not say whose it is, and when one has
+// changed.
 func (a *Applier) read(ctx context.Context, wanted *unstructured.Unstructured) (client.Object, error) {
 	kind := wanted.GroupVersionKind()
 	var cached client.Object
@@ -178,7 +178,7 @@ func (a *Applier) read(ctx context.Context, wanted *unstructured.Unstructured) (
 		return nil, err
 	}
 	known := a.known(wanted)
-	if err == nil && Owner(cached) == Owner(wanted) && (!a.metadataOnly[kind.GroupKind()] || known.version == cached.GetResourceVersion() || known.after(cached)) {
+	if err == nil && Owner(cached) == Owner(wanted) && (known.version == cached.GetResourceVersion() || known.after(cached)) {
 		return cached, nil
 	}
 	return a.readLive(ctx, kind, client.ObjectKeyFromObject(wanted))

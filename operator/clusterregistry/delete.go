@@ -197,10 +197,10 @@ func (r *Reconciler) groupServed(ctx context.Context, registration []operatorv1a
 	return false, nil
 }
 
-// deleteClaims deletes etcd's volumes.
+// deleteClaims deletes etcd's volumes, and waits until there is none.
 func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error) {
 	claims := &corev1.PersistentVolumeClaimList{}
-	err := r.Live.List(ctx, claims, client.InNamespace(s.registry.Namespace), client.MatchingLabels{
+	err := r.Live.List(ctx, claims, client.InNamespace(s.registry.Namespace), client.Limit(atOnceRead), client.MatchingLabels{
 		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: s.registry.Name})
 	if err != nil {
 		return "", fmt.Errorf("list the claims of etcd: %w", err)

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -62,17 +61,6 @@ func (r *Reconciler) inNamespace(ctx context.Context, namespace client.Object) [
 // terminatingNamespaces calls for the registries in namespaces that are terminating.
 func (r *Reconciler) terminatingNamespaces() (handler.EventHandler, predicate.Predicate) {
 	return handler.EnqueueRequestsFromMapFunc(r.inNamespace), predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetDeletionTimestamp() != nil })
-}
-
-// onlyDeletion strips a namespace of all that is not read.
-func onlyDeletion(object any) (any, error) {
-	namespace, is := object.(*metav1.PartialObjectMetadata)
-	if !is {
-		return object, nil
-	}
-	out := metadataOf(namespaceKind)
-	out.ObjectMeta = metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion, DeletionTimestamp: namespace.DeletionTimestamp}
-	return out, nil
 }
 
 // listed returns the registries of a list.

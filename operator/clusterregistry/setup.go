@@ -13,12 +13,9 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -78,70 +75,6 @@ var issuerKind = certmanagerv1.SchemeGroupVersion.WithKind(certmanagerv1.IssuerK
 // issued are the kinds that cert-manager brings.
 func issued() []client.Object {
 	return []client.Object{&certmanagerv1.Certificate{}, metadataOf(issuerKind)}
-}
-
-// CacheOptions limits the operator's memory to what it needs: registries of the
-// namespaces that it watches (all when there are none named), its own objects by
-// their label, of pods and nodes what is read of them, of namespaces whether they
-// are terminating, the name of one CRD, and all APIServices: one that has lost its
-// labels still leads to a registry.
-func CacheOptions(namespaces []string) cache.Options {
-	options := cache.Options{
-		DefaultTransform: cache.TransformStripManagedFields(),
-		// For all kinds: those of cert-manager can't be named before they exist.
-		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy}),
-		ByObject: map[client.Object]cache.ByObject{
-			&operatorv1alpha1.ClusterRegistry{}: {Label: labels.Everything()},
-			newCRD():                            {Label: labels.Everything(), Field: fields.OneTermEqualSelector(metav1.ObjectNameField, certificatesCRD)},
-			metadataOf(namespaceKind):           {Label: labels.Everything(), Transform: onlyDeletion},
-			&corev1.Node{}:                      {Label: labels.Everything(), Transform: onlyAddresses},
-			&corev1.Pod{}:                       {Transform: onlyState},
-			&apiregistrationv1.APIService{}:     {Label: labels.Everything()},
-			&rbacv1.RoleBinding{}:               {Namespaces: map[string]cache.Config{kubeSystem: {}}},
-		},
-	}
-	for _, namespace := range namespaces {
-		if options.DefaultNamespaces == nil {
-			options.DefaultNamespaces = map[string]cache.Config{}
-		}
-		options.DefaultNamespaces[namespace] = cache.Config{}
-	}
-	return options
-}
-
-// onlyAddresses strips a node of all that is not read.
-func onlyAddresses(object any) (any, error) {
-	node, is := object.(*corev1.Node)
-	if !is {
-		return object, nil
-	}
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, CreationTimestamp: node.CreationTimestamp},
-		Status:     corev1.NodeStatus{Addresses: node.Status.Addresses},
-	}, nil
-}
-
-// onlyState strips a pod of all that is not read.
-func onlyState(object any) (any, error) {
-	pod, is := object.(*corev1.Pod)
-	if !is {
-		return object, nil
-	}
-	out := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels,
-			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp, OwnerReferences: pod.OwnerReferences},
-		Spec:   corev1.PodSpec{NodeName: pod.Spec.NodeName},
-		Status: pod.Status,
-	}
-	for _, container := range pod.Spec.Containers {
-		out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Name: container.Name, Image: container.Image, Resources: container.Resources})
-	}
-	for _, volume := range pod.Spec.Volumes {
-		if volume.PersistentVolumeClaim != nil {
-			out.Spec.Volumes = append(out.Spec.Volumes, corev1.Volume{Name: volume.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: volume.PersistentVolumeClaim}})
-		}
-	}
-	return out, nil
 }
 
 // Setup registers the reconciler with a manager whose cache has CacheOptions.

@@ -16,13 +16,17 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 )
 
+// atOnceRead bounds how many objects the operator reads at once that it does not make,
+// and that anybody in a namespace may make many of.
+const atOnceRead = 100
+
 // lastWarning returns what the host's newest warning about an object says, or
 // nothing. Much of what holds a pod up is told by events alone. They are read
 // only while something is wrong; that they can't be read is no problem of the
 // registry's.
 func (r *Reconciler) lastWarning(ctx context.Context, namespace string, uid types.UID) string {
 	list := &corev1.EventList{}
-	err := r.Live.List(ctx, list, client.InNamespace(namespace), client.MatchingFieldsSelector{
+	err := r.Live.List(ctx, list, client.InNamespace(namespace), client.Limit(atOnceRead), client.MatchingFieldsSelector{
 		Selector: fields.Set{"involvedObject.uid": string(uid), "type": corev1.EventTypeWarning}.AsSelector()})
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "Events can't be read that may explain what is wrong")

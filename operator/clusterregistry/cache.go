@@ -1,0 +1,125 @@
+package clusterregistry
+
+import (
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// CacheOptions limits the operator's memory to what it needs: registries of the
+// namespaces that it watches (all when there are none named), its own objects by
+// their label, the name of one CRD, namespaces, nodes, and all APIServices: one that
+// has lost its labels still leads to a registry. Of each object it holds what onlyRead
+// leaves.
+func CacheOptions(namespaces []string) cache.Options {
+	options := cache.Options{
+		DefaultTransform: onlyRead,
+		// For all kinds: those of cert-manager can't be named before they exist.
+		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy}),
+		ByObject: map[client.Object]cache.ByObject{
+			&operatorv1alpha1.ClusterRegistry{}: {Label: labels.Everything()},
+			newCRD():                            {Label: labels.Everything(), Field: fields.OneTermEqualSelector(metav1.ObjectNameField, certificatesCRD)},
+			metadataOf(namespaceKind):           {Label: labels.Everything()},
+			&corev1.Node{}:                      {Label: labels.Everything()},
+			&apiregistrationv1.APIService{}:     {Label: labels.Everything()},
+			&rbacv1.RoleBinding{}:               {Namespaces: map[string]cache.Config{kubeSystem: {}}},
+		},
+	}
+	for _, namespace := range namespaces {
+		if options.DefaultNamespaces == nil {
+			options.DefaultNamespaces = map[string]cache.Config{}
+		}
+		options.DefaultNamespaces[namespace] = cache.Config{}
+	}
+	return options
+}
+
+// onlyRead strips an object of all that is not read through the cache: the label that
+// selects what the operator holds is for anybody to set, and an object can have more
+// than a megabyte. What was applied is compared with the object as the host has it
+// (apply.Applier). APIServices stay whole; only administrators make them.
+func onlyRead(object any) (any, error) {
+	switch o := object.(type) {
+	case *metav1.PartialObjectMetadata:
+		return &metav1.PartialObjectMetadata{TypeMeta: o.TypeMeta, ObjectMeta: onlyIdentity(o.ObjectMeta)}, nil
+	case *operatorv1alpha1.ClusterRegistry:
+		return &operatorv1alpha1.ClusterRegistry{ObjectMeta: onlyIdentity(o.ObjectMeta)}, nil
+	case *corev1.Node:
+		return &corev1.Node{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: corev1.NodeStatus{Addresses: o.Status.Addresses}}, nil
+	case *corev1.Pod:
+		return onlyState(o), nil
+	case *corev1.Service:
+		ports := o.Spec.Ports[:min(1, len(o.Spec.Ports))]
+		return &corev1.Service{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: corev1.ServiceSpec{Type: o.Spec.Type, Ports: append([]corev1.ServicePort(nil), ports...)}, Status: o.Status}, nil
+	case *corev1.PersistentVolumeClaim:
+		return &corev1.PersistentVolumeClaim{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: o.Status}, nil
+	case *batchv1.Job:
+		out := &batchv1.Job{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: o.Status}
+		out.Annotations = only(o.Annotations, annotationSnapshot)
+		return out, nil
+	case *appsv1.Deployment:
+		return onlyRollout(o), nil
+	case *appsv1.StatefulSet:
+		return &appsv1.StatefulSet{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: appsv1.StatefulSetSpec{Replicas: o.Spec.Replicas}, Status: o.Status}, nil
+	case *certmanagerv1.Certificate:
+		return &certmanagerv1.Certificate{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: certmanagerv1.CertificateSpec{IsCA: o.Spec.IsCA}, Status: o.Status}, nil
+	}
+	return cache.TransformStripManagedFields()(object)
+}
+
+// onlyIdentity leaves of metadata who an object is, whose, and in which state.
+func onlyIdentity(meta metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
+		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
+		Labels: only(meta.Labels, operatorv1alpha1.LabelManagedBy, operatorv1alpha1.LabelNamespace, operatorv1alpha1.LabelInstance, operatorv1alpha1.LabelComponent, appsv1.ControllerRevisionHashLabelKey)}
+}
+
+// only leaves some keys of a map.
+func only(all map[string]string, keys ...string) map[string]string {
+	var out map[string]string
+	for _, key := range keys {
+		if value, has := all[key]; has {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// onlyState leaves of a pod what it runs and how that goes.
+func onlyState(pod *corev1.Pod) *corev1.Pod {
+	out := &corev1.Pod{ObjectMeta: onlyIdentity(pod.ObjectMeta), Spec: corev1.PodSpec{NodeName: pod.Spec.NodeName}, Status: pod.Status}
+	for _, container := range pod.Spec.Containers {
+		out.Spec.Containers = append(out.Spec.Containers, corev1.Container{Name: container.Name, Image: container.Image, Resources: container.Resources})
+	}
+	for _, volume := range pod.Spec.Volumes {
+		if volume.PersistentVolumeClaim != nil {
+			out.Spec.Volumes = append(out.Spec.Volumes, corev1.Volume{Name: volume.Name, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: volume.PersistentVolumeClaim}})
+		}
+	}
+	return out
+}
+
+// onlyRollout leaves of a Deployment what its servers are made for, and how far they
+// are rolled out.
+func onlyRollout(deployment *appsv1.Deployment) *appsv1.Deployment {
+	out := &appsv1.Deployment{ObjectMeta: onlyIdentity(deployment.ObjectMeta), Spec: appsv1.DeploymentSpec{Replicas: deployment.Spec.Replicas}, Status: deployment.Status}
+	template := deployment.Spec.Template
+	out.Spec.Template.Annotations = only(template.Annotations, annotationHost)
+	for _, container := range template.Spec.Containers[:min(1, len(template.Spec.Containers))] {
+		out.Spec.Template.Spec.Containers = []corev1.Container{{Name: container.Name, Image: container.Image}}
+	}
+	return out
+}

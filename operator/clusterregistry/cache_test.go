@@ -1,0 +1,86 @@
+package clusterregistry
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// TestOnlyRead has objects with the operator's label as large as somebody could make
+// them: what the operator holds of each of the kinds that it watches is small.
+func TestOnlyRead(t *testing.T) {
+	huge := strings.Repeat("x", 1<<20)
+	container := corev1.Container{Name: "server", Image: "server:v0.1.0", Args: []string{huge}, Env: []corev1.EnvVar{{Name: "A", Value: huge}}}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationHost: "1.37", "a": huge}}, Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}
+	all := append(append(owned(), issued()...), &operatorv1alpha1.ClusterRegistry{}, &corev1.Node{}, metadataOf(namespaceKind))
+	for _, object := range all {
+		object.SetName("fleet-server")
+		object.SetLabels(map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, "a": huge})
+		object.SetAnnotations(map[string]string{"a": huge})
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: huge}})
+		object.SetOwnerReferences([]metav1.OwnerReference{{Name: huge}})
+		object.SetFinalizers([]string{huge})
+		switch o := object.(type) {
+		case *corev1.Service:
+			o.Spec.ExternalName = huge
+			for range 1000 {
+				o.Spec.Ports = append(o.Spec.Ports, corev1.ServicePort{Name: "https", Port: 443})
+			}
+		case *corev1.Pod:
+			o.Spec = template.Spec
+		case *corev1.PersistentVolumeClaim:
+			o.Spec.VolumeName = huge
+		case *batchv1.Job:
+			o.Spec.Template = template
+		case *appsv1.Deployment:
+			o.Spec.Template = template
+		case *appsv1.StatefulSet:
+			o.Spec.Template = template
+		case *certmanagerv1.Certificate:
+			o.Spec.CommonName = huge
+		case *operatorv1alpha1.ClusterRegistry:
+			o.Spec.TLS.CABundle = []byte(huge)
+		case *corev1.Node:
+			o.Status.Images = []corev1.ContainerImage{{Names: []string{huge}}}
+		case *apiregistrationv1.APIService:
+			continue // in no namespace: administrators alone make them
+		}
+		left, err := onlyRead(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(left)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fmt.Sprintf("%T", left) != fmt.Sprintf("%T", object) || left.(client.Object).GetName() != "fleet-server" || left.(client.Object).GetLabels()[operatorv1alpha1.LabelManagedBy] == "" || len(text) > 2<<10 {
+			t.Errorf("%T: left are %d bytes in a %T: %.500s", object, len(text), left, text)
+		}
+	}
+}
+
+// TestOnlyReadKeeps has what is read of a Deployment and of a Job.
+func TestOnlyReadKeeps(t *testing.T) {
+	deployment, _ := serversOf(2)
+	deployment.Generation, deployment.Spec.Template.Annotations = 3, map[string]string{annotationHost: "1.37", "a": "b"}
+	left, _ := onlyRead(deployment)
+	if d := left.(*appsv1.Deployment); *d.Spec.Replicas != 2 || d.Generation != 3 || d.Status.ReadyReplicas != 2 || len(d.Spec.Template.Annotations) != 1 ||
+		d.Spec.Template.Annotations[annotationHost] != "1.37" || d.Spec.Template.Spec.Containers[0].Image != "server:v0.1.0" {
+		t.Errorf("%+v", d)
+	}
+	left, _ = onlyRead(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationSnapshot: "s", "a": "b"}}})
+	if job := left.(*batchv1.Job); len(job.Annotations) != 1 || job.Annotations[annotationSnapshot] != "s" {
+		t.Errorf("%+v", job)
+	}
+}
