@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -50,14 +51,21 @@ func verify(path string) (int64, error) {
 // revision returns the revision that etcd has when it starts on a snapshot,
 // found as go.etcd.io/etcd/server/v3/storage/mvcc finds it: that of the last key
 // in the bucket of all revisions, unless a compaction, which is noted in the
-// bucket of meta data, has removed even later ones.
-func revision(path string) (int64, error) {
+// bucket of meta data, has removed even later ones. The error is errDamaged where
+// the file can't be followed: bbolt panics then, or reads what is not mapped.
+func revision(path string) (last int64, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if cause := recover(); cause != nil {
+			last, err = 0, fmt.Errorf("%w: %s has the right checksum, and its pages don't fit together: %v", errDamaged, path, cause)
+		}
+	}()
 	db, err := bbolt.Open(path, 0o400, &bbolt.Options{ReadOnly: true, Timeout: 10 * time.Second})
 	if err != nil {
 		return 0, fmt.Errorf("open the snapshot %s: %w", path, err)
 	}
 	defer func() { _ = db.Close() }() // it was only read
-	last := int64(1)                  // that of an etcd nobody ever wrote to
+	last = 1                          // that of an etcd nobody ever wrote to
 	err = db.View(func(tx *bbolt.Tx) error {
 		keys, meta := tx.Bucket([]byte("key")), tx.Bucket([]byte("meta"))
 		if keys == nil || meta == nil {
