@@ -32,6 +32,7 @@ func FuzzConversion(f *testing.F) {
 		{"mapped https://a ::ffff:10.0.0.0/104,nonsense", "nonsense http://a"},
 		{"a https://a - - one\nb https://b 10.0.0.0/8 - two\n\nx provider\nz exec\ny provider", "::/0 https://a\n10.0.0.0/8 https://b\n0.0.0.0/0 https://c\n\nx\ny\ny"},
 		{"0 0", "0"},
+		{"0 A 0.0.040aa,\nAa/ a:/0j0", "\ny"},
 		{"a https://a 10.0.0.0/16,10.0.0.0/8,0.0.0.0/0\nb https://b", "0.0.0.0/0 https://b\n::/0 https://b\n0.0.0.0/0 https://a\n10.0.0.0/8 https://a"},
 	} {
 		f.Add(seed[0], seed[1])
@@ -131,8 +132,8 @@ func lines(text string) (first, second [][]string) {
 }
 
 // richSpec reads endpoints, each with name, URL, ranges, proxy and CA, and ways to
-// sign in, each with name and kind. An address becomes a URL, which is all that
-// v1beta1 takes.
+// sign in, each with name and kind. An address becomes a URL, and an empty range
+// none, since v1beta1 takes neither.
 func richSpec(text string) (spec v1beta1.ClusterSpec) {
 	endpoints, ways := lines(text)
 	for _, e := range endpoints {
@@ -141,7 +142,7 @@ func richSpec(text string) (spec v1beta1.ClusterSpec) {
 		}
 		endpoint := v1beta1.Endpoint{Name: e[0], URL: e[1], ProxyURL: e[3], CABundle: []byte(e[4])}
 		if e[2] != "" {
-			endpoint.ClientCIDRs = strings.Split(e[2], ",")
+			endpoint.ClientCIDRs = strings.FieldsFunc(e[2], func(r rune) bool { return r == ',' })
 		}
 		spec.Endpoints = append(spec.Endpoints, endpoint)
 	}
