@@ -239,6 +239,12 @@ func TestTurns(t *testing.T) {
 	}{
 		{"members wait to be replaced", nil, true},
 		{"the last one comes up", []func(*managed){replaced(0, 1, 2), young(2)}, true},
+		{"one was evicted, and its pod is not made again yet", []func(*managed){func(m *managed) {
+			m.state.Members[0].Err, m.pods = errors.New("there is no pod"), m.pods[1:]
+		}}, true},
+		{"one was replaced, and etcd doesn't let the next go at this moment", []func(*managed){replaced(0), func(m *managed) {
+			m.pods[0].CreationTimestamp, m.state.ListErr = metav1.NewTime(m.scope.now), errors.New("a follower is behind")
+		}}, true},
 		{"the StatefulSet has changed, and nobody has looked yet", []func(*managed){replaced(0, 1, 2), func(m *managed) { m.set.Generation = 2 }}, true},
 		{"all members are replaced", []func(*managed){replaced(0, 1, 2)}, false},
 		{"a member is down for another reason", []func(*managed){replaced(0, 1, 2), func(m *managed) { m.pods[1].Status.Conditions = nil }}, false},

@@ -21,7 +21,7 @@ import (
 
 // tokenRenewed is how long after its ServiceAccount was made again every pod has
 // another token: kubelet fetches one when 80 % of an hour have passed.
-const tokenRenewed = time.Hour
+const tokenRenewed = 50 * time.Minute
 
 // orphaned returns the servers that are older than their ServiceAccount, and whose
 // token may be of the one before.
@@ -52,7 +52,7 @@ func (r *Reconciler) renewTokens(ctx context.Context, s *scope, deployment *apps
 	if len(orphaned) == 0 || r.rollingOut(s, deployment) {
 		return nil
 	}
-	s.rolling = fmt.Sprintf("servers: %d of %d are older than ServiceAccount %s-server, which was deleted and made again, and the host refuses the tokens that they have", len(orphaned), len(pods), s.registry.Name)
+	s.rolling = fmt.Sprintf("servers: %d of %d are older than ServiceAccount %s-server, which was deleted and made again, and the host may refuse the tokens that they have", len(orphaned), len(pods), s.registry.Name)
 	wait := func(format string, args ...any) *hold {
 		return waitFor(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).in(soon)
 	}

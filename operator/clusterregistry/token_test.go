@@ -41,11 +41,11 @@ func TestRenewTokens(t *testing.T) {
 		evicted string
 		says    string // the hold does, unless it is empty: then there is none
 	}{
-		{"both are older", func(*servers) {}, "fleet-server-0", "servers: 2 of 2 are older than ServiceAccount fleet-server, which was deleted and made again, and the host refuses the tokens that they have; fleet-server-0 is being replaced"},
+		{"both are older", func(*servers) {}, "fleet-server-0", "servers: 2 of 2 are older than ServiceAccount fleet-server, which was deleted and made again, and the host may refuse the tokens that they have; fleet-server-0 is being replaced"},
 		{"one is", func(s *servers) { ago(s, 0, time.Minute) }, "fleet-server-1", "servers: 1 of 2 are older"},
 		{"none is", func(s *servers) { s.made = s.scope.now.Add(-3 * time.Hour) }, "", ""},
 		{"kubelet has fetched other tokens since", func(s *servers) {
-			s.made = s.scope.now.Add(-61 * time.Minute)
+			s.made = s.scope.now.Add(-51 * time.Minute)
 		}, "", ""},
 		{"one is not ready: it goes first", func(s *servers) { s.pods[1].Status.Conditions = nil }, "fleet-server-1", "fleet-server-1 is being replaced"},
 		{"the first was replaced and comes up", func(s *servers) {
