@@ -28,6 +28,7 @@ func (o *Options) aggregated(ctx context.Context, c *Config) error {
 		return err
 	}
 	answerPlain(&config.Config)
+	options.Authorization.CustomRoundTripperFn = askPatiently
 	if err := options.Authorization.ApplyTo(&config.Authorization); err != nil {
 		return err
 	}

@@ -90,5 +90,6 @@ func reviewer(options *genericoptions.DelegatingAuthenticationOptions, otherwise
 		}
 	}
 	config.QPS, config.Burst = 200, 400
+	config.Wrap(askPatiently)
 	return kubernetes.NewForConfig(config)
 }
