@@ -73,14 +73,17 @@ func (e *NotOurs) Error() string {
 // Apply applies objects in their order and stops at the first error.
 func (a *Applier) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	for _, object := range objects {
-		if err := a.apply(ctx, object); err != nil {
+		if err := a.ApplyFrom(ctx, nil, object); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (a *Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) error {
+// ApplyFrom applies an object. Where there is none, it is created as first is, unless
+// that is nil, and then applied: what only first has is asked for once, belongs to
+// nobody then, and is left to the host as if the host had chosen it.
+func (a *Applier) ApplyFrom(ctx context.Context, first, wanted *unstructured.Unstructured) error {
 	reference := Reference(wanted)
 	current, err := a.read(ctx, wanted)
 	if err != nil {
@@ -93,7 +96,7 @@ func (a *Applier) apply(ctx context.Context, wanted *unstructured.Unstructured) 
 	if current != nil && a.done(wanted, sum, current) {
 		return nil
 	}
-	applied, err := a.write(ctx, wanted, current)
+	applied, err := a.write(ctx, first, wanted, current)
 	if err != nil {
 		return err
 	}

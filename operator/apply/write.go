@@ -20,10 +20,14 @@ const attempts = 3
 // write applies an object and returns what the host made of it. It is applied to
 // the object that was read and to no other: one that takes its place meanwhile is
 // an error. What is outside of namespaces has a name that every registry of the
-// host may want, so it is created first, which only the first one can.
-func (a *Applier) write(ctx context.Context, wanted *unstructured.Unstructured, current client.Object) (*unstructured.Unstructured, error) {
-	if current == nil && wanted.GetNamespace() == "" {
-		created, err := a.create(ctx, wanted)
+// host may want, so it is created first, which only the first one can. So is what is
+// to begin as first is, which may be nil.
+func (a *Applier) write(ctx context.Context, first, wanted *unstructured.Unstructured, current client.Object) (*unstructured.Unstructured, error) {
+	if first == nil && wanted.GetNamespace() == "" {
+		first = wanted
+	}
+	if current == nil && first != nil {
+		created, err := a.create(ctx, first)
 		if err != nil {
 			return nil, err
 		}

@@ -44,6 +44,10 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 	if err := r.apply(ctx, s, s.issuable()...); err != nil {
 		return failed(err)
 	}
+	// A port that the host refuses is the endpoint's to tell: nothing here needs it.
+	if err := r.applyService(ctx, s); err != nil && (refusedPort(err) == "" || s.registry.Spec.Mode != operatorv1alpha1.ModeIndependent) {
+		return failed(err)
+	}
 	var waiting []string
 	issued := true
 	s.registry.Status.Certificates = nil
@@ -83,15 +87,12 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 	return r.replacedCAs(ctx, s)
 }
 
-// issuable are the objects of the stage. As long as nobody knows which CA will sign
+// issuable are the objects of the stage, but for the Service. As long as nobody knows which CA will sign
 // the servers' certificate, that stays as it is: clients trust what signed it.
 func (s *scope) issuable() []*unstructured.Unstructured {
-	all := s.rendered.Stages[render.StageCertificates]
-	if s.servingCA.current != nil || len(s.servingCA.published) == 0 {
-		return all
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(o *unstructured.Unstructured) bool {
-		return o.GetKind() == certmanagerv1.CertificateKind && o.GetName() == s.registry.Name+"-serving"
+	keepServing := s.servingCA.current == nil && len(s.servingCA.published) > 0
+	return slices.DeleteFunc(slices.Clone(s.rendered.Stages[render.StageCertificates]), func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == serviceKind || keepServing && o.GetKind() == certmanagerv1.CertificateKind && o.GetName() == s.registry.Name+"-serving"
 	})
 }
 

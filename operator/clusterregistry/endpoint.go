@@ -22,8 +22,19 @@ const (
 )
 
 // endpoint is complete when the registry has an address that its certificate is
-// valid for, and a kubeconfig that leads there.
+// valid for, and a kubeconfig that leads there. Both follow the Service that there
+// is, also when the host refuses to change it.
 func (r *Reconciler) endpoint(ctx context.Context, s *scope) *hold {
+	refused := s.notServed(r.applyService(ctx, s))
+	reached := r.reach(ctx, s)
+	if refused != nil {
+		return refused
+	}
+	return reached
+}
+
+// reach is complete when clients can reach the registry through its Service.
+func (r *Reconciler) reach(ctx context.Context, s *scope) *hold {
 	port, err := r.port(ctx, s)
 	if err != nil {
 		return failed(err)
@@ -32,11 +43,11 @@ func (r *Reconciler) endpoint(ctx context.Context, s *scope) *hold {
 	if len(s.addresses) > 0 {
 		address = s.addresses[0]
 	} else if service := s.registry.Spec.Server.Service; service != nil && service.Type != corev1.ServiceTypeClusterIP {
-		s.registry.Status.Endpoint = nil
+		s.forgetEndpoint()
 		return waitFor(operatorv1alpha1.ReasonAddressPending, "Service %s-server of type %s has no address yet: the host's cloud gives it one, or name one in spec.server.service.hostnames", s.registry.Name, service.Type)
 	}
 	if port == 0 {
-		s.registry.Status.Endpoint = nil
+		s.forgetEndpoint()
 		return waitFor(operatorv1alpha1.ReasonAddressPending, "Service %s-server has no port yet", s.registry.Name).in(soon)
 	}
 	url := "https://" + net.JoinHostPort(address, strconv.Itoa(int(port)))

@@ -32,6 +32,14 @@ func (r *Reconciler) write(ctx context.Context, s *scope, objects ...*unstructur
 	if s.frozen {
 		return errReadOnly
 	}
+	if err := r.enlist(ctx, s, objects...); err != nil {
+		return err
+	}
+	return r.Applier.Apply(ctx, objects...)
+}
+
+// enlist makes objects the registry's own before they are made.
+func (r *Reconciler) enlist(ctx context.Context, s *scope, objects ...*unstructured.Unstructured) error {
 	inventory := s.registry.Status.Inventory
 	for _, object := range objects {
 		if reference := apply.Reference(object); !slices.Contains(inventory, reference) {
@@ -39,12 +47,10 @@ func (r *Reconciler) write(ctx context.Context, s *scope, objects ...*unstructur
 		}
 		s.own(object)
 	}
-	if len(inventory) != len(s.registry.Status.Inventory) {
-		if err := r.writeInventory(ctx, s, inventory); err != nil {
-			return err
-		}
+	if len(inventory) == len(s.registry.Status.Inventory) {
+		return nil
 	}
-	return r.Applier.Apply(ctx, objects...)
+	return r.writeInventory(ctx, s, inventory)
 }
 
 // applied reads the only object of a stage that has the kind of into, as it is

@@ -161,4 +161,7 @@ const (
 const (
 	// ReasonAddressPending is the reason of a Service that has no address yet.
 	ReasonAddressPending = "AddressPending"
+	// ReasonNodePortRefused is the reason of a Service whose node port the host
+	// cluster refuses, most often since another Service has it.
+	ReasonNodePortRefused = "NodePortRefused"
 )

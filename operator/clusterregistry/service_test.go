@@ -1,0 +1,161 @@
+package clusterregistry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+// TestKnownNodePort is about which port a Service that is made again asks for.
+func TestKnownNodePort(t *testing.T) {
+	for reason, test := range map[string]struct {
+		mode, service, url string
+		want               int32
+	}{
+		"the one that clients know":             {"Independent", "{type: NodePort}", "https://203.0.113.1:30443", 30443},
+		"behind a name":                         {"Independent", "{type: NodePort, hostnames: [a.example]}", "https://a.example:30443", 30443},
+		"of IPv6":                               {"Independent", "{type: NodePort}", "https://[2001:db8::1]:30443", 30443},
+		"of IPv6 that had no node port":         {"Independent", "{type: NodePort}", "https://[2001:db8::1]", 0},
+		"there was none yet":                    {"Independent", "{type: NodePort}", "", 0},
+		"it was a balancer's, or the Service's": {"Independent", "{type: NodePort}", "https://lb.example", 0},
+		"the spec names one":                    {"Independent", "{type: NodePort, nodePort: 30500}", "https://203.0.113.1:30443", 0},
+		"it is a balancer's now":                {"Independent", "{type: LoadBalancer}", "https://203.0.113.1:30443", 0},
+		"it is for clients in the host now":     {"Independent", "{type: ClusterIP}", "https://203.0.113.1:30443", 0},
+		"no Service is asked for":               {"Independent", "null", "https://203.0.113.1:30443", 0},
+		"past the schema":                       {"Aggregated", "{type: NodePort}", "https://203.0.113.1:30443", 0},
+		"no URL":                                {"Independent", "{type: NodePort}", "::", 0},
+		"no port that can be":                   {"Independent", "{type: NodePort}", "https://203.0.113.1:70000", 0},
+	} {
+		s := look(t, fmt.Sprintf("{spec: {mode: %s, server: {service: %s}}}", test.mode, test.service))
+		if test.url != "" {
+			s.registry.Status.Endpoint = &operatorv1alpha1.Endpoint{URL: test.url}
+		}
+		if got := s.knownNodePort(); got != test.want {
+			t.Errorf("%s: %d, want %d", reason, got, test.want)
+		}
+	}
+}
+
+// serving is the Service as it is rendered.
+func serving() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Service",
+		"metadata": map[string]any{"namespace": "team", "name": "fleet-server", "labels": map[string]any{
+			operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: "team", operatorv1alpha1.LabelInstance: "fleet"}},
+		"spec": map[string]any{"type": "NodePort", "ports": []any{map[string]any{"name": "https", "port": int64(443), "protocol": "TCP"}}},
+	}}
+}
+
+// TestServiceMadeAgain deletes a Service of a node port. That port is asked for as it
+// is created, and never in an apply: what is there keeps what it has.
+func TestServiceMadeAgain(t *testing.T) {
+	s := look(t, "{spec: {mode: Independent, server: {service: {type: NodePort}}}, status: {endpoint: {url: 'https://203.0.113.1:30443'}}}")
+	s.rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {serving()}}
+	r := reading(t, s.registry)
+	asked := map[string][]int64{}
+	ask := func(verb string, object map[string]any) {
+		ports, _, _ := unstructured.NestedSlice(object, "spec", "ports")
+		port, _, _ := unstructured.NestedInt64(ports[0].(map[string]any), "nodePort")
+		asked[verb] = append(asked[verb], port)
+	}
+	r.Applier = apply.New(interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			ask("create", object.(*unstructured.Unstructured).Object)
+			return c.Create(ctx, object, options...)
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+			if err != nil {
+				return err
+			}
+			ask("apply", tree)
+			return c.Apply(ctx, object, options...)
+		},
+	}), r.Live)
+	for range 2 {
+		if err := r.applyService(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := fmt.Sprint(asked); got != "map[apply:[0] create:[30443]]" {
+		t.Errorf("asked for %s", got)
+	}
+	now := &corev1.Service{}
+	if err := r.Client.Get(t.Context(), s.key("-server"), now); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range now.ManagedFields {
+		if entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), "nodePort") {
+			t.Errorf("%s owns the port by %s", entry.Manager, entry.Operation)
+		}
+	}
+}
+
+// TestPortKept has a registry lose its Service while it can't be made again: the
+// record of its port stays.
+func TestPortKept(t *testing.T) {
+	for reason, test := range map[string]struct {
+		kind string
+		kept bool
+	}{"of a node port": {"NodePort", true}, "of a balancer": {"LoadBalancer", false}, "within the host": {"ClusterIP", false}} {
+		s := look(t, "{spec: {mode: Independent, server: {service: {type: "+test.kind+"}}}, status: {endpoint: {url: 'https://203.0.113.1:30443'}}}")
+		if h := reading(t).endpoint(t.Context(), s); h == nil || h.reason != operatorv1alpha1.ReasonAddressPending {
+			t.Errorf("%s: %+v", reason, h)
+		}
+		if kept := s.registry.Status.Endpoint != nil; kept != test.kept {
+			t.Errorf("%s: kept is %v", reason, kept)
+		}
+	}
+}
+
+// TestNodePortRefused is about what the host may have against a Service.
+func TestNodePortRefused(t *testing.T) {
+	refused := func(path string) error {
+		return fmt.Errorf("create Service: %w", apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "fleet-server", field.ErrorList{field.Invalid(field.NewPath("spec").Child("ports").Index(0).Child(path), 30443, "provided port is already allocated")}))
+	}
+	for reason, test := range map[string]struct {
+		err    error
+		want   string
+		words  []string
+		failed bool
+	}{
+		"nothing":          {nil, "", nil, false},
+		"another has it":   {refused("nodePort"), operatorv1alpha1.ReasonNodePortRefused, []string{"node port 30443", "provided port is already allocated", "spec.server.service.nodePort"}, false},
+		"another field":    {refused("port"), operatorv1alpha1.ReasonError, nil, true},
+		"without details":  {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid}}, operatorv1alpha1.ReasonError, nil, true},
+		"no answer at all": {errors.New("EOF"), operatorv1alpha1.ReasonError, nil, true},
+		"somebody else's":  {&apply.NotOurs{}, operatorv1alpha1.ReasonObjectInTheWay, nil, false},
+	} {
+		for _, service := range []string{"{type: NodePort, nodePort: 30443}", "{type: NodePort}"} {
+			s := look(t, "{spec: {mode: Independent, server: {service: "+service+"}}, status: {endpoint: {url: 'https://203.0.113.1:30443'}}}")
+			h := s.notServed(test.err)
+			if h == nil {
+				h = &hold{}
+			}
+			if h.reason != test.want || (h.err != nil) != test.failed {
+				t.Errorf("%s: %+v", reason, h)
+			}
+			for _, word := range test.words {
+				if !strings.Contains(h.message, word) {
+					t.Errorf("%s: %s", reason, h.message)
+				}
+			}
+		}
+	}
+}
