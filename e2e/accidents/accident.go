@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,12 +87,29 @@ func damages(c client.Client, object operatorv1alpha1.ObjectReference, before *u
 	return all
 }
 
-// another returns an error unless an object has taken the place of one before.
+// another returns an error unless an object has taken the place of one before, with
+// the node port that clients know: those with open connections notice no other one.
 func another(before, now *unstructured.Unstructured) error {
 	if now.GetUID() == before.GetUID() {
 		return errors.New("the object that was deleted is still there")
 	}
+	if was, is := nodePorts(before), nodePorts(now); !slices.Equal(was, is) {
+		return fmt.Errorf("clients know the node ports %d, and those of the new Service are %d", was, is)
+	}
 	return nil
+}
+
+// nodePorts returns the node ports of a Service, none of any other object.
+func nodePorts(object *unstructured.Unstructured) []int64 {
+	var out []int64
+	ports, _, _ := unstructured.NestedSlice(object.Object, "spec", "ports")
+	for _, entry := range ports {
+		if port, is := entry.(map[string]any); is {
+			number, _, _ := unstructured.NestedInt64(port, "nodePort")
+			out = append(out, number)
+		}
+	}
+	return out
 }
 
 // ours are the labels by which the operator knows its objects.
