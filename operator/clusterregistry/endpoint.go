@@ -54,6 +54,9 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) *hold {
 	if port == 443 {
 		url = "https://" + bracketed(address)
 	}
+	if err := r.tellMoved(ctx, s, url); err != nil {
+		return failed(err)
+	}
 	s.registry.Status.Endpoint = &operatorv1alpha1.Endpoint{URL: url, CABundle: s.trust.Serving}
 	if h := r.kubeconfig(ctx, s, url); h != nil {
 		return h
@@ -66,6 +69,27 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) *hold {
 	}
 	if err := health.Refused(ctx, net.JoinHostPort(address, strconv.Itoa(int(port)))); err != nil {
 		return waitFor(operatorv1alpha1.ReasonWaiting, "Service %s-server does not lead to the servers yet: %s", s.registry.Name, err).in(soon)
+	}
+	return nil
+}
+
+// tellMoved emits an event when clients are to go elsewhere than their kubeconfig
+// says, which is asked when the status has no address or another one.
+func (r *Reconciler) tellMoved(ctx context.Context, s *scope, url string) error {
+	if s.before.Endpoint != nil && s.before.Endpoint.URL == url {
+		return nil
+	}
+	content, err := r.secretValue(ctx, s.registry.Namespace, s.registry.Name+kubeconfigSuffix, kubeconfigKey)
+	if err != nil {
+		return err
+	}
+	config, err := clientcmd.Load(content)
+	if err != nil || config.Clusters[s.registry.Name] == nil {
+		return nil // nobody knows any address by it
+	}
+	if from := config.Clusters[s.registry.Name].Server; from != url {
+		r.event(s, corev1.EventTypeWarning, operatorv1alpha1.ReasonAddressChanged, operatorv1alpha1.ConditionEndpointReady,
+			"the registry's address is %s now, and was %s: give clients the kubeconfig in Secret %s%s again", url, from, s.registry.Name, kubeconfigSuffix)
 	}
 	return nil
 }

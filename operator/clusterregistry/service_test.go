@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -155,6 +156,44 @@ func TestNodePortRefused(t *testing.T) {
 				if !strings.Contains(h.message, word) {
 					t.Errorf("%s: %s", reason, h.message)
 				}
+			}
+		}
+	}
+}
+
+// TestMoved is about whom an event sends elsewhere.
+func TestMoved(t *testing.T) {
+	for reason, test := range map[string]struct {
+		status, kubeconfig string
+		want               bool
+	}{
+		"as it was": {"https://a", "https://a", false},
+		"as it was, and the kubeconfig is behind": {"https://a", "https://b", false},
+		"another one":                     {"https://b", "https://b", true},
+		"another one, after it had none":  {"", "https://b", true},
+		"the same one, after it had none": {"", "https://a", false},
+		"its first":                       {"", "", false},
+	} {
+		s := look(t, "{spec: {mode: Independent}}")
+		if test.status != "" {
+			s.before.Endpoint = &operatorv1alpha1.Endpoint{URL: test.status}
+		}
+		var objects []client.Object
+		if test.kubeconfig != "" {
+			content := "clusters: [{name: fleet, cluster: {server: '" + test.kubeconfig + "'}}]"
+			objects = append(objects, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-kubeconfig"}, Data: map[string][]byte{"kubeconfig": []byte(content)}})
+		}
+		r, recorder := reading(t, objects...), events.NewFakeRecorder(10)
+		r.Events = recorder
+		if err := r.tellMoved(t.Context(), s, "https://a"); err != nil {
+			t.Fatal(err)
+		}
+		if told := len(recorder.Events) == 1; told != test.want {
+			t.Errorf("%s: told is %v", reason, told)
+		}
+		if test.want {
+			if event := <-recorder.Events; !strings.Contains(event, "https://a now, and was https://b") || !strings.Contains(event, "Secret fleet-kubeconfig") {
+				t.Errorf("%s: %s", reason, event)
 			}
 		}
 	}

@@ -164,4 +164,7 @@ const (
 	// ReasonNodePortRefused is the reason of a Service whose node port the host
 	// cluster refuses, most often since another Service has it.
 	ReasonNodePortRefused = "NodePortRefused"
+	// ReasonAddressChanged is the reason of the event of a registry that clients
+	// reach elsewhere than before.
+	ReasonAddressChanged = "AddressChanged"
 )
