@@ -51,7 +51,7 @@ func TestEtcdTrouble(t *testing.T) {
 	}
 	// What was taken over may be what is full.
 	small := look(t, "{spec: {etcd: {replicas: 3, storage: {size: 100Gi}}}}")
-	small.volumes.members = []corev1.PersistentVolumeClaim{*claimOf("data-fleet-etcd-0", "8Gi", "", "")}
+	small.volumes.members = []corev1.PersistentVolumeClaim{*claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "")}
 	small.etcdState = etcd.State{Alarms: []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}}}
 	if h := small.etcdTrouble(); h == nil || h.reason != operatorv1alpha1.ReasonNoSpace || !strings.Contains(h.message, "data-fleet-etcd-0 has 8Gi") {
 		t.Errorf("an etcd on a small volume: %+v", h)

@@ -57,17 +57,40 @@ func (r *Reconciler) claim(ctx context.Context, namespace, name string) (*corev1
 // capacity returns how large the volume of a claim is: what the host says of it or,
 // as long as there is none, what the claim asks for.
 func capacity(claim *corev1.PersistentVolumeClaim) resource.Quantity {
-	if size, bound := claim.Status.Capacity[corev1.ResourceStorage]; bound {
-		return size
+	if hasVolume(claim) {
+		return claim.Status.Capacity[corev1.ResourceStorage]
 	}
 	return claim.Spec.Resources.Requests[corev1.ResourceStorage]
+}
+
+// hasVolume reports whether a claim has got its volume.
+func hasVolume(claim *corev1.PersistentVolumeClaim) bool {
+	size := claim.Status.Capacity[corev1.ResourceStorage]
+	return !size.IsZero()
+}
+
+// counted returns the members' claims that decide on etcd's quota: those with a
+// volume or, as long as none has one, all. A claim that never gets one must not
+// limit the members that run.
+func (v volumes) counted() []corev1.PersistentVolumeClaim {
+	var out []corev1.PersistentVolumeClaim
+	for i := range v.members {
+		if hasVolume(&v.members[i]) {
+			out = append(out, v.members[i])
+		}
+	}
+	if out == nil {
+		return v.members
+	}
+	return out
 }
 
 // rendered returns what the registry's objects depend on.
 func (v volumes) rendered() render.Volumes {
 	out := render.Volumes{}
-	for i := range v.members {
-		if size := capacity(&v.members[i]); out.Member.IsZero() || size.Cmp(out.Member) < 0 {
+	claims := v.counted()
+	for i := range claims {
+		if size := capacity(&claims[i]); out.Member.IsZero() || size.Cmp(out.Member) < 0 {
 			out.Member = size
 		}
 	}
@@ -87,7 +110,7 @@ func (s *scope) etcdQuota() int64 {
 func (s *scope) volumesDiffer() string {
 	var out []string
 	wanted := render.EtcdStorage(s.registry)
-	if small := smaller(wanted, s.volumes.members); small != "" {
+	if small := smaller(wanted, s.volumes.counted()); small != "" {
 		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.size is %s: etcd's quota follows the smallest volume and is %d MiB of data; for more, enlarge each claim where its StorageClass allows it (spec.resources.requests.storage), and the quota follows", small, wanted.String(), s.etcdQuota()>>20))
 	}
 	all := s.volumes.members
@@ -120,9 +143,13 @@ func smaller(size resource.Quantity, claims []corev1.PersistentVolumeClaim) stri
 		if has.Cmp(size) >= 0 {
 			continue
 		}
-		text := fmt.Sprintf("PersistentVolumeClaim %s has %s", claims[i].Name, has.String())
-		if asked := claims[i].Spec.Resources.Requests[corev1.ResourceStorage]; asked.Cmp(has) > 0 {
-			text += fmt.Sprintf(" (%s requested)", asked.String())
+		verb, requested := "has", claims[i].Spec.Resources.Requests[corev1.ResourceStorage]
+		if !hasVolume(&claims[i]) {
+			verb = "requests"
+		}
+		text := fmt.Sprintf("PersistentVolumeClaim %s %s %s", claims[i].Name, verb, has.String())
+		if requested.Cmp(has) > 0 {
+			text += fmt.Sprintf(" (%s requested)", requested.String())
 		}
 		out = append(out, text)
 	}
