@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 )
 
 const (
@@ -66,7 +67,7 @@ func (c *Client) Verify(ctx context.Context, versions []string) error {
 		cluster.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: version, Kind: "Cluster"})
 		cluster.SetGenerateName("verification-")
 		_, err := c.clusters(version).Create(ctx, cluster, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil && !decided(err) {
+		if err != nil && !Refused(err) {
 			return fmt.Errorf("no cluster can be created as %s, not even in a dry run: %w", version, err)
 		}
 	}
@@ -86,20 +87,25 @@ func (c *Client) discovered(version string) error {
 	return nil
 }
 
-// decided reports whether an error is what somebody decided on a request that
-// was understood, such as a policy of the host that wants labels on clusters.
-func decided(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
+// Refused reports whether an error is what was decided on a request that was
+// understood, such as by a policy of the host that wants labels on clusters. The same
+// request is refused again.
+func Refused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // Rewrite has a cluster stored anew, unchanged, by an update without a change. One
-// that is gone is fine, and so is one that somebody else has just written.
+// that is gone is fine. One that someone else writes meanwhile is read again, since
+// their write may not do what this one does.
 func (c *Client) Rewrite(ctx context.Context, version, name string) error {
-	cluster, err := c.clusters(version).Get(ctx, name, metav1.GetOptions{})
-	if err == nil {
-		_, err = c.clusters(version).Update(ctx, cluster, metav1.UpdateOptions{})
-	}
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		cluster, err := c.clusters(version).Get(ctx, name, metav1.GetOptions{})
+		if err == nil {
+			_, err = c.clusters(version).Update(ctx, cluster, metav1.UpdateOptions{})
+		}
+		return err
+	})
+	if err == nil || apierrors.IsNotFound(err) {
 		return nil
 	}
 	return fmt.Errorf("rewrite cluster %s: %w", name, err)

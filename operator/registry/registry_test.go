@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 )
@@ -100,11 +101,11 @@ func TestRewrite(t *testing.T) {
 		updates bool
 		says    string
 	}{
-		"it is stored anew":                 {func(answers) {}, true, ""},
-		"it is gone":                        {func(a answers) { delete(a, "GET "+cluster) }, false, ""},
-		"it goes meanwhile":                 {func(a answers) { delete(a, "PUT "+cluster) }, true, ""},
-		"somebody else has just written it": {func(a answers) { a["PUT "+cluster] = refusal(http.StatusConflict, metav1.StatusReasonConflict) }, true, ""},
-		"it can't be written":               {func(a answers) { a["PUT "+cluster] = refusal(http.StatusForbidden, metav1.StatusReasonForbidden) }, true, "rewrite cluster east: "},
+		"it is stored anew":                   {func(answers) {}, true, ""},
+		"it is gone":                          {func(a answers) { delete(a, "GET "+cluster) }, false, ""},
+		"it goes meanwhile":                   {func(a answers) { delete(a, "PUT "+cluster) }, true, ""},
+		"someone else writes it all the time": {func(a answers) { a["PUT "+cluster] = refusal(http.StatusConflict, metav1.StatusReasonConflict) }, true, "rewrite cluster east: "},
+		"it can't be written":                 {func(a answers) { a["PUT "+cluster] = refusal(http.StatusForbidden, metav1.StatusReasonForbidden) }, true, "rewrite cluster east: "},
 	} {
 		all := answers{"GET " + cluster: {http.StatusOK, east}, "PUT " + cluster: {http.StatusOK, east}}
 		test.change(all)
@@ -115,6 +116,48 @@ func TestRewrite(t *testing.T) {
 		}
 		if updated := slices.ContainsFunc(*asked, func(request string) bool { return strings.HasPrefix(request, "PUT "+cluster) }); updated != test.updates {
 			t.Errorf("%s: it asks %q", reason, *asked)
+		}
+	}
+}
+
+// TestRewriteConflicts has someone else write the cluster between the reading and the
+// update of it: both are done again.
+func TestRewriteConflicts(t *testing.T) {
+	const cluster = base + "/clusters/east"
+	all := answers{"GET " + cluster: {http.StatusOK, east}, "PUT " + cluster: refusal(http.StatusConflict, metav1.StatusReasonConflict)}
+	client, asked := serve(t, all)
+	if err := client.Rewrite(t.Context(), "v1beta1", "east"); !apierrors.IsConflict(err) || Refused(err) {
+		t.Errorf("it is %v", err)
+	}
+	methods := ""
+	for _, request := range *asked {
+		methods += request[:4]
+	}
+	if !strings.HasPrefix(methods, "GET PUT GET PUT ") {
+		t.Errorf("it asks %q", *asked)
+	}
+}
+
+// TestRefused tells what is refused again from what may work the next time.
+func TestRefused(t *testing.T) {
+	const cluster = base + "/clusters/east"
+	for reason, test := range map[metav1.StatusReason]struct {
+		code int
+		want bool
+	}{
+		metav1.StatusReasonForbidden:             {http.StatusForbidden, true},
+		metav1.StatusReasonInvalid:               {http.StatusUnprocessableEntity, true},
+		metav1.StatusReasonBadRequest:            {http.StatusBadRequest, true},
+		metav1.StatusReasonRequestEntityTooLarge: {http.StatusRequestEntityTooLarge, true},
+		metav1.StatusReasonConflict:              {http.StatusConflict, false},
+		metav1.StatusReasonTimeout:               {http.StatusGatewayTimeout, false},
+		metav1.StatusReasonServiceUnavailable:    {http.StatusServiceUnavailable, false},
+		metav1.StatusReasonInternalError:         {http.StatusInternalServerError, false},
+		metav1.StatusReasonUnauthorized:          {http.StatusUnauthorized, false},
+	} {
+		client, _ := serve(t, answers{"GET " + cluster: {http.StatusOK, east}, "PUT " + cluster: refusal(test.code, reason)})
+		if err := client.Rewrite(t.Context(), "v1beta1", "east"); err == nil || Refused(err) != test.want {
+			t.Errorf("%s: %v is refused: %t", reason, err, Refused(err))
 		}
 	}
 }
