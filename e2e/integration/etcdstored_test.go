@@ -40,18 +40,21 @@ func TestEtcdStored(t *testing.T) {
 	}
 	put("/registry/clusters-of-others/x", "example.org/v1")
 	put("/registry/clusterids/x", "example.org/v1")
-	inV1 := func(content []byte) (bool, error) {
-		version, err := etcd.StoredVersion(content)
-		return version == "example.org/v1", err
-	}
 	var outdated []string
+	inV1 := func(name string, content []byte) error {
+		version, err := etcd.StoredVersion(content)
+		if version == "example.org/v1" {
+			outdated = append(outdated, name)
+		}
+		return err
+	}
 	seen, pages, after := 0, 0, ""
 	for left := 1; left > 0; pages++ {
 		stored, err := access.Stored(t.Context(), prefix, after, inV1)
 		if err != nil || stored.Objects > 500 || seen+stored.Objects+stored.Left != all {
 			t.Fatalf("after %q: %+v, %v", after, stored, err)
 		}
-		outdated, seen, after, left = append(outdated, stored.Outdated...), seen+stored.Objects, stored.Last, stored.Left
+		seen, after, left = seen+stored.Objects, stored.Last, stored.Left
 	}
 	if seen != all || pages != 3 || after != "c1200" || !slices.Equal(outdated, []string{"c0000", "c0500", "c1000"}) {
 		t.Errorf("%d objects on %d pages, the last is %s, outdated %v", seen, pages, after, outdated)

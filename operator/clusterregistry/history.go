@@ -34,6 +34,18 @@ func (s *scope) recordTransition(release string) {
 	s.registry.Status.History = history
 }
 
+// remark adds what is to be known of the newest transition, which goes on.
+func (s *scope) remark(message string) {
+	if s.lastTransition().State != operatorv1alpha1.TransitionProgressing {
+		return
+	}
+	last := &s.registry.Status.History[0]
+	if last.Message != "" {
+		message = last.Message + "; " + message
+	}
+	last.Message = message
+}
+
 // completeTransition ends the newest transition.
 func (s *scope) completeTransition(state operatorv1alpha1.TransitionState, message string) {
 	last, now := &s.registry.Status.History[0], metav1.NewTime(s.now)

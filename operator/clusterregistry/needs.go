@@ -15,19 +15,38 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 )
 
-// outdated returns what decides whether a stored cluster is to be written anew: it
-// is stored in another version than the given one or, if asked for, v1alpha1 shows
-// it as releases up to v0.3.0 did.
-func outdated(version string, renew bool) func(content []byte) (bool, error) {
-	return func(content []byte) (bool, error) {
+// need is why a stored cluster is to be written anew.
+type need string
+
+const (
+	// needNothing is that of a cluster that is stored as it should be.
+	needNothing need = ""
+	// needVersion is that of one that is stored in another version of the API. No
+	// upgrade is complete before it is met: a later release may not read that version.
+	needVersion need = "version"
+	// needRenewal is that of one that v1alpha1 shows as releases up to v0.3.0 did. It is
+	// met where that is possible: clients can use such a cluster as before.
+	needRenewal need = "renewal"
+)
+
+// needs returns what decides why a stored cluster is to be written anew: it is stored
+// in another version than the given one or, if asked for, is to be renewed.
+func needs(version string, renew bool) func(content []byte) (need, error) {
+	return func(content []byte) (need, error) {
 		stored, err := etcd.StoredVersion(content)
-		if err != nil || stored != registryGroup+"/"+version {
-			return true, err
+		if err != nil {
+			return needNothing, err
+		}
+		if stored != registryGroup+"/"+version {
+			return needVersion, nil
 		}
 		if !renew || version != form.V1beta1 {
-			return false, nil
+			return needNothing, nil
 		}
-		return isShownAsBefore(content)
+		if before, err := isShownAsBefore(content); !before || err != nil {
+			return needNothing, err
+		}
+		return needRenewal, nil
 	}
 }
 

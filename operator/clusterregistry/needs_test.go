@@ -12,8 +12,8 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
-// TestOutdated decides which clusters the end of an upgrade writes anew.
-func TestOutdated(t *testing.T) {
+// TestNeeds decides which clusters the end of an upgrade writes anew, and why.
+func TestNeeds(t *testing.T) {
 	const (
 		renewed = `{"v1alpha1":{"spec":{"kubernetesApiEndpoints":{"serverEndpoints":[{"clientCIDR":"0.0.0.0/0","serverAddress":"https://east"},{"clientCIDR":"::/0","serverAddress":"https://east"}]}}}}`
 		partly  = `{"v1alpha1":{"spec":{"kubernetesApiEndpoints":{"serverEndpoints":[{"clientCIDR":"","serverAddress":"https://east"}]}}}}`
@@ -31,26 +31,27 @@ func TestOutdated(t *testing.T) {
 		reason string
 		stored runtime.Object
 		renew  bool
-		want   bool
+		want   need
 		fails  bool
 	}{
-		{"another version", alpha, false, true, false},
-		{"the version, and the release renews nothing", beta("main", ""), false, false, false},
-		{"what v0.3.0 stored", beta("main", ""), true, true, false},
-		{"what v0.3.0 changed of what the release stored", beta("main", partly), true, true, false},
-		{"what the release stores", beta("main", renewed), true, false, false},
-		{"what was written through v1alpha1", beta("endpoint-1", ""), true, false, false},
-		{"a remainder that is none", beta("main", "x"), true, false, true},
+		{"another version", alpha, false, needVersion, false},
+		{"another version, and the release renews", alpha, true, needVersion, false},
+		{"the version, and the release renews nothing", beta("main", ""), false, needNothing, false},
+		{"what v0.3.0 stored", beta("main", ""), true, needRenewal, false},
+		{"what v0.3.0 changed of what the release stored", beta("main", partly), true, needRenewal, false},
+		{"what the release stores", beta("main", renewed), true, needNothing, false},
+		{"what was written through v1alpha1", beta("endpoint-1", ""), true, needNothing, false},
+		{"a remainder that is none", beta("main", "x"), true, needNothing, true},
 	} {
 		content, err := runtime.Encode(protobuf.NewSerializer(nil, nil), test.stored)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := outdated("v1beta1", test.renew)(content); got != test.want || (err != nil) != test.fails {
-			t.Errorf("%s: outdated is %t, %v", test.reason, got, err)
+		if got, err := needs("v1beta1", test.renew)(content); got != test.want || (err != nil) != test.fails {
+			t.Errorf("%s: needs %q, %v", test.reason, got, err)
 		}
 	}
-	if _, err := outdated("v1beta1", true)([]byte("nonsense")); err == nil {
+	if _, err := needs("v1beta1", true)([]byte("nonsense")); err == nil {
 		t.Error("nonsense is a cluster")
 	}
 }

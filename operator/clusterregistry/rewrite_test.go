@@ -4,10 +4,37 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 )
+
+var clusters = schema.GroupResource{Group: registryGroup, Resource: "clusters"}
+
+// policyRefusal is what a policy of the host says of an update.
+func policyRefusal(name string) error {
+	return apierrors.NewForbidden(clusters, name, errors.New("it has no owner"))
+}
+
+// pageAfter returns the page at which a walk is, of clusters with their needs.
+func pageAfter(at walk, names []string, size int, needOf func(name string) need) page {
+	rest := names[slices.IndexFunc(append(slices.Clone(names), "z"), func(name string) bool { return name > at.after }):]
+	out := page{Stored: etcd.Stored{Objects: min(size, len(rest)), Last: at.after}}
+	for i, name := range rest[:out.Objects] {
+		out.Last = name
+		if need := needOf(name); need != needNothing {
+			out.outdated = append(out.outdated, outdated{name, need, i + 1})
+		}
+	}
+	out.Left = len(rest) - out.Objects
+	return out
+}
 
 // TestRewriteWalk goes through the clusters of a registry page by page. No pass
 // reads or rewrites more than a page, and all are rewritten in the end, whatever
@@ -28,7 +55,7 @@ func TestRewriteWalk(t *testing.T) {
 		{"there are none", 0, 0, size, nil, 1, 0},
 		{"all are as they should be", 12, 0, size, nil, 3, 12},
 		{"all are outdated: a second walk finds nothing", 12, 12, size, nil, 6, 24},
-		{"requests are slow: a page comes again with less to do", 5, 5, 1, nil, 6, 30},
+		{"requests are slow: the rest of a page comes again", 5, 5, 1, nil, 6, 20},
 		{"the operator is restarted: it reads again what is done, and no more", 10, 10, size, func(pass int, _ map[string]bool, w *walk) {
 			if pass == 1 {
 				*w = walk{}
@@ -49,21 +76,18 @@ func TestRewriteWalk(t *testing.T) {
 		var at walk
 		passes, read := 0, 0
 		for complete := false; !complete && passes < 100; {
-			rest := names[slices.IndexFunc(append(slices.Clone(names), "z"), func(name string) bool { return name > at.after }):]
-			page := etcd.Stored{Objects: min(size, len(rest)), Last: at.after}
-			for _, name := range rest[:page.Objects] {
-				page.Last = name
+			page := pageAfter(at, names, size, func(name string) need {
 				if outdated[name] {
-					page.Outdated = append(page.Outdated, name)
+					return needVersion
 				}
-			}
-			page.Left = len(rest) - page.Objects
+				return needNothing
+			})
 			done := 0
-			rewritten, err := at.rewrite(page, func(name string) error { done++; outdated[name] = false; return nil }, func() bool { return done >= test.perPass })
+			next, rewritten, err := at.rewrite(page, func(name string) error { done++; outdated[name] = false; return nil }, func() bool { return done >= test.perPass })
 			if err != nil || done != rewritten || done > size {
 				t.Fatalf("%s: %d rewritten in a pass, it says %d, %v", test.reason, done, rewritten, err)
 			}
-			at, complete = at.next(page, rewritten)
+			at, complete = next, next.complete
 			passes, read = passes+1, read+page.Objects
 			if test.between != nil {
 				test.between(passes, outdated, &at)
@@ -80,35 +104,119 @@ func TestRewriteWalk(t *testing.T) {
 	}
 }
 
-// TestRewriteFails stays at the page with the cluster that can't be rewritten.
+// TestRewriteFails stays at the cluster that can't be rewritten, and goes on there.
 func TestRewriteFails(t *testing.T) {
-	page := etcd.Stored{Objects: 3, Outdated: []string{"a", "b", "c"}, Last: "c", Left: 9}
-	rewritten, err := walk{after: "Z"}.rewrite(page, func(name string) error {
-		if name == "b" {
-			return errors.New("a webhook refuses it")
+	from := walk{after: "Z", seen: 4}
+	for reason, test := range map[string]struct {
+		need need
+		err  error
+	}{
+		"another version, and a webhook fails":    {needVersion, errors.New("a webhook fails")},
+		"another version, and a policy refuses":   {needVersion, policyRefusal("b")},
+		"a renewal, and a webhook fails":          {needRenewal, errors.New("a webhook fails")},
+		"a renewal, and no server answers":        {needRenewal, apierrors.NewServiceUnavailable("no")},
+		"a renewal, and someone else writes, too": {needRenewal, apierrors.NewConflict(clusters, "b", errors.New("changed"))},
+	} {
+		page := page{etcd.Stored{Objects: 5, Last: "e", Left: 9}, []outdated{{"a", test.need, 1}, {"b", test.need, 3}, {"c", test.need, 4}}}
+		next, done, err := from.rewrite(page, func(name string) error {
+			if name == "b" {
+				return test.err
+			}
+			return nil
+		}, func() bool { return false })
+		if want := (walk{after: "a", seen: 5, found: test.need == needVersion}); done != 1 || !errors.Is(err, test.err) || next != want {
+			t.Errorf("%s: %d done, %v; it goes on with %+v", reason, done, err, next)
 		}
-		return nil
-	}, func() bool { return false })
-	if rewritten != 1 || err == nil {
-		t.Fatalf("%d rewritten, %v", rewritten, err)
-	}
-	if next, complete := (walk{after: "Z"}).next(page, rewritten); complete || next.after != "Z" {
-		t.Errorf("it goes on with %+v", next)
 	}
 }
 
-// TestRewriteRenewsOnce lets clients undo what a rewrite is also good for: the first
-// walk does it, and the second is over.
-func TestRewriteRenewsOnce(t *testing.T) {
-	page := etcd.Stored{Objects: 1, Outdated: []string{"a"}, Last: "a"}
-	next, complete := walk{}.next(page, 1)
-	if complete || !next.again || next.after != "" {
-		t.Fatalf("after the first walk: %+v, complete %t", next, complete)
+// TestRenewals is about clusters that only v1alpha1 shows as before: a walk renews
+// each once, whether or not that lasts or is even possible, and is over.
+func TestRenewals(t *testing.T) {
+	const size, all = 5, 12
+	for _, test := range []struct {
+		reason string
+		// one answers each update, and perPass is how many there are until the time is
+		// over.
+		one     func(name string) error
+		perPass int
+		// other is a cluster that is stored in another version.
+		other   string
+		refused refusals
+		passes  int
+	}{
+		{"none lasts", func(string) error { return nil }, size, "", refusals{}, 3},
+		{"none lasts, and a page takes several passes", func(string) error { return nil }, 2, "", refusals{}, 6},
+		{"none lasts, and one is also stored in another version: a second walk finds no more", func(string) error { return nil }, 2, "c03", refusals{}, 9},
+		{"all are refused", func(name string) error { return policyRefusal(name) }, 2, "", refusals{all, policyRefusal("c00").Error()}, 6},
+		{"some are, and a second walk does not try them again", func(name string) error {
+			if name == "c05" || name == "c07" {
+				return fmt.Errorf("rewrite cluster %s: %w", name, policyRefusal(name))
+			}
+			return nil
+		}, size, "c11", refusals{2, "rewrite cluster c05: " + policyRefusal("c05").Error()}, 6},
+	} {
+		var names []string
+		for i := range all {
+			names = append(names, fmt.Sprintf("c%02d", i))
+		}
+		at, passes, asked := walk{}, 0, map[string]int{}
+		for ; !at.complete && passes < 100; passes++ {
+			page := pageAfter(at, names, size, func(name string) need {
+				switch {
+				case name == test.other && asked[name] == 0:
+					return needVersion
+				case at.again:
+					return needNothing
+				}
+				return needRenewal
+			})
+			done := 0
+			next, _, err := at.rewrite(page, func(name string) error { done++; asked[name]++; return test.one(name) }, func() bool { return done >= test.perPass })
+			if err != nil {
+				t.Fatalf("%s: %v", test.reason, err)
+			}
+			at = next
+		}
+		if passes != test.passes || at.refused != test.refused {
+			t.Errorf("%s: %d passes, want %d; refused %+v", test.reason, passes, test.passes, at.refused)
+		}
+		for _, name := range names {
+			if asked[name] != 1 {
+				t.Errorf("%s: %s is updated %d times", test.reason, name, asked[name])
+			}
+		}
 	}
-	if next, complete = next.next(etcd.Stored{Objects: 1, Last: "a", Left: 1}, 0); complete || !next.again {
-		t.Errorf("in the second walk: %+v, complete %t", next, complete)
-	}
-	if _, complete = next.next(etcd.Stored{Objects: 1, Last: "b"}, 0); !complete {
-		t.Error("the second walk found nothing, and is not the last")
+}
+
+// TestRefusedRenewals are told once, in an event and in the history, which keeps what
+// it says.
+func TestRefusedRenewals(t *testing.T) {
+	const says = "clients of v1alpha1 see 3 of the clusters as earlier releases showed them, each until it is next written through v1beta1: an update without a change was refused, first: rewrite cluster east: no owner"
+	for reason, test := range map[string]struct {
+		refused        refusals
+		known, history string
+		events         int
+	}{
+		"none":                           {refusals{}, "", "", 0},
+		"some":                           {refusals{3, "rewrite cluster east: no owner"}, "", says, 1},
+		"some, and there is no snapshot": {refusals{3, "rewrite cluster east: no owner"}, "etcd is external", "etcd is external; " + says, 1},
+		"none, and there is no snapshot": {refusals{}, "etcd is external", "etcd is external", 0},
+	} {
+		s := upgrading(t, "v0.2.0", "v0.3.0", "StorageRewrite", "")
+		s.registry.Status.History[0].Message = test.known
+		recorder := events.NewFakeRecorder(5)
+		r := reading(t)
+		r.Events = recorder
+		r.tellRefused(s, test.refused)
+		s.completeTransition(operatorv1alpha1.TransitionCompleted, "")
+		if got := s.lastTransition().Message; got != test.history || len(recorder.Events) != test.events {
+			t.Errorf("%s: %d events, and the history says %q", reason, len(recorder.Events), got)
+		}
+		if test.events > 0 {
+			if got := <-recorder.Events; !strings.Contains(got, "Warning RenewalRefused "+says) {
+				t.Errorf("%s: the event %q", reason, got)
+			}
+		}
 	}
 }

@@ -72,9 +72,9 @@ func TestBound(t *testing.T) {
 		objects, last, left := 0, "", 1
 		for left > 0 && err == nil {
 			var stored Stored
-			stored, err = access.Stored(t.Context(), "/registry/", last, func(content []byte) (bool, error) {
+			stored, err = access.Stored(t.Context(), "/registry/", last, func(_ string, content []byte) error {
 				_, err := StoredVersion(content)
-				return false, err
+				return err
 			})
 			objects, last, left = objects+stored.Objects, stored.Last, stored.Left
 		}

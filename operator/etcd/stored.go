@@ -15,12 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Stored is how a page of objects is stored.
+// Stored is a page of stored objects.
 type Stored struct {
-	// Objects counts those of the page, and Outdated names those among them that are
-	// to be written anew.
-	Objects  int
-	Outdated []string
+	// Objects counts those of the page.
+	Objects int
 	// Last is the name of the last object of the page, after which the next page
 	// begins, and Left counts the objects of all pages to come.
 	Last string
@@ -32,10 +30,10 @@ type Stored struct {
 const page = 500
 
 // Stored reads a page of the objects below a prefix of keys, beginning after the
-// one of a name, or with the first. Outdated decides on each by what etcd holds. The
-// error says that etcd can't be asked, or which key holds something else than an
-// object.
-func (a Access) Stored(ctx context.Context, prefix, after string, outdated func(content []byte) (bool, error)) (Stored, error) {
+// one of a name, or with the first. Each is given to a function once, by its name and
+// with what etcd holds. The error says that etcd can't be asked, or which key holds
+// something else than an object.
+func (a Access) Stored(ctx context.Context, prefix, after string, each func(name string, content []byte) error) (Stored, error) {
 	key, end := prefix, clientv3.GetPrefixRangeEnd(prefix)
 	if after != "" {
 		key = prefix + after + "\x00"
@@ -56,13 +54,9 @@ func (a Access) Stored(ctx context.Context, prefix, after string, outdated func(
 	}
 	out := Stored{Objects: len(answer.Kvs), Last: after, Left: int(answer.Count) - len(answer.Kvs)}
 	for _, kv := range answer.Kvs {
-		old, err := outdated(kv.Value)
-		if err != nil {
-			return Stored{}, fmt.Errorf("what etcd holds under %s %w", kv.Key, err)
-		}
 		out.Last = strings.TrimPrefix(string(kv.Key), prefix)
-		if old {
-			out.Outdated = append(out.Outdated, out.Last)
+		if err := each(out.Last, kv.Value); err != nil {
+			return Stored{}, fmt.Errorf("what etcd holds under %s %w", kv.Key, err)
 		}
 	}
 	return out, nil
