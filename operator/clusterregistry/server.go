@@ -179,7 +179,7 @@ func (r *Reconciler) administrator(ctx context.Context, s *scope) (*tls.Certific
 }
 
 // independentConfig leads to an independent registry by its Service, as its
-// administrator.
+// administrator. It is asked no faster than the host is.
 func (r *Reconciler) independentConfig(ctx context.Context, s *scope) (*rest.Config, error) {
 	secret, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+"-admin")
 	if err != nil {
@@ -188,7 +188,7 @@ func (r *Reconciler) independentConfig(ctx context.Context, s *scope) (*rest.Con
 	if secret == nil {
 		return nil, fmt.Errorf("there is no Secret %s-admin with the administrator's certificate", s.registry.Name)
 	}
-	return &rest.Config{Host: "https://" + s.serverName(), TLSClientConfig: rest.TLSClientConfig{
+	return &rest.Config{Host: "https://" + s.serverName(), QPS: r.Host.QPS, Burst: r.Host.Burst, TLSClientConfig: rest.TLSClientConfig{
 		CAData: s.trust.Serving, CertData: secret.Data[corev1.TLSCertKey], KeyData: secret.Data[corev1.TLSPrivateKeyKey]}}, nil
 }
 
