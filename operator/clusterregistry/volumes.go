@@ -3,8 +3,10 @@ package clusterregistry
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -21,10 +23,13 @@ type volumes struct {
 	members []corev1.PersistentVolumeClaim
 	// snapshots is the claim for snapshots, nil when there is none.
 	snapshots *corev1.PersistentVolumeClaim
+	// quota is what etcd's StatefulSet has, zero when there is none.
+	quota int64
 }
 
-// readVolumes returns the claims of a registry. The host is asked for each by its
-// name: neither a late cache nor a lost label may hide data.
+// readVolumes returns the claims of a registry, and the quota that its etcd runs with.
+// The host is asked for each by its name: neither a late cache nor a lost label may
+// hide data, or have the quota lowered.
 func (r *Reconciler) readVolumes(ctx context.Context, s *scope) (volumes, error) {
 	found := volumes{}
 	if s.registry.Spec.Etcd.External != nil {
@@ -40,6 +45,9 @@ func (r *Reconciler) readVolumes(ctx context.Context, s *scope) (volumes, error)
 		}
 	}
 	var err error
+	if found.quota, err = r.runningQuota(ctx, s); err != nil {
+		return volumes{}, err
+	}
 	found.snapshots, err = r.claim(ctx, s.registry.Namespace, s.registry.Name+snapshotsSuffix)
 	return found, err
 }
@@ -53,6 +61,32 @@ func (r *Reconciler) claim(ctx context.Context, namespace, name string) (*corev1
 	}
 	return claim, err
 }
+
+// runningQuota returns the quota that etcd's StatefulSet has, zero when there is none.
+func (r *Reconciler) runningQuota(ctx context.Context, s *scope) (int64, error) {
+	set := &appsv1.StatefulSet{}
+	if err := r.Live.Get(ctx, s.key("-etcd"), set); err != nil {
+		return 0, client.IgnoreNotFound(err)
+	}
+	for _, container := range set.Spec.Template.Spec.Containers {
+		for _, arg := range container.Args {
+			text, is := strings.CutPrefix(arg, "--quota-backend-bytes=")
+			if !is {
+				continue
+			}
+			// What is not a number, etcd would not start with.
+			quota, err := strconv.ParseInt(text, 10, 64)
+			if err == nil && quota == 0 {
+				quota = etcdDefaultQuota
+			}
+			return max(0, quota), nil
+		}
+	}
+	return 0, nil
+}
+
+// etcdDefaultQuota is what a quota of 0 means to etcd.
+const etcdDefaultQuota = 2 << 30
 
 // capacity returns how large the volume of a claim is: what the host says of it or,
 // as long as there is none, what the claim asks for.
@@ -87,7 +121,7 @@ func (v volumes) counted() []corev1.PersistentVolumeClaim {
 
 // rendered returns what the registry's objects depend on.
 func (v volumes) rendered() render.Volumes {
-	out := render.Volumes{}
+	out := render.Volumes{Quota: v.quota}
 	claims := v.counted()
 	for i := range claims {
 		if size := capacity(&claims[i]); out.Member.IsZero() || size.Cmp(out.Member) < 0 {
@@ -105,13 +139,33 @@ func (s *scope) etcdQuota() int64 {
 	return render.EtcdQuota(s.registry, s.volumes.rendered())
 }
 
+// quotaDiffers says which claims are too small for the quota that etcd has, or make
+// it less than the spec alone would, and what can be done; nothing when none does.
+func (s *scope) quotaDiffers() string {
+	found := s.volumes.rendered()
+	quota, claims, wanted := s.etcdQuota(), s.volumes.counted(), render.EtcdStorage(s.registry)
+	found.Quota = 0
+	fits := render.EtcdQuota(s.registry, found)
+	room := *resource.NewQuantity(2*quota, resource.BinarySI)
+	if small := smaller(room, claims); quota > fits && small != "" {
+		return fmt.Sprintf("%s, and etcd's quota is %d MiB of data, which is more than half of the volume and is not lowered while etcd exists: the volume may be full before etcd refuses writes; enlarge each of these claims to %s where its StorageClass allows it (spec.resources.requests.storage), or keep etcd's data below %d MiB (remove clusters, defragment each member)",
+			small, quota>>20, room.String(), fits>>20)
+	}
+	if quota < render.EtcdQuota(s.registry, render.Volumes{}) {
+		return fmt.Sprintf("%s, and spec.etcd.storage.size is %s: etcd's quota follows the smallest volume and is %d MiB of data; for more, enlarge each of these claims where its StorageClass allows it (spec.resources.requests.storage), and the quota follows", smaller(wanted, claims), wanted.String(), quota>>20)
+	}
+	return ""
+}
+
 // volumesDiffer says which claims are smaller, or of another class, than the spec
 // asks for, what follows from it and what can be done; nothing when none is.
 func (s *scope) volumesDiffer() string {
 	var out []string
 	wanted := render.EtcdStorage(s.registry)
-	if small := smaller(wanted, s.volumes.counted()); small != "" {
-		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.size is %s: etcd's quota follows the smallest volume and is %d MiB of data; for more, enlarge each claim where its StorageClass allows it (spec.resources.requests.storage), and the quota follows", small, wanted.String(), s.etcdQuota()>>20))
+	if limited := s.quotaDiffers(); limited != "" {
+		out = append(out, limited)
+	} else if small := smaller(wanted, s.volumes.counted()); small != "" {
+		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.size is %s: nothing has to be done", small, wanted.String()))
 	}
 	all := s.volumes.members
 	if s.volumes.snapshots != nil {

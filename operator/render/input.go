@@ -53,6 +53,8 @@ type Volumes struct {
 	// Member is the size of the smallest volume of an etcd member, zero when there is
 	// none.
 	Member resource.Quantity
+	// Quota is what etcd runs with already, zero when there is no etcd yet.
+	Quota int64
 	// Snapshots is the claim for snapshots, nil when there is none.
 	Snapshots *corev1.PersistentVolumeClaimSpec
 }
@@ -133,13 +135,15 @@ const leastQuota = 16 << 20
 // EtcdQuota returns how many bytes of data a member of a registry's own etcd may
 // hold: half of its volume, since snapshots and the log need room, and at most the
 // 8 GiB that etcd is made for. All members have the same, and so the smallest
-// volume counts where one is smaller than what is asked for.
+// volume counts where one is smaller than what is asked for. Of an etcd that runs it
+// is never lowered: with more data than that, the first member to be restarted would
+// have all of them refuse writes.
 func EtcdQuota(r *operatorv1alpha1.ClusterRegistry, found Volumes) int64 {
 	size := EtcdStorage(r)
 	if !found.Member.IsZero() && found.Member.Cmp(size) < 0 {
 		size = found.Member
 	}
-	return max(leastQuota, min(size.Value()/2, 8<<30))
+	return max(leastQuota, min(size.Value()/2, 8<<30), found.Quota)
 }
 
 // SnapshotsStorage returns the size of the claim for snapshots: three that are kept
