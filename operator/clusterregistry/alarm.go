@@ -14,8 +14,9 @@ func (s *scope) etcdTrouble() *hold {
 		switch alarm.Type {
 		case etcd.AlarmNoSpace:
 			h := waitFor(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Make room (remove clusters, compact, defragment each member), then disarm the alarm (etcdctl alarm disarm)", by)
-			if differ := s.volumesDiffer(); differ != "" {
-				h.message += "; " + differ
+			// Members get no other quota while an alarm is raised: room comes first.
+			if limited := s.quotaDiffers(); limited != "" {
+				h.message += "; after that: " + limited
 			}
 			return h
 		case etcd.AlarmCorrupt:

@@ -49,12 +49,23 @@ func TestEtcdTrouble(t *testing.T) {
 			}
 		}
 	}
-	// What was taken over may be what is full.
-	small := look(t, "{spec: {etcd: {replicas: 3, storage: {size: 100Gi}}}}")
-	small.volumes.members = []corev1.PersistentVolumeClaim{*claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "")}
+	// What was taken over may be what is full. A larger quota reaches no member before
+	// the alarm is disarmed, and what has nothing to do with the quota is not named.
+	small := look(t, "{spec: {etcd: {replicas: 3, storage: {size: 100Gi, storageClassName: fast}}}}")
 	small.etcdState = etcd.State{Alarms: []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}}}
-	if h := small.etcdTrouble(); h == nil || h.reason != operatorv1alpha1.ReasonNoSpace || !strings.Contains(h.message, "data-fleet-etcd-0 has 8Gi") {
-		t.Errorf("an etcd on a small volume: %+v", h)
+	for _, test := range []struct {
+		claim *corev1.PersistentVolumeClaim
+		quota int64
+		ends  string
+	}{
+		{claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "slow"), 0, "then disarm the alarm (etcdctl alarm disarm); after that: PersistentVolumeClaim data-fleet-etcd-0 has 8Gi, and spec.etcd.storage.size is 100Gi: etcd's quota follows the smallest volume and is 4096 MiB of data; for more, enlarge each of these claims where its StorageClass allows it (spec.resources.requests.storage), and the quota follows"},
+		{claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "slow"), 8 << 30, "or keep etcd's data below 4096 MiB (remove clusters, defragment each member)"},
+		{claimOf("data-fleet-etcd-0", "18Gi", "18Gi", "slow"), 0, "then disarm the alarm (etcdctl alarm disarm)"},
+	} {
+		small.volumes = volumes{members: []corev1.PersistentVolumeClaim{*test.claim}, quota: test.quota}
+		if h := small.etcdTrouble(); h == nil || h.reason != operatorv1alpha1.ReasonNoSpace || !strings.HasSuffix(h.message, test.ends) {
+			t.Errorf("an etcd on a small volume: %+v, want %q at its end", h, test.ends)
+		}
 	}
 	// Of an external etcd no members are recorded, but its alarms count.
 	s := look(t, "{spec: {etcd: {external: {endpoints: ['https://a:1']}}}}")
