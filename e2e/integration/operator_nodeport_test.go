@@ -86,10 +86,15 @@ func (s *site) serviceBack(before *corev1.Service) {
 	if !strings.HasSuffix(r.Status.Endpoint.URL, fmt.Sprint(":", port)) {
 		s.t.Errorf("clients are sent to %s", r.Status.Endpoint.URL)
 	}
-	s.get("fleet-server", now)
-	for _, entry := range now.ManagedFields {
-		if entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), "nodePort") {
-			s.t.Errorf("%s owns the port by %s", entry.Manager, entry.Operation)
+	s.eventually("nobody to own the port", func(ctx context.Context) error {
+		if err := s.Get(ctx, s.key("fleet-server"), now); err != nil {
+			return err
 		}
-	}
+		for _, entry := range now.ManagedFields {
+			if entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), "nodePort") {
+				return fmt.Errorf("%s owns it by %s", entry.Manager, entry.Operation)
+			}
+		}
+		return nil
+	})
 }
