@@ -115,7 +115,7 @@ func arguments(args []string, path *field.Path) field.ErrorList {
 			name, value = flag, arg
 		}
 		header, content, _ := strings.Cut(value, ": ")
-		if credential(arg) != "" || !isFlag && isCredential(name, value) || isCredential(header, content) {
+		if credential(arg) != "" || credential(value) != "" || !isFlag && isCredential(name, value) || isCredential(header, content) {
 			faults = append(faults, forbidden(path.Index(i), arg, "the argument looks like a credential"))
 		}
 		flag = ""

@@ -112,6 +112,7 @@ func TestSpecsOfV1beta1(t *testing.T) {
 		{reason: "a password for a provider", spec: way(clusterregistry.Access{Provider: &clusterregistry.ProviderAccess{Config: map[string]string{"password": "x"}}}), want: "spec.access[0].provider.config[password]: this key is for a credential"},
 		{reason: "a program", spec: exec(clusterregistry.ExecAccess{Args: []string{"get-token", "--oidc-issuer-url=https://idp", "--token-cache", "none"}, Env: []clusterregistry.ExecEnvVar{{Name: "AWS_PROFILE", Value: "x"}}})},
 		{reason: "no program", spec: way(clusterregistry.Access{Exec: &clusterregistry.ExecAccess{APIVersion: "v1"}}), want: "spec.access[0].exec.command: Required value"},
+		{reason: "a key in base64 as a flag's value", spec: exec(clusterregistry.ExecAccess{Args: []string{"--tls=" + base64.StdEncoding.EncodeToString([]byte("-----BEGIN EC PRIVATE KEY-----\nx\n-----END EC PRIVATE KEY-----\n"))}}), want: "spec.access[0].exec.args[0]: looks like a credential"},
 		{reason: "a token as a flag's value", spec: exec(clusterregistry.ExecAccess{Args: []string{"--token=x"}}), want: "spec.access[0].exec.args[0]: looks like a credential"},
 		{reason: "a token after its flag", spec: exec(clusterregistry.ExecAccess{Args: []string{"--token", "x"}}), want: "spec.access[0].exec.args[1]: looks like a credential"},
 		{reason: "a header", spec: exec(clusterregistry.ExecAccess{Args: []string{"-H", "Authorization: Bearer x"}}), want: "spec.access[0].exec.args[1]: looks like a credential"},
