@@ -32,10 +32,11 @@ type patient struct {
 
 // RoundTrip asks, and asks again while it is worth it and the request has time.
 func (p *patient) RoundTrip(request *http.Request) (*http.Response, error) {
+	began := time.Now()
 	pause := wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 8, Cap: time.Second}
 	for {
 		response, err := p.next.RoundTrip(request)
-		if err != nil || request.Method != http.MethodPost || request.GetBody == nil || !p.again(response.StatusCode) {
+		if err != nil || request.Method != http.MethodPost || request.GetBody == nil || !p.again(response.StatusCode, began) {
 			return response, err
 		}
 		body, err := request.GetBody()
@@ -57,8 +58,9 @@ func (p *patient) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// again notes what the host answered, and reports whether to ask once more.
-func (p *patient) again(status int) bool {
+// again notes what the host answered, and reports whether to ask once more on behalf of
+// a request that began at the given time.
+func (p *patient) again(status int, began time.Time) bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	switch {
@@ -70,7 +72,7 @@ func (p *patient) again(status int) bool {
 	case p.since.IsZero():
 		p.since = time.Now()
 	}
-	return time.Since(p.since) < outage
+	return time.Since(p.since) < outage && time.Since(began) < outage
 }
 
 // WrappedRoundTripper returns the one below.
