@@ -151,7 +151,7 @@ func (r *Reconciler) tellRefused(s *scope, refused refusals) {
 	if refused.count == 0 {
 		return
 	}
-	message := bounded(fmt.Sprintf("clients of v1alpha1 see %d of the clusters as earlier releases showed them, each until it is next written through v1beta1: an update without a change was refused, first: %s", refused.count, refused.first))
+	message := bounded(fmt.Sprintf("clients of v1alpha1 see %d of the clusters as earlier releases showed them, each until its endpoints are next changed through v1beta1: an update without a change was refused, first: %s", refused.count, refused.first))
 	r.event(s, corev1.EventTypeWarning, "RenewalRefused", string(operatorv1alpha1.PhaseStorageRewrite), "%s", message)
 	s.remark(message)
 }

@@ -192,7 +192,7 @@ func TestRenewals(t *testing.T) {
 // TestRefusedRenewals are told once, in an event and in the history, which keeps what
 // it says.
 func TestRefusedRenewals(t *testing.T) {
-	const says = "clients of v1alpha1 see 3 of the clusters as earlier releases showed them, each until it is next written through v1beta1: an update without a change was refused, first: rewrite cluster east: no owner"
+	const says = "clients of v1alpha1 see 3 of the clusters as earlier releases showed them, each until its endpoints are next changed through v1beta1: an update without a change was refused, first: rewrite cluster east: no owner"
 	for reason, test := range map[string]struct {
 		refused        refusals
 		known, history string

@@ -38,8 +38,7 @@ func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
 
 // PrepareForUpdate keeps the status and what only the server keeps, and counts
 // changes of the spec. What the version of the request doesn't show is in the
-// cluster already: see Complete. A write through v1beta1 also renews how v1alpha1
-// shows the cluster, which is no change of what it says.
+// cluster already: see Complete.
 func (strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	c, before := obj.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster)
 	c.Status = before.Status
@@ -48,9 +47,26 @@ func (strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	if !apiequality.Semantic.DeepEqual(c.Spec, before.Spec) {
 		c.Generation++
 	}
-	if versionOf(ctx) == form.V1beta1 {
+	if renews(ctx, c, before) {
 		form.RenewV1alpha1(&c.Spec, &before.Spec)
 	}
+}
+
+// renews reports whether an update also renews how v1alpha1 shows the cluster, which
+// is no change of what it says: one of the endpoints through v1beta1, and a
+// replacement there by the same content, by which the operator asks for it. Any other
+// leaves alone what a client of v1alpha1 may have written, or that one and a client
+// that applies the same to v1beta1 again and again would undo each other's work.
+func renews(ctx context.Context, c, before *clusterregistry.Cluster) bool {
+	info, ok := genericapirequest.RequestInfoFrom(ctx)
+	if !ok || info.APIVersion != form.V1beta1 {
+		return false
+	}
+	if !apiequality.Semantic.DeepEqual(c.Spec.Endpoints, before.Spec.Endpoints) {
+		return true
+	}
+	return info.Verb == "update" && apiequality.Semantic.DeepEqual(c.Spec, before.Spec) &&
+		apiequality.Semantic.DeepEqual(c.Labels, before.Labels) && apiequality.Semantic.DeepEqual(c.Annotations, before.Annotations)
 }
 
 // versionOf returns the version of the API that a request came in, or "" when the

@@ -98,7 +98,12 @@ func (v030) shown(endpoints []v1beta1.Endpoint) (out v1alpha1.KubernetesAPIEndpo
 			bundles = append(bundles, endpoint.CABundle)
 		}
 	}
-	out.CABundle = bytes.Join(bundles, []byte("\n"))
+	for _, bundle := range bundles {
+		if n := len(out.CABundle); n > 0 && out.CABundle[n-1] != '\n' {
+			out.CABundle = append(out.CABundle, '\n')
+		}
+		out.CABundle = append(out.CABundle, bundle...)
+	}
 	return out
 }
 
