@@ -91,7 +91,7 @@ func (s *site) serviceBack(before *corev1.Service) {
 			return err
 		}
 		for _, entry := range now.ManagedFields {
-			if entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), "nodePort") {
+			if entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), "nodePort") {
 				return fmt.Errorf("%s owns it by %s", entry.Manager, entry.Operation)
 			}
 		}

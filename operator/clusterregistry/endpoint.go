@@ -85,7 +85,7 @@ func (r *Reconciler) tellMoved(ctx context.Context, s *scope, url string) error 
 	}
 	config, err := clientcmd.Load(content)
 	if err != nil || config.Clusters[s.registry.Name] == nil {
-		return nil // nobody knows any address by it
+		return nil //nolint:nilerr // no client has an address from a kubeconfig that is none
 	}
 	if from := config.Clusters[s.registry.Name].Server; from != url {
 		r.event(s, corev1.EventTypeWarning, operatorv1alpha1.ReasonAddressChanged, operatorv1alpha1.ConditionEndpointReady,

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/log"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -33,7 +33,7 @@ func (r *Reconciler) terminating(ctx context.Context, name string) (bool, error)
 	namespace := metadataOf(namespaceKind)
 	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	if apierrors.IsForbidden(err) {
-		log.FromContext(ctx).Info("may not read the namespace, so that its deletion is noticed late: apply the operator's role there anew", "error", err.Error())
+		logf.FromContext(ctx).Info("may not read the namespace, so that its deletion is noticed late: apply the operator's role there anew", "error", err.Error())
 		return false, nil
 	}
 	if client.IgnoreNotFound(err) != nil {

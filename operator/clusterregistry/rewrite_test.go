@@ -148,7 +148,7 @@ func TestRenewals(t *testing.T) {
 		{"none lasts", func(string) error { return nil }, size, "", refusals{}, 3},
 		{"none lasts, and a page takes several passes", func(string) error { return nil }, 2, "", refusals{}, 6},
 		{"none lasts, and one is also stored in another version: a second walk finds no more", func(string) error { return nil }, 2, "c03", refusals{}, 9},
-		{"all are refused", func(name string) error { return policyRefusal(name) }, 2, "", refusals{all, policyRefusal("c00").Error()}, 6},
+		{"all are refused", policyRefusal, 2, "", refusals{all, policyRefusal("c00").Error()}, 6},
 		{"some are, and a second walk does not try them again", func(name string) error {
 			if name == "c05" || name == "c07" {
 				return fmt.Errorf("rewrite cluster %s: %w", name, policyRefusal(name))

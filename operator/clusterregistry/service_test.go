@@ -102,7 +102,7 @@ func TestServiceMadeAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, entry := range now.ManagedFields {
-		if entry.FieldsV1 != nil && strings.Contains(string(entry.FieldsV1.Raw), "nodePort") {
+		if entry.FieldsV1 != nil && strings.Contains(entry.FieldsV1.GetRawString(), "nodePort") {
 			t.Errorf("%s owns the port by %s", entry.Manager, entry.Operation)
 		}
 	}

@@ -158,7 +158,7 @@ func TestReadTrust(t *testing.T) {
 	stranger.Labels = nil
 	unlabelled := registered(old.pem)
 	unlabelled.Labels, unlabelled.ManagedFields = nil, []metav1.ManagedFieldsEntry{{Manager: string(apply.FieldOwner), Operation: metav1.ManagedFieldsOperationApply,
-		APIVersion: "apiregistration.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")}}}
+		APIVersion: "apiregistration.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
 	for _, test := range []struct {
 		reason  string
 		objects []client.Object
