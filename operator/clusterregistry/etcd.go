@@ -95,7 +95,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 		s.registry.Status.Etcd.ClusterID = id.ClusterID
 	}
 	next := roll{access, state, id.Identity, pods, outdated}
-	s.membersRolling = set.Status.ObservedGeneration < set.Generation || underWay(s.now, s.registry.Spec.Etcd.Replicas, pods, outdated) || next.proceeds()
+	s.membersRolling = set.Status.ObservedGeneration < set.Generation || underWay(s, len(access.Endpoints)-state.Serving(), pods, outdated) || next.proceeds()
 	if len(outdated) > 0 {
 		s.rolling = fmt.Sprintf("etcd: %d of %d members are as wanted", len(pods)-len(outdated), len(pods))
 	}

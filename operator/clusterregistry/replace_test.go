@@ -242,6 +242,7 @@ func TestTurns(t *testing.T) {
 		{"one was evicted, and its pod is not made again yet", []func(*managed){func(m *managed) {
 			m.state.Members[0].Err, m.pods = errors.New("there is no pod"), m.pods[1:]
 		}}, true},
+		{"pods are not seen, and their members serve", []func(*managed){replaced(0, 1, 2), func(m *managed) { m.pods = m.pods[1:] }}, false},
 		{"one was replaced, and etcd doesn't let the next go at this moment", []func(*managed){replaced(0), func(m *managed) {
 			m.pods[0].CreationTimestamp, m.state.ListErr = metav1.NewTime(m.scope.now), errors.New("a follower is behind")
 		}}, true},

@@ -32,12 +32,14 @@ func comesUp(now time.Time, pods []corev1.Pod) bool {
 	})
 }
 
-// underWay reports whether members are being replaced: one comes up, or was evicted
-// and its pod is not made again yet, or one was replaced a short while ago and others
-// follow, although etcd may not let the next one go at this moment.
-func underWay(now time.Time, replicas int32, pods []corev1.Pod, outdated []string) bool {
-	recently := slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return now.Sub(pod.CreationTimestamp.Time) < comingUp })
-	return len(pods) < int(replicas) || comesUp(now, pods) || recently && len(outdated) > 0
+// underWay reports whether members are being replaced, of which the given number
+// does not serve: one comes up, or was evicted and its pod is not made again yet, or one
+// was replaced a short while ago and others follow, although etcd may not let the next
+// one go at this moment.
+func underWay(s *scope, silent int, pods []corev1.Pod, outdated []string) bool {
+	missing := silent > 0 && len(pods) < int(s.registry.Spec.Etcd.Replicas)
+	recently := slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return s.now.Sub(pod.CreationTimestamp.Time) < comingUp })
+	return missing || comesUp(s.now, pods) || recently && len(outdated) > 0
 }
 
 // replacing reports whether a server was told to end a short while ago and the one in
