@@ -25,7 +25,7 @@ import (
 func (o *Options) independent(ctx context.Context, c *Config) error {
 	config := &c.generic.Config
 	// A host's collector ends what is deleted in foreground or with its dependents
-	// orphaned. Here nobody would ever do so.
+	// orphaned. Here nothing would ever do so.
 	c.collection = rest.Unsupported
 	// It reads its rules from a host; shares of the limits on requests in flight take its place.
 	o.Recommended.Features.EnablePriorityAndFairness = false

@@ -25,7 +25,7 @@ type patient struct {
 
 	lock sync.Mutex
 	// since is when the host began to refuse, zero when it answers. Who comes later
-	// waits no longer than the first one: a host that goes on to refuse is asked once
+	// waits no longer than the first one: a host that keeps refusing is asked once
 	// for each request.
 	since time.Time
 }

@@ -65,7 +65,7 @@ func revision(path string) (last int64, err error) {
 		return 0, fmt.Errorf("open the snapshot %s: %w", path, err)
 	}
 	defer func() { _ = db.Close() }() // it was only read
-	last = 1                          // that of an etcd nobody ever wrote to
+	last = 1                          // that of an etcd that was never written to
 	err = db.View(func(tx *bbolt.Tx) error {
 		keys, meta := tx.Bucket([]byte("key")), tx.Bucket([]byte("meta"))
 		if keys == nil || meta == nil {

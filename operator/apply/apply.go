@@ -81,8 +81,8 @@ func (a *Applier) Apply(ctx context.Context, objects ...*unstructured.Unstructur
 }
 
 // ApplyFrom applies an object. Where there is none, it is created as first is, unless
-// that is nil, and then applied: what only first has is asked for once, belongs to
-// nobody then, and is left to the host as if the host had chosen it.
+// that is nil, and then applied: what only first has is asked for once, has no
+// owner then, and is left to the host as if the host had chosen it.
 func (a *Applier) ApplyFrom(ctx context.Context, first, wanted *unstructured.Unstructured) error {
 	reference := Reference(wanted)
 	current, err := a.read(ctx, wanted)

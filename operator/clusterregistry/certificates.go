@@ -87,8 +87,9 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 	return r.replacedCAs(ctx, s)
 }
 
-// issuable are the objects of the stage, but for the Service. As long as nobody knows which CA will sign
-// the servers' certificate, that stays as it is: clients trust what signed it.
+// issuable are the objects of the stage, but for the Service. As long as it is not
+// known which CA will sign the servers' certificate, that stays as it is: clients
+// trust what signed it.
 func (s *scope) issuable() []*unstructured.Unstructured {
 	keepServing := s.servingCA.current == nil && len(s.servingCA.published) > 0
 	return slices.DeleteFunc(slices.Clone(s.rendered.Stages[render.StageCertificates]), func(o *unstructured.Unstructured) bool {

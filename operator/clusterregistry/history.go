@@ -34,7 +34,7 @@ func (s *scope) recordTransition(release string) {
 	s.registry.Status.History = history
 }
 
-// remark adds what is to be known of the newest transition, which goes on.
+// remark adds what is to be known of the newest transition, which is in progress.
 func (s *scope) remark(message string) {
 	if s.lastTransition().State != operatorv1alpha1.TransitionProgressing {
 		return

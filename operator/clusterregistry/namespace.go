@@ -33,7 +33,7 @@ func (r *Reconciler) terminating(ctx context.Context, name string) (bool, error)
 	namespace := metadataOf(namespaceKind)
 	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	if apierrors.IsForbidden(err) {
-		logf.FromContext(ctx).Info("may not read the namespace, so that its deletion is noticed late: apply the operator's role there anew", "error", err.Error())
+		logf.FromContext(ctx).Info("may not read the namespace, so that its deletion is noticed late: apply the operator's Role there again", "error", err.Error())
 		return false, nil
 	}
 	if client.IgnoreNotFound(err) != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 )
 
-// need is why a stored cluster is to be written anew.
+// need is why a stored cluster is to be written again.
 type need string
 
 const (
@@ -29,7 +29,7 @@ const (
 	needRenewal need = "renewal"
 )
 
-// needs returns what decides why a stored cluster is to be written anew: it is stored
+// needs returns what decides why a stored cluster is to be written again: it is stored
 // in another version than the given one or, if asked for, is to be renewed.
 func needs(version string, renew bool) func(content []byte) (need, error) {
 	return func(content []byte) (need, error) {

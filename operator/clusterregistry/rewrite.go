@@ -25,7 +25,7 @@ const (
 // rewrite is complete when no cluster is stored in another version of the API than
 // the one that the new release stores. It goes by what etcd holds, again and again
 // until it finds none. What else a rewrite is good for is done in the first walk only,
-// for clients may undo it, and only where nobody refuses it.
+// for clients may undo it, and only where it is not refused.
 func (r *Reconciler) rewrite(ctx context.Context, s *scope) *hold {
 	to, until := s.upgrade.to, time.Now().Add(rewriteTime)
 	at := r.notes.of(s.registry.UID).walk
@@ -51,13 +51,13 @@ func (r *Reconciler) rewrite(ctx context.Context, s *scope) *hold {
 	return s.waits("%d of %d clusters are stored as %s does", stored, total, to.Version).in(atOnce)
 }
 
-// page is a page of stored clusters, and which of them are to be written anew.
+// page is a page of stored clusters, and which of them are to be written again.
 type page struct {
 	etcd.Stored
 	outdated []outdated
 }
 
-// outdated is a cluster that is to be written anew.
+// outdated is a cluster that is to be written again.
 type outdated struct {
 	name string
 	need need

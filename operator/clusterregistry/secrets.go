@@ -44,8 +44,8 @@ func (r *Reconciler) foreignSecret(ctx context.Context, s *scope) *hold {
 
 // issuedFor reports whether a Secret is that of one of the registry's Certificates:
 // the labels say so that cert-manager gives it, or, when they are lost, the names of
-// the Certificate and of its issuer that cert-manager notes in it. A Certificate of
-// somebody else's may have had that name.
+// the Certificate and of its issuer that cert-manager notes in it. Another
+// owner's Certificate may have had that name.
 func issuedFor(secret *corev1.Secret, certificate *unstructured.Unstructured, owner string) bool {
 	if named := apply.Owner(secret); named != "" {
 		return named == owner

@@ -93,7 +93,7 @@ func (s *scope) notServed(err error) *hold {
 	if service := s.registry.Spec.Server.Service; service != nil && service.NodePort != 0 {
 		port = service.NodePort
 	}
-	// It is free a moment after the Service that had it is gone, which no watch tells of.
+	// It is free a moment after the Service that had it is gone, which no watch reports.
 	return waitFor(operatorv1alpha1.ReasonNodePortRefused, "the host cluster refuses Service %s-server its node port %d (%s): delete or change the Service that has that port, or set spec.server.service.nodePort to another one and give clients the kubeconfig again",
 		s.registry.Name, port, why).in(soon)
 }

@@ -17,8 +17,8 @@ import (
 // Members of etcd and servers are never replaced at the same time: whatever is
 // under way goes on, and the other waits. Where both have to change, members come
 // first, since their stage does. Members that can't be replaced at the moment, as
-// while another one is lost, hold nobody up: the change may be what servers need. A
-// change that is to mend servers of which none is ready waits for nobody, and neither
+// while another one is lost, hold no server up: the change may be what servers need. A
+// change that is to mend servers of which none is ready does not wait, and neither
 // does one of servers that are being replaced: members wait for these.
 
 // comingUp is for how long a pod that was just replaced is waited for. One that needs

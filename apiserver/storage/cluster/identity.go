@@ -144,7 +144,7 @@ func (c *claim) settle(ctx context.Context, written runtime.Object, created bool
 // again looks once more whether the id is another's, after a write during which
 // the lock was lost. Who takes the lock from now on finds what was written; so
 // does this request what others have written, and then takes its own back, of
-// which nobody was told yet. A look that fails takes nothing back: most likely no
+// which no client was told yet. A look that fails takes nothing back: most likely no
 // other has the id, and clients may have seen the cluster with it.
 func (c *claim) again(ctx context.Context, written *clusterregistry.Cluster, created bool) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)

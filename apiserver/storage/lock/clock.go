@@ -4,7 +4,7 @@ import "time"
 
 // reading is what both clocks of the machine show at a moment.
 type reading struct {
-	// wall goes on while the machine is suspended, and may be set to another time.
+	// wall runs on while the machine is suspended, and may be set to another time.
 	wall time.Time
 	// running is how long the program has run. It is never set, and stands still while
 	// the machine is suspended.
