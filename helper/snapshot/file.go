@@ -67,6 +67,9 @@ func revision(path string) (last int64, err error) {
 	defer func() { _ = db.Close() }() // it was only read
 	last = 1                          // that of an etcd that was never written to
 	err = db.View(func(tx *bbolt.Tx) error {
+		if err := checkPages(path, db.Info().PageSize, uint64(tx.Cursor().Bucket().Root())); err != nil {
+			return err
+		}
 		keys, meta := tx.Bucket([]byte("key")), tx.Bucket([]byte("meta"))
 		if keys == nil || meta == nil {
 			return fmt.Errorf("%s is no database of etcd: it has no keys or no meta data", path)

@@ -148,6 +148,7 @@ func FuzzRevision(f *testing.F) {
 	f.Add(0x3018, []byte{0xff, 0xff, 0xff, 0x7f, 0xff}) // an element that is far away
 	f.Add(len(whole)-0x1000, make([]byte, 0x1000))      // the last page is lost
 	f.Add(0x4000, []byte("elsewher"))                   // a page that is another
+	f.Add(0x4047, []byte("es%whher"))                   // a branch that leads back to itself
 	f.Fuzz(func(t *testing.T, at int, damage []byte) {
 		if at < 0 || at+len(damage) > len(whole) {
 			return
