@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -52,35 +51,72 @@ func verify(path string) (int64, error) {
 // found as go.etcd.io/etcd/server/v3/storage/mvcc finds it: that of the last key
 // in the bucket of all revisions, unless a compaction, which is noted in the
 // bucket of meta data, has removed even later ones. The error is errDamaged where
-// the file can't be followed: bbolt panics then, or reads what is not mapped.
-func revision(path string) (last int64, err error) {
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	defer func() {
-		if cause := recover(); cause != nil {
-			last, err = 0, fmt.Errorf("%w: %s has the right checksum, and its pages don't fit together: %v", errDamaged, path, cause)
-		}
-	}()
+// the file can't be followed.
+func revision(path string) (int64, error) {
 	db, err := bbolt.Open(path, 0o400, &bbolt.Options{ReadOnly: true, Timeout: 10 * time.Second})
 	if err != nil {
 		return 0, fmt.Errorf("open the snapshot %s: %w", path, err)
 	}
 	defer func() { _ = db.Close() }() // it was only read
-	last = 1                          // that of an etcd that was never written to
+	var root uint64
 	err = db.View(func(tx *bbolt.Tx) error {
-		if err := checkPages(path, db.Info().PageSize, uint64(tx.Cursor().Bucket().Root())); err != nil {
-			return err
-		}
-		keys, meta := tx.Bucket([]byte("key")), tx.Bucket([]byte("meta"))
-		if keys == nil || meta == nil {
-			return fmt.Errorf("%s is no database of etcd: it has no keys or no meta data", path)
-		}
-		newest, _ := keys.Cursor().Last()
-		for _, found := range [][]byte{newest, meta.Get([]byte("finishedCompactRev")), meta.Get([]byte("scheduledCompactRev"))} {
-			if len(found) >= 8 {
-				last = max(last, int64(binary.BigEndian.Uint64(found)))
-			}
-		}
+		root = uint64(tx.Cursor().Bucket().Root())
 		return nil
 	})
-	return last, err
+	if err != nil {
+		return 0, err
+	}
+	last, err := lastRevision(path, int64(db.Info().PageSize), root)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return last, nil
+}
+
+// lastRevision returns the revision that the pages of a database tell of.
+func lastRevision(path string, pageSize int64, number uint64) (int64, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return 0, err
+	}
+	db := &database{file: file, size: info.Size(), pageSize: pageSize}
+	root, err := db.page(number)
+	if err != nil {
+		return 0, err
+	}
+	keys, err := db.bucket(root, "key")
+	if err != nil {
+		return 0, err
+	}
+	meta, err := db.bucket(root, "meta")
+	if err != nil {
+		return 0, err
+	}
+	newest, err := db.last(keys)
+	if err != nil {
+		return 0, err
+	}
+	last := max(1, revisionIn(newest)) // 1 is that of an etcd that was never written to
+	for _, name := range []string{"finishedCompactRev", "scheduledCompactRev"} {
+		value, err := db.get(meta, name)
+		if err != nil {
+			return 0, err
+		}
+		last = max(last, revisionIn(value))
+	}
+	return last, nil
+}
+
+// revisionIn returns the revision that a key or value begins with, 0 when it is too
+// short to have one.
+func revisionIn(content []byte) int64 {
+	if len(content) < 8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(content)) //nolint:gosec // a negative one is less than any
 }
