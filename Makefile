@@ -177,7 +177,7 @@ bench-api: build cluster-command
 	$(STORY) -v -skip '^TestSizing$$' ./e2e/bench
 
 .PHONY: bench-sizing
-bench-sizing: build cluster-command ## Measure what memory a server needs for 100,000 clusters, see docs/sizing.md; 15 minutes
+bench-sizing: build cluster-command ## Measure what memory a server needs for 100,000 clusters, see docs/reference/sizing.md; 15 minutes
 	@bin/cluster binaries etcd v3.6.14 etcd
 	$(STORY) -v -run '^TestSizing$$' ./e2e/bench
 

@@ -2,6 +2,7 @@
 package docs
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -27,14 +28,26 @@ func anchors(content string) map[string]bool {
 	return out
 }
 
+// pages returns the paths of all pages in this directory and those below.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".md" {
+			out = append(out, path)
+		}
+		return err
+	})
+	if err != nil || len(out) == 0 {
+		t.Fatalf("there are no pages: %v", err)
+	}
+	return out
+}
+
 // TestLinks expects that every link to a file of this repository, and to a heading
 // in one, leads somewhere.
 func TestLinks(t *testing.T) {
-	documents, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	documents = append(documents, "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md")
+	documents := append(pages(t), "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md", "../RELEASE.md")
 	links := 0
 	for _, document := range documents {
 		content, err := os.ReadFile(document)

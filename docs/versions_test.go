@@ -2,7 +2,6 @@ package docs
 
 import (
 	"os"
-	"path/filepath"
 	"regexp"
 	"testing"
 
@@ -26,12 +25,8 @@ func TestReferences(t *testing.T) {
 	if tag == nil {
 		t.Fatal("manifests/operator names no version")
 	}
-	documents, err := filepath.Glob("*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := 0
-	for _, document := range documents {
+	for _, document := range pages(t) {
 		for _, match := range regexp.MustCompile(`\?ref=(\S+)`).FindAllStringSubmatch(read(t, document), -1) {
 			found++
 			if match[1] != tag[1] {
@@ -52,7 +47,7 @@ func TestUpgradeExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	newest := releases[len(releases)-1]
-	match := regexp.MustCompile(`"version":"(v[^"]+)"`).FindStringSubmatch(read(t, "upgrades.md"))
+	match := regexp.MustCompile(`"version":"(v[^"]+)"`).FindStringSubmatch(read(t, "how-to/upgrade-a-registry.md"))
 	if match == nil || match[1] != newest.Version || len(newest.UpgradesFrom) == 0 {
 		t.Errorf("the guide upgrades to %v, and the newest release is %s, from %v", match, newest.Version, newest.UpgradesFrom)
 	}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs e2e/skew on a cluster of every supported version of Kubernetes, and prints
-# the table that docs/skew.md shows.
+# the table that docs/reference/compatibility.md shows.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 . hack/parts.sh

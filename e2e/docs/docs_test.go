@@ -23,9 +23,9 @@ var guides = []struct {
 	stays bool
 }{
 	{file: "README.md", blocks: 1, stays: true},
-	{file: "docs/quickstart.md", blocks: 5},
-	{file: "docs/aggregated.md", blocks: 5},
-	{file: "docs/independent.md", blocks: 6},
+	{file: "docs/tutorials/quickstart.md", blocks: 5},
+	{file: "docs/tutorials/aggregated.md", blocks: 5},
+	{file: "docs/tutorials/independent.md", blocks: 6},
 }
 
 // mine selects what the operator has made.

@@ -66,7 +66,7 @@ func testSamples(t *testing.T, kubectl *framework.Kubectl) {
 			t.Errorf("%s: %s", sample, out)
 		}
 	}
-	guide, err := os.ReadFile(filepath.Join(root, "docs", "clusterregistry.md"))
+	guide, err := os.ReadFile(filepath.Join(root, "docs", "how-to", "configure.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func testSamples(t *testing.T, kubectl *framework.Kubectl) {
 		examples++
 	}
 	if examples < 2 {
-		t.Errorf("docs/clusterregistry.md has %d examples", examples)
+		t.Errorf("docs/how-to/configure.md has %d examples", examples)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// Sections of docs/metrics.md.
+// Sections of docs/reference/metrics.md.
 const (
 	operator   = "The operator"
 	servers    = "The servers"
@@ -19,16 +19,16 @@ const (
 	etcd       = "etcd"
 )
 
-// metric is what docs/metrics.md promises of one.
+// metric is what docs/reference/metrics.md promises of one.
 type metric struct {
 	kind   string
 	labels []string
 }
 
-// documented returns the metrics of docs/metrics.md by section and name.
+// documented returns the metrics of docs/reference/metrics.md by section and name.
 func documented(t *testing.T) map[string]map[string]metric {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(framework.Root(t), "docs", "metrics.md"))
+	content, err := os.ReadFile(filepath.Join(framework.Root(t), "docs", "reference", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func documented(t *testing.T) map[string]map[string]metric {
 			continue
 		}
 		if out[section] == nil {
-			t.Fatalf("docs/metrics.md has metrics in the section %q, where nobody looks for them", section)
+			t.Fatalf("docs/reference/metrics.md has metrics in the section %q, where nobody looks for them", section)
 		}
 		one := metric{kind: found[2]}
 		for _, name := range label.FindAllStringSubmatch(found[3], -1) {
@@ -58,7 +58,7 @@ func documented(t *testing.T) map[string]map[string]metric {
 	}
 	for section, metrics := range out {
 		if len(metrics) == 0 {
-			t.Fatalf("docs/metrics.md has no metrics in the section %q", section)
+			t.Fatalf("docs/reference/metrics.md has no metrics in the section %q", section)
 		}
 	}
 	return out

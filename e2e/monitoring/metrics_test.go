@@ -34,7 +34,7 @@ func (f families) add(more map[string]*dto.MetricFamily) {
 }
 
 // TestMetrics installs a registry, upgrades and deletes it, and compares all that
-// the operator and the servers tell meanwhile with docs/metrics.md. Queries of
+// the operator and the servers tell meanwhile with docs/reference/metrics.md. Queries of
 // alerts and of the dashboard use nothing else ("make verify-alerts").
 func TestMetrics(t *testing.T) {
 	e := framework.New(t).WithOperator()
@@ -182,7 +182,7 @@ func checkKnown(t *testing.T, known map[string]map[string]metric, name string) {
 			return
 		}
 	}
-	t.Errorf("%s is told, but not in docs/metrics.md", name)
+	t.Errorf("%s is told, but not in docs/reference/metrics.md", name)
 }
 
 // checkGone deletes the registry and looks for metrics that still tell of it.

@@ -113,7 +113,7 @@ func editorMayNotAggregate(t *testing.T, e *framework.Env, kubectl *framework.Ku
 	}
 	e.Eventually("OLM to give editors its roles", func(context.Context) error {
 		if !can("create", "clusterregistries.operator.clusterregistry.io") {
-			return errors.New("an editor may not create a ClusterRegistry; docs/access.md says that OLM lets them")
+			return errors.New("an editor may not create a ClusterRegistry; docs/reference/access.md says that OLM lets them")
 		}
 		return nil
 	})

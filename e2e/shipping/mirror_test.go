@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// mirror is the repository of images in docs/mirror.md.
+	// mirror is the repository of images in docs/how-to/mirror.md.
 	mirror = "registry.example/platform"
 	// project is where the overlay there has its base from.
 	project = "https://github.com/clusterregistry/operator//"
 )
 
 // TestMirror takes all images from another repository than the project's: for one
-// registry by its field, and then for all, by the overlay of docs/mirror.md, whose
+// registry by its field, and then for all, by the overlay of docs/how-to/mirror.md, whose
 // base is at a URL.
 func TestMirror(t *testing.T) {
 	e := framework.New(t).WithOperator()
@@ -43,7 +43,7 @@ func TestMirror(t *testing.T) {
 		e.Remove(registry)
 	})
 
-	overlay := block(t, "docs/mirror.md", "yaml", "kind: Kustomization")
+	overlay := block(t, "docs/how-to/mirror.md", "yaml", "kind: Kustomization")
 	if !strings.Contains(overlay, project) {
 		t.Fatalf("the overlay's base is not at %s:\n%s", project, overlay)
 	}
@@ -60,14 +60,14 @@ func TestMirror(t *testing.T) {
 		e, d := e.In(t), d.in(t)
 		defer d.restore()
 		// Those who own the fields since "make install" must give them away.
-		d.run(strings.Replace(block(t, "docs/mirror.md", "sh", "kubectl apply"), "--server-side", "--server-side --force-conflicts", 1))
+		d.run(strings.Replace(block(t, "docs/how-to/mirror.md", "sh", "kubectl apply"), "--server-side", "--server-side --force-conflicts", 1))
 		d.run(rollout)
 		registry := small(e, "variable")
 		e.Install(registry)
 		e.WaitReady(registry)
 		checkImages(e, e.Namespace, "etcd", "clusterregistry-helper", "clusterregistry-apiserver")
 		checkImages(e, framework.OperatorNamespace, "clusterregistry-operator")
-		checkShown(t, d.run(block(t, "docs/mirror.md", "sh", "kubectl get pods")))
+		checkShown(t, d.run(block(t, "docs/how-to/mirror.md", "sh", "kubectl get pods")))
 		e.Remove(registry)
 	})
 }

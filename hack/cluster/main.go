@@ -1,6 +1,6 @@
 // Command cluster makes the Kubernetes clusters that the project is developed
 // and tested on. "make cluster" and "make cluster-down" call it; see
-// docs/local-cluster.md.
+// docs/contributing/local-cluster.md.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Package promtool has no code but tests: they try the alerts, the dashboard and
 // the scraping of manifests/monitoring with Prometheus' own programs and
-// libraries, and compare them with docs/metrics.md and docs/alerts.md.
+// libraries, and compare them with docs/reference/metrics.md and docs/reference/alerts.md.
 // testdata/ has the series that alerts are tried on, as promtool takes them.
 package promtool

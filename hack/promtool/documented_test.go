@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// metric is what docs/metrics.md promises of one.
+// metric is what docs/reference/metrics.md promises of one.
 type metric struct {
 	kind   string
 	labels []string
@@ -27,11 +27,11 @@ var (
 	label   = regexp.MustCompile("`([a-z_]+)`")
 )
 
-// documented returns the metrics of docs/metrics.md by name.
+// documented returns the metrics of docs/reference/metrics.md by name.
 func documented(t *testing.T) map[string]metric {
 	t.Helper()
 	all := map[string]metric{}
-	text := string(read(t, "docs/metrics.md"))
+	text := string(read(t, "docs/reference/metrics.md"))
 	for i, at := range heading.FindAllStringIndex(text, -1) {
 		section := text[at[0]:]
 		if end := heading.FindAllStringIndex(text, -1); i+1 < len(end) {
@@ -43,18 +43,18 @@ func documented(t *testing.T) map[string]metric {
 				one.labels = append(one.labels, name[1])
 			}
 			if known, is := all[found[1]]; is && (known.kind != one.kind || !slices.Equal(known.labels, one.labels)) {
-				t.Errorf("docs/metrics.md contradicts itself about %s", found[1])
+				t.Errorf("docs/reference/metrics.md contradicts itself about %s", found[1])
 			}
 			all[found[1]] = one
 		}
 	}
 	if len(all) == 0 {
-		t.Fatal("docs/metrics.md has no metrics")
+		t.Fatal("docs/reference/metrics.md has no metrics")
 	}
 	return all
 }
 
-// TestDocumented compares the metrics of our own in docs/metrics.md with those
+// TestDocumented compares the metrics of our own in docs/reference/metrics.md with those
 // that the code registers: texts that begin as they do are nothing else.
 func TestDocumented(t *testing.T) {
 	own := regexp.MustCompile(`^clusterregistry_[a-z_]+$`)
@@ -92,12 +92,12 @@ func TestDocumented(t *testing.T) {
 	}
 	for name := range found {
 		if _, is := undocumented[name]; !is {
-			t.Errorf("%s is not in docs/metrics.md", name)
+			t.Errorf("%s is not in docs/reference/metrics.md", name)
 		}
 	}
 	for name := range undocumented {
 		if !found[name] {
-			t.Errorf("docs/metrics.md has %s, which is not in the code", name)
+			t.Errorf("docs/reference/metrics.md has %s, which is not in the code", name)
 		}
 	}
 }

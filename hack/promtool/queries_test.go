@@ -82,7 +82,7 @@ func queries(t *testing.T) map[string]string {
 }
 
 // TestQueries parses every query and looks each of its metrics, and their labels,
-// up in docs/metrics.md. An e2e story finds all of these in a real run.
+// up in docs/reference/metrics.md. An e2e story finds all of these in a real run.
 func TestQueries(t *testing.T) {
 	known := documented(t)
 	for where, query := range queries(t) {
@@ -155,12 +155,12 @@ func check(t *testing.T, where string, known map[string]metric, name string, nam
 		t.Errorf("%s: %s is a histogram: ask for a part of it", where, name)
 	}
 	if !is || one.occasional {
-		t.Errorf("%s: %s is not among what docs/metrics.md says is always there", where, name)
+		t.Errorf("%s: %s is not among what docs/reference/metrics.md says is always there", where, name)
 		return
 	}
 	for _, name := range names {
 		if !slices.Contains(one.labels, name) && !slices.Contains(target, name) {
-			t.Errorf("%s: docs/metrics.md knows of no label %s there", where, name)
+			t.Errorf("%s: docs/reference/metrics.md knows of no label %s there", where, name)
 		}
 	}
 }
@@ -178,7 +178,7 @@ func TestRecorded(t *testing.T) {
 				}
 				one, is := known[series.Get(model.MetricNameLabel)]
 				if !is {
-					t.Errorf("%s: docs/metrics.md does not have %s", file, input.Series)
+					t.Errorf("%s: docs/reference/metrics.md does not have %s", file, input.Series)
 					continue
 				}
 				// An empty one counts, but the parser drops it.
@@ -230,7 +230,7 @@ func TestDashboard(t *testing.T) {
 }
 
 // TestScraping reads how the operator is scraped, and the examples in
-// docs/metrics.md of how all else is.
+// docs/reference/metrics.md of how all else is.
 func TestScraping(t *testing.T) {
 	monitor := decode[monitoringv1.ServiceMonitor](t, "servicemonitor.yaml")
 	if len(monitor.Spec.Endpoints) != 1 || !monitor.Spec.Endpoints[0].HonorLabels {
@@ -239,10 +239,10 @@ func TestScraping(t *testing.T) {
 	for kind, into := range map[string]any{"ServiceMonitor": &monitoringv1.ServiceMonitor{}, "PodMonitor": &monitoringv1.PodMonitor{}} {
 		found := examples(t, "kind: "+kind)
 		if len(found) != 1 {
-			t.Fatalf("docs/metrics.md has %d examples of a %s", len(found), kind)
+			t.Fatalf("docs/reference/metrics.md has %d examples of a %s", len(found), kind)
 		}
 		if err := yaml.UnmarshalStrict([]byte(found[0]), into); err != nil {
-			t.Errorf("the %s in docs/metrics.md: %v", kind, err)
+			t.Errorf("the %s in docs/reference/metrics.md: %v", kind, err)
 		}
 	}
 }

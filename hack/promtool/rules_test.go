@@ -17,7 +17,7 @@ const (
 	// root is the repository's.
 	root = "../.."
 	// runbooks is where alerts say what to do.
-	runbooks = "https://github.com/clusterregistry/operator/blob/main/docs/alerts.md"
+	runbooks = "https://github.com/clusterregistry/operator/blob/main/docs/reference/alerts.md"
 )
 
 // read returns the content of a file of the repository.
@@ -54,7 +54,7 @@ func alerts(t *testing.T) []monitoringv1.Rule {
 }
 
 // TestPromtool has promtool check the rules, try them on the series in testdata,
-// and check the configuration in docs/metrics.md.
+// and check the configuration in docs/reference/metrics.md.
 func TestPromtool(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
@@ -70,7 +70,7 @@ func TestPromtool(t *testing.T) {
 	}
 	configs := examples(t, "scrape_configs:")
 	if len(configs) != 1 {
-		t.Fatalf("docs/metrics.md has %d configurations of Prometheus", len(configs))
+		t.Fatalf("docs/reference/metrics.md has %d configurations of Prometheus", len(configs))
 	}
 	rules, config, promtool := filepath.Join(dir, "rules.yaml"), filepath.Join(dir, "prometheus.yaml"), filepath.Join(dir, "promtool")
 	if err := errors.Join(os.WriteFile(rules, spec, 0o600), os.WriteFile(config, []byte(configs[0]), 0o600)); err != nil {
@@ -92,11 +92,11 @@ func run(t *testing.T, name string, args ...string) {
 	t.Logf("%s", out)
 }
 
-// examples returns the pieces of YAML in docs/metrics.md that have a text in them.
+// examples returns the pieces of YAML in docs/reference/metrics.md that have a text in them.
 func examples(t *testing.T, with string) []string {
 	t.Helper()
 	var found []string
-	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(read(t, "docs/metrics.md")), -1) {
+	for _, block := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(read(t, "docs/reference/metrics.md")), -1) {
 		if strings.Contains(block[1], with) {
 			found = append(found, block[1])
 		}
@@ -163,10 +163,10 @@ func TestTried(t *testing.T) {
 	}
 }
 
-// TestRunbooks compares the alerts with the sections of docs/alerts.md and its
+// TestRunbooks compares the alerts with the sections of docs/reference/alerts.md and its
 // table.
 func TestRunbooks(t *testing.T) {
-	text := string(read(t, "docs/alerts.md"))
+	text := string(read(t, "docs/reference/alerts.md"))
 	sections := map[string]bool{}
 	for _, heading := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(text, -1) {
 		sections[heading[1]] = true
@@ -174,7 +174,7 @@ func TestRunbooks(t *testing.T) {
 	for _, alert := range alerts(t) {
 		anchor := strings.ToLower(alert.Alert)
 		if !sections[alert.Alert] {
-			t.Errorf("docs/alerts.md has no section for %s", alert.Alert)
+			t.Errorf("docs/reference/alerts.md has no section for %s", alert.Alert)
 		}
 		delete(sections, alert.Alert)
 		if want := runbooks + "#" + anchor; alert.Annotations["runbook_url"] != want {
@@ -188,7 +188,7 @@ func TestRunbooks(t *testing.T) {
 			after = "1 minute"
 		}
 		if row := "| [" + alert.Alert + "](#" + anchor + ") | " + alert.Labels["severity"] + " | " + after + " |"; !strings.Contains(text, row) {
-			t.Errorf("the table of docs/alerts.md lacks %s", row)
+			t.Errorf("the table of docs/reference/alerts.md lacks %s", row)
 		}
 		if alert.Annotations["summary"] == "" || alert.Annotations["description"] == "" {
 			t.Errorf("%s lacks a summary or a description", alert.Alert)
@@ -200,6 +200,6 @@ func TestRunbooks(t *testing.T) {
 		}
 	}
 	for left := range sections {
-		t.Errorf("docs/alerts.md has a section for %s, which is no alert", left)
+		t.Errorf("docs/reference/alerts.md has a section for %s, which is no alert", left)
 	}
 }

@@ -12,7 +12,7 @@ const intro = `# Reference: ClusterRegistry
 
 <!-- Written by "make update-codegen" from apis/operator/v1alpha1. Change the comments there. -->
 
-Every field of %s, version %s, kind %s (short name %s). [clusterregistry.md](clusterregistry.md) is the guide that shows how they are used; ` + "`kubectl explain %s.spec`" + ` shows the same as this page in a terminal.
+Every field of %s, version %s, kind %s (short name %s). [configure.md](../how-to/configure.md) is the guide that shows how they are used; ` + "`kubectl explain %s.spec`" + ` shows the same as this page in a terminal.
 
 "Refused with" quotes the sentence that answers a wrong value when the object is applied; "a change" is one of a field that was set before.
 `

@@ -1,4 +1,4 @@
-// Command reference writes docs/reference.md: every field of a ClusterRegistry,
+// Command reference writes docs/reference/clusterregistry.md: every field of a ClusterRegistry,
 // from the generated CustomResourceDefinition, whose descriptions, defaults and
 // rules are those of the Go types.
 package main
@@ -13,7 +13,7 @@ import (
 
 const (
 	crdFile       = "manifests/operator/crd/operator.clusterregistry.io_clusterregistries.yaml"
-	referenceFile = "docs/reference.md"
+	referenceFile = "docs/reference/clusterregistry.md"
 )
 
 func main() {

@@ -19,7 +19,7 @@ const (
 
 // writeTables writes the table of the releases into each document that has one.
 func writeTables(releases []version.Release) error {
-	for _, path := range []string{"docs/upgrades.md", "docs/skew.md"} {
+	for _, path := range []string{"docs/how-to/upgrade-a-registry.md", "docs/reference/compatibility.md"} {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return err

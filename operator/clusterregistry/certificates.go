@@ -147,7 +147,7 @@ func several(waiting []string) string {
 // own words, or nothing. Of a CA that ends soon it leaves a note.
 func (s *scope) certificateProblem(c *certmanagerv1.Certificate) string {
 	if c.Spec.IsCA && c.Status.NotAfter != nil && c.Status.NotAfter.Sub(s.now) < caWarning {
-		s.note(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ReasonCAExpiring, fmt.Sprintf("the CA %s expires on %s; cert-manager renews it with the same key %s, and what has to be done then is in docs/certificates.md, \"When a CA expires\"", c.Name, c.Status.NotAfter.Format(time.DateOnly), renewal(c)))
+		s.note(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ReasonCAExpiring, fmt.Sprintf("the CA %s expires on %s; cert-manager renews it with the same key %s, and what has to be done then is in docs/how-to/certificates.md, \"When a CA expires\"", c.Name, c.Status.NotAfter.Format(time.DateOnly), renewal(c)))
 	}
 	var ready, issuing certmanagerv1.CertificateCondition
 	for _, condition := range c.Status.Conditions {

@@ -9,7 +9,7 @@ import (
 )
 
 // The metrics of registries, all of them gauges with the labels namespace and
-// name. They tell what the last look at a registry found. docs/metrics.md
+// name. They tell what the last look at a registry found. docs/reference/metrics.md
 // promises them, and a test compares.
 var (
 	conditionMetric = describe("clusterregistry_condition",

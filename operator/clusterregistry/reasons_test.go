@@ -16,7 +16,7 @@ import (
 
 const (
 	api             = "../../apis/operator/v1alpha1"
-	troubleshooting = "../../docs/troubleshooting.md"
+	troubleshooting = "../../docs/how-to/troubleshooting.md"
 )
 
 // parsed returns the files of a folder, without tests.

@@ -12,7 +12,7 @@ import (
 
 const (
 	crdFile   = "../../../manifests/operator/crd/operator.clusterregistry.io_clusterregistries.yaml"
-	guideFile = "../../../docs/clusterregistry.md"
+	guideFile = "../../../docs/how-to/configure.md"
 )
 
 // TestFieldsAreDescribed looks for each field of the types in the CRD, where it

@@ -180,7 +180,7 @@ func TestChangesCrossReleases(t *testing.T) {
 					result := to.write(t, data, seen)
 					if spelledOut && writer == "v0.3.0" {
 						// v0.3.0 takes the second of the two entries for any client for a new one:
-						// docs/upgrades.md says who must wait.
+						// docs/how-to/upgrade-a-registry.md says who must wait.
 						continue
 					}
 					what := how + ", " + change + ", read from " + reader + " and written to " + writer
