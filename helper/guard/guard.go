@@ -18,6 +18,8 @@ package guard
 import (
 	"errors"
 	"fmt"
+
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // The environment variables of Passed. etcd reads the first one, too.
@@ -72,7 +74,7 @@ func Check(dataDir, identityDir, member string, passed Passed) (Start, error) {
 
 // decide is Check without reading.
 func decide(member, dataDir string, r record, d data) (string, error) {
-	where := fmt.Sprintf("etcd member %s (%s in the volume of claim %s)", member, dataDir, claim(member))
+	where := fmt.Sprintf("etcd member %s (%s in the volume of claim %s)", member, dataDir, contract.EtcdMemberClaim(member))
 	switch {
 	case errors.Is(d.damage, errNoLog) && r.mayStartEmpty():
 		// etcd makes its log last: so ends a first start that was interrupted.
@@ -101,7 +103,3 @@ func (d data) advice(r record) string {
 	}
 	return "Bring back the volume with this member's data; if it is really gone, see the guide of the operator on replacing a member"
 }
-
-// claim returns the name of the member's PersistentVolumeClaim: a StatefulSet
-// forms it from that of its template, which is "data", and the Pod's.
-func claim(member string) string { return "data-" + member }

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // Owner returns namespace and name of the registry that an object belongs to
@@ -43,7 +44,7 @@ func Belongs(object client.Object, owner string) bool {
 		return controller.Kind == "ClusterRegistry" && strings.HasPrefix(controller.APIVersion, operatorv1alpha1.GroupName+"/") && object.GetNamespace()+"/"+controller.Name == owner
 	}
 	if service, is := object.(*apiregistrationv1.APIService); is {
-		return Backend(service) == owner+ServerSuffix
+		return Backend(service) == owner+contract.ServerSuffix
 	}
 	return true
 }
@@ -54,9 +55,6 @@ func applied(object client.Object) bool {
 		return entry.Manager == string(FieldOwner) && entry.Operation == metav1.ManagedFieldsOperationApply
 	})
 }
-
-// ServerSuffix ends the name of the Service in front of a registry's servers.
-const ServerSuffix = "-server"
 
 // Backend returns the Service behind an APIService, as namespace/name, or nothing
 // when the host itself serves that API.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // maxNodes bounds how many nodes' addresses are in a certificate. Whoever needs
@@ -30,7 +31,7 @@ func (r *Reconciler) readAddresses(ctx context.Context, registry *operatorv1alph
 	var err error
 	switch wanted.Type {
 	case corev1.ServiceTypeLoadBalancer:
-		more, err = r.balancer(ctx, client.ObjectKey{Namespace: registry.Namespace, Name: registry.Name + "-server"})
+		more, err = r.balancer(ctx, client.ObjectKey{Namespace: registry.Namespace, Name: registry.Name + contract.ServerSuffix})
 	case corev1.ServiceTypeNodePort:
 		more, err = r.nodes(ctx)
 	}
@@ -95,7 +96,7 @@ func nodeAddress(node corev1.Node) string {
 // port returns the Service's port from outside.
 func (r *Reconciler) port(ctx context.Context, s *scope) (int32, error) {
 	service := &corev1.Service{}
-	err := r.Client.Get(ctx, s.key("-server"), service)
+	err := r.Client.Get(ctx, s.key(contract.ServerSuffix), service)
 	if apierrors.IsNotFound(err) || err == nil && len(service.Spec.Ports) == 0 {
 		return 0, nil
 	}

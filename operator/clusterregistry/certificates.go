@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -93,7 +94,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 func (s *scope) issuable() []*unstructured.Unstructured {
 	keepServing := s.servingCA.current == nil && len(s.servingCA.published) > 0
 	return slices.DeleteFunc(slices.Clone(s.rendered.Stages[render.StageCertificates]), func(o *unstructured.Unstructured) bool {
-		return o.GetKind() == serviceKind || keepServing && o.GetKind() == certmanagerv1.CertificateKind && o.GetName() == s.registry.Name+"-serving"
+		return o.GetKind() == serviceKind || keepServing && o.GetKind() == certmanagerv1.CertificateKind && o.GetName() == s.registry.Name+contract.ServingSuffix
 	})
 }
 
@@ -117,7 +118,7 @@ func (r *Reconciler) replacedCAs(ctx context.Context, s *scope) *hold {
 	if h := r.reissue(ctx, s, s.servingLeaves()); h != nil {
 		return h.impairedIf(true)
 	}
-	shown, err := r.secretValue(ctx, s.registry.Namespace, s.registry.Name+"-serving", corev1.TLSCertKey)
+	shown, err := r.secretValue(ctx, s.registry.Namespace, s.registry.Name+contract.ServingSuffix, corev1.TLSCertKey)
 	if err != nil {
 		return failed(err)
 	}
@@ -127,7 +128,7 @@ func (r *Reconciler) replacedCAs(ctx context.Context, s *scope) *hold {
 	case s.servingCA.replaced() && signedBy(shown, s.servingCA.current):
 		return waitFor(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", s.servingCA.source).in(soon).impairedIf(true)
 	case s.servingCA.replaced():
-		s.note(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one, which signed the servers' certificate: give clients the kubeconfig in Secret %s%s again, which trusts both, before Certificate %s-serving is renewed (status.certificates)", s.servingCA.source, s.registry.Name, kubeconfigSuffix, s.registry.Name))
+		s.note(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one, which signed the servers' certificate: give clients the kubeconfig in Secret %s%s again, which trusts both, before Certificate %s%s is renewed (status.certificates)", s.servingCA.source, s.registry.Name, contract.KubeconfigSuffix, s.registry.Name, contract.ServingSuffix))
 	case s.clientCA.replaced():
 		s.note(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one; client certificates of both are accepted (status.clientCABundle)", s.clientCA.source))
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 )
 
@@ -115,7 +116,7 @@ func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (regi
 		}
 		// Another issuer may have taken the place of this CA, whose Certificate is
 		// gone then; its key was kept for the way back.
-		rest = append(rest, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: s.registry.Namespace, Name: s.registry.Name + "-serving-ca"})
+		rest = append(rest, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: s.registry.Namespace, Name: s.registry.Name + contract.ServingCASuffix})
 	}
 	return registration, rest
 }
@@ -139,7 +140,7 @@ func (r *Reconciler) registrations() []operatorv1alpha1.ObjectReference {
 func (s *scope) retainable() []operatorv1alpha1.ObjectReference {
 	var out []operatorv1alpha1.ObjectReference
 	for _, reference := range s.registry.Status.Inventory {
-		issues := reference.Kind == "Issuer" || reference.Kind == "Certificate" && strings.HasSuffix(reference.Name, "-ca")
+		issues := reference.Kind == "Issuer" || reference.Kind == "Certificate" && strings.HasSuffix(reference.Name, contract.CASuffix)
 		if issues || reference.Kind == "PersistentVolumeClaim" || reference == s.recordReference() {
 			out = append(out, reference)
 		}
@@ -230,7 +231,7 @@ func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
 	var left []operatorv1alpha1.ObjectReference
 	for i := range services.Items {
 		service := &services.Items[i]
-		if owner := apply.Owner(service); owner == key.String() || owner == "" && apply.Backend(service) == key.String()+apply.ServerSuffix {
+		if owner := apply.Owner(service); owner == key.String() || owner == "" && apply.Backend(service) == key.String()+contract.ServerSuffix {
 			left = append(left, operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: service.Name})
 		}
 	}

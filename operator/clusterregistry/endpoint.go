@@ -12,14 +12,12 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/health"
 )
 
-// The Secret with the administrator's kubeconfig.
-const (
-	kubeconfigSuffix = "-kubeconfig"
-	kubeconfigKey    = "kubeconfig"
-)
+// kubeconfigKey is the key of the Secret with the administrator's kubeconfig.
+const kubeconfigKey = "kubeconfig"
 
 // endpoint is complete when the registry has an address that its certificate is
 // valid for, and a kubeconfig that leads there. Both follow the Service that there
@@ -44,11 +42,11 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) *hold {
 		address = s.addresses[0]
 	} else if service := s.registry.Spec.Server.Service; service != nil && service.Type != corev1.ServiceTypeClusterIP {
 		s.forgetEndpoint()
-		return waitFor(operatorv1alpha1.ReasonAddressPending, "Service %s-server of type %s has no address yet: the host's cloud gives it one, or name one in spec.server.service.hostnames", s.registry.Name, service.Type)
+		return waitFor(operatorv1alpha1.ReasonAddressPending, "Service %s of type %s has no address yet: the host's cloud gives it one, or name one in spec.server.service.hostnames", s.registry.Name+contract.ServerSuffix, service.Type)
 	}
 	if port == 0 {
 		s.forgetEndpoint()
-		return waitFor(operatorv1alpha1.ReasonAddressPending, "Service %s-server has no port yet", s.registry.Name).in(soon)
+		return waitFor(operatorv1alpha1.ReasonAddressPending, "Service %s has no port yet", s.registry.Name+contract.ServerSuffix).in(soon)
 	}
 	url := "https://" + net.JoinHostPort(address, strconv.Itoa(int(port)))
 	if port == 443 {
@@ -68,7 +66,7 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) *hold {
 		return h
 	}
 	if err := health.Refused(ctx, net.JoinHostPort(address, strconv.Itoa(int(port)))); err != nil {
-		return waitFor(operatorv1alpha1.ReasonWaiting, "Service %s-server does not lead to the servers yet: %s", s.registry.Name, err).in(soon)
+		return waitFor(operatorv1alpha1.ReasonWaiting, "Service %s does not lead to the servers yet: %s", s.registry.Name+contract.ServerSuffix, err).in(soon)
 	}
 	return nil
 }
@@ -79,7 +77,7 @@ func (r *Reconciler) tellMoved(ctx context.Context, s *scope, url string) error 
 	if s.before.Endpoint != nil && s.before.Endpoint.URL == url {
 		return nil
 	}
-	content, err := r.secretValue(ctx, s.registry.Namespace, s.registry.Name+kubeconfigSuffix, kubeconfigKey)
+	content, err := r.secretValue(ctx, s.registry.Namespace, s.registry.Name+contract.KubeconfigSuffix, kubeconfigKey)
 	if err != nil {
 		return err
 	}
@@ -89,7 +87,7 @@ func (r *Reconciler) tellMoved(ctx context.Context, s *scope, url string) error 
 	}
 	if from := config.Clusters[s.registry.Name].Server; from != url {
 		r.event(s, corev1.EventTypeWarning, operatorv1alpha1.ReasonAddressChanged, operatorv1alpha1.ConditionEndpointReady,
-			"the registry's address is %s now, and was %s: give clients the kubeconfig in Secret %s%s again", url, from, s.registry.Name, kubeconfigSuffix)
+			"the registry's address is %s now, and was %s: give clients the kubeconfig in Secret %s%s again", url, from, s.registry.Name, contract.KubeconfigSuffix)
 	}
 	return nil
 }
@@ -128,24 +126,24 @@ func bracketed(address string) string {
 // kubeconfig writes the administrator's kubeconfig, anew when his certificate was
 // renewed.
 func (r *Reconciler) kubeconfig(ctx context.Context, s *scope, url string) *hold {
-	admin, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+"-admin")
+	admin, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+contract.AdminSuffix)
 	if err != nil {
 		return failed(err)
 	}
 	if admin == nil || len(admin.Data[corev1.TLSPrivateKeyKey]) == 0 {
-		return waitFor(operatorv1alpha1.ReasonWaiting, "Secret %s-admin with the administrator's certificate does not exist yet", s.registry.Name).in(soon)
+		return waitFor(operatorv1alpha1.ReasonWaiting, "Secret %s with the administrator's certificate does not exist yet", s.registry.Name+contract.AdminSuffix).in(soon)
 	}
 	name := s.registry.Name
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: s.trust.Serving}
-	config.AuthInfos[name+"-admin"] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.Data[corev1.TLSCertKey], ClientKeyData: admin.Data[corev1.TLSPrivateKeyKey]}
-	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name + "-admin"}
+	config.AuthInfos[name+contract.AdminSuffix] = &clientcmdapi.AuthInfo{ClientCertificateData: admin.Data[corev1.TLSCertKey], ClientKeyData: admin.Data[corev1.TLSPrivateKeyKey]}
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name + contract.AdminSuffix}
 	config.CurrentContext = name
 	content, err := clientcmd.Write(*config)
 	if err != nil {
 		return failed(err)
 	}
-	secret := &corev1.Secret{ObjectMeta: s.meta(kubeconfigSuffix, "certificates"), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{kubeconfigKey: content}}
+	secret := &corev1.Secret{ObjectMeta: s.meta(contract.KubeconfigSuffix, "certificates"), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{kubeconfigKey: content}}
 	secret.APIVersion, secret.Kind = "v1", "Secret"
 	object, err := toUnstructured(secret)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/render"
 )
@@ -29,7 +30,7 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 		return failed(s.identityErr)
 	}
 	if s.identity == nil && s.frozen {
-		return waitFor(operatorv1alpha1.ReasonWaiting, "ConfigMap %s, the record of etcd's identity, does not exist yet", s.registry.Name+identitySuffix)
+		return waitFor(operatorv1alpha1.ReasonWaiting, "ConfigMap %s, the record of etcd's identity, does not exist yet", s.registry.Name+contract.IdentitySuffix)
 	}
 	if replicas := s.registry.Spec.Etcd.Replicas; s.identity == nil && replicas < 1 {
 		// Past the schema; it must not be recorded.
@@ -124,7 +125,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 	s.noteVolumes()
 	if s.frozen && state.Joined(id.Identity, id.joining) {
 		// A volume that is emptied from here on would not be noticed.
-		return waitFor(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.registry.Name, identitySuffix, id.joining, s.frozenUntil()).impairedIf(true)
+		return waitFor(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.registry.Name, contract.IdentitySuffix, id.joining, s.frozenUntil()).impairedIf(true)
 	}
 	s.noteMemory(operatorv1alpha1.ConditionEtcdReady, pods)
 	if len(outdated) == 0 {

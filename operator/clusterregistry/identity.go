@@ -28,16 +28,15 @@ import (
 // The keys of the record of etcd's identity: a ConfigMap that outlives the
 // registry, as etcd's volumes do. The guard in each member's pod reads it.
 const (
-	identitySuffix = "-etcd-identity"
-	keyState       = contract.RecordState
-	keyCluster     = contract.RecordCluster
-	keyMember      = contract.RecordMember
-	keyReplicas    = "replicas"
-	keyCA          = "ca"
-	keyRelease     = "release"
-	keyEtcd        = "etcd-version"
-	keyMembersOf   = "etcd-release"
-	keyJoining     = contract.RecordJoining
+	keyState     = contract.RecordState
+	keyCluster   = contract.RecordCluster
+	keyMember    = contract.RecordMember
+	keyReplicas  = "replicas"
+	keyCA        = "ca"
+	keyRelease   = "release"
+	keyEtcd      = "etcd-version"
+	keyMembersOf = "etcd-release"
+	keyJoining   = contract.RecordJoining
 
 	stateNew      = contract.StateNew
 	stateExisting = contract.StateExisting
@@ -69,7 +68,7 @@ func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (*identity, err
 	record := &corev1.ConfigMap{}
 	// Not from the cache: what is behind, or lost its labels, must not look like an
 	// etcd that never was.
-	err := r.Live.Get(ctx, s.key(identitySuffix), record)
+	err := r.Live.Get(ctx, s.key(contract.IdentitySuffix), record)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -217,13 +216,13 @@ func (id *identity) problem(s *scope) *hold {
 	if wanted := s.registry.Spec.Etcd.Replicas; id.replicas != wanted {
 		what := fmt.Sprintf("etcd has %d members, and changing that is not supported yet: set spec.etcd.replicas back to %d", id.replicas, id.replicas)
 		if !s.installed() {
-			what = fmt.Sprintf("there is retained data of a registry of this name whose etcd has %d members: delete this ClusterRegistry and apply it again with spec.etcd.replicas %d, which takes the data over; or, to begin without that data, delete ConfigMap %s and the PersistentVolumeClaims of %s-etcd",
-				id.replicas, id.replicas, s.registry.Name+identitySuffix, s.registry.Name)
+			what = fmt.Sprintf("there is retained data of a registry of this name whose etcd has %d members: delete this ClusterRegistry and apply it again with spec.etcd.replicas %d, which takes the data over; or, to begin without that data, delete ConfigMap %s and the PersistentVolumeClaims of %s%s",
+				id.replicas, id.replicas, s.registry.Name+contract.IdentitySuffix, s.registry.Name, contract.EtcdSuffix)
 		}
 		return waitFor(operatorv1alpha1.ReasonReplicasDiffer, "%s", what).frozen()
 	}
 	if ca := fingerprint(s.trust.Etcd); id.ca != ca {
-		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s-etcd-ca has another key than the one that etcd's members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.registry.Name, s.etcdRenewal(), short(ca), short(id.ca)).frozen()
+		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s%s has another key than the one that etcd's members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.registry.Name, contract.EtcdCASuffix, s.etcdRenewal(), short(ca), short(id.ca)).frozen()
 	}
 	return nil
 }
@@ -233,7 +232,7 @@ func (id *identity) problem(s *scope) *hold {
 func (s *scope) etcdRenewal() string {
 	var first *metav1.Time
 	for _, certificate := range s.registry.Status.Certificates {
-		ofEtcd := strings.HasPrefix(certificate.Name, s.registry.Name+"-etcd-") && !strings.HasSuffix(certificate.Name, "-ca")
+		ofEtcd := slices.ContainsFunc(s.etcdLeaves(), func(l leaf) bool { return certificate.Name == s.registry.Name+l.suffix })
 		if ofEtcd && certificate.RenewalTime != nil && (first == nil || certificate.RenewalTime.Before(first)) {
 			first = certificate.RenewalTime
 		}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/version"
@@ -76,7 +77,7 @@ func TestIdentityProblem(t *testing.T) {
 // TestReadIdentity writes a record and reads it again.
 func TestReadIdentity(t *testing.T) {
 	s := look(t, "{spec: {etcd: {replicas: 3}}}")
-	record := &corev1.ConfigMap{ObjectMeta: s.meta(identitySuffix, "etcd"), Data: map[string]string{
+	record := &corev1.ConfigMap{ObjectMeta: s.meta(contract.IdentitySuffix, "etcd"), Data: map[string]string{
 		keyState: stateExisting, keyCluster: "c", keyCA: "f", keyReplicas: "3", keyMember + "fleet-etcd-0": "a0", "note": "somebody's"}}
 	id, err := reading(t, record).readIdentity(t.Context(), s)
 	if err != nil || id.state != stateExisting || id.ClusterID != "c" || id.ca != "f" || id.replicas != 3 || len(id.Members) != 1 || id.Members["fleet-etcd-0"] != "a0" {
@@ -112,7 +113,7 @@ func TestRecordUnmarked(t *testing.T) {
 		}
 		stored := func() *corev1.ConfigMap {
 			record := &corev1.ConfigMap{}
-			if err := r.Client.Get(t.Context(), s.key(identitySuffix), record); err != nil {
+			if err := r.Client.Get(t.Context(), s.key(contract.IdentitySuffix), record); err != nil {
 				t.Fatal(err)
 			}
 			return record

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/render"
 )
@@ -143,10 +144,10 @@ func (s *scope) made() []operatorv1alpha1.ObjectReference {
 	}
 	var out []operatorv1alpha1.ObjectReference
 	if s.registry.Spec.Etcd.External == nil {
-		out = append(out, s.recordReference(), reference("PersistentVolumeClaim", snapshotsSuffix))
+		out = append(out, s.recordReference(), reference("PersistentVolumeClaim", contract.SnapshotsSuffix))
 	}
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
-		out = append(out, reference("Secret", kubeconfigSuffix))
+		out = append(out, reference("Secret", contract.KubeconfigSuffix))
 	}
 	return out
 }

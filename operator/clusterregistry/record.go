@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // recordMeta returns the metadata of the record.
 func (s *scope) recordMeta() metav1.ObjectMeta {
-	meta := s.meta(identitySuffix, "etcd")
+	meta := s.meta(contract.IdentitySuffix, "etcd")
 	meta.Annotations = map[string]string{operatorv1alpha1.AnnotationRetain: "true"}
 	return meta
 }
@@ -28,7 +29,7 @@ func marked(record *corev1.ConfigMap, s *scope) bool {
 
 // recordReference refers to the record of etcd's identity.
 func (s *scope) recordReference() operatorv1alpha1.ObjectReference {
-	return operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: s.registry.Namespace, Name: s.registry.Name + identitySuffix}
+	return operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: s.registry.Namespace, Name: s.registry.Name + contract.IdentitySuffix}
 }
 
 // ownRecord has a record in the inventory that an earlier registry of this name has

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // reissueRetry is how long a request to issue a certificate again is left to
@@ -32,8 +33,8 @@ type leaf struct {
 
 // etcdLeaves are the certificates of etcd, which only trusts its CA.
 func (s *scope) etcdLeaves() []leaf {
-	source := "Secret " + s.registry.Name + "-etcd-ca"
-	return []leaf{{"-etcd-server", s.trust.Etcd, source}, {"-etcd-peer", s.trust.Etcd, source}, {"-etcd-client", s.trust.Etcd, source}}
+	source := "Secret " + s.registry.Name + contract.EtcdCASuffix
+	return []leaf{{contract.EtcdServerSuffix, s.trust.Etcd, source}, {contract.EtcdPeerSuffix, s.trust.Etcd, source}, {contract.EtcdClientSuffix, s.trust.Etcd, source}}
 }
 
 // servingLeaves are the certificates of the servers and of the administrator.
@@ -41,9 +42,9 @@ func (s *scope) etcdLeaves() []leaf {
 // the previous one, so their servers' certificate stays until it is renewed anyway.
 func (s *scope) servingLeaves() []leaf {
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
-		return []leaf{{"-serving", s.trust.Serving, s.servingCA.source}, {"-admin", s.trust.Clients, s.clientCA.source}}
+		return []leaf{{contract.ServingSuffix, s.trust.Serving, s.servingCA.source}, {contract.AdminSuffix, s.trust.Clients, s.clientCA.source}}
 	}
-	return []leaf{{"-serving", s.servingCA.current, s.servingCA.source}}
+	return []leaf{{contract.ServingSuffix, s.servingCA.current, s.servingCA.source}}
 }
 
 // reissue has cert-manager issue certificates again that the present CA did not
@@ -59,7 +60,7 @@ func (r *Reconciler) reissue(ctx context.Context, s *scope, leaves []leaf) *hold
 		if signedBy(content, leaf.trusted) {
 			continue
 		}
-		if leaf.suffix == "-serving" && s.registry.Spec.TLS.IssuerRef != nil {
+		if leaf.suffix == contract.ServingSuffix && s.registry.Spec.TLS.IssuerRef != nil {
 			return waitFor(operatorv1alpha1.ReasonCAMismatch, "the certificate in Secret %s, from the issuer in spec.tls.issuerRef, is not signed by a CA in spec.tls.caBundle: set spec.tls.caBundle to the CA certificates of that issuer", name)
 		}
 		if s.frozen {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/render"
 )
@@ -167,7 +168,7 @@ func (r *Reconciler) administrator(ctx context.Context, s *scope) (*tls.Certific
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
 		return nil, nil
 	}
-	secret, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+"-admin")
+	secret, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+contract.AdminSuffix)
 	if err != nil || secret == nil {
 		return nil, err
 	}
@@ -181,12 +182,12 @@ func (r *Reconciler) administrator(ctx context.Context, s *scope) (*tls.Certific
 // independentConfig leads to an independent registry by its Service, as its
 // administrator. It is asked no faster than the host is.
 func (r *Reconciler) independentConfig(ctx context.Context, s *scope) (*rest.Config, error) {
-	secret, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+"-admin")
+	secret, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+contract.AdminSuffix)
 	if err != nil {
 		return nil, err
 	}
 	if secret == nil {
-		return nil, fmt.Errorf("there is no Secret %s-admin with the administrator's certificate", s.registry.Name)
+		return nil, fmt.Errorf("there is no Secret %s with the administrator's certificate", s.registry.Name+contract.AdminSuffix)
 	}
 	return &rest.Config{Host: "https://" + s.serverName(), QPS: r.Host.QPS, Burst: r.Host.Burst, TLSClientConfig: rest.TLSClientConfig{
 		CAData: s.trust.Serving, CertData: secret.Data[corev1.TLSCertKey], KeyData: secret.Data[corev1.TLSPrivateKeyKey]}}, nil
@@ -194,5 +195,5 @@ func (r *Reconciler) independentConfig(ctx context.Context, s *scope) (*rest.Con
 
 // serverName is what the servers' certificate is valid for at least.
 func (s *scope) serverName() string {
-	return fmt.Sprintf("%s-server.%s.svc", s.registry.Name, s.registry.Namespace)
+	return fmt.Sprintf("%s%s.%s.svc", s.registry.Name, contract.ServerSuffix, s.registry.Namespace)
 }

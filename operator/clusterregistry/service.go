@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -94,8 +95,8 @@ func (s *scope) notServed(err error) *hold {
 		port = service.NodePort
 	}
 	// It is free a moment after the Service that had it is gone, which no watch reports.
-	return waitFor(operatorv1alpha1.ReasonNodePortRefused, "the host cluster refuses Service %s-server its node port %d (%s): delete or change the Service that has that port, or set spec.server.service.nodePort to another one and give clients the kubeconfig again",
-		s.registry.Name, port, why).in(soon)
+	return waitFor(operatorv1alpha1.ReasonNodePortRefused, "the host cluster refuses Service %s its node port %d (%s): delete or change the Service that has that port, or set spec.server.service.nodePort to another one and give clients the kubeconfig again",
+		s.registry.Name+contract.ServerSuffix, port, why).in(soon)
 }
 
 // refusedPort returns why the host refuses a Service its node port, nothing when that

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 )
 
@@ -111,8 +112,8 @@ func registryOf(_ context.Context, object client.Object) []reconcile.Request {
 	key := client.ObjectKey{Namespace: object.GetLabels()[operatorv1alpha1.LabelNamespace], Name: object.GetLabels()[operatorv1alpha1.LabelInstance]}
 	if service, is := object.(*apiregistrationv1.APIService); is && apply.Owner(object) == "" {
 		key = client.ObjectKey{}
-		if namespace, name, found := strings.Cut(apply.Backend(service), "/"); found && service.Spec.Group == registryGroup && strings.HasSuffix(name, apply.ServerSuffix) {
-			key = client.ObjectKey{Namespace: namespace, Name: strings.TrimSuffix(name, apply.ServerSuffix)}
+		if namespace, name, found := strings.Cut(apply.Backend(service), "/"); found && service.Spec.Group == registryGroup && strings.HasSuffix(name, contract.ServerSuffix) {
+			key = client.ObjectKey{Namespace: namespace, Name: strings.TrimSuffix(name, contract.ServerSuffix)}
 		}
 	}
 	if key.Namespace == "" || key.Name == "" {

@@ -11,15 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
 const (
 	// componentSnapshot has the pod that takes a snapshot.
 	componentSnapshot = "snapshot"
-	// snapshotSuffix ends the name of the Job, snapshotsSuffix that of its claim.
-	snapshotSuffix  = "-snapshot"
-	snapshotsSuffix = "-snapshots"
 	// annotationSnapshot names the snapshot that a Job takes.
 	annotationSnapshot = operatorv1alpha1.GroupName + "/snapshot"
 	// saveContainer is the container that says what it has saved.
@@ -131,7 +129,7 @@ func (r *Reconciler) snapshotTaken(ctx context.Context, s *scope, pods []corev1.
 
 // snapshotAgain removes the Job, so that another one takes its place.
 func (r *Reconciler) snapshotAgain(ctx context.Context, s *scope, why string) *hold {
-	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: s.registry.Namespace, Name: s.registry.Name + snapshotSuffix}
+	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: s.registry.Namespace, Name: s.registry.Name + contract.SnapshotSuffix}
 	if err := r.remove(ctx, s, job); err != nil {
 		return failed(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // A token in a pod is bound to the UID of its ServiceAccount. When that was deleted and
@@ -30,7 +31,7 @@ func (r *Reconciler) orphaned(ctx context.Context, s *scope, pods []corev1.Pod) 
 		return nil, nil // their servers have no token
 	}
 	account := metadataOf(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
-	if err := r.Client.Get(ctx, s.key("-server"), account); err != nil {
+	if err := r.Client.Get(ctx, s.key(contract.ServerSuffix), account); err != nil {
 		return nil, client.IgnoreNotFound(err) // one that was just applied is not seen yet
 	}
 	made := account.CreationTimestamp
@@ -52,7 +53,7 @@ func (r *Reconciler) renewTokens(ctx context.Context, s *scope, deployment *apps
 	if len(orphaned) == 0 || r.rollingOut(s, deployment) {
 		return nil
 	}
-	s.rolling = fmt.Sprintf("servers: %d of %d are older than ServiceAccount %s-server, which was deleted and made again, and the host may refuse the tokens that they have", len(orphaned), len(pods), s.registry.Name)
+	s.rolling = fmt.Sprintf("servers: %d of %d are older than ServiceAccount %s, which was deleted and made again, and the host may refuse the tokens that they have", len(orphaned), len(pods), s.registry.Name+contract.ServerSuffix)
 	wait := func(format string, args ...any) *hold {
 		return waitFor(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).in(soon)
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/render"
 )
@@ -123,16 +124,16 @@ func (r *Reconciler) readTrust(ctx context.Context, s *scope) error {
 			return err
 		}
 		s.trust.Etcd = content
-	} else if err := r.readAuthority(ctx, s, &s.etcdCA, "-etcd-ca"); err != nil {
+	} else if err := r.readAuthority(ctx, s, &s.etcdCA, contract.EtcdCASuffix); err != nil {
 		return err
 	}
 	if registry.Spec.TLS.IssuerRef != nil {
 		s.servingCA = authority{source: "spec.tls.caBundle", current: certificatesOnly(registry.Spec.TLS.CABundle)}
-	} else if err := r.readAuthority(ctx, s, &s.servingCA, "-serving-ca"); err != nil {
+	} else if err := r.readAuthority(ctx, s, &s.servingCA, contract.ServingCASuffix); err != nil {
 		return err
 	}
 	if registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
-		if err := r.readAuthority(ctx, s, &s.clientCA, "-client-ca"); err != nil {
+		if err := r.readAuthority(ctx, s, &s.clientCA, contract.ClientCASuffix); err != nil {
 			return err
 		}
 	}
@@ -207,7 +208,7 @@ func (r *Reconciler) readIssued(ctx context.Context, s *scope) error {
 	if s.registry.Spec.TLS.IssuerRef == nil {
 		return nil
 	}
-	secret, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+"-serving")
+	secret, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+contract.ServingSuffix)
 	if err != nil || secret == nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -78,7 +79,7 @@ func (r *Reconciler) rollingOut(s *scope, deployment *appsv1.Deployment) bool {
 // deployment returns the Deployment of the servers, nil when there is none.
 func (r *Reconciler) deployment(ctx context.Context, s *scope) (*appsv1.Deployment, error) {
 	deployment := &appsv1.Deployment{}
-	err := r.Client.Get(ctx, s.key("-server"), deployment)
+	err := r.Client.Get(ctx, s.key(contract.ServerSuffix), deployment)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}

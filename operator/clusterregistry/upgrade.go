@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -250,7 +251,7 @@ func (s *scope) fail(format string, args ...any) *hold {
 	}
 	data := "etcd is external: restore a backup of your own"
 	if last := s.lastTransition(); last.Snapshot != "" {
-		data = fmt.Sprintf("the snapshot %s (revision %d) in PersistentVolumeClaim %s-snapshots has all that was written before", last.Snapshot, last.SnapshotRevision, s.registry.Name)
+		data = fmt.Sprintf("the snapshot %s (revision %d) in PersistentVolumeClaim %s%s has all that was written before", last.Snapshot, last.SnapshotRevision, s.registry.Name, contract.SnapshotsSuffix)
 	}
 	return waitFor(operatorv1alpha1.ReasonUpgradeHeld, "%s. %s. Mend what the message names, or set spec.version to a later release; %s", problem, u.noReturn(), data)
 }

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -36,7 +37,7 @@ func (r *Reconciler) readVolumes(ctx context.Context, s *scope) (volumes, error)
 		return found, nil
 	}
 	for _, member := range render.EtcdMembers(s.registry) {
-		claim, err := r.claim(ctx, s.registry.Namespace, "data-"+member.Name)
+		claim, err := r.claim(ctx, s.registry.Namespace, contract.EtcdMemberClaim(member.Name))
 		if err != nil {
 			return volumes{}, err
 		}
@@ -48,7 +49,7 @@ func (r *Reconciler) readVolumes(ctx context.Context, s *scope) (volumes, error)
 	if found.quota, err = r.runningQuota(ctx, s); err != nil {
 		return volumes{}, err
 	}
-	found.snapshots, err = r.claim(ctx, s.registry.Namespace, s.registry.Name+snapshotsSuffix)
+	found.snapshots, err = r.claim(ctx, s.registry.Namespace, s.registry.Name+contract.SnapshotsSuffix)
 	return found, err
 }
 
@@ -65,7 +66,7 @@ func (r *Reconciler) claim(ctx context.Context, namespace, name string) (*corev1
 // runningQuota returns the quota that etcd's StatefulSet has, zero when there is none.
 func (r *Reconciler) runningQuota(ctx context.Context, s *scope) (int64, error) {
 	set := &appsv1.StatefulSet{}
-	if err := r.Live.Get(ctx, s.key("-etcd"), set); err != nil {
+	if err := r.Live.Get(ctx, s.key(contract.EtcdSuffix), set); err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
 	for _, container := range set.Spec.Template.Spec.Containers {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // Input is all that the objects of a registry depend on.
@@ -81,7 +82,7 @@ func EtcdClientSecret(r *operatorv1alpha1.ClusterRegistry) string {
 	if external := r.Spec.Etcd.External; external != nil {
 		return external.TLSSecretRef.Name
 	}
-	return r.Name + "-etcd-client"
+	return r.Name + contract.EtcdClientSuffix
 }
 
 // EtcdMember is a member of a registry's own etcd.
@@ -99,8 +100,8 @@ func (m EtcdMember) ClientURL() string { return "https://" + m.Host + ":2379" }
 func EtcdMembers(r *operatorv1alpha1.ClusterRegistry) []EtcdMember {
 	var members []EtcdMember
 	for i := range r.Spec.Etcd.Replicas {
-		name := fmt.Sprintf("%s-etcd-%d", r.Name, i)
-		members = append(members, EtcdMember{Name: name, Host: fmt.Sprintf("%s.%s-etcd.%s.svc", name, r.Name, r.Namespace)})
+		name := contract.EtcdMember(r.Name, int(i))
+		members = append(members, EtcdMember{Name: name, Host: fmt.Sprintf("%s.%s%s.%s.svc", name, r.Name, contract.EtcdSuffix, r.Namespace)})
 	}
 	return members
 }

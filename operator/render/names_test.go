@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // named returns kind, namespace and name of all that a registry brings about:
@@ -16,7 +17,7 @@ func named(t *testing.T, in Input) []string {
 	t.Helper()
 	name, namespace := in.Registry.Name, in.Registry.Namespace
 	local := func(kind, name string) string { return kind + " " + namespace + "/" + name }
-	out := []string{local("ConfigMap", name+"-etcd-identity"), local("Secret", name+"-kubeconfig")}
+	out := []string{local("ConfigMap", name+contract.IdentitySuffix), local("Secret", name+contract.KubeconfigSuffix)}
 	for _, object := range rendered(t, in).Objects() {
 		if object.GetKind() == "APIService" {
 			continue // there is one for all, and whose it is the operator asks
@@ -27,7 +28,7 @@ func named(t *testing.T, in Input) []string {
 		}
 	}
 	for _, member := range EtcdMembers(in.Registry) {
-		out = append(out, local("Pod", member.Name), local("PersistentVolumeClaim", "data-"+member.Name))
+		out = append(out, local("Pod", member.Name), local("PersistentVolumeClaim", contract.EtcdMemberClaim(member.Name)))
 	}
 	return out
 }
@@ -36,17 +37,17 @@ func named(t *testing.T, in Input) []string {
 // are each other's with what the operator appends, and looks for an object that
 // two of them would have.
 func TestNamesOfRegistriesDiffer(t *testing.T) {
-	suffixes := map[string]bool{"": true, "-0": true, "-etcd-0": true, "-data": true, "-ca": true, "-auth-delegator": true}
+	appended := map[string]bool{"": true, "-0": true, "-etcd-0": true, "-data": true, "-ca": true, "-auth-delegator": true}
 	in := input(t, registry, func(r *operatorv1alpha1.ClusterRegistry) { r.Name = "a" })
 	for _, name := range named(t, in) {
 		_, local, _ := strings.Cut(name, "/a")
-		suffixes[local] = true
+		appended[local] = true
 	}
-	if len(suffixes) < 15 {
-		t.Fatalf("these suffixes can't be all: %v", suffixes)
+	if len(appended) < 15 {
+		t.Fatalf("these suffixes can't be all: %v", appended)
 	}
 	owner := map[string]string{}
-	for suffix := range suffixes {
+	for suffix := range appended {
 		for _, mode := range []operatorv1alpha1.Mode{operatorv1alpha1.ModeAggregated, operatorv1alpha1.ModeIndependent} {
 			registry := "a" + suffix
 			if strings.Contains(registry, ":") {

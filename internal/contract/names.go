@@ -1,0 +1,57 @@
+package contract
+
+import "fmt"
+
+// The names of a registry's objects, in its namespace: its own name, followed by one
+// of these. The manifests spell them out, in every layout alike.
+const (
+	// ServerSuffix is for the servers: Deployment, Service, ServiceAccount,
+	// NetworkPolicy and PodDisruptionBudget.
+	ServerSuffix = "-server"
+	// EtcdSuffix is for the registry's own etcd: StatefulSet, Service, ServiceAccount,
+	// NetworkPolicy and PodDisruptionBudget.
+	EtcdSuffix = "-etcd"
+
+	// SelfSignedSuffix is for the Issuer of the CAs.
+	SelfSignedSuffix = "-selfsigned"
+	// CASuffix ends the names of all CAs, and of nothing else.
+	CASuffix = "-ca"
+	// EtcdCASuffix, ServingCASuffix and ClientCASuffix are for the CAs of etcd, of the
+	// servers and of users: an Issuer, and a Certificate with its Secret.
+	EtcdCASuffix    = "-etcd" + CASuffix
+	ServingCASuffix = "-serving" + CASuffix
+	ClientCASuffix  = "-client" + CASuffix
+	// EtcdServerSuffix, EtcdPeerSuffix and EtcdClientSuffix are for the certificates of
+	// etcd members and of their client, each a Certificate with its Secret.
+	EtcdServerSuffix = "-etcd-server"
+	EtcdPeerSuffix   = "-etcd-peer"
+	EtcdClientSuffix = "-etcd-client"
+	// ServingSuffix is for the servers' certificate: a Certificate with its Secret.
+	ServingSuffix = "-serving"
+	// AdminSuffix is for the administrator's certificate: a Certificate with its Secret.
+	// It is also the administrator's user name.
+	AdminSuffix = "-admin"
+	// TrustSuffix is for the ConfigMap with the CAs that the registry trusts.
+	TrustSuffix = "-trust"
+
+	// SnapshotSuffix is for the Job that saves etcd, SnapshotsSuffix for the
+	// PersistentVolumeClaim that it saves to.
+	SnapshotSuffix  = "-snapshot"
+	SnapshotsSuffix = "-snapshots"
+
+	// IdentitySuffix is for the ConfigMap with the record of etcd's identity, and
+	// KubeconfigSuffix for the Secret with the administrator's kubeconfig. The operator
+	// makes both; no manifest has them.
+	IdentitySuffix   = "-etcd-identity"
+	KubeconfigSuffix = "-kubeconfig"
+)
+
+// EtcdMember returns the name of a member of a registry's own etcd, which is that of
+// its Pod.
+func EtcdMember(registry string, ordinal int) string {
+	return fmt.Sprintf("%s%s-%d", registry, EtcdSuffix, ordinal)
+}
+
+// EtcdMemberClaim returns the name of an etcd member's PersistentVolumeClaim: a
+// StatefulSet forms it from that of its template, which is "data", and the Pod's.
+func EtcdMemberClaim(member string) string { return "data-" + member }
