@@ -7,16 +7,12 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"net/url"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
-	"google.golang.org/grpc"
+
+	"github.com/clusterregistry/operator/internal/etcdclient"
 )
 
 // Access is how to reach the members of an etcd.
@@ -65,58 +61,15 @@ func (a Access) call(ctx context.Context, name string, do func(context.Context, 
 // call. Why a connection can't be made or breaks is told to failed, which the
 // client's own errors often hide.
 func (a Access) dial(name string, failed func(error), use func(*clientv3.Client) error) error {
-	endpoint, err := url.Parse(a.Endpoints[name])
+	config, err := etcdclient.Member{URL: a.Endpoints[name], Address: a.Addresses[name], TLS: a.TLS}.Config(failed)
 	if err != nil {
 		return err
 	}
-	if endpoint.Scheme != "https" || endpoint.Port() == "" {
-		return errors.New("it is no URL such as https://etcd-0.etcd:2379")
-	}
-	dialer := &tls.Dialer{Config: cmp.Or(a.TLS, &tls.Config{}).Clone()}
-	dialer.Config.NextProtos, dialer.Config.ServerName = []string{"h2"}, endpoint.Hostname()
-	client, err := clientv3.New(clientv3.Config{
-		// Without https the client leaves TLS to the dialer.
-		Endpoints:       []string{endpoint.Host},
-		MaxUnaryRetries: 1,
-		// An external etcd is anybody's.
-		MaxCallRecvMsgSize: maxAnswer,
-		Logger:             zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, "tcp", cmp.Or(a.Addresses[name], address))
-			if err != nil {
-				failed(err)
-				return nil, err
-			}
-			return witness{conn, failed}, nil
-		})},
-	})
+	config.MaxCallRecvMsgSize = maxAnswer // an external etcd is anybody's
+	client, err := clientv3.New(config)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = client.Close() }() // all that it was for is done
 	return use(client)
-}
-
-// witness tells why a connection broke. In TLS 1.3 a server refuses a client's
-// certificate only after the handshake.
-type witness struct {
-	net.Conn
-	failed func(error)
-}
-
-func (w witness) Read(p []byte) (int, error) {
-	n, err := w.Conn.Read(p)
-	if err != nil && !errors.Is(err, net.ErrClosed) {
-		w.failed(err)
-	}
-	return n, err
-}
-
-// Write may fail before the refusal is read that came ahead of the failure.
-func (w witness) Write(p []byte) (int, error) {
-	n, err := w.Conn.Write(p)
-	if err != nil && !errors.Is(err, net.ErrClosed) {
-		_, _ = io.Copy(io.Discard, w) // Read tells what it finds
-	}
-	return n, err
 }
