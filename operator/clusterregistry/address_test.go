@@ -61,7 +61,7 @@ func TestEndpoint(t *testing.T) {
 			t.Errorf("%s: addresses %q (%v), want %q", reason, addresses, err, test.addresses)
 		}
 		s.addresses = addresses
-		h := r.endpoint(t.Context(), s)
+		v := r.endpoint(t.Context(), s)
 		url := ""
 		if s.registry.Status.Endpoint != nil {
 			url = s.registry.Status.Endpoint.URL
@@ -70,8 +70,8 @@ func TestEndpoint(t *testing.T) {
 			t.Errorf("%s: URL %q, want %q", reason, url, test.url)
 		}
 		// With an address, the administrator's Secret is what is missing here.
-		if h == nil || (h.reason == operatorv1alpha1.ReasonAddressPending) != (test.url == "") {
-			t.Errorf("%s: %+v", reason, h)
+		if v.Complete() || (v.Reason == operatorv1alpha1.ReasonAddressPending) != (test.url == "") {
+			t.Errorf("%s: %+v", reason, v)
 		}
 	}
 }

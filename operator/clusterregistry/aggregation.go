@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // AllNamespaces in Reconciler.AggregatedNamespaces stands for every namespace.
@@ -18,31 +19,30 @@ func (r *Reconciler) MayAggregate(namespace string) bool {
 	return slices.Contains(r.AggregatedNamespaces, AllNamespaces) || slices.Contains(r.AggregatedNamespaces, namespace)
 }
 
-// aggregation returns why the registry may not be a part of the host's API, nil
-// when it may. One that is installed keeps serving, since the host would suffer
+// aggregation returns whether the registry may be a part of the host's API. One that is installed keeps serving, since the host would suffer
 // without it, but it is not changed.
-func (r *Reconciler) aggregation(s *scope) *hold {
+func (r *Reconciler) aggregation(s *scope) verdict.Verdict {
 	namespace := s.registry.Namespace
 	if s.registry.Spec.Mode != operatorv1alpha1.ModeAggregated || r.MayAggregate(namespace) {
-		return nil
+		return done
 	}
 	what := "nothing is installed"
 	if s.installed() {
 		what = "the registry keeps serving, but is not changed any more, not even repaired"
 	}
-	return waitFor(operatorv1alpha1.ReasonAggregationNotAllowed, "mode Aggregated is not allowed in namespace %s, because it would give the namespace the host's API group %s: %s. "+
+	return verdict.Waiting(operatorv1alpha1.ReasonAggregationNotAllowed, "mode Aggregated is not allowed in namespace %s, because it would give the namespace the host's API group %s: %s. "+
 		"To allow it, an administrator of the cluster adds %s to the operator's variable AGGREGATED_NAMESPACES, in its Deployment or, with OLM, in spec.config.env of its Subscription. Mode Independent needs no permission",
-		namespace, registryGroup, what, namespace).in(resync).impairedIf(s.installed())
+		namespace, registryGroup, what, namespace).In(resync).DegradedIf(s.installed())
 }
 
 // notAggregated records that the registry may not be a part of the host's API. What
 // is wrong with the API of one that keeps serving comes first.
 func (s *scope) notAggregated() {
 	known := s.results[operatorv1alpha1.ConditionAPIServiceReady]
-	if known.hold == nil {
-		known.hold = s.aggregation
+	if known.Complete() {
+		known = s.aggregation
 	} else {
-		known.hold.message = fmt.Sprintf("%s; %s", known.hold.message, s.aggregation.message)
+		known.Message = fmt.Sprintf("%s; %s", known.Message, s.aggregation.Message)
 	}
 	s.results[operatorv1alpha1.ConditionAPIServiceReady] = known
 }
@@ -53,8 +53,8 @@ func (s *scope) halted() (reason, until string) {
 	switch {
 	case s.registry.Spec.Paused:
 		return operatorv1alpha1.ReasonPaused, "spec.paused is false"
-	case s.aggregation != nil:
-		return s.aggregation.reason, "mode Aggregated is allowed in namespace " + s.registry.Namespace
+	case !s.aggregation.Complete():
+		return s.aggregation.Reason, "mode Aggregated is allowed in namespace " + s.registry.Namespace
 	}
 	return "", ""
 }

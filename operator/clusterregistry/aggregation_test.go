@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 func TestAggregation(t *testing.T) {
@@ -31,19 +32,19 @@ func TestAggregation(t *testing.T) {
 			s := look(t, "{spec: {mode: "+test.mode+"}, status: "+status+"}")
 			r := &Reconciler{AggregatedNamespaces: test.allowed}
 			s.aggregation = r.aggregation(s)
-			if (s.aggregation != nil) != test.refused {
+			if (!s.aggregation.Complete()) != test.refused {
 				t.Errorf("%s: %+v", test.reason, s.aggregation)
 			}
-			if s.aggregation == nil {
+			if s.aggregation.Complete() {
 				continue
 			}
 			for _, word := range []string{"namespace team", "AGGREGATED_NAMESPACES", "Subscription", "Independent"} {
-				if !strings.Contains(s.aggregation.message, word) {
-					t.Errorf("%s: the message does not say %q: %s", test.reason, word, s.aggregation.message)
+				if !strings.Contains(s.aggregation.Message, word) {
+					t.Errorf("%s: the message does not say %q: %s", test.reason, word, s.aggregation.Message)
 				}
 			}
-			if keeps := strings.Contains(s.aggregation.message, "keeps serving"); keeps != installed {
-				t.Errorf("%s, installed %v: %s", test.reason, installed, s.aggregation.message)
+			if keeps := strings.Contains(s.aggregation.Message, "keeps serving"); keeps != installed {
+				t.Errorf("%s, installed %v: %s", test.reason, installed, s.aggregation.Message)
 			}
 		}
 	}
@@ -71,14 +72,14 @@ func TestNotAggregated(t *testing.T) {
 
 	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 1}}, status: {version: v0.1.0"+complete+"}}")
 	s.aggregation = (&Reconciler{}).aggregation(s)
-	if h := s.plan(released); h != nil || s.registry.Status.Upgrade != nil || s.release.Version != "v0.1.0" || !s.paused() {
-		t.Errorf("an upgrade begins, or changes are made: %+v, %+v, %s", h, s.registry.Status.Upgrade, s.release.Version)
+	if v := s.plan(released); !v.Complete() || s.registry.Status.Upgrade != nil || s.release.Version != "v0.1.0" || !s.paused() {
+		t.Errorf("an upgrade begins, or changes are made: %+v, %+v, %s", v, s.registry.Status.Upgrade, s.release.Version)
 	}
 	s.notAggregated()
 	if c := ready(s, "Progressing"); c.Status != "False" || c.Reason != operatorv1alpha1.ReasonAggregationNotAllowed || !strings.Contains(c.Message, "allowed in namespace team") {
 		t.Errorf("Progressing is %+v", c)
 	}
-	s.results[operatorv1alpha1.ConditionAPIServiceReady] = result{hold: waitFor(operatorv1alpha1.ReasonBackendDown, "down")}
+	s.results[operatorv1alpha1.ConditionAPIServiceReady] = verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "down")
 	s.notAggregated()
 	if c := ready(s, "APIServiceReady"); c.Reason != operatorv1alpha1.ReasonBackendDown || !strings.HasPrefix(c.Message, "down; mode Aggregated is not allowed") {
 		t.Errorf("what hurts the host is not named first: %+v", c)

@@ -3,32 +3,33 @@ package clusterregistry
 import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // etcdTrouble returns what etcd itself says is wrong with it, although its members
 // answer: an alarm that is raised, or members that nobody recorded. Only a person
 // can mend either, so no member is replaced meanwhile.
-func (s *scope) etcdTrouble() *hold {
+func (s *scope) etcdTrouble() verdict.Verdict {
 	if alarm, raised := s.etcdState.Raised(); raised {
 		by := s.etcdState.RaisedBy(alarm.Type)
 		switch alarm.Type {
 		case etcd.AlarmNoSpace:
-			h := waitFor(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Make room (remove clusters, compact, defragment each member), then disarm the alarm (etcdctl alarm disarm)", by)
+			v := verdict.Waiting(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Make room (remove clusters, compact, defragment each member), then disarm the alarm (etcdctl alarm disarm)", by)
 			// Members get no other quota while an alarm is raised: room comes first.
 			if limited := s.quotaDiffers(); limited != "" {
-				h.message += "; after that: " + limited
+				v.Message += "; after that: " + limited
 			}
-			return h
+			return v
 		case etcd.AlarmCorrupt:
-			return waitFor(operatorv1alpha1.ReasonCorrupt, "etcd refuses every write, and what it reads may be wrong: its alarm CORRUPT is raised by %s, whose data is not that of the others. Keep all volumes. If the alarm names one member of several, remove that one, disarm the alarm (etcdctl alarm disarm) and add it anew; otherwise restore a snapshot", by)
+			return verdict.Waiting(operatorv1alpha1.ReasonCorrupt, "etcd refuses every write, and what it reads may be wrong: its alarm CORRUPT is raised by %s, whose data is not that of the others. Keep all volumes. If the alarm names one member of several, remove that one, disarm the alarm (etcdctl alarm disarm) and add it anew; otherwise restore a snapshot", by)
 		}
-		return waitFor(operatorv1alpha1.ReasonMembersNotReady, "etcd's alarm %s is raised by %s", alarm.Type, by)
+		return verdict.Waiting(operatorv1alpha1.ReasonMembersNotReady, "etcd's alarm %s is raised by %s", alarm.Type, by)
 	}
 	if s.identity == nil {
-		return nil
+		return done
 	}
 	if err := s.etcdState.Differs(s.identity.Identity); err != nil {
-		return waitFor(operatorv1alpha1.ReasonMembershipDiffers, "etcd's own list of members is not the recorded one, and whoever is in it counts for the majority: %s. Complete what was begun, or undo it: etcdctl member list, etcdctl member remove ID", err)
+		return verdict.Waiting(operatorv1alpha1.ReasonMembershipDiffers, "etcd's own list of members is not the recorded one, and whoever is in it counts for the majority: %s. Complete what was begun, or undo it: etcdctl member list, etcdctl member remove ID", err)
 	}
-	return nil
+	return done
 }

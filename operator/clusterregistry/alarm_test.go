@@ -38,14 +38,14 @@ func TestEtcdTrouble(t *testing.T) {
 			s.etcdState.List = append(s.etcdState.List, etcd.Listed{ID: s.identity.Members[name], Name: name})
 		}
 		test.change(&s.etcdState)
-		h := s.etcdTrouble()
-		if (h == nil) != (test.reason == "") || h != nil && h.reason != test.reason {
-			t.Errorf("%s: %+v", test.what, h)
+		v := s.etcdTrouble()
+		if (v.Complete()) != (test.reason == "") || !v.Complete() && v.Reason != test.reason {
+			t.Errorf("%s: %+v", test.what, v)
 			continue
 		}
 		for _, word := range test.says {
-			if !strings.Contains(h.message, word) {
-				t.Errorf("%s: it says %q, want %q", test.what, h.message, word)
+			if !strings.Contains(v.Message, word) {
+				t.Errorf("%s: it says %q, want %q", test.what, v.Message, word)
 			}
 		}
 	}
@@ -63,14 +63,14 @@ func TestEtcdTrouble(t *testing.T) {
 		{claimOf("data-fleet-etcd-0", "18Gi", "18Gi", "slow"), 0, "then disarm the alarm (etcdctl alarm disarm)"},
 	} {
 		small.volumes = volumes{members: []corev1.PersistentVolumeClaim{*test.claim}, quota: test.quota}
-		if h := small.etcdTrouble(); h == nil || h.reason != operatorv1alpha1.ReasonNoSpace || !strings.HasSuffix(h.message, test.ends) {
-			t.Errorf("an etcd on a small volume: %+v, want %q at its end", h, test.ends)
+		if v := small.etcdTrouble(); v.Complete() || v.Reason != operatorv1alpha1.ReasonNoSpace || !strings.HasSuffix(v.Message, test.ends) {
+			t.Errorf("an etcd on a small volume: %+v, want %q at its end", v, test.ends)
 		}
 	}
 	// Of an external etcd no members are recorded, but its alarms count.
 	s := look(t, "{spec: {etcd: {external: {endpoints: ['https://a:1']}}}}")
 	s.etcdState = etcd.State{List: []etcd.Listed{{ID: "a0", Name: "m0"}, {ID: "a1"}}, Alarms: []etcd.Alarm{{MemberID: "a0", Type: "NOSPACE"}}}
-	if h := s.etcdTrouble(); h == nil || h.reason != operatorv1alpha1.ReasonNoSpace {
-		t.Errorf("an external etcd: %+v", h)
+	if v := s.etcdTrouble(); v.Complete() || v.Reason != operatorv1alpha1.ReasonNoSpace {
+		t.Errorf("an external etcd: %+v", v)
 	}
 }

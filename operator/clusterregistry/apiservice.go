@@ -16,6 +16,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 
 // apiService is complete when the host itself serves the registry's API. It is
 // registered only once a server answers, and never in place of another.
-func (r *Reconciler) apiService(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 	services := s.rendered.Stages[render.StageEndpoint]
 	for _, service := range services {
 		owner, err := r.takenBy(ctx, s, service)
@@ -36,7 +37,7 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) *hold {
 			return failed(err)
 		}
 		if owner != "" {
-			return waitFor(operatorv1alpha1.ReasonGroupTaken, "the host serves %s already, from %s, which is left as it is: remove it, or use mode Independent", registryGroup, owner)
+			return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host serves %s already, from %s, which is left as it is: remove it, or use mode Independent", registryGroup, owner)
 		}
 	}
 	for _, service := range services {
@@ -44,32 +45,32 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) *hold {
 		if err != nil {
 			return failed(err)
 		}
-		serves := s.answering > 0 && (s.installed() || s.results[operatorv1alpha1.ConditionServerReady].hold == nil)
+		serves := s.answering > 0 && (s.installed() || s.results[operatorv1alpha1.ConditionServerReady].Complete())
 		if !registered && !serves {
 			// As long as no server answers, a registration would make deletions of
 			// namespaces hang, and someone may have removed it for that.
-			return waitFor(operatorv1alpha1.ReasonWaiting, "APIService %s does not exist; it is created when a server answers", service.GetName())
+			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "APIService %s does not exist; it is created when a server answers", service.GetName())
 		}
-		if err := r.apply(ctx, s, service); err != nil {
+		if err := unlessReadOnly(r.apply(ctx, s, service)); err != nil {
 			return failed(err)
 		}
 	}
 	for _, service := range services {
 		current := &apiregistrationv1.APIService{}
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(service), current); apierrors.IsNotFound(err) {
-			return waitFor(operatorv1alpha1.ReasonWaiting, "APIService %s is not registered yet", service.GetName()).in(soon)
+			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "APIService %s is not registered yet", service.GetName()).In(soon)
 		} else if err != nil {
 			return failed(err)
 		}
-		if h := s.availability(current); h != nil {
-			return h
+		if v := s.availability(current); !v.Complete() {
+			return v
 		}
 	}
-	if h := r.throughHost(ctx, s); h != nil {
-		return h
+	if v := r.throughHost(ctx, s); !v.Complete() {
+		return v
 	}
 	s.registry.Status.Endpoint = r.hostEndpoint()
-	return nil
+	return done
 }
 
 // registered reports whether the host has an APIService. It is not asked of the
@@ -84,23 +85,23 @@ func (r *Reconciler) registered(ctx context.Context, service *unstructured.Unstr
 
 // unregister is complete when the host no longer tells of versions of the API
 // that the wanted servers lack: this comes before those do.
-func (r *Reconciler) unregister(ctx context.Context, s *scope) *hold {
-	if s.frozen {
-		return nil
+func (r *Reconciler) unregister(ctx context.Context, s *scope) verdict.Verdict {
+	if s.readOnly {
+		return done
 	}
 	for _, reference := range s.registry.Status.Inventory {
 		if reference.Kind != "APIService" || slices.ContainsFunc(s.rendered.Stages[render.StageEndpoint], func(o *unstructured.Unstructured) bool { return o.GetName() == reference.Name }) {
 			continue
 		}
-		gone, err := r.Applier.Delete(ctx, reference, s.owner())
+		gone, err := r.writer(s).Delete(ctx, reference, s.owner())
 		if err != nil {
 			return failed(err)
 		}
 		if !gone {
-			return waitFor(operatorv1alpha1.ReasonProgressing, "waits for %s to be gone, a version that %s does not serve", reference, s.release.Version).in(soon).impairedIf(true)
+			return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "waits for %s to be gone, a version that %s does not serve", reference, s.release.Version).In(soon).DegradedIf(true)
 		}
 	}
-	return nil
+	return done
 }
 
 // takenBy returns who else serves an API version on the host, or nothing.
@@ -146,38 +147,38 @@ func (r *Reconciler) crdsOf(service *apiregistrationv1.APIService) (string, erro
 
 // availability returns what the host says of its way to the servers, nil when
 // it reaches them.
-func (s *scope) availability(service *apiregistrationv1.APIService) *hold {
+func (s *scope) availability(service *apiregistrationv1.APIService) verdict.Verdict {
 	for _, condition := range service.Status.Conditions {
 		if condition.Type != apiregistrationv1.Available || condition.Status == apiregistrationv1.ConditionTrue {
 			continue
 		}
 		down := s.now.Sub(condition.LastTransitionTime.Time)
 		if down < backendGrace || !s.installed() {
-			return waitFor(operatorv1alpha1.ReasonNotAvailable, "the host does not reach the servers through APIService %s: %s", service.Name, condition.Message).in(min(max(backendGrace-down, soon), backstop))
+			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host does not reach the servers through APIService %s: %s", service.Name, condition.Message).In(min(max(backendGrace-down, soon), backstop))
 		}
-		return waitFor(operatorv1alpha1.ReasonBackendDown, "the host has not reached the servers since %s, and as long as that lasts, deletions of namespaces in the host will hang: %s (APIService %s)",
+		return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "the host has not reached the servers since %s, and as long as that lasts, deletions of namespaces in the host will hang: %s (APIService %s)",
 			condition.LastTransitionTime.Format(time.RFC3339), condition.Message, service.Name)
 	}
 	if len(service.Status.Conditions) == 0 {
-		return waitFor(operatorv1alpha1.ReasonNotAvailable, "the host has not looked at APIService %s yet", service.Name).in(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host has not looked at APIService %s yet", service.Name).In(soon)
 	}
-	return nil
+	return done
 }
 
 // throughHost uses the registry's API as its clients do.
-func (r *Reconciler) throughHost(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) throughHost(ctx context.Context, s *scope) verdict.Verdict {
 	for _, version := range s.release.Serves {
 		group := schema.GroupVersion{Group: registryGroup, Version: version}
 		if _, err := r.Discovery.ServerResourcesForGroupVersion(group.String()); err != nil {
-			return waitFor(operatorv1alpha1.ReasonNotAvailable, "the host does not tell of %s yet: %s", group, err).in(soon)
+			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host does not tell of %s yet: %s", group, err).In(soon)
 		}
 		clusters := &unstructured.UnstructuredList{}
 		clusters.SetGroupVersionKind(group.WithKind("ClusterList"))
 		if err := r.listClusters(ctx, clusters); err != nil {
-			return waitFor(operatorv1alpha1.ReasonNotAvailable, "clusters can't be listed through the host: %s", err).in(soon)
+			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "clusters can't be listed through the host: %s", err).In(soon)
 		}
 	}
-	return nil
+	return done
 }
 
 // listTimeout bounds a list through the host.

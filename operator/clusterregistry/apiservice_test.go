@@ -35,19 +35,19 @@ func TestAvailability(t *testing.T) {
 		if test.status != "" {
 			service.Status.Conditions = []apiregistrationv1.APIServiceCondition{{Type: apiregistrationv1.Available, Status: test.status, LastTransitionTime: *timeAt(s.now.Add(-test.since)), Message: "dial: no route"}}
 		}
-		h := s.availability(service)
-		if (h == nil) != (test.reason == "") {
-			t.Errorf("%s: %+v", test.what, h)
+		v := s.availability(service)
+		if (v.Complete()) != (test.reason == "") {
+			t.Errorf("%s: %+v", test.what, v)
 			continue
 		}
-		if h == nil {
+		if v.Complete() {
 			continue
 		}
-		if h.reason != test.reason || h.after.Round(time.Second) != test.after || !strings.Contains(h.message, service.Name) || test.status != "" && !strings.Contains(h.message, "dial: no route") {
-			t.Errorf("%s: %+v", test.what, h)
+		if v.Reason != test.reason || v.After.Round(time.Second) != test.after || !strings.Contains(v.Message, service.Name) || test.status != "" && !strings.Contains(v.Message, "dial: no route") {
+			t.Errorf("%s: %+v", test.what, v)
 		}
-		if warns := strings.Contains(h.message, "deletions of namespaces in the host will hang"); warns != (test.reason == "BackendDown") {
-			t.Errorf("%s: %s", test.what, h.message)
+		if warns := strings.Contains(v.Message, "deletions of namespaces in the host will hang"); warns != (test.reason == "BackendDown") {
+			t.Errorf("%s: %s", test.what, v.Message)
 		}
 	}
 }

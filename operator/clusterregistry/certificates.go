@@ -17,6 +17,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // caWarning is how long before the end of a CA its condition warns: to exchange
@@ -25,7 +26,7 @@ const caWarning = 365 * 24 * time.Hour
 
 // certificates is complete when every Certificate is issued as it is wanted, and
 // the CAs are known.
-func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict {
 	// What was issued before lasts without cert-manager for a while.
 	usable := s.trusted()
 	installed, err := r.certManager.installed(ctx, r.Client)
@@ -34,23 +35,23 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 	}
 	if !installed {
 		s.registry.Status.Certificates = nil
-		return s.withCAs(waitFor(operatorv1alpha1.ReasonCertManagerNotInstalled, "cert-manager, which issues the registry's certificates, is not installed on the host: install it (https://cert-manager.io/docs/installation); the operator goes on by itself then").impairedIf(usable))
+		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertManagerNotInstalled, "cert-manager, which issues the registry's certificates, is not installed on the host: install it (https://cert-manager.io/docs/installation); the operator goes on by itself then").DegradedIf(usable))
 	}
-	if h := r.foreignSecret(ctx, s); h != nil {
-		return s.withCAs(h.impairedIf(usable))
+	if v := r.foreignSecret(ctx, s); !v.Complete() {
+		return s.withCAs(v.DegradedIf(usable))
 	}
-	if h := r.announce(ctx, s); h != nil {
-		return h
+	if v := r.announce(ctx, s); !v.Complete() {
+		return v
 	}
-	if err := r.apply(ctx, s, s.issuable()...); err != nil {
+	if err := unlessReadOnly(r.apply(ctx, s, s.issuable()...)); err != nil {
 		return failed(err)
 	}
 	// A port that the host refuses is the endpoint's to tell: nothing here needs it.
-	if err := r.applyService(ctx, s); err != nil && (refusedPort(err) == "" || s.registry.Spec.Mode != operatorv1alpha1.ModeIndependent) {
+	if err := unlessReadOnly(r.applyService(ctx, s)); err != nil && (refusedPort(err) == "" || s.registry.Spec.Mode != operatorv1alpha1.ModeIndependent) {
 		return failed(err)
 	}
 	var waiting []string
-	issued := true
+	v, issued := done, true
 	s.registry.Status.Certificates = nil
 	for _, object := range s.rendered.Stages[render.StageCertificates] {
 		if object.GetKind() != certmanagerv1.CertificateKind {
@@ -67,6 +68,9 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 		issued = issued && certificate.Status.NotAfter != nil
 		s.registry.Status.Certificates = append(s.registry.Status.Certificates, operatorv1alpha1.CertificateStatus{
 			Name: certificate.Name, NotAfter: certificate.Status.NotAfter, RenewalTime: certificate.Status.RenewalTime})
+		if expires := s.caExpires(certificate); expires != "" {
+			v = v.Note(operatorv1alpha1.ReasonCAExpiring, expires)
+		}
 		problem := s.certificateProblem(certificate)
 		if r.Applier.Behind(object, certificate) {
 			// It tells of what was wanted before.
@@ -80,12 +84,12 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) *hold {
 		}
 	}
 	if len(waiting) > 0 {
-		return s.withCAs(waitFor(operatorv1alpha1.ReasonCertificateNotReady, "%s", several(waiting)).impairedIf(usable && issued))
+		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "%s", several(waiting)).DegradedIf(usable && issued))
 	}
 	if s.missing() != "" {
-		return s.withCAs(waitFor(operatorv1alpha1.ReasonCAMissing, "the CAs' certificates are issued, but not all of their Secrets can be read yet").in(soon))
+		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCAMissing, "the CAs' certificates are issued, but not all of their Secrets can be read yet").In(soon))
 	}
-	return r.replacedCAs(ctx, s)
+	return r.replacedCAs(ctx, s, v)
 }
 
 // issuable are the objects of the stage, but for the Service. As long as it is not
@@ -98,41 +102,41 @@ func (s *scope) issuable() []*unstructured.Unstructured {
 	})
 }
 
-// withCAs returns a hold as it is when all CAs are known. Else it says which are
+// withCAs returns a verdict as it is when all CAs are known. Else it says which are
 // not, and nothing may be changed: what is published stays as it was.
-func (s *scope) withCAs(h *hold) *hold {
+func (s *scope) withCAs(v verdict.Verdict) verdict.Verdict {
 	missing := s.missing()
 	if missing == "" {
-		return h
+		return v
 	}
 	if s.installed() {
-		h.reason = operatorv1alpha1.ReasonCAMissing
-		h.message = fmt.Sprintf("%s: there is no CA certificate there; nothing is changed until there is, and what was published stays in force; %s", missing, h.message)
+		v.Reason = operatorv1alpha1.ReasonCAMissing
+		v.Message = fmt.Sprintf("%s: there is no CA certificate there; nothing is changed until there is, and what was published stays in force; %s", missing, v.Message)
 	}
-	return h.frozen()
+	return v.AsReadOnly()
 }
 
 // replacedCAs is complete when everything that is in use is signed by the present
-// CAs, and nothing else is published.
-func (r *Reconciler) replacedCAs(ctx context.Context, s *scope) *hold {
-	if h := r.reissue(ctx, s, s.servingLeaves()); h != nil {
-		return h.impairedIf(true)
+// CAs, and nothing else is published. It adds to a verdict that is done.
+func (r *Reconciler) replacedCAs(ctx context.Context, s *scope, found verdict.Verdict) verdict.Verdict {
+	if v := r.reissue(ctx, s, s.servingLeaves()); !v.Complete() {
+		return v.DegradedIf(true)
 	}
 	shown, err := r.secretValue(ctx, s.registry.Namespace, s.registry.Name+contract.ServingSuffix, corev1.TLSCertKey)
 	if err != nil {
 		return failed(err)
 	}
 	switch {
-	case s.frozen && s.servingCA.replaced() && (!s.servingCA.announced() || signedBy(shown, s.servingCA.current)):
-		return waitFor(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; nothing is changed now, and what is published stays as it is until %s", s.servingCA.source, s.frozenUntil()).in(vigil).impairedIf(true)
+	case s.readOnly && s.servingCA.replaced() && (!s.servingCA.announced() || signedBy(shown, s.servingCA.current)):
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; nothing is changed now, and what is published stays as it is until %s", s.servingCA.source, s.frozenUntil()).In(vigil).DegradedIf(true)
 	case s.servingCA.replaced() && signedBy(shown, s.servingCA.current):
-		return waitFor(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", s.servingCA.source).in(soon).impairedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", s.servingCA.source).In(soon).DegradedIf(true)
 	case s.servingCA.replaced():
-		s.note(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one, which signed the servers' certificate: give clients the kubeconfig in Secret %s%s again, which trusts both, before Certificate %s%s is renewed (status.certificates)", s.servingCA.source, s.registry.Name, contract.KubeconfigSuffix, s.registry.Name, contract.ServingSuffix))
+		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one, which signed the servers' certificate: give clients the kubeconfig in Secret %s%s again, which trusts both, before Certificate %s%s is renewed (status.certificates)", s.servingCA.source, s.registry.Name, contract.KubeconfigSuffix, s.registry.Name, contract.ServingSuffix))
 	case s.clientCA.replaced():
-		s.note(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one; client certificates of both are accepted (status.clientCABundle)", s.clientCA.source))
+		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one; client certificates of both are accepted (status.clientCABundle)", s.clientCA.source))
 	}
-	return nil
+	return found
 }
 
 // several joins what is waited for, and counts what would only repeat itself.
@@ -144,12 +148,18 @@ func several(waiting []string) string {
 	return fmt.Sprintf("%s; and %d more", strings.Join(waiting[:most], "; "), len(waiting)-most)
 }
 
-// certificateProblem returns why a Certificate is not as wanted, in cert-manager's
-// own words, or nothing. Of a CA that ends soon it leaves a note.
-func (s *scope) certificateProblem(c *certmanagerv1.Certificate) string {
-	if c.Spec.IsCA && c.Status.NotAfter != nil && c.Status.NotAfter.Sub(s.now) < caWarning {
-		s.note(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ReasonCAExpiring, fmt.Sprintf("the CA %s expires on %s; cert-manager renews it with the same key %s, and what has to be done then is in docs/how-to/certificates.md, \"When a CA expires\"", c.Name, c.Status.NotAfter.Format(time.DateOnly), renewal(c)))
+// caExpires says when a Certificate of a CA expires, if that is soon, and what has to be
+// done then.
+func (s *scope) caExpires(c *certmanagerv1.Certificate) string {
+	if !c.Spec.IsCA || c.Status.NotAfter == nil || c.Status.NotAfter.Sub(s.now) >= caWarning {
+		return ""
 	}
+	return fmt.Sprintf("the CA %s expires on %s; cert-manager renews it with the same key %s, and what has to be done then is in docs/how-to/certificates.md, \"When a CA expires\"", c.Name, c.Status.NotAfter.Format(time.DateOnly), renewal(c))
+}
+
+// certificateProblem returns why a Certificate is not as wanted, in cert-manager's
+// own words, or nothing.
+func (s *scope) certificateProblem(c *certmanagerv1.Certificate) string {
 	var ready, issuing certmanagerv1.CertificateCondition
 	for _, condition := range c.Status.Conditions {
 		switch condition.Type {

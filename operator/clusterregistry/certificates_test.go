@@ -49,8 +49,11 @@ func TestCAWarning(t *testing.T) {
 		c := &certmanagerv1.Certificate{Spec: certmanagerv1.CertificateSpec{IsCA: test.ca}}
 		ends := s.now.Add(test.left)
 		c.Name, c.Status.NotAfter = "fleet-etcd-ca", timeAt(ends)
-		s.certificateProblem(c)
-		s.record(operatorv1alpha1.ConditionCertificatesReady, nil)
+		v := done
+		if expires := s.caExpires(c); expires != "" {
+			v = v.Note(operatorv1alpha1.ReasonCAExpiring, expires)
+		}
+		s.record(operatorv1alpha1.ConditionCertificatesReady, v)
 		got := s.condition(operatorv1alpha1.ConditionCertificatesReady, "")
 		if warns := got.Reason == operatorv1alpha1.ReasonCAExpiring; warns != test.warns || got.Status != "True" || warns != strings.Contains(got.Message, "the CA fleet-etcd-ca expires on "+ends.Format(time.DateOnly)+"; cert-manager renews it") {
 			t.Errorf("%s: %+v", test.reason, got)

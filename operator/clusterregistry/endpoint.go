@@ -14,6 +14,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/health"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // kubeconfigKey is the key of the Secret with the administrator's kubeconfig.
@@ -22,17 +23,17 @@ const kubeconfigKey = "kubeconfig"
 // endpoint is complete when the registry has an address that its certificate is
 // valid for, and a kubeconfig that leads there. Both follow the Service that there
 // is, also when the host refuses to change it.
-func (r *Reconciler) endpoint(ctx context.Context, s *scope) *hold {
-	refused := s.notServed(r.applyService(ctx, s))
+func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
+	refused := s.notServed(unlessReadOnly(r.applyService(ctx, s)))
 	reached := r.reach(ctx, s)
-	if refused != nil {
+	if !refused.Complete() {
 		return refused
 	}
 	return reached
 }
 
 // reach is complete when clients can reach the registry through its Service.
-func (r *Reconciler) reach(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) reach(ctx context.Context, s *scope) verdict.Verdict {
 	port, err := r.port(ctx, s)
 	if err != nil {
 		return failed(err)
@@ -42,11 +43,11 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) *hold {
 		address = s.addresses[0]
 	} else if service := s.registry.Spec.Server.Service; service != nil && service.Type != corev1.ServiceTypeClusterIP {
 		s.forgetEndpoint()
-		return waitFor(operatorv1alpha1.ReasonAddressPending, "Service %s of type %s has no address yet: the host's cloud gives it one, or name one in spec.server.service.hostnames", s.registry.Name+contract.ServerSuffix, service.Type)
+		return verdict.Waiting(operatorv1alpha1.ReasonAddressPending, "Service %s of type %s has no address yet: the host's cloud gives it one, or name one in spec.server.service.hostnames", s.registry.Name+contract.ServerSuffix, service.Type)
 	}
 	if port == 0 {
 		s.forgetEndpoint()
-		return waitFor(operatorv1alpha1.ReasonAddressPending, "Service %s has no port yet", s.registry.Name+contract.ServerSuffix).in(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonAddressPending, "Service %s has no port yet", s.registry.Name+contract.ServerSuffix).In(soon)
 	}
 	url := "https://" + net.JoinHostPort(address, strconv.Itoa(int(port)))
 	if port == 443 {
@@ -56,19 +57,19 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) *hold {
 		return failed(err)
 	}
 	s.registry.Status.Endpoint = &operatorv1alpha1.Endpoint{URL: url, CABundle: s.trust.Serving}
-	if h := r.kubeconfig(ctx, s, url); h != nil {
-		return h
+	if v := r.kubeconfig(ctx, s, url); !v.Complete() {
+		return v
 	}
-	if certificates := s.results[operatorv1alpha1.ConditionCertificatesReady]; certificates.hold != nil {
-		return waitFor(operatorv1alpha1.ReasonWaiting, "the servers' certificate may not be valid for %s yet: %s", address, certificates.hold.message)
+	if certificates := s.results[operatorv1alpha1.ConditionCertificatesReady]; !certificates.Complete() {
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "the servers' certificate may not be valid for %s yet: %s", address, certificates.Message)
 	}
-	if h := r.shown(ctx, s, address); h != nil {
-		return h
+	if v := r.shown(ctx, s, address); !v.Complete() {
+		return v
 	}
 	if err := health.Refused(ctx, net.JoinHostPort(address, strconv.Itoa(int(port)))); err != nil {
-		return waitFor(operatorv1alpha1.ReasonWaiting, "Service %s does not lead to the servers yet: %s", s.registry.Name+contract.ServerSuffix, err).in(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Service %s does not lead to the servers yet: %s", s.registry.Name+contract.ServerSuffix, err).In(soon)
 	}
-	return nil
+	return done
 }
 
 // tellMoved emits an event when clients are to go elsewhere than their kubeconfig
@@ -94,9 +95,9 @@ func (r *Reconciler) tellMoved(ctx context.Context, s *scope, url string) error 
 
 // shown is complete when every server shows a certificate that is valid for the
 // clients' address. One that was renewed reaches the pods within a minute or so.
-func (r *Reconciler) shown(ctx context.Context, s *scope, address string) *hold {
+func (r *Reconciler) shown(ctx context.Context, s *scope, address string) verdict.Verdict {
 	if address == s.serverName() {
-		return nil
+		return done
 	}
 	pods, err := r.pods(ctx, s, componentServer)
 	if err != nil {
@@ -109,10 +110,10 @@ func (r *Reconciler) shown(ctx context.Context, s *scope, address string) *hold 
 	for _, answer := range answers {
 		var invalid x509.HostnameError
 		if errors.As(answer.err, &invalid) {
-			return waitFor(operatorv1alpha1.ReasonWaiting, "pod %s does not show the certificate for %s yet; its node brings it a new one within a minute or two", answer.pod, address).in(soon)
+			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "pod %s does not show the certificate for %s yet; its node brings it a new one within a minute or two", answer.pod, address).In(soon)
 		}
 	}
-	return nil
+	return done
 }
 
 // bracketed writes an address as a URL wants it: one of IPv6 in brackets.
@@ -125,13 +126,13 @@ func bracketed(address string) string {
 
 // kubeconfig writes the administrator's kubeconfig, anew when his certificate was
 // renewed.
-func (r *Reconciler) kubeconfig(ctx context.Context, s *scope, url string) *hold {
+func (r *Reconciler) kubeconfig(ctx context.Context, s *scope, url string) verdict.Verdict {
 	admin, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+contract.AdminSuffix)
 	if err != nil {
 		return failed(err)
 	}
 	if admin == nil || len(admin.Data[corev1.TLSPrivateKeyKey]) == 0 {
-		return waitFor(operatorv1alpha1.ReasonWaiting, "Secret %s with the administrator's certificate does not exist yet", s.registry.Name+contract.AdminSuffix).in(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Secret %s with the administrator's certificate does not exist yet", s.registry.Name+contract.AdminSuffix).In(soon)
 	}
 	name := s.registry.Name
 	config := clientcmdapi.NewConfig()
@@ -149,9 +150,9 @@ func (r *Reconciler) kubeconfig(ctx context.Context, s *scope, url string) *hold
 	if err != nil {
 		return failed(err)
 	}
-	if err := r.apply(ctx, s, object); err != nil {
+	if err := unlessReadOnly(r.apply(ctx, s, object)); err != nil {
 		return failed(err)
 	}
 	s.registry.Status.KubeconfigSecretRef = &operatorv1alpha1.LocalReference{Name: secret.Name}
-	return nil
+	return done
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // etcdPort is where each member's pod listens for clients.
@@ -22,19 +23,19 @@ const etcdPort = "2379"
 
 // etcd is complete when every member serves, as the one that it was recorded as,
 // from the pod that is wanted.
-func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	if s.registry.Spec.Etcd.External != nil {
 		return r.externalEtcd(ctx, s)
 	}
 	if s.identityErr != nil {
 		return failed(s.identityErr)
 	}
-	if s.identity == nil && s.frozen {
-		return waitFor(operatorv1alpha1.ReasonWaiting, "ConfigMap %s, the record of etcd's identity, does not exist yet", s.registry.Name+contract.IdentitySuffix)
+	if s.identity == nil && s.readOnly {
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "ConfigMap %s, the record of etcd's identity, does not exist yet", s.registry.Name+contract.IdentitySuffix)
 	}
 	if replicas := s.registry.Spec.Etcd.Replicas; s.identity == nil && replicas < 1 {
 		// Past the schema; it must not be recorded.
-		return waitFor(operatorv1alpha1.ReasonReplicasDiffer, "spec.etcd.replicas is %d, and etcd needs members: set it to 1, 3 or 5", replicas).frozen()
+		return verdict.Waiting(operatorv1alpha1.ReasonReplicasDiffer, "spec.etcd.replicas is %d, and etcd needs members: set it to 1, 3 or 5", replicas).AsReadOnly()
 	}
 	if s.identity == nil {
 		if err := r.writeIdentity(ctx, s, newIdentity(s)); err != nil {
@@ -44,32 +45,32 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) *hold {
 	if err := r.ownRecord(ctx, s); err != nil {
 		return failed(err)
 	}
-	if h := s.identity.problem(s); h != nil {
-		return h
+	if v := s.identity.problem(s); !v.Complete() {
+		return v
 	}
-	if h := r.reissue(ctx, s, s.etcdLeaves()); h != nil {
-		return h
+	if v := r.reissue(ctx, s, s.etcdLeaves()); !v.Complete() {
+		return v
 	}
-	if err := r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...); err != nil {
+	if err := unlessReadOnly(r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...)); err != nil {
 		return failed(err)
 	}
 	return r.members(ctx, s)
 }
 
 // members looks at the members and records who they are as soon as all serve.
-func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 	set := &appsv1.StatefulSet{}
-	if h := r.applied(ctx, s, render.StageEtcd, set); h != nil {
+	if v := r.applied(ctx, s, render.StageEtcd, set); !v.Complete() {
 		s.membersRolling = true
-		return h
+		return v
 	}
 	pods, err := r.pods(ctx, s, componentEtcd)
 	if err != nil {
 		return failed(err)
 	}
-	access, h := r.access(ctx, s)
-	if h != nil {
-		return h
+	access, v := r.access(ctx, s)
+	if !v.Complete() {
+		return v
 	}
 	for _, member := range render.EtcdMembers(s.registry) {
 		access.Endpoints[member.Name] = member.ClientURL()
@@ -83,7 +84,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 	s.reportEtcd(state)
 	s.etcdState, s.etcdAccess = state, access
 	if err := state.Check(s.identity.Identity); err != nil {
-		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until the members that were recorded are back", err).frozen()
+		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until the members that were recorded are back", err).AsReadOnly()
 	}
 	outdated := outdatedPods(set, pods)
 	learned, err := r.learn(ctx, s, currentPods(set, pods, outdated))
@@ -100,39 +101,37 @@ func (r *Reconciler) members(ctx context.Context, s *scope) *hold {
 	if len(outdated) > 0 {
 		s.rolling = fmt.Sprintf("etcd: %d of %d members are as wanted", len(pods)-len(outdated), len(pods))
 	}
-	if h := r.rollStuck(ctx, s, pods, outdated); h != nil {
-		return h
+	if v := r.rollStuck(ctx, s, pods, outdated); !v.Complete() {
+		return v
 	}
 	serves := id.ClusterID != "" && state.Serves() == nil
 	if refusal := guardRefuses(pods); refusal != "" {
-		return waitFor(operatorv1alpha1.ReasonDataLost, "%s", refusal).impairedIf(serves)
+		return verdict.Waiting(operatorv1alpha1.ReasonDataLost, "%s", refusal).DegradedIf(serves)
 	}
-	if h := s.etcdTrouble(); h != nil {
-		if failures := state.Failures(); failures != "" && h.reason != operatorv1alpha1.ReasonCorrupt {
-			h.message += "; besides, " + r.membersProblem(ctx, state, set, pods)
+	if v := s.etcdTrouble(); !v.Complete() {
+		if failures := state.Failures(); failures != "" && v.Reason != operatorv1alpha1.ReasonCorrupt {
+			v.Message += "; besides, " + r.membersProblem(ctx, state, set, pods)
 		}
-		return h.impairedIf(serves)
+		return v.DegradedIf(serves)
 	}
 	if state.Serving() < len(access.Endpoints) || id.ClusterID == "" {
 		if next.mends() {
 			return r.rollMember(ctx, s, next)
 		}
-		return waitFor(s.orOutOfMemory(operatorv1alpha1.ReasonMembersNotReady, pods), "%d of %d members serve: %s", state.Serving(), len(access.Endpoints), r.membersProblem(ctx, state, set, pods)).impairedIf(serves)
+		return verdict.Waiting(s.orOutOfMemory(operatorv1alpha1.ReasonMembersNotReady, pods), "%d of %d members serve: %s", state.Serving(), len(access.Endpoints), r.membersProblem(ctx, state, set, pods)).DegradedIf(serves)
 	}
 	if set.Status.ObservedGeneration < set.Generation {
-		return waitFor(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).in(soon).impairedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).In(soon).DegradedIf(true)
 	}
-	s.noteVolumes()
-	if s.frozen && state.Joined(id.Identity, id.joining) {
+	if s.readOnly && state.Joined(id.Identity, id.joining) {
 		// A volume that is emptied from here on would not be noticed.
-		return waitFor(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.registry.Name, contract.IdentitySuffix, id.joining, s.frozenUntil()).impairedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.registry.Name, contract.IdentitySuffix, id.joining, s.frozenUntil()).DegradedIf(true)
 	}
-	s.noteMemory(operatorv1alpha1.ConditionEtcdReady, pods)
 	if len(outdated) == 0 {
-		return nil
+		return s.memoryNoted(s.volumesNoted(done), pods)
 	}
 	if learned {
-		return waitFor(operatorv1alpha1.ReasonProgressing, "%s; what the members run was recorded just now, and may change what they should run", s.rolling).in(atOnce).impairedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s; what the members run was recorded just now, and may change what they should run", s.rolling).In(atOnce).DegradedIf(true)
 	}
 	return r.rollMember(ctx, s, next)
 }
@@ -152,13 +151,13 @@ func (r *Reconciler) membersProblem(ctx context.Context, state etcd.State, set *
 	return state.ListErr.Error()
 }
 
-func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) *hold {
-	access, h := r.access(ctx, s)
-	if h != nil {
-		return h.frozen() // the servers would be given what opens nothing
+func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) verdict.Verdict {
+	access, v := r.access(ctx, s)
+	if !v.Complete() {
+		return v.AsReadOnly() // the servers would be given what opens nothing
 	}
 	if len(s.registry.Spec.Etcd.External.Endpoints) == 0 {
-		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "spec.etcd.external.endpoints is empty: name all members").frozen()
+		return verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "spec.etcd.external.endpoints is empty: name all members").AsReadOnly()
 	}
 	for _, endpoint := range s.registry.Spec.Etcd.External.Endpoints {
 		access.Endpoints[strings.TrimPrefix(string(endpoint), "https://")] = string(endpoint)
@@ -168,47 +167,47 @@ func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) *hold {
 	s.etcdState, s.etcdAccess = state, access
 	if err := state.Check(etcd.Identity{ClusterID: s.before.Etcd.ClusterID}); err != nil {
 		s.registry.Status.Etcd.ClusterID = s.before.Etcd.ClusterID
-		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until spec.etcd.external leads to the etcd with the registry's data", err).frozen()
+		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until spec.etcd.external leads to the etcd with the registry's data", err).AsReadOnly()
 	}
 	trouble := s.etcdTrouble()
 	if state.Serves() != nil {
-		if trouble != nil {
-			return trouble.frozen()
+		if !trouble.Complete() {
+			return trouble.AsReadOnly()
 		}
 		// Servers that run may still be let in, other than by what is wanted now.
-		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", state.Failures()).frozen()
+		return verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "%s", state.Failures()).AsReadOnly()
 	}
-	if err := r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...); err != nil {
+	if err := unlessReadOnly(r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...)); err != nil {
 		return failed(err)
 	}
-	if trouble != nil {
-		return trouble.impairedIf(true)
+	if !trouble.Complete() {
+		return trouble.DegradedIf(true)
 	}
 	if failures := state.Failures(); failures != "" {
-		return waitFor(operatorv1alpha1.ReasonExternalUnreachable, "%s", failures).impairedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "%s", failures).DegradedIf(true)
 	}
-	return nil
+	return done
 }
 
 // access reads the key pair that opens etcd.
-func (r *Reconciler) access(ctx context.Context, s *scope) (etcd.Access, *hold) {
+func (r *Reconciler) access(ctx context.Context, s *scope) (etcd.Access, verdict.Verdict) {
 	name := render.EtcdClientSecret(s.registry)
 	secret, err := r.secret(ctx, s.registry.Namespace, name)
 	if err != nil {
 		return etcd.Access{}, failed(err)
 	}
 	if secret == nil {
-		return etcd.Access{}, waitFor(operatorv1alpha1.ReasonSecretInvalid, "Secret %s with the key pair that opens etcd does not exist", name).in(soon)
+		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s with the key pair that opens etcd does not exist", name).In(soon)
 	}
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
-		return etcd.Access{}, waitFor(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: tls.crt and tls.key are no key pair in PEM: %s", name, err)
+		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: tls.crt and tls.key are no key pair in PEM: %s", name, err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(s.trust.Etcd) {
-		return etcd.Access{}, waitFor(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: ca.crt has no CA certificate in PEM to trust etcd by", name)
+		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: ca.crt has no CA certificate in PEM to trust etcd by", name)
 	}
-	return etcd.Access{Endpoints: map[string]string{}, Addresses: map[string]string{}, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}}, nil
+	return etcd.Access{Endpoints: map[string]string{}, Addresses: map[string]string{}, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}}, done
 }
 
 // reportEtcd writes the status. What a member said before stays as long as it

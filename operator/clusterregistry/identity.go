@@ -23,6 +23,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // The keys of the record of etcd's identity: a ConfigMap that outlives the
@@ -160,7 +161,7 @@ func (r *Reconciler) writeIdentity(ctx context.Context, s *scope, id *identity) 
 	if err != nil {
 		return err
 	}
-	if err := r.write(ctx, s, object); err != nil {
+	if err := r.apply(ctx, s, object); err != nil {
 		return err
 	}
 	s.identity = id
@@ -174,7 +175,7 @@ func (r *Reconciler) writeIdentity(ctx context.Context, s *scope, id *identity) 
 // serves. It returns whether anything was new. In a read-only pass
 // it waits for another one.
 func (r *Reconciler) learn(ctx context.Context, s *scope, current []string) (learned bool, err error) {
-	if s.frozen {
+	if s.readOnly {
 		return false, nil
 	}
 	id := *s.identity
@@ -212,19 +213,19 @@ func (r *Reconciler) recordRelease(ctx context.Context, s *scope, release string
 }
 
 // problem returns why the etcd that was recorded can't be this registry's, or nil.
-func (id *identity) problem(s *scope) *hold {
+func (id *identity) problem(s *scope) verdict.Verdict {
 	if wanted := s.registry.Spec.Etcd.Replicas; id.replicas != wanted {
 		what := fmt.Sprintf("etcd has %d members, and changing that is not supported yet: set spec.etcd.replicas back to %d", id.replicas, id.replicas)
 		if !s.installed() {
 			what = fmt.Sprintf("there is retained data of a registry of this name whose etcd has %d members: delete this ClusterRegistry and apply it again with spec.etcd.replicas %d, which takes the data over; or, to begin without that data, delete ConfigMap %s and the PersistentVolumeClaims of %s%s",
 				id.replicas, id.replicas, s.registry.Name+contract.IdentitySuffix, s.registry.Name, contract.EtcdSuffix)
 		}
-		return waitFor(operatorv1alpha1.ReasonReplicasDiffer, "%s", what).frozen()
+		return verdict.Waiting(operatorv1alpha1.ReasonReplicasDiffer, "%s", what).AsReadOnly()
 	}
 	if ca := fingerprint(s.trust.Etcd); id.ca != ca {
-		return waitFor(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s%s has another key than the one that etcd's members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.registry.Name, contract.EtcdCASuffix, s.etcdRenewal(), short(ca), short(id.ca)).frozen()
+		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s%s has another key than the one that etcd's members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.registry.Name, contract.EtcdCASuffix, s.etcdRenewal(), short(ca), short(id.ca)).AsReadOnly()
 	}
-	return nil
+	return done
 }
 
 // etcdRenewal says when the first of etcd's certificates is renewed, which the

@@ -20,6 +20,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -67,9 +68,9 @@ func TestIdentityProblem(t *testing.T) {
 	} {
 		s := look(t, "{spec: {etcd: {replicas: 3}}}")
 		s.registry.Spec.Etcd.Replicas, s.trust.Etcd = test.replicas, []byte(test.ca)
-		h := (&identity{replicas: 3, ca: fingerprint([]byte("CA"))}).problem(s)
-		if (h == nil) != (test.want == "") || h != nil && (h.reason != test.want || !h.freeze || h.impaired) {
-			t.Errorf("%s: %+v", reason, h)
+		v := (&identity{replicas: 3, ca: fingerprint([]byte("CA"))}).problem(s)
+		if (v.Complete()) != (test.want == "") || !v.Complete() && (v.Reason != test.want || v.State != verdict.ReadOnly) {
+			t.Errorf("%s: %+v", reason, v)
 		}
 	}
 }
@@ -127,7 +128,7 @@ func TestRecordUnmarked(t *testing.T) {
 			if s.identity, err = r.readIdentity(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
-			s.frozen = frozen
+			s.readOnly = frozen
 			if err := r.ownRecord(t.Context(), s); err != nil {
 				t.Errorf("%s, frozen %t: %v", reason, frozen, err)
 			}

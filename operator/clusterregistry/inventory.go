@@ -15,32 +15,37 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// apply applies what a stage consists of. In a read-only pass the stage goes on
-// with what is there.
-func (r *Reconciler) apply(ctx context.Context, s *scope, objects ...*unstructured.Unstructured) error {
-	if s.frozen {
-		return nil
+// writer makes the changes of a pass. That of a read-only one can't: every change is
+// an error, which a stage that only observes then ignores by unlessReadOnly.
+func (r *Reconciler) writer(s *scope) apply.Writer {
+	if s.readOnly {
+		return apply.ReadOnly{}
 	}
-	return r.write(ctx, s, objects...)
+	return r.Applier
 }
 
-// write applies objects, which is an error in a read-only pass: its callers rely on
-// what they write. What is new is in the inventory before it is made, so that a
+// apply applies objects. What is new is in the inventory before it is made, so that a
 // crash leaves nothing unknown behind.
-func (r *Reconciler) write(ctx context.Context, s *scope, objects ...*unstructured.Unstructured) error {
-	if s.frozen {
-		return errReadOnly
-	}
+func (r *Reconciler) apply(ctx context.Context, s *scope, objects ...*unstructured.Unstructured) error {
 	if err := r.enlist(ctx, s, objects...); err != nil {
 		return err
 	}
-	return r.Applier.Apply(ctx, objects...)
+	for _, object := range objects {
+		if err := r.writer(s).ApplyFrom(ctx, nil, object); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // enlist makes objects the registry's own before they are made.
 func (r *Reconciler) enlist(ctx context.Context, s *scope, objects ...*unstructured.Unstructured) error {
+	if err := r.writer(s).Err(); err != nil {
+		return err
+	}
 	inventory := s.registry.Status.Inventory
 	for _, object := range objects {
 		if reference := apply.Reference(object); !slices.Contains(inventory, reference) {
@@ -57,7 +62,7 @@ func (r *Reconciler) enlist(ctx context.Context, s *scope, objects ...*unstructu
 // applied reads the only object of a stage that has the kind of into, as it is
 // after it was applied. Until the cache has that, it would tell of what was
 // before; and there may be none, when nothing may be made at the moment.
-func (r *Reconciler) applied(ctx context.Context, s *scope, stage render.Stage, into client.Object) *hold {
+func (r *Reconciler) applied(ctx context.Context, s *scope, stage render.Stage, into client.Object) verdict.Verdict {
 	kind, err := apiutil.GVKForObject(into, r.Client.Scheme())
 	if err != nil {
 		return failed(err)
@@ -67,13 +72,13 @@ func (r *Reconciler) applied(ctx context.Context, s *scope, stage render.Stage, 
 	err = r.Client.Get(ctx, client.ObjectKeyFromObject(wanted), into)
 	switch {
 	case apierrors.IsNotFound(err):
-		return waitFor(operatorv1alpha1.ReasonWaiting, "%s %s does not exist yet", kind.Kind, wanted.GetName()).in(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "%s %s does not exist yet", kind.Kind, wanted.GetName()).In(soon)
 	case err != nil:
 		return failed(err)
 	case r.Applier.Behind(wanted, into):
-		return waitFor(operatorv1alpha1.ReasonProgressing, "%s %s was changed just now", kind.Kind, wanted.GetName()).in(time.Second).impairedIf(s.installed())
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s %s was changed just now", kind.Kind, wanted.GetName()).In(time.Second).DegradedIf(s.installed())
 	}
-	return nil
+	return done
 }
 
 // own makes an object go with the registry. What is elsewhere can't be owned,
@@ -99,20 +104,8 @@ func (r *Reconciler) writeInventory(ctx context.Context, s *scope, inventory []o
 	return nil
 }
 
-// remove deletes an object of the registry, which is an error in a read-only pass.
-func (r *Reconciler) remove(ctx context.Context, s *scope, reference operatorv1alpha1.ObjectReference) error {
-	if s.frozen {
-		return errReadOnly
-	}
-	_, err := r.Applier.Delete(ctx, reference, s.owner())
-	return err
-}
-
 // prune deletes what is in the inventory and no longer rendered.
 func (r *Reconciler) prune(ctx context.Context, s *scope) error {
-	if s.frozen {
-		return nil
-	}
 	wanted := map[operatorv1alpha1.ObjectReference]bool{}
 	for _, object := range s.rendered.Objects() {
 		wanted[apply.Reference(object)] = true
@@ -123,7 +116,7 @@ func (r *Reconciler) prune(ctx context.Context, s *scope) error {
 	var left []operatorv1alpha1.ObjectReference
 	for _, reference := range s.registry.Status.Inventory {
 		if !wanted[reference] {
-			gone, err := r.Applier.Delete(ctx, reference, s.owner())
+			gone, err := r.writer(s).Delete(ctx, reference, s.owner())
 			if err != nil {
 				return err
 			}

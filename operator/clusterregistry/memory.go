@@ -12,6 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 const (
@@ -70,12 +71,13 @@ func memoryProblem(pod *corev1.Pod, status corev1.ContainerStatus, ended *corev1
 	return problem
 }
 
-// noteMemory keeps the condition of a part that serves again true, and has it say
-// that it was short of memory.
-func (s *scope) noteMemory(condition string, pods []corev1.Pod) {
+// memoryNoted returns the verdict of a part that is ready again with a note that it was
+// short of memory.
+func (s *scope) memoryNoted(v verdict.Verdict, pods []corev1.Pod) verdict.Verdict {
 	if problem := s.outOfMemory(pods); problem != "" {
-		s.note(condition, operatorv1alpha1.ReasonOutOfMemory, problem)
+		return v.Note(operatorv1alpha1.ReasonOutOfMemory, problem)
 	}
+	return v
 }
 
 // orOutOfMemory returns a reason, unless the part does not serve for want of memory.

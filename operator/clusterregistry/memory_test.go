@@ -49,9 +49,9 @@ func TestOutOfMemory(t *testing.T) {
 			t.Errorf("%s: a part that does not serve has reason %s", test.reason, reason)
 		}
 		for _, kind := range []string{"VersionSupported", "CertificatesReady", "EtcdReady", "ServerReady", "APIServiceReady"} {
-			s.record(kind, nil)
+			s.record(kind, done)
 		}
-		s.noteMemory("ServerReady", []corev1.Pod{*pod})
+		s.record("ServerReady", s.memoryNoted(done, []corev1.Pod{*pod}))
 		conditions := s.conditions()
 		server, ready := meta.FindStatusCondition(conditions, "ServerReady"), meta.FindStatusCondition(conditions, "Ready")
 		if server.Status != "True" || ready.Status != "True" || strings.Contains(server.Message, want) != strings.Contains(ready.Message, want) || !strings.Contains(ready.Message, want) {

@@ -11,18 +11,19 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/registry"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// waits returns the hold of the present phase. As long as that is ahead, it says
+// waits returns the verdict of the present phase. As long as that is ahead, it says
 // that the registry will be down.
-func (s *scope) waits(format string, args ...any) *hold {
+func (s *scope) waits(format string, args ...any) verdict.Verdict {
 	u := s.upgrade
-	h := waitFor(string(u.Phase), format, args...).in(soon)
+	v := verdict.Waiting(string(u.Phase), format, args...).In(soon)
 	replaced := !u.from.Members.Same(u.to.Members)
 	if s.registry.Spec.Etcd.Replicas == 1 && replaced && !u.reached(operatorv1alpha1.PhaseServer) && u.Phase != operatorv1alpha1.PhaseReturn {
-		h.message += "; etcd has a single member, and while that is replaced the registry does not serve, for some seconds"
+		v.Message += "; etcd has a single member, and while that is replaced the registry does not serve, for some seconds"
 	}
-	return h
+	return v
 }
 
 // progress notes how far the present phase is.
@@ -31,14 +32,14 @@ func (s *scope) progress(done, of int32) {
 }
 
 // preflight is complete when nothing speaks against an upgrade.
-func (r *Reconciler) preflight(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) preflight(ctx context.Context, s *scope) verdict.Verdict {
 	for _, stage := range stages(s.registry.Spec.Mode) {
-		if h := s.results[stage.condition].hold; h != nil {
-			return s.waits("begins when %s is True, which waits: %s", stage.condition, h.message)
+		if v := s.results[stage.condition]; !v.Complete() {
+			return s.waits("begins when %s is True, which waits: %s", stage.condition, v.Message)
 		}
 	}
 	if s.registry.Spec.Etcd.External != nil {
-		return nil
+		return done
 	}
 	quota := s.etcdQuota()
 	for _, member := range s.etcdState.Members {
@@ -51,14 +52,14 @@ func (r *Reconciler) preflight(ctx context.Context, s *scope) *hold {
 	}
 	// What differs before would be blamed on the upgrade, or spread by it.
 	if err := s.etcdAccess.Agree(ctx); err != nil {
-		return s.waits("begins when etcd's members are known to hold the same data: %s", err).in(backstop)
+		return s.waits("begins when etcd's members are known to hold the same data: %s", err).In(backstop)
 	}
-	return nil
+	return done
 }
 
 // upgradeEtcd is complete when all members run what is wanted, and have made
 // their files so.
-func (r *Reconciler) upgradeEtcd(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) upgradeEtcd(ctx context.Context, s *scope) verdict.Verdict {
 	target, onTarget, all := s.release.Members.Etcd, int32(0), s.registry.Spec.Etcd.Replicas
 	for _, member := range s.registry.Status.Etcd.Members {
 		if member.Version == target {
@@ -67,8 +68,8 @@ func (r *Reconciler) upgradeEtcd(ctx context.Context, s *scope) *hold {
 	}
 	progress := fmt.Sprintf("etcd %d/%d members on %s", onTarget, all, target)
 	s.progress(onTarget, all)
-	if h := s.results[operatorv1alpha1.ConditionEtcdReady].hold; h != nil {
-		return s.waits("%s; %s", progress, strings.TrimPrefix(h.message, s.rolling+"; "))
+	if v := s.results[operatorv1alpha1.ConditionEtcdReady]; !v.Complete() {
+		return s.waits("%s; %s", progress, strings.TrimPrefix(v.Message, s.rolling+"; "))
 	}
 	if onTarget < all {
 		return s.waits("%s", progress)
@@ -81,11 +82,11 @@ func (r *Reconciler) upgradeEtcd(ctx context.Context, s *scope) *hold {
 	if err := s.etcdAccess.Agree(ctx); err != nil {
 		return s.waits("%s; that they hold the same data is not proven: %s", progress, err)
 	}
-	return nil
+	return done
 }
 
 // upgradeServers is complete when all servers are of the new release.
-func (r *Reconciler) upgradeServers(_ context.Context, s *scope) *hold {
+func (r *Reconciler) upgradeServers(_ context.Context, s *scope) verdict.Verdict {
 	if s.serversFailed != "" {
 		return s.fail("the servers of %s don't come up: %s", s.upgrade.to.Version, s.serversFailed)
 	}
@@ -93,17 +94,17 @@ func (r *Reconciler) upgradeServers(_ context.Context, s *scope) *hold {
 }
 
 // returned is complete when all servers are of the release before.
-func (r *Reconciler) returned(_ context.Context, s *scope) *hold {
+func (r *Reconciler) returned(_ context.Context, s *scope) verdict.Verdict {
 	return s.serversOf(s.upgrade.from.Version)
 }
 
 // serversOf waits for all servers to be of a release.
-func (s *scope) serversOf(release string) *hold {
+func (s *scope) serversOf(release string) verdict.Verdict {
 	updated, all := s.registry.Status.Server.Updated, s.registry.Spec.Server.Replicas
 	progress := fmt.Sprintf("servers %d/%d on %s", updated, all, release)
 	s.progress(updated, all)
-	if h := s.results[operatorv1alpha1.ConditionServerReady].hold; h != nil {
-		progress += "; " + h.message
+	if v := s.results[operatorv1alpha1.ConditionServerReady]; !v.Complete() {
+		progress += "; " + v.Message
 		if s.upgrade.Message != "" {
 			progress += "; returned since " + s.upgrade.Message
 		}
@@ -112,7 +113,7 @@ func (s *scope) serversOf(release string) *hold {
 	if s.registry.Status.Version != release {
 		return s.waits("%s", progress)
 	}
-	return nil
+	return done
 }
 
 // client returns a client of the registry: through the host, or at its own

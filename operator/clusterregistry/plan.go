@@ -4,15 +4,16 @@ import (
 	"errors"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
 // plan decides which release is rendered, and whether an upgrade begins. It
 // compares what is wanted with what runs, never with what was wanted before.
-func (s *scope) plan(all []version.Release) *hold {
+func (s *scope) plan(all []version.Release) verdict.Verdict {
 	recorded := s.membersOf()
 	if _, err := version.Find(all, recorded); recorded != "" && err != nil {
-		return waitFor(operatorv1alpha1.ReasonVersionUnknown, "etcd's members are of %s, which this operator does not know: install the operator that brought them there, or a newer one; nothing is changed until then", recorded).in(resync)
+		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "etcd's members are of %s, which this operator does not know: install the operator that brought them there, or a newer one; nothing is changed until then", recorded).In(resync)
 	}
 	releases := version.WithMembers(all, recorded, s.etcdSeen()...)
 	if s.registry.Status.Upgrade != nil {
@@ -25,29 +26,29 @@ func (s *scope) plan(all []version.Release) *hold {
 	}
 	switch {
 	case err != nil:
-		return s.stay(releases, waitFor(reasonOf(err), "%s", err))
+		return s.stay(releases, verdict.Waiting(reasonOf(err), "%s", err))
 	case running != "" && running != wanted:
 		return s.planStep(releases, release)
 	}
 	s.release = release
 	if err := release.CheckHost(s.host); err != nil {
 		// A host that was upgraded under a running registry takes nothing away.
-		return waitFor(reasonOf(err), "%s", err).in(resync).impairedIf(running != "")
+		return verdict.Waiting(reasonOf(err), "%s", err).In(resync).DegradedIf(running != "")
 	}
-	return nil
+	return done
 }
 
 // planStep begins the upgrade to a release, unless something is against it.
-func (s *scope) planStep(releases []version.Release, to version.Release) *hold {
+func (s *scope) planStep(releases []version.Release, to version.Release) verdict.Verdict {
 	if last := s.lastTransition(); last.State == operatorv1alpha1.TransitionRolledBack && last.Version == to.Version && last.Generation == s.registry.Generation {
-		return s.stay(releases, waitFor(operatorv1alpha1.ReasonRolledBack, "the upgrade to %s was rolled back, and is tried again when the spec changes: %s", to.Version, last.Message))
+		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonRolledBack, "the upgrade to %s was rolled back, and is tried again when the spec changes: %s", to.Version, last.Message))
 	}
 	err := to.CheckHost(s.host)
 	if seen := s.registry.Status.EtcdVersion; err == nil && s.registry.Spec.Etcd.External == nil && seen != "" {
 		err = version.CheckEtcd(seen, to.Members.Etcd)
 	}
 	if err != nil {
-		return s.stay(releases, waitFor(reasonOf(err), "%s", err))
+		return s.stay(releases, verdict.Waiting(reasonOf(err), "%s", err))
 	}
 	from, err := version.Find(releases, s.running())
 	if err != nil {
@@ -56,21 +57,21 @@ func (s *scope) planStep(releases []version.Release, to version.Release) *hold {
 	if reason, _ := s.halted(); !s.installed() || reason != "" {
 		// Retained data is first taken over by the release that wrote it.
 		s.release = from
-		return nil
+		return done
 	}
 	s.begin(from, to)
-	return nil
+	return done
 }
 
 // stay goes on with the release that runs, if one does.
-func (s *scope) stay(releases []version.Release, h *hold) *hold {
+func (s *scope) stay(releases []version.Release, v verdict.Verdict) verdict.Verdict {
 	running, err := version.Find(releases, s.running())
 	if err != nil || s.registry.Status.Version == "" {
-		return h.in(resync)
+		return v.In(resync)
 	}
 	s.release = running
-	h.message += "; " + running.Version + " goes on"
-	return h.in(resync).impairedIf(true)
+	v.Message += "; " + running.Version + " goes on"
+	return v.In(resync).DegradedIf(true)
 }
 
 // running returns the release that runs or, before servers do, the one that has

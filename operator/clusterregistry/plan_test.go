@@ -42,13 +42,13 @@ func TestPlan(t *testing.T) {
 		}
 		s := look(t, "{spec: {version: '"+test.spec+"', mode: Aggregated, etcd: {replicas: 1}}, status: "+status+"}")
 		s.host, s.release.Version = test.host, ""
-		h := s.plan(released)
-		if (h == nil) != (test.reason == "") || h != nil && (h.reason != test.reason || !strings.Contains(h.message, test.says) || h.err != nil) {
-			t.Errorf("%s: %+v", test.what, h)
+		v := s.plan(released)
+		if (v.Complete()) != (test.reason == "") || !v.Complete() && (v.Reason != test.reason || !strings.Contains(v.Message, test.says) || v.Err != nil) {
+			t.Errorf("%s: %+v", test.what, v)
 		}
-		// Only an impaired hold lets the stages run, since nothing is rendered yet.
-		if goes := h == nil || h.impaired; goes != (test.renders != "") || goes && s.release.Version != test.renders {
-			t.Errorf("%s: renders %q (hold %+v), want %q", test.what, s.release.Version, h, test.renders)
+		// Only a usable verdict lets the stages run, since nothing is rendered yet.
+		if goes := v.Usable(); goes != (test.renders != "") || goes && s.release.Version != test.renders {
+			t.Errorf("%s: renders %q (%+v), want %q", test.what, s.release.Version, v, test.renders)
 		}
 		begins := ""
 		if u := s.registry.Status.Upgrade; u != nil {
@@ -60,7 +60,7 @@ func TestPlan(t *testing.T) {
 		if begins != test.begins {
 			t.Errorf("%s: an upgrade to %q begins, want %q", test.what, begins, test.begins)
 		}
-		if goes := h == nil || h.impaired; goes && s.input(reading(t).Environment).Registry != s.registry {
+		if goes := v.Usable(); goes && s.input(reading(t).Environment).Registry != s.registry {
 			t.Errorf("%s: the input is of another registry", test.what)
 		}
 	}

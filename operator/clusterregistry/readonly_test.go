@@ -5,9 +5,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // TestReadOnly is about a pass that an early stage made read-only: the upgrade
@@ -23,17 +27,17 @@ func TestReadOnly(t *testing.T) {
 		for _, name := range []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"} {
 			s.registry.Status.Etcd.Members = append(s.registry.Status.Etcd.Members, operatorv1alpha1.EtcdMember{Name: name, Version: "v3.7.3"})
 		}
-		if h := s.plan(released); h != nil {
-			t.Fatal(h)
+		if v := s.plan(released); !v.Complete() {
+			t.Fatal(v)
 		}
 		s.identity = &identity{release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
-		s.record("CertificatesReady", waitFor("CertificateNotReady", "Secrets can't be read").frozen())
+		s.record("CertificatesReady", verdict.Waiting("CertificateNotReady", "Secrets can't be read").AsReadOnly())
 		before := *s.registry.Status.DeepCopy()
 		// It has nothing to write with.
-		h := reading(t).advance(t.Context(), s)
-		if h == nil || h.reason != phase || s.upgrade == nil || string(s.upgrade.Phase) != phase || s.upgrade.PhaseCompleted || s.identity.release != "v0.2.0" ||
+		v := reading(t).advance(t.Context(), s)
+		if v.Complete() || v.Reason != phase || s.upgrade == nil || string(s.upgrade.Phase) != phase || s.upgrade.PhaseCompleted || s.identity.release != "v0.2.0" ||
 			len(s.registry.Status.History) != len(before.History) || s.registry.Status.History[0].State != before.History[0].State {
-			t.Errorf("%s: it advances: %+v, %+v", phase, s.registry.Status.Upgrade, h)
+			t.Errorf("%s: it advances: %+v, %+v", phase, s.registry.Status.Upgrade, v)
 		}
 	}
 }
@@ -42,26 +46,24 @@ func TestReadOnly(t *testing.T) {
 // silence.
 func TestReadOnlyWrites(t *testing.T) {
 	s := upgrading(t, "v0.2.0", "v0.3.0", "Snapshot", "")
-	if h := s.plan(released); h != nil {
-		t.Fatal(h)
+	if v := s.plan(released); !v.Complete() {
+		t.Fatal(v)
 	}
-	s.frozen, s.identity = true, &identity{release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
+	s.readOnly, s.identity = true, &identity{release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
 	r := reading(t)
-	holdErr := func(h *hold) error {
-		if h == nil {
-			return nil
-		}
-		return h.err
-	}
+	s.registry.Status.Inventory = []operatorv1alpha1.ObjectReference{{Kind: "ConfigMap", Namespace: "team", Name: "fleet-old"}}
 	for what, err := range map[string]error{
 		"the release is recorded":          r.recordRelease(t.Context(), s, "v0.3.0"),
 		"an identity is recorded":          r.writeIdentity(t.Context(), s, &identity{}),
-		"the Job of a snapshot is removed": holdErr(r.snapshotAgain(t.Context(), s, "")),
-		"the Job of a snapshot is made":    holdErr(r.snapshot(t.Context(), s)),
-		"the phase Server is prepared":     holdErr(r.prepare(t.Context(), s, operatorv1alpha1.PhaseServer)),
+		"the Job of a snapshot is removed": r.snapshotAgain(t.Context(), s, "").Err,
+		"the Job of a snapshot is made":    r.snapshot(t.Context(), s).Err,
+		"the phase Server is prepared":     r.prepare(t.Context(), s, operatorv1alpha1.PhaseServer).Err,
 		"a member is replaced":             r.replace(t.Context(), s, &corev1.Pod{}),
+		"objects are applied":              r.apply(t.Context(), s),
+		"the Service is applied":           r.applyService(t.Context(), rendersService(s)),
+		"what is not rendered is pruned":   r.prune(t.Context(), s),
 	} {
-		if !errors.Is(err, errReadOnly) {
+		if !errors.Is(err, apply.ErrReadOnly) || unlessReadOnly(err) != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -69,12 +71,21 @@ func TestReadOnlyWrites(t *testing.T) {
 		t.Errorf("it goes on as if %s were recorded", s.identity.release)
 	}
 	// Stages only observe.
-	_, learnErr := r.learn(t.Context(), s, nil)
-	if err := errors.Join(r.apply(t.Context(), s), learnErr, r.prune(t.Context(), s)); err != nil {
+	if _, err := r.learn(t.Context(), s, nil); err != nil {
 		t.Error(err)
 	}
-	s.identity = nil
-	if h := r.etcd(t.Context(), s); h == nil || h.err != nil || s.identity != nil {
-		t.Errorf("without a record: %+v", h)
+	if err := unlessReadOnly(errors.New("no route")); err == nil {
+		t.Error("an error of another kind is lost")
 	}
+	s.identity = nil
+	if v := r.etcd(t.Context(), s); v.Complete() || v.Err != nil || s.identity != nil {
+		t.Errorf("without a record: %+v", v)
+	}
+}
+
+// rendersService returns a scope in which there is a Service to apply.
+func rendersService(s *scope) *scope {
+	service := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Service"}}
+	s.rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {service}}
+	return s
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -55,7 +56,7 @@ type Reconciler struct {
 // stage brings one part of a registry up and says what it waits for.
 type stage struct {
 	condition string
-	run       func(*Reconciler, context.Context, *scope) *hold
+	run       func(*Reconciler, context.Context, *scope) verdict.Verdict
 }
 
 func stages(mode operatorv1alpha1.Mode) []stage {
@@ -110,10 +111,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *Reconciler) run(ctx context.Context, s *scope) {
 	s.aggregation = r.aggregation(s)
 	proceed := s.record(operatorv1alpha1.ConditionVersionSupported, s.plan(r.Releases))
-	if s.aggregation != nil {
+	if !s.aggregation.Complete() {
 		defer s.notAggregated()
 	}
-	if !proceed || s.aggregation != nil && !s.installed() {
+	if !proceed || !s.aggregation.Complete() && !s.installed() {
 		return
 	}
 	if err := r.retire(ctx, s); err != nil {
@@ -126,31 +127,29 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		return
 	}
 	s.rendered = rendered
-	s.frozen = s.paused()
+	s.readOnly = s.paused()
 	for _, stage := range stages(s.registry.Spec.Mode) {
 		if !s.record(stage.condition, stage.run(r, ctx, s)) {
 			return
 		}
 	}
-	if err := r.prune(ctx, s); err != nil {
-		s.results[operatorv1alpha1.ConditionServerReady] = result{hold: failed(err)}
+	if err := unlessReadOnly(r.prune(ctx, s)); err != nil {
+		s.results[operatorv1alpha1.ConditionServerReady] = failed(err)
 	}
 	if s.upgrade != nil {
-		s.results[operatorv1alpha1.ConditionProgressing] = result{hold: r.advance(ctx, s)}
+		s.results[operatorv1alpha1.ConditionProgressing] = r.advance(ctx, s)
 	}
 }
 
 // record keeps what came of a stage and returns whether the next one follows. In
 // a registry that was complete once all stages run, since there each of them has
 // something to look after.
-func (s *scope) record(condition string, h *hold) (proceed bool) {
-	known := s.results[condition]
-	known.hold = h
-	s.results[condition] = known
-	if h != nil && h.freeze {
-		s.frozen = true
+func (s *scope) record(condition string, v verdict.Verdict) (proceed bool) {
+	s.results[condition] = v
+	if v.State == verdict.ReadOnly {
+		s.readOnly = true
 	}
-	return h == nil || h.impaired || s.installed() && s.rendered != nil
+	return v.Usable() || s.installed() && s.rendered != nil
 }
 
 // paused reports whether nothing may be changed now. In an upgrade that is so

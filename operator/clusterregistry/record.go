@@ -35,12 +35,12 @@ func (s *scope) recordReference() operatorv1alpha1.ObjectReference {
 // ownRecord has a record in the inventory that an earlier registry of this name has
 // left, which was never applied for this one, and restores its labels and annotations.
 func (r *Reconciler) ownRecord(ctx context.Context, s *scope) error {
-	if !s.frozen && s.identity.unmarked {
+	if !s.readOnly && s.identity.unmarked {
 		id := *s.identity
 		id.unmarked = false
 		return r.writeIdentity(ctx, s, &id)
 	}
-	if s.frozen || slices.Contains(s.registry.Status.Inventory, s.recordReference()) {
+	if s.readOnly || slices.Contains(s.registry.Status.Inventory, s.recordReference()) {
 		return nil
 	}
 	return r.writeInventory(ctx, s, append(slices.Clone(s.registry.Status.Inventory), s.recordReference()))

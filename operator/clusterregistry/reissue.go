@@ -13,6 +13,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // reissueRetry is how long a request to issue a certificate again is left to
@@ -50,7 +51,7 @@ func (s *scope) servingLeaves() []leaf {
 // reissue has cert-manager issue certificates again that the present CA did not
 // sign, as after its Secret was deleted: cert-manager lets them be until they are
 // renewed. It waits for the first of them.
-func (r *Reconciler) reissue(ctx context.Context, s *scope, leaves []leaf) *hold {
+func (r *Reconciler) reissue(ctx context.Context, s *scope, leaves []leaf) verdict.Verdict {
 	for _, leaf := range leaves {
 		name := s.registry.Name + leaf.suffix
 		content, err := r.secretValue(ctx, s.registry.Namespace, name, corev1.TLSCertKey)
@@ -61,25 +62,22 @@ func (r *Reconciler) reissue(ctx context.Context, s *scope, leaves []leaf) *hold
 			continue
 		}
 		if leaf.suffix == contract.ServingSuffix && s.registry.Spec.TLS.IssuerRef != nil {
-			return waitFor(operatorv1alpha1.ReasonCAMismatch, "the certificate in Secret %s, from the issuer in spec.tls.issuerRef, is not signed by a CA in spec.tls.caBundle: set spec.tls.caBundle to the CA certificates of that issuer", name)
+			return verdict.Waiting(operatorv1alpha1.ReasonCAMismatch, "the certificate in Secret %s, from the issuer in spec.tls.issuerRef, is not signed by a CA in spec.tls.caBundle: set spec.tls.caBundle to the CA certificates of that issuer", name)
 		}
-		if s.frozen {
-			return waitFor(operatorv1alpha1.ReasonCAReplaced, "the certificate in Secret %s is not signed by the CA in %s, which was replaced; nothing is changed now, and the operator asks cert-manager to issue it again when %s", name, leaf.source, s.frozenUntil()).in(vigil)
+		if s.readOnly {
+			return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the certificate in Secret %s is not signed by the CA in %s, which was replaced; nothing is changed now, and the operator asks cert-manager to issue it again when %s", name, leaf.source, s.frozenUntil()).In(vigil)
 		}
 		if err := r.renew(ctx, s, name); err != nil {
 			return failed(err)
 		}
-		return waitFor(operatorv1alpha1.ReasonCAReplaced, "the certificate in Secret %s is not signed by the CA in %s, which was replaced; waiting for cert-manager to issue it again", name, leaf.source).in(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the certificate in Secret %s is not signed by the CA in %s, which was replaced; waiting for cert-manager to issue it again", name, leaf.source).In(soon)
 	}
-	return nil
+	return done
 }
 
 // renew asks cert-manager to issue a certificate again, as "cmctl renew" does. The
 // Secret stays as it is until then.
 func (r *Reconciler) renew(ctx context.Context, s *scope, name string) error {
-	if s.frozen {
-		return errReadOnly
-	}
 	certificate := &certmanagerv1.Certificate{}
 	if err := r.Client.Get(ctx, client.ObjectKey{Namespace: s.registry.Namespace, Name: name}, certificate); err != nil {
 		return client.IgnoreNotFound(err)
@@ -88,7 +86,7 @@ func (r *Reconciler) renew(ctx context.Context, s *scope, name string) error {
 	if !requestIssuance(certificate, s.now) {
 		return nil
 	}
-	if err := r.Client.Status().Patch(ctx, certificate, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+	if err := r.writer(s).PatchStatus(ctx, before, certificate); err != nil {
 		return fmt.Errorf("ask cert-manager to issue Certificate %s again: %w", name, err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // TestReissue is about a certificate that the present CA did not sign: cert-manager
@@ -26,18 +27,18 @@ func TestReissue(t *testing.T) {
 		says   string
 	}{
 		{"nothing is against it", func(*scope) {}, true, "which was replaced; waiting for cert-manager to issue it again"},
-		{"paused", func(s *scope) { s.registry.Spec.Paused, s.frozen = true, true }, false, "nothing is changed now, and the operator asks cert-manager to issue it again when spec.paused is false"},
+		{"paused", func(s *scope) { s.registry.Spec.Paused, s.readOnly = true, true }, false, "nothing is changed now, and the operator asks cert-manager to issue it again when spec.paused is false"},
 		{"an earlier stage forbids it", func(s *scope) {
-			s.record(operatorv1alpha1.ConditionEtcdReady, waitFor("R", "the data is gone").frozen())
+			s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting("R", "the data is gone").AsReadOnly())
 		}, false, "asks cert-manager to issue it again when this is resolved: EtcdReady: the data is gone"},
 	} {
 		s := look(t, installedAggregated)
 		test.change(s)
 		certificate := &certmanagerv1.Certificate{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-serving"}}
 		r := reading(t, certificate, secretOf("fleet-serving", old.leaf()))
-		h := r.reissue(t.Context(), s, []leaf{{"-serving", now.pem, "Secret fleet-serving-ca"}})
-		if h == nil || h.err != nil || h.reason != operatorv1alpha1.ReasonCAReplaced || !strings.Contains(h.message, test.says) || (h.after > soon) == test.asked {
-			t.Errorf("%s: %+v", test.reason, h)
+		v := r.reissue(t.Context(), s, []leaf{{"-serving", now.pem, "Secret fleet-serving-ca"}})
+		if v.Complete() || v.Err != nil || v.Reason != operatorv1alpha1.ReasonCAReplaced || !strings.Contains(v.Message, test.says) || (v.After > soon) == test.asked {
+			t.Errorf("%s: %+v", test.reason, v)
 		}
 		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(certificate), certificate); err != nil {
 			t.Fatal(err)
@@ -56,9 +57,9 @@ func TestReplacedWhileReadOnly(t *testing.T) {
 	old, now := newCA(t, later), newCA(t, later)
 	s := look(t, installedAggregated)
 	s.servingCA = authority{source: "Secret fleet-serving-ca", current: now.pem, published: old.pem}
-	s.registry.Spec.Paused, s.frozen = true, true
-	h := reading(t, secretOf("fleet-serving", now.leaf())).replacedCAs(t.Context(), s)
-	if h == nil || h.reason != operatorv1alpha1.ReasonCAReplaced || !h.impaired || h.after <= soon || !strings.Contains(h.message, "what is published stays as it is until spec.paused is false") {
-		t.Errorf("%+v", h)
+	s.registry.Spec.Paused, s.readOnly = true, true
+	v := reading(t, secretOf("fleet-serving", now.leaf())).replacedCAs(t.Context(), s, done)
+	if v.Complete() || v.Reason != operatorv1alpha1.ReasonCAReplaced || v.State != verdict.Degraded || v.After <= soon || !strings.Contains(v.Message, "what is published stays as it is until spec.paused is false") {
+		t.Errorf("%+v", v)
 	}
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // managed is a registry with an etcd of its own, whose members and servers serve,
@@ -167,15 +168,15 @@ func TestRoll(t *testing.T) {
 		{"an alarm is raised", 3, []func(*managed){func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}} }}, "", "NOSPACE is raised by member fleet-etcd-1"},
 		{"an alarm is raised, and one is down", 3, []func(*managed){down(1), func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a0", Type: "NOSPACE"}} }}, "", "; besides, pod fleet-etcd-1"},
 		{"a member was added by hand", 3, []func(*managed){func(m *managed) { m.state.List = append(m.state.List, etcd.Listed{ID: "a9"}) }}, "", "member a9 at  was added to etcd"},
-		{"it is read-only", 3, []func(*managed){func(m *managed) { m.scope.frozen = true }}, "", "nothing is changed now"},
+		{"it is read-only", 3, []func(*managed){func(m *managed) { m.scope.readOnly = true }}, "", "nothing is changed now"},
 	} {
 		m := newManaged(t, test.members, test.changes...)
-		h := m.members(t.Context(), m.scope)
-		if test.says == "" && test.evicted == "" && h != nil || test.says != "" && (h == nil || !strings.Contains(h.message, test.says)) {
-			t.Errorf("%s: %+v, want %q", test.reason, h, test.says)
+		v := m.members(t.Context(), m.scope)
+		if test.says == "" && test.evicted == "" && !v.Complete() || test.says != "" && (v.Complete() || !strings.Contains(v.Message, test.says)) {
+			t.Errorf("%s: %+v, want %q", test.reason, v, test.says)
 		}
 		if got := strings.Join(m.evicted, " "); got != test.evicted {
-			t.Errorf("%s: evicted %q, want %q (%+v)", test.reason, got, test.evicted, h)
+			t.Errorf("%s: evicted %q, want %q (%+v)", test.reason, got, test.evicted, v)
 		}
 	}
 }
@@ -189,8 +190,8 @@ func TestEtcdReadyInTrouble(t *testing.T) {
 		operatorv1alpha1.ReasonMembershipDiffers: func(m *managed) { m.state.List = append(m.state.List, etcd.Listed{ID: "a9"}) },
 	} {
 		m := newManaged(t, 3, replaced(0, 1, 2), change)
-		if h := m.members(t.Context(), m.scope); h == nil || h.reason != reason || !h.impaired || h.freeze {
-			t.Errorf("%s: %+v", reason, h)
+		if v := m.members(t.Context(), m.scope); v.Complete() || v.Reason != reason || v.State != verdict.Degraded {
+			t.Errorf("%s: %+v", reason, v)
 		}
 	}
 }
@@ -200,7 +201,7 @@ func TestEtcdReadyInTrouble(t *testing.T) {
 // only when there is nothing worse.
 func TestJoinedWhileReadOnly(t *testing.T) {
 	paused := func(m *managed) {
-		m.scope.frozen, m.scope.registry.Spec.Paused = true, true
+		m.scope.readOnly, m.scope.registry.Spec.Paused = true, true
 		m.scope.identity.joining = "fleet-etcd-1"
 	}
 	corrupt := func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "CORRUPT"}} }
@@ -212,8 +213,8 @@ func TestJoinedWhileReadOnly(t *testing.T) {
 		{[]func(*managed){replaced(0, 1, 2), paused, corrupt}, operatorv1alpha1.ReasonCorrupt, ""},
 	} {
 		m := newManaged(t, 3, test.changes...)
-		if h := m.members(t.Context(), m.scope); h == nil || h.reason != test.reason || !h.impaired || !strings.Contains(h.message, test.says) || m.scope.identity.joining == "" {
-			t.Errorf("%s: %+v", test.reason, h)
+		if v := m.members(t.Context(), m.scope); v.Complete() || v.Reason != test.reason || v.State != verdict.Degraded || !strings.Contains(v.Message, test.says) || m.scope.identity.joining == "" {
+			t.Errorf("%s: %+v", test.reason, v)
 		}
 	}
 }
@@ -254,13 +255,13 @@ func TestTurns(t *testing.T) {
 		{"an alarm is against replacing any", []func(*managed){func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}} }}, false},
 		{"no server is ready: the change may mend them", []func(*managed){func(m *managed) { m.deployment.Status.ReadyReplicas = 0 }}, false},
 		{"servers are being replaced: members wait for them", []func(*managed){func(m *managed) { m.deployment.Status.UpdatedReplicas = 1 }}, false},
-		{"it is read-only, and nothing is applied anyway", []func(*managed){func(m *managed) { m.scope.frozen = true }}, false},
+		{"it is read-only, and nothing is applied anyway", []func(*managed){func(m *managed) { m.scope.readOnly = true }}, false},
 	} {
 		m := newManaged(t, 3, test.changes...)
 		m.members(t.Context(), m.scope)
-		objects, h := m.serversTurn(t.Context(), m.scope)
-		if waits := serversAt(objects) < 0; waits != test.waits || (h != nil) != test.waits || h != nil && (!h.impaired || h.err != nil) {
-			t.Errorf("%s: waits %t, %+v", test.reason, waits, h)
+		objects, v := m.serversTurn(t.Context(), m.scope)
+		if waits := serversAt(objects) < 0; waits != test.waits || (!v.Complete()) != test.waits || !v.Complete() && (v.State != verdict.Degraded || v.Err != nil) {
+			t.Errorf("%s: waits %t, %+v", test.reason, waits, v)
 		}
 	}
 }

@@ -48,17 +48,17 @@ func (s *scope) parts() []string {
 func (s *scope) next() (after time.Duration, err error) {
 	after = vigil
 	for _, kind := range append(s.parts(), operatorv1alpha1.ConditionProgressing) {
-		h := s.results[kind].hold
-		if h == nil {
+		v := s.results[kind]
+		if v.Complete() {
 			continue
 		}
 		if err == nil {
-			err = h.err
+			err = v.Err
 		}
-		if h.after == 0 {
+		if v.After == 0 {
 			after = min(after, backstop)
 		} else {
-			after = min(after, h.after)
+			after = min(after, v.After)
 		}
 	}
 	return after, err
@@ -147,7 +147,7 @@ func (s *scope) conditions() []metav1.Condition {
 	var out []metav1.Condition
 	waitsFor := ""
 	for _, kind := range s.parts() {
-		if s.results[kind].hold != nil {
+		if !s.results[kind].Complete() {
 			waitsFor = kind
 			break
 		}
@@ -163,16 +163,16 @@ func (s *scope) condition(kind, waitsFor string) metav1.Condition {
 	switch {
 	case !reached:
 		return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: operatorv1alpha1.ReasonWaiting, Message: "waits for " + waitsFor}
-	case result.hold != nil:
-		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: result.hold.reason, Message: result.hold.message}
+	case !result.Complete():
+		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: result.Reason, Message: result.Message}
 	}
 	condition := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: s.well(kind)}
 	if kind == operatorv1alpha1.ConditionVersionSupported {
 		condition.Reason = operatorv1alpha1.ReasonSupported
 	}
-	if result.reason != "" {
-		condition.Reason = result.reason
-		condition.Message += "; " + result.note
+	if result.Reason != "" {
+		condition.Reason = result.Reason
+		condition.Message += "; " + result.Message
 	}
 	return condition
 }
@@ -206,10 +206,10 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	switch {
 	case s.deleting() != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, s.deleting()
-	case s.upgrading() != nil:
-		h := s.upgrading()
-		condition.Reason, condition.Message = h.reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, h.message)
-		if h.reason != operatorv1alpha1.ReasonUpgradeHeld && h.reason != halted {
+	case s.upgrading():
+		v := s.results[operatorv1alpha1.ConditionProgressing]
+		condition.Reason, condition.Message = v.Reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, v.Message)
+		if v.Reason != operatorv1alpha1.ReasonUpgradeHeld && v.Reason != halted {
 			condition.Status = metav1.ConditionTrue
 		}
 	case halted != "":
@@ -224,12 +224,9 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	return condition
 }
 
-// upgrading returns what an upgrade waits for, nil when none is under way.
-func (s *scope) upgrading() *hold {
-	if s.registry.Status.Upgrade == nil || s.upgrade == nil {
-		return nil
-	}
-	return s.results[operatorv1alpha1.ConditionProgressing].hold
+// upgrading reports whether an upgrade is under way and waits for something.
+func (s *scope) upgrading() bool {
+	return s.registry.Status.Upgrade != nil && s.upgrade != nil && !s.results[operatorv1alpha1.ConditionProgressing].Complete()
 }
 
 // ready sums the parts up.
@@ -241,16 +238,17 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, s.deleting()
 	case waits != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, waits.Reason, waits.Type+": "+waits.Message
-	case s.upgrading() != nil:
-		condition.Status, condition.Reason = metav1.ConditionFalse, s.upgrading().reason
-		condition.Message = fmt.Sprintf("the registry serves, and is being brought from %s to %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, s.upgrading().message)
+	case s.upgrading():
+		v := s.results[operatorv1alpha1.ConditionProgressing]
+		condition.Status, condition.Reason = metav1.ConditionFalse, v.Reason
+		condition.Message = fmt.Sprintf("the registry serves, and is being brought from %s to %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, v.Message)
 	case s.registry.Status.Endpoint != nil:
 		condition.Message = "the registry serves at " + s.registry.Status.Endpoint.URL
 	}
 	if condition.Status == metav1.ConditionTrue {
 		for _, part := range parts {
-			if result := s.results[part.Type]; result.reason == operatorv1alpha1.ReasonOutOfMemory {
-				condition.Message += "; " + result.note
+			if result := s.results[part.Type]; result.Reason == operatorv1alpha1.ReasonOutOfMemory {
+				condition.Message += "; " + result.Message
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 const complete = `, history: [{version: v0.1.0, state: Completed, startedTime: null}]`
@@ -57,11 +58,11 @@ func TestConditions(t *testing.T) {
 			test.with(s)
 		}
 		for kind, message := range test.results {
-			var h *hold
+			var v verdict.Verdict
 			if message != "" {
-				h = waitFor("Held", "%s", message)
+				v = verdict.Waiting("Held", "%s", message)
 			}
-			s.record(kind, h)
+			s.record(kind, v)
 		}
 		conditions := s.conditions()
 		for kind, want := range test.want {
@@ -80,25 +81,25 @@ func TestRecord(t *testing.T) {
 	for _, test := range []struct {
 		reason, status string
 		rendered       bool
-		hold           *hold
+		found          verdict.Verdict
 		proceeds       bool
 	}{
-		{"a stage is complete", "{}", true, nil, true},
-		{"a stage waits", "{}", true, waitFor("R", ""), false},
-		{"a stage waits, but serves", "{}", true, waitFor("R", "").impairedIf(true), true},
-		{"in a complete registry each stage looks after something", "{" + complete[2:] + "}", true, waitFor("R", ""), true},
-		{"but not before it is known what to look after", "{" + complete[2:] + "}", false, waitFor("R", ""), false},
+		{"a stage is complete", "{}", true, done, true},
+		{"a stage waits", "{}", true, verdict.Waiting("R", ""), false},
+		{"a stage waits, but serves", "{}", true, verdict.Waiting("R", "").DegradedIf(true), true},
+		{"in a complete registry each stage looks after something", "{" + complete[2:] + "}", true, verdict.Waiting("R", ""), true},
+		{"but not before it is known what to look after", "{" + complete[2:] + "}", false, verdict.Waiting("R", ""), false},
 	} {
 		s := look(t, "{spec: {mode: Aggregated}, status: "+test.status+"}")
 		if !test.rendered {
 			s.rendered = nil
 		}
-		if got := s.record("EtcdReady", test.hold); got != test.proceeds || s.frozen {
-			t.Errorf("%s: goes on: %v, frozen: %v", test.reason, got, s.frozen)
+		if got := s.record("EtcdReady", test.found); got != test.proceeds || s.readOnly {
+			t.Errorf("%s: goes on: %v, frozen: %v", test.reason, got, s.readOnly)
 		}
-		s.record("EtcdReady", waitFor("R", "").frozen())
-		s.record("ServerReady", nil)
-		if !s.frozen {
+		s.record("EtcdReady", verdict.Waiting("R", "").AsReadOnly())
+		s.record("ServerReady", done)
+		if !s.readOnly {
 			t.Errorf("%s: a later stage may change something although an earlier one said no", test.reason)
 		}
 	}
@@ -149,12 +150,12 @@ func TestObservedGeneration(t *testing.T) {
 	}{
 		"all is well": {func(s *scope) {
 			for _, kind := range s.parts() {
-				s.record(kind, nil)
+				s.record(kind, done)
 			}
 		}, 7},
-		"a stage waits":                        {func(s *scope) { s.record("EtcdReady", waitFor("R", "")) }, 7},
+		"a stage waits":                        {func(s *scope) { s.record("EtcdReady", verdict.Waiting("R", "")) }, 7},
 		"a stage fails":                        {func(s *scope) { s.record("EtcdReady", failed(errors.New("no"))) }, 6},
-		"it is not known what is to be served": {func(s *scope) { s.rendered = nil; s.record("VersionSupported", waitFor("R", "")) }, 7},
+		"it is not known what is to be served": {func(s *scope) { s.rendered = nil; s.record("VersionSupported", verdict.Waiting("R", "")) }, 7},
 	} {
 		s := look(t, "{spec: {mode: Aggregated}, status: {observedGeneration: 6, conditions: [{type: Ready, status: 'True', reason: Ready, observedGeneration: 6, lastTransitionTime: null, message: ''}]}}")
 		r := reading(t, s.registry.DeepCopy())
@@ -188,7 +189,7 @@ func TestNext(t *testing.T) {
 		for _, kind := range []string{"APIServiceReady", "CertificatesReady", "ServerReady", "Progressing"} {
 			s.record(kind, failed(errors.New(kind)))
 		}
-		s.record("EtcdReady", waitFor("R", "").in(soon))
+		s.record("EtcdReady", verdict.Waiting("R", "").In(soon))
 		if after, err := s.next(); err == nil || err.Error() != "CertificatesReady" || after != soon {
 			t.Fatalf("after %s: %v", after, err)
 		}
@@ -197,16 +198,16 @@ func TestNext(t *testing.T) {
 	if after, err := s.next(); after != vigil || err != nil {
 		t.Errorf("nothing waits: after %s: %v", after, err)
 	}
-	s.record("EndpointReady", waitFor("R", ""))
+	s.record("EndpointReady", verdict.Waiting("R", ""))
 	if after, err := s.next(); after != backstop || err != nil {
 		t.Errorf("a stage waits: after %s: %v", after, err)
 	}
 }
 
-func TestHoldOfAnError(t *testing.T) {
-	h := failed(errors.New("no route"))
-	if h.reason != operatorv1alpha1.ReasonError || h.err == nil || h.impaired || h.freeze {
-		t.Errorf("%+v", h)
+func TestVerdictOfAnError(t *testing.T) {
+	v := failed(errors.New("no route"))
+	if v.Reason != operatorv1alpha1.ReasonError || v.Err == nil || v.State != verdict.Blocked {
+		t.Errorf("%+v", v)
 	}
 	if got := bounded(strings.Repeat("x", 40000)); len(got) > 32768 {
 		t.Errorf("a condition can't hold %d characters", len(got))

@@ -10,6 +10,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/registry"
+	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -26,7 +27,7 @@ const (
 // the one that the new release stores. It goes by what etcd holds, again and again
 // until it finds none. What else a rewrite is good for is done in the first walk only,
 // for clients may undo it, and only where it is not refused.
-func (r *Reconciler) rewrite(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) rewrite(ctx context.Context, s *scope) verdict.Verdict {
 	to, until := s.upgrade.to, time.Now().Add(rewriteTime)
 	at := r.notes.of(s.registry.UID).walk
 	page, err := at.read(ctx, s.etcdAccess, to)
@@ -37,18 +38,18 @@ func (r *Reconciler) rewrite(ctx context.Context, s *scope) *hold {
 	if err != nil {
 		return failed(err)
 	}
-	next, done, err := at.rewrite(page, func(name string) error { return client.Rewrite(ctx, to.Stores, name) }, func() bool { return time.Now().After(until) })
+	next, rewritten, err := at.rewrite(page, func(name string) error { return client.Rewrite(ctx, to.Stores, name) }, func() bool { return time.Now().After(until) })
 	if next.complete {
 		r.tellRefused(s, next.refused)
-		return nil
+		return done
 	}
 	r.notes.change(s.registry.UID, func(n *note) { n.walk = next })
-	stored, total := at.seen+page.Objects-len(page.outdated)+done, at.seen+page.Objects+page.Left
+	stored, total := at.seen+page.Objects-len(page.outdated)+rewritten, at.seen+page.Objects+page.Left
 	s.progress(int32(stored), int32(total))
 	if err != nil {
 		return s.waits("%d of %d clusters are stored as %s does; %s", stored, total, to.Version, err)
 	}
-	return s.waits("%d of %d clusters are stored as %s does", stored, total, to.Version).in(atOnce)
+	return s.waits("%d of %d clusters are stored as %s does", stored, total, to.Version).In(atOnce)
 }
 
 // page is a page of stored clusters, and which of them are to be written again.

@@ -9,13 +9,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // settled is how long members must have served before the next one is replaced:
@@ -80,19 +79,19 @@ func (o roll) mends() bool {
 // rollStuck replaces outdated pods in which etcd does not run and will not, as
 // where no node fits, the guard refuses or etcd fails at every start: there is nothing to interrupt, and no
 // other way for a corrected spec to reach them.
-func (r *Reconciler) rollStuck(ctx context.Context, s *scope, pods []corev1.Pod, outdated []string) *hold {
+func (r *Reconciler) rollStuck(ctx context.Context, s *scope, pods []corev1.Pod, outdated []string) verdict.Verdict {
 	for i := range pods {
 		pod := &pods[i]
 		stuck := pod.Status.Phase == corev1.PodPending || refusal(pod) != nil || crashing(pod)
-		if s.frozen || !stuck || pod.DeletionTimestamp != nil || !slices.Contains(outdated, pod.Name) {
+		if s.readOnly || !stuck || pod.DeletionTimestamp != nil || !slices.Contains(outdated, pod.Name) {
 			continue
 		}
 		if err := r.replace(ctx, s, pod); err != nil {
-			return notReplaced(s, pod, err).impairedIf(s.etcdState.Serves() == nil)
+			return notReplaced(s, pod, err).DegradedIf(s.etcdState.Serves() == nil)
 		}
 		pod.DeletionTimestamp = &metav1.Time{Time: s.now} // as it is in the host by now
 	}
-	return nil
+	return done
 }
 
 // replace evicts a member's pod; its StatefulSet makes another one. The host
@@ -100,39 +99,30 @@ func (r *Reconciler) rollStuck(ctx context.Context, s *scope, pods []corev1.Pod,
 // of nodes, and so never lets both take a member at a time. A single member has no
 // budget, and a pod in which nothing was started counts for none.
 func (r *Reconciler) replace(ctx context.Context, s *scope, pod *corev1.Pod) error {
-	if err := r.evict(ctx, s, pod); err != nil {
+	if err := r.writer(s).Evict(ctx, pod); err != nil {
 		return err
 	}
 	r.event(s, corev1.EventTypeNormal, "MemberReplaced", operatorv1alpha1.ConditionEtcdReady, "pod %s is replaced by one of the newest template: %s", pod.Name, s.rolling)
 	return nil
 }
 
-// evict evicts a pod, unless another one has taken its place.
-func (r *Reconciler) evict(ctx context.Context, s *scope, pod *corev1.Pod) error {
-	if s.frozen {
-		return errReadOnly
-	}
-	eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}}
-	return client.IgnoreNotFound(r.Client.SubResource("eviction").Create(ctx, pod, eviction))
-}
-
-// notReplaced is the hold of a pod that is next and was not replaced. That the
+// notReplaced is the verdict on a pod that is next and was not replaced. That the
 // host refuses an eviction at the moment is expected while nodes are drained.
-func notReplaced(s *scope, pod *corev1.Pod, err error) *hold {
+func notReplaced(s *scope, pod *corev1.Pod, err error) verdict.Verdict {
 	if apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err) {
-		return waitFor(operatorv1alpha1.ReasonProgressing, "%s; %s is next, and the host does not let it go yet: %s", s.rolling, pod.Name, err).in(soon).impairedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s; %s is next, and the host does not let it go yet: %s", s.rolling, pod.Name, err).In(soon).DegradedIf(true)
 	}
 	return failed(fmt.Errorf("evict pod %s: %w", pod.Name, err))
 }
 
 // rollMember replaces one outdated pod, if all others serve and have served for a
 // while.
-func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) *hold {
-	wait := func(format string, args ...any) *hold {
-		return waitFor(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).in(soon).impairedIf(true)
+func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) verdict.Verdict {
+	wait := func(format string, args ...any) verdict.Verdict {
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).In(soon).DegradedIf(true)
 	}
-	if s.frozen {
-		return wait("nothing is changed now").in(vigil)
+	if s.readOnly {
+		return wait("nothing is changed now").In(vigil)
 	}
 	name, leads := roll.state.Next(roll.outdated)
 	if err := roll.refusal(name); err != nil {

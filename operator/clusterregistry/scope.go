@@ -13,6 +13,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -54,35 +55,17 @@ type scope struct {
 	// serversFailed says why the servers that are wanted will not come up.
 	serversFailed string
 
-	// results are what came of the stages, by condition.
-	results map[string]result
-	// aggregation is why the registry may not be a part of the host's API, nil when
-	// it may.
-	aggregation *hold
-	// frozen means that nothing may be changed any more in this pass: it is
-	// read-only from here on.
-	frozen bool
+	// results are the verdicts of the stages, by condition.
+	results map[string]verdict.Verdict
+	// aggregation tells whether the registry may be a part of the host's API.
+	aggregation verdict.Verdict
+	// readOnly means that nothing may be changed any more in this pass: its writer
+	// can't write from here on.
+	readOnly bool
 	// membersRolling is true while members of etcd are replaced, or can be and are to be.
 	membersRolling bool
 	// rolling says what is being replaced, member by member or server by server.
 	rolling string
-}
-
-// result is what came of a stage: a hold, or else what to say of it.
-type result struct {
-	hold   *hold
-	reason string
-	note   string
-}
-
-// note adds to what a condition says that is true, with a reason of its own.
-func (s *scope) note(condition, reason, text string) {
-	known := s.results[condition]
-	if known.note != "" {
-		text = known.note + "; " + text
-	}
-	known.reason, known.note = reason, text
-	s.results[condition] = known
 }
 
 // observe reads a registry and what decides on how it is rendered. It returns
@@ -94,7 +77,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	if err := r.Live.Get(ctx, key, registry); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	s := &scope{registry: registry, before: *registry.Status.DeepCopy(), now: time.Now(), results: map[string]result{}}
+	s := &scope{registry: registry, before: *registry.Status.DeepCopy(), now: time.Now(), results: map[string]verdict.Verdict{}}
 	operatorv1alpha1.SetDefaults(registry)
 	var err error
 	if s.terminating, err = r.terminating(ctx, registry.Namespace); err != nil {
@@ -127,8 +110,8 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 // none did. A pause is not among them.
 func (s *scope) frozenBy() string {
 	for _, kind := range s.parts() {
-		if h := s.results[kind].hold; h != nil && h.freeze {
-			return kind + ": " + h.message
+		if v := s.results[kind]; v.State == verdict.ReadOnly {
+			return kind + ": " + v.Message
 		}
 	}
 	return ""

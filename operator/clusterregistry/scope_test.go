@@ -15,6 +15,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -35,7 +36,7 @@ func look(t *testing.T, text string) *scope {
 	}
 	r.Name, r.Namespace, r.UID, r.Generation = "fleet", "team", "1", 7
 	operatorv1alpha1.SetDefaults(r)
-	return &scope{registry: r, before: *r.Status.DeepCopy(), now: time.Now(), host: "v1.37.1", release: released[0], rendered: &render.Result{}, results: map[string]result{}}
+	return &scope{registry: r, before: *r.Status.DeepCopy(), now: time.Now(), host: "v1.37.1", release: released[0], rendered: &render.Result{}, results: map[string]verdict.Verdict{}}
 }
 
 // reading returns a reconciler that reads the given objects.

@@ -13,14 +13,15 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// foreignSecret returns a hold when a Certificate that does not exist yet would be
+// foreignSecret is blocked when a Certificate that does not exist yet would be
 // given a Secret that is somebody else's: cert-manager would overwrite what is in it
 // and give it the registry's labels, by which it is deleted with the registry.
-func (r *Reconciler) foreignSecret(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) foreignSecret(ctx context.Context, s *scope) verdict.Verdict {
 	for _, object := range s.rendered.Stages[render.StageCertificates] {
-		if s.frozen || object.GetKind() != certmanagerv1.CertificateKind {
+		if s.readOnly || object.GetKind() != certmanagerv1.CertificateKind {
 			continue
 		}
 		err := r.Client.Get(ctx, client.ObjectKeyFromObject(object), &certmanagerv1.Certificate{})
@@ -39,7 +40,7 @@ func (r *Reconciler) foreignSecret(ctx context.Context, s *scope) *hold {
 			return failed(&apply.NotOurs{Object: operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name}, Owner: apply.Owner(secret)})
 		}
 	}
-	return nil
+	return done
 }
 
 // issuedFor reports whether a Secret is that of one of the registry's Certificates:

@@ -44,14 +44,14 @@ func TestForeignSecret(t *testing.T) {
 		{"one that lost all that tells, while the Certificate is there", []client.Object{certificate, secret(nil, nil)}, false, ""},
 	} {
 		s := look(t, "{spec: {mode: Independent}}")
-		s.frozen = test.frozen
+		s.readOnly = test.frozen
 		wanted := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "spec": map[string]any{"secretName": "fleet-serving", "issuerRef": map[string]any{"name": "fleet-serving"}}}}
 		wanted.SetNamespace("team")
 		wanted.SetName("fleet-serving")
 		s.rendered = &render.Result{Stages: map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {wanted}}}
-		h := reading(t, test.objects...).foreignSecret(t.Context(), s)
-		if (h != nil) != (test.says != "") || h != nil && (h.reason != operatorv1alpha1.ReasonObjectInTheWay || !strings.Contains(h.message, test.says)) {
-			t.Errorf("%s: %+v", test.reason, h)
+		v := reading(t, test.objects...).foreignSecret(t.Context(), s)
+		if (!v.Complete()) != (test.says != "") || !v.Complete() && (v.Reason != operatorv1alpha1.ReasonObjectInTheWay || !strings.Contains(v.Message, test.says)) {
+			t.Errorf("%s: %+v", test.reason, v)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // serverPort is where each server's pod listens.
@@ -25,17 +26,17 @@ const serverPort = "6443"
 
 // server is complete when all servers are of the wanted kind, and each of them
 // answers the operator itself.
-func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
-	if h := r.unregister(ctx, s); h != nil {
-		return h
+func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
+	if v := r.unregister(ctx, s); !v.Complete() {
+		return v
 	}
 	objects, turn := r.serversTurn(ctx, s)
-	if err := r.apply(ctx, s, objects...); err != nil {
+	if err := unlessReadOnly(r.apply(ctx, s, objects...)); err != nil {
 		return failed(err)
 	}
 	deployment := &appsv1.Deployment{}
-	if h := r.applied(ctx, s, render.StageServer, deployment); h != nil {
-		return h
+	if v := r.applied(ctx, s, render.StageServer, deployment); !v.Complete() {
+		return v
 	}
 	pods, err := r.pods(ctx, s, componentServer)
 	if err != nil {
@@ -69,8 +70,8 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		rolling = fmt.Sprintf("servers: %d of %d are as wanted", status.UpdatedReplicas, wanted)
 		s.rolling = rolling
 	}
-	if h := r.renewTokens(ctx, s, deployment, pods); h != nil {
-		return h.impairedIf(serving > 0)
+	if v := r.renewTokens(ctx, s, deployment, pods); !v.Complete() {
+		return v.DegradedIf(serving > 0)
 	}
 	// An old server that ends has been replaced already.
 	staying := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
@@ -85,22 +86,21 @@ func (r *Reconciler) server(ctx context.Context, s *scope) *hold {
 		if len(problems) == 0 {
 			problems = []string{r.missingPods(ctx, deployment)}
 		}
-		return waitFor(s.orOutOfMemory(operatorv1alpha1.ReasonReplicasNotReady, staying), "%d of %d servers serve: %s", min(int32(serving), wanted), wanted, strings.Join(problems, "; ")).impairedIf(serving > 0)
+		return verdict.Waiting(s.orOutOfMemory(operatorv1alpha1.ReasonReplicasNotReady, staying), "%d of %d servers serve: %s", min(int32(serving), wanted), wanted, strings.Join(problems, "; ")).DegradedIf(serving > 0)
 	}
 	if len(versions) > 1 {
-		return waitFor(operatorv1alpha1.ReasonReplicasNotReady, "the servers are of different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).in(soon).impairedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonReplicasNotReady, "the servers are of different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).In(soon).DegradedIf(true)
 	}
-	if turn != nil {
+	if !turn.Complete() {
 		return turn
 	}
 	s.registry.Status.Version = answers[0].version
-	s.noteMemory(operatorv1alpha1.ConditionServerReady, staying)
-	if s.upgrade == nil && !s.frozen {
+	if s.upgrade == nil && !s.readOnly {
 		if err := r.recordRelease(ctx, s, s.registry.Status.Version); err != nil {
 			return failed(err)
 		}
 	}
-	return nil
+	return s.memoryNoted(done, staying)
 }
 
 // crashes is how often a new server may fail until it is given up.

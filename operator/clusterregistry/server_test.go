@@ -42,13 +42,13 @@ func TestServersScaledAway(t *testing.T) {
 	pod.DeletionTimestamp, pod.Finalizers = timeAt(metav1.Now().Time), []string{"kubelet/here"}
 	for what, objects := range map[string][]client.Object{"one pod ends": {deployment, pod}, "none is left": {deployment}} {
 		s := look(t, "{spec: {mode: Aggregated, paused: true, server: {replicas: 2}}, status: {version: v0.1.0"+complete+"}}")
-		s.frozen = true
+		s.readOnly = true
 		rendering(s)
 		r := reading(t, objects...)
 		r.Applier = apply.New(r.Client, r.Live)
-		h := r.server(t.Context(), s)
-		if h == nil || h.reason != operatorv1alpha1.ReasonReplicasNotReady || !strings.Contains(h.message, "0 of 2 servers serve") || s.registry.Status.Version != "v0.1.0" {
-			t.Errorf("%s: %+v, version %s", what, h, s.registry.Status.Version)
+		v := r.server(t.Context(), s)
+		if v.Complete() || v.Reason != operatorv1alpha1.ReasonReplicasNotReady || !strings.Contains(v.Message, "0 of 2 servers serve") || s.registry.Status.Version != "v0.1.0" {
+			t.Errorf("%s: %+v, version %s", what, v, s.registry.Status.Version)
 		}
 	}
 }

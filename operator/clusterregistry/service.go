@@ -15,6 +15,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 const serviceKind = "Service"
@@ -23,9 +24,6 @@ const serviceKind = "Service"
 // the node port that clients know. The host keeps that of one which is there, so
 // that it is not asked for then.
 func (r *Reconciler) applyService(ctx context.Context, s *scope) error {
-	if s.frozen {
-		return nil
-	}
 	for _, object := range s.rendered.Stages[render.StageCertificates] {
 		if object.GetKind() != serviceKind {
 			continue
@@ -33,7 +31,7 @@ func (r *Reconciler) applyService(ctx context.Context, s *scope) error {
 		if err := r.enlist(ctx, s, object); err != nil {
 			return err
 		}
-		if err := r.Applier.ApplyFrom(ctx, withNodePort(object, s.knownNodePort()), object); err != nil {
+		if err := r.writer(s).ApplyFrom(ctx, withNodePort(object, s.knownNodePort()), object); err != nil {
 			return err
 		}
 	}
@@ -82,9 +80,9 @@ func (s *scope) forgetEndpoint() {
 }
 
 // notServed returns what the host has against the Service, nil when it has nothing.
-func (s *scope) notServed(err error) *hold {
+func (s *scope) notServed(err error) verdict.Verdict {
 	if err == nil {
-		return nil
+		return done
 	}
 	why := refusedPort(err)
 	if why == "" {
@@ -95,8 +93,8 @@ func (s *scope) notServed(err error) *hold {
 		port = service.NodePort
 	}
 	// It is free a moment after the Service that had it is gone, which no watch reports.
-	return waitFor(operatorv1alpha1.ReasonNodePortRefused, "the host cluster refuses Service %s its node port %d (%s): delete or change the Service that has that port, or set spec.server.service.nodePort to another one and give clients the kubeconfig again",
-		s.registry.Name+contract.ServerSuffix, port, why).in(soon)
+	return verdict.Waiting(operatorv1alpha1.ReasonNodePortRefused, "the host cluster refuses Service %s its node port %d (%s): delete or change the Service that has that port, or set spec.server.service.nodePort to another one and give clients the kubeconfig again",
+		s.registry.Name+contract.ServerSuffix, port, why).In(soon)
 }
 
 // refusedPort returns why the host refuses a Service its node port, nothing when that

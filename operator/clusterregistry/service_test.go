@@ -116,8 +116,8 @@ func TestPortKept(t *testing.T) {
 		kept bool
 	}{"of a node port": {"NodePort", true}, "of a balancer": {"LoadBalancer", false}, "within the host": {"ClusterIP", false}} {
 		s := look(t, "{spec: {mode: Independent, server: {service: {type: "+test.kind+"}}}, status: {endpoint: {url: 'https://203.0.113.1:30443'}}}")
-		if h := reading(t).endpoint(t.Context(), s); h == nil || h.reason != operatorv1alpha1.ReasonAddressPending {
-			t.Errorf("%s: %+v", reason, h)
+		if v := reading(t).endpoint(t.Context(), s); v.Complete() || v.Reason != operatorv1alpha1.ReasonAddressPending {
+			t.Errorf("%s: %+v", reason, v)
 		}
 		if kept := s.registry.Status.Endpoint != nil; kept != test.kept {
 			t.Errorf("%s: kept is %v", reason, kept)
@@ -145,16 +145,13 @@ func TestNodePortRefused(t *testing.T) {
 	} {
 		for _, service := range []string{"{type: NodePort, nodePort: 30443}", "{type: NodePort}"} {
 			s := look(t, "{spec: {mode: Independent, server: {service: "+service+"}}, status: {endpoint: {url: 'https://203.0.113.1:30443'}}}")
-			h := s.notServed(test.err)
-			if h == nil {
-				h = &hold{}
-			}
-			if h.reason != test.want || (h.err != nil) != test.failed {
-				t.Errorf("%s: %+v", reason, h)
+			v := s.notServed(test.err)
+			if v.Reason != test.want || (v.Err != nil) != test.failed {
+				t.Errorf("%s: %+v", reason, v)
 			}
 			for _, word := range test.words {
-				if !strings.Contains(h.message, word) {
-					t.Errorf("%s: %s", reason, h.message)
+				if !strings.Contains(v.Message, word) {
+					t.Errorf("%s: %s", reason, v.Message)
 				}
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 const (
@@ -30,19 +31,19 @@ const (
 )
 
 // snapshot is complete when etcd was saved, and restored from what was saved.
-func (r *Reconciler) snapshot(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) snapshot(ctx context.Context, s *scope) verdict.Verdict {
 	name := s.upgrade.Snapshot
-	if s.frozen {
-		return failed(errReadOnly)
+	if err := r.writer(s).Err(); err != nil {
+		return failed(err)
 	}
 	for _, object := range s.rendered.Stages[render.StageSnapshot] {
-		if h := r.snapshotPart(ctx, s, object); h != nil {
-			return h
+		if v := r.snapshotPart(ctx, s, object); !v.Complete() {
+			return v
 		}
 	}
 	job := &batchv1.Job{}
-	if h := r.applied(ctx, s, render.StageSnapshot, job); h != nil {
-		return s.waits("%s", h.message)
+	if v := r.applied(ctx, s, render.StageSnapshot, job); !v.Complete() {
+		return s.waits("%s", v.Message)
 	}
 	if job.Annotations[annotationSnapshot] != name {
 		return r.snapshotAgain(ctx, s, "the Job of an earlier snapshot is removed")
@@ -57,31 +58,31 @@ func (r *Reconciler) snapshot(ctx context.Context, s *scope) *hold {
 		case condition.Type == batchv1.JobComplete && s.now.Sub(condition.LastTransitionTime.Time) > snapshotFresh:
 			// Nobody looked for that long, and much can have been written since.
 			s.enter(operatorv1alpha1.PhasePreflight)
-			return s.waits("begins again: the snapshot %s was complete at %s, and it is to be fresh", name, condition.LastTransitionTime.UTC().Format(time.RFC3339)).in(atOnce)
+			return s.waits("begins again: the snapshot %s was complete at %s, and it is to be fresh", name, condition.LastTransitionTime.UTC().Format(time.RFC3339)).In(atOnce)
 		case condition.Type == batchv1.JobComplete:
 			return r.snapshotTaken(ctx, s, pods)
 		case condition.Type == batchv1.JobFailed:
 			if s.now.Sub(condition.LastTransitionTime.Time) > snapshotRetry {
 				return r.snapshotAgain(ctx, s, "the snapshot is tried again")
 			}
-			return waitFor(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since etcd could not be saved before: Job %s failed (%s)%s; it is tried again every %s, or at once when the Job is deleted", job.Name, condition.Message, lastWords(pods), snapshotRetry)
+			return verdict.Waiting(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since etcd could not be saved before: Job %s failed (%s)%s; it is tried again every %s, or at once when the Job is deleted", job.Name, condition.Message, lastWords(pods), snapshotRetry)
 		}
 	}
 	return s.waits("snapshot %s %s", name, snapshotStep(pods))
 }
 
 // snapshotPart applies the claim or the Job of a snapshot.
-func (r *Reconciler) snapshotPart(ctx context.Context, s *scope, object *unstructured.Unstructured) *hold {
-	err := r.write(ctx, s, object)
+func (r *Reconciler) snapshotPart(ctx context.Context, s *scope, object *unstructured.Unstructured) verdict.Verdict {
+	err := r.apply(ctx, s, object)
 	switch {
 	case err == nil:
-		return nil
+		return done
 	case object.GetKind() == "Job" && apierrors.IsInvalid(err):
 		// A Job can't be changed, and this one is of another upgrade or spec.
 		return r.snapshotAgain(ctx, s, "the Job of an earlier snapshot is removed")
 	case object.GetKind() == "PersistentVolumeClaim" && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)):
 		// As where a ResourceQuota has no room for it.
-		return waitFor(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since there is no room to save etcd: the host cluster refuses PersistentVolumeClaim %s (%s)", object.GetName(), err)
+		return verdict.Waiting(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since there is no room to save etcd: the host cluster refuses PersistentVolumeClaim %s (%s)", object.GetName(), err)
 	}
 	return failed(err)
 }
@@ -106,7 +107,7 @@ func snapshotStep(pods []corev1.Pod) string {
 }
 
 // snapshotTaken records what was saved.
-func (r *Reconciler) snapshotTaken(ctx context.Context, s *scope, pods []corev1.Pod) *hold {
+func (r *Reconciler) snapshotTaken(ctx context.Context, s *scope, pods []corev1.Pod) verdict.Verdict {
 	for _, pod := range pods {
 		for _, status := range pod.Status.InitContainerStatuses {
 			if ended := status.State.Terminated; status.Name != saveContainer || ended == nil || ended.ExitCode != 0 {
@@ -121,16 +122,16 @@ func (r *Reconciler) snapshotTaken(ctx context.Context, s *scope, pods []corev1.
 			}
 			last := &s.registry.Status.History[0]
 			last.Snapshot, last.SnapshotRevision = saved.Name, saved.Revision
-			return nil
+			return done
 		}
 	}
 	return r.snapshotAgain(ctx, s, "no pod tells of the snapshot any more, and it is taken again")
 }
 
 // snapshotAgain removes the Job, so that another one takes its place.
-func (r *Reconciler) snapshotAgain(ctx context.Context, s *scope, why string) *hold {
+func (r *Reconciler) snapshotAgain(ctx context.Context, s *scope, why string) verdict.Verdict {
 	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: s.registry.Namespace, Name: s.registry.Name + contract.SnapshotSuffix}
-	if err := r.remove(ctx, s, job); err != nil {
+	if _, err := r.writer(s).Delete(ctx, job, s.owner()); err != nil {
 		return failed(err)
 	}
 	return s.waits("%s", why)

@@ -32,8 +32,8 @@ func TestSnapshotInTheWay(t *testing.T) {
 	} {
 		name := map[string]string{"Job": "fleet-snapshot", "PersistentVolumeClaim": "fleet-snapshots"}[test.kind]
 		s := upgrading(t, "v0.2.0", "v0.3.0", "Snapshot", "")
-		if h := s.plan(released); h != nil {
-			t.Fatal(h)
+		if v := s.plan(released); !v.Complete() {
+			t.Fatal(v)
 		}
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": test.version, "kind": test.kind, "metadata": map[string]any{"namespace": "team", "name": name}}}
 		s.registry.Status.Inventory = []operatorv1alpha1.ObjectReference{apply.Reference(object)}
@@ -44,9 +44,9 @@ func TestSnapshotInTheWay(t *testing.T) {
 			},
 		})
 		r.Applier = apply.New(r.Client, r.Live)
-		h := r.snapshotPart(t.Context(), s, object)
-		if h == nil || h.reason != test.reason || !strings.Contains(h.message, test.says) {
-			t.Errorf("%s, %v: %+v", test.kind, test.err, h)
+		v := r.snapshotPart(t.Context(), s, object)
+		if v.Complete() || v.Reason != test.reason || !strings.Contains(v.Message, test.says) {
+			t.Errorf("%s, %v: %+v", test.kind, test.err, v)
 		}
 	}
 }

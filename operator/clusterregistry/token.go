@@ -12,6 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // A token in a pod is bound to the UID of its ServiceAccount. When that was deleted and
@@ -45,20 +46,20 @@ func (r *Reconciler) orphaned(ctx context.Context, s *scope, pods []corev1.Pod) 
 
 // renewTokens replaces one server whose token the host refuses, and is complete when
 // there is none. While servers are being rolled out, they are replaced anyway.
-func (r *Reconciler) renewTokens(ctx context.Context, s *scope, deployment *appsv1.Deployment, pods []corev1.Pod) *hold {
+func (r *Reconciler) renewTokens(ctx context.Context, s *scope, deployment *appsv1.Deployment, pods []corev1.Pod) verdict.Verdict {
 	orphaned, err := r.orphaned(ctx, s, pods)
 	if err != nil {
 		return failed(err)
 	}
 	if len(orphaned) == 0 || r.rollingOut(s, deployment) {
-		return nil
+		return done
 	}
 	s.rolling = fmt.Sprintf("servers: %d of %d are older than ServiceAccount %s, which was deleted and made again, and the host may refuse the tokens that they have", len(orphaned), len(pods), s.registry.Name+contract.ServerSuffix)
-	wait := func(format string, args ...any) *hold {
-		return waitFor(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).in(soon)
+	wait := func(format string, args ...any) verdict.Verdict {
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).In(soon)
 	}
-	if s.frozen {
-		return wait("nothing is changed now; kubelet gives them other tokens within an hour").in(vigil)
+	if s.readOnly {
+		return wait("nothing is changed now; kubelet gives them other tokens within an hour").In(vigil)
 	}
 	next := &orphaned[0]
 	if i := slices.IndexFunc(orphaned, func(pod corev1.Pod) bool { return !ready(&pod) }); i >= 0 {
@@ -68,7 +69,7 @@ func (r *Reconciler) renewTokens(ctx context.Context, s *scope, deployment *apps
 	} else if replacing(s.now, deployment, pods) {
 		return wait("%s is next, when the others are ready", next.Name)
 	}
-	if err := r.evict(ctx, s, next); err != nil {
+	if err := r.writer(s).Evict(ctx, next); err != nil {
 		return notReplaced(s, next, err)
 	}
 	r.event(s, corev1.EventTypeNormal, "ServerReplaced", operatorv1alpha1.ConditionServerReady, "pod %s is replaced by another: %s", next.Name, s.rolling)

@@ -58,7 +58,7 @@ func TestRenewTokens(t *testing.T) {
 		{"etcd's members are being replaced", func(s *servers) { s.scope.membersRolling = true }, "", "fleet-server-0 is next, when etcd's members are replaced"},
 		{"a rollout replaces them anyway", func(s *servers) { s.rolls = true }, "", ""},
 		{"the host refuses", func(s *servers) { s.refusal = apierrors.NewTooManyRequests("disruption budget", 0) }, "", "fleet-server-0 is next, and the host does not let it go yet: disruption budget"},
-		{"it is read-only", func(s *servers) { s.scope.frozen = true }, "", "nothing is changed now; kubelet gives them other tokens within an hour"},
+		{"it is read-only", func(s *servers) { s.scope.readOnly = true }, "", "nothing is changed now; kubelet gives them other tokens within an hour"},
 		{"an independent one's have no token", func(s *servers) { s.scope.registry.Spec.Mode = operatorv1alpha1.ModeIndependent }, "", ""},
 	} {
 		s := &servers{scope: look(t, installedAggregated)}
@@ -91,9 +91,9 @@ func TestRenewTokens(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := r.renewTokens(t.Context(), s.scope, deployment, pods)
-		if (h != nil) != (test.says != "") || h != nil && (h.err != nil || !strings.Contains(h.message, test.says)) {
-			t.Errorf("%s: %+v", test.reason, h)
+		v := r.renewTokens(t.Context(), s.scope, deployment, pods)
+		if (!v.Complete()) != (test.says != "") || !v.Complete() && (v.Err != nil || !strings.Contains(v.Message, test.says)) {
+			t.Errorf("%s: %+v", test.reason, v)
 		}
 		if got := strings.Join(evicted, " "); got != test.evicted {
 			t.Errorf("%s: evicted %q, want %q", test.reason, got, test.evicted)

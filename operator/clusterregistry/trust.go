@@ -18,6 +18,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // authority is a CA of the registry: what signs now, and what others were told to
@@ -269,17 +270,17 @@ func (r *Reconciler) retire(ctx context.Context, s *scope) error {
 
 // announce publishes the CAs that are new before the servers show a certificate
 // that one of them signed.
-func (r *Reconciler) announce(ctx context.Context, s *scope) *hold {
-	if s.servingCA.current == nil || s.servingCA.announced() || len(s.servingCA.published) == 0 || s.frozen {
-		return nil
+func (r *Reconciler) announce(ctx context.Context, s *scope) verdict.Verdict {
+	if s.servingCA.current == nil || s.servingCA.announced() || len(s.servingCA.published) == 0 || s.readOnly {
+		return done
 	}
 	if endpoint := s.registry.Status.Endpoint; s.registry.Spec.Mode == operatorv1alpha1.ModeIndependent && endpoint != nil {
 		endpoint.CABundle = s.trust.Serving
 		// That it can't be written yet is for the last stage to report.
-		if h := r.kubeconfig(ctx, s, endpoint.URL); h != nil && h.err != nil {
-			return h
+		if v := r.kubeconfig(ctx, s, endpoint.URL); !v.Complete() && v.Err != nil {
+			return v
 		}
-		return nil
+		return done
 	}
 	for _, service := range s.rendered.Stages[render.StageEndpoint] {
 		current := &apiregistrationv1.APIService{}
@@ -294,5 +295,5 @@ func (r *Reconciler) announce(ctx context.Context, s *scope) *hold {
 			return failed(err)
 		}
 	}
-	return nil
+	return done
 }

@@ -22,6 +22,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // testCA is a CA of a test.
@@ -199,8 +200,8 @@ func TestReadIssued(t *testing.T) {
 	if want := join(wrong.pem, old.pem, issuer.pem); string(s.trust.Serving) != string(want) {
 		t.Errorf("published is\n%s", s.trust.Serving)
 	}
-	if h := r.replacedCAs(t.Context(), s); h == nil || h.reason != operatorv1alpha1.ReasonCAMismatch || !strings.Contains(h.message, "set spec.tls.caBundle") {
-		t.Errorf("the mistake is not reported: %+v", h)
+	if v := r.replacedCAs(t.Context(), s, done); v.Complete() || v.Reason != operatorv1alpha1.ReasonCAMismatch || !strings.Contains(v.Message, "set spec.tls.caBundle") {
+		t.Errorf("the mistake is not reported: %+v", v)
 	}
 }
 
@@ -224,13 +225,13 @@ func TestReadClientTrust(t *testing.T) {
 func TestMissingCA(t *testing.T) {
 	s := look(t, installedAggregated)
 	s.servingCA, s.etcdCA = authority{source: "Secret fleet-serving-ca"}, authority{source: "Secret fleet-etcd-ca", current: []byte("x")}
-	h := s.withCAs(waitFor(operatorv1alpha1.ReasonCertificateNotReady, "Certificate fleet-serving-ca is not issued yet"))
-	if !h.freeze || h.reason != operatorv1alpha1.ReasonCAMissing || !strings.Contains(h.message, "Secret fleet-serving-ca") || !strings.Contains(h.message, "is not issued yet") {
-		t.Errorf("%+v", h)
+	v := s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "Certificate fleet-serving-ca is not issued yet"))
+	if v.State != verdict.ReadOnly || v.Reason != operatorv1alpha1.ReasonCAMissing || !strings.Contains(v.Message, "Secret fleet-serving-ca") || !strings.Contains(v.Message, "is not issued yet") {
+		t.Errorf("%+v", v)
 	}
 	s.servingCA.current = []byte("x")
-	if h := s.withCAs(waitFor("R", "m")); h.freeze || h.reason != "R" {
-		t.Errorf("no CA is missing: %+v", h)
+	if v := s.withCAs(verdict.Waiting("R", "m")); v.State == verdict.ReadOnly || v.Reason != "R" {
+		t.Errorf("no CA is missing: %+v", v)
 	}
 }
 
@@ -324,11 +325,11 @@ func TestRegistration(t *testing.T) {
 		service.SetAPIVersion("apiregistration.k8s.io/v1")
 		service.SetKind("APIService")
 		s.rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageEndpoint: {service}}
-		h := r.apiService(t.Context(), s)
+		v := r.apiService(t.Context(), s)
 		current := &apiregistrationv1.APIService{}
 		err = r.Client.Get(t.Context(), client.ObjectKey{Name: service.GetName()}, current)
-		if created := err == nil && string(current.Spec.CABundle) == "CA"; created != test.created || h == nil || test.created == strings.Contains(h.message, "is created when a server answers") {
-			t.Errorf("%s: created %v, %+v", test.reason, created, h)
+		if created := err == nil && string(current.Spec.CABundle) == "CA"; created != test.created || v.Complete() || test.created == strings.Contains(v.Message, "is created when a server answers") {
+			t.Errorf("%s: created %v, %+v", test.reason, created, v)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // Members of etcd and servers are never replaced at the same time: whatever is
@@ -91,25 +92,25 @@ func serversAt(objects []*unstructured.Unstructured) int {
 	return slices.IndexFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "Deployment" })
 }
 
-// serversTurn returns what to apply of the servers' stage, and a hold when their
+// serversTurn returns what to apply of the servers' stage. It is degraded when their
 // Deployment has to wait until etcd's members are replaced.
-func (r *Reconciler) serversTurn(ctx context.Context, s *scope) ([]*unstructured.Unstructured, *hold) {
+func (r *Reconciler) serversTurn(ctx context.Context, s *scope) ([]*unstructured.Unstructured, verdict.Verdict) {
 	all := s.rendered.Stages[render.StageServer]
-	if !s.membersRolling || s.frozen {
-		return all, nil
+	if !s.membersRolling || s.readOnly {
+		return all, done
 	}
 	deployment, err := r.deployment(ctx, s)
 	if err != nil {
 		return nil, failed(err)
 	}
 	if deployment == nil || deployment.Status.ReadyReplicas == 0 || r.rollingOut(s, deployment) {
-		return all, nil
+		return all, done
 	}
 	i := serversAt(all)
 	s.own(all[i])
 	if !r.Applier.Pending(all[i]) {
-		return all, nil
+		return all, done
 	}
 	rest := slices.Delete(slices.Clone(all), i, i+1)
-	return rest, waitFor(operatorv1alpha1.ReasonProgressing, "Deployment %s is changed when etcd's members are replaced", deployment.Name).in(soon).impairedIf(true)
+	return rest, verdict.Waiting(operatorv1alpha1.ReasonProgressing, "Deployment %s is changed when etcd's members are replaced", deployment.Name).In(soon).DegradedIf(true)
 }

@@ -12,6 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -29,7 +30,7 @@ type upgrade struct {
 // is complete.
 type phase struct {
 	name operatorv1alpha1.UpgradePhase
-	run  func(*Reconciler, context.Context, *scope) *hold
+	run  func(*Reconciler, context.Context, *scope) verdict.Verdict
 	// etcd marks a phase that an external etcd has none of.
 	etcd bool
 }
@@ -94,35 +95,35 @@ func (s *scope) enter(name operatorv1alpha1.UpgradePhase) {
 }
 
 // planUpgrade goes on with the upgrade that is under way, or back.
-func (s *scope) planUpgrade(releases []version.Release) *hold {
+func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
 	status := s.registry.Status.Upgrade
 	from, err := version.Find(releases, status.From)
 	to, toErr := version.Find(releases, status.To)
 	if err != nil || toErr != nil {
-		return waitFor(operatorv1alpha1.ReasonVersionUnknown, "another operator has begun the upgrade %s -> %s, and this one does not know both: install that one, or a newer one; nothing is changed until then", status.From, status.To).in(resync)
+		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "another operator has begun the upgrade %s -> %s, and this one does not know both: install that one, or a newer one; nothing is changed until then", status.From, status.To).In(resync)
 	}
 	s.upgrade = &upgrade{status, from, to}
-	var h *hold
+	var v verdict.Verdict
 	switch wanted := string(s.registry.Spec.Version); wanted {
 	case to.Version:
 		if err := to.CheckHost(s.host); err != nil {
-			h = waitFor(reasonOf(err), "%s", err).in(resync).impairedIf(true)
+			v = verdict.Waiting(reasonOf(err), "%s", err).In(resync).DegradedIf(true)
 		}
 	case from.Version:
-		h = s.turnBack()
+		v = s.turnBack()
 	default:
-		h = waitFor(operatorv1alpha1.ReasonUpgradeInProgress, "the upgrade %s -> %s is under way: %s has to wait until that is done, or until spec.version was set back to %s", from.Version, to.Version, wanted, from.Version).in(resync).impairedIf(true)
+		v = verdict.Waiting(operatorv1alpha1.ReasonUpgradeInProgress, "the upgrade %s -> %s is under way: %s has to wait until that is done, or until spec.version was set back to %s", from.Version, to.Version, wanted, from.Version).In(resync).DegradedIf(true)
 	}
 	if s.upgrade == nil {
 		s.release = from
 	} else {
 		s.release = s.upgrade.release()
 	}
-	return h
+	return v
 }
 
 // turnBack gives an upgrade up, since the version that ran is wanted again.
-func (s *scope) turnBack() *hold {
+func (s *scope) turnBack() verdict.Verdict {
 	u := s.upgrade
 	switch {
 	case u.Phase == operatorv1alpha1.PhaseReturn:
@@ -131,9 +132,9 @@ func (s *scope) turnBack() *hold {
 	case version.CanReturn(u.from, u.to):
 		s.enter(operatorv1alpha1.PhaseReturn)
 	default:
-		return waitFor(operatorv1alpha1.ReasonUpgradeUnsupported, "%s; the upgrade goes on", u.noReturn()).in(resync).impairedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonUpgradeUnsupported, "%s; the upgrade goes on", u.noReturn()).In(resync).DegradedIf(true)
 	}
-	return nil
+	return done
 }
 
 // noReturn says why the servers of before can't come back.
@@ -143,13 +144,13 @@ func (u *upgrade) noReturn() string {
 
 // advance runs the present phase and, when it is complete, goes to the next one.
 // In a read-only pass it does neither.
-func (r *Reconciler) advance(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) advance(ctx context.Context, s *scope) verdict.Verdict {
 	u := s.upgrade
 	halted, _ := s.halted()
 	switch why := s.frozenBy(); {
 	case s.before.Upgrade == nil || s.before.Upgrade.Phase != u.Phase:
 		// The phase begins when it is written down.
-		return s.waits("begins").in(atOnce)
+		return s.waits("begins").In(atOnce)
 	case why != "":
 		return s.waits("nothing is changed now: %s", why)
 	case u.PhaseCompleted && halted == "":
@@ -162,8 +163,8 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) *hold {
 		step = steps[i]
 	}
 	if !u.PhaseCompleted {
-		if h := step.run(r, ctx, s); h != nil {
-			return h
+		if v := step.run(r, ctx, s); !v.Complete() {
+			return v
 		}
 	}
 	if i < 0 {
@@ -182,41 +183,41 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) *hold {
 	}
 	if reason, until := s.halted(); reason != "" {
 		u.PhaseCompleted = true
-		return waitFor(reason, "%s is done; %s comes when %s", u.Phase, next[0].name, until).in(resync)
+		return verdict.Waiting(reason, "%s is done; %s comes when %s", u.Phase, next[0].name, until).In(resync)
 	}
-	if h := r.prepare(ctx, s, next[0].name); h != nil {
-		return h
+	if v := r.prepare(ctx, s, next[0].name); !v.Complete() {
+		return v
 	}
 	s.enter(next[0].name)
-	return s.waits("begins").in(atOnce)
+	return s.waits("begins").In(atOnce)
 }
 
 // resume goes on after a pause, in which anything can have happened. As long as
 // no server was touched, the upgrade begins again: its snapshot would lack what
 // was written since. Later, what was done last is checked again.
-func (s *scope) resume() *hold {
+func (s *scope) resume() verdict.Verdict {
 	u := s.upgrade
 	u.PhaseCompleted = false
 	if !u.reached(operatorv1alpha1.PhaseServer) {
 		s.enter(operatorv1alpha1.PhasePreflight)
-		return s.waits("begins again after the pause").in(atOnce)
+		return s.waits("begins again after the pause").In(atOnce)
 	}
-	return s.waits("is checked again after the pause").in(atOnce)
+	return s.waits("is checked again after the pause").In(atOnce)
 }
 
 // end tells of the end of the upgrade.
-func (r *Reconciler) end(s *scope, state operatorv1alpha1.TransitionState) *hold {
+func (r *Reconciler) end(s *scope, state operatorv1alpha1.TransitionState) verdict.Verdict {
 	u, kind, message := s.upgrade, corev1.EventTypeNormal, ""
 	if u.Message != "" {
 		kind, message = corev1.EventTypeWarning, ": "+u.Message
 	}
 	s.finish(state, u.Message)
 	r.event(s, kind, string(state), "Upgrade", "the upgrade %s -> %s is over%s", u.from.Version, u.to.Version, message)
-	return waitFor(operatorv1alpha1.ReasonProgressing, "done").in(atOnce)
+	return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "done").In(atOnce)
 }
 
 // prepare writes down what must be known before a phase begins.
-func (r *Reconciler) prepare(ctx context.Context, s *scope, next operatorv1alpha1.UpgradePhase) *hold {
+func (r *Reconciler) prepare(ctx context.Context, s *scope, next operatorv1alpha1.UpgradePhase) verdict.Verdict {
 	u := s.upgrade
 	if last := s.lastTransition(); u.Phase == operatorv1alpha1.PhasePreflight && last.State != operatorv1alpha1.TransitionProgressing {
 		s.recordTransition(u.to.Version)
@@ -230,7 +231,7 @@ func (r *Reconciler) prepare(ctx context.Context, s *scope, next operatorv1alpha
 			return failed(err)
 		}
 	}
-	return nil
+	return done
 }
 
 // finish ends the upgrade.
@@ -242,16 +243,16 @@ func (s *scope) finish(state operatorv1alpha1.TransitionState, message string) {
 }
 
 // fail brings the servers back to the release before, if that is possible.
-func (s *scope) fail(format string, args ...any) *hold {
+func (s *scope) fail(format string, args ...any) verdict.Verdict {
 	u, problem := s.upgrade, fmt.Sprintf(format, args...)
 	if version.CanReturn(u.from, u.to) {
 		s.enter(operatorv1alpha1.PhaseReturn)
 		u.Message = problem
-		return s.waits("%s", problem).in(atOnce)
+		return s.waits("%s", problem).In(atOnce)
 	}
 	data := "etcd is external: restore a backup of your own"
 	if last := s.lastTransition(); last.Snapshot != "" {
 		data = fmt.Sprintf("the snapshot %s (revision %d) in PersistentVolumeClaim %s%s has all that was written before", last.Snapshot, last.SnapshotRevision, s.registry.Name, contract.SnapshotsSuffix)
 	}
-	return waitFor(operatorv1alpha1.ReasonUpgradeHeld, "%s. %s. Mend what the message names, or set spec.version to a later release; %s", problem, u.noReturn(), data)
+	return verdict.Waiting(operatorv1alpha1.ReasonUpgradeHeld, "%s. %s. Mend what the message names, or set spec.version to a later release; %s", problem, u.noReturn(), data)
 }

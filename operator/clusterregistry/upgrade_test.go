@@ -12,6 +12,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // upgrading returns a look at a registry that is on its way.
@@ -44,8 +45,8 @@ func TestComposition(t *testing.T) {
 		{"v0.2.0", "v0.3.0", "Return", "v0.2.0", "v3.7.3", "v0.3.0", "v1beta1"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, "")
-		if h := s.plan(released); h != nil {
-			t.Errorf("%+v: %+v", test, h)
+		if v := s.plan(released); !v.Complete() {
+			t.Errorf("%+v: %+v", test, v)
 		}
 		r := s.release
 		if serves := strings.Join(r.Serves, ","); r.Version != test.server || r.Members.Etcd != test.etcd || r.Members.Helper != test.helper || serves != test.serve {
@@ -68,8 +69,8 @@ func TestLayouts(t *testing.T) {
 	} {
 		s := upgrading(t, "v0.3.0", "v0.4.0", test.phase, "")
 		s.identity = &identity{etcd: "v3.7.3", membersOf: test.recorded}
-		if h := s.plan(released); h != nil {
-			t.Errorf("%+v: %+v", test, h)
+		if v := s.plan(released); !v.Complete() {
+			t.Errorf("%+v: %+v", test, v)
 		}
 		in := s.input(render.Environment{}).Release
 		if in.Layout != test.servers || in.EtcdLayout != test.etcd || in.Helper != map[string]string{"v1": "v0.3.0", "v2": "v0.4.0"}[test.etcd] {
@@ -89,11 +90,11 @@ func TestMembersStay(t *testing.T) {
 	} {
 		s := look(t, "{spec: {version: v0.3.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.3.0, etcd: {members: [{name: a, version: v3.7.3}]}}}")
 		s.identity = &identity{etcd: "v3.7.3", membersOf: test.recorded}
-		h := s.plan(released)
-		if (h == nil) != (test.says == "") || h != nil && !strings.Contains(h.message, test.says) {
-			t.Errorf("%+v: %+v", test, h)
+		v := s.plan(released)
+		if (v.Complete()) != (test.says == "") || !v.Complete() && !strings.Contains(v.Message, test.says) {
+			t.Errorf("%+v: %+v", test, v)
 		}
-		if m := s.release.Members; h == nil && m.Helper+" "+m.Layout != test.want {
+		if m := s.release.Members; v.Complete() && m.Helper+" "+m.Layout != test.want {
 			t.Errorf("%+v: %+v", test, m)
 		}
 	}
@@ -103,13 +104,13 @@ func TestMembersStay(t *testing.T) {
 // release has.
 func TestEtcdIsNeverTurnedBack(t *testing.T) {
 	s := look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0, etcd: {members: [{name: a, version: v3.6.14}, {name: b, version: v3.7.3}]}}}")
-	if h := s.plan(released); h != nil || s.release.Members.Etcd != "v3.7.3" || s.release.Members.Helper != "v0.3.0" {
-		t.Errorf("a member runs it: %+v, %+v", s.release, h)
+	if v := s.plan(released); !v.Complete() || s.release.Members.Etcd != "v3.7.3" || s.release.Members.Helper != "v0.3.0" {
+		t.Errorf("a member runs it: %+v, %+v", s.release, v)
 	}
 	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0}}")
 	s.identity = &identity{etcd: "v3.7.2"}
-	if h := s.plan(released); h != nil || s.release.Members.Etcd != "v3.7.2" {
-		t.Errorf("it is recorded: %s, %+v", s.release.Members.Etcd, h)
+	if v := s.plan(released); !v.Complete() || s.release.Members.Etcd != "v3.7.2" {
+		t.Errorf("it is recorded: %s, %+v", s.release.Members.Etcd, v)
 	}
 }
 
@@ -119,11 +120,11 @@ func TestSingleMember(t *testing.T) {
 	for running, down := range map[string]bool{"v3.6.14": true, "v3.7.3": false} {
 		s := upgrading(t, "v0.2.0", "v0.3.0", "Snapshot", "")
 		s.registry.Spec.Etcd.Replicas, s.before.Etcd.Members = 1, []operatorv1alpha1.EtcdMember{{Name: "a", Version: running}}
-		if h := s.plan(released); h != nil {
-			t.Fatalf("%s: %+v", running, h)
+		if v := s.plan(released); !v.Complete() {
+			t.Fatalf("%s: %+v", running, v)
 		}
-		if h := s.waits("begins"); strings.Contains(h.message, "the registry does not serve") != down {
-			t.Errorf("%s: %s", running, h.message)
+		if v := s.waits("begins"); strings.Contains(v.Message, "the registry does not serve") != down {
+			t.Errorf("%s: %s", running, v.Message)
 		}
 	}
 }
@@ -139,9 +140,9 @@ func TestRetainedData(t *testing.T) {
 	} {
 		s := look(t, "{spec: {version: "+test.wanted+", mode: Aggregated, etcd: {replicas: 3}}}")
 		s.identity, s.release.Version = &identity{release: test.wrote}, ""
-		h := s.plan(released)
-		if s.release.Version != test.renders || (h == nil) != (test.says == "") || h != nil && !strings.Contains(h.message, test.says) {
-			t.Errorf("%s: renders %q, %+v", test.reason, s.release.Version, h)
+		v := s.plan(released)
+		if s.release.Version != test.renders || (v.Complete()) != (test.says == "") || !v.Complete() && !strings.Contains(v.Message, test.says) {
+			t.Errorf("%s: renders %q, %+v", test.reason, s.release.Version, v)
 		}
 	}
 }
@@ -163,9 +164,9 @@ func TestChangesOfMind(t *testing.T) {
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, "")
 		s.registry.Spec.Version = operatorv1alpha1.Version(test.wanted)
-		h := s.plan(released)
-		if (h == nil) != (test.says == "") || h != nil && (!strings.Contains(h.message, test.says) || !h.impaired) {
-			t.Errorf("%s: %+v", test.reason, h)
+		v := s.plan(released)
+		if (v.Complete()) != (test.says == "") || !v.Complete() && (!strings.Contains(v.Message, test.says) || v.State != verdict.Degraded) {
+			t.Errorf("%s: %+v", test.reason, v)
 		}
 		phase := ""
 		if s.upgrade != nil {
@@ -180,9 +181,9 @@ func TestChangesOfMind(t *testing.T) {
 // TestStrangeUpgrade is about an upgrade that a newer operator has begun.
 func TestStrangeUpgrade(t *testing.T) {
 	s := upgrading(t, "v0.2.0", "v0.9.0", "Server", "")
-	h := s.plan(released)
-	if h == nil || h.impaired || h.reason != "VersionUnknown" || !strings.Contains(h.message, "another operator has begun the upgrade v0.2.0 -> v0.9.0") {
-		t.Errorf("%+v", h)
+	v := s.plan(released)
+	if v.Complete() || v.State == verdict.Degraded || v.Reason != "VersionUnknown" || !strings.Contains(v.Message, "another operator has begun the upgrade v0.2.0 -> v0.9.0") {
+		t.Errorf("%+v", v)
 	}
 }
 
@@ -196,26 +197,26 @@ func TestAdvance(t *testing.T) {
 		phaseThen, state, hold, says  string
 	}{
 		{"all is well", "v0.1.0", "v0.2.0", "Preflight", "", ok, "Snapshot", "Progressing", "Snapshot", "begins"},
-		{"something is not", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.record("ServerReady", waitFor("X", "1 of 2")) }, "Preflight", "Progressing", "Preflight", "begins when ServerReady is True, which waits: 1 of 2"},
+		{"something is not", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.record("ServerReady", verdict.Waiting("X", "1 of 2")) }, "Preflight", "Progressing", "Preflight", "begins when ServerReady is True, which waits: 1 of 2"},
 		{"an alarm", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdState.Alarms = []etcd.Alarm{{Type: "NOSPACE"}} }, "Preflight", "Progressing", "Preflight", "begins when etcd is in order: etcd's alarm NOSPACE"},
 		{"no room", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdState.Members[2].DBSize = 4 << 30 }, "Preflight", "Progressing", "Preflight", "takes 4096 of 4096 MiB"},
 		{"paused before it touches anything", "v0.1.0", "v0.2.0", "Preflight", ", paused: true", ok, "Preflight", "Progressing", "Paused", "Preflight is done; Snapshot comes when spec.paused is false"},
 		{"members are replaced", "v0.2.0", "v0.3.0", "Etcd", "", func(s *scope) { s.registry.Status.Etcd.Members[0].Version = "v3.7.3" }, "Etcd", "Progressing", "Etcd", "etcd 1/3 members on v3.7.3"},
-		{"servers come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.record("ServerReady", waitFor("X", "one ends")) }, "Server", "Progressing", "Server", "servers 0/2 on v0.2.0; one ends"},
+		{"servers come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.record("ServerReady", verdict.Waiting("X", "one ends")) }, "Server", "Progressing", "Server", "servers 0/2 on v0.2.0; one ends"},
 		{"servers have come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.registry.Status.Version = "v0.2.0" }, "Verification", "Progressing", "Verification", "begins"},
 		{"servers don't come: those of before do", "v0.1.0", "v0.2.0", "Server", "", failing, "Return", "Progressing", "Return", "the servers of v0.2.0 don't come up: pod x"},
 		{"paused is for later", "v0.1.0", "v0.2.0", "Server", ", paused: true", failing, "Return", "Progressing", "Return", "pod x"},
 		{"servers don't come, and those of before can't", "v0.3.0", "v0.4.0", "Server", "", failing, "Server", "Progressing", "UpgradeHeld", "snapshot s1 (revision 42) in PersistentVolumeClaim fleet-snapshots"},
 		{"they are back", "v0.1.0", "v0.2.0", "Return", "", func(s *scope) { s.upgrade.Message = "no image" }, "", "RolledBack", "Progressing", ""},
 		{"they are back, since a person wanted it", "v0.1.0", "v0.2.0", "Return", "", ok, "", "Abandoned", "Progressing", ""},
-		{"it does not serve, for now", "v0.1.0", "v0.2.0", "Verification", "", func(s *scope) { s.record("APIServiceReady", waitFor("X", "not available")) }, "Verification", "Progressing", "Verification", "APIServiceReady is not True: not available"},
+		{"it does not serve, for now", "v0.1.0", "v0.2.0", "Verification", "", func(s *scope) { s.record("APIServiceReady", verdict.Waiting("X", "not available")) }, "Verification", "Progressing", "Verification", "APIServiceReady is not True: not available"},
 		{"members hold the same data before they are touched, as far as can be told", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdAccess.Endpoints = map[string]string{"fleet-etcd-0": "http://no-tls"} }, "Preflight", "Progressing", "Preflight", "begins when etcd's members are known to hold the same data: member fleet-etcd-0"},
 		{"it has not begun yet", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.before.Upgrade = nil }, "Preflight", "Progressing", "Preflight", "begins"},
 		{"it was told to return just now", "v0.1.0", "v0.2.0", "Return", "", func(s *scope) { s.before.Upgrade.Phase = "Server" }, "Return", "Progressing", "Return", "begins"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, test.spec)
-		if h := s.plan(released); h != nil {
-			t.Fatalf("%s: %+v", test.reason, h)
+		if v := s.plan(released); !v.Complete() {
+			t.Fatalf("%s: %+v", test.reason, v)
 		}
 		s.identity = &identity{release: test.to, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}}
 		for name, id := range s.identity.Members {
@@ -226,15 +227,15 @@ func TestAdvance(t *testing.T) {
 		test.with(s)
 		r := reading(t)
 		r.Events = events.NewFakeRecorder(1)
-		h := r.advance(t.Context(), s)
+		v := r.advance(t.Context(), s)
 		phase := ""
 		if s.upgrade != nil {
 			phase = string(s.upgrade.Phase)
 		}
-		if h == nil || h.reason != test.hold || !strings.Contains(h.message, test.says) || phase != test.phaseThen || string(s.lastTransition().State) != test.state {
-			t.Errorf("%s: %+v in phase %q, state %s", test.reason, h, phase, s.lastTransition().State)
+		if v.Complete() || v.Reason != test.hold || !strings.Contains(v.Message, test.says) || phase != test.phaseThen || string(s.lastTransition().State) != test.state {
+			t.Errorf("%s: %+v in phase %q, state %s", test.reason, v, phase, s.lastTransition().State)
 		}
-		s.results[operatorv1alpha1.ConditionProgressing] = result{hold: h}
+		s.results[operatorv1alpha1.ConditionProgressing] = v
 		conditions := s.conditions()
 		progressing := meta.FindStatusCondition(conditions, operatorv1alpha1.ConditionProgressing)
 		if phase != "" && (progressing.Reason != test.hold || !strings.HasPrefix(progressing.Message, test.from+" -> "+test.to+": ") || meta.IsStatusConditionTrue(conditions, operatorv1alpha1.ConditionReady)) {
@@ -247,8 +248,8 @@ func TestAdvance(t *testing.T) {
 func TestPauseInThePhases(t *testing.T) {
 	for phase, frozen := range map[string]bool{"Preflight": true, "Snapshot": false, "Etcd": false, "Server": false, "Return": false} {
 		s := upgrading(t, "v0.1.0", "v0.2.0", phase, ", paused: true")
-		if h := s.plan(released); h != nil {
-			t.Fatal(h)
+		if v := s.plan(released); !v.Complete() {
+			t.Fatal(v)
 		}
 		if s.paused() != frozen {
 			t.Errorf("%s: paused %v", phase, s.paused())

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // failingSeen is for how long this operator itself must have seen the new servers
@@ -19,7 +20,7 @@ const failingSeen = time.Minute
 // verify is complete when the new release does what its clients will ask of it.
 // Only failures of the new servers count against them, and only while nothing
 // that they stand on is at fault.
-func (r *Reconciler) verify(ctx context.Context, s *scope) *hold {
+func (r *Reconciler) verify(ctx context.Context, s *scope) verdict.Verdict {
 	u := s.upgrade
 	problem, theirs := r.used(ctx, s)
 	if problem == "" || !theirs {
@@ -28,7 +29,7 @@ func (r *Reconciler) verify(ctx context.Context, s *scope) *hold {
 	}
 	switch {
 	case problem == "":
-		return nil
+		return done
 	case !theirs:
 		return s.waits("%s", problem)
 	}
@@ -50,22 +51,22 @@ func (r *Reconciler) verify(ctx context.Context, s *scope) *hold {
 // used tries what clients do. It returns what does not work, nothing when all
 // does, and whether the new servers are to blame.
 func (r *Reconciler) used(ctx context.Context, s *scope) (problem string, theirs bool) {
-	notTrue := func(condition string, h *hold) string {
-		return fmt.Sprintf("%s is not True: %s", condition, h.message)
+	notTrue := func(condition string, v verdict.Verdict) string {
+		return fmt.Sprintf("%s is not True: %s", condition, v.Message)
 	}
 	// Without these, servers can't serve. While they do for the most part, they are
 	// no reason not to.
 	for _, condition := range []string{operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady} {
-		if h := s.results[condition].hold; h != nil && !h.impaired {
-			return notTrue(condition, h), false
+		if v := s.results[condition]; !v.Usable() {
+			return notTrue(condition, v), false
 		}
 	}
-	if h := s.results[operatorv1alpha1.ConditionServerReady].hold; h != nil {
-		return notTrue(operatorv1alpha1.ConditionServerReady, h), s.serversFailed != "" || !h.impaired && h.err == nil
+	if v := s.results[operatorv1alpha1.ConditionServerReady]; !v.Complete() {
+		return notTrue(operatorv1alpha1.ConditionServerReady, v), s.serversFailed != "" || !v.Usable() && v.Err == nil
 	}
-	if h := s.results[operatorv1alpha1.ConditionAPIServiceReady].hold; h != nil {
+	if v := s.results[operatorv1alpha1.ConditionAPIServiceReady]; !v.Complete() {
 		unreached := []string{operatorv1alpha1.ReasonNotAvailable, operatorv1alpha1.ReasonBackendDown}
-		return notTrue(operatorv1alpha1.ConditionAPIServiceReady, h), slices.Contains(unreached, h.reason)
+		return notTrue(operatorv1alpha1.ConditionAPIServiceReady, v), slices.Contains(unreached, v.Reason)
 	}
 	client, err := r.client(ctx, s)
 	if err != nil {
@@ -75,8 +76,8 @@ func (r *Reconciler) used(ctx context.Context, s *scope) (problem string, theirs
 		return err.Error(), true
 	}
 	// What leads there from outside is not the servers'.
-	if h := s.results[operatorv1alpha1.ConditionEndpointReady].hold; h != nil {
-		return notTrue(operatorv1alpha1.ConditionEndpointReady, h), false
+	if v := s.results[operatorv1alpha1.ConditionEndpointReady]; !v.Complete() {
+		return notTrue(operatorv1alpha1.ConditionEndpointReady, v), false
 	}
 	return "", false
 }

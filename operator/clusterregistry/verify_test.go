@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // hostWith returns how to reach a host through which a registry serves v1alpha1
@@ -48,8 +49,8 @@ func TestVerification(t *testing.T) {
 			r.notes.change(s.registry.UID, func(n *note) { n.failing = s.now.Add(-d) })
 		}
 	}
-	holds := func(condition string, h *hold) func(*scope) {
-		return func(s *scope) { s.record(condition, h) }
+	holds := func(condition string, v verdict.Verdict) func(*scope) {
+		return func(s *scope) { s.record(condition, v) }
 	}
 	for _, test := range []struct {
 		reason  string
@@ -62,17 +63,17 @@ func TestVerification(t *testing.T) {
 	}{
 		{"all is well", up, nil, nil, "StorageRewrite", false, ""},
 		{"all is well again", up, ago(time.Hour), nil, "StorageRewrite", false, ""},
-		{"a node of etcd is away for an hour", up, nil, holds("EtcdReady", waitFor("MembersNotReady", "2 of 3").impairedIf(true)), "StorageRewrite", false, ""},
-		{"cert-manager is away for an hour", up, nil, holds("CertificatesReady", waitFor("CertManagerNotInstalled", "").impairedIf(true)), "StorageRewrite", false, ""},
+		{"a node of etcd is away for an hour", up, nil, holds("EtcdReady", verdict.Waiting("MembersNotReady", "2 of 3").DegradedIf(true)), "StorageRewrite", false, ""},
+		{"cert-manager is away for an hour", up, nil, holds("CertificatesReady", verdict.Waiting("CertManagerNotInstalled", "").DegradedIf(true)), "StorageRewrite", false, ""},
 		{"etcd has lost its majority: no server can serve", down, ago(time.Hour), func(s *scope) {
-			holds("EtcdReady", waitFor("MembersNotReady", "1 of 3"))(s)
-			holds("ServerReady", waitFor("ReplicasNotReady", "0 of 2"))(s)
+			holds("EtcdReady", verdict.Waiting("MembersNotReady", "1 of 3"))(s)
+			holds("ServerReady", verdict.Waiting("ReplicasNotReady", "0 of 2"))(s)
 		}, "Verification", false, "EtcdReady is not True: 1 of 3"},
-		{"a server's node is away, and the others serve", up, ago(time.Hour), holds("ServerReady", waitFor("ReplicasNotReady", "1 of 2").impairedIf(true)), "Verification", false, "ServerReady is not True"},
-		{"the API is somebody else's now", up, ago(time.Hour), holds("APIServiceReady", waitFor("GroupTaken", "a CRD")), "Verification", false, "a CRD"},
+		{"a server's node is away, and the others serve", up, ago(time.Hour), holds("ServerReady", verdict.Waiting("ReplicasNotReady", "1 of 2").DegradedIf(true)), "Verification", false, "ServerReady is not True"},
+		{"the API is somebody else's now", up, ago(time.Hour), holds("APIServiceReady", verdict.Waiting("GroupTaken", "a CRD")), "Verification", false, "a CRD"},
 		{"the API fails for the first time, an hour after the phase began, as when the operator was down", down, nil, nil, "Verification", true, "clusterregistry.k8s.io/v1alpha1 is not discovered"},
-		{"no server serves for the first time", up, nil, holds("ServerReady", waitFor("ReplicasNotReady", "0 of 2")), "Verification", true, "0 of 2"},
-		{"the host does not reach them for the first time", up, nil, holds("APIServiceReady", waitFor("BackendDown", "no route")), "Verification", true, "no route"},
+		{"no server serves for the first time", up, nil, holds("ServerReady", verdict.Waiting("ReplicasNotReady", "0 of 2")), "Verification", true, "0 of 2"},
+		{"the host does not reach them for the first time", up, nil, holds("APIServiceReady", verdict.Waiting("BackendDown", "no route")), "Verification", true, "no route"},
 		{"the API fails for nine minutes", down, ago(9 * time.Minute), nil, "Verification", true, "not discovered"},
 		{"the API fails for eleven minutes, most of which the operator was down", down, func(s *scope, _ *Reconciler) {
 			s.upgrade.FailingSince = &metav1.Time{Time: s.now.Add(-11 * time.Minute)}
@@ -80,14 +81,14 @@ func TestVerification(t *testing.T) {
 		{"the API fails for eleven minutes", down, ago(11 * time.Minute), nil, "Return", false, "v0.2.0 does not serve as it should, for 10m0s by now"},
 		{"new servers crash for eleven minutes, while one serves", up, ago(11 * time.Minute), func(s *scope) {
 			s.serversFailed = "pod x"
-			holds("ServerReady", waitFor("ReplicasNotReady", "1 of 2").impairedIf(true))(s)
+			holds("ServerReady", verdict.Waiting("ReplicasNotReady", "1 of 2").DegradedIf(true))(s)
 		}, "Return", false, "1 of 2"},
-		{"the host does not reach them for eleven minutes", up, ago(11 * time.Minute), holds("APIServiceReady", waitFor("BackendDown", "no route")), "Return", false, "no route"},
+		{"the host does not reach them for eleven minutes", up, ago(11 * time.Minute), holds("APIServiceReady", verdict.Waiting("BackendDown", "no route")), "Return", false, "no route"},
 	} {
 		s := upgrading(t, "v0.1.0", "v0.2.0", "Verification", "")
 		s.registry.Status.Upgrade.PhaseStartedTime = metav1.NewTime(s.now.Add(-time.Hour))
-		if h := s.plan(released); h != nil {
-			t.Fatal(h)
+		if v := s.plan(released); !v.Complete() {
+			t.Fatal(v)
 		}
 		r := reading(t)
 		r.Host = hostWith(t, test.serves)
@@ -97,9 +98,9 @@ func TestVerification(t *testing.T) {
 		if test.with != nil {
 			test.with(s)
 		}
-		h := r.advance(t.Context(), s)
-		if h == nil || !strings.Contains(h.message, test.says) || string(s.upgrade.Phase) != test.phase || (s.upgrade.FailingSince != nil) != test.failing {
-			t.Errorf("%s: in phase %s, failing since %v: %+v", test.reason, s.upgrade.Phase, s.upgrade.FailingSince, h)
+		v := r.advance(t.Context(), s)
+		if v.Complete() || !strings.Contains(v.Message, test.says) || string(s.upgrade.Phase) != test.phase || (s.upgrade.FailingSince != nil) != test.failing {
+			t.Errorf("%s: in phase %s, failing since %v: %+v", test.reason, s.upgrade.Phase, s.upgrade.FailingSince, v)
 		}
 		if seen := r.notes.of(s.registry.UID).failing; test.phase == "Verification" && seen.IsZero() == test.failing {
 			t.Errorf("%s: the operator has seen it fail since %v", test.reason, seen)
@@ -125,17 +126,17 @@ func TestResumed(t *testing.T) {
 		if phase == "Etcd" {
 			s.before.Etcd.Members = []operatorv1alpha1.EtcdMember{{Name: "fleet-etcd-0", Version: "v3.7.3"}}
 		}
-		if h := s.plan(released); h != nil {
-			t.Fatal(h)
+		if v := s.plan(released); !v.Complete() {
+			t.Fatal(v)
 		}
-		s.aggregation = waitFor(operatorv1alpha1.ReasonAggregationNotAllowed, "not here")
-		if h := reading(t).advance(t.Context(), s); h == nil || string(s.upgrade.Phase) != phase || !s.upgrade.PhaseCompleted {
-			t.Errorf("%s: it goes on where nothing may be changed: %+v", phase, h)
+		s.aggregation = verdict.Waiting(operatorv1alpha1.ReasonAggregationNotAllowed, "not here")
+		if v := reading(t).advance(t.Context(), s); v.Complete() || string(s.upgrade.Phase) != phase || !s.upgrade.PhaseCompleted {
+			t.Errorf("%s: it goes on where nothing may be changed: %+v", phase, v)
 		}
-		s.aggregation = nil
-		h := reading(t).advance(t.Context(), s)
-		if h == nil || string(s.upgrade.Phase) != test.then || s.upgrade.PhaseCompleted {
-			t.Errorf("%s: %s: it goes on in %s (complete: %t): %+v", phase, test.why, s.upgrade.Phase, s.upgrade.PhaseCompleted, h)
+		s.aggregation = done
+		v := reading(t).advance(t.Context(), s)
+		if v.Complete() || string(s.upgrade.Phase) != test.then || s.upgrade.PhaseCompleted {
+			t.Errorf("%s: %s: it goes on in %s (complete: %t): %+v", phase, test.why, s.upgrade.Phase, s.upgrade.PhaseCompleted, v)
 		}
 		if phase != "Etcd" {
 			continue
@@ -143,8 +144,8 @@ func TestResumed(t *testing.T) {
 		// Members that run the new etcd keep it, although the upgrade begins again.
 		again := upgrading(t, "v0.2.0", "v0.3.0", "Preflight", "")
 		again.before.Etcd = s.before.Etcd
-		if h := again.plan(released); h != nil || again.release.Members.Etcd != "v3.7.3" || again.release.Members.Helper != "v0.3.0" || again.release.Version != "v0.2.0" {
-			t.Errorf("it renders %+v, %+v", again.release, h)
+		if v := again.plan(released); !v.Complete() || again.release.Members.Etcd != "v3.7.3" || again.release.Members.Helper != "v0.3.0" || again.release.Version != "v0.2.0" {
+			t.Errorf("it renders %+v, %+v", again.release, v)
 		}
 	}
 }

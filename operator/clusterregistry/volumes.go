@@ -15,6 +15,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // volumes are the claims of a registry's own etcd. They outlive the registry, and
@@ -182,12 +183,13 @@ func (s *scope) volumesDiffer() string {
 	return strings.Join(out, "; ")
 }
 
-// noteVolumes keeps EtcdReady true, and has it say that the claims are not what the
-// spec asks for: that was so when they were taken over, and does not go away.
-func (s *scope) noteVolumes() {
+// volumesNoted returns a verdict that is done with a note on claims that are not what
+// the spec asks for: that was so when they were taken over, and does not go away.
+func (s *scope) volumesNoted(v verdict.Verdict) verdict.Verdict {
 	if differ := s.volumesDiffer(); differ != "" {
-		s.note(operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ReasonVolumesDiffer, differ)
+		return v.Note(operatorv1alpha1.ReasonVolumesDiffer, differ)
 	}
+	return v
 }
 
 // smaller names the claims whose volumes are smaller than a size.

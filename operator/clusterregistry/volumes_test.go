@@ -96,9 +96,9 @@ func TestVolumesNote(t *testing.T) {
 	s := look(t, "{spec: {mode: Aggregated, etcd: {replicas: 1, storage: {size: 100Gi}}}}")
 	s.volumes.members = []corev1.PersistentVolumeClaim{*claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "")}
 	for _, kind := range s.parts() {
-		s.record(kind, nil)
+		s.record(kind, done)
 	}
-	s.noteVolumes()
+	s.record(operatorv1alpha1.ConditionEtcdReady, s.volumesNoted(done))
 	condition := meta.FindStatusCondition(s.conditions(), operatorv1alpha1.ConditionEtcdReady)
 	if condition.Status != metav1.ConditionTrue || condition.Reason != operatorv1alpha1.ReasonVolumesDiffer || !strings.Contains(condition.Message, "data-fleet-etcd-0 has 8Gi") {
 		t.Errorf("%+v", condition)
@@ -106,7 +106,7 @@ func TestVolumesNote(t *testing.T) {
 	if ready := meta.FindStatusCondition(s.conditions(), operatorv1alpha1.ConditionReady); ready.Status != metav1.ConditionTrue || ready.Reason != operatorv1alpha1.ReasonReady {
 		t.Errorf("%+v", ready)
 	}
-	s.note(operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ReasonOutOfMemory, "pod fleet-etcd-0")
+	s.record(operatorv1alpha1.ConditionEtcdReady, s.volumesNoted(done).Note(operatorv1alpha1.ReasonOutOfMemory, "pod fleet-etcd-0"))
 	if condition := meta.FindStatusCondition(s.conditions(), operatorv1alpha1.ConditionEtcdReady); condition.Reason != operatorv1alpha1.ReasonOutOfMemory || !strings.Contains(condition.Message, "data-fleet-etcd-0 has 8Gi") || !strings.HasSuffix(condition.Message, "; pod fleet-etcd-0") {
 		t.Errorf("%+v", condition)
 	}

@@ -1,0 +1,73 @@
+package apply
+
+import (
+	"context"
+	"errors"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// A Writer makes all changes of one reconcile in the host cluster, but for those of
+// the registry's own object. An Applier is one.
+type Writer interface {
+	// Err returns why this writer can't write, nil when it can.
+	Err() error
+	// ApplyFrom applies an object; see Applier.ApplyFrom.
+	ApplyFrom(ctx context.Context, first, wanted *unstructured.Unstructured) error
+	// Delete deletes an object of an owner, and reports whether it is gone.
+	Delete(ctx context.Context, reference operatorv1alpha1.ObjectReference, owner string) (gone bool, err error)
+	// Evict evicts a pod, unless another one has taken its place.
+	Evict(ctx context.Context, pod *corev1.Pod) error
+	// PatchStatus changes the status of an object, unless someone else has changed the
+	// object since it was read as before.
+	PatchStatus(ctx context.Context, before, after client.Object) error
+}
+
+// ErrReadOnly is the error of every change by ReadOnly.
+var ErrReadOnly = errors.New("nothing is changed in this pass, since an earlier stage forbids it")
+
+// ReadOnly is a Writer that can't write.
+type ReadOnly struct{}
+
+var _, _ Writer = (*Applier)(nil), ReadOnly{}
+
+// Err returns ErrReadOnly.
+func (ReadOnly) Err() error { return ErrReadOnly }
+
+// ApplyFrom returns ErrReadOnly.
+func (ReadOnly) ApplyFrom(context.Context, *unstructured.Unstructured, *unstructured.Unstructured) error {
+	return ErrReadOnly
+}
+
+// Delete returns ErrReadOnly.
+func (ReadOnly) Delete(context.Context, operatorv1alpha1.ObjectReference, string) (bool, error) {
+	return false, ErrReadOnly
+}
+
+// Evict returns ErrReadOnly.
+func (ReadOnly) Evict(context.Context, *corev1.Pod) error { return ErrReadOnly }
+
+// PatchStatus returns ErrReadOnly.
+func (ReadOnly) PatchStatus(context.Context, client.Object, client.Object) error { return ErrReadOnly }
+
+// Err returns nil: an Applier can write.
+func (a *Applier) Err() error { return nil }
+
+// Evict evicts a pod, unless another one has taken its place. The host counts an
+// eviction against the pod's PodDisruptionBudget.
+func (a *Applier) Evict(ctx context.Context, pod *corev1.Pod) error {
+	eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}}
+	return client.IgnoreNotFound(a.client.SubResource("eviction").Create(ctx, pod, eviction))
+}
+
+// PatchStatus changes the status of an object, unless someone else has changed the
+// object since it was read as before.
+func (a *Applier) PatchStatus(ctx context.Context, before, after client.Object) error {
+	return a.client.Status().Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}

@@ -1,0 +1,46 @@
+package clusterregistry
+
+import (
+	"errors"
+	"time"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+const (
+	// vigil is how often a registry is reconciled when nothing happens: Secrets are
+	// not watched, and nothing but etcd itself tells of its alarms.
+	vigil = 2 * time.Minute
+	// resync is how soon a stage is run again that waits for a person.
+	resync = 10 * time.Minute
+	// backstop is how soon a stage that waits is run again, in case that no watch
+	// tells of it.
+	backstop = 30 * time.Second
+	// soon is for what no watch tells of.
+	soon = 3 * time.Second
+)
+
+// done is the verdict of a stage that has nothing to say.
+var done verdict.Verdict
+
+// failed is the verdict of an unexpected error, or of an object that is not ours.
+func failed(err error) verdict.Verdict {
+	var notOurs *apply.NotOurs
+	if errors.As(err, &notOurs) {
+		return verdict.Waiting(operatorv1alpha1.ReasonObjectInTheWay, "%s", err)
+	}
+	v := verdict.Waiting(operatorv1alpha1.ReasonError, "%s", err)
+	v.Err = err
+	return v
+}
+
+// unlessReadOnly returns the error of a change, but for that of a pass that may change
+// nothing: the stage proceeds with what is there.
+func unlessReadOnly(err error) error {
+	if errors.Is(err, apply.ErrReadOnly) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,86 @@
+// Package verdict has what a stage of a reconcile found: one value that says what
+// the stage's condition is and how the reconcile proceeds. Nothing else decides on
+// that, and nothing is derived from a message.
+package verdict
+
+import (
+	"fmt"
+	"time"
+)
+
+// State is how a stage was found.
+type State int
+
+const (
+	// Done means that what the stage is for is there, as the spec says: its
+	// condition is True.
+	Done State = iota
+	// Degraded means that what the stage is for is there and available, but not as
+	// the spec says: the next stage follows.
+	Degraded
+	// Blocked means that what the stage is for is not there: in a registry that was
+	// never complete, the next stage has to wait.
+	Blocked
+	// ReadOnly means that whatever the reconcile changed from here on could do
+	// harm: later stages only observe.
+	ReadOnly
+)
+
+// A Verdict is what a stage found. The zero value is Done.
+type Verdict struct {
+	State State
+	// Reason and Message are the condition's. In one that is not Done, the message
+	// names the object that is awaited; in one that is Done, both are empty, or are
+	// what a person should know nevertheless.
+	Reason, Message string
+	// After is when to reconcile again at the latest; zero leaves that to the caller.
+	After time.Duration
+	// Err is an unexpected error, to be tried again.
+	Err error
+}
+
+// Waiting returns the verdict of a stage that is blocked until something changes.
+func Waiting(reason, format string, args ...any) Verdict {
+	return Verdict{State: Blocked, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// Complete reports whether the stage is Done.
+func (v Verdict) Complete() bool { return v.State == Done }
+
+// Usable reports whether what the stage is for is available.
+func (v Verdict) Usable() bool { return v.State == Done || v.State == Degraded }
+
+// In returns the verdict with the time after which to reconcile again.
+func (v Verdict) In(after time.Duration) Verdict {
+	v.After = after
+	return v
+}
+
+// DegradedIf returns a verdict that is Degraded if what the stage is for is available
+// nevertheless, and else Blocked. One that is Done or ReadOnly stays so.
+func (v Verdict) DegradedIf(available bool) Verdict {
+	switch {
+	case v.State == Done || v.State == ReadOnly:
+	case available:
+		v.State = Degraded
+	default:
+		v.State = Blocked
+	}
+	return v
+}
+
+// AsReadOnly returns the verdict as one after which nothing may be changed.
+func (v Verdict) AsReadOnly() Verdict {
+	v.State = ReadOnly
+	return v
+}
+
+// Note returns a verdict that is Done with something that a person should know. Of
+// several notes, the last one's reason counts.
+func (v Verdict) Note(reason, message string) Verdict {
+	if v.Message != "" {
+		message = v.Message + "; " + message
+	}
+	v.Reason, v.Message = reason, message
+	return v
+}

@@ -1,0 +1,36 @@
+package verdict
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestVerdict is about how verdicts are derived from each other.
+func TestVerdict(t *testing.T) {
+	waiting := Waiting("CertificateNotReady", "Certificate %s does not exist yet", "a")
+	failed := waiting
+	failed.Err = errors.New("no route")
+	for _, test := range []struct {
+		reason string
+		got    Verdict
+		want   Verdict
+		usable bool
+	}{
+		{"the zero value is done", Verdict{}, Verdict{State: Done}, true},
+		{"what is waited for is not there", waiting, Verdict{State: Blocked, Reason: "CertificateNotReady", Message: "Certificate a does not exist yet"}, false},
+		{"it is there nevertheless", Waiting("R", "m").DegradedIf(true), Verdict{State: Degraded, Reason: "R", Message: "m"}, true},
+		{"the last word counts", Waiting("R", "m").DegradedIf(true).DegradedIf(false), Verdict{State: Blocked, Reason: "R", Message: "m"}, false},
+		{"later", Waiting("R", "m").In(time.Minute), Verdict{State: Blocked, Reason: "R", Message: "m", After: time.Minute}, false},
+		{"an error stays one", failed.DegradedIf(true).In(time.Second), Verdict{State: Degraded, Reason: failed.Reason, Message: failed.Message, After: time.Second, Err: failed.Err}, true},
+		{"nothing may be changed", Waiting("R", "m").DegradedIf(true).AsReadOnly(), Verdict{State: ReadOnly, Reason: "R", Message: "m"}, false},
+		{"which nothing takes back", Waiting("R", "m").AsReadOnly().DegradedIf(true), Verdict{State: ReadOnly, Reason: "R", Message: "m"}, false},
+		{"done is not degraded", Verdict{}.DegradedIf(true), Verdict{}, true},
+		{"a note", Verdict{}.Note("CAExpiring", "soon"), Verdict{Reason: "CAExpiring", Message: "soon"}, true},
+		{"two notes", Verdict{}.Note("A", "a").Note("B", "b"), Verdict{Reason: "B", Message: "a; b"}, true},
+	} {
+		if test.got != test.want || test.got.Usable() != test.usable || test.got.Complete() != (test.want.State == Done) {
+			t.Errorf("%s: %+v", test.reason, test.got)
+		}
+	}
+}
