@@ -237,7 +237,7 @@ update-codegen: # needs protoc, which it installs on Debian and Ubuntu
 	hack/update-codegen.sh
 
 .PHONY: update-golden
-update-golden: # what each sample becomes; "make unit" compares it
+update-golden: # what each release makes of each fixture; "make unit" compares it. Refused for a release that is released
 	$(GO) test ./operator/render -run TestGolden -update
 
 .PHONY: update-gofmt

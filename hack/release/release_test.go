@@ -88,8 +88,10 @@ func TestVerify(t *testing.T) {
 	h := newHistory(t)
 	one, oneTree := h.commit("main.go", "one")
 	two, twoTree := h.commit("main.go", "two")
-	h.commit(renders+"/v0.1.0/sample.yaml", "as released")
-	h.commit(renders+"/v0.2.0/sample.yaml", "as it is by now")
+	rendered := func(first, second string) string {
+		return "layouts: {v1: a, v2: b}\nrenders: {v0.1.0: {one: " + first + "}, v0.2.0: {one: " + second + "}}\n"
+	}
+	h.commit(digests, rendered("released", "now"))
 	h.commit(layouts+"/v1/service.yaml", "as released")
 	h.commit(layouts+"/v2/service.yaml", "as it is by now")
 	layout := map[string]string{"v0.1.0": "v1", "v0.2.0": "v2"}
@@ -114,11 +116,13 @@ func TestVerify(t *testing.T) {
 	verify("changed after its release", file(entry("v0.1.0", two, twoTree, true), entry("v0.2.0", two, twoTree, false)), "make a new patch release instead")
 	verify("no longer released", file(entry("v0.1.0", one, oneTree, false), entry("v0.2.0", two, twoTree, false)), "v0.1.0 differs")
 	released := file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false))
-	h.write(renders+"/v0.2.0/sample.yaml", "as it will be")
+	h.write(digests, rendered("released", "later"))
 	verify("a release that is not released renders something else", released, "")
-	h.write(renders+"/v0.1.0/sample.yaml", "otherwise")
-	verify("a released one renders something else", released, "release v0.1.0 renders something else than when it was released")
-	h.write(renders+"/v0.1.0/sample.yaml", "as released")
+	h.write(digests, rendered("otherwise", "later"))
+	verify("a released one renders something else", released, "v0.1.0 is released, and no longer renders fixture one as it did")
+	h.write(digests, "layouts: {}\nrenders: {}\n")
+	verify("its digest is gone", released, "fixture one is gone, which holds v0.1.0")
+	h.write(digests, rendered("released", "later"))
 	verify("and no longer", released, "")
 	h.write(layouts+"/v2/service.yaml", "as it will be")
 	verify("the layout of a release that is not released changes", released, "")

@@ -1,24 +1,18 @@
 package render
 
 import (
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 
 	"github.com/clusterregistry/operator/manifests"
-	"github.com/clusterregistry/operator/operator/version"
 )
 
 // TestLayoutsAreUsed expects a directory for the layout of each release, and none
 // besides.
 func TestLayoutsAreUsed(t *testing.T) {
-	releases, err := version.Releases()
-	if err != nil {
-		t.Fatal(err)
-	}
 	var want, got []string
-	for _, release := range releases {
+	for _, release := range allReleases(t) {
 		want = append(want, release.Layout)
 	}
 	slices.Sort(want)
@@ -37,9 +31,8 @@ func TestLayoutsAreUsed(t *testing.T) {
 // TestTwoLayouts renders what there is in an upgrade: the servers of one release,
 // and all else of another.
 func TestTwoLayouts(t *testing.T) {
-	path := filepath.Join("..", "..", "manifests", "samples", "aggregated-ha.yaml")
 	layouts := func(servers, etcd string) *Result {
-		in := input(t, sample(t, path))
+		in := input(t, read(t, "aggregated-ha"))
 		in.Snapshot, in.Release.Layout, in.Release.EtcdLayout = "before-the-next", servers, etcd
 		return rendered(t, in)
 	}

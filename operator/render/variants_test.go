@@ -1,7 +1,6 @@
 package render
 
 import (
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,13 +21,13 @@ metadata: {name: fleet, namespace: team}
 spec: {version: v0.1.0, mode: Independent, etcd: {replicas: 3}}
 `
 
-// variants returns inputs that use every manifest: the samples, and what they
+// variants returns inputs that use every manifest: the fixtures, and what they
 // leave out.
 func variants(t *testing.T) map[string]Input {
 	t.Helper()
 	out := map[string]Input{}
-	for _, path := range samples(t) {
-		out[strings.TrimSuffix(filepath.Base(path), ".yaml")] = input(t, sample(t, path))
+	for _, fixture := range fixtures(t) {
+		out[fixture] = inputOf(t, newest(t), fixture)
 	}
 	for name, spec := range map[string]string{
 		"aggregated over an external etcd": `{version: v0.1.0, mode: Aggregated, etcd: {external: {endpoints: ["https://etcd:2379"], tlsSecretRef: {name: etcd}}}}`,
