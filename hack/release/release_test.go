@@ -69,6 +69,63 @@ func TestCommit(t *testing.T) {
 			t.Errorf("%s: %q, %v", test.reason, got, err)
 		}
 	}
+}
+
+// TestCommitElsewhere looks for releases that the history of HEAD lacks.
+func TestCommitElsewhere(t *testing.T) {
+	h := newHistory(t)
+	h.commit("main.go", "one")
+	h.git("checkout", "--quiet", "-b", "release-0.1")
+	patched, patchedTree := h.commit("main.go", "patched")
+	h.git("checkout", "--quiet", "--detach", "main")
+	tagged, taggedTree := h.commit("main.go", "tagged")
+	h.git("tag", "v0.1.2")
+	orphan, orphanTree := h.commit("main.go", "on no branch")
+	h.git("checkout", "--quiet", "main")
+	again, againTree := h.commit("main.go", "on main")
+	h.git("checkout", "--quiet", "-b", "other", "HEAD~1")
+	h.commit("main.go", "on main")
+	h.git("checkout", "--quiet", "main")
+
+	clone := history{t, t.TempDir()}
+	clone.git("clone", "--quiet", "--single-branch", "--no-tags", "--branch=main", "file://"+h.dir, ".")
+	alone := history{t, t.TempDir()}
+	alone.git("clone", "--quiet", "--single-branch", "--no-tags", "--branch=main", "file://"+h.dir, ".")
+	alone.git("remote", "remove", "origin")
+
+	for _, test := range []struct {
+		reason, dir, commit, tree, ref string
+		want, says                     string
+	}{
+		{"on a branch", h.dir, patched, patchedTree, "", patched, ""},
+		{"landed on a branch as another commit", h.dir, nowhere, patchedTree, "", patched, ""},
+		{"at a tag", h.dir, tagged, taggedTree, "", tagged, ""},
+		{"on no branch", h.dir, orphan, orphanTree, "", "", "is in the history of any branch or tag of this clone; fetch"},
+		{"on a branch with another tree than recorded", h.dir, patched, nowhere, "", "", "but tree " + nowhere + " is recorded"},
+		{"HEAD has the tree as well, and comes first", h.dir, nowhere, againTree, "", again, ""},
+		{"the clone lacks the branch", clone.dir, patched, patchedTree, "", "", "fetch the whole history"},
+		{"the table names no such branch", clone.dir, patched, patchedTree, "release-9", "", "its ref release-9 can't be fetched"},
+		{"the branch that the table names has no such commit", clone.dir, patched, patchedTree, "v0.1.2", "", "nor in that of v0.1.2 at remote origin"},
+		{"the table names the branch", clone.dir, patched, patchedTree, "release-0.1", patched, ""},
+		{"the table names the tag", clone.dir, nowhere, taggedTree, "v0.1.2", tagged, ""},
+		{"there is no remote", alone.dir, patched, patchedTree, "release-0.1", "", "can't be fetched"},
+	} {
+		got, err := Commit(t.Context(), test.dir, version.Release{Version: "v0.1.1", Commit: test.commit, Tree: test.tree, Ref: test.ref})
+		if got != test.want || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %q, %v", test.reason, got, err)
+		}
+	}
+	clone.git("remote", "remove", "origin")
+	got, err := Commit(t.Context(), clone.dir, version.Release{Version: "v0.1.2", Commit: tagged, Tree: taggedTree, Ref: "v0.1.2"})
+	if got != tagged || err != nil {
+		t.Errorf("what was fetched once: %q, %v", got, err)
+	}
+}
+
+func TestCheckout(t *testing.T) {
+	h := newHistory(t)
+	commit, _ := h.commit("main.go", "one")
+	h.commit("main.go", "two")
 	dir, remove, err := Checkout(t.Context(), h.dir, commit)
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +173,7 @@ func TestVerify(t *testing.T) {
 	verify("changed after its release", file(entry("v0.1.0", two, twoTree, true), entry("v0.2.0", two, twoTree, false)), "make a new patch release instead")
 	verify("no longer released", file(entry("v0.1.0", one, oneTree, false), entry("v0.2.0", two, twoTree, false)), "v0.1.0 differs")
 	released := file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false))
+	verify("fetched from elsewhere since", strings.Replace(released, "released: true,", "released: true, ref: release-0.1,", 1), "")
 	h.write(digests, rendered("released", "later"))
 	verify("a release that is not released renders something else", released, "")
 	h.write(digests, rendered("otherwise", "later"))

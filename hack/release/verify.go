@@ -120,11 +120,14 @@ func changes(ctx context.Context, repository, commit, directory string) (string,
 }
 
 // compare returns how the releases of a commit were changed in a way that is
-// not allowed.
+// not allowed. Where a released one is fetched from may change: its commit may not.
 func compare(commit string, then, now []version.Release) error {
 	var errs []error
 	for _, old := range then {
 		i := slices.IndexFunc(now, func(r version.Release) bool { return r.Version == old.Version })
+		if i >= 0 {
+			old.Ref = now[i].Ref
+		}
 		switch {
 		case i < 0:
 			errs = append(errs, fmt.Errorf("%s: release %s, which commit %s has, is gone; entries are never removed", table, old.Version, commit))

@@ -25,6 +25,9 @@ type Release struct {
 	// Tree is the hash of that commit's content, by which the release is found
 	// when the commit has landed under another hash.
 	Tree string `json:"tree"`
+	// Ref is the branch or tag that has the commit, to be fetched where a clone lacks
+	// it. Empty when it is in the history of the main branch.
+	Ref string `json:"ref,omitempty"`
 	// Etcd is the version of etcd that the release runs with.
 	Etcd string `json:"etcd"`
 	// Helper is the release whose helper image the pods of etcd have. A newer one
@@ -127,6 +130,9 @@ func Parse(content []byte) ([]Release, error) {
 var (
 	hash  = regexp.MustCompile(`^[0-9a-f]{40}$`)
 	minor = regexp.MustCompile(`^1\.[0-9]+$`)
+	// ref is the name of a branch or tag, and nothing that git takes for an option or a
+	// pattern.
+	ref = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 	// layout is the name of a directory.
 	layout = regexp.MustCompile(`^v[1-9][0-9]*$`)
 )
@@ -140,6 +146,9 @@ func (r Release) validate() error {
 		if !hash.MatchString(value) {
 			errs = append(errs, fmt.Errorf("%s %q is no full hash of git", name, value))
 		}
+	}
+	if r.Ref != "" && !ref.MatchString(r.Ref) {
+		errs = append(errs, fmt.Errorf("ref %q is not the name of a branch or tag", r.Ref))
 	}
 	if semver.Canonical(r.Etcd) != r.Etcd {
 		errs = append(errs, fmt.Errorf("etcd %q is no version such as v3.6.14", r.Etcd))
