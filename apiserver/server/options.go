@@ -14,6 +14,9 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	basecompatibility "k8s.io/component-base/compatibility"
 	baseversion "k8s.io/component-base/version"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // Mode is how the server learns who asks and what they may.
@@ -27,8 +30,6 @@ const (
 )
 
 const (
-	// etcdPrefix is where the server's keys are, apart from all others.
-	etcdPrefix = "/registry/clusterregistry.k8s.io"
 	// shutdownDelay is how long a server that was told to stop goes on serving,
 	// so that those who route to it learn of it before it is gone.
 	shutdownDelay = 15 * time.Second
@@ -68,7 +69,7 @@ func NewOptions() (*Options, error) {
 	}
 	o := &Options{
 		Run:         genericoptions.NewServerRunOptions(),
-		Recommended: genericoptions.NewRecommendedOptions(etcdPrefix, codecs.LegacyCodec(storedVersion)),
+		Recommended: genericoptions.NewRecommendedOptions(contract.KeyPrefix(clusterregistry.GroupName), codecs.LegacyCodec(storedVersion)),
 	}
 	o.Run.ShutdownDelayDuration = shutdownDelay
 	o.Run.ShutdownWatchTerminationGracePeriod = watchTermination

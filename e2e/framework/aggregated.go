@@ -16,6 +16,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 )
@@ -115,8 +116,8 @@ func StartAggregated(t *testing.T, version string, flags ...string) (*Host, *Reg
 		// Only an external name leads from a bare host to loopback.
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "registry", Namespace: "default"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(registry.Port)}}}}) //nolint:gosec // a port
 	for priority, version := range []string{"v1alpha1", "v1beta1"} {
-		Create(t, HostClient(t, host.Config), &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: version + ".clusterregistry.k8s.io"}, Spec: apiregistrationv1.APIServiceSpec{
-			Group: "clusterregistry.k8s.io", Version: version, GroupPriorityMinimum: 900, VersionPriority: int32(10 + priority), CABundle: registry.CA.PEM,
+		Create(t, HostClient(t, host.Config), &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: version + "." + v1beta1.GroupName}, Spec: apiregistrationv1.APIServiceSpec{
+			Group: v1beta1.GroupName, Version: version, GroupPriorityMinimum: 900, VersionPriority: int32(10 + priority), CABundle: registry.CA.PEM,
 			Service: &apiregistrationv1.ServiceReference{Namespace: "default", Name: "registry", Port: new(int32(registry.Port))}, //nolint:gosec // a port
 		}})
 	}

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // Kubelets plays the part of those who bring the servers of registries up, in
@@ -102,7 +104,7 @@ func (k *Kubelets) pod(ctx context.Context, d *appsv1.Deployment, name string) e
 // serve serves with the certificate of a Deployment's registry, too.
 func (k *Kubelets) serve(ctx context.Context, d *appsv1.Deployment) error {
 	secret := &corev1.Secret{}
-	if err := k.client.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: d.Labels["app.kubernetes.io/instance"] + "-serving"}, secret); err != nil {
+	if err := k.client.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: d.Labels["app.kubernetes.io/instance"] + contract.ServingSuffix}, secret); err != nil {
 		return err
 	}
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])

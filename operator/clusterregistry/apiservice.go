@@ -13,6 +13,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/render"
@@ -21,7 +22,7 @@ import (
 
 const (
 	// registryGroup is the API group that registries serve.
-	registryGroup = "clusterregistry.k8s.io"
+	registryGroup = v1beta1.GroupName
 	// backendGrace is how long the host may fail to reach the servers before it
 	// is called down: they may just be on their way.
 	backendGrace = time.Minute

@@ -8,20 +8,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/registry"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-const (
-	// clustersPrefix is where servers store clusters (their --etcd-prefix and the
-	// resource).
-	clustersPrefix = "/registry/" + registryGroup + "/clusters/"
-	// rewriteTime is for how long clusters are rewritten before the rest of the
-	// registry is looked at again. One request may take longer.
-	rewriteTime = 5 * time.Second
-)
+// rewriteTime is for how long clusters are rewritten before the rest of the
+// registry is looked at again. One request may take longer.
+const rewriteTime = 5 * time.Second
 
 // rewrite is complete when no cluster is stored in another version of the API than
 // the one that the new release stores. It goes by what etcd holds, again and again
@@ -93,7 +89,7 @@ type refusals struct {
 // read reads the next page of a walk.
 func (w walk) read(ctx context.Context, access etcd.Access, to version.Release) (page, error) {
 	out, objects, needOf := page{}, 0, needs(to.Stores, to.RenewsV1alpha1 && !w.again)
-	stored, err := access.Stored(ctx, clustersPrefix, w.after, func(name string, content []byte) error {
+	stored, err := access.Stored(ctx, contract.ObjectPrefix(registryGroup, "clusters"), w.after, func(name string, content []byte) error {
 		objects++
 		need, err := needOf(content)
 		if need != needNothing {

@@ -4,10 +4,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
 )
 
 // GroupName is the API group of clusters.
-const GroupName = "clusterregistry.k8s.io"
+const GroupName = clusterregistry.GroupName
 
 // SchemeGroupVersion is the group with this version.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
