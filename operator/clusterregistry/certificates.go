@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
-	cmmetav1 "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -16,13 +13,10 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/diagnose"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
-
-// caWarning is how long before the end of a CA its condition warns: to exchange
-// it takes planning.
-const caWarning = 365 * 24 * time.Hour
 
 // certificates is complete when every Certificate is issued as it is wanted, and
 // the CAs are known.
@@ -68,23 +62,21 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 		issued = issued && certificate.Status.NotAfter != nil
 		s.registry.Status.Certificates = append(s.registry.Status.Certificates, operatorv1alpha1.CertificateStatus{
 			Name: certificate.Name, NotAfter: certificate.Status.NotAfter, RenewalTime: certificate.Status.RenewalTime})
-		if expires := s.caExpires(certificate); expires != "" {
-			v = v.Note(operatorv1alpha1.ReasonCAExpiring, expires)
-		}
-		problem := s.certificateProblem(certificate)
+		v = s.expiryNoted(v, certificate)
+		problem := diagnose.Certificate(certificate)
 		if r.Applier.Behind(object, certificate) {
 			// It tells of what was wanted before.
 			problem = fmt.Sprintf("Certificate %s was changed just now", certificate.Name)
 		}
 		if problem != "" {
-			if why := r.requestProblem(ctx, certificate); why != "" {
+			if why := r.diagnoser().CertificateRequest(ctx, certificate); why != "" {
 				problem += " (" + why + ")"
 			}
 			waiting = append(waiting, problem)
 		}
 	}
 	if len(waiting) > 0 {
-		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "%s", several(waiting)).DegradedIf(usable && issued))
+		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "%s", diagnose.Join(waiting)).DegradedIf(usable && issued))
 	}
 	if s.missing() != "" {
 		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCAMissing, "the CAs' certificates are issued, but not all of their Secrets can be read yet").In(soon))
@@ -139,58 +131,13 @@ func (r *Reconciler) replacedCAs(ctx context.Context, s *scope, found verdict.Ve
 	return found
 }
 
-// several joins what is waited for, and counts what would only repeat itself.
-func several(waiting []string) string {
-	const most = 3
-	if len(waiting) <= most {
-		return strings.Join(waiting, "; ")
+// expiryNoted returns a verdict with a note if the Certificate is of a CA that expires
+// soon.
+func (s *scope) expiryNoted(v verdict.Verdict, c *certmanagerv1.Certificate) verdict.Verdict {
+	if problem := diagnose.ExpiringCA(c, s.now); problem != "" {
+		return v.Note(operatorv1alpha1.ReasonCAExpiring, problem)
 	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(waiting[:most], "; "), len(waiting)-most)
-}
-
-// caExpires says when a Certificate of a CA expires, if that is soon, and what has to be
-// done then.
-func (s *scope) caExpires(c *certmanagerv1.Certificate) string {
-	if !c.Spec.IsCA || c.Status.NotAfter == nil || c.Status.NotAfter.Sub(s.now) >= caWarning {
-		return ""
-	}
-	return fmt.Sprintf("the CA %s expires on %s; cert-manager renews it with the same key %s, and what has to be done then is in docs/how-to/certificates.md, \"When a CA expires\"", c.Name, c.Status.NotAfter.Format(time.DateOnly), renewal(c))
-}
-
-// certificateProblem returns why a Certificate is not as wanted, in cert-manager's
-// own words, or nothing.
-func (s *scope) certificateProblem(c *certmanagerv1.Certificate) string {
-	var ready, issuing certmanagerv1.CertificateCondition
-	for _, condition := range c.Status.Conditions {
-		switch condition.Type {
-		case certmanagerv1.CertificateConditionReady:
-			ready = condition
-		case certmanagerv1.CertificateConditionIssuing:
-			issuing = condition
-		}
-	}
-	switch {
-	case ready.Status == "" || ready.ObservedGeneration < c.Generation && ready.Status == cmmetav1.ConditionTrue:
-		return fmt.Sprintf("Certificate %s waits for cert-manager to look at it", c.Name)
-	case ready.Status == cmmetav1.ConditionTrue:
-		return ""
-	case c.Status.LastFailureTime != nil:
-		return fmt.Sprintf("Certificate %s is not issued: %s cert-manager tries again an hour after %s", c.Name, sentence(issuing.Message), c.Status.LastFailureTime.Format(time.RFC3339))
-	}
-	return fmt.Sprintf("Certificate %s is not issued yet: %s", c.Name, ready.Message)
-}
-
-// sentence ends a text with a period.
-func sentence(text string) string {
-	return strings.TrimRight(text, ". ") + "."
-}
-
-// renewal says when cert-manager renews a certificate.
-func renewal(c *certmanagerv1.Certificate) string {
-	if c.Status.RenewalTime == nil {
-		return "before that"
-	}
-	return "on " + c.Status.RenewalTime.Format(time.DateOnly)
+	return v
 }
 
 // trusted reports whether there is something to publish of all CAs that the

@@ -198,6 +198,10 @@ func (r *Reconciler) groupServed(ctx context.Context, registration []operatorv1a
 	return false, nil
 }
 
+// atOnceRead bounds how many claims are read at once: anybody in a namespace may make
+// many.
+const atOnceRead = 100
+
 // deleteClaims deletes etcd's volumes, and waits until there is none.
 func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error) {
 	claims := &corev1.PersistentVolumeClaimList{}

@@ -4,5 +4,7 @@
 // the stages (certificates.go, etcd.go, server.go, then apiservice.go or
 // endpoint.go), report (report.go). delete.go is the way back. A stage returns what
 // it found as a value (operator/verdict), which becomes a condition and says whether the
-// next one follows; watches (setup.go) do the waking.
+// next one follows; watches (setup.go) do the waking. What its
+// message says of a pod, a Job or a Certificate that is not ready comes from
+// operator/diagnose.
 package clusterregistry

@@ -13,6 +13,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/diagnose"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -105,7 +106,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 		return v
 	}
 	serves := id.ClusterID != "" && state.Serves() == nil
-	if refusal := guardRefuses(pods); refusal != "" {
+	if refusal := diagnose.Guard(pods); refusal != "" {
 		return verdict.Waiting(operatorv1alpha1.ReasonDataLost, "%s", refusal).DegradedIf(serves)
 	}
 	if v := s.etcdTrouble(); !v.Complete() {
@@ -140,9 +141,9 @@ func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 // pods tell, or else what etcd does.
 func (r *Reconciler) membersProblem(ctx context.Context, state etcd.State, set *appsv1.StatefulSet, pods []corev1.Pod) string {
 	if len(pods) == 0 {
-		return r.missingPods(ctx, set)
+		return r.diagnoser().Replicas(ctx, set)
 	}
-	if problems := r.podsProblems(ctx, pods); len(problems) > 0 {
+	if problems := r.diagnoser().Pods(ctx, pods); len(problems) > 0 {
 		return strings.Join(problems, "; ")
 	}
 	if failures := state.Failures(); failures != "" || state.ListErr == nil {

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/diagnose"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -82,7 +83,7 @@ func (o roll) mends() bool {
 func (r *Reconciler) rollStuck(ctx context.Context, s *scope, pods []corev1.Pod, outdated []string) verdict.Verdict {
 	for i := range pods {
 		pod := &pods[i]
-		stuck := pod.Status.Phase == corev1.PodPending || refusal(pod) != nil || crashing(pod)
+		stuck := pod.Status.Phase == corev1.PodPending || diagnose.GuardRefuses(pod) || diagnose.CrashLooping(pod, componentEtcd)
 		if s.readOnly || !stuck || pod.DeletionTimestamp != nil || !slices.Contains(outdated, pod.Name) {
 			continue
 		}
@@ -159,7 +160,7 @@ func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) verdic
 
 // readySince returns when a pod became ready, now when it is not.
 func readySince(pod *corev1.Pod) time.Time {
-	if condition := readiness(pod); condition != nil {
+	if condition := diagnose.ReadyCondition(pod); condition != nil {
 		return condition.LastTransitionTime.Time
 	}
 	return time.Now()

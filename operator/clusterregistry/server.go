@@ -16,6 +16,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/diagnose"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -75,16 +76,16 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	}
 	// An old server that ends has been replaced already.
 	staying := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
-	problems = append(r.podsProblems(ctx, staying), problems...)
+	problems = append(r.diagnoser().Pods(ctx, staying), problems...)
 	if len(pods) == 0 {
-		problems = []string{r.missingPods(ctx, deployment)}
+		problems = []string{r.diagnoser().Replicas(ctx, deployment)}
 	}
 	if rolling != "" && len(problems) == 0 {
 		problems = []string{fmt.Sprintf("%d of %d are as wanted, and %d of an older kind end", status.UpdatedReplicas, wanted, max(0, status.Replicas-status.UpdatedReplicas))}
 	}
 	if len(problems) > 0 || int32(serving) < wanted {
 		if len(problems) == 0 {
-			problems = []string{r.missingPods(ctx, deployment)}
+			problems = []string{r.diagnoser().Replicas(ctx, deployment)}
 		}
 		return verdict.Waiting(s.orOutOfMemory(operatorv1alpha1.ReasonReplicasNotReady, staying), "%d of %d servers serve: %s", min(int32(serving), wanted), wanted, strings.Join(problems, "; ")).DegradedIf(serving > 0)
 	}
@@ -116,8 +117,8 @@ func (r *Reconciler) serversFailure(ctx context.Context, deployment *appsv1.Depl
 	for _, pod := range wanted {
 		for _, status := range pod.Status.ContainerStatuses {
 			// One that has failed and is not restarted yet has one more crash than restarts.
-			if status.RestartCount+1 >= crashes && failure(status) != nil {
-				return fmt.Sprintf("pod %s: %s", pod.Name, containerProblem(status))
+			if status.RestartCount+1 >= crashes && diagnose.Failure(status) != nil {
+				return fmt.Sprintf("pod %s: %s", pod.Name, diagnose.Container(status))
 			}
 		}
 	}
@@ -126,7 +127,7 @@ func (r *Reconciler) serversFailure(ctx context.Context, deployment *appsv1.Depl
 	}
 	for _, condition := range deployment.Status.Conditions {
 		if condition.Type == appsv1.DeploymentProgressing && condition.Reason == "ProgressDeadlineExceeded" {
-			return strings.Join(append([]string{condition.Message}, r.podsProblems(ctx, wanted)...), "; ")
+			return strings.Join(append([]string{condition.Message}, r.diagnoser().Pods(ctx, wanted)...), "; ")
 		}
 	}
 	return ""
@@ -148,7 +149,7 @@ func (r *Reconciler) askServers(ctx context.Context, s *scope, pods []corev1.Pod
 	}
 	var answers []answer
 	for i := range pods {
-		if ready(&pods[i]) && pods[i].DeletionTimestamp == nil && pods[i].Status.PodIP != "" {
+		if diagnose.Ready(&pods[i]) && pods[i].DeletionTimestamp == nil && pods[i].Status.PodIP != "" {
 			answers = append(answers, answer{pod: pods[i].Name, address: net.JoinHostPort(pods[i].Status.PodIP, serverPort)})
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/diagnose"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -65,7 +66,7 @@ func (r *Reconciler) snapshot(ctx context.Context, s *scope) verdict.Verdict {
 			if s.now.Sub(condition.LastTransitionTime.Time) > snapshotRetry {
 				return r.snapshotAgain(ctx, s, "the snapshot is tried again")
 			}
-			return verdict.Waiting(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since etcd could not be saved before: Job %s failed (%s)%s; it is tried again every %s, or at once when the Job is deleted", job.Name, condition.Message, lastWords(pods), snapshotRetry)
+			return verdict.Waiting(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since etcd could not be saved before: %s; it is tried again every %s, or at once when the Job is deleted", diagnose.Job(job, pods), snapshotRetry)
 		}
 	}
 	return s.waits("snapshot %s %s", name, snapshotStep(pods))
@@ -100,7 +101,7 @@ func snapshotStep(pods []corev1.Pod) string {
 					return "is being restored to a scratch volume, which proves it"
 				}
 			}
-			return "is under way: " + podProblem(&pods[i])
+			return "is under way: " + diagnose.Pod(&pods[i])
 		}
 	}
 	return "is under way"
@@ -135,14 +136,4 @@ func (r *Reconciler) snapshotAgain(ctx context.Context, s *scope, why string) ve
 		return failed(err)
 	}
 	return s.waits("%s", why)
-}
-
-// lastWords returns what the containers of failed pods said at their end.
-func lastWords(pods []corev1.Pod) string {
-	for i := range pods {
-		if problem := containersProblem(&pods[i]); problem != "" {
-			return ": " + problem
-		}
-	}
-	return ""
 }

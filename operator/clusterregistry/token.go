@@ -12,6 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/diagnose"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -62,7 +63,7 @@ func (r *Reconciler) renewTokens(ctx context.Context, s *scope, deployment *apps
 		return wait("nothing is changed now; kubelet gives them other tokens within an hour").In(vigil)
 	}
 	next := &orphaned[0]
-	if i := slices.IndexFunc(orphaned, func(pod corev1.Pod) bool { return !ready(&pod) }); i >= 0 {
+	if i := slices.IndexFunc(orphaned, func(pod corev1.Pod) bool { return !diagnose.Ready(&pod) }); i >= 0 {
 		next = &orphaned[i] // there is nothing to interrupt
 	} else if s.membersRolling {
 		return wait("%s is next, when etcd's members are replaced", next.Name)

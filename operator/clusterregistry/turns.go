@@ -12,6 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/diagnose"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -30,7 +31,7 @@ const comingUp = 5 * time.Minute
 // comesUp reports whether a pod that was just made is not ready yet.
 func comesUp(now time.Time, pods []corev1.Pod) bool {
 	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
-		return !ready(&pod) && now.Sub(pod.CreationTimestamp.Time) < comingUp
+		return !diagnose.Ready(&pod) && now.Sub(pod.CreationTimestamp.Time) < comingUp
 	})
 }
 

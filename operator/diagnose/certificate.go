@@ -1,0 +1,75 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	cmmetav1 "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// caWarning is how long before a CA expires ExpiringCA warns: to replace it takes
+// planning.
+const caWarning = 365 * 24 * time.Hour
+
+// Certificate says why a Certificate is not issued as its spec has it, in
+// cert-manager's own words; empty when it is.
+func Certificate(c *certmanagerv1.Certificate) string {
+	var ready, issuing certmanagerv1.CertificateCondition
+	for _, condition := range c.Status.Conditions {
+		switch condition.Type {
+		case certmanagerv1.CertificateConditionReady:
+			ready = condition
+		case certmanagerv1.CertificateConditionIssuing:
+			issuing = condition
+		}
+	}
+	switch {
+	case ready.Status == "" || ready.ObservedGeneration < c.Generation && ready.Status == cmmetav1.ConditionTrue:
+		return fmt.Sprintf("Certificate %s waits for cert-manager to look at it", c.Name)
+	case ready.Status == cmmetav1.ConditionTrue:
+		return ""
+	case c.Status.LastFailureTime != nil:
+		return fmt.Sprintf("Certificate %s is not issued: %s cert-manager tries again an hour after %s", c.Name, sentence(issuing.Message), c.Status.LastFailureTime.Format(time.RFC3339))
+	}
+	return fmt.Sprintf("Certificate %s is not issued yet: %s", c.Name, ready.Message)
+}
+
+// CertificateRequest returns what the issuer says of a Certificate's next request that
+// it has not granted; empty when there is none.
+func (d Diagnoser) CertificateRequest(ctx context.Context, c *certmanagerv1.Certificate) string {
+	revision := 1
+	if c.Status.Revision != nil {
+		revision += *c.Status.Revision
+	}
+	request := &certmanagerv1.CertificateRequest{}
+	if err := d.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: fmt.Sprintf("%s-%d", c.Name, revision)}, request); err != nil {
+		return ""
+	}
+	for _, condition := range request.Status.Conditions {
+		if condition.Type == certmanagerv1.CertificateRequestConditionReady && condition.Status == cmmetav1.ConditionFalse {
+			return condition.Message
+		}
+	}
+	return ""
+}
+
+// ExpiringCA says of a CA that expires within a year of now, or has expired, when that
+// is and what to do; empty for all others. Leaf certificates are renewed
+// automatically.
+func ExpiringCA(c *certmanagerv1.Certificate, now time.Time) string {
+	if !c.Spec.IsCA || c.Status.NotAfter == nil || c.Status.NotAfter.Sub(now) >= caWarning {
+		return ""
+	}
+	return fmt.Sprintf("the CA %s expires on %s; cert-manager renews it with the same key %s, and what has to be done then is in docs/how-to/certificates.md, \"When a CA expires\"", c.Name, c.Status.NotAfter.Format(time.DateOnly), renewal(c))
+}
+
+// renewal says when cert-manager renews a certificate.
+func renewal(c *certmanagerv1.Certificate) string {
+	if c.Status.RenewalTime == nil {
+		return "before that"
+	}
+	return "on " + c.Status.RenewalTime.Format(time.DateOnly)
+}

@@ -1,0 +1,33 @@
+package diagnose
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Container returns what is wrong with a container: how it failed, or else why it
+// can't be started. It is empty for one that runs, or that kubelet is starting.
+func Container(status corev1.ContainerStatus) string {
+	if terminated := Failure(status); terminated != nil {
+		return fmt.Sprintf("container %s ended with code %d: %s", status.Name, terminated.ExitCode, lastLines(terminated.Message))
+	}
+	waiting := status.State.Waiting
+	if waiting == nil || waiting.Message == "" {
+		return "" // kubelet is starting it
+	}
+	return fmt.Sprintf("container %s waits (%s): %s", status.Name, waiting.Reason, waiting.Message)
+}
+
+// Failure returns how a container failed that does not run now. It is nil for one
+// that runs, whatever happened before, and for one that succeeded.
+func Failure(status corev1.ContainerStatus) *corev1.ContainerStateTerminated {
+	terminated := status.State.Terminated
+	if terminated == nil && status.State.Waiting != nil {
+		terminated = status.LastTerminationState.Terminated
+	}
+	if terminated == nil || terminated.ExitCode == 0 {
+		return nil
+	}
+	return terminated
+}

@@ -1,0 +1,26 @@
+package diagnose
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Job says why a Job failed: in its controller's words, and in those of the first of
+// its pods in which a container did. It is empty for a Job that has not failed.
+func Job(job *batchv1.Job, pods []corev1.Pod) string {
+	for _, condition := range job.Status.Conditions {
+		if condition.Type != batchv1.JobFailed || condition.Status != corev1.ConditionTrue {
+			continue
+		}
+		problem := fmt.Sprintf("Job %s failed (%s)", job.Name, condition.Message)
+		for i := range pods {
+			if why := containers(&pods[i]); why != "" {
+				return problem + ": " + why
+			}
+		}
+		return problem
+	}
+	return ""
+}
