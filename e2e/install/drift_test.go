@@ -77,9 +77,9 @@ func remove(t *testing.T, e *framework.Env, object client.Object) {
 	object.SetResourceVersion("")
 }
 
-// TestObjectInTheWay gives a registry a name that somebody's Deployment stands in
+// TestNotOwned gives a registry a name that somebody's Deployment stands in
 // the way of. It stays, until he takes it away.
-func TestObjectInTheWay(t *testing.T) {
+func TestNotOwned(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t).WithOperator()
 	labels := map[string]string{"app": "other"}
@@ -91,7 +91,7 @@ func TestObjectInTheWay(t *testing.T) {
 	registry := e.Sample("independent-nodeport.yaml")
 	registry.Spec.Server.Replicas, registry.Spec.Server.Service.NodePort = 1, 0
 	e.Install(registry)
-	e.WaitCondition(registry, operatorv1alpha1.ConditionServerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonObjectInTheWay,
+	e.WaitCondition(registry, operatorv1alpha1.ConditionServerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonNotOwned,
 		"Deployment "+e.Namespace+"/team-server is in the way", "delete it, or give the registry another name")
 	current := &appsv1.Deployment{}
 	if err := e.Get(t.Context(), other.Name, current); err != nil || current.UID != other.UID || current.Generation != other.Generation || len(current.OwnerReferences) > 0 {

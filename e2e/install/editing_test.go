@@ -47,7 +47,7 @@ func edited(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRe
 // are as its spec says.
 func checkEdited(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
 	t.Helper()
-	if status := registry.Status.Server; status.Replicas != 3 || status.Ready != 3 || status.Updated != 3 {
+	if status := registry.Status.Server; status.Replicas != 3 || status.ReadyReplicas != 3 || status.UpdatedReplicas != 3 {
 		t.Errorf("it is ready with the servers %+v", status)
 	}
 	var pods corev1.PodList

@@ -51,7 +51,7 @@ func checkStatus(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clus
 	equal("etcdVersion", status.EtcdVersion, release.Etcd)
 	equal("hostVersion", status.HostVersion, host.GitVersion)
 	replicas := registry.Spec.Server.Replicas
-	equal("server", fmt.Sprint(status.Server), fmt.Sprint(operatorv1alpha1.ServerStatus{Replicas: replicas, Ready: replicas, Updated: replicas}))
+	equal("server", fmt.Sprint(status.Server), fmt.Sprint(operatorv1alpha1.ServerStatus{Replicas: replicas, ReadyReplicas: replicas, UpdatedReplicas: replicas}))
 	equal("etcd.ready", status.Etcd.Ready, fmt.Sprintf("%d/%[1]d", registry.Spec.Etcd.Replicas))
 	cluster, members := etcdIdentity(t, e, registry)
 	equal("etcd.clusterID", status.Etcd.ClusterID, cluster)
@@ -61,7 +61,7 @@ func checkStatus(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clus
 	if len(status.Etcd.Members) != len(members) {
 		t.Errorf("status.etcd.members are %v, etcd has %v", status.Etcd.Members, members)
 	}
-	if len(status.History) != 1 || status.History[0].Version != release.Version || status.History[0].State != operatorv1alpha1.TransitionCompleted || status.History[0].CompletedTime == nil {
+	if len(status.History) != 1 || status.History[0].Version != release.Version || status.History[0].State != operatorv1alpha1.TransitionCompleted || status.History[0].CompletionTime == nil {
 		t.Errorf("status.history is %+v", status.History)
 	}
 	checkCertificates(t, e, status.Certificates)

@@ -36,7 +36,7 @@ func testAggregation(t *testing.T, mine, other *site, host *framework.Host) {
 	r = &operatorv1alpha1.ClusterRegistry{}
 	mine.get("fleet", r)
 	// It never was complete here, for want of a host that reaches it.
-	r.Status.History = []operatorv1alpha1.Transition{{Version: "v0.1.0", State: operatorv1alpha1.TransitionCompleted, StartedTime: metav1.Now()}}
+	r.Status.History = []operatorv1alpha1.Transition{{Version: "v0.1.0", State: operatorv1alpha1.TransitionCompleted, StartTime: metav1.Now()}}
 	if err := mine.Status().Update(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func (s *site) external() operatorv1alpha1.Etcd {
 	if err := s.Create(s.t.Context(), secret); err != nil && !apierrors.IsAlreadyExists(err) {
 		s.t.Fatal(err)
 	}
-	external := &operatorv1alpha1.ExternalEtcd{TLSSecretRef: operatorv1alpha1.LocalReference{Name: "etcd"}}
+	external := &operatorv1alpha1.ExternalEtcd{TLSSecretRef: operatorv1alpha1.LocalObjectReference{Name: "etcd"}}
 	for _, endpoint := range s.etcd.Endpoints {
 		external.Endpoints = append(external.Endpoints, operatorv1alpha1.EtcdEndpoint(endpoint))
 	}

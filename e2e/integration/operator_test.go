@@ -111,7 +111,7 @@ func (s *site) noErrors() {
 		s.t.Fatalf("%d events, %v", len(list.Items), err)
 	}
 	for _, event := range list.Items {
-		if event.Reason == operatorv1alpha1.ReasonError || strings.Contains(event.Message, "not found") {
+		if event.Reason == operatorv1alpha1.ReasonInternalError || strings.Contains(event.Message, "not found") {
 			s.t.Errorf("an event tells of an error: %s", event.Message)
 		}
 	}
@@ -141,7 +141,7 @@ func testInTheWay(t *testing.T, s *site) {
 		Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
 	framework.Create(t, s, mine)
 	s.apply("fleet", "{mode: Independent}")
-	s.says("fleet", "CertificatesReady", "False", "ObjectInTheWay", "Service "+s.namespace+"/fleet-server is in the way", "was not made by the operator")
+	s.says("fleet", "CertificatesReady", "False", "NotOwned", "Service "+s.namespace+"/fleet-server is in the way", "was not made by the operator")
 	now := &corev1.Service{}
 	s.get("fleet-server", now)
 	if now.ResourceVersion != mine.ResourceVersion {
@@ -161,7 +161,7 @@ func testInTheWay(t *testing.T, s *site) {
 	password := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "team-serving", Namespace: s.namespace}, Data: map[string][]byte{"password": []byte("mine")}}
 	framework.Create(t, s, password)
 	s.apply("team", "{mode: Independent}")
-	s.says("team", "CertificatesReady", "False", "ObjectInTheWay", "Secret "+s.namespace+"/team-serving is in the way")
+	s.says("team", "CertificatesReady", "False", "NotOwned", "Secret "+s.namespace+"/team-serving is in the way")
 	s.holds("team", "-Certificate/team-serving")
 	s.gone(s.deleted("team"))
 	kept := &corev1.Secret{}

@@ -88,7 +88,7 @@ func TestUpgrade(t *testing.T) {
 		checkUpgraded(t, e, registry, release)
 		checkStored(t, e, registry, release)
 		last := registry.Status.History[0]
-		t.Logf("to %s: %s from the beginning of the upgrade to its end", release.Version, last.CompletedTime.Sub(last.StartedTime.Time))
+		t.Logf("to %s: %s from the beginning of the upgrade to its end", release.Version, last.CompletionTime.Sub(last.StartTime.Time))
 		clients.Mark("after " + release.Version)
 		settle(t, clients, 5)
 	}
@@ -109,7 +109,7 @@ func settle(t *testing.T, clients *framework.Load, seconds int) {
 func checkUpgraded(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, release version.Release) {
 	t.Helper()
 	checkEtcdUpgraded(t, registry, release)
-	if last := registry.Status.History[0]; last.CompletedTime == nil {
+	if last := registry.Status.History[0]; last.CompletionTime == nil {
 		t.Errorf("the history tells of no end: %+v", last)
 	}
 	clients, err := versioned.NewForConfig(e.RegistryConfig(registry))

@@ -12,8 +12,8 @@ import (
 func timeAt(t time.Time) *metav1.Time { return new(metav1.NewTime(t)) }
 
 func TestAvailability(t *testing.T) {
-	const complete = "{spec: {mode: Aggregated}, status: {history: [{version: v0.1.0, state: Completed, startedTime: null}]}}"
-	const begun = "{spec: {mode: Aggregated}, status: {history: [{version: v0.1.0, state: Progressing, startedTime: null}]}}"
+	const complete = "{spec: {mode: Aggregated}, status: {history: [{version: v0.1.0, state: Completed, startTime: null}]}}"
+	const begun = "{spec: {mode: Aggregated}, status: {history: [{version: v0.1.0, state: Progressing, startTime: null}]}}"
 	for _, test := range []struct {
 		what, registry string
 		status         apiregistrationv1.ConditionStatus

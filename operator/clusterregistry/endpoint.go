@@ -153,6 +153,6 @@ func (r *Reconciler) kubeconfig(ctx context.Context, s *scope, url string) verdi
 	if err := unlessReadOnly(r.apply(ctx, s, object)); err != nil {
 		return failed(err)
 	}
-	s.registry.Status.KubeconfigSecretRef = &operatorv1alpha1.LocalReference{Name: secret.Name}
+	s.registry.Status.KubeconfigSecretRef = &operatorv1alpha1.LocalObjectReference{Name: secret.Name}
 	return done
 }

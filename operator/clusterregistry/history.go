@@ -21,7 +21,7 @@ func (s *scope) lastTransition() operatorv1alpha1.Transition {
 // recordTransition begins an installation or upgrade. The oldest ones leave, but
 // never the last that was completed.
 func (s *scope) recordTransition(release string) {
-	transition := operatorv1alpha1.Transition{Version: release, State: operatorv1alpha1.TransitionProgressing, StartedTime: metav1.NewTime(s.now), Generation: s.registry.Generation}
+	transition := operatorv1alpha1.Transition{Version: release, State: operatorv1alpha1.TransitionProgressing, StartTime: metav1.NewTime(s.now), Generation: s.registry.Generation}
 	if s.registry.Spec.Etcd.External != nil && s.installed() {
 		transition.Message = "etcd is external: there is no snapshot of it, and its version is left alone"
 	}
@@ -49,7 +49,7 @@ func (s *scope) remark(message string) {
 // completeTransition ends the newest transition.
 func (s *scope) completeTransition(state operatorv1alpha1.TransitionState, message string) {
 	last, now := &s.registry.Status.History[0], metav1.NewTime(s.now)
-	last.State, last.CompletedTime, last.Generation = state, &now, s.registry.Generation
+	last.State, last.CompletionTime, last.Generation = state, &now, s.registry.Generation
 	if message != "" {
 		last.Message = message
 	}

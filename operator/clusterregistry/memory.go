@@ -15,7 +15,7 @@ import (
 // short of memory.
 func (s *scope) memoryNoted(v verdict.Verdict, pods []corev1.Pod) verdict.Verdict {
 	if problem := diagnose.OutOfMemory(pods, s.now); problem != "" {
-		return v.Note(operatorv1alpha1.ReasonOutOfMemory, problem)
+		return v.Note(operatorv1alpha1.ReasonOOMKilled, problem)
 	}
 	return v
 }
@@ -23,7 +23,7 @@ func (s *scope) memoryNoted(v verdict.Verdict, pods []corev1.Pod) verdict.Verdic
 // orOutOfMemory returns a reason, unless the part does not serve for want of memory.
 func (s *scope) orOutOfMemory(reason string, pods []corev1.Pod) string {
 	if diagnose.OutOfMemory(pods, s.now) != "" {
-		return operatorv1alpha1.ReasonOutOfMemory
+		return operatorv1alpha1.ReasonOOMKilled
 	}
 	return reason
 }

@@ -19,13 +19,13 @@ func TestOutOfMemory(t *testing.T) {
 		{"it was killed at its limit", "OOMKilled", "pod p: container server was killed at its limit of memory"},
 		{"it failed otherwise", "Error", ""},
 	} {
-		s := look(t, "{spec: {mode: Aggregated}, status: {version: v0.1.0, server: {ready: 2}"+complete+"}}")
+		s := look(t, "{spec: {mode: Aggregated}, status: {version: v0.1.0, server: {readyReplicas: 2}"+complete+"}}")
 		pod := corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "server"}}}}
 		pod.Name = "p"
 		pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: test.killed, ExitCode: 137, FinishedAt: *timeAt(s.now.Add(-time.Minute))}
 		wantReason := "R"
 		if test.want != "" {
-			wantReason = "OutOfMemory"
+			wantReason = "OOMKilled"
 		}
 		if reason := s.orOutOfMemory("R", []corev1.Pod{pod}); reason != wantReason {
 			t.Errorf("%s: a part that does not serve has reason %s", test.reason, reason)
@@ -36,7 +36,7 @@ func TestOutOfMemory(t *testing.T) {
 		s.record("ServerReady", s.memoryNoted(done, []corev1.Pod{pod}))
 		conditions := s.conditions()
 		server, ready := meta.FindStatusCondition(conditions, "ServerReady"), meta.FindStatusCondition(conditions, "Ready")
-		if server.Status != "True" || ready.Status != "True" || (server.Reason == "OutOfMemory") != (test.want != "") {
+		if server.Status != "True" || ready.Status != "True" || (server.Reason == "OOMKilled") != (test.want != "") {
 			t.Errorf("%s: %s %s, the sum %s", test.reason, server.Status, server.Reason, ready.Status)
 		}
 		for _, condition := range []string{server.Message, ready.Message} {

@@ -115,7 +115,7 @@ func (s *scope) metrics() []prometheus.Metric {
 		}
 	}
 	set(serversMetric, float64(s.registry.Spec.Server.Replicas))
-	set(readyServersMetric, float64(status.Server.Ready))
+	set(readyServersMetric, float64(status.Server.ReadyReplicas))
 	if limit := s.serverMemory(); limit > 0 {
 		set(serverMemoryMetric, float64(limit))
 	}

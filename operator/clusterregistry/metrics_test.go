@@ -18,7 +18,7 @@ const busy = `{spec: {mode: Aggregated, server: {replicas: 2}, etcd: {replicas: 
 	version: v0.1.0, etcdVersion: v3.6.14, hostVersion: v1.37.1,
 	conditions: [{type: Ready, status: "False", reason: Etcd, message: "", lastTransitionTime: null}],
 	certificates: [{name: fleet-serving, notAfter: "2030-01-01T00:00:00Z", renewalTime: "2029-12-01T00:00:00Z"}, {name: fleet-etcd-peer}],
-	server: {replicas: 3, ready: 1},
+	server: {replicas: 3, readyReplicas: 1},
 	etcd: {members: [{name: fleet-etcd-0, ready: true}, {name: fleet-etcd-1}, {name: fleet-etcd-2, ready: true}]},
 	upgrade: {from: v0.1.0, to: v0.2.0, phase: Etcd, phaseStartedTime: "2029-11-01T00:00:00Z"}}}`
 

@@ -20,7 +20,7 @@ func (s *scope) waits(format string, args ...any) verdict.Verdict {
 	u := s.upgrade
 	v := verdict.Waiting(string(u.Phase), format, args...).In(soon)
 	replaced := !u.from.Members.Same(u.to.Members)
-	if s.registry.Spec.Etcd.Replicas == 1 && replaced && !u.reached(operatorv1alpha1.PhaseServer) && u.Phase != operatorv1alpha1.PhaseReturn {
+	if s.registry.Spec.Etcd.Replicas == 1 && replaced && !u.reached(operatorv1alpha1.PhaseServer) && u.Phase != operatorv1alpha1.PhaseRollback {
 		v.Message += "; etcd has a single member, and while that is replaced the registry does not serve, for some seconds"
 	}
 	return v
@@ -100,7 +100,7 @@ func (r *Reconciler) returned(_ context.Context, s *scope) verdict.Verdict {
 
 // serversOf waits for all servers to be of a release.
 func (s *scope) serversOf(release string) verdict.Verdict {
-	updated, all := s.registry.Status.Server.Updated, s.registry.Spec.Server.Replicas
+	updated, all := s.registry.Status.Server.UpdatedReplicas, s.registry.Spec.Server.Replicas
 	progress := fmt.Sprintf("servers %d/%d on %s", updated, all, release)
 	s.progress(updated, all)
 	if v := s.results[operatorv1alpha1.ConditionServerReady]; !v.Complete() {

@@ -116,5 +116,5 @@ func reasonOf(err error) string {
 	case errors.Is(err, version.ErrUpgrade):
 		return operatorv1alpha1.ReasonUpgradeUnsupported
 	}
-	return operatorv1alpha1.ReasonError
+	return operatorv1alpha1.ReasonInternalError
 }

@@ -36,9 +36,9 @@ func TestPlan(t *testing.T) {
 		status := "{version: '" + test.running + "'}"
 		switch test.last {
 		case done:
-			status = "{version: '" + test.running + "', history: [{version: v0.1.0, state: Completed, startedTime: null}]}"
+			status = "{version: '" + test.running + "', history: [{version: v0.1.0, state: Completed, startTime: null}]}"
 		case back:
-			status = "{version: '" + test.running + "', history: [{version: v0.2.0, state: RolledBack, generation: 7, message: no image, startedTime: null}, {version: v0.1.0, state: Completed, startedTime: null}]}"
+			status = "{version: '" + test.running + "', history: [{version: v0.2.0, state: RolledBack, generation: 7, message: no image, startTime: null}, {version: v0.1.0, state: Completed, startTime: null}]}"
 		}
 		s := look(t, "{spec: {version: '"+test.spec+"', mode: Aggregated, etcd: {replicas: 1}}, status: "+status+"}")
 		s.host, s.release.Version = test.host, ""

@@ -17,13 +17,13 @@ import (
 // TestReadOnly is about a pass that an early stage made read-only: the upgrade
 // stays where it is, however complete its phase is.
 func TestReadOnly(t *testing.T) {
-	for _, phase := range []string{"Preflight", "Snapshot", "Etcd", "Server", "Verification", "StorageRewrite", "Return"} {
+	for _, phase := range []string{"Preflight", "Snapshot", "Etcd", "Server", "Verification", "StorageMigration", "Rollback"} {
 		s := upgrading(t, "v0.2.0", "v0.3.0", phase, "")
 		s.registry.Status.Version = "v0.3.0"
-		if phase == "Return" {
+		if phase == "Rollback" {
 			s.registry.Status.Version = "v0.2.0"
 		}
-		s.registry.Status.Server.Updated = 2
+		s.registry.Status.Server.UpdatedReplicas = 2
 		for _, name := range []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"} {
 			s.registry.Status.Etcd.Members = append(s.registry.Status.Etcd.Members, operatorv1alpha1.EtcdMember{Name: name, Version: "v3.7.3"})
 		}

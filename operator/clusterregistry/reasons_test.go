@@ -143,7 +143,7 @@ func TestTroubleshooting(t *testing.T) {
 	for _, value := range literals {
 		reasons[value] = true
 	}
-	if !reasons["MemberReplaced"] || !reasons["BackendDown"] || !reasons["StorageRewrite"] {
+	if !reasons["MemberReplaced"] || !reasons["BackendDown"] || !reasons["StorageMigration"] {
 		t.Fatalf("the reasons are not found any more, only %v", slices.Sorted(maps.Keys(reasons)))
 	}
 

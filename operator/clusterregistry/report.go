@@ -122,7 +122,7 @@ func bounded(message string) string {
 func (r *Reconciler) tell(s *scope, condition metav1.Condition) {
 	kind := corev1.EventTypeNormal
 	if condition.Status == metav1.ConditionFalse && s.installed() && condition.Type != operatorv1alpha1.ConditionProgressing && s.registry.Status.Upgrade == nil ||
-		condition.Reason == operatorv1alpha1.ReasonOutOfMemory || condition.Reason == operatorv1alpha1.ReasonUpgradeHeld || condition.Reason == operatorv1alpha1.ReasonSnapshotFailed {
+		condition.Reason == operatorv1alpha1.ReasonOOMKilled || condition.Reason == operatorv1alpha1.ReasonUpgradeBlocked || condition.Reason == operatorv1alpha1.ReasonSnapshotFailed {
 		kind = corev1.EventTypeWarning
 	}
 	r.event(s, kind, condition.Reason, condition.Type, "%s is %s: %s", condition.Type, condition.Status, condition.Message)
@@ -191,7 +191,7 @@ func (s *scope) well(kind string) string {
 	case operatorv1alpha1.ConditionEtcdReady:
 		return fmt.Sprintf("%s members of etcd %s serve", status.Etcd.Ready, status.EtcdVersion)
 	case operatorv1alpha1.ConditionServerReady:
-		return fmt.Sprintf("%d servers of %s serve", status.Server.Ready, status.Version)
+		return fmt.Sprintf("%d servers of %s serve", status.Server.ReadyReplicas, status.Version)
 	case operatorv1alpha1.ConditionAPIServiceReady:
 		return fmt.Sprintf("the host serves %s (%s)", registryGroup, strings.Join(s.release.Serves, ", "))
 	}
@@ -200,7 +200,7 @@ func (s *scope) well(kind string) string {
 
 // progressing is true while something is being changed.
 func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
-	condition := metav1.Condition{Type: operatorv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1alpha1.ReasonSteady, Message: "there is nothing to change"}
+	condition := metav1.Condition{Type: operatorv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1alpha1.ReasonUpToDate, Message: "there is nothing to change"}
 	waits := firstNotTrue(parts)
 	halted, until := s.halted()
 	switch {
@@ -209,13 +209,13 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	case s.upgrading():
 		v := s.results[operatorv1alpha1.ConditionProgressing]
 		condition.Reason, condition.Message = v.Reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, v.Message)
-		if v.Reason != operatorv1alpha1.ReasonUpgradeHeld && v.Reason != halted {
+		if v.Reason != operatorv1alpha1.ReasonUpgradeBlocked && v.Reason != halted {
 			condition.Status = metav1.ConditionTrue
 		}
 	case halted != "":
 		condition.Reason, condition.Message = halted, "nothing is changed until "+until
 	case s.rendered == nil:
-		condition.Message = "nothing is changed: " + waits.Message
+		condition.Reason, condition.Message = waits.Reason, "nothing is changed: "+waits.Message
 	case !s.installed() && waits != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, fmt.Sprintf("the registry is being installed: %s: %s", waits.Type, waits.Message)
 	case s.rolling != "":
@@ -247,7 +247,7 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	}
 	if condition.Status == metav1.ConditionTrue {
 		for _, part := range parts {
-			if result := s.results[part.Type]; result.Reason == operatorv1alpha1.ReasonOutOfMemory {
+			if result := s.results[part.Type]; result.Reason == operatorv1alpha1.ReasonOOMKilled {
 				condition.Message += "; " + result.Message
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-const complete = `, history: [{version: v0.1.0, state: Completed, startedTime: null}]`
+const complete = `, history: [{version: v0.1.0, state: Completed, startTime: null}]`
 
 // TestConditions says which results of the stages lead to which conditions. A
 // result is a stage's hold, or "" for none; stages that are not named did not run.
@@ -31,17 +31,17 @@ func TestConditions(t *testing.T) {
 			"ServerReady": "Unknown Waiting: waits for CertificatesReady", "APIServiceReady": "Unknown Waiting: waits for CertificatesReady",
 			"Progressing": "True Progressing: the registry is being installed: CertificatesReady: not yet", "Ready": "False Held: CertificatesReady: not yet"}},
 		"an installation is complete": {"mode: Aggregated", "", results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
-			"APIServiceReady": "True Ready: the host serves clusterregistry.k8s.io (v1alpha1)", "Progressing": "False Steady: there is nothing to change", "Ready": "True Ready: the registry serves"}},
+			"APIServiceReady": "True Ready: the host serves clusterregistry.k8s.io (v1alpha1)", "Progressing": "False UpToDate: there is nothing to change", "Ready": "True Ready: the registry serves"}},
 		"an independent one says where": {"mode: Independent", "endpoint: {url: https://a}", results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "EndpointReady": ""}, nil, map[string]string{
 			"EndpointReady": "True Ready: clients reach the registry at https://a", "Ready": "True Ready: the registry serves at https://a"}},
-		"one part of a complete registry fails": {"mode: Aggregated", "server: {ready: 2}, version: v0.1.0" + complete, results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "2 of 3", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
-			"EtcdReady": "False Held: 2 of 3", "ServerReady": "True Ready: 2 servers of v0.1.0 serve", "Progressing": "False Steady: there is nothing to change", "Ready": "False Held: EtcdReady: 2 of 3"}},
+		"one part of a complete registry fails": {"mode: Aggregated", "server: {readyReplicas: 2}, version: v0.1.0" + complete, results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "2 of 3", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
+			"EtcdReady": "False Held: 2 of 3", "ServerReady": "True Ready: 2 servers of v0.1.0 serve", "Progressing": "False UpToDate: there is nothing to change", "Ready": "False Held: EtcdReady: 2 of 3"}},
 		"two parts fail: the first is the sum": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "2 of 3", "ServerReady": "1 of 2", "APIServiceReady": ""}, nil, map[string]string{
 			"Ready": "False Held: EtcdReady: 2 of 3"}},
 		"members are replaced": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "m-1 is next", "ServerReady": "", "APIServiceReady": ""}, func(s *scope) { s.rolling = "etcd: 1 of 3 members are as wanted" }, map[string]string{
 			"Progressing": "True Progressing: etcd: 1 of 3 members are as wanted", "Ready": "False Held: EtcdReady: m-1 is next"}},
 		"a version that can't run": {"mode: Aggregated", "", results{"VersionSupported": "unknown"}, func(s *scope) { s.rendered = nil }, map[string]string{
-			"VersionSupported": "False Held: unknown", "EtcdReady": "Unknown Waiting: waits for VersionSupported", "Progressing": "False Steady: nothing is changed: unknown", "Ready": "False Held: VersionSupported: unknown"}},
+			"VersionSupported": "False Held: unknown", "EtcdReady": "Unknown Waiting: waits for VersionSupported", "Progressing": "False Held: nothing is changed: unknown", "Ready": "False Held: VersionSupported: unknown"}},
 		"paused, and well": {"mode: Aggregated, paused: true", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
 			"Progressing": "False Paused: nothing is changed until spec.paused is false", "Ready": "True Ready: the registry serves"}},
 		"paused in an installation": {"mode: Aggregated, paused: true", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{
@@ -121,7 +121,7 @@ func TestTelling(t *testing.T) {
 		{"it waits for the next part", "Ready", "False A", "False B", false},
 		{"it is complete", "Ready", "False A", "True Ready", true},
 		{"something broke", "Ready", "True Ready", "False A", true},
-		{"changes begin", "Progressing", "False Steady", "True Progressing", true},
+		{"changes begin", "Progressing", "False UpToDate", "True Progressing", true},
 		{"they go on", "Progressing", "True Progressing", "True Progressing", false},
 		{"they are paused", "Progressing", "True Progressing", "False Paused", true},
 		{"a new registry always progresses", "Progressing", "", "True Progressing", false},
@@ -206,7 +206,7 @@ func TestNext(t *testing.T) {
 
 func TestVerdictOfAnError(t *testing.T) {
 	v := failed(errors.New("no route"))
-	if v.Reason != operatorv1alpha1.ReasonError || v.Err == nil || v.State != verdict.Blocked {
+	if v.Reason != operatorv1alpha1.ReasonInternalError || v.Err == nil || v.State != verdict.Blocked {
 		t.Errorf("%+v", v)
 	}
 	if got := bounded(strings.Repeat("x", 40000)); len(got) > 32768 {

@@ -149,6 +149,6 @@ func (r *Reconciler) tellRefused(s *scope, refused refusals) {
 		return
 	}
 	message := bounded(fmt.Sprintf("clients of v1alpha1 see %d of the clusters as earlier releases showed them, each until its endpoints are next changed through v1beta1: an update without a change was refused, first: %s", refused.count, refused.first))
-	r.event(s, corev1.EventTypeWarning, "RenewalRefused", string(operatorv1alpha1.PhaseStorageRewrite), "%s", message)
+	r.event(s, corev1.EventTypeWarning, "MigrationRefused", string(operatorv1alpha1.PhaseStorageMigration), "%s", message)
 	s.remark(message)
 }

@@ -203,7 +203,7 @@ func TestRefusedRenewals(t *testing.T) {
 		"some, and there is no snapshot": {refusals{3, "rewrite cluster east: no owner"}, "etcd is external", "etcd is external; " + says, 1},
 		"none, and there is no snapshot": {refusals{}, "etcd is external", "etcd is external", 0},
 	} {
-		s := upgrading(t, "v0.2.0", "v0.3.0", "StorageRewrite", "")
+		s := upgrading(t, "v0.2.0", "v0.3.0", "StorageMigration", "")
 		s.registry.Status.History[0].Message = test.known
 		recorder := events.NewFakeRecorder(5)
 		r := reading(t)
@@ -214,7 +214,7 @@ func TestRefusedRenewals(t *testing.T) {
 			t.Errorf("%s: %d events, and the history says %q", reason, len(recorder.Events), got)
 		}
 		if test.events > 0 {
-			if got := <-recorder.Events; !strings.Contains(got, "Warning RenewalRefused "+says) {
+			if got := <-recorder.Events; !strings.Contains(got, "Warning MigrationRefused "+says) {
 				t.Errorf("%s: the event %q", reason, got)
 			}
 		}

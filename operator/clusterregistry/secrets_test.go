@@ -50,7 +50,7 @@ func TestForeignSecret(t *testing.T) {
 		wanted.SetName("fleet-serving")
 		s.rendered = &render.Result{Stages: map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {wanted}}}
 		v := reading(t, test.objects...).foreignSecret(t.Context(), s)
-		if (!v.Complete()) != (test.says != "") || !v.Complete() && (v.Reason != operatorv1alpha1.ReasonObjectInTheWay || !strings.Contains(v.Message, test.says)) {
+		if (!v.Complete()) != (test.says != "") || !v.Complete() && (v.Reason != operatorv1alpha1.ReasonNotOwned || !strings.Contains(v.Message, test.says)) {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
 	}

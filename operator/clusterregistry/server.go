@@ -66,7 +66,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	if status.ObservedGeneration < deployment.Generation {
 		status.UpdatedReplicas = 0 // they are of what was wanted before
 	}
-	s.registry.Status.Server = operatorv1alpha1.ServerStatus{Replicas: status.Replicas, Ready: int32(serving), Updated: status.UpdatedReplicas}
+	s.registry.Status.Server = operatorv1alpha1.ServerStatus{Replicas: status.Replicas, ReadyReplicas: int32(serving), UpdatedReplicas: status.UpdatedReplicas}
 	if status.ObservedGeneration < deployment.Generation || status.UpdatedReplicas < wanted || status.Replicas > status.UpdatedReplicas {
 		rolling = fmt.Sprintf("servers: %d of %d are as wanted", status.UpdatedReplicas, wanted)
 		s.rolling = rolling

@@ -138,10 +138,10 @@ func TestNodePortRefused(t *testing.T) {
 	}{
 		"nothing":          {nil, "", nil, false},
 		"another has it":   {refused("nodePort"), operatorv1alpha1.ReasonNodePortRefused, []string{"node port 30443", "provided port is already allocated", "spec.server.service.nodePort"}, false},
-		"another field":    {refused("port"), operatorv1alpha1.ReasonError, nil, true},
-		"without details":  {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid}}, operatorv1alpha1.ReasonError, nil, true},
-		"no answer at all": {errors.New("EOF"), operatorv1alpha1.ReasonError, nil, true},
-		"somebody else's":  {&apply.NotOurs{}, operatorv1alpha1.ReasonObjectInTheWay, nil, false},
+		"another field":    {refused("port"), operatorv1alpha1.ReasonInternalError, nil, true},
+		"without details":  {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid}}, operatorv1alpha1.ReasonInternalError, nil, true},
+		"no answer at all": {errors.New("EOF"), operatorv1alpha1.ReasonInternalError, nil, true},
+		"somebody else's":  {&apply.NotOurs{}, operatorv1alpha1.ReasonNotOwned, nil, false},
 	} {
 		for _, service := range []string{"{type: NodePort, nodePort: 30443}", "{type: NodePort}"} {
 			s := look(t, "{spec: {mode: Independent, server: {service: "+service+"}}, status: {endpoint: {url: 'https://203.0.113.1:30443'}}}")

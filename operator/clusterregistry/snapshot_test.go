@@ -28,7 +28,7 @@ func TestSnapshotInTheWay(t *testing.T) {
 		{"Job", "batch/v1", apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "fleet-snapshot", nil), "Snapshot", "the Job of an earlier snapshot is removed"},
 		{"PersistentVolumeClaim", "v1", apierrors.NewInvalid(schema.GroupKind{Kind: "PersistentVolumeClaim"}, "fleet-snapshots", nil), operatorv1alpha1.ReasonSnapshotFailed, "PersistentVolumeClaim fleet-snapshots"},
 		{"PersistentVolumeClaim", "v1", apierrors.NewForbidden(schema.GroupResource{}, "fleet-snapshots", nil), operatorv1alpha1.ReasonSnapshotFailed, "refuses"},
-		{"PersistentVolumeClaim", "v1", apierrors.NewServiceUnavailable("later"), operatorv1alpha1.ReasonError, "later"},
+		{"PersistentVolumeClaim", "v1", apierrors.NewServiceUnavailable("later"), operatorv1alpha1.ReasonInternalError, "later"},
 	} {
 		name := map[string]string{"Job": "fleet-snapshot", "PersistentVolumeClaim": "fleet-snapshots"}[test.kind]
 		s := upgrading(t, "v0.2.0", "v0.3.0", "Snapshot", "")

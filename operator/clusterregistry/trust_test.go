@@ -135,7 +135,7 @@ func TestSignedBy(t *testing.T) {
 }
 
 // installedAggregated is a registry that was complete once.
-const installedAggregated = `{spec: {mode: Aggregated, etcd: {replicas: 1}}, status: {history: [{version: v0.1.0, state: Completed, startedTime: null}],
+const installedAggregated = `{spec: {mode: Aggregated, etcd: {replicas: 1}}, status: {history: [{version: v0.1.0, state: Completed, startTime: null}],
   inventory: [{group: apiregistration.k8s.io, kind: APIService, name: v1alpha1.clusterregistry.k8s.io}]}}`
 
 func registered(ca []byte) *apiregistrationv1.APIService {

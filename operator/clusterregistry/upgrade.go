@@ -43,12 +43,12 @@ func phases() []phase {
 		{name: operatorv1alpha1.PhaseEtcd, run: (*Reconciler).upgradeEtcd, etcd: true},
 		{name: operatorv1alpha1.PhaseServer, run: (*Reconciler).upgradeServers},
 		{name: operatorv1alpha1.PhaseVerification, run: (*Reconciler).verify},
-		{name: operatorv1alpha1.PhaseStorageRewrite, run: (*Reconciler).rewrite},
+		{name: operatorv1alpha1.PhaseStorageMigration, run: (*Reconciler).rewrite},
 	}
 }
 
 // back is the way back, which takes the place of all phases that are left.
-var back = phase{name: operatorv1alpha1.PhaseReturn, run: (*Reconciler).returned}
+var back = phase{name: operatorv1alpha1.PhaseRollback, run: (*Reconciler).returned}
 
 // reached reports whether a phase has begun on the way forward.
 func (u *upgrade) reached(name operatorv1alpha1.UpgradePhase) bool {
@@ -63,10 +63,10 @@ func (u *upgrade) reached(name operatorv1alpha1.UpgradePhase) bool {
 // servers have it.
 func (u *upgrade) release() version.Release {
 	servers, etcd, serves := u.from, u.from, u.from.Serves
-	if u.reached(operatorv1alpha1.PhaseEtcd) || u.Phase == operatorv1alpha1.PhaseReturn {
+	if u.reached(operatorv1alpha1.PhaseEtcd) || u.Phase == operatorv1alpha1.PhaseRollback {
 		etcd = u.to
 	}
-	if u.reached(operatorv1alpha1.PhaseServer) || u.Phase == operatorv1alpha1.PhaseReturn {
+	if u.reached(operatorv1alpha1.PhaseServer) || u.Phase == operatorv1alpha1.PhaseRollback {
 		serves = version.ServesBoth(u.from, u.to)
 	}
 	if u.reached(operatorv1alpha1.PhaseServer) {
@@ -126,11 +126,11 @@ func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
 func (s *scope) turnBack() verdict.Verdict {
 	u := s.upgrade
 	switch {
-	case u.Phase == operatorv1alpha1.PhaseReturn:
+	case u.Phase == operatorv1alpha1.PhaseRollback:
 	case !u.reached(operatorv1alpha1.PhaseServer):
 		s.finish(operatorv1alpha1.TransitionAbandoned, "")
 	case version.CanReturn(u.from, u.to):
-		s.enter(operatorv1alpha1.PhaseReturn)
+		s.enter(operatorv1alpha1.PhaseRollback)
 	default:
 		return verdict.Waiting(operatorv1alpha1.ReasonUpgradeUnsupported, "%s; the upgrade goes on", u.noReturn()).In(resync).DegradedIf(true)
 	}
@@ -246,7 +246,7 @@ func (s *scope) finish(state operatorv1alpha1.TransitionState, message string) {
 func (s *scope) fail(format string, args ...any) verdict.Verdict {
 	u, problem := s.upgrade, fmt.Sprintf(format, args...)
 	if version.CanReturn(u.from, u.to) {
-		s.enter(operatorv1alpha1.PhaseReturn)
+		s.enter(operatorv1alpha1.PhaseRollback)
 		u.Message = problem
 		return s.waits("%s", problem).In(atOnce)
 	}
@@ -254,5 +254,5 @@ func (s *scope) fail(format string, args ...any) verdict.Verdict {
 	if last := s.lastTransition(); last.Snapshot != "" {
 		data = fmt.Sprintf("the snapshot %s (revision %d) in PersistentVolumeClaim %s%s has all that was written before", last.Snapshot, last.SnapshotRevision, s.registry.Name, contract.SnapshotsSuffix)
 	}
-	return verdict.Waiting(operatorv1alpha1.ReasonUpgradeHeld, "%s. %s. Mend what the message names, or set spec.version to a later release; %s", problem, u.noReturn(), data)
+	return verdict.Waiting(operatorv1alpha1.ReasonUpgradeBlocked, "%s. %s. Mend what the message names, or set spec.version to a later release; %s", problem, u.noReturn(), data)
 }

@@ -20,7 +20,7 @@ func upgrading(t *testing.T, from, to, phase, spec string) *scope {
 	t.Helper()
 	s := look(t, "{spec: {version: "+to+", mode: Aggregated, etcd: {replicas: 3}"+spec+"}, status: {version: "+from+", etcdVersion: v3.6.14,"+
 		"upgrade: {from: "+from+", to: "+to+", phase: "+phase+", phaseStartedTime: null},"+
-		"history: [{version: "+to+", state: Progressing, startedTime: null, snapshot: s1, snapshotRevision: 42}, {version: "+from+", state: Completed, startedTime: null}]}}")
+		"history: [{version: "+to+", state: Progressing, startTime: null, snapshot: s1, snapshotRevision: 42}, {version: "+from+", state: Completed, startTime: null}]}}")
 	s.registry.Status.Upgrade.PhaseStartedTime = metav1.NewTime(s.now)
 	return s
 }
@@ -37,12 +37,12 @@ func TestComposition(t *testing.T) {
 		{"v0.1.0", "v0.2.0", "Etcd", "v0.1.0", "v3.6.14", "v0.1.0", "v1alpha1"},
 		{"v0.1.0", "v0.2.0", "Server", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1"},
 		{"v0.1.0", "v0.2.0", "Verification", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1,v1beta1"},
-		{"v0.1.0", "v0.2.0", "StorageRewrite", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1,v1beta1"},
-		{"v0.1.0", "v0.2.0", "Return", "v0.1.0", "v3.6.14", "v0.1.0", "v1alpha1"},
+		{"v0.1.0", "v0.2.0", "StorageMigration", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1,v1beta1"},
+		{"v0.1.0", "v0.2.0", "Rollback", "v0.1.0", "v3.6.14", "v0.1.0", "v1alpha1"},
 		{"v0.2.0", "v0.3.0", "Snapshot", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1,v1beta1"},
 		{"v0.2.0", "v0.3.0", "Etcd", "v0.2.0", "v3.7.3", "v0.3.0", "v1alpha1,v1beta1"},
 		{"v0.2.0", "v0.3.0", "Server", "v0.3.0", "v3.7.3", "v0.3.0", "v1beta1"},
-		{"v0.2.0", "v0.3.0", "Return", "v0.2.0", "v3.7.3", "v0.3.0", "v1beta1"},
+		{"v0.2.0", "v0.3.0", "Rollback", "v0.2.0", "v3.7.3", "v0.3.0", "v1beta1"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, "")
 		if v := s.plan(released); !v.Complete() {
@@ -64,7 +64,7 @@ func TestLayouts(t *testing.T) {
 		{"Etcd", "v0.3.0", "v1", "v2"},
 		{"Server", "v0.4.0", "v2", "v2"},
 		{"Verification", "v0.4.0", "v2", "v2"},
-		{"Return", "v0.4.0", "v1", "v2"},
+		{"Rollback", "v0.4.0", "v1", "v2"},
 		{"Preflight", "v0.4.0", "v1", "v2"}, // tried again
 	} {
 		s := upgrading(t, "v0.3.0", "v0.4.0", test.phase, "")
@@ -157,9 +157,9 @@ func TestChangesOfMind(t *testing.T) {
 		{"a second bump is not mixed in", "v0.2.0", "v0.3.0", "Etcd", "v0.4.0", "Etcd", "Progressing", "the upgrade v0.2.0 -> v0.3.0 is under way: v0.4.0 has to wait"},
 		{"nothing was changed yet", "v0.2.0", "v0.3.0", "Snapshot", "v0.2.0", "", "Abandoned", ""},
 		{"members may have changed, servers not", "v0.2.0", "v0.3.0", "Etcd", "v0.2.0", "", "Abandoned", ""},
-		{"servers are being changed", "v0.2.0", "v0.3.0", "Server", "v0.2.0", "Return", "Progressing", ""},
-		{"all are, and are read by the ones before", "v0.2.0", "v0.3.0", "StorageRewrite", "v0.2.0", "Return", "Progressing", ""},
-		{"it goes back already", "v0.2.0", "v0.3.0", "Return", "v0.2.0", "Return", "Progressing", ""},
+		{"servers are being changed", "v0.2.0", "v0.3.0", "Server", "v0.2.0", "Rollback", "Progressing", ""},
+		{"all are, and are read by the ones before", "v0.2.0", "v0.3.0", "StorageMigration", "v0.2.0", "Rollback", "Progressing", ""},
+		{"it goes back already", "v0.2.0", "v0.3.0", "Rollback", "v0.2.0", "Rollback", "Progressing", ""},
 		{"servers before can't read what is stored", "v0.3.0", "v0.4.0", "Server", "v0.3.0", "Server", "Progressing", "v0.3.0 can't take over again, since it does not read v1, in which v0.4.0 stores clusters; the upgrade goes on"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, "")
@@ -204,15 +204,15 @@ func TestAdvance(t *testing.T) {
 		{"members are replaced", "v0.2.0", "v0.3.0", "Etcd", "", func(s *scope) { s.registry.Status.Etcd.Members[0].Version = "v3.7.3" }, "Etcd", "Progressing", "Etcd", "etcd 1/3 members on v3.7.3"},
 		{"servers come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.record("ServerReady", verdict.Waiting("X", "one ends")) }, "Server", "Progressing", "Server", "servers 0/2 on v0.2.0; one ends"},
 		{"servers have come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.registry.Status.Version = "v0.2.0" }, "Verification", "Progressing", "Verification", "begins"},
-		{"servers don't come: those of before do", "v0.1.0", "v0.2.0", "Server", "", failing, "Return", "Progressing", "Return", "the servers of v0.2.0 don't come up: pod x"},
-		{"paused is for later", "v0.1.0", "v0.2.0", "Server", ", paused: true", failing, "Return", "Progressing", "Return", "pod x"},
-		{"servers don't come, and those of before can't", "v0.3.0", "v0.4.0", "Server", "", failing, "Server", "Progressing", "UpgradeHeld", "snapshot s1 (revision 42) in PersistentVolumeClaim fleet-snapshots"},
-		{"they are back", "v0.1.0", "v0.2.0", "Return", "", func(s *scope) { s.upgrade.Message = "no image" }, "", "RolledBack", "Progressing", ""},
-		{"they are back, since a person wanted it", "v0.1.0", "v0.2.0", "Return", "", ok, "", "Abandoned", "Progressing", ""},
+		{"servers don't come: those of before do", "v0.1.0", "v0.2.0", "Server", "", failing, "Rollback", "Progressing", "Rollback", "the servers of v0.2.0 don't come up: pod x"},
+		{"paused is for later", "v0.1.0", "v0.2.0", "Server", ", paused: true", failing, "Rollback", "Progressing", "Rollback", "pod x"},
+		{"servers don't come, and those of before can't", "v0.3.0", "v0.4.0", "Server", "", failing, "Server", "Progressing", "UpgradeBlocked", "snapshot s1 (revision 42) in PersistentVolumeClaim fleet-snapshots"},
+		{"they are back", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.upgrade.Message = "no image" }, "", "RolledBack", "Progressing", ""},
+		{"they are back, since a person wanted it", "v0.1.0", "v0.2.0", "Rollback", "", ok, "", "Abandoned", "Progressing", ""},
 		{"it does not serve, for now", "v0.1.0", "v0.2.0", "Verification", "", func(s *scope) { s.record("APIServiceReady", verdict.Waiting("X", "not available")) }, "Verification", "Progressing", "Verification", "APIServiceReady is not True: not available"},
 		{"members hold the same data before they are touched, as far as can be told", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdAccess.Endpoints = map[string]string{"fleet-etcd-0": "http://no-tls"} }, "Preflight", "Progressing", "Preflight", "begins when etcd's members are known to hold the same data: member fleet-etcd-0"},
 		{"it has not begun yet", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.before.Upgrade = nil }, "Preflight", "Progressing", "Preflight", "begins"},
-		{"it was told to return just now", "v0.1.0", "v0.2.0", "Return", "", func(s *scope) { s.before.Upgrade.Phase = "Server" }, "Return", "Progressing", "Return", "begins"},
+		{"it was told to return just now", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.before.Upgrade.Phase = "Server" }, "Rollback", "Progressing", "Rollback", "begins"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, test.spec)
 		if v := s.plan(released); !v.Complete() {
@@ -246,7 +246,7 @@ func TestAdvance(t *testing.T) {
 
 // TestPauseInThePhases says when a paused registry may be changed.
 func TestPauseInThePhases(t *testing.T) {
-	for phase, frozen := range map[string]bool{"Preflight": true, "Snapshot": false, "Etcd": false, "Server": false, "Return": false} {
+	for phase, frozen := range map[string]bool{"Preflight": true, "Snapshot": false, "Etcd": false, "Server": false, "Rollback": false} {
 		s := upgrading(t, "v0.1.0", "v0.2.0", phase, ", paused: true")
 		if v := s.plan(released); !v.Complete() {
 			t.Fatal(v)

@@ -29,9 +29,9 @@ var done verdict.Verdict
 func failed(err error) verdict.Verdict {
 	var notOurs *apply.NotOurs
 	if errors.As(err, &notOurs) {
-		return verdict.Waiting(operatorv1alpha1.ReasonObjectInTheWay, "%s", err)
+		return verdict.Waiting(operatorv1alpha1.ReasonNotOwned, "%s", err)
 	}
-	v := verdict.Waiting(operatorv1alpha1.ReasonError, "%s", err)
+	v := verdict.Waiting(operatorv1alpha1.ReasonInternalError, "%s", err)
 	v.Err = err
 	return v
 }

@@ -61,10 +61,10 @@ func TestVerification(t *testing.T) {
 		failing bool   // whether it counts from now on, or goes on counting
 		says    string
 	}{
-		{"all is well", up, nil, nil, "StorageRewrite", false, ""},
-		{"all is well again", up, ago(time.Hour), nil, "StorageRewrite", false, ""},
-		{"a node of etcd is away for an hour", up, nil, holds("EtcdReady", verdict.Waiting("MembersNotReady", "2 of 3").DegradedIf(true)), "StorageRewrite", false, ""},
-		{"cert-manager is away for an hour", up, nil, holds("CertificatesReady", verdict.Waiting("CertManagerNotInstalled", "").DegradedIf(true)), "StorageRewrite", false, ""},
+		{"all is well", up, nil, nil, "StorageMigration", false, ""},
+		{"all is well again", up, ago(time.Hour), nil, "StorageMigration", false, ""},
+		{"a node of etcd is away for an hour", up, nil, holds("EtcdReady", verdict.Waiting("MembersNotReady", "2 of 3").DegradedIf(true)), "StorageMigration", false, ""},
+		{"cert-manager is away for an hour", up, nil, holds("CertificatesReady", verdict.Waiting("CertManagerNotInstalled", "").DegradedIf(true)), "StorageMigration", false, ""},
 		{"etcd has lost its majority: no server can serve", down, ago(time.Hour), func(s *scope) {
 			holds("EtcdReady", verdict.Waiting("MembersNotReady", "1 of 3"))(s)
 			holds("ServerReady", verdict.Waiting("ReplicasNotReady", "0 of 2"))(s)
@@ -78,12 +78,12 @@ func TestVerification(t *testing.T) {
 		{"the API fails for eleven minutes, most of which the operator was down", down, func(s *scope, _ *Reconciler) {
 			s.upgrade.FailingSince = &metav1.Time{Time: s.now.Add(-11 * time.Minute)}
 		}, nil, "Verification", true, "not discovered"},
-		{"the API fails for eleven minutes", down, ago(11 * time.Minute), nil, "Return", false, "v0.2.0 does not serve as it should, for 10m0s by now"},
+		{"the API fails for eleven minutes", down, ago(11 * time.Minute), nil, "Rollback", false, "v0.2.0 does not serve as it should, for 10m0s by now"},
 		{"new servers crash for eleven minutes, while one serves", up, ago(11 * time.Minute), func(s *scope) {
 			s.serversFailed = "pod x"
 			holds("ServerReady", verdict.Waiting("ReplicasNotReady", "1 of 2").DegradedIf(true))(s)
-		}, "Return", false, "1 of 2"},
-		{"the host does not reach them for eleven minutes", up, ago(11 * time.Minute), holds("APIServiceReady", verdict.Waiting("BackendDown", "no route")), "Return", false, "no route"},
+		}, "Rollback", false, "1 of 2"},
+		{"the host does not reach them for eleven minutes", up, ago(11 * time.Minute), holds("APIServiceReady", verdict.Waiting("BackendDown", "no route")), "Rollback", false, "no route"},
 	} {
 		s := upgrading(t, "v0.1.0", "v0.2.0", "Verification", "")
 		s.registry.Status.Upgrade.PhaseStartedTime = metav1.NewTime(s.now.Add(-time.Hour))

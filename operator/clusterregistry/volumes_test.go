@@ -106,8 +106,8 @@ func TestVolumesNote(t *testing.T) {
 	if ready := meta.FindStatusCondition(s.conditions(), operatorv1alpha1.ConditionReady); ready.Status != metav1.ConditionTrue || ready.Reason != operatorv1alpha1.ReasonReady {
 		t.Errorf("%+v", ready)
 	}
-	s.record(operatorv1alpha1.ConditionEtcdReady, s.volumesNoted(done).Note(operatorv1alpha1.ReasonOutOfMemory, "pod fleet-etcd-0"))
-	if condition := meta.FindStatusCondition(s.conditions(), operatorv1alpha1.ConditionEtcdReady); condition.Reason != operatorv1alpha1.ReasonOutOfMemory || !strings.Contains(condition.Message, "data-fleet-etcd-0 has 8Gi") || !strings.HasSuffix(condition.Message, "; pod fleet-etcd-0") {
+	s.record(operatorv1alpha1.ConditionEtcdReady, s.volumesNoted(done).Note(operatorv1alpha1.ReasonOOMKilled, "pod fleet-etcd-0"))
+	if condition := meta.FindStatusCondition(s.conditions(), operatorv1alpha1.ConditionEtcdReady); condition.Reason != operatorv1alpha1.ReasonOOMKilled || !strings.Contains(condition.Message, "data-fleet-etcd-0 has 8Gi") || !strings.HasSuffix(condition.Message, "; pod fleet-etcd-0") {
 		t.Errorf("%+v", condition)
 	}
 }

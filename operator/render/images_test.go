@@ -16,7 +16,7 @@ func TestNoImageEscapes(t *testing.T) {
 	for name, in := range variants(t) {
 		overridden := change(in, func(r *operatorv1alpha1.ClusterRegistry) {
 			r.Spec.Images = operatorv1alpha1.Images{Repository: "registry.example:5000/mirror", PullPolicy: corev1.PullAlways,
-				PullSecrets: []operatorv1alpha1.LocalReference{{Name: "first"}, {Name: "second"}}}
+				PullSecrets: []operatorv1alpha1.LocalObjectReference{{Name: "first"}, {Name: "second"}}}
 		})
 		for workload, template := range podTemplates(t, rendered(t, overridden)) {
 			if want := []corev1.LocalObjectReference{{Name: "first"}, {Name: "second"}}; !slices.Equal(template.Spec.ImagePullSecrets, want) {

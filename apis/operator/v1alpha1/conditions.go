@@ -33,22 +33,22 @@ const (
 	// ReasonProgressing is the reason of a part that is being changed: the message
 	// names the object that is awaited.
 	ReasonProgressing = "Progressing"
-	// ReasonSteady is the reason of nothing to change.
-	ReasonSteady = "Steady"
+	// ReasonUpToDate is the reason of nothing to change.
+	ReasonUpToDate = "UpToDate"
 	// ReasonPaused is the reason of a registry with spec.paused.
 	ReasonPaused = "Paused"
 	// ReasonDeleting is the reason of a registry that is being deleted.
 	ReasonDeleting = "Deleting"
-	// ReasonError is the reason of a part that the operator failed to read or
+	// ReasonInternalError is the reason of a part that the operator failed to read or
 	// change: the message has the error, and the operator tries again.
-	ReasonError = "Error"
-	// ReasonOutOfMemory is the reason of a part with a container that was killed at
+	ReasonInternalError = "InternalError"
+	// ReasonOOMKilled is the reason of a part with a container that was killed at
 	// its limit of memory, and of one that serves again since then: the message names
 	// the container, and the field to raise.
-	ReasonOutOfMemory = "OutOfMemory"
-	// ReasonObjectInTheWay is the reason of a part that needs an object whose name
+	ReasonOOMKilled = "OOMKilled"
+	// ReasonNotOwned is the reason of a part that needs an object whose name
 	// is taken by somebody else's: the message names it.
-	ReasonObjectInTheWay = "ObjectInTheWay"
+	ReasonNotOwned = "NotOwned"
 )
 
 // Reasons of VersionSupported.
@@ -74,9 +74,9 @@ const (
 
 // Reasons of Progressing in an upgrade, beside those of the phases themselves.
 const (
-	// ReasonUpgradeHeld is the reason of an upgrade that can't go on and can't go
+	// ReasonUpgradeBlocked is the reason of an upgrade that can't go on and can't go
 	// back: the message says what a person can do.
-	ReasonUpgradeHeld = "UpgradeHeld"
+	ReasonUpgradeBlocked = "UpgradeBlocked"
 	// ReasonSnapshotFailed is the reason of an upgrade that has not begun, since
 	// etcd could not be saved before.
 	ReasonSnapshotFailed = "SnapshotFailed"

@@ -69,7 +69,7 @@ type ExternalEtcd struct {
 	// tlsSecretRef names a Secret with the key pair that opens etcd (tls.crt,
 	// tls.key) and the CAs that sign its certificates (ca.crt).
 	// +required
-	TLSSecretRef LocalReference `json:"tlsSecretRef"`
+	TLSSecretRef LocalObjectReference `json:"tlsSecretRef"`
 }
 
 // EtcdEndpoint is the URL of a member of etcd.

@@ -20,7 +20,7 @@ type Images struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=16
-	PullSecrets []LocalReference `json:"pullSecrets,omitempty"`
+	PullSecrets []LocalObjectReference `json:"pullSecrets,omitempty"`
 
 	// pullPolicy says when a node pulls an image: Always, IfNotPresent or Never.
 	// Default: IfNotPresent.
@@ -30,8 +30,8 @@ type Images struct {
 	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty"`
 }
 
-// LocalReference names an object in the registry's namespace.
-type LocalReference struct {
+// LocalObjectReference names an object in the registry's namespace.
+type LocalObjectReference struct {
 	// name is the object's name.
 	// +required
 	// +kubebuilder:validation:MinLength=1

@@ -111,11 +111,11 @@ type Authentication struct {
 	// AuthenticationConfiguration of apiserver.config.k8s.io: JWT issuers, as
 	// kube-apiserver reads them. Changes are followed.
 	// +required
-	ConfigMapRef ConfigMapKey `json:"configMapRef"`
+	ConfigMapRef ConfigMapKeySelector `json:"configMapRef"`
 }
 
-// ConfigMapKey is a key of a ConfigMap in the registry's namespace.
-type ConfigMapKey struct {
+// ConfigMapKeySelector is a key of a ConfigMap in the registry's namespace.
+type ConfigMapKeySelector struct {
 	// name is the ConfigMap's name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -136,11 +136,11 @@ type Authorization struct {
 	// webhookSecretRef names the key of a Secret with the kubeconfig of a server
 	// that answers SubjectAccessReviews.
 	// +required
-	WebhookSecretRef SecretKey `json:"webhookSecretRef"`
+	WebhookSecretRef SecretKeySelector `json:"webhookSecretRef"`
 }
 
-// SecretKey is a key of a Secret in the registry's namespace.
-type SecretKey struct {
+// SecretKeySelector is a key of a Secret in the registry's namespace.
+type SecretKeySelector struct {
 	// name is the Secret's name.
 	// +required
 	// +kubebuilder:validation:MinLength=1

@@ -51,7 +51,7 @@ type ClusterRegistryStatus struct {
 	// kubeconfigSecretRef names the Secret with an administrator's kubeconfig,
 	// in its key kubeconfig. Independent mode only.
 	// +optional
-	KubeconfigSecretRef *LocalReference `json:"kubeconfigSecretRef,omitempty"`
+	KubeconfigSecretRef *LocalObjectReference `json:"kubeconfigSecretRef,omitempty"`
 
 	// server is the state of the API servers.
 	// +optional
@@ -135,13 +135,13 @@ type ServerStatus struct {
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// ready is how many serve.
+	// readyReplicas is how many serve.
 	// +optional
-	Ready int32 `json:"ready,omitempty"`
+	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
-	// updated is how many are as the spec wants them.
+	// updatedReplicas is how many are as the spec wants them.
 	// +optional
-	Updated int32 `json:"updated,omitempty"`
+	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
 }
 
 // EtcdStatus is the state of etcd.

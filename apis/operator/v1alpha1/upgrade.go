@@ -15,7 +15,7 @@ type Upgrade struct {
 	To string `json:"to"`
 
 	// phase is what is being done: Preflight, Snapshot, Etcd, Server, Verification,
-	// StorageRewrite, in this order, or Return when the servers go back to the
+	// StorageMigration, in this order, or Rollback when the servers go back to the
 	// release before.
 	// +required
 	Phase UpgradePhase `json:"phase"`
@@ -50,7 +50,7 @@ type Upgrade struct {
 
 // UpgradePhase is a step of an upgrade.
 //
-// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageRewrite;Return
+// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback
 type UpgradePhase string
 
 // The phases, in their order.
@@ -65,10 +65,10 @@ const (
 	PhaseServer UpgradePhase = "Server"
 	// PhaseVerification uses the new servers as clients do.
 	PhaseVerification UpgradePhase = "Verification"
-	// PhaseStorageRewrite rewrites what is stored in an older version of the API.
-	PhaseStorageRewrite UpgradePhase = "StorageRewrite"
-	// PhaseReturn brings the servers back to the release before.
-	PhaseReturn UpgradePhase = "Return"
+	// PhaseStorageMigration rewrites what is stored in an older version of the API.
+	PhaseStorageMigration UpgradePhase = "StorageMigration"
+	// PhaseRollback brings the servers back to the release before.
+	PhaseRollback UpgradePhase = "Rollback"
 )
 
 // Transition is an installation or an upgrade.
@@ -84,13 +84,13 @@ type Transition struct {
 	// +kubebuilder:validation:Enum=Progressing;Completed;Abandoned;RolledBack
 	State TransitionState `json:"state"`
 
-	// startedTime is when it began.
+	// startTime is when it began.
 	// +required
-	StartedTime metav1.Time `json:"startedTime"`
+	StartTime metav1.Time `json:"startTime"`
 
-	// completedTime is when it ended.
+	// completionTime is when it ended.
 	// +optional
-	CompletedTime *metav1.Time `json:"completedTime,omitempty"`
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
 	// generation is the generation of the spec that asked for it. What was rolled
 	// back is tried again when the spec has another one.
