@@ -28,6 +28,13 @@ func TestClusters(t *testing.T) {
 			host, registry := framework.StartAggregated(t, version)
 			testAPI(t, host.Config)
 			t.Run("kubectl", func(t *testing.T) { session.Run(t, host.Kubeconfig("admin", "system:masters")) })
+			t.Run("no category", func(t *testing.T) {
+				// kubectl would list clusters where someone asks for a ClusterRegistry.
+				kubectl := framework.NewKubectl(t, newest, host.Kubeconfig("admin", "system:masters"))
+				if out := kubectl.Run("api-resources", "--categories=clusterregistry", "--output=name"); out != "" {
+					t.Errorf("in the category clusterregistry are: %s", out)
+				}
+			})
 			t.Run("compression", func(t *testing.T) { testNoCompression(t, host, registry) })
 			t.Run("webhooks", func(t *testing.T) { testWebhooks(t, host) })
 			t.Run("admission", func(t *testing.T) { testAdmission(t, host) })

@@ -65,7 +65,6 @@ var commands = []typed{
 	{stdin: eastBut("name: east", "name: west", "region: eu", "region: us"), args: "create -f -", has: []string{"west created"}},
 
 	{args: "get crc", has: []string{"NAME", "VERSION", "AGE", "east"}},
-	{args: "get clusterregistry -o name", has: []string{name}},
 	{args: "get " + old, has: []string{"NAME", "SERVER", "VERSION", "READY", "AGE", "east", "10.0.0.1 (+1)", "<none>"}},
 	{args: "get " + old + " -o wide", has: []string{"CIDRS", "AUTH", "CA EXPIRES", "10.0.0.0/8", "oidc"}},
 	{args: "get crc -L region --sort-by=.metadata.name", has: []string{"REGION", "eu", "us"}},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
@@ -24,6 +25,14 @@ import (
 )
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// TestCategories keeps the names of the operator's CRD its own: kubectl prefers a
+// category to a singular name.
+func TestCategories(t *testing.T) {
+	if in, is := any(&REST{}).(rest.CategoriesProvider); is {
+		t.Errorf("clusters are in the categories %q", in.Categories())
+	}
+}
 
 // expiring returns a certificate in PEM that expires at the given time.
 func expiring(t *testing.T, at time.Time) []byte {

@@ -23,15 +23,11 @@ type REST struct {
 
 var (
 	_ rest.ShortNamesProvider   = &REST{}
-	_ rest.CategoriesProvider   = &REST{}
 	_ rest.SingularNameProvider = &REST{}
 )
 
 // ShortNames returns the names that kubectl accepts besides "clusters".
 func (*REST) ShortNames() []string { return []string{"crc"} }
-
-// Categories returns the groups of resources that clusters are listed with.
-func (*REST) Categories() []string { return []string{"clusterregistry"} }
 
 // GetSingularName returns "cluster".
 func (*REST) GetSingularName() string { return "cluster" }
