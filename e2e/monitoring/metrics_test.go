@@ -82,7 +82,7 @@ func TestMetrics(t *testing.T) {
 		if err := tell(ctx); err != nil {
 			return err
 		}
-		if told["clusterregistry_upgrade_phase_start_timestamp_seconds"] == nil {
+		if told["clusterregistry_operation_phase_start_timestamp_seconds"] == nil {
 			return errors.New("no metric has its phase")
 		}
 		return nil

@@ -138,12 +138,12 @@ func finish(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRe
 }
 
 // waitPhase waits until an upgrade is in a phase.
-func waitPhase(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, phase operatorv1alpha1.UpgradePhase) {
+func waitPhase(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, phase operatorv1alpha1.OperationPhase) {
 	e.Eventually("the upgrade to be in phase "+string(phase), func(ctx context.Context) error {
 		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
 			return err
 		}
-		if u := registry.Status.Upgrade; u == nil || u.Phase != phase {
+		if u := registry.Status.Operation; u == nil || u.Phase != phase {
 			return fmt.Errorf("it is %+v", u)
 		}
 		return nil

@@ -53,13 +53,13 @@ func TestMatrixOperatorKilled(t *testing.T) {
 // waitSteps waits for the end of an upgrade, with patience for every step of it.
 func waitSteps(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
 	step := func() string {
-		if upgrade := registry.Status.Upgrade; upgrade != nil {
+		if upgrade := registry.Status.Operation; upgrade != nil {
 			return string(upgrade.Phase) + " " + upgrade.Progress
 		}
 		return ""
 	}
 	over := func() bool {
-		return registry.Status.Version == string(registry.Spec.Version) && registry.Status.Upgrade == nil
+		return registry.Status.Version == string(registry.Spec.Version) && registry.Status.Operation == nil
 	}
 	for !over() {
 		last := step()
@@ -68,7 +68,7 @@ func waitSteps(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
 				return err
 			}
 			if step() == last && !over() {
-				return fmt.Errorf("its status is %+v", registry.Status.Upgrade)
+				return fmt.Errorf("its status is %+v", registry.Status.Operation)
 			}
 			return nil
 		})

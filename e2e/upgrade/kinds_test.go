@@ -96,8 +96,8 @@ func checkEtcdUpgraded(t *testing.T, registry *operatorv1alpha1.ClusterRegistry,
 }
 
 // phases are those that an upgrade of a registry goes through.
-func phases(registry *operatorv1alpha1.ClusterRegistry) []operatorv1alpha1.UpgradePhase {
-	all := []operatorv1alpha1.UpgradePhase{operatorv1alpha1.PhaseServer, operatorv1alpha1.PhaseVerification, operatorv1alpha1.PhaseStorageMigration}
+func phases(registry *operatorv1alpha1.ClusterRegistry) []operatorv1alpha1.OperationPhase {
+	all := []operatorv1alpha1.OperationPhase{operatorv1alpha1.PhaseServer, operatorv1alpha1.PhaseVerification, operatorv1alpha1.PhaseStorageMigration}
 	if registry.Spec.Etcd.External == nil {
 		all = append(all, operatorv1alpha1.PhaseSnapshot, operatorv1alpha1.PhaseEtcd)
 	}

@@ -29,8 +29,8 @@ func TestSingle(t *testing.T) {
 		spec.Paused, spec.Version = true, operatorv1alpha1.Version(second)
 	})
 	e.WaitCondition(registry, operatorv1alpha1.ConditionProgressing, metav1.ConditionFalse, operatorv1alpha1.ReasonPaused)
-	if registry.Status.Upgrade != nil {
-		t.Errorf("paused, and upgraded: %+v", registry.Status.Upgrade)
+	if registry.Status.Operation != nil {
+		t.Errorf("paused, and upgraded: %+v", registry.Status.Operation)
 	}
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Paused = false })
 	e.WaitReady(registry)

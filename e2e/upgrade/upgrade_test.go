@@ -68,8 +68,8 @@ func upgrade(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterR
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Version = operatorv1alpha1.Version(to) })
 	e.WaitReady(registry)
 	last := registry.Status.History[0]
-	if registry.Status.Version != to || registry.Status.Upgrade != nil || last.Version != to || last.State != operatorv1alpha1.TransitionCompleted {
-		t.Fatalf("it is ready with %s, upgrade %+v, history %+v", registry.Status.Version, registry.Status.Upgrade, last)
+	if registry.Status.Version != to || registry.Status.Operation != nil || last.Version != to || last.State != operatorv1alpha1.TransitionCompleted {
+		t.Fatalf("it is ready with %s, upgrade %+v, history %+v", registry.Status.Version, registry.Status.Operation, last)
 	}
 }
 

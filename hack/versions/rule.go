@@ -75,7 +75,7 @@ func rule(releases []version.Release) *apiextensionsv1.ValidationRule {
 	const pair = "self.status.version + ' to ' + self.spec.version"
 	return &apiextensionsv1.ValidationRule{
 		Rule: "self.spec.version == oldSelf.spec.version || !has(self.status) || !has(self.status.version)" +
-			" || has(self.status.upgrade) && self.spec.version in [self.status.upgrade.from, self.status.upgrade.to]" +
+			" || has(self.status.operation) && has(self.status.operation.from) && has(self.status.operation.to) && self.spec.version in [self.status.operation.from, self.status.operation.to]" +
 			" || !(" + pair + " in [" + strings.Join(refused, ", ") + "])",
 		MessageExpression: "{" + strings.Join(sentences, ", ") + "}[" + pair + "]",
 		Message:           "the running version, in status.version, can't be brought to this one",

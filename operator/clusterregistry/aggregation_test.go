@@ -72,8 +72,8 @@ func TestNotAggregated(t *testing.T) {
 
 	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 1}}, status: {version: v0.1.0"+complete+"}}")
 	s.aggregation = (&Reconciler{}).aggregation(s)
-	if v := s.plan(released); !v.Complete() || s.registry.Status.Upgrade != nil || s.release.Version != "v0.1.0" || !s.paused() {
-		t.Errorf("an upgrade begins, or changes are made: %+v, %+v, %s", v, s.registry.Status.Upgrade, s.release.Version)
+	if v := s.plan(released); !v.Complete() || s.registry.Status.Operation != nil || s.release.Version != "v0.1.0" || !s.paused() {
+		t.Errorf("an upgrade begins, or changes are made: %+v, %+v, %s", v, s.registry.Status.Operation, s.release.Version)
 	}
 	s.notAggregated()
 	if c := ready(s, "Progressing"); c.Status != "False" || c.Reason != operatorv1alpha1.ReasonAggregationNotAllowed || !strings.Contains(c.Message, "allowed in namespace team") {

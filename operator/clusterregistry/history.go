@@ -68,7 +68,7 @@ func completed(history []operatorv1alpha1.Transition) bool {
 // advanceHistory begins the installation's entry, and completes it when the
 // registry is ready for the first time.
 func (s *scope) advanceHistory(conditions []metav1.Condition) {
-	if s.registry.Status.Upgrade != nil || s.rendered == nil {
+	if s.registry.Status.Operation != nil || s.rendered == nil {
 		return
 	}
 	last := s.lastTransition()

@@ -36,8 +36,8 @@ var (
 		"The size of the database of each member of a ClusterRegistry's etcd that answers.", "member")
 	quotaMetric = describe("clusterregistry_etcd_database_quota_bytes",
 		"The size of the database at which a ClusterRegistry's own etcd refuses writes.")
-	phaseMetric = describe("clusterregistry_upgrade_phase_start_timestamp_seconds",
-		"When the present phase of the upgrade that is under way began, in seconds since 1970.", "from", "to", "phase")
+	phaseMetric = describe("clusterregistry_operation_phase_start_timestamp_seconds",
+		"When the present phase of the operation that is under way, such as an upgrade, began, in seconds since 1970.", "type", "from", "to", "phase")
 )
 
 // measured are the metrics of all registries.
@@ -120,8 +120,8 @@ func (s *scope) metrics() []prometheus.Metric {
 		set(serverMemoryMetric, float64(limit))
 	}
 	s.etcdMetrics(set)
-	if u := status.Upgrade; u != nil {
-		set(phaseMetric, float64(u.PhaseStartedTime.Unix()), u.From, u.To, string(u.Phase))
+	if o := status.Operation; o != nil {
+		set(phaseMetric, float64(o.PhaseStartedTime.Unix()), string(o.Type), o.From, o.To, string(o.Phase))
 	}
 	return out
 }

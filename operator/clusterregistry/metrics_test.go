@@ -20,7 +20,7 @@ const busy = `{spec: {mode: Aggregated, server: {replicas: 2}, etcd: {replicas: 
 	certificates: [{name: fleet-serving, notAfter: "2030-01-01T00:00:00Z", renewalTime: "2029-12-01T00:00:00Z"}, {name: fleet-etcd-peer}],
 	server: {replicas: 3, readyReplicas: 1},
 	etcd: {members: [{name: fleet-etcd-0, ready: true}, {name: fleet-etcd-1}, {name: fleet-etcd-2, ready: true}]},
-	upgrade: {from: v0.1.0, to: v0.2.0, phase: Etcd, phaseStartedTime: "2029-11-01T00:00:00Z"}}}`
+	operation: {type: Upgrade, from: v0.1.0, to: v0.2.0, phase: Etcd, phaseStartedTime: "2029-11-01T00:00:00Z"}}}`
 
 const busyMetrics = `
 # HELP clusterregistry_certificate_expiration_timestamp_seconds When each certificate of a ClusterRegistry ends, in seconds since 1970.
@@ -57,9 +57,9 @@ clusterregistry_server_ready_replicas{name="fleet",namespace="team"} 1
 # HELP clusterregistry_server_replicas How many API servers a ClusterRegistry is to have.
 # TYPE clusterregistry_server_replicas gauge
 clusterregistry_server_replicas{name="fleet",namespace="team"} 2
-# HELP clusterregistry_upgrade_phase_start_timestamp_seconds When the present phase of the upgrade that is under way began, in seconds since 1970.
-# TYPE clusterregistry_upgrade_phase_start_timestamp_seconds gauge
-clusterregistry_upgrade_phase_start_timestamp_seconds{from="v0.1.0",name="fleet",namespace="team",phase="Etcd",to="v0.2.0"} 1.8881856e+09
+# HELP clusterregistry_operation_phase_start_timestamp_seconds When the present phase of the operation that is under way, such as an upgrade, began, in seconds since 1970.
+# TYPE clusterregistry_operation_phase_start_timestamp_seconds gauge
+clusterregistry_operation_phase_start_timestamp_seconds{from="v0.1.0",name="fleet",namespace="team",phase="Etcd",to="v0.2.0",type="Upgrade"} 1.8881856e+09
 `
 
 // TestMetrics is about what a look at a registry tells, and that nothing of it
@@ -129,7 +129,7 @@ func TestMetricsOfLittle(t *testing.T) {
 		"no member was seen yet":               {"{spec: {mode: Aggregated, etcd: {replicas: 3}}}", []string{"clusterregistry_etcd_members", "clusterregistry_etcd_ready_members", "clusterregistry_etcd_database_size_bytes"}},
 		"how full an external one may get":     {"{spec: {mode: Aggregated, etcd: {external: {endpoints: ['https://a:2379']}}}}", []string{"clusterregistry_etcd_database_quota_bytes"}},
 		"no certificate is issued":             {"{status: {certificates: [{name: fleet-serving}]}}", []string{"clusterregistry_certificate_expiration_timestamp_seconds", "clusterregistry_certificate_renewal_timestamp_seconds"}},
-		"there is no phase without an upgrade": {"{status: {version: v0.1.0}}", []string{"clusterregistry_upgrade_phase_start_timestamp_seconds"}},
+		"there is no phase without an upgrade": {"{status: {version: v0.1.0}}", []string{"clusterregistry_operation_phase_start_timestamp_seconds"}},
 	} {
 		s := look(t, test.registry)
 		measure(s)

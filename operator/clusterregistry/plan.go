@@ -16,7 +16,7 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "etcd's members are of %s, which this operator does not know: install the operator that brought them there, or a newer one; nothing is changed until then", recorded).In(resync)
 	}
 	releases := version.WithMembers(all, recorded, s.etcdSeen()...)
-	if s.registry.Status.Upgrade != nil {
+	if s.registry.Status.Operation != nil {
 		return s.planUpgrade(releases)
 	}
 	wanted, running := string(s.registry.Spec.Version), s.running()

@@ -51,7 +51,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s: renders %q (%+v), want %q", test.what, s.release.Version, v, test.renders)
 		}
 		begins := ""
-		if u := s.registry.Status.Upgrade; u != nil {
+		if u := s.registry.Status.Operation; u != nil {
 			begins = u.To
 			if u.Phase != operatorv1alpha1.PhasePreflight || u.From != test.running || s.upgrade == nil {
 				t.Errorf("%s: it begins with %+v", test.what, u)

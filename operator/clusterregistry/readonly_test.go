@@ -37,7 +37,7 @@ func TestReadOnly(t *testing.T) {
 		v := reading(t).advance(t.Context(), s)
 		if v.Complete() || v.Reason != phase || s.upgrade == nil || string(s.upgrade.Phase) != phase || s.upgrade.PhaseCompleted || s.identity.release != "v0.2.0" ||
 			len(s.registry.Status.History) != len(before.History) || s.registry.Status.History[0].State != before.History[0].State {
-			t.Errorf("%s: it advances: %+v, %+v", phase, s.registry.Status.Upgrade, v)
+			t.Errorf("%s: it advances: %+v, %+v", phase, s.registry.Status.Operation, v)
 		}
 	}
 }
@@ -57,7 +57,7 @@ func TestReadOnlyWrites(t *testing.T) {
 		"an identity is recorded":          r.writeIdentity(t.Context(), s, &identity{}),
 		"the Job of a snapshot is removed": r.snapshotAgain(t.Context(), s, "").Err,
 		"the Job of a snapshot is made":    r.snapshot(t.Context(), s).Err,
-		"the phase Server is prepared":     r.prepare(t.Context(), s, operatorv1alpha1.PhaseServer).Err,
+		"the phase Server is prepared":     r.recordTarget(t.Context(), s).Err,
 		"a member is replaced":             r.replace(t.Context(), s, &corev1.Pod{}),
 		"objects are applied":              r.apply(t.Context(), s),
 		"the Service is applied":           r.applyService(t.Context(), rendersService(s)),

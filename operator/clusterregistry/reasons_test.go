@@ -135,7 +135,7 @@ func TestTroubleshooting(t *testing.T) {
 		}
 		reasons[value] = true
 	}
-	for _, kind := range []string{"UpgradePhase", "TransitionState"} {
+	for _, kind := range []string{"OperationPhase", "TransitionState"} {
 		for _, value := range constants(t, kind, "") {
 			reasons[value] = true
 		}

@@ -91,7 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if s == nil {
 		return reconcile.Result{}, r.sweep(ctx, request.NamespacedName)
 	}
-	if s.registry.Status.Upgrade == nil || s.deleting() != "" {
+	if s.registry.Status.Operation == nil || s.deleting() != "" {
 		r.notes.forget(s.registry.UID)
 	}
 	if s.deleting() != "" {

@@ -121,7 +121,7 @@ func bounded(message string) string {
 // expected to be replaced, and only what holds it up is a warning.
 func (r *Reconciler) tell(s *scope, condition metav1.Condition) {
 	kind := corev1.EventTypeNormal
-	if condition.Status == metav1.ConditionFalse && s.installed() && condition.Type != operatorv1alpha1.ConditionProgressing && s.registry.Status.Upgrade == nil ||
+	if condition.Status == metav1.ConditionFalse && s.installed() && condition.Type != operatorv1alpha1.ConditionProgressing && s.registry.Status.Operation == nil ||
 		condition.Reason == operatorv1alpha1.ReasonOOMKilled || condition.Reason == operatorv1alpha1.ReasonUpgradeBlocked || condition.Reason == operatorv1alpha1.ReasonSnapshotFailed {
 		kind = corev1.EventTypeWarning
 	}
@@ -182,7 +182,7 @@ func (s *scope) well(kind string) string {
 	status := s.registry.Status
 	switch kind {
 	case operatorv1alpha1.ConditionVersionSupported:
-		if s.registry.Status.Upgrade != nil {
+		if s.registry.Status.Operation != nil {
 			return fmt.Sprintf("%s -> %s is possible on Kubernetes %s", s.upgrade.from.Version, s.upgrade.to.Version, s.host)
 		}
 		return fmt.Sprintf("%s runs on Kubernetes %s", s.release.Version, s.host)
@@ -226,7 +226,7 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 
 // upgrading reports whether an upgrade is under way and waits for something.
 func (s *scope) upgrading() bool {
-	return s.registry.Status.Upgrade != nil && s.upgrade != nil && !s.results[operatorv1alpha1.ConditionProgressing].Complete()
+	return s.registry.Status.Operation != nil && s.upgrade != nil && !s.results[operatorv1alpha1.ConditionProgressing].Complete()
 }
 
 // ready sums the parts up.

@@ -8,54 +8,33 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// atOnce is when to look again after a step that nothing else tells of.
+// atOnce is when to reconcile again after a step of which no watch tells.
 const atOnce = time.Second
 
 // upgrade is the upgrade that is under way. Its phase is in the status, where it
-// is written before it begins: an operator that was killed goes on there.
+// is written before it begins: an operator that was killed resumes there.
 type upgrade struct {
-	*operatorv1alpha1.Upgrade
+	*operatorv1alpha1.Operation
 	from, to version.Release
 }
 
-// phase is a step of an upgrade. Its run returns what it waits for, nil when it
-// is complete.
-type phase struct {
-	name operatorv1alpha1.UpgradePhase
-	run  func(*Reconciler, context.Context, *scope) verdict.Verdict
-	// etcd marks a phase that an external etcd has none of.
-	etcd bool
+// phases are the phases of an upgrade, in their order.
+var phases = []operatorv1alpha1.OperationPhase{
+	operatorv1alpha1.PhasePreflight, operatorv1alpha1.PhaseSnapshot, operatorv1alpha1.PhaseEtcd,
+	operatorv1alpha1.PhaseServer, operatorv1alpha1.PhaseVerification, operatorv1alpha1.PhaseStorageMigration,
 }
-
-// phases are the steps of an upgrade, in their order.
-func phases() []phase {
-	return []phase{
-		{name: operatorv1alpha1.PhasePreflight, run: (*Reconciler).preflight},
-		{name: operatorv1alpha1.PhaseSnapshot, run: (*Reconciler).snapshot, etcd: true},
-		{name: operatorv1alpha1.PhaseEtcd, run: (*Reconciler).upgradeEtcd, etcd: true},
-		{name: operatorv1alpha1.PhaseServer, run: (*Reconciler).upgradeServers},
-		{name: operatorv1alpha1.PhaseVerification, run: (*Reconciler).verify},
-		{name: operatorv1alpha1.PhaseStorageMigration, run: (*Reconciler).rewrite},
-	}
-}
-
-// back is the way back, which takes the place of all phases that are left.
-var back = phase{name: operatorv1alpha1.PhaseRollback, run: (*Reconciler).returned}
 
 // reached reports whether a phase has begun on the way forward.
-func (u *upgrade) reached(name operatorv1alpha1.UpgradePhase) bool {
-	index := func(name operatorv1alpha1.UpgradePhase) int {
-		return slices.IndexFunc(phases(), func(p phase) bool { return p.name == name })
-	}
-	return index(u.Phase) >= index(name)
+func (u *upgrade) reached(phase operatorv1alpha1.OperationPhase) bool {
+	return slices.Index(phases, u.Phase) >= slices.Index(phases, phase)
 }
 
 // release composes what is rendered in the present phase. A version of the API is
@@ -81,22 +60,20 @@ func (u *upgrade) release() version.Release {
 
 // begin begins an upgrade. It touches nothing yet.
 func (s *scope) begin(from, to version.Release) {
-	s.registry.Status.Upgrade = &operatorv1alpha1.Upgrade{From: from.Version, To: to.Version}
-	s.upgrade = &upgrade{s.registry.Status.Upgrade, from, to}
+	s.registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationUpgrade, From: from.Version, To: to.Version}
+	s.upgrade = &upgrade{s.registry.Status.Operation, from, to}
 	s.enter(operatorv1alpha1.PhasePreflight)
 	s.release = s.upgrade.release()
 }
 
-// enter has the next look at the registry begin a phase.
-func (s *scope) enter(name operatorv1alpha1.UpgradePhase) {
-	u := s.upgrade
-	u.Phase, u.PhaseCompleted, u.PhaseStartedTime, u.FailingSince = name, false, metav1.NewTime(s.now), nil
-	u.Progress = string(name)
+// enter has the next reconcile begin a phase.
+func (s *scope) enter(phase operatorv1alpha1.OperationPhase) {
+	operation.Enter(s.upgrade.Operation, phase, s.now)
 }
 
 // planUpgrade goes on with the upgrade that is under way, or back.
 func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
-	status := s.registry.Status.Upgrade
+	status := s.registry.Status.Operation
 	from, err := version.Find(releases, status.From)
 	to, toErr := version.Find(releases, status.To)
 	if err != nil || toErr != nil {
@@ -142,67 +119,67 @@ func (u *upgrade) noReturn() string {
 	return fmt.Sprintf("%s can't take over again, since it does not read %s, in which %s stores clusters", u.from.Version, u.to.Stores, u.to.Version)
 }
 
-// advance runs the present phase and, when it is complete, goes to the next one.
-// In a read-only pass it does neither.
+// advance takes the upgrade one step further.
 func (r *Reconciler) advance(ctx context.Context, s *scope) verdict.Verdict {
-	u := s.upgrade
-	halted, _ := s.halted()
-	switch why := s.frozenBy(); {
-	case s.before.Upgrade == nil || s.before.Upgrade.Phase != u.Phase:
-		// The phase begins when it is written down.
-		return s.waits("begins").In(atOnce)
-	case why != "":
-		return s.waits("nothing is changed now: %s", why)
-	case u.PhaseCompleted && halted == "":
-		return s.resume()
-	}
-	steps := phases()
-	i := slices.IndexFunc(steps, func(p phase) bool { return p.name == u.Phase })
-	step := back
-	if i >= 0 {
-		step = steps[i]
-	}
-	if !u.PhaseCompleted {
-		if v := step.run(r, ctx, s); !v.Complete() {
-			return v
-		}
-	}
-	if i < 0 {
-		state := operatorv1alpha1.TransitionAbandoned
-		if u.Message != "" {
-			state = operatorv1alpha1.TransitionRolledBack
-		}
-		return r.end(s, state)
-	}
-	if i == len(steps)-1 {
+	reason, until := s.halted()
+	driver := operation.Driver{Status: s.upgrade.Operation, Recorded: s.before.Operation, Now: s.now, ReadOnly: s.frozenBy(), HeldReason: reason, HeldUntil: until, HeldRetry: resync}
+	v, progress := driver.Advance(ctx, upgradeHandler{r, s})
+	switch progress {
+	case operation.Completed:
 		return r.end(s, operatorv1alpha1.TransitionCompleted)
+	case operation.RolledBack:
+		if s.upgrade.Message == "" {
+			return r.end(s, operatorv1alpha1.TransitionAbandoned)
+		}
+		return r.end(s, operatorv1alpha1.TransitionRolledBack)
+	case operation.UnderWay:
 	}
-	next := steps[i+1:]
-	if s.registry.Spec.Etcd.External != nil {
-		next = slices.DeleteFunc(next, func(p phase) bool { return p.etcd })
-	}
-	if reason, until := s.halted(); reason != "" {
-		u.PhaseCompleted = true
-		return verdict.Waiting(reason, "%s is done; %s comes when %s", u.Phase, next[0].name, until).In(resync)
-	}
-	if v := r.prepare(ctx, s, next[0].name); !v.Complete() {
-		return v
-	}
-	s.enter(next[0].name)
-	return s.waits("begins").In(atOnce)
+	return v
 }
 
-// resume goes on after a pause, in which anything can have happened. As long as
-// no server was touched, the upgrade begins again: its snapshot would lack what
-// was written since. Later, what was done last is checked again.
-func (s *scope) resume() verdict.Verdict {
-	u := s.upgrade
-	u.PhaseCompleted = false
-	if !u.reached(operatorv1alpha1.PhaseServer) {
-		s.enter(operatorv1alpha1.PhasePreflight)
-		return s.waits("begins again after the pause").In(atOnce)
+// upgradeHandler is the upgrade as operation.Driver knows it.
+type upgradeHandler struct {
+	r *Reconciler
+	s *scope
+}
+
+// Steps implements operation.Handler. An external etcd is neither saved nor upgraded.
+func (h upgradeHandler) Steps() []operation.Step {
+	own := []operation.Step{
+		{Phase: operatorv1alpha1.PhaseSnapshot, Run: h.step((*Reconciler).snapshot), Prepare: h.step((*Reconciler).nameSnapshot)},
+		{Phase: operatorv1alpha1.PhaseEtcd, Run: h.step((*Reconciler).upgradeEtcd)},
 	}
-	return s.waits("is checked again after the pause").In(atOnce)
+	if h.s.registry.Spec.Etcd.External != nil {
+		own = nil
+	}
+	return slices.Concat([]operation.Step{{Phase: operatorv1alpha1.PhasePreflight, Run: h.step((*Reconciler).preflight)}}, own, []operation.Step{
+		{Phase: operatorv1alpha1.PhaseServer, Run: h.step((*Reconciler).upgradeServers), Prepare: h.step((*Reconciler).recordTarget)},
+		{Phase: operatorv1alpha1.PhaseVerification, Run: h.step((*Reconciler).verify)},
+		{Phase: operatorv1alpha1.PhaseStorageMigration, Run: h.step((*Reconciler).rewrite)},
+	})
+}
+
+// Rollback implements operation.Handler.
+func (h upgradeHandler) Rollback() operation.Step {
+	return operation.Step{Phase: operatorv1alpha1.PhaseRollback, Run: h.step((*Reconciler).returned)}
+}
+
+// Resume implements operation.Handler. As long as no server was touched, the upgrade
+// begins again: its snapshot would lack what was written since.
+func (h upgradeHandler) Resume(at operatorv1alpha1.OperationPhase) operatorv1alpha1.OperationPhase {
+	if h.s.upgrade.reached(operatorv1alpha1.PhaseServer) {
+		return at
+	}
+	return operatorv1alpha1.PhasePreflight
+}
+
+// Waiting implements operation.Handler.
+func (h upgradeHandler) Waiting(format string, args ...any) verdict.Verdict {
+	return h.s.waits(format, args...)
+}
+
+func (h upgradeHandler) step(run func(*Reconciler, context.Context, *scope) verdict.Verdict) func(context.Context) verdict.Verdict {
+	return func(ctx context.Context) verdict.Verdict { return run(h.r, ctx, h.s) }
 }
 
 // end tells of the end of the upgrade.
@@ -216,20 +193,26 @@ func (r *Reconciler) end(s *scope, state operatorv1alpha1.TransitionState) verdi
 	return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "done").In(atOnce)
 }
 
-// prepare writes down what must be known before a phase begins.
-func (r *Reconciler) prepare(ctx context.Context, s *scope, next operatorv1alpha1.UpgradePhase) verdict.Verdict {
-	u := s.upgrade
-	if last := s.lastTransition(); u.Phase == operatorv1alpha1.PhasePreflight && last.State != operatorv1alpha1.TransitionProgressing {
-		s.recordTransition(u.to.Version)
+// enlistTransition has the upgrade in the history as soon as it changes anything.
+func (s *scope) enlistTransition() {
+	if s.lastTransition().State != operatorv1alpha1.TransitionProgressing {
+		s.recordTransition(s.upgrade.to.Version)
 	}
-	switch next {
-	case operatorv1alpha1.PhaseSnapshot:
-		u.Snapshot = strings.ToLower(fmt.Sprintf("%s-before-%s-%s", u.from.Version, u.to.Version, s.now.UTC().Format("20060102T150405Z")))
-	case operatorv1alpha1.PhaseServer:
-		// From here on the data may be what only the new release reads.
-		if err := r.recordRelease(ctx, s, u.to.Version); err != nil {
-			return failed(err)
-		}
+}
+
+// nameSnapshot names the snapshot before it is taken.
+func (r *Reconciler) nameSnapshot(_ context.Context, s *scope) verdict.Verdict {
+	s.enlistTransition()
+	s.upgrade.Snapshot = strings.ToLower(fmt.Sprintf("%s-before-%s-%s", s.upgrade.from.Version, s.upgrade.to.Version, s.now.UTC().Format("20060102T150405Z")))
+	return done
+}
+
+// recordTarget records the release whose servers come next: from here on, the data may
+// be what only that one reads.
+func (r *Reconciler) recordTarget(ctx context.Context, s *scope) verdict.Verdict {
+	s.enlistTransition()
+	if err := r.recordRelease(ctx, s, s.upgrade.to.Version); err != nil {
+		return failed(err)
 	}
 	return done
 }
@@ -239,7 +222,7 @@ func (s *scope) finish(state operatorv1alpha1.TransitionState, message string) {
 	if last := s.lastTransition(); last.State == operatorv1alpha1.TransitionProgressing && s.installed() {
 		s.completeTransition(state, message)
 	}
-	s.registry.Status.Upgrade, s.upgrade = nil, nil
+	s.registry.Status.Operation, s.upgrade = nil, nil
 }
 
 // fail brings the servers back to the release before, if that is possible.

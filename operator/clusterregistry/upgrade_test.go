@@ -19,9 +19,9 @@ import (
 func upgrading(t *testing.T, from, to, phase, spec string) *scope {
 	t.Helper()
 	s := look(t, "{spec: {version: "+to+", mode: Aggregated, etcd: {replicas: 3}"+spec+"}, status: {version: "+from+", etcdVersion: v3.6.14,"+
-		"upgrade: {from: "+from+", to: "+to+", phase: "+phase+", phaseStartedTime: null},"+
+		"operation: {type: Upgrade, from: "+from+", to: "+to+", phase: "+phase+", phaseStartedTime: null},"+
 		"history: [{version: "+to+", state: Progressing, startTime: null, snapshot: s1, snapshotRevision: 42}, {version: "+from+", state: Completed, startTime: null}]}}")
-	s.registry.Status.Upgrade.PhaseStartedTime = metav1.NewTime(s.now)
+	s.registry.Status.Operation.PhaseStartedTime = metav1.NewTime(s.now)
 	return s
 }
 
@@ -172,7 +172,7 @@ func TestChangesOfMind(t *testing.T) {
 		if s.upgrade != nil {
 			phase = string(s.upgrade.Phase)
 		}
-		if phase != test.phaseThen || (s.upgrade == nil) != (s.registry.Status.Upgrade == nil) || string(s.lastTransition().State) != test.state {
+		if phase != test.phaseThen || (s.upgrade == nil) != (s.registry.Status.Operation == nil) || string(s.lastTransition().State) != test.state {
 			t.Errorf("%s: phase %q, state %s", test.reason, phase, s.lastTransition().State)
 		}
 	}
@@ -211,8 +211,8 @@ func TestAdvance(t *testing.T) {
 		{"they are back, since a person wanted it", "v0.1.0", "v0.2.0", "Rollback", "", ok, "", "Abandoned", "Progressing", ""},
 		{"it does not serve, for now", "v0.1.0", "v0.2.0", "Verification", "", func(s *scope) { s.record("APIServiceReady", verdict.Waiting("X", "not available")) }, "Verification", "Progressing", "Verification", "APIServiceReady is not True: not available"},
 		{"members hold the same data before they are touched, as far as can be told", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdAccess.Endpoints = map[string]string{"fleet-etcd-0": "http://no-tls"} }, "Preflight", "Progressing", "Preflight", "begins when etcd's members are known to hold the same data: member fleet-etcd-0"},
-		{"it has not begun yet", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.before.Upgrade = nil }, "Preflight", "Progressing", "Preflight", "begins"},
-		{"it was told to return just now", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.before.Upgrade.Phase = "Server" }, "Rollback", "Progressing", "Rollback", "begins"},
+		{"it has not begun yet", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.before.Operation = nil }, "Preflight", "Progressing", "Preflight", "begins"},
+		{"it was told to return just now", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.before.Operation.Phase = "Server" }, "Rollback", "Progressing", "Rollback", "begins"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, test.spec)
 		if v := s.plan(released); !v.Complete() {

@@ -86,7 +86,7 @@ func TestVerification(t *testing.T) {
 		{"the host does not reach them for eleven minutes", up, ago(11 * time.Minute), holds("APIServiceReady", verdict.Waiting("BackendDown", "no route")), "Rollback", false, "no route"},
 	} {
 		s := upgrading(t, "v0.1.0", "v0.2.0", "Verification", "")
-		s.registry.Status.Upgrade.PhaseStartedTime = metav1.NewTime(s.now.Add(-time.Hour))
+		s.registry.Status.Operation.PhaseStartedTime = metav1.NewTime(s.now.Add(-time.Hour))
 		if v := s.plan(released); !v.Complete() {
 			t.Fatal(v)
 		}
@@ -121,7 +121,7 @@ func TestResumed(t *testing.T) {
 		"Verification": {"Verification", "it may not serve any more"},
 	} {
 		s := upgrading(t, "v0.2.0", "v0.3.0", phase, "")
-		s.registry.Status.Upgrade.PhaseCompleted, s.registry.Status.Upgrade.Snapshot = true, "old"
+		s.registry.Status.Operation.PhaseCompleted, s.registry.Status.Operation.Snapshot = true, "old"
 		s.before = *s.registry.Status.DeepCopy()
 		if phase == "Etcd" {
 			s.before.Etcd.Members = []operatorv1alpha1.EtcdMember{{Name: "fleet-etcd-0", Version: "v3.7.3"}}

@@ -10,7 +10,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`,description="The release that runs"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the registry serves as its spec says"
 // +kubebuilder:printcolumn:name="Etcd",type=string,JSONPath=`.status.etcd.ready`,description="Members of etcd that serve, of those wanted"
-// +kubebuilder:printcolumn:name="Upgrade",type=string,JSONPath=`.status.upgrade.progress`,description="The phase of the upgrade that is under way, and how far it is"
+// +kubebuilder:printcolumn:name="Operation",type=string,JSONPath=`.status.operation.progress`,description="The phase of the operation that is under way, such as an upgrade, and how far it is"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.status.endpoint.url`,description="Where clients reach the registry"
 // +kubebuilder:printcolumn:name="Status",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="What the condition Ready says"

@@ -67,9 +67,9 @@ type ClusterRegistryStatus struct {
 	// +listMapKey=name
 	Certificates []CertificateStatus `json:"certificates,omitempty"`
 
-	// upgrade is the upgrade that is under way.
+	// operation is the long operation that is under way, such as an upgrade.
 	// +optional
-	Upgrade *Upgrade `json:"upgrade,omitempty"`
+	Operation *Operation `json:"operation,omitempty"`
 
 	// history are the installation and the upgrades of the registry, the newest
 	// first. At most 16.

@@ -2,23 +2,28 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Upgrade is how far an upgrade is. Each phase is written here before it begins.
-type Upgrade struct {
-	// from is the release that ran before.
+// Operation is a long operation, and how far it is. A registry has one at a time. Each
+// phase is written here before it begins.
+type Operation struct {
+	// type is what is being done: Upgrade brings the registry to another release.
 	// +required
-	// +kubebuilder:validation:MaxLength=64
-	From string `json:"from"`
+	Type OperationType `json:"type"`
 
-	// to is the release that is wanted.
-	// +required
+	// from is what was before: of an upgrade the release.
+	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	To string `json:"to"`
+	From string `json:"from,omitempty"`
 
-	// phase is what is being done: Preflight, Snapshot, Etcd, Server, Verification,
+	// to is what is wanted: of an upgrade the release.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	To string `json:"to,omitempty"`
+
+	// phase is the present step. Those of an upgrade are Preflight, Snapshot, Etcd, Server, Verification,
 	// StorageMigration, in this order, or Rollback when the servers go back to the
 	// release before.
 	// +required
-	Phase UpgradePhase `json:"phase"`
+	Phase OperationPhase `json:"phase"`
 
 	// phaseStartedTime is when the phase began.
 	// +required
@@ -26,7 +31,7 @@ type Upgrade struct {
 
 	// progress is the phase and how far it is, in short, such as "Etcd 2/3".
 	// +optional
-	// +operator-sdk:csv:customresourcedefinitions:displayName="Progress of the upgrade"
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Progress of the operation"
 	Progress string `json:"progress,omitempty"`
 
 	// phaseCompleted is true when the phase is done and spec.paused holds the next
@@ -48,27 +53,35 @@ type Upgrade struct {
 	Message string `json:"message,omitempty"`
 }
 
-// UpgradePhase is a step of an upgrade.
+// OperationType is a kind of operation.
+//
+// +kubebuilder:validation:Enum=Upgrade
+type OperationType string
+
+// OperationUpgrade brings a registry to another release.
+const OperationUpgrade OperationType = "Upgrade"
+
+// OperationPhase is a step of an operation.
 //
 // +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback
-type UpgradePhase string
+type OperationPhase string
 
-// The phases, in their order.
+// The phases of an upgrade, in their order.
 const (
 	// PhasePreflight waits until all that runs is as wanted. Nothing is touched.
-	PhasePreflight UpgradePhase = "Preflight"
+	PhasePreflight OperationPhase = "Preflight"
 	// PhaseSnapshot saves etcd, and proves the snapshot by restoring it.
-	PhaseSnapshot UpgradePhase = "Snapshot"
+	PhaseSnapshot OperationPhase = "Snapshot"
 	// PhaseEtcd replaces members one at a time, the leader last.
-	PhaseEtcd UpgradePhase = "Etcd"
+	PhaseEtcd OperationPhase = "Etcd"
 	// PhaseServer replaces the servers, each only when its successor serves.
-	PhaseServer UpgradePhase = "Server"
+	PhaseServer OperationPhase = "Server"
 	// PhaseVerification uses the new servers as clients do.
-	PhaseVerification UpgradePhase = "Verification"
+	PhaseVerification OperationPhase = "Verification"
 	// PhaseStorageMigration rewrites what is stored in an older version of the API.
-	PhaseStorageMigration UpgradePhase = "StorageMigration"
+	PhaseStorageMigration OperationPhase = "StorageMigration"
 	// PhaseRollback brings the servers back to the release before.
-	PhaseRollback UpgradePhase = "Rollback"
+	PhaseRollback OperationPhase = "Rollback"
 )
 
 // Transition is an installation or an upgrade.
