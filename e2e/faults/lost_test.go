@@ -53,7 +53,7 @@ func TestEmptiedInPlace(t *testing.T) {
 
 // TestDataLost empties the volume of a member of etcd. The member does not start
 // empty, and says why; the others serve on. Then a person replaces it, as
-// docs/how-to/operations.md tells.
+// docs/how-to/replace-an-etcd-member.md tells.
 func TestDataLost(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	registry := independent(e, 3)

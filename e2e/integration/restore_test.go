@@ -13,7 +13,7 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestRestoreByHand does to an etcd of three members what docs/how-to/upgrade-a-registry.md tells a
+// TestRestoreByHand does to an etcd of three members what docs/how-to/back-up-and-restore.md tells a
 // person to do with a snapshot. The IDs that etcdutl prints are those to record:
 // the guard refuses the restored data by the old record, and takes it by the new
 // one. etcd serves what was saved, at a higher revision than it ever had.

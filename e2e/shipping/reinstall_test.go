@@ -23,7 +23,7 @@ EOF
 
 // TestReinstall deletes the operator in the wrong order, with its definition and
 // so with each registry. Nobody can finish that until the operator is installed
-// again, as docs/how-to/install.md says; a registry of the same name then has the data.
+// again, as docs/how-to/uninstall.md says; a registry of the same name then has the data.
 func TestReinstall(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	noOthers(t, e)
@@ -43,7 +43,7 @@ func TestReinstall(t *testing.T) {
 	waitOperatorGone(e)
 	checkHangs(t, e, before)
 
-	d.run(block(t, "docs/how-to/install.md", "sh", "kubectl wait --for=delete crd/"))
+	d.run(block(t, "docs/how-to/uninstall.md", "sh", "kubectl wait --for=delete crd/"))
 	after := e.Sample("aggregated-single.yaml")
 	e.WaitReady(after)
 	if after.UID == before.UID {

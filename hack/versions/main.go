@@ -23,7 +23,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	writes := map[string]func([]version.Release) error{"type": writeType, "crd": writeRule, "docs": writeTables}
+	writes := map[string]func([]version.Release) error{"type": writeType, "crd": writeRule, "docs": writeTable}
 	if len(args) != 1 || writes[args[0]] == nil {
 		return fmt.Errorf("usage: versions type|crd|docs")
 	}

@@ -11,29 +11,27 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// begin and end are around a table in a document.
+// tableFile is the page with the table of the releases; others link to it.
+const tableFile = "docs/reference/compatibility.md"
+
+// begin and end are around the table.
 const (
 	begin = "<!-- begin: written by \"make update-codegen\" from operator/version/releases.yaml -->\n"
 	end   = "<!-- end -->\n"
 )
 
-// writeTables writes the table of the releases into each document that has one.
-func writeTables(releases []version.Release) error {
-	for _, path := range []string{"docs/how-to/upgrade-a-registry.md", "docs/reference/compatibility.md"} {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		before, rest, found := bytes.Cut(content, []byte(begin))
-		_, after, closed := bytes.Cut(rest, []byte(end))
-		if !found || !closed {
-			return fmt.Errorf("%s has no place for the table: two lines, %q and %q", path, begin, end)
-		}
-		if err := os.WriteFile(path, []byte(string(before)+begin+table(releases)+end+string(after)), 0o644); err != nil {
-			return err
-		}
+// writeTable writes the table of the releases into the page that has it.
+func writeTable(releases []version.Release) error {
+	content, err := os.ReadFile(tableFile)
+	if err != nil {
+		return err
 	}
-	return nil
+	before, rest, found := bytes.Cut(content, []byte(begin))
+	_, after, closed := bytes.Cut(rest, []byte(end))
+	if !found || !closed {
+		return fmt.Errorf("%s has no place for the table: two lines, %q and %q", tableFile, begin, end)
+	}
+	return os.WriteFile(tableFile, []byte(string(before)+begin+table(releases)+end+string(after)), 0o644)
 }
 
 func table(releases []version.Release) string {
