@@ -29,12 +29,7 @@ func document(crd *apiextensionsv1.CustomResourceDefinition) string {
 	for _, message := range whole {
 		fmt.Fprintf(out, "\n- %s\n", quoted(message))
 	}
-	for _, section := range sections(fields) {
-		fmt.Fprintf(out, "\n## %s\n\n| Field | Type | Default | Allowed | What it is |\n|---|---|---|---|---|\n", sectionOf(section[0]))
-		for _, f := range section {
-			fmt.Fprintln(out, row(f))
-		}
-	}
+	writeSections(out, fields)
 	fmt.Fprintf(out, "\n## Columns\n\nWhat `kubectl get %s` shows; those marked \"wide\" with `-o wide`.\n\n| Column | From | What it is |\n|---|---|---|\n", short)
 	for _, column := range served.AdditionalPrinterColumns {
 		wide := ""
@@ -44,6 +39,16 @@ func document(crd *apiextensionsv1.CustomResourceDefinition) string {
 		fmt.Fprintf(out, "| %s%s | `%s` | %s |\n", column.Name, wide, column.JSONPath, cell(cmp.Or(column.Description, "the time since it was created")))
 	}
 	return out.String()
+}
+
+// writeSections writes a table for each section.
+func writeSections(out *strings.Builder, fields []*field) {
+	for _, section := range sections(fields) {
+		fmt.Fprintf(out, "\n## %s\n\n| Field | Type | Default | Allowed | What it is |\n|---|---|---|---|---|\n", sectionOf(section[0]))
+		for _, f := range section {
+			fmt.Fprintln(out, row(f))
+		}
+	}
 }
 
 // sections groups fields by the section that they belong to, in the order in which

@@ -1,6 +1,6 @@
-// Command reference writes docs/reference/clusterregistry.md: every field of a ClusterRegistry,
-// from the generated CustomResourceDefinition, whose descriptions, defaults and
-// rules are those of the Go types.
+// Command reference writes the references of both APIs: of ClusterRegistry from the
+// generated CustomResourceDefinition, and of Cluster from the schema that the server
+// publishes. Descriptions, defaults and rules are those of the Go types.
 package main
 
 import (
@@ -28,7 +28,13 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(referenceFile, []byte(text), 0o644)
+	if err := os.WriteFile(referenceFile, []byte(text), 0o644); err != nil {
+		return err
+	}
+	if text, err = clusterReference(schemaFile); err != nil {
+		return err
+	}
+	return os.WriteFile(clusterFile, []byte(text), 0o644)
 }
 
 // reference returns the document about the definition in a file.

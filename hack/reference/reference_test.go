@@ -9,19 +9,54 @@ import (
 // fromHere leads to the top of the repository.
 const fromHere = "../../"
 
-// TestUpToDate compares the document with the definition: both are in the
-// repository.
+// TestUpToDate compares each document with the schema that it is made of: both are
+// in the repository.
 func TestUpToDate(t *testing.T) {
 	want, err := reference(fromHere + crdFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(fromHere + referenceFile)
+	checkFile(t, referenceFile, want)
+	if want, err = clusterReference(fromHere + schemaFile); err != nil {
+		t.Fatal(err)
+	}
+	checkFile(t, clusterFile, want)
+}
+
+func checkFile(t *testing.T, file, want string) {
+	t.Helper()
+	got, err := os.ReadFile(fromHere + file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is not what the types say; run \"make update-codegen\"", referenceFile)
+		t.Errorf("%s is not what the types say; run \"make update-codegen\"", file)
+	}
+}
+
+// TestClusterRows looks for lines of the reference of Cluster that only come out
+// right when everything does.
+func TestClusterRows(t *testing.T) {
+	text, err := clusterReference(fromHere + schemaFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n## spec.access[]\n",
+		"| `spec.endpoints` | list of object |  |  | endpoints are the ways",
+		"| `spec.endpoints[].name` | string, **required** |  |  | name tells",
+		"| `spec.endpoints[].caBundle` | base64 |",
+		"| `spec.access[].oidc.issuerURL` | string, **required** |",
+		"| `status.conditions` | list of Condition |",
+		"| `status.capacity` | map to quantity |",
+		"| `status.reporters[].lastSeen` | time |",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "metadata.") || strings.Contains(text, "conditions[]") {
+		t.Error("there are fields of Kubernetes' own types")
 	}
 }
 

@@ -1,0 +1,15 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/clusterregistry/operator/internal/flagdoc"
+)
+
+func TestFlagsAreDocumented(t *testing.T) {
+	cmd, err := command(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	flagdoc.Check(t, "../docs/reference/flags.md", cmd.Name(), cmd.Flags())
+}
