@@ -25,7 +25,7 @@ import (
 	"github.com/clusterregistry/operator/operator/clusterregistry"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/health"
-	"github.com/clusterregistry/operator/operator/registry"
+	"github.com/clusterregistry/operator/operator/registryclient"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -68,7 +68,7 @@ func connection() (*rest.Config, error) {
 	// what one installation of many registries asks at once.
 	config.QPS, config.Burst = 50, 100
 	// What the servers of an aggregated registry answer comes through the host.
-	config.Wrap(registry.Bound)
+	config.Wrap(registryclient.Bound)
 	return config, nil
 }
 

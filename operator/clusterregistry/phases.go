@@ -10,7 +10,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
-	"github.com/clusterregistry/operator/operator/registry"
+	"github.com/clusterregistry/operator/operator/registryclient"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -118,13 +118,13 @@ func (s *scope) serversOf(release string) verdict.Verdict {
 
 // client returns a client of the registry: through the host, or at its own
 // Service.
-func (r *Reconciler) client(ctx context.Context, s *scope) (*registry.Client, error) {
+func (r *Reconciler) client(ctx context.Context, s *scope) (*registryclient.Client, error) {
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
-		return registry.New(r.Host)
+		return registryclient.New(r.Host)
 	}
 	config, err := r.independentConfig(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	return registry.New(config)
+	return registryclient.New(config)
 }

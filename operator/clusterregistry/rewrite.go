@@ -10,7 +10,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
-	"github.com/clusterregistry/operator/operator/registry"
+	"github.com/clusterregistry/operator/operator/registryclient"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -113,7 +113,7 @@ func (w walk) rewrite(page page, one func(name string) error, over func() bool) 
 		}
 		err := one(cluster.name)
 		switch {
-		case cluster.need == needRenewal && registry.Refused(err):
+		case cluster.need == needRenewal && registryclient.Refused(err):
 			w.refused = w.refused.and(err)
 		case err != nil:
 			return w, done, err

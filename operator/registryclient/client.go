@@ -1,6 +1,6 @@
-// Package registry uses a registry as its clients do, through the host or at its
+// Package registryclient uses a registry as its clients do, through the host or at its
 // own endpoint: to see that a new release serves, and to have objects rewritten.
-package registry
+package registryclient
 
 import (
 	"context"
