@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -23,62 +24,126 @@ func writeRule(releases []version.Release) error {
 	if err != nil {
 		return err
 	}
+	if content, err = withRule(content, releases); err != nil {
+		return err
+	}
+	return os.WriteFile(crdFile, content, 0o644)
+}
+
+// withRule returns a definition, in YAML, with the rule about changes of the version.
+func withRule(content []byte, releases []version.Release) ([]byte, error) {
 	crd := map[string]any{}
 	if err := yaml.Unmarshal(content, &crd); err != nil {
-		return err
+		return nil, err
 	}
 	versions, _, err := unstructured.NestedSlice(crd, "spec", "versions")
 	if err != nil || len(versions) != 1 {
-		return errors.Join(err, fmt.Errorf("%s has %d versions, want 1", crdFile, len(versions)))
+		return nil, errors.Join(err, fmt.Errorf("%s has %d versions, want 1", crdFile, len(versions)))
 	}
 	schema := []string{"schema", "openAPIV3Schema", "x-kubernetes-validations"}
 	served := versions[0].(map[string]any)
 	rules, _, err := unstructured.NestedSlice(served, schema...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	added := rule(releases)
-	if added == nil {
-		return nil
+	added, err := rule(releases)
+	if err != nil {
+		return nil, err
 	}
 	rules = append(rules, map[string]any{"rule": added.Rule, "messageExpression": added.MessageExpression, "message": added.Message, "fieldPath": added.FieldPath})
 	if err := unstructured.SetNestedSlice(served, rules, schema...); err != nil {
-		return err
+		return nil, err
 	}
 	if err := unstructured.SetNestedSlice(crd, versions, "spec", "versions"); err != nil {
-		return err
+		return nil, err
 	}
 	if content, err = yaml.Marshal(crd); err != nil {
-		return err
+		return nil, err
 	}
-	return os.WriteFile(crdFile, append([]byte("---\n"), content...), 0o644)
+	return append([]byte("---\n"), content...), nil
 }
 
-// rule refuses a change of spec.version that can't be made from what runs, in the
-// words that the operator would hold it with. During an upgrade both of its ends
-// are fine, and what runs from a newer operator is for the operator to judge. It
-// is nil when there is nothing to refuse.
-func rule(releases []version.Release) *apiextensionsv1.ValidationRule {
-	var refused, sentences []string
-	for _, running := range releases {
-		for _, wanted := range releases {
-			if err := version.CheckUpgrade(releases, running.Version, wanted.Version); err != nil {
-				pair := fmt.Sprintf("'%s to %s'", running.Version, wanted.Version)
-				refused = append(refused, pair)
-				sentences = append(sentences, pair+": '"+strings.ReplaceAll(err.Error(), "'", "\\'")+"'")
-			}
+// running and wanted are what the rule compares.
+const (
+	running = "self.status.version"
+	wanted  = "self.spec.version"
+)
+
+// rule allows only those changes of spec.version that can be made from what runs, and
+// says of others what the operator would hold them with. During an upgrade both of
+// its ends are fine, and what runs from a newer operator is for the operator to
+// judge. It lists the steps that are allowed, and so grows with the releases, not
+// with their square: the way over several releases is not listed. The newest step
+// that is older than the wanted release is the first of it.
+func rule(releases []version.Release) (*apiextensionsv1.ValidationRule, error) {
+	var positions, entries, firsts []string
+	for i, r := range releases {
+		steps := allowed(releases, r.Version)
+		if err := firstStepsLead(releases, r.Version, steps); err != nil {
+			return nil, err
+		}
+		positions = append(positions, fmt.Sprintf("'%s': %d", r.Version, i))
+		entries = append(entries, fmt.Sprintf("'%s': ['%s']", r.Version, strings.Join(steps, "', '")))
+		firsts = append(firsts, fmt.Sprintf("'%s': %s", r.Version, firstStep(releases, steps)))
+	}
+	position, steps, first := "{"+strings.Join(positions, ", ")+"}", "{"+strings.Join(entries, ", ")+"}", "{"+strings.Join(firsts, ", ")+"}"
+	return &apiextensionsv1.ValidationRule{
+		Rule: wanted + " == oldSelf.spec.version || !has(self.status) || !has(" + running + ")" +
+			" || has(self.status.operation) && has(self.status.operation.from) && has(self.status.operation.to) && " + wanted + " in [self.status.operation.from, self.status.operation.to]" +
+			" || !(" + running + " in " + position + ")" +
+			" || " + wanted + " in " + steps + "[" + running + "]",
+		// The language has no variables: lists of one element take their place.
+		MessageExpression: "[" + position + "[" + wanted + "]].map(to, to < " + position + "[" + running + "]" +
+			" ? " + running + " + ' -> ' + " + wanted + " + ' is a downgrade, which is not possible: set spec.version back to ' + " + running +
+			" : [" + first + "[" + running + "]].map(first, first == " + running +
+			" ? 'no upgrade leads from ' + first + ', which runs, to ' + " + wanted + " + ': set spec.version back to ' + first" +
+			" : " + running + " + ' -> ' + " + wanted + " + ' skips ' + first + '; set spec.version to ' + first + ' first')[0])[0]",
+		Message:   "the running version, in status.version, can't be brought to this one",
+		FieldPath: ".spec.version",
+	}, nil
+}
+
+// firstStep returns an expression for the newest of some steps that is older than the
+// release whose position is to. Else it is the last, which is no step.
+func firstStep(releases []version.Release, steps []string) string {
+	out := ""
+	for _, step := range steps[:len(steps)-1] {
+		out += fmt.Sprintf("to > %d ? '%s' : ", position(releases, step), step)
+	}
+	return out + "'" + steps[len(steps)-1] + "'"
+}
+
+// position returns where in the table a release is.
+func position(releases []version.Release, v string) int {
+	return slices.IndexFunc(releases, func(r version.Release) bool { return r.Version == v })
+}
+
+// allowed returns what spec.version may be changed to while a release runs, the
+// newest first and the release itself last.
+func allowed(releases []version.Release, from string) []string {
+	var out []string
+	for _, r := range releases {
+		if version.CheckUpgrade(releases, from, r.Version) == nil {
+			out = append(out, r.Version)
 		}
 	}
-	if len(refused) == 0 {
-		return nil
+	slices.Reverse(out)
+	return out
+}
+
+// firstStepsLead returns an error when the rule would send someone on a way that
+// leads nowhere: when the newest allowed step that is older than a release is not the
+// first of an upgrade to it, or when there is one and the rule sees none.
+func firstStepsLead(releases []version.Release, from string, steps []string) error {
+	for i, to := range releases {
+		if i <= position(releases, from) || slices.Contains(steps, to.Version) {
+			continue
+		}
+		first := steps[slices.IndexFunc(steps, func(step string) bool { return position(releases, step) < i })]
+		leads := first != from && len(version.Path(releases, first, to.Version)) > 0
+		if exists := len(version.Path(releases, from, to.Version)) > 0; leads != exists {
+			return fmt.Errorf("operator/version/releases.yaml: on the way from %s to %s, %s would be named first, and leads nowhere: let upgradesFrom of a later release name it", from, to.Version, first)
+		}
 	}
-	const pair = "self.status.version + ' to ' + self.spec.version"
-	return &apiextensionsv1.ValidationRule{
-		Rule: "self.spec.version == oldSelf.spec.version || !has(self.status) || !has(self.status.version)" +
-			" || has(self.status.operation) && has(self.status.operation.from) && has(self.status.operation.to) && self.spec.version in [self.status.operation.from, self.status.operation.to]" +
-			" || !(" + pair + " in [" + strings.Join(refused, ", ") + "])",
-		MessageExpression: "{" + strings.Join(sentences, ", ") + "}[" + pair + "]",
-		Message:           "the running version, in status.version, can't be brought to this one",
-		FieldPath:         ".spec.version",
-	}
+	return nil
 }

@@ -28,30 +28,28 @@ func CheckUpgrade(releases []Release, running, wanted string) error {
 	if semver.Compare(wanted, running) < 0 {
 		return &problem{ErrUpgrade, fmt.Sprintf("%s -> %s is a downgrade, which is not possible: set spec.version back to %s", running, wanted, running)}
 	}
-	way := path(releases, running, wanted)
+	way := Path(releases, running, wanted)
 	if len(way) == 0 {
 		return &problem{ErrUpgrade, fmt.Sprintf("no upgrade leads from %s, which runs, to %s: set spec.version back to %s", running, wanted, running)}
 	}
+	way = way[:len(way)-1]
 	return &problem{ErrUpgrade, fmt.Sprintf("%s -> %s skips %s; set spec.version to %s first", running, wanted, strings.Join(way, " and "), way[0])}
 }
 
-// path returns the releases between two, each of which can be upgraded from the
-// one before it: the shortest way, without its ends.
-func path(releases []Release, running, wanted string) []string {
+// Path returns the releases that a registry is brought to, one after the other, to
+// come from one release to another, which is the last: the shortest way, over the
+// newest releases where several are as short. It is empty when there is none.
+func Path(releases []Release, running, wanted string) []string {
 	ways := map[string][]string{running: {}}
 	for _, r := range releases { // the oldest first, so that those before are known
 		for _, from := range r.UpgradesFrom {
 			way, reached := ways[from]
-			if known, is := ways[r.Version]; reached && (!is || len(way)+1 < len(known)) {
+			if known, is := ways[r.Version]; reached && (!is || len(way)+1 <= len(known)) {
 				ways[r.Version] = append(slices.Clone(way), r.Version)
 			}
 		}
 	}
-	way := ways[wanted]
-	if len(way) == 0 {
-		return nil
-	}
-	return way[:len(way)-1]
+	return ways[wanted]
 }
 
 // CanReturn reports whether the servers of a release can take the place of those

@@ -41,6 +41,24 @@ func TestCheckUpgrade(t *testing.T) {
 	}
 }
 
+func TestPath(t *testing.T) {
+	releases := []Release{
+		{Version: "v0.1.0"}, {Version: "v0.1.1", UpgradesFrom: []string{"v0.1.0"}}, {Version: "v0.2.0", UpgradesFrom: []string{"v0.1.0", "v0.1.1"}},
+		{Version: "v0.2.1", UpgradesFrom: []string{"v0.1.0", "v0.1.1", "v0.2.0"}}, {Version: "v0.3.0", UpgradesFrom: []string{"v0.2.0", "v0.2.1"}},
+	}
+	for _, test := range []struct{ reason, from, to, want string }{
+		{"one step", "v0.1.0", "v0.2.0", "v0.2.0"},
+		{"the newest patch of those that are as near", "v0.1.0", "v0.3.0", "v0.2.1 v0.3.0"},
+		{"where it is already", "v0.2.0", "v0.2.0", ""},
+		{"backward", "v0.2.0", "v0.1.0", ""},
+		{"from nowhere", "v0.0.9", "v0.1.0", ""},
+	} {
+		if got := strings.Join(Path(releases, test.from, test.to), " "); got != test.want {
+			t.Errorf("%s: %s", test.reason, got)
+		}
+	}
+}
+
 func TestCanReturn(t *testing.T) {
 	for _, test := range []struct {
 		reason   string
