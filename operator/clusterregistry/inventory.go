@@ -2,6 +2,7 @@ package clusterregistry
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -34,6 +35,9 @@ func (r *Reconciler) apply(ctx context.Context, s *scope, objects ...*unstructur
 		return err
 	}
 	for _, object := range objects {
+		if lacks := s.rendered.Lacks(object); lacks != "" {
+			return fmt.Errorf("%s is not applied: it would publish an empty bundle of CA certificates (%s)", apply.Reference(object), lacks)
+		}
 		if err := r.writer(s).ApplyFrom(ctx, nil, object); err != nil {
 			return err
 		}

@@ -123,7 +123,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	}
 	rendered, err := render.Render(s.input(r.Environment))
 	if err != nil {
-		s.record(operatorv1alpha1.ConditionCertificatesReady, failed(err))
+		s.record(operatorv1alpha1.ConditionVersionSupported, failed(fmt.Errorf("the objects of %s: %w", s.release.Version, err)))
 		return
 	}
 	s.rendered = rendered
@@ -133,12 +133,19 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 			return
 		}
 	}
+	s.results[operatorv1alpha1.ConditionProgressing] = r.proceed(ctx, s)
+}
+
+// proceed takes the registry further once the stages have run: what is not rendered any
+// more goes, and an upgrade advances.
+func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	if err := unlessReadOnly(r.prune(ctx, s)); err != nil {
-		s.results[operatorv1alpha1.ConditionServerReady] = failed(err)
+		return failed(fmt.Errorf("delete what the registry does not consist of any more: %w", err))
 	}
-	if s.upgrade != nil {
-		s.results[operatorv1alpha1.ConditionProgressing] = r.advance(ctx, s)
+	if s.upgrade == nil {
+		return done
 	}
+	return r.advance(ctx, s)
 }
 
 // record keeps what came of a stage and returns whether the next one follows. In

@@ -212,6 +212,9 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 		if v.Reason != operatorv1alpha1.ReasonUpgradeBlocked && v.Reason != halted {
 			condition.Status = metav1.ConditionTrue
 		}
+	case !s.results[operatorv1alpha1.ConditionProgressing].Complete():
+		v := s.results[operatorv1alpha1.ConditionProgressing]
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, v.Reason, v.Message
 	case halted != "":
 		condition.Reason, condition.Message = halted, "nothing is changed until "+until
 	case s.rendered == nil:
@@ -242,6 +245,9 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 		v := s.results[operatorv1alpha1.ConditionProgressing]
 		condition.Status, condition.Reason = metav1.ConditionFalse, v.Reason
 		condition.Message = fmt.Sprintf("the registry serves, and is being brought from %s to %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, v.Message)
+	case !s.results[operatorv1alpha1.ConditionProgressing].Complete():
+		v := s.results[operatorv1alpha1.ConditionProgressing]
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, v.Reason, operatorv1alpha1.ConditionProgressing+": "+v.Message
 	case s.registry.Status.Endpoint != nil:
 		condition.Message = "the registry serves at " + s.registry.Status.Endpoint.URL
 	}

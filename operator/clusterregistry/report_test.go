@@ -42,6 +42,8 @@ func TestConditions(t *testing.T) {
 			"Progressing": "True Progressing: etcd: 1 of 3 members are as wanted", "Ready": "False Held: EtcdReady: m-1 is next"}},
 		"a version that can't run": {"mode: Aggregated", "", results{"VersionSupported": "unknown"}, func(s *scope) { s.rendered = nil }, map[string]string{
 			"VersionSupported": "False Held: unknown", "EtcdReady": "Unknown Waiting: waits for VersionSupported", "Progressing": "False Held: nothing is changed: unknown", "Ready": "False Held: VersionSupported: unknown"}},
+		"what is not rendered any more can't be deleted": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": "", "Progressing": "delete ConfigMap old: forbidden"}, nil, map[string]string{
+			"ServerReady": "True Ready: 0 servers of  serve", "Progressing": "True Held: delete ConfigMap old: forbidden", "Ready": "False Held: Progressing: delete ConfigMap old: forbidden"}},
 		"paused, and well": {"mode: Aggregated, paused: true", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
 			"Progressing": "False Paused: nothing is changed until spec.paused is false", "Ready": "True Ready: the registry serves"}},
 		"paused in an installation": {"mode: Aggregated, paused: true", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{

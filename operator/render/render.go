@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -43,6 +44,8 @@ type Result struct {
 	Stages map[Stage][]*unstructured.Unstructured
 	// Digest identifies the content.
 	Digest string
+
+	lacks map[*unstructured.Unstructured]string
 }
 
 // Objects returns all objects, in the order of the stages.
@@ -69,6 +72,7 @@ func Render(in Input) (*Result, error) {
 		for _, stage := range []Stage{StageServer, StageEndpoint} {
 			result.Stages[stage] = servers.Stages[stage]
 		}
+		maps.Copy(result.lacks, servers.lacks)
 	}
 	content, err := json.Marshal(result.Objects())
 	if err != nil {
@@ -89,9 +93,12 @@ func renderLayout(in Input, layout string) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("render the registry in layout %s: %w", layout, err)
 	}
-	result := &Result{Stages: map[Stage][]*unstructured.Unstructured{}}
+	result := &Result{Stages: map[Stage][]*unstructured.Unstructured{}, lacks: map[*unstructured.Unstructured]string{}}
 	values := values(in)
 	for _, object := range objects {
+		if lacks := lacking(object.Object, values); lacks != "" {
+			result.lacks[object] = lacks
+		}
 		if _, err := substitute(object.Object, values); err != nil {
 			return nil, fmt.Errorf("render %s %s in layout %s: %w", object.GetKind(), object.GetName(), layout, err)
 		}
