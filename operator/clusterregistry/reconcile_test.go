@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -39,7 +40,7 @@ func TestNotRendered(t *testing.T) {
 // TestNotPruned has an object that can't be deleted be what the registry is progressing
 // with; no stage is to blame, and an upgrade waits.
 func TestNotPruned(t *testing.T) {
-	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("ConfigMap"), meta.RESTScopeNamespace)
 	for _, upgrades := range []bool{false, true} {
 		s := look(t, "{spec: {mode: Aggregated}, status: {inventory: [{kind: ConfigMap, namespace: team, name: old}]}}")
