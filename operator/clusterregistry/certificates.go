@@ -15,6 +15,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/diagnose"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -88,7 +89,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 // known which CA will sign the servers' certificate, that stays as it is: clients
 // trust what signed it.
 func (s *scope) issuable() []*unstructured.Unstructured {
-	keepServing := s.servingCA.current == nil && len(s.servingCA.published) > 0
+	keepServing := s.servingCA.Current == nil && len(s.servingCA.Published) > 0
 	return slices.DeleteFunc(slices.Clone(s.rendered.Stages[render.StageCertificates]), func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == serviceKind || keepServing && o.GetKind() == certmanagerv1.CertificateKind && o.GetName() == s.registry.Name+contract.ServingSuffix
 	})
@@ -119,14 +120,14 @@ func (r *Reconciler) replacedCAs(ctx context.Context, s *scope, found verdict.Ve
 		return failed(err)
 	}
 	switch {
-	case s.readOnly && s.servingCA.replaced() && (!s.servingCA.announced() || signedBy(shown, s.servingCA.current)):
-		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; nothing is changed now, and what is published stays as it is until %s", s.servingCA.source, s.frozenUntil()).In(vigil).DegradedIf(true)
-	case s.servingCA.replaced() && signedBy(shown, s.servingCA.current):
-		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", s.servingCA.source).In(soon).DegradedIf(true)
-	case s.servingCA.replaced():
-		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one, which signed the servers' certificate: give clients the kubeconfig in Secret %s%s again, which trusts both, before Certificate %s%s is renewed (status.certificates)", s.servingCA.source, s.registry.Name, contract.KubeconfigSuffix, s.registry.Name, contract.ServingSuffix))
-	case s.clientCA.replaced():
-		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one; client certificates of both are accepted (status.clientCABundle)", s.clientCA.source))
+	case s.readOnly && s.servingCA.Replaced() && (!s.servingCA.Announced() || trust.SignedBy(shown, s.servingCA.Current)):
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; nothing is changed now, and what is published stays as it is until %s", s.servingCA.Source, s.frozenUntil()).In(vigil).DegradedIf(true)
+	case s.servingCA.Replaced() && trust.SignedBy(shown, s.servingCA.Current):
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", s.servingCA.Source).In(soon).DegradedIf(true)
+	case s.servingCA.Replaced():
+		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one, which signed the servers' certificate: give clients the kubeconfig in Secret %s%s again, which trusts both, before Certificate %s%s is renewed (status.certificates)", s.servingCA.Source, s.registry.Name, contract.KubeconfigSuffix, s.registry.Name, contract.ServingSuffix))
+	case s.clientCA.Replaced():
+		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one; client certificates of both are accepted (status.clientCABundle)", s.clientCA.Source))
 	}
 	return found
 }

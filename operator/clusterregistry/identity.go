@@ -2,8 +2,6 @@ package clusterregistry
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +21,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -123,7 +122,7 @@ func validID(text string) bool {
 // data may etcd form anew: a record that got lost is made up for from the status,
 // and where there are volumes their members must have data.
 func newIdentity(s *scope) *identity {
-	id := &identity{state: stateNew, replicas: s.registry.Spec.Etcd.Replicas, ca: fingerprint(s.trust.Etcd), Identity: etcd.Identity{Members: map[string]string{}}}
+	id := &identity{state: stateNew, replicas: s.registry.Spec.Etcd.Replicas, ca: trust.KeyFingerprint(s.trust.Etcd), Identity: etcd.Identity{Members: map[string]string{}}}
 	if known := s.before.Etcd; known.ClusterID != "" {
 		id.ClusterID = known.ClusterID
 		for _, member := range known.Members {
@@ -222,7 +221,7 @@ func (id *identity) problem(s *scope) verdict.Verdict {
 		}
 		return verdict.Waiting(operatorv1alpha1.ReasonReplicasDiffer, "%s", what).AsReadOnly()
 	}
-	if ca := fingerprint(s.trust.Etcd); id.ca != ca {
+	if ca := trust.KeyFingerprint(s.trust.Etcd); id.ca != ca {
 		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s%s has another key than the one that etcd's members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.registry.Name, contract.EtcdCASuffix, s.etcdRenewal(), short(ca), short(id.ca)).AsReadOnly()
 	}
 	return done
@@ -249,17 +248,6 @@ func (id *identity) recorded(formed etcd.Identity) *identity {
 	out := *id
 	out.state, out.ClusterID, out.Members = stateExisting, formed.ClusterID, maps.Clone(formed.Members)
 	return &out
-}
-
-// fingerprint identifies the key of a CA, which stays when its certificate is
-// renewed. Of what is no certificate, it identifies the text.
-func fingerprint(ca []byte) string {
-	key := ca
-	if certificates := parseCertificates(ca); len(certificates) > 0 {
-		key = certificates[0].RawSubjectPublicKeyInfo
-	}
-	sum := sha256.Sum256(key)
-	return hex.EncodeToString(sum[:])
 }
 
 func short(fingerprint string) string { return fingerprint[:min(12, len(fingerprint))] }

@@ -1,14 +1,7 @@
 package clusterregistry
 
 import (
-	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"maps"
-	"math/big"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +13,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -50,7 +44,7 @@ func TestNewIdentity(t *testing.T) {
 			t.Fatal(err)
 		}
 		id := newIdentity(s)
-		if id.state != test.state || id.ClusterID != test.id || len(id.Members) != test.memberCount || id.replicas != 3 || id.ca != fingerprint([]byte("CA")) {
+		if id.state != test.state || id.ClusterID != test.id || len(id.Members) != test.memberCount || id.replicas != 3 || id.ca != trust.KeyFingerprint([]byte("CA")) {
 			t.Errorf("%s: %+v", reason, id)
 		}
 	}
@@ -68,7 +62,7 @@ func TestIdentityProblem(t *testing.T) {
 	} {
 		s := look(t, "{spec: {etcd: {replicas: 3}}}")
 		s.registry.Spec.Etcd.Replicas, s.trust.Etcd = test.replicas, []byte(test.ca)
-		v := (&identity{replicas: 3, ca: fingerprint([]byte("CA"))}).problem(s)
+		v := (&identity{replicas: 3, ca: trust.KeyFingerprint([]byte("CA"))}).problem(s)
 		if (v.Complete()) != (test.want == "") || !v.Complete() && (v.Reason != test.want || v.State != verdict.ReadOnly) {
 			t.Errorf("%s: %+v", reason, v)
 		}
@@ -233,31 +227,4 @@ func TestLearnJoined(t *testing.T) {
 	person("fleet-etcd-0")
 	look("the next one", voters[1:], "v3.7.3", "fleet-etcd-0")
 	look("and it has joined", voters, "v3.7.3", "")
-}
-
-// TestFingerprint renews a CA's certificate, which must not look like another CA.
-func TestFingerprint(t *testing.T) {
-	key := func() *ecdsa.PrivateKey {
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return key
-	}
-	certificate := func(key *ecdsa.PrivateKey, serial int64) []byte {
-		template := &x509.Certificate{SerialNumber: big.NewInt(serial), IsCA: true}
-		der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	}
-	first, second := key(), key()
-	before, renewed, other := certificate(first, 1), certificate(first, 2), certificate(second, 1)
-	if bytes.Equal(before, renewed) || fingerprint(before) != fingerprint(renewed) {
-		t.Error("a renewed certificate is taken for another CA")
-	}
-	if fingerprint(before) == fingerprint(other) || fingerprint(nil) == fingerprint(before) {
-		t.Error("another key is taken for the same CA")
-	}
 }

@@ -3,25 +3,16 @@ package clusterregistry
 import (
 	"context"
 	"fmt"
-	"time"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
-	cmmetav1 "github.com/cert-manager/cert-manager/pkg/apis/meta/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
-
-// reissueRetry is how long a request to issue a certificate again is left to
-// cert-manager before it is made again.
-const reissueRetry = 5 * time.Minute
-
-// triggered is the reason by which cert-manager knows that someone asked for it.
-const triggered = "ManuallyTriggered"
 
 // leaf is a certificate, in the Secret with that suffix, that must be signed by a
 // CA of a bundle.
@@ -43,9 +34,9 @@ func (s *scope) etcdLeaves() []leaf {
 // the previous one, so their servers' certificate stays until it is renewed anyway.
 func (s *scope) servingLeaves() []leaf {
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
-		return []leaf{{contract.ServingSuffix, s.trust.Serving, s.servingCA.source}, {contract.AdminSuffix, s.trust.Clients, s.clientCA.source}}
+		return []leaf{{contract.ServingSuffix, s.trust.Serving, s.servingCA.Source}, {contract.AdminSuffix, s.trust.Clients, s.clientCA.Source}}
 	}
-	return []leaf{{contract.ServingSuffix, s.servingCA.current, s.servingCA.source}}
+	return []leaf{{contract.ServingSuffix, s.servingCA.Current, s.servingCA.Source}}
 }
 
 // reissue has cert-manager issue certificates again that the present CA did not
@@ -58,7 +49,7 @@ func (r *Reconciler) reissue(ctx context.Context, s *scope, leaves []leaf) verdi
 		if err != nil {
 			return failed(err)
 		}
-		if signedBy(content, leaf.trusted) {
+		if trust.SignedBy(content, leaf.trusted) {
 			continue
 		}
 		if leaf.suffix == contract.ServingSuffix && s.registry.Spec.TLS.IssuerRef != nil {
@@ -83,31 +74,11 @@ func (r *Reconciler) renew(ctx context.Context, s *scope, name string) error {
 		return client.IgnoreNotFound(err)
 	}
 	before := certificate.DeepCopy()
-	if !requestIssuance(certificate, s.now) {
+	if !trust.RequestIssuance(certificate, s.now) {
 		return nil
 	}
 	if err := r.writer(s).PatchStatus(ctx, before, certificate); err != nil {
 		return fmt.Errorf("ask cert-manager to issue Certificate %s again: %w", name, err)
 	}
 	return nil
-}
-
-// requestIssuance sets the condition that has cert-manager issue a certificate
-// (cmctl renew sets it, too). It returns false where that is under way, or was
-// asked for a short while ago.
-func requestIssuance(c *certmanagerv1.Certificate, now time.Time) bool {
-	request := certmanagerv1.CertificateCondition{Type: certmanagerv1.CertificateConditionIssuing, Status: cmmetav1.ConditionTrue,
-		Reason: triggered, Message: "The CA of the issuer was replaced", ObservedGeneration: c.Generation, LastTransitionTime: new(metav1.NewTime(now))}
-	for i, condition := range c.Status.Conditions {
-		if condition.Type != request.Type {
-			continue
-		}
-		if condition.Status == request.Status || condition.LastTransitionTime != nil && now.Sub(condition.LastTransitionTime.Time) < reissueRetry {
-			return false
-		}
-		c.Status.Conditions[i] = request
-		return true
-	}
-	c.Status.Conditions = append(c.Status.Conditions, request)
-	return true
 }

@@ -11,6 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/trust"
+	"github.com/clusterregistry/operator/operator/trust/trusttest"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -19,7 +21,7 @@ import (
 // ends it.
 func TestReissue(t *testing.T) {
 	later := time.Now().Add(time.Hour)
-	old, now := newCA(t, later), newCA(t, later)
+	old, now := trusttest.NewCA(t, later), trusttest.NewCA(t, later)
 	for _, test := range []struct {
 		reason string
 		change func(*scope)
@@ -35,8 +37,8 @@ func TestReissue(t *testing.T) {
 		s := look(t, installedAggregated)
 		test.change(s)
 		certificate := &certmanagerv1.Certificate{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-serving"}}
-		r := reading(t, certificate, secretOf("fleet-serving", old.leaf()))
-		v := r.reissue(t.Context(), s, []leaf{{"-serving", now.pem, "Secret fleet-serving-ca"}})
+		r := reading(t, certificate, secretOf("fleet-serving", old.Leaf()))
+		v := r.reissue(t.Context(), s, []leaf{{"-serving", now.PEM, "Secret fleet-serving-ca"}})
 		if v.Complete() || v.Err != nil || v.Reason != operatorv1alpha1.ReasonCAReplaced || !strings.Contains(v.Message, test.says) || (v.After > soon) == test.asked {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
@@ -54,11 +56,11 @@ func TestReissue(t *testing.T) {
 // the servers is there already, while nothing may be published.
 func TestReplacedWhileReadOnly(t *testing.T) {
 	later := time.Now().Add(time.Hour)
-	old, now := newCA(t, later), newCA(t, later)
+	old, now := trusttest.NewCA(t, later), trusttest.NewCA(t, later)
 	s := look(t, installedAggregated)
-	s.servingCA = authority{source: "Secret fleet-serving-ca", current: now.pem, published: old.pem}
+	s.servingCA = trust.Authority{Source: "Secret fleet-serving-ca", Current: now.PEM, Published: old.PEM}
 	s.registry.Spec.Paused, s.readOnly = true, true
-	v := reading(t, secretOf("fleet-serving", now.leaf())).replacedCAs(t.Context(), s, done)
+	v := reading(t, secretOf("fleet-serving", now.Leaf())).replacedCAs(t.Context(), s, done)
 	if v.Complete() || v.Reason != operatorv1alpha1.ReasonCAReplaced || v.State != verdict.Degraded || v.After <= soon || !strings.Contains(v.Message, "what is published stays as it is until spec.paused is false") {
 		t.Errorf("%+v", v)
 	}

@@ -13,6 +13,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -30,7 +31,7 @@ type scope struct {
 	host, hostMinor string
 	// etcdCA, servingCA and clientCA are the registry's CAs, and trust is what is
 	// published of them.
-	etcdCA, servingCA, clientCA authority
+	etcdCA, servingCA, clientCA trust.Authority
 	trust                       render.Trust
 	// terminating means that the registry's namespace is being deleted.
 	terminating bool

@@ -1,138 +1,26 @@
 package clusterregistry
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"math/big"
+	"bytes"
 	"strings"
 	"testing"
 	"time"
 
-	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/trust"
+	"github.com/clusterregistry/operator/operator/trust/trusttest"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// testCA is a CA of a test.
-type testCA struct {
-	t           *testing.T
-	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
-	pem         []byte
-}
-
-// newCA returns a CA. All have the same name, as those have that cert-manager
-// makes one after the other.
-func newCA(t *testing.T, ends time.Time) testCA {
-	t.Helper()
-	ca := testCA{t: t}
-	ca.certificate, ca.key, ca.pem = ca.sign(&x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotAfter: ends})
-	return ca
-}
-
-// leaf returns a certificate that the CA has signed.
-func (ca testCA) leaf() []byte {
-	_, _, content := ca.sign(&x509.Certificate{DNSNames: []string{"fleet-server"}, NotAfter: time.Now().Add(time.Hour)})
-	return content
-}
-
-func (ca testCA) sign(template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey, []byte) {
-	ca.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		ca.t.Fatal(err)
-	}
-	template.SerialNumber, template.Subject, template.NotBefore = big.NewInt(time.Now().UnixNano()), pkix.Name{CommonName: "fleet-serving-ca"}, time.Now().Add(-time.Hour)
-	parent, signer := ca.certificate, ca.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	raw, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		ca.t.Fatal(err)
-	}
-	certificate, err := x509.ParseCertificate(raw)
-	if err != nil {
-		ca.t.Fatal(err)
-	}
-	return certificate, key, encodeCertificate(certificate)
-}
-
-func join(parts ...[]byte) []byte {
-	var out []byte
-	for _, part := range parts {
-		out = append(out, part...)
-	}
-	return out
-}
-
-// TestAuthority is about what is published of a CA that was replaced.
-func TestAuthority(t *testing.T) {
-	later := time.Now().Add(time.Hour)
-	a, b := newCA(t, later), newCA(t, later)
-	for _, test := range []struct {
-		reason              string
-		current, published  []byte
-		want                []byte
-		announced, replaced bool
-	}{
-		{"nothing was published yet", a.pem, nil, a.pem, false, false},
-		{"all is as it was", a.pem, a.pem, a.pem, true, false},
-		{"the CA was replaced", b.pem, a.pem, join(b.pem, a.pem), false, true},
-		{"and both are published", b.pem, join(b.pem, a.pem), join(b.pem, a.pem), true, true},
-		{"the CA is missing", nil, a.pem, a.pem, true, true},
-		{"a CA is added to spec.tls.caBundle", join(a.pem, b.pem), a.pem, join(a.pem, b.pem), false, false},
-		{"what is published is nonsense", a.pem, []byte("nonsense"), a.pem, false, false},
-		{"there is nothing at all", nil, nil, nil, true, false},
-	} {
-		got := authority{current: test.current, published: test.published}
-		if string(got.bundle()) != string(test.want) {
-			t.Errorf("%s: the bundle is\n%s", test.reason, got.bundle())
-		}
-		if got.announced() != test.announced || got.replaced() != test.replaced {
-			t.Errorf("%s: announced %v, replaced %v", test.reason, got.announced(), got.replaced())
-		}
-	}
-	if got := valid(join(newCA(t, time.Now().Add(-time.Minute)).pem, a.pem), time.Now()); string(got) != string(a.pem) {
-		t.Errorf("an expired CA is still published:\n%s", got)
-	}
-}
-
-func TestSignedBy(t *testing.T) {
-	later := time.Now().Add(time.Hour)
-	a, b := newCA(t, later), newCA(t, later)
-	intermediate := testCA{t: t}
-	intermediate.certificate, intermediate.key, intermediate.pem = a.sign(&x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotAfter: later})
-	for _, test := range []struct {
-		reason       string
-		leaf, bundle []byte
-		want         bool
-	}{
-		{"its own CA", a.leaf(), a.pem, true},
-		{"one of two", a.leaf(), join(b.pem, a.pem), true},
-		{"another CA of the same name", a.leaf(), b.pem, false},
-		{"through an intermediate CA", join(intermediate.leaf(), intermediate.pem), a.pem, true},
-		{"a chain that ends elsewhere", join(intermediate.leaf(), intermediate.pem), b.pem, false},
-		{"what is no certificate is for others to report", []byte("nonsense"), a.pem, true},
-		{"and so is a missing CA", a.leaf(), nil, true},
-	} {
-		if got := signedBy(test.leaf, test.bundle); got != test.want {
-			t.Errorf("%s: %v", test.reason, got)
-		}
-	}
-}
+func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 // installedAggregated is a registry that was complete once.
 const installedAggregated = `{spec: {mode: Aggregated, etcd: {replicas: 1}}, status: {history: [{version: v0.1.0, state: Completed, startTime: null}],
@@ -154,10 +42,10 @@ func secretOf(name string, content []byte) *corev1.Secret {
 // or holds something else: never nothing, and never less than is in use.
 func TestReadTrust(t *testing.T) {
 	later := time.Now().Add(time.Hour)
-	old, now, etcd := newCA(t, later), newCA(t, later), newCA(t, later)
-	stranger := registered(newCA(t, later).pem)
+	old, now, etcd := trusttest.NewCA(t, later), trusttest.NewCA(t, later), trusttest.NewCA(t, later)
+	stranger := registered(trusttest.NewCA(t, later).PEM)
 	stranger.Labels = nil
-	unlabelled := registered(old.pem)
+	unlabelled := registered(old.PEM)
 	unlabelled.Labels, unlabelled.ManagedFields = nil, []metav1.ManagedFieldsEntry{{Manager: string(apply.FieldOwner), Operation: metav1.ManagedFieldsOperationApply,
 		APIVersion: "apiregistration.k8s.io/v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1("{}")}}
 	for _, test := range []struct {
@@ -166,16 +54,16 @@ func TestReadTrust(t *testing.T) {
 		want    []byte
 		missing string
 	}{
-		{"all is as it was", []client.Object{secretOf("fleet-serving-ca", old.pem), registered(old.pem)}, old.pem, ""},
-		{"the Secret was deleted, and cert-manager is away", []client.Object{registered(old.pem)}, old.pem, "Secret fleet-serving-ca"},
-		{"its content was replaced by nonsense", []client.Object{secretOf("fleet-serving-ca", []byte("nonsense")), registered(old.pem)}, old.pem, "Secret fleet-serving-ca"},
-		{"the Secret was deleted, and made again", []client.Object{secretOf("fleet-serving-ca", now.pem), registered(old.pem)}, join(now.pem, old.pem), ""},
-		{"the APIService was deleted, too", []client.Object{secretOf("fleet-serving-ca", now.pem)}, now.pem, ""},
-		{"the APIService has lost its labels", []client.Object{secretOf("fleet-serving-ca", now.pem), unlabelled}, join(now.pem, old.pem), ""},
-		{"the APIService is another's", []client.Object{secretOf("fleet-serving-ca", now.pem), stranger}, now.pem, ""},
+		{"all is as it was", []client.Object{secretOf("fleet-serving-ca", old.PEM), registered(old.PEM)}, old.PEM, ""},
+		{"the Secret was deleted, and cert-manager is away", []client.Object{registered(old.PEM)}, old.PEM, "Secret fleet-serving-ca"},
+		{"its content was replaced by nonsense", []client.Object{secretOf("fleet-serving-ca", []byte("nonsense")), registered(old.PEM)}, old.PEM, "Secret fleet-serving-ca"},
+		{"the Secret was deleted, and made again", []client.Object{secretOf("fleet-serving-ca", now.PEM), registered(old.PEM)}, join(now.PEM, old.PEM), ""},
+		{"the APIService was deleted, too", []client.Object{secretOf("fleet-serving-ca", now.PEM)}, now.PEM, ""},
+		{"the APIService has lost its labels", []client.Object{secretOf("fleet-serving-ca", now.PEM), unlabelled}, join(now.PEM, old.PEM), ""},
+		{"the APIService is another's", []client.Object{secretOf("fleet-serving-ca", now.PEM), stranger}, now.PEM, ""},
 	} {
 		s := look(t, installedAggregated)
-		if err := reading(t, append(test.objects, secretOf("fleet-etcd-ca", etcd.pem))...).readTrust(t.Context(), s); err != nil {
+		if err := reading(t, append(test.objects, secretOf("fleet-etcd-ca", etcd.PEM))...).readTrust(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 		if string(s.trust.Serving) != string(test.want) || s.missing() != test.missing {
@@ -188,16 +76,16 @@ func TestReadTrust(t *testing.T) {
 // spec.tls.caBundle belongs to.
 func TestReadIssued(t *testing.T) {
 	later := time.Now().Add(time.Hour)
-	wrong, issuer, old := newCA(t, later), newCA(t, later), newCA(t, later)
-	secret := secretOf("fleet-serving", issuer.leaf())
-	secret.Data[caKey] = issuer.pem
+	wrong, issuer, old := trusttest.NewCA(t, later), trusttest.NewCA(t, later), trusttest.NewCA(t, later)
+	secret := secretOf("fleet-serving", issuer.Leaf())
+	secret.Data[caKey] = issuer.PEM
 	s := look(t, installedAggregated)
-	s.registry.Spec.TLS.IssuerRef, s.registry.Spec.TLS.CABundle = &operatorv1alpha1.IssuerReference{Name: "corporate"}, wrong.pem
-	r := reading(t, secret, secretOf("fleet-etcd-ca", old.pem), registered(old.pem))
+	s.registry.Spec.TLS.IssuerRef, s.registry.Spec.TLS.CABundle = &operatorv1alpha1.IssuerReference{Name: "corporate"}, wrong.PEM
+	r := reading(t, secret, secretOf("fleet-etcd-ca", old.PEM), registered(old.PEM))
 	if err := r.readTrust(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if want := join(wrong.pem, old.pem, issuer.pem); string(s.trust.Serving) != string(want) {
+	if want := join(wrong.PEM, old.PEM, issuer.PEM); string(s.trust.Serving) != string(want) {
 		t.Errorf("published is\n%s", s.trust.Serving)
 	}
 	if v := r.replacedCAs(t.Context(), s, done); v.Complete() || v.Reason != operatorv1alpha1.ReasonCAMismatch || !strings.Contains(v.Message, "set spec.tls.caBundle") {
@@ -209,14 +97,14 @@ func TestReadIssued(t *testing.T) {
 // status says: anyone who may write ConfigMaps may write that of the servers.
 func TestReadClientTrust(t *testing.T) {
 	later := time.Now().Add(time.Hour)
-	old, now, forged := newCA(t, later), newCA(t, later), newCA(t, later)
+	old, now, forged := trusttest.NewCA(t, later), trusttest.NewCA(t, later), trusttest.NewCA(t, later)
 	s := look(t, `{spec: {mode: Independent, etcd: {replicas: 1}}}`)
-	s.registry.Status.ClientCABundle = old.pem
-	trust := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-trust"}, Data: map[string]string{"client-ca.crt": string(forged.pem)}}
-	if err := reading(t, secretOf("fleet-client-ca", now.pem), trust).readTrust(t.Context(), s); err != nil {
+	s.registry.Status.ClientCABundle = old.PEM
+	trust := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-trust"}, Data: map[string]string{"client-ca.crt": string(forged.PEM)}}
+	if err := reading(t, secretOf("fleet-client-ca", now.PEM), trust).readTrust(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if want := join(now.pem, old.pem); string(s.trust.Clients) != string(want) || string(s.registry.Status.ClientCABundle) != string(want) {
+	if want := join(now.PEM, old.PEM); string(s.trust.Clients) != string(want) || string(s.registry.Status.ClientCABundle) != string(want) {
 		t.Errorf("the servers accept\n%s, the status has\n%s", s.trust.Clients, s.registry.Status.ClientCABundle)
 	}
 }
@@ -224,12 +112,12 @@ func TestReadClientTrust(t *testing.T) {
 // TestMissingCA holds everything of an installed registry while a CA is missing.
 func TestMissingCA(t *testing.T) {
 	s := look(t, installedAggregated)
-	s.servingCA, s.etcdCA = authority{source: "Secret fleet-serving-ca"}, authority{source: "Secret fleet-etcd-ca", current: []byte("x")}
+	s.servingCA, s.etcdCA = trust.Authority{Source: "Secret fleet-serving-ca"}, trust.Authority{Source: "Secret fleet-etcd-ca", Current: []byte("x")}
 	v := s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "Certificate fleet-serving-ca is not issued yet"))
 	if v.State != verdict.ReadOnly || v.Reason != operatorv1alpha1.ReasonCAMissing || !strings.Contains(v.Message, "Secret fleet-serving-ca") || !strings.Contains(v.Message, "is not issued yet") {
 		t.Errorf("%+v", v)
 	}
-	s.servingCA.current = []byte("x")
+	s.servingCA.Current = []byte("x")
 	if v := s.withCAs(verdict.Waiting("R", "m")); v.State == verdict.ReadOnly || v.Reason != "R" {
 		t.Errorf("no CA is missing: %+v", v)
 	}
@@ -239,7 +127,7 @@ func TestMissingCA(t *testing.T) {
 // CA will sign it, as when spec.tls.issuerRef was removed and there is no CA of the
 // registry's own yet.
 func TestIssuable(t *testing.T) {
-	ca := newCA(t, time.Now().Add(time.Hour)).pem
+	ca := trusttest.NewCA(t, time.Now().Add(time.Hour)).PEM
 	object := func(kind, name string) *unstructured.Unstructured {
 		o := &unstructured.Unstructured{}
 		o.SetKind(kind)
@@ -256,43 +144,11 @@ func TestIssuable(t *testing.T) {
 		{"the CA is not known", nil, ca, 2},
 	} {
 		s := look(t, installedAggregated)
-		s.servingCA = authority{current: test.current, published: test.published}
+		s.servingCA = trust.Authority{Current: test.current, Published: test.published}
 		s.rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {
 			object("Issuer", "fleet-serving"), object("Certificate", "fleet-serving-ca"), object("Certificate", "fleet-serving")}}
 		if got := s.issuable(); len(got) != test.want || len(s.rendered.Stages[render.StageCertificates]) != 3 {
 			t.Errorf("%s: %d objects", test.reason, len(got))
-		}
-	}
-}
-
-// TestRequestIssuance asks cert-manager once, and again only after a while.
-func TestRequestIssuance(t *testing.T) {
-	now := time.Now()
-	for _, test := range []struct {
-		reason, conditions string
-		want               bool
-	}{
-		{"nothing was asked", `[{type: Ready, status: "True"}]`, true},
-		{"it is being issued", `[{type: Issuing, status: "True"}]`, false},
-		{"it failed just now", `[{type: Issuing, status: "False", lastTransitionTime: "` + now.Add(-time.Minute).UTC().Format(time.RFC3339) + `"}]`, false},
-		{"it failed long ago", `[{type: Issuing, status: "False", lastTransitionTime: "` + now.Add(-time.Hour).UTC().Format(time.RFC3339) + `"}]`, true},
-	} {
-		c := &certmanagerv1.Certificate{}
-		if err := yaml.UnmarshalStrict([]byte(`{status: {conditions: `+test.conditions+`}}`), c); err != nil {
-			t.Fatal(err)
-		}
-		before := len(c.Status.Conditions)
-		if got := requestIssuance(c, now); got != test.want {
-			t.Errorf("%s: %v", test.reason, got)
-		}
-		issuing := 0
-		for _, condition := range c.Status.Conditions {
-			if condition.Type == certmanagerv1.CertificateConditionIssuing && condition.Status == "True" && condition.Reason == triggered {
-				issuing++
-			}
-		}
-		if test.want != (issuing == 1) || len(c.Status.Conditions) < before {
-			t.Errorf("%s: %+v", test.reason, c.Status.Conditions)
 		}
 	}
 }
