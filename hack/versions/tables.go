@@ -36,7 +36,7 @@ func writeTable(releases []version.Release) error {
 
 func table(releases []version.Release) string {
 	out := &strings.Builder{}
-	fmt.Fprintln(out, "| Release | Serves | Stores | Reads | etcd | Kubernetes of the host | kubectl | Upgrade from | Rollback to |")
+	fmt.Fprintln(out, "| Release | Serves | Stores | Reads | etcd | Kubernetes of the host cluster | kubectl | Upgrade from | Rollback to |")
 	fmt.Fprintln(out, "|---|---|---|---|---|---|---|---|---|")
 	for _, r := range releases {
 		var returns []string
