@@ -25,6 +25,7 @@ import (
 	"github.com/clusterregistry/operator/operator/clusterregistry"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/health"
+	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/registryclient"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -84,7 +85,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	}
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
-		Cache:  clusterregistry.CacheOptions(o.namespaces),
+		Cache:  informers.Options(o.namespaces),
 		// Secrets are read one by one: the operator may not list them.
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization},
@@ -115,7 +116,7 @@ func (o *options) reconciler(mgr manager.Manager) (*clusterregistry.Reconciler, 
 		Client:               mgr.GetClient(),
 		Live:                 mgr.GetAPIReader(),
 		Discovery:            asks,
-		Applier:              apply.New(mgr.GetClient(), mgr.GetAPIReader(), clusterregistry.MetadataOnly()...),
+		Applier:              apply.New(mgr.GetClient(), mgr.GetAPIReader(), informers.MetadataOnly()...),
 		Events:               mgr.GetEventRecorder("clusterregistry-operator"),
 		Releases:             releases,
 		Environment:          o.environment,

@@ -5,15 +5,12 @@ import (
 	"sync"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-)
 
-// certificatesCRD is what tells that cert-manager is installed.
-const certificatesCRD = "certificates.cert-manager.io"
+	"github.com/clusterregistry/operator/operator/informers"
+)
 
 // certManager knows whether cert-manager is installed, which may happen after the
 // operator was started. Only then can its objects be watched.
@@ -26,7 +23,8 @@ type certManager struct {
 // installed reports whether the host serves cert-manager's API, and watches it
 // from then on.
 func (c *certManager) installed(ctx context.Context, reader client.Client) (bool, error) {
-	err := reader.Get(ctx, client.ObjectKey{Name: certificatesCRD}, newCRD())
+	crd := informers.CertificatesCRD()
+	err := reader.Get(ctx, client.ObjectKeyFromObject(crd), crd)
 	if apierrors.IsNotFound(err) {
 		return false, nil
 	}
@@ -51,11 +49,4 @@ func (c *certManager) installed(ctx context.Context, reader client.Client) (bool
 	}
 	c.watching = true
 	return true, nil
-}
-
-// newCRD returns the metadata of a CRD, which is all that is read of one.
-func newCRD() *metav1.PartialObjectMetadata {
-	crd := &metav1.PartialObjectMetadata{}
-	crd.SetGroupVersionKind(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
-	return crd
 }

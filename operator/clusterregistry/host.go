@@ -12,9 +12,6 @@ import (
 )
 
 const (
-	// annotationHost names the version of the host that servers are made for; a new
-	// one replaces them.
-	annotationHost = operatorv1alpha1.GroupName + "/host-version"
 	// hostNewer and hostOlder are for how long the host must have given the same
 	// answer before servers are made for that version. Of a control plane that is
 	// upgraded one API server answers so and the next one otherwise, for an hour
@@ -55,7 +52,7 @@ func (r *Reconciler) hostToRender(ctx context.Context, s *scope) (string, error)
 		return "", err
 	}
 	if deployment != nil {
-		made := "v" + deployment.Spec.Template.Annotations[annotationHost]
+		made := "v" + deployment.Spec.Template.Annotations[operatorv1alpha1.AnnotationHostVersion]
 		order := semver.Compare(answered, made)
 		if semver.IsValid(made) && (order > 0 && steady < hostNewer || order < 0 && steady < hostOlder) {
 			answered = made

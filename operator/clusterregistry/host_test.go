@@ -9,6 +9,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -18,7 +19,7 @@ import (
 func TestHostFlaps(t *testing.T) {
 	s := look(t, "{spec: {mode: Aggregated, version: v0.1.0, etcd: {external: {tlsSecretRef: {name: etcd}}}}}")
 	deployment, _ := serversOf(2)
-	deployment.Spec.Template.Annotations = map[string]string{annotationHost: "1.36"}
+	deployment.Spec.Template.Annotations = map[string]string{operatorv1alpha1.AnnotationHostVersion: "1.36"}
 	r := reading(t, s.registry, deployment)
 	host := &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}
 	r.Discovery = host
@@ -60,7 +61,7 @@ func TestHostToRender(t *testing.T) {
 		r := reading(t)
 		if test.made != "" {
 			deployment, _ := serversOf(2)
-			deployment.Spec.Template.Annotations = map[string]string{annotationHost: test.made}
+			deployment.Spec.Template.Annotations = map[string]string{operatorv1alpha1.AnnotationHostVersion: test.made}
 			r = reading(t, deployment)
 		}
 		begin, got := s.now, ""

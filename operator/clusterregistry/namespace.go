@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/informers"
 )
 
 // A namespace that is terminating takes its registries with it, but kube-controller-manager
@@ -23,14 +23,11 @@ import (
 // namespace is deleted. A Role can't grant that watch: an operator of some
 // namespaces asks in each reconcile, and the first pod that terminates causes one.
 
-// namespaceKind is the kind of namespaces, of which only the metadata is read.
-var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
-
 // terminating reports whether a namespace is being deleted, which can't be called
 // back. Where an older release's Role does not let the operator ask, the deletion of
 // the ClusterRegistry itself is what it goes by.
 func (r *Reconciler) terminating(ctx context.Context, name string) (bool, error) {
-	namespace := metadataOf(namespaceKind)
+	namespace := informers.Namespace()
 	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	if apierrors.IsForbidden(err) {
 		logf.FromContext(ctx).Info("may not read the namespace, so that its deletion is noticed late: apply the operator's Role there again", "error", err.Error())

@@ -20,8 +20,6 @@ import (
 const (
 	// componentSnapshot has the pod that takes a snapshot.
 	componentSnapshot = "snapshot"
-	// annotationSnapshot names the snapshot that a Job takes.
-	annotationSnapshot = operatorv1alpha1.GroupName + "/snapshot"
 	// saveContainer is the container that says what it has saved.
 	saveContainer = "save"
 	// snapshotRetry is how long a failed Job stays, to be looked at.
@@ -46,7 +44,7 @@ func (r *Reconciler) snapshot(ctx context.Context, s *scope) verdict.Verdict {
 	if v := r.applied(ctx, s, render.StageSnapshot, job); !v.Complete() {
 		return s.waits("%s", v.Message)
 	}
-	if job.Annotations[annotationSnapshot] != name {
+	if job.Annotations[operatorv1alpha1.AnnotationSnapshot] != name {
 		return r.snapshotAgain(ctx, s, "the Job of an earlier snapshot is removed")
 	}
 	pods, err := r.pods(ctx, s, componentSnapshot)

@@ -13,6 +13,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/diagnose"
+	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -32,7 +33,7 @@ func (r *Reconciler) orphaned(ctx context.Context, s *scope, pods []corev1.Pod) 
 	if s.registry.Spec.Mode != operatorv1alpha1.ModeAggregated {
 		return nil, nil // their servers have no token
 	}
-	account := metadataOf(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
+	account := informers.MetadataOf(corev1.SchemeGroupVersion.WithKind("ServiceAccount"))
 	if err := r.Client.Get(ctx, s.key(contract.ServerSuffix), account); err != nil {
 		return nil, client.IgnoreNotFound(err) // one that was just applied is not seen yet
 	}

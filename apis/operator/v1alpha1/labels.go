@@ -14,6 +14,13 @@ const (
 	LabelComponent = "app.kubernetes.io/component"
 	// AnnotationRetain is on what outlives a registry with deletionPolicy Retain.
 	AnnotationRetain = GroupName + "/retain"
+	// AnnotationHostVersion is on the template of an aggregated registry's servers, with
+	// the minor version of the host that they are made for, such as 1.37: a new one
+	// replaces them.
+	AnnotationHostVersion = GroupName + "/host-version"
+	// AnnotationSnapshot is on the Job that saves etcd, with the name of the snapshot
+	// that it takes.
+	AnnotationSnapshot = GroupName + "/snapshot"
 	// Finalizer holds the deletion of a registry up until nothing of it is left,
 	// but for what is retained.
 	Finalizer = GroupName + "/cleanup"

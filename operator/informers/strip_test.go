@@ -1,4 +1,4 @@
-package clusterregistry
+package informers
 
 import (
 	"encoding/json"
@@ -22,8 +22,8 @@ import (
 func TestOnlyRead(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)
 	container := corev1.Container{Name: "server", Image: "server:v0.1.0", Args: []string{huge}, Env: []corev1.EnvVar{{Name: "A", Value: huge}}}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationHost: "1.37", "a": huge}}, Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}
-	all := append(append(owned(), issued()...), &operatorv1alpha1.ClusterRegistry{}, &corev1.Node{}, metadataOf(namespaceKind))
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{operatorv1alpha1.AnnotationHostVersion: "1.37", "a": huge}}, Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}
+	all := append(append(Owned(), Issued()...), &operatorv1alpha1.ClusterRegistry{}, &corev1.Node{}, Namespace(), CertificatesCRD())
 	for _, object := range all {
 		object.SetName("fleet-server")
 		object.SetLabels(map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, "a": huge})
@@ -72,15 +72,17 @@ func TestOnlyRead(t *testing.T) {
 
 // TestOnlyReadKeeps has what is read of a Deployment and of a Job.
 func TestOnlyReadKeeps(t *testing.T) {
-	deployment, _ := serversOf(2)
-	deployment.Generation, deployment.Spec.Template.Annotations = 3, map[string]string{annotationHost: "1.37", "a": "b"}
+	replicas := int32(2)
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: appsv1.DeploymentSpec{Replicas: &replicas}, Status: appsv1.DeploymentStatus{ReadyReplicas: replicas}}
+	deployment.Spec.Template.Annotations = map[string]string{operatorv1alpha1.AnnotationHostVersion: "1.37", "a": "b"}
+	deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "server", Image: "server:v0.1.0"}}
 	left, _ := onlyRead(deployment)
 	if d := left.(*appsv1.Deployment); *d.Spec.Replicas != 2 || d.Generation != 3 || d.Status.ReadyReplicas != 2 || len(d.Spec.Template.Annotations) != 1 ||
-		d.Spec.Template.Annotations[annotationHost] != "1.37" || d.Spec.Template.Spec.Containers[0].Image != "server:v0.1.0" {
+		d.Spec.Template.Annotations[operatorv1alpha1.AnnotationHostVersion] != "1.37" || d.Spec.Template.Spec.Containers[0].Image != "server:v0.1.0" {
 		t.Errorf("%+v", d)
 	}
-	left, _ = onlyRead(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotationSnapshot: "s", "a": "b"}}})
-	if job := left.(*batchv1.Job); len(job.Annotations) != 1 || job.Annotations[annotationSnapshot] != "s" {
+	left, _ = onlyRead(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{operatorv1alpha1.AnnotationSnapshot: "s", "a": "b"}}})
+	if job := left.(*batchv1.Job); len(job.Annotations) != 1 || job.Annotations[operatorv1alpha1.AnnotationSnapshot] != "s" {
 		t.Errorf("%+v", job)
 	}
 }

@@ -1,48 +1,15 @@
-package clusterregistry
+package informers
 
 import (
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
-	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
-
-// CacheOptions limits the operator's memory to what it needs: registries of the
-// namespaces that it watches (all when there are none named), its own objects by
-// their label, the name of one CRD, namespaces, nodes, and all APIServices: one that
-// has lost its labels still leads to a registry. Of each object it holds what onlyRead
-// leaves.
-func CacheOptions(namespaces []string) cache.Options {
-	options := cache.Options{
-		DefaultTransform: onlyRead,
-		// For all kinds: those of cert-manager can't be named before they exist.
-		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy}),
-		ByObject: map[client.Object]cache.ByObject{
-			&operatorv1alpha1.ClusterRegistry{}: {Label: labels.Everything()},
-			newCRD():                            {Label: labels.Everything(), Field: fields.OneTermEqualSelector(metav1.ObjectNameField, certificatesCRD)},
-			metadataOf(namespaceKind):           {Label: labels.Everything()},
-			&corev1.Node{}:                      {Label: labels.Everything()},
-			&apiregistrationv1.APIService{}:     {Label: labels.Everything()},
-			&rbacv1.RoleBinding{}:               {Namespaces: map[string]cache.Config{kubeSystem: {}}},
-		},
-	}
-	for _, namespace := range namespaces {
-		if options.DefaultNamespaces == nil {
-			options.DefaultNamespaces = map[string]cache.Config{}
-		}
-		options.DefaultNamespaces[namespace] = cache.Config{}
-	}
-	return options
-}
 
 // onlyRead strips an object of all that is not read through the cache: the label that
 // selects what the operator holds is for anybody to set, and an object can have more
@@ -65,7 +32,7 @@ func onlyRead(object any) (any, error) {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: o.Status}, nil
 	case *batchv1.Job:
 		out := &batchv1.Job{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: o.Status}
-		out.Annotations = only(o.Annotations, annotationSnapshot)
+		out.Annotations = only(o.Annotations, operatorv1alpha1.AnnotationSnapshot)
 		return out, nil
 	case *appsv1.Deployment:
 		return onlyRollout(o), nil
@@ -117,7 +84,7 @@ func onlyState(pod *corev1.Pod) *corev1.Pod {
 func onlyRollout(deployment *appsv1.Deployment) *appsv1.Deployment {
 	out := &appsv1.Deployment{ObjectMeta: onlyIdentity(deployment.ObjectMeta), Spec: appsv1.DeploymentSpec{Replicas: deployment.Spec.Replicas}, Status: deployment.Status}
 	template := deployment.Spec.Template
-	out.Spec.Template.Annotations = only(template.Annotations, annotationHost)
+	out.Spec.Template.Annotations = only(template.Annotations, operatorv1alpha1.AnnotationHostVersion)
 	for _, container := range template.Spec.Containers[:min(1, len(template.Spec.Containers))] {
 		out.Spec.Template.Spec.Containers = []corev1.Container{{Name: container.Name, Image: container.Image}}
 	}
