@@ -45,7 +45,11 @@ func table(releases []version.Release) string {
 				returns = append(returns, from.Version)
 			}
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s to %s | %s to %s | %s | %s |\n", r.Version, strings.Join(r.Serves, ", "), r.Stores, strings.Join(r.Reads, ", "), r.Etcd,
+		name := r.Version
+		if version.CheckSupport(releases, name, false) != nil {
+			name += " (no longer supported)"
+		}
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s to %s | %s to %s | %s | %s |\n", name, strings.Join(r.Serves, ", "), r.Stores, strings.Join(r.Reads, ", "), r.Etcd,
 			r.Host.From, r.Host.To, r.Kubectl.From, r.Kubectl.To, cmp.Or(strings.Join(r.UpgradesFrom, ", "), "-"), cmp.Or(strings.Join(returns, ", "), "-"))
 	}
 	return out.String()

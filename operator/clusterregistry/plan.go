@@ -31,8 +31,13 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 		return s.planStep(releases, release)
 	}
 	s.release = release
-	if err := release.CheckHost(s.host); err != nil {
-		// A host that was upgraded under a running registry takes nothing away.
+	err = release.CheckHost(s.host)
+	if err == nil && running != "" {
+		err = version.CheckSupport(releases, running, true)
+	}
+	if err != nil {
+		// A host or an operator that was upgraded under a running registry takes nothing
+		// away.
 		return verdict.Waiting(reasonOf(err), "%s", err).In(resync).DegradedIf(running != "")
 	}
 	return done
@@ -115,6 +120,8 @@ func reasonOf(err error) string {
 		return operatorv1alpha1.ReasonHostUnsupported
 	case errors.Is(err, version.ErrUpgrade):
 		return operatorv1alpha1.ReasonUpgradeUnsupported
+	case errors.Is(err, version.ErrSupport):
+		return operatorv1alpha1.ReasonVersionUnsupported
 	}
 	return operatorv1alpha1.ReasonInternalError
 }

@@ -1,6 +1,7 @@
 package clusterregistry
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +63,43 @@ func TestPlan(t *testing.T) {
 		}
 		if goes := v.Usable(); goes && s.input(reading(t).Environment).Registry != s.registry {
 			t.Errorf("%s: the input is of another registry", test.what)
+		}
+	}
+}
+
+// TestPlanOutOfSupport looks at a release that four minor releases have left behind.
+func TestPlanOutOfSupport(t *testing.T) {
+	releases := slices.Clone(released)
+	for i := range releases {
+		releases[i].Released = true
+	}
+	const installed = ", history: [{version: v0.1.0, state: Completed, startTime: null}]}"
+	for _, test := range []struct{ what, spec, running, reason, says, renders, begins string }{
+		{"it is to be installed", "v0.1.0", "", "VersionUnsupported", "set spec.version to v0.4.0, the newest", "", ""},
+		{"it runs", "v0.1.0", "v0.1.0", "VersionUnsupported", "v0.1.0 is no longer supported, only the last 3 minor releases are: set spec.version to v0.2.0", "v0.1.0", ""},
+		{"it is upgraded", "v0.2.0", "v0.1.0", "", "", "v0.1.0", "v0.2.0"},
+		{"it is to be upgraded too far", "v0.3.0", "v0.1.0", "UpgradeUnsupported", "set spec.version to v0.2.0 first", "v0.1.0", ""},
+		{"another is installed", "v0.2.0", "", "", "", "v0.2.0", ""},
+	} {
+		status := "{version: '" + test.running + "'" + installed
+		if test.running == "" {
+			status = "{}"
+		}
+		s := look(t, "{spec: {version: '"+test.spec+"', mode: Aggregated, etcd: {replicas: 1}}, status: "+status+"}")
+		s.release.Version = ""
+		v := s.plan(releases)
+		if v.Complete() != (test.reason == "") || !v.Complete() && (v.Reason != test.reason || !strings.Contains(v.Message, test.says)) {
+			t.Errorf("%s: %+v", test.what, v)
+		}
+		if v.Usable() != (test.renders != "") || v.Usable() && s.release.Version != test.renders {
+			t.Errorf("%s: renders %q (%+v)", test.what, s.release.Version, v)
+		}
+		begins := ""
+		if operation := s.registry.Status.Operation; operation != nil {
+			begins = operation.To
+		}
+		if begins != test.begins {
+			t.Errorf("%s: an upgrade to %q begins, want %q", test.what, begins, test.begins)
 		}
 	}
 }

@@ -16,6 +16,8 @@ var (
 	ErrHost = errors.New("unsupported host")
 	// ErrUpgrade is about a release that can't be reached from the one that runs.
 	ErrUpgrade = errors.New("unsupported upgrade")
+	// ErrSupport is about a release that is no longer supported.
+	ErrSupport = errors.New("release out of support")
 )
 
 // problem is one of the errors above, said in a sentence.

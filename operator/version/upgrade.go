@@ -9,10 +9,14 @@ import (
 )
 
 // CheckUpgrade returns nil when a registry that runs one version, empty for none
-// yet, may be brought to another. The error wraps ErrUpgrade, or ErrUnknown when
-// a newer operator brought the registry to where it is.
+// yet, may be brought to another. The error wraps ErrUpgrade, ErrUnknown when a
+// newer operator brought the registry to where it is, or ErrSupport when it would
+// begin with a release that is no longer supported.
 func CheckUpgrade(releases []Release, running, wanted string) error {
-	if running == "" || running == wanted {
+	if running == "" {
+		return CheckSupport(releases, wanted, false)
+	}
+	if running == wanted {
 		return nil
 	}
 	to, err := Find(releases, wanted)

@@ -57,6 +57,9 @@ const (
 	ReasonSupported = "Supported"
 	// ReasonVersionUnknown is the reason of a version that this operator does not know.
 	ReasonVersionUnknown = "VersionUnknown"
+	// ReasonVersionUnsupported is the reason of a release that is older than the last
+	// three minor releases: it is not installed, and one that runs is to be upgraded.
+	ReasonVersionUnsupported = "VersionUnsupported"
 	// ReasonHostUnsupported is the reason of a host whose version the release was
 	// never tested with.
 	ReasonHostUnsupported = "HostUnsupported"
