@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // putNote writes a note under a name, which may be another than the note's own.
@@ -24,7 +26,7 @@ func putNote(t *testing.T, dir, name string, n note) {
 func saved(t *testing.T, dir, name string, hours int, proven bool) {
 	t.Helper()
 	path := put(t, dir, name+".db", []byte("data"))
-	putNote(t, dir, name, note{Record: Record{Name: name, Revision: 9, Bytes: 4, Version: "3.6.14"}, Proven: proven})
+	putNote(t, dir, name, note{Snapshot: contract.Snapshot{Name: name, Revision: 9, Bytes: 4, Version: "3.6.14"}, Proven: proven})
 	at := time.Now().Add(-time.Duration(hours) * time.Hour)
 	if err := os.Chtimes(path, at, at); err != nil {
 		t.Fatal(err)
@@ -59,7 +61,7 @@ func TestKeep(t *testing.T) {
 		}},
 		{reason: "the clock of another node is ahead", last: 1, removed: []string{"b"}, before: func(dir string) { saved(t, dir, "b", -5, true) }},
 		{reason: "a note is left of a removal that was interrupted", last: 3, removed: []string{"b"}, before: func(dir string) {
-			putNote(t, dir, "b", note{Record: Record{Name: "b"}, Proven: true})
+			putNote(t, dir, "b", note{Snapshot: contract.Snapshot{Name: "b"}, Proven: true})
 		}},
 	} {
 		dir := t.TempDir()

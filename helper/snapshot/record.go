@@ -8,24 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-)
 
-// Record is what is known of a snapshot.
-type Record struct {
-	// Name is that of the snapshot.
-	Name string `json:"name"`
-	// Revision is etcd's revision that the snapshot holds, read from its file. It
-	// is not below that of any write which etcd acknowledged before Save began.
-	Revision int64 `json:"revision"`
-	// Bytes is the size of the file, checksum included.
-	Bytes int64 `json:"bytes"`
-	// Version is that of the member that it was taken from, such as 3.6.14.
-	Version string `json:"version"`
-}
+	"github.com/clusterregistry/operator/internal/contract"
+)
 
 // note is the file beside a snapshot, which makes it one of ours.
 type note struct {
-	Record
+	contract.Snapshot
 	// Proven is true when the snapshot was restored once.
 	Proven bool `json:"proven,omitempty"`
 }

@@ -18,6 +18,8 @@ import (
 	etcdsnapshot "go.etcd.io/etcd/client/v3/snapshot"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
+
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // Save saves a snapshot of etcd as name to a folder and returns what it is. One
@@ -27,16 +29,16 @@ import (
 //
 // The revision in the record is the file's own. Save compares it with what a
 // linearizable read returned before, and fails where it is older.
-func Save(ctx context.Context, etcd Etcd, dir, name string) (Record, error) {
+func Save(ctx context.Context, etcd Etcd, dir, name string) (contract.Snapshot, error) {
 	if err := checkName(name); err != nil {
-		return Record{}, err
+		return contract.Snapshot{}, err
 	}
 	work := filepath.Join(dir, unfinished)
 	if err := os.RemoveAll(work); err != nil {
-		return Record{}, fmt.Errorf("remove what an interrupted snapshot has left: %w", err)
+		return contract.Snapshot{}, fmt.Errorf("remove what an interrupted snapshot has left: %w", err)
 	}
 	if err := os.Mkdir(work, 0o700); err != nil {
-		return Record{}, fmt.Errorf("prepare for a snapshot: %w", err)
+		return contract.Snapshot{}, fmt.Errorf("prepare for a snapshot: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(work) }() // the next one removes it, too
 	if saved, found, err := existing(dir, name); err != nil || found {
@@ -44,27 +46,27 @@ func Save(ctx context.Context, etcd Etcd, dir, name string) (Record, error) {
 	}
 	from, err := etcd.choose(ctx)
 	if err != nil {
-		return Record{}, err
+		return contract.Snapshot{}, err
 	}
 	if err := checkSpace(dir, from.size); err != nil {
-		return Record{}, err
+		return contract.Snapshot{}, err
 	}
 	temporary := dataFile(work, name)
 	if err := etcd.fetch(ctx, from, temporary); err != nil {
-		return Record{}, fmt.Errorf("save a snapshot of %s: %w", from.endpoint, err)
+		return contract.Snapshot{}, fmt.Errorf("save a snapshot of %s: %w", from.endpoint, err)
 	}
-	record := Record{Name: name, Version: from.version}
+	record := contract.Snapshot{Name: name, Version: from.version}
 	if record.Bytes, err = verify(temporary); err != nil {
-		return Record{}, err
+		return contract.Snapshot{}, err
 	}
 	if record.Revision, err = revision(temporary); err != nil {
-		return Record{}, err
+		return contract.Snapshot{}, err
 	}
 	if record.Revision < from.revision {
-		return Record{}, fmt.Errorf("the snapshot of %s has revision %d, but before it was taken the member answered with revision %d: it lacks acknowledged writes and is not used", from.endpoint, record.Revision, from.revision)
+		return contract.Snapshot{}, fmt.Errorf("the snapshot of %s has revision %d, but before it was taken the member answered with revision %d: it lacks acknowledged writes and is not used", from.endpoint, record.Revision, from.revision)
 	}
-	if err := (note{Record: record}).write(dir); err != nil {
-		return Record{}, fmt.Errorf("write the note on the snapshot: %w", err)
+	if err := (note{Snapshot: record}).write(dir); err != nil {
+		return contract.Snapshot{}, fmt.Errorf("write the note on the snapshot: %w", err)
 	}
 	return record, place(temporary, dataFile(dir, name))
 }
@@ -87,25 +89,25 @@ func (e Etcd) fetch(ctx context.Context, from member, path string) error {
 
 // existing returns the record of a whole snapshot, if there is one. It removes
 // a damaged one, and fails where a file of somebody else has the name.
-func existing(dir, name string) (saved Record, found bool, err error) {
+func existing(dir, name string) (saved contract.Snapshot, found bool, err error) {
 	path := dataFile(dir, name)
 	size, damage := verify(path)
 	if errors.Is(damage, fs.ErrNotExist) {
-		return Record{}, false, nil
+		return contract.Snapshot{}, false, nil
 	}
 	if damage != nil && !errors.Is(damage, errDamaged) {
-		return Record{}, false, damage
+		return contract.Snapshot{}, false, damage
 	}
 	n, err := readNote(dir, name)
 	switch {
 	case err != nil:
-		return Record{}, false, err
+		return contract.Snapshot{}, false, err
 	case n == nil:
-		return Record{}, false, fmt.Errorf("%s is there without %s, which Save writes first: it is somebody else's and stays as it is; move it away, or choose another name", path, noteFile(dir, name))
+		return contract.Snapshot{}, false, fmt.Errorf("%s is there without %s, which Save writes first: it is somebody else's and stays as it is; move it away, or choose another name", path, noteFile(dir, name))
 	case damage == nil && size == n.Bytes:
-		return n.Record, true, nil
+		return n.Snapshot, true, nil
 	}
-	return Record{}, false, os.Remove(path)
+	return contract.Snapshot{}, false, os.Remove(path)
 }
 
 // checkSpace fails where a file system has no room for a database of the given

@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // TestSaveExisting has no etcd: what is there is kept or refused without one.
 func TestSaveExisting(t *testing.T) {
 	whole := snapshotOf(t, buckets{"key": {string(key(9)): nil}, "meta": {}})
-	ours := Record{Name: "a", Revision: 9, Bytes: int64(len(whole)), Version: "3.6.14"}
+	ours := contract.Snapshot{Name: "a", Revision: 9, Bytes: int64(len(whole)), Version: "3.6.14"}
 	const asks = "no member of etcd can be asked"
 	for _, test := range []struct {
 		reason string
@@ -20,15 +22,15 @@ func TestSaveExisting(t *testing.T) {
 		want   string // in the error; the snapshot is kept when empty
 		stays  bool
 	}{
-		{reason: "whole", data: whole, note: &note{Record: ours}, stays: true},
-		{reason: "whole, and proven before", data: whole, note: &note{Record: ours, Proven: true}, stays: true},
+		{reason: "whole", data: whole, note: &note{Snapshot: ours}, stays: true},
+		{reason: "whole, and proven before", data: whole, note: &note{Snapshot: ours, Proven: true}, stays: true},
 		{reason: "nothing is there", want: asks},
-		{reason: "the data is gone", note: &note{Record: ours}, want: asks},
-		{reason: "damaged", data: append(append([]byte{}, whole[:600]...), whole[601:]...), note: &note{Record: ours}, want: asks},
-		{reason: "whole, but not what was noted", data: whole, note: &note{Record: Record{Name: "a", Revision: 9, Bytes: 1}}, want: asks},
+		{reason: "the data is gone", note: &note{Snapshot: ours}, want: asks},
+		{reason: "damaged", data: append(append([]byte{}, whole[:600]...), whole[601:]...), note: &note{Snapshot: ours}, want: asks},
+		{reason: "whole, but not what was noted", data: whole, note: &note{Snapshot: contract.Snapshot{Name: "a", Revision: 9, Bytes: 1}}, want: asks},
 		{reason: "somebody else's", data: whole, want: "it is somebody else's and stays as it is", stays: true},
 		{reason: "somebody else's that is no snapshot", data: []byte("x"), want: "it is somebody else's and stays as it is", stays: true},
-		{reason: "the note is about another", data: whole, note: &note{Record: Record{Name: "b", Bytes: ours.Bytes}}, want: "it is somebody else's", stays: true},
+		{reason: "the note is about another", data: whole, note: &note{Snapshot: contract.Snapshot{Name: "b", Bytes: ours.Bytes}}, want: "it is somebody else's", stays: true},
 	} {
 		dir := t.TempDir()
 		if test.data != nil {

@@ -112,10 +112,7 @@ func (r *Reconciler) snapshotTaken(ctx context.Context, s *scope, pods []corev1.
 			if ended := status.State.Terminated; status.Name != saveContainer || ended == nil || ended.ExitCode != 0 {
 				continue
 			}
-			var saved struct {
-				Name     string `json:"name"`
-				Revision int64  `json:"revision"`
-			}
+			var saved contract.Snapshot
 			if err := json.Unmarshal([]byte(status.State.Terminated.Message), &saved); err != nil || saved.Name != s.upgrade.Snapshot || saved.Revision == 0 {
 				continue
 			}
