@@ -73,7 +73,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 	if !v.Complete() {
 		return v
 	}
-	for _, member := range render.EtcdMembers(s.registry) {
+	for _, member := range render.EtcdMembers(s.registry, s.members) {
 		access.Endpoints[member.Name] = member.ClientURL()
 	}
 	for _, pod := range pods {

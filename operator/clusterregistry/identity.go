@@ -83,6 +83,10 @@ func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (*identity, err
 	return id, nil
 }
 
+// mostMembers is more than any etcd of a registry has: what a person wrote into the
+// record decides how many members are rendered.
+const mostMembers = 9
+
 // parseRecord reads a record, which people can edit. What can't be right is an
 // error: the guard, too, would hold members back by it.
 func parseRecord(data map[string]string) (*identity, error) {
@@ -104,7 +108,7 @@ func parseRecord(data map[string]string) (*identity, error) {
 		id.Members[name] = value
 	}
 	replicas, err := strconv.ParseInt(data[keyReplicas], 10, 32)
-	if err != nil || replicas < 1 {
+	if err != nil || replicas < 1 || replicas > mostMembers {
 		return nil, fmt.Errorf("%s is %q and not a number of members: set it to that of the claims data-...-etcd-N", keyReplicas, data[keyReplicas])
 	}
 	id.replicas = int32(replicas)
@@ -135,6 +139,21 @@ func newIdentity(s *scope) *identity {
 		id.state = stateExisting
 	}
 	return id
+}
+
+// memberNames returns the names of the members that a registry's own etcd has: as many
+// as are recorded, whatever the spec asks for, and what the spec asks for where there
+// is no record yet.
+func memberNames(registry *operatorv1alpha1.ClusterRegistry, recorded *identity) []string {
+	members := registry.Spec.Etcd.Replicas
+	if recorded != nil {
+		members = recorded.replicas
+	}
+	var out []string
+	for ordinal := range members {
+		out = append(out, contract.EtcdMember(registry.Name, int(ordinal)))
+	}
+	return out
 }
 
 // writeIdentity records an identity. It is made for good: the finalizer removes

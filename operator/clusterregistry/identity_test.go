@@ -2,6 +2,7 @@ package clusterregistry
 
 import (
 	"maps"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -227,4 +228,20 @@ func TestLearnJoined(t *testing.T) {
 	person("fleet-etcd-0")
 	look("the next one", voters[1:], "v3.7.3", "fleet-etcd-0")
 	look("and it has joined", voters, "v3.7.3", "")
+}
+
+// TestMemberNames goes by the record, and by the spec only where nothing is recorded.
+func TestMemberNames(t *testing.T) {
+	s := look(t, "{spec: {etcd: {replicas: 5}}}")
+	if got := memberNames(s.registry, nil); len(got) != 5 || got[4] != "fleet-etcd-4" {
+		t.Errorf("without a record: %q", got)
+	}
+	if got := memberNames(s.registry, &identity{replicas: 3}); !slices.Equal(got, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"}) {
+		t.Errorf("three are recorded: %q", got)
+	}
+	for _, replicas := range []string{"0", "10", "2147483647", "x", ""} {
+		if _, err := parseRecord(map[string]string{keyState: stateExisting, keyReplicas: replicas}); err == nil {
+			t.Errorf("a record of %q members is read", replicas)
+		}
+	}
 }

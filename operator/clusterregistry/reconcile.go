@@ -174,6 +174,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 	}
 	return render.Input{
 		Snapshot: snapshot,
+		Members:  s.members,
 		Volumes:  s.volumes.rendered(),
 		Registry: s.registry,
 		Release: render.Release{

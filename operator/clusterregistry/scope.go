@@ -42,6 +42,8 @@ type scope struct {
 	// identityErr says why it can't be read.
 	identity    *identity
 	identityErr error
+	// members are the names of those that the registry's own etcd has.
+	members []string
 	// volumes are those that the registry's own etcd has.
 	volumes volumes
 	// release is what is rendered, and upgrade how far it is on its way to another.
@@ -100,6 +102,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	}
 	if registry.Spec.Etcd.External == nil {
 		s.identity, s.identityErr = r.readIdentity(ctx, s)
+		s.members = memberNames(registry, s.identity)
 	}
 	if s.volumes, err = r.readVolumes(ctx, s); err != nil {
 		return nil, err

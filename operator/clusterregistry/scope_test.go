@@ -36,7 +36,7 @@ func look(t *testing.T, text string) *scope {
 	}
 	r.Name, r.Namespace, r.UID, r.Generation = "fleet", "team", "1", 7
 	operatorv1alpha1.SetDefaults(r)
-	return &scope{registry: r, before: *r.Status.DeepCopy(), now: time.Now(), host: "v1.37.1", release: released[0], rendered: &render.Result{}, results: map[string]verdict.Verdict{}}
+	return &scope{registry: r, members: memberNames(r, nil), before: *r.Status.DeepCopy(), now: time.Now(), host: "v1.37.1", release: released[0], rendered: &render.Result{}, results: map[string]verdict.Verdict{}}
 }
 
 // reading returns a reconciler that reads the given objects.

@@ -40,7 +40,7 @@ func comesUp(now time.Time, pods []corev1.Pod) bool {
 // was replaced a short while ago and others follow, although etcd may not let the next
 // one go at this moment.
 func underWay(s *scope, silent int, pods []corev1.Pod, outdated []string) bool {
-	missing := silent > 0 && len(pods) < int(s.registry.Spec.Etcd.Replicas)
+	missing := silent > 0 && len(pods) < len(s.members)
 	recently := slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return s.now.Sub(pod.CreationTimestamp.Time) < comingUp })
 	return missing || comesUp(s.now, pods) || recently && len(outdated) > 0
 }

@@ -37,7 +37,7 @@ func (r *Reconciler) readVolumes(ctx context.Context, s *scope) (volumes, error)
 	if s.registry.Spec.Etcd.External != nil {
 		return found, nil
 	}
-	for _, member := range render.EtcdMembers(s.registry) {
+	for _, member := range render.EtcdMembers(s.registry, s.members) {
 		claim, err := r.claim(ctx, s.registry.Namespace, contract.EtcdMemberClaim(member.Name))
 		if err != nil {
 			return volumes{}, err

@@ -28,6 +28,9 @@ type Input struct {
 	// Addresses are names and IP addresses at which clients outside of the host
 	// reach the servers, beyond the Service's own names.
 	Addresses []string
+	// Members are the names of the members that the registry's own etcd has, in the
+	// order of their ordinals; none when it is external.
+	Members []string
 	// Volumes are those that the registry has already.
 	Volumes Volumes
 	// Snapshot is the name of the snapshot of etcd to be taken now, empty for none.
@@ -96,18 +99,18 @@ type EtcdMember struct {
 // ClientURL is where the member serves clients.
 func (m EtcdMember) ClientURL() string { return "https://" + m.Host + ":2379" }
 
-// EtcdMembers returns the members of a registry's own etcd, none when it is external.
-func EtcdMembers(r *operatorv1alpha1.ClusterRegistry) []EtcdMember {
+// EtcdMembers returns the members with the given names of a registry's own etcd.
+func EtcdMembers(r *operatorv1alpha1.ClusterRegistry, names []string) []EtcdMember {
 	var members []EtcdMember
-	for i := range r.Spec.Etcd.Replicas {
-		name := contract.EtcdMember(r.Name, int(i))
+	for _, name := range names {
 		members = append(members, EtcdMember{Name: name, Host: fmt.Sprintf("%s.%s%s.%s.svc", name, r.Name, contract.EtcdSuffix, r.Namespace)})
 	}
 	return members
 }
 
-// EtcdEndpoints returns the URLs of all members, of an external etcd, too.
-func EtcdEndpoints(r *operatorv1alpha1.ClusterRegistry) []string {
+// EtcdEndpoints returns the URLs of the members with the given names or, when etcd is
+// external, those that the spec has.
+func EtcdEndpoints(r *operatorv1alpha1.ClusterRegistry, names []string) []string {
 	var urls []string
 	if external := r.Spec.Etcd.External; external != nil {
 		for _, endpoint := range external.Endpoints {
@@ -115,7 +118,7 @@ func EtcdEndpoints(r *operatorv1alpha1.ClusterRegistry) []string {
 		}
 		return urls
 	}
-	for _, member := range EtcdMembers(r) {
+	for _, member := range EtcdMembers(r, names) {
 		urls = append(urls, member.ClientURL())
 	}
 	return urls

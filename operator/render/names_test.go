@@ -27,7 +27,7 @@ func named(t *testing.T, in Input) []string {
 			out = append(out, local("Secret", secret))
 		}
 	}
-	for _, member := range EtcdMembers(in.Registry) {
+	for _, member := range EtcdMembers(in.Registry, in.Members) {
 		out = append(out, local("Pod", member.Name), local("PersistentVolumeClaim", contract.EtcdMemberClaim(member.Name)))
 	}
 	return out

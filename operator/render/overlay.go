@@ -48,7 +48,7 @@ func components(in Input, layout string) []string {
 	include("serving-ca", r.Spec.TLS.IssuerRef == nil)
 	include("managed-etcd", r.Spec.Etcd.External == nil)
 	include("snapshot", in.Snapshot != "")
-	include("several-members", r.Spec.Etcd.Replicas > 1)
+	include("several-members", len(in.Members) > 1)
 	include("several-servers", r.Spec.Server.Replicas > 1)
 	include("aggregated", r.Spec.Mode == operatorv1alpha1.ModeAggregated)
 	include("independent", r.Spec.Mode == operatorv1alpha1.ModeIndependent)

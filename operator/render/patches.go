@@ -51,7 +51,7 @@ func patches(in Input) map[target][]operation {
 		return out
 	}
 	members := memberNames(in)
-	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", etcd.Replicas)}, workload(r, "etcd", etcd.Resources, etcd.Placement), class("/spec/volumeClaimTemplates/0/spec", etcdClass(etcd)))
+	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", len(in.Members))}, workload(r, "etcd", etcd.Resources, etcd.Placement), class("/spec/volumeClaimTemplates/0/spec", etcdClass(etcd)))
 	if in.Snapshot != "" {
 		placement := operatorv1alpha1.Placement{NodeSelector: etcd.NodeSelector, Tolerations: etcd.Tolerations, PriorityClassName: etcd.PriorityClassName}
 		out[target{kind: "Job"}] = workload(r, "snapshot", operatorv1alpha1.Resources{}, placement)
@@ -173,7 +173,7 @@ func etcdClass(etcd operatorv1alpha1.Etcd) string {
 // that their addresses have in DNS.
 func memberNames(in Input) []string {
 	var out []string
-	for _, member := range EtcdMembers(in.Registry) {
+	for _, member := range EtcdMembers(in.Registry, in.Members) {
 		out = append(out, member.Host, member.Host+"."+in.Environment.ClusterDomain)
 	}
 	return out

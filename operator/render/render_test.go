@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -39,7 +40,12 @@ func input(t *testing.T, registry string, modify ...func(*operatorv1alpha1.Clust
 	}
 	operatorv1alpha1.SetDefaults(r)
 	layout := newest(t).Layout
+	var members []string
+	for ordinal := range r.Spec.Etcd.Replicas {
+		members = append(members, contract.EtcdMember(r.Name, int(ordinal)))
+	}
 	return Input{
+		Members:     members,
 		Registry:    r,
 		Release:     Release{Version: string(r.Spec.Version), Helper: string(r.Spec.Version), Etcd: "v3.6.14", Layout: layout, EtcdLayout: layout, Serves: []string{"v1alpha1"}},
 		HostVersion: "1.37",

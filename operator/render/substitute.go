@@ -26,14 +26,14 @@ func values(in Input) map[string]string {
 		"<host-version>":         in.HostVersion,
 		"<pull-policy>":          string(r.Spec.Images.PullPolicy),
 		"<duration>":             r.Spec.TLS.Duration.Duration.String(),
-		"<etcd-endpoints>":       strings.Join(EtcdEndpoints(r), ","),
+		"<etcd-endpoints>":       strings.Join(EtcdEndpoints(r, in.Members), ","),
 		"<etcd-client-secret>":   EtcdClientSecret(r),
 		"<etcd-ca>":              string(in.Trust.Etcd),
 		"<etcd-trust-digest>":    digest(in.Trust.Etcd),
 		"<serving-ca>":           string(in.Trust.Serving),
 		"<serving-ca-base64>":    base64.StdEncoding.EncodeToString(in.Trust.Serving),
 		"<client-ca>":            string(in.Trust.Clients),
-		"<etcd-initial-cluster>": initialCluster(EtcdMembers(r)),
+		"<etcd-initial-cluster>": initialCluster(EtcdMembers(r, in.Members)),
 	}
 	out[less] = "<"
 	snapshots, _ := snapshotsClaim(in)

@@ -1,0 +1,38 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// TestMembers renders the members that there are, however many the spec asks for: a
+// member more or less is the end of an operation, not the effect of a field.
+func TestMembers(t *testing.T) {
+	in := input(t, registry, func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Etcd.Replicas = 3 })
+	in.Registry.Spec.Etcd.Replicas = 5
+	text := ""
+	for _, object := range rendered(t, in).Objects() {
+		content, err := object.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(content)
+		if replicas, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas"); object.GetKind() == "StatefulSet" && replicas != 3 {
+			t.Errorf("the StatefulSet has %d replicas", replicas)
+		}
+	}
+	for ordinal, want := range []bool{true, true, true, false, false} {
+		member := EtcdMembers(in.Registry, []string{in.Registry.Name + "-etcd-" + string(rune('0'+ordinal))})[0]
+		if got := strings.Contains(text, member.Host); got != want {
+			t.Errorf("%s is rendered: %t", member.Name, got)
+		}
+	}
+	if got := EtcdEndpoints(in.Registry, in.Members[:1]); !slices.Equal(got, []string{EtcdMembers(in.Registry, in.Members)[0].ClientURL()}) {
+		t.Errorf("endpoints %q", got)
+	}
+}
