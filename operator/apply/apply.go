@@ -70,6 +70,9 @@ func (e *NotOurs) Error() string {
 	return fmt.Sprintf("%s is in the way: it %s; delete it, or give the registry another name", e.Object, owner)
 }
 
+// Reason is the reason of the condition that such an error becomes.
+func (e *NotOurs) Reason() string { return operatorv1alpha1.ReasonNotOwned }
+
 // Apply applies objects in their order and stops at the first error.
 func (a *Applier) Apply(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	for _, object := range objects {

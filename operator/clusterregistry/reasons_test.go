@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -75,12 +76,32 @@ func constants(t *testing.T, kind, prefix string) map[string]string {
 	return out
 }
 
-// said returns the reasons that this package gives in words of its own, and the
+// packages returns the folders with the operator's packages.
+func packages(t *testing.T) []string {
+	t.Helper()
+	var out []string
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if sources, _ := filepath.Glob(filepath.Join(path, "*.go")); err == nil && entry.IsDir() && len(sources) > 0 {
+			out = append(out, path)
+		}
+		return err
+	})
+	if err != nil || !slices.Contains(out, "../clusterregistry") {
+		t.Fatal(out, err)
+	}
+	return out
+}
+
+// said returns the reasons that the operator gives in words of its own, and the
 // names of the API's constants that it uses.
 func said(t *testing.T) (literals []string, used map[string]bool) {
 	t.Helper()
 	used = map[string]bool{}
-	for _, file := range parsed(t, ".") {
+	var files []*ast.File
+	for _, dir := range packages(t) {
+		files = append(files, parsed(t, dir)...)
+	}
+	for _, file := range files {
 		ast.Inspect(file, func(node ast.Node) bool {
 			switch n := node.(type) {
 			case *ast.SelectorExpr:

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"time"
 
-	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -25,16 +24,8 @@ const (
 // done is the verdict of a stage that has nothing to say.
 var done verdict.Verdict
 
-// failed is the verdict of an unexpected error, or of an object that is not ours.
-func failed(err error) verdict.Verdict {
-	var notOurs *apply.NotOurs
-	if errors.As(err, &notOurs) {
-		return verdict.Waiting(operatorv1alpha1.ReasonNotOwned, "%s", err)
-	}
-	v := verdict.Waiting(operatorv1alpha1.ReasonInternalError, "%s", err)
-	v.Err = err
-	return v
-}
+// failed is the verdict of an error, by its short name.
+func failed(err error) verdict.Verdict { return verdict.Failed(err) }
 
 // unlessReadOnly returns the error of a change, but for that of a pass that may change
 // nothing: the stage proceeds with what is there.

@@ -4,8 +4,11 @@
 package verdict
 
 import (
+	"errors"
 	"fmt"
 	"time"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
 // State is how a stage was found.
@@ -42,6 +45,26 @@ type Verdict struct {
 // Waiting returns the verdict of a stage that is blocked until something changes.
 func Waiting(reason, format string, args ...any) Verdict {
 	return Verdict{State: Blocked, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// An Expected error is about something that a person has to change: it names the
+// reason of the condition, and is not tried again as a failure is.
+type Expected interface {
+	error
+	// Reason is the condition's.
+	Reason() string
+}
+
+// Failed returns the verdict of an error: one that is Expected blocks the stage for its
+// reason, and any other one is unexpected and is tried again.
+func Failed(err error) Verdict {
+	var expected Expected
+	if errors.As(err, &expected) {
+		return Waiting(expected.Reason(), "%s", err)
+	}
+	v := Waiting(operatorv1alpha1.ReasonInternalError, "%s", err)
+	v.Err = err
+	return v
 }
 
 // Complete reports whether the stage is Done.

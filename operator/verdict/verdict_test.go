@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 )
@@ -32,5 +33,22 @@ func TestVerdict(t *testing.T) {
 		if test.got != test.want || test.got.Usable() != test.usable || test.got.Complete() != (test.want.State == Done) {
 			t.Errorf("%s: %+v", test.reason, test.got)
 		}
+	}
+}
+
+// taken is an error that a person has to do something about.
+type taken struct{}
+
+func (taken) Error() string  { return "the name is taken" }
+func (taken) Reason() string { return "NotOwned" }
+
+// TestFailed tells errors that are tried again from those that a person resolves.
+func TestFailed(t *testing.T) {
+	unexpected := errors.New("no route")
+	if got, want := Failed(unexpected), (Verdict{State: Blocked, Reason: "InternalError", Message: "no route", Err: unexpected}); got != want {
+		t.Errorf("unexpected: %+v", got)
+	}
+	if got, want := Failed(fmt.Errorf("apply: %w", taken{})), (Verdict{State: Blocked, Reason: "NotOwned", Message: "apply: the name is taken"}); got != want {
+		t.Errorf("expected: %+v", got)
 	}
 }
