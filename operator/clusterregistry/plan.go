@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -45,7 +46,7 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 
 // planStep begins the upgrade to a release, unless something is against it.
 func (s *scope) planStep(releases []version.Release, to version.Release) verdict.Verdict {
-	if last := s.lastTransition(); last.State == operatorv1alpha1.TransitionRolledBack && last.Version == to.Version && last.Generation == s.registry.Generation {
+	if last := history.Last(s.registry); last.State == operatorv1alpha1.TransitionRolledBack && last.Version == to.Version && last.Generation == s.registry.Generation {
 		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonRolledBack, "the upgrade to %s was rolled back, and is tried again when the spec changes: %s", to.Version, last.Message))
 	}
 	err := to.CheckHost(s.host)

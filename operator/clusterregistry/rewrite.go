@@ -10,6 +10,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/registryclient"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -150,5 +151,5 @@ func (r *Reconciler) tellRefused(s *scope, refused refusals) {
 	}
 	message := bounded(fmt.Sprintf("clients of v1alpha1 see %d of the clusters as earlier releases showed them, each until its endpoints are next changed through v1beta1: an update without a change was refused, first: %s", refused.count, refused.first))
 	r.event(s, corev1.EventTypeWarning, "MigrationRefused", string(operatorv1alpha1.PhaseStorageMigration), "%s", message)
-	s.remark(message)
+	history.Remark(s.registry, message)
 }

@@ -13,6 +13,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/history"
 )
 
 var clusters = schema.GroupResource{Group: registryGroup, Resource: "clusters"}
@@ -209,8 +210,8 @@ func TestRefusedRenewals(t *testing.T) {
 		r := reading(t)
 		r.Events = recorder
 		r.tellRefused(s, test.refused)
-		s.completeTransition(operatorv1alpha1.TransitionCompleted, "")
-		if got := s.lastTransition().Message; got != test.history || len(recorder.Events) != test.events {
+		history.Complete(s.registry, operatorv1alpha1.TransitionCompleted, "", s.now)
+		if got := history.Last(s.registry).Message; got != test.history || len(recorder.Events) != test.events {
 			t.Errorf("%s: %d events, and the history says %q", reason, len(recorder.Events), got)
 		}
 		if test.events > 0 {

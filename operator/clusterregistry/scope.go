@@ -12,6 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -131,7 +132,7 @@ func (s *scope) frozenUntil() string {
 
 // installed reports whether the registry was complete once.
 func (s *scope) installed() bool {
-	return completed(s.registry.Status.History)
+	return history.Installed(s.registry)
 }
 
 // key returns the name of one of the registry's objects.

@@ -11,6 +11,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -195,8 +196,8 @@ func (r *Reconciler) end(s *scope, state operatorv1alpha1.TransitionState) verdi
 
 // enlistTransition has the upgrade in the history as soon as it changes anything.
 func (s *scope) enlistTransition() {
-	if s.lastTransition().State != operatorv1alpha1.TransitionProgressing {
-		s.recordTransition(s.upgrade.to.Version)
+	if history.Last(s.registry).State != operatorv1alpha1.TransitionProgressing {
+		history.Begin(s.registry, s.upgrade.to.Version, s.now)
 	}
 }
 
@@ -219,8 +220,8 @@ func (r *Reconciler) recordTarget(ctx context.Context, s *scope) verdict.Verdict
 
 // finish ends the upgrade.
 func (s *scope) finish(state operatorv1alpha1.TransitionState, message string) {
-	if last := s.lastTransition(); last.State == operatorv1alpha1.TransitionProgressing && s.installed() {
-		s.completeTransition(state, message)
+	if last := history.Last(s.registry); last.State == operatorv1alpha1.TransitionProgressing && s.installed() {
+		history.Complete(s.registry, state, message, s.now)
 	}
 	s.registry.Status.Operation, s.upgrade = nil, nil
 }
@@ -234,7 +235,7 @@ func (s *scope) fail(format string, args ...any) verdict.Verdict {
 		return s.waits("%s", problem).In(atOnce)
 	}
 	data := "etcd is external: restore a backup of your own"
-	if last := s.lastTransition(); last.Snapshot != "" {
+	if last := history.Last(s.registry); last.Snapshot != "" {
 		data = fmt.Sprintf("the snapshot %s (revision %d) in PersistentVolumeClaim %s%s has all that was written before", last.Snapshot, last.SnapshotRevision, s.registry.Name, contract.SnapshotsSuffix)
 	}
 	return verdict.Waiting(operatorv1alpha1.ReasonUpgradeBlocked, "%s. %s. Mend what the message names, or set spec.version to a later release; %s", problem, u.noReturn(), data)

@@ -1,7 +1,6 @@
 package clusterregistry
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -172,8 +172,8 @@ func TestChangesOfMind(t *testing.T) {
 		if s.upgrade != nil {
 			phase = string(s.upgrade.Phase)
 		}
-		if phase != test.phaseThen || (s.upgrade == nil) != (s.registry.Status.Operation == nil) || string(s.lastTransition().State) != test.state {
-			t.Errorf("%s: phase %q, state %s", test.reason, phase, s.lastTransition().State)
+		if phase != test.phaseThen || (s.upgrade == nil) != (s.registry.Status.Operation == nil) || string(history.Last(s.registry).State) != test.state {
+			t.Errorf("%s: phase %q, state %s", test.reason, phase, history.Last(s.registry).State)
 		}
 	}
 }
@@ -232,8 +232,8 @@ func TestAdvance(t *testing.T) {
 		if s.upgrade != nil {
 			phase = string(s.upgrade.Phase)
 		}
-		if v.Complete() || v.Reason != test.hold || !strings.Contains(v.Message, test.says) || phase != test.phaseThen || string(s.lastTransition().State) != test.state {
-			t.Errorf("%s: %+v in phase %q, state %s", test.reason, v, phase, s.lastTransition().State)
+		if v.Complete() || v.Reason != test.hold || !strings.Contains(v.Message, test.says) || phase != test.phaseThen || string(history.Last(s.registry).State) != test.state {
+			t.Errorf("%s: %+v in phase %q, state %s", test.reason, v, phase, history.Last(s.registry).State)
 		}
 		s.results[operatorv1alpha1.ConditionProgressing] = v
 		conditions := s.conditions()
@@ -258,19 +258,5 @@ func TestPauseInThePhases(t *testing.T) {
 		if !s.paused() {
 			t.Errorf("%s is complete: not paused", phase)
 		}
-	}
-}
-
-// TestHistoryIsBounded keeps the last transition that was completed, however many
-// failed since.
-func TestHistoryIsBounded(t *testing.T) {
-	s := look(t, "{spec: {mode: Aggregated, etcd: {replicas: 1}}"+strings.Replace(complete, ", history", ", status: {history", 1)+"}}")
-	for range 40 {
-		s.recordTransition("v0.2.0")
-		s.completeTransition(operatorv1alpha1.TransitionRolledBack, errors.New("no image").Error())
-	}
-	history := s.registry.Status.History
-	if len(history) != maxHistory || !s.installed() || history[len(history)-1].Version != "v0.1.0" || history[0].Message != "no image" || history[0].Generation != 7 {
-		t.Errorf("%d transitions: %+v", len(history), history)
 	}
 }
