@@ -18,6 +18,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/metrics"
 )
 
 // delete takes a registry down: first its registration with the host, then the
@@ -27,7 +28,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 	if !controllerutil.ContainsFinalizer(s.registry, operatorv1alpha1.Finalizer) {
 		return reconcile.Result{}, nil
 	}
-	unmeasure(client.ObjectKeyFromObject(s.registry))
+	metrics.Delete(client.ObjectKeyFromObject(s.registry))
 	waits, err := r.takeDown(ctx, s)
 	if err != nil {
 		waits = err.Error()
@@ -227,7 +228,7 @@ func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error)
 // here that it names, at the operator's start, too, and so does an APIService that
 // leads to it.
 func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
-	unmeasure(key)
+	metrics.Delete(key)
 	services := &apiregistrationv1.APIServiceList{}
 	if err := r.Client.List(ctx, services); err != nil {
 		return err

@@ -1,0 +1,44 @@
+package metrics
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// The metrics of registries, all of them gauges with the labels namespace and
+// name. They tell what the last look at a registry found. docs/reference/metrics.md
+// promises them, and a test compares.
+var (
+	conditionMetric = describe("clusterregistry_condition",
+		"1 for the status and reason that each condition of a ClusterRegistry has. APIServiceReady with reason BackendDown means that deletions of namespaces in the host hang.",
+		"type", "status", "reason")
+	infoMetric = describe("clusterregistry_info",
+		"1 for each ClusterRegistry, with its mode and the versions that run. One that is not known yet is empty.",
+		"mode", "version", "etcd_version", "host_version")
+	expiryMetric = describe("clusterregistry_certificate_expiration_timestamp_seconds",
+		"When each certificate of a ClusterRegistry ends, in seconds since 1970.", "certificate")
+	renewalMetric = describe("clusterregistry_certificate_renewal_timestamp_seconds",
+		"When cert-manager renews each certificate of a ClusterRegistry, in seconds since 1970.", "certificate")
+	serversMetric = describe("clusterregistry_server_replicas",
+		"How many API servers a ClusterRegistry is to have.")
+	readyServersMetric = describe("clusterregistry_server_ready_replicas",
+		"How many API servers of a ClusterRegistry serve.")
+	serverMemoryMetric = describe("clusterregistry_server_memory_limit_bytes",
+		"How much memory each API server of a ClusterRegistry may use before the host kills it.")
+	membersMetric = describe("clusterregistry_etcd_members",
+		"How many members the etcd of a ClusterRegistry has.")
+	readyMembersMetric = describe("clusterregistry_etcd_ready_members",
+		"How many members of the etcd of a ClusterRegistry serve.")
+	databaseMetric = describe("clusterregistry_etcd_database_size_bytes",
+		"The size of the database of each member of a ClusterRegistry's etcd that answers.", "member")
+	quotaMetric = describe("clusterregistry_etcd_database_quota_bytes",
+		"The size of the database at which a ClusterRegistry's own etcd refuses writes.")
+	phaseMetric = describe("clusterregistry_operation_phase_start_timestamp_seconds",
+		"When the present phase of the operation that is under way, such as an upgrade, began, in seconds since 1970.", "type", "from", "to", "phase")
+)
+
+// descriptions are those of all metrics.
+var descriptions []*prometheus.Desc
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	description := prometheus.NewDesc(name, help, append([]string{"namespace", "name"}, labels...), nil)
+	descriptions = append(descriptions, description)
+	return description
+}
