@@ -14,8 +14,9 @@ import (
 
 // The components that have pods.
 const (
-	componentEtcd   = "etcd"
-	componentServer = "server"
+	componentEtcd     = "etcd"
+	componentServer   = "server"
+	componentSnapshot = "snapshot"
 )
 
 // pods returns the pods of a component, by name.

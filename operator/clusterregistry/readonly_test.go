@@ -51,11 +51,12 @@ func TestReadOnlyWrites(t *testing.T) {
 	}
 	s.readOnly, s.identity = true, &identity{release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
 	r := reading(t)
+	s.rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageSnapshot: {{Object: map[string]any{"kind": "Job"}}}}
 	s.registry.Status.Inventory = []operatorv1alpha1.ObjectReference{{Kind: "ConfigMap", Namespace: "team", Name: "fleet-old"}}
 	for what, err := range map[string]error{
 		"the release is recorded":          r.recordRelease(t.Context(), s, "v0.3.0"),
 		"an identity is recorded":          r.writeIdentity(t.Context(), s, &identity{}),
-		"the Job of a snapshot is removed": r.snapshotAgain(t.Context(), s, "").Err,
+		"the Job of a snapshot is removed": snapshotHost{r, s}.DeleteJob(t.Context()),
 		"the Job of a snapshot is made":    r.snapshot(t.Context(), s).Err,
 		"the phase Server is prepared":     r.recordTarget(t.Context(), s).Err,
 		"a member is replaced":             r.replace(t.Context(), s, &corev1.Pod{}),

@@ -14,6 +14,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/render"
 )
 
 // TestSnapshotInTheWay is about a claim or a Job that is there and can't be
@@ -44,7 +45,8 @@ func TestSnapshotInTheWay(t *testing.T) {
 			},
 		})
 		r.Applier = apply.New(r.Client, r.Live)
-		v := r.snapshotPart(t.Context(), s, object)
+		s.rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageSnapshot: {object}}
+		v := r.snapshot(t.Context(), s)
 		if v.Complete() || v.Reason != test.reason || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s, %v: %+v", test.kind, test.err, v)
 		}
