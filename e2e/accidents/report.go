@@ -31,7 +31,7 @@ type result struct {
 func (r *result) note(conditions []metav1.Condition, problem error) {
 	r.problem = problem
 	for _, c := range conditions {
-		if c.Status != metav1.ConditionFalse || c.Type == operatorv1alpha1.ConditionReady || c.Type == operatorv1alpha1.ConditionProgressing {
+		if c.Status != metav1.ConditionFalse || c.Type == operatorv1alpha1.ConditionAvailable || c.Type == operatorv1alpha1.ConditionReady || c.Type == operatorv1alpha1.ConditionProgressing {
 			continue
 		}
 		i := slices.IndexFunc(r.conditions, func(seen metav1.Condition) bool { return seen.Type == c.Type && seen.Reason == c.Reason })

@@ -86,10 +86,11 @@ func (e *Env) Change(registry *operatorv1alpha1.ClusterRegistry, change func(*op
 	e.Update(registry, func() { change(&registry.Spec) })
 }
 
-// WaitReady waits until a registry is as its spec says, and reads it.
+// WaitReady waits until a registry is as its spec says and serves clients, and reads it.
 func (e *Env) WaitReady(registry *operatorv1alpha1.ClusterRegistry) {
 	e.t.Helper()
 	e.WaitCondition(registry, operatorv1alpha1.ConditionReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady)
+	e.WaitCondition(registry, operatorv1alpha1.ConditionAvailable, metav1.ConditionTrue, operatorv1alpha1.ReasonAvailable)
 }
 
 // WaitCondition waits until a condition of a registry is about its spec as it is

@@ -64,6 +64,9 @@ func checkStatus(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clus
 	if len(status.History) != 1 || status.History[0].Version != release.Version || status.History[0].State != operatorv1alpha1.TransitionCompleted || status.History[0].CompletionTime == nil {
 		t.Errorf("status.history is %+v", status.History)
 	}
+	if !meta.IsStatusConditionTrue(status.Conditions, operatorv1alpha1.ConditionAvailable) || !meta.IsStatusConditionTrue(status.Conditions, operatorv1alpha1.ConditionReady) {
+		t.Errorf("it is ready, and its conditions are %+v", status.Conditions)
+	}
 	checkCertificates(t, e, status.Certificates)
 }
 

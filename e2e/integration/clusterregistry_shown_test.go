@@ -9,6 +9,7 @@ import (
 
 // reported is a status as the operator will write it.
 const reported = `{"status":{"version":"v0.1.0","endpoint":{"url":"https://192.0.2.1:30443"},"etcd":{"ready":"2/3"},"conditions":[
+	{"type":"Available","status":"True","reason":"Available","message":"","lastTransitionTime":"2026-11-20T00:00:00Z"},
 	{"type":"Ready","status":"False","reason":"MembersNotReady","message":"member fleet-etcd-2 does not answer","lastTransitionTime":"2026-11-20T00:00:00Z"}]}}`
 
 // testShown types what users type, and looks at what they see.
@@ -19,8 +20,8 @@ func testShown(t *testing.T, kubectl *framework.Kubectl) {
 		args string
 		want []string
 	}{
-		{"get creg", []string{"NAME MODE VERSION READY ETCD OPERATION AGE", "fleet Independent v0.1.0 False 2/3 "}},
-		{"get clusterregistries -o wide", []string{"NAME MODE VERSION READY ETCD OPERATION AGE ENDPOINT STATUS", " https://192.0.2.1:30443 member fleet-etcd-2 does not answer"}},
+		{"get creg", []string{"NAME MODE VERSION AVAILABLE READY ETCD OPERATION AGE", "fleet Independent v0.1.0 True False 2/3 "}},
+		{"get clusterregistries -o wide", []string{"NAME MODE VERSION AVAILABLE READY ETCD OPERATION AGE ENDPOINT STATUS", " https://192.0.2.1:30443 member fleet-etcd-2 does not answer"}},
 		{"explain creg", []string{"KIND: ClusterRegistry", "its registration with the API of the host cluster."}},
 		{"explain creg.spec", []string{"deletionPolicy <string> enum: Retain, Delete", "mode <string> -required- enum: Aggregated, Independent",
 			"version <string> -required- enum: v0.1.0", "version is the release of the registry that should run."}},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -82,9 +83,13 @@ func TestUpgrade(t *testing.T) {
 	clients := framework.StartLoad(t, e.RegistryConfig(registry), rate, load()...)
 	clients.Mark("before")
 	settle(t, clients, 10)
+	since := availableSince(t, registry)
 	for _, release := range steps(t)[1:] {
 		clients.Mark("to " + release.Version)
 		upgrade(t, e, registry, release.Version)
+		if now := availableSince(t, registry); !now.Equal(&since) {
+			t.Errorf("in the upgrade to %s, Available was not always True: it has been since %s, and was since %s before", release.Version, now, since)
+		}
 		checkUpgraded(t, e, registry, release)
 		checkStored(t, e, registry, release)
 		last := registry.Status.History[0]
@@ -94,6 +99,17 @@ func TestUpgrade(t *testing.T) {
 	}
 	finish(t, e, registry, clients)
 	checkOldClients(t, e, registry)
+}
+
+// availableSince returns since when clients have been served without a break: the
+// condition keeps that time as long as its status stays the same.
+func availableSince(t *testing.T, registry *operatorv1alpha1.ClusterRegistry) metav1.Time {
+	t.Helper()
+	condition := meta.FindStatusCondition(registry.Status.Conditions, operatorv1alpha1.ConditionAvailable)
+	if condition == nil || condition.Status != metav1.ConditionTrue {
+		t.Fatalf("it is ready, and Available is %+v", condition)
+	}
+	return condition.LastTransitionTime
 }
 
 // settle lets a load run for some seconds' worth of requests.

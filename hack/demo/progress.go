@@ -63,7 +63,8 @@ func ready(registry *operatorv1alpha1.ClusterRegistry) error {
 // something of their own to say.
 func parts(conditions []metav1.Condition) []metav1.Condition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c metav1.Condition) bool {
-		return c.Type == operatorv1alpha1.ConditionProgressing || c.Type == operatorv1alpha1.ConditionReady && c.Status != metav1.ConditionTrue
+		sum := c.Type == operatorv1alpha1.ConditionAvailable || c.Type == operatorv1alpha1.ConditionReady
+		return c.Type == operatorv1alpha1.ConditionProgressing || sum && c.Status != metav1.ConditionTrue
 	})
 }
 

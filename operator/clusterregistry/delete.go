@@ -29,6 +29,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 		return reconcile.Result{}, nil
 	}
 	metrics.Delete(client.ObjectKeyFromObject(s.registry))
+	r.outages.end(client.ObjectKeyFromObject(s.registry))
 	waits, err := r.takeDown(ctx, s)
 	if err != nil {
 		waits = err.Error()
@@ -37,9 +38,9 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 		return reconcile.Result{}, client.IgnoreNotFound(r.patchFinalizers(ctx, s, controllerutil.RemoveFinalizer))
 	}
 	conditions := s.registry.Status.DeepCopy().Conditions[:0]
-	progressing, ready := s.progressing(nil), s.ready(nil)
+	progressing, available, ready := s.progressing(nil), s.availableCondition(), s.ready(nil)
 	progressing.Message += ": " + waits
-	if writeErr := r.writeStatus(ctx, s, append(conditions, progressing, ready)); writeErr != nil {
+	if writeErr := r.writeStatus(ctx, s, append(conditions, progressing, available, ready)); writeErr != nil {
 		return reconcile.Result{}, errors.Join(err, client.IgnoreNotFound(writeErr))
 	}
 	return reconcile.Result{RequeueAfter: soon}, err
@@ -229,6 +230,7 @@ func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error)
 // leads to it.
 func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
 	metrics.Delete(key)
+	r.outages.end(key)
 	services := &apiregistrationv1.APIServiceList{}
 	if err := r.Client.List(ctx, services); err != nil {
 		return err

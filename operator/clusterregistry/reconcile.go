@@ -51,6 +51,7 @@ type Reconciler struct {
 	certManager certManager
 	notes       notes
 	host        answers
+	outages     outages
 }
 
 // stage brings one part of a registry up and says what it waits for.
@@ -77,7 +78,8 @@ func stages(mode operatorv1alpha1.Mode) []stage {
 //  3. render:  scope to objects, without side effects
 //  4. stages:  certificates, etcd, server, endpoint; each waits for the one before
 //  5. advance: an upgrade goes to its next phase when the present one is complete
-//  6. report:  conditions from the scope, one status patch, always
+//  6. read:    are clients served now?
+//  7. report:  conditions from the scope, one status patch, always
 //
 // A registry that is gone leaves nothing behind, a deleted one goes in order.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
@@ -104,6 +106,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 	}
 	r.run(ctx, s)
+	s.available = r.available(ctx, s)
 	return r.report(ctx, s)
 }
 

@@ -61,6 +61,9 @@ func (s *scope) next() (after time.Duration, err error) {
 			after = min(after, v.After)
 		}
 	}
+	if s.available.after > 0 {
+		after = min(after, s.available.after)
+	}
 	return after, err
 }
 
@@ -100,6 +103,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []met
 func telling(old *metav1.Condition, now metav1.Condition) bool {
 	same := old != nil && old.Status == now.Status
 	switch now.Type {
+	case operatorv1alpha1.ConditionAvailable:
+		return !same && now.Status != metav1.ConditionUnknown && now.Reason != operatorv1alpha1.ReasonDeleting
 	case operatorv1alpha1.ConditionReady:
 		return !same && (old != nil || now.Status == metav1.ConditionTrue)
 	case operatorv1alpha1.ConditionProgressing:
@@ -122,7 +127,7 @@ func bounded(message string) string {
 func (r *Reconciler) tell(s *scope, condition metav1.Condition) {
 	kind := corev1.EventTypeNormal
 	if condition.Status == metav1.ConditionFalse && s.installed() && condition.Type != operatorv1alpha1.ConditionProgressing && s.registry.Status.Operation == nil ||
-		condition.Reason == operatorv1alpha1.ReasonOOMKilled || condition.Reason == operatorv1alpha1.ReasonUpgradeBlocked || condition.Reason == operatorv1alpha1.ReasonSnapshotFailed {
+		condition.Type == operatorv1alpha1.ConditionAvailable && condition.Status == metav1.ConditionFalse || condition.Reason == operatorv1alpha1.ReasonOOMKilled || condition.Reason == operatorv1alpha1.ReasonUpgradeBlocked || condition.Reason == operatorv1alpha1.ReasonSnapshotFailed {
 		kind = corev1.EventTypeWarning
 	}
 	r.event(s, kind, condition.Reason, condition.Type, "%s is %s: %s", condition.Type, condition.Status, condition.Message)
@@ -155,7 +160,7 @@ func (s *scope) conditions() []metav1.Condition {
 	for _, kind := range s.parts() {
 		out = append(out, s.condition(kind, waitsFor))
 	}
-	return append(out, s.progressing(out), s.ready(out))
+	return append(out, s.progressing(out), s.availableCondition(), s.ready(out))
 }
 
 func (s *scope) condition(kind, waitsFor string) metav1.Condition {
@@ -232,6 +237,15 @@ func (s *scope) upgrading() bool {
 	return s.registry.Status.Operation != nil && s.upgrade != nil && !s.results[operatorv1alpha1.ConditionProgressing].Complete()
 }
 
+// availableCondition says whether clients are served. In a registry that is taken down
+// they are not for long.
+func (s *scope) availableCondition() metav1.Condition {
+	if deleting := s.deleting(); deleting != "" {
+		return isAvailable(metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, deleting)
+	}
+	return s.available.condition
+}
+
 // ready sums the parts up.
 func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: "the registry serves"}
@@ -241,6 +255,8 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, s.deleting()
 	case waits != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, waits.Reason, waits.Type+": "+waits.Message
+	case s.available.condition.Status == metav1.ConditionFalse:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, s.available.condition.Reason, operatorv1alpha1.ConditionAvailable+": "+s.available.condition.Message
 	case s.upgrading():
 		v := s.results[operatorv1alpha1.ConditionProgressing]
 		condition.Status, condition.Reason = metav1.ConditionFalse, v.Reason

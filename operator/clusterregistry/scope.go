@@ -54,8 +54,12 @@ type scope struct {
 	// etcdState is what etcd said, and etcdAccess how it was asked.
 	etcdState  etcd.State
 	etcdAccess etcd.Access
-	// answering counts the servers that answered the operator itself.
-	answering int
+	// answering counts the servers that answered the operator itself, and serversAsked
+	// is true when they were asked.
+	answering    int
+	serversAsked bool
+	// available is whether clients are served.
+	available availability
 	// serversFailed says why the servers that are wanted will not come up.
 	serversFailed string
 

@@ -60,7 +60,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 		serving++
 		versions[answer.version] = true
 	}
-	s.answering = serving
+	s.answering, s.serversAsked = serving, true
 	// In a read-only pass, somebody else may have scaled the Deployment.
 	status, wanted, rolling := deployment.Status, s.registry.Spec.Server.Replicas, ""
 	if status.ObservedGeneration < deployment.Generation {

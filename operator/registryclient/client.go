@@ -76,6 +76,14 @@ func (c *Client) Verify(ctx context.Context, versions []string) error {
 	return nil
 }
 
+// Read returns nil when clusters can be read in a version of the API.
+func (c *Client) Read(ctx context.Context, version string) error {
+	if _, err := c.clusters(version).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+		return fmt.Errorf("clusters can't be listed as %s: %w", version, err)
+	}
+	return nil
+}
+
 // discovered returns nil when the registry tells of clusters in a version.
 func (c *Client) discovered(version string) error {
 	name := schema.GroupVersion{Group: group, Version: version}.String()

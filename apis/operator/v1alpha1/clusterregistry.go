@@ -8,7 +8,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:resource:path=clusterregistries,shortName=creg
 // +kubebuilder:printcolumn:name="Mode",type=string,JSONPath=`.spec.mode`,description="Aggregated or Independent"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`,description="The release that runs"
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the registry serves as its spec says"
+// +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`,description="Whether clients are served now"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the registry is available and matches its spec"
 // +kubebuilder:printcolumn:name="Etcd",type=string,JSONPath=`.status.etcd.ready`,description="Members of etcd that serve, of those wanted"
 // +kubebuilder:printcolumn:name="Operation",type=string,JSONPath=`.status.operation.progress`,description="The phase of the operation that is under way, such as an upgrade, and how far it is"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`

@@ -19,6 +19,10 @@ const (
 	ConditionEndpointReady = "EndpointReady"
 	// ConditionProgressing is true while the operator changes something.
 	ConditionProgressing = "Progressing"
+	// ConditionAvailable is true while clients are served: a read succeeds, through the
+	// host or at the registry's Service. It stays true in an upgrade, and while a
+	// member or a server is down, as long as the others serve.
+	ConditionAvailable = "Available"
 	// ConditionReady sums the others up: true when the registry is as its spec says.
 	ConditionReady = "Ready"
 )
@@ -49,6 +53,12 @@ const (
 	// ReasonNotOwned is the reason of a part that needs an object whose name
 	// is taken by somebody else's: the message names it.
 	ReasonNotOwned = "NotOwned"
+)
+
+// Reasons of Available, beside NotAvailable.
+const (
+	// ReasonAvailable is the reason of a registry whose clients are served.
+	ReasonAvailable = "Available"
 )
 
 // Reasons of VersionSupported.
@@ -153,7 +163,7 @@ const (
 	// CRD or another registry: the message names it.
 	ReasonGroupTaken = "GroupTaken"
 	// ReasonNotAvailable is the reason of an API that the host does not serve yet,
-	// or not at the moment.
+	// or not at the moment, and of a registry whose clients are not served.
 	ReasonNotAvailable = "NotAvailable"
 	// ReasonBackendDown is the reason of an API that is registered but not
 	// answered: deletions of namespaces in the host hang.
