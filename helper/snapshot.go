@@ -47,7 +47,7 @@ func save() *cobra.Command {
 		{&etcd.CA, "cacert", "file with the CA that signs the members' certificates"},
 		{&etcd.Cert, "cert", "file with the client certificate"},
 		{&etcd.Key, "key", "file with its key"},
-		{&dir, "dir", "folder for snapshots"},
+		{&dir, "dir", "directory for snapshots"},
 		{&name, "name", "name of the snapshot"},
 	})
 	require(cmd, "endpoints")
@@ -59,7 +59,7 @@ func keep() *cobra.Command {
 	var last int
 	cmd := &cobra.Command{
 		Use:   "keep",
-		Short: "Note that a snapshot is proven, and remove all but the last proven ones",
+		Short: "Record that a snapshot is verified, and remove all but the last verified ones",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			removed, err := snapshot.Keep(dir, name, last)
@@ -69,9 +69,9 @@ func keep() *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().IntVar(&last, "last", 3, "how many proven snapshots to keep, the one just proven included")
+	cmd.Flags().IntVar(&last, "last", 3, "how many verified snapshots to keep, the one just verified included")
 	requireStrings(cmd, []text{
-		{&dir, "dir", "folder of the snapshots"},
+		{&dir, "dir", "directory of the snapshots"},
 		{&name, "name", "name of the snapshot that was just restored"},
 	})
 	return cmd

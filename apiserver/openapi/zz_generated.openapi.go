@@ -1067,7 +1067,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 					},
 					"provideClusterInfo": {
 						SchemaProps: spec.SchemaProps{
-							Description: "provideClusterInfo says whether the program is told of the cluster.",
+							Description: "provideClusterInfo says whether the cluster is passed to the program.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -46,9 +46,9 @@ var wrong = []struct{ old, new, at, says string }{
 	{"server: {}", "server: {service: {hostnames: [a.example, a.example]}}", "spec.server.service.hostnames[1]", "Duplicate value"},
 	{"server: {}", "server: {authentication: {}}", "spec.server.authentication.configMapRef", "Required value"},
 	{"server: {}", "server: {authorization: {webhookSecretRef: {name: ''}}}", "spec.server.authorization.webhookSecretRef.name", "should be at least 1 chars long"},
-	{"Independent\n  paused: false\n  server: {}", "Aggregated\n  server: {service: {type: NodePort}}", "spec.server.service", "an Aggregated registry is reached through the host's API: remove server.service, or use mode Independent"},
-	{"Independent\n  paused: false\n  server: {}", "Aggregated\n  server: {authentication: {configMapRef: {name: issuers}}}", "spec.server.authentication", "the host authenticates the users of an Aggregated registry"},
-	{"Independent\n  paused: false\n  server: {}", "Aggregated\n  server: {authorization: {webhookSecretRef: {name: webhook}}}", "spec.server.authorization", "the host authorizes the users of an Aggregated registry"},
+	{"Independent\n  paused: false\n  server: {}", "Aggregated\n  server: {service: {type: NodePort}}", "spec.server.service", "an Aggregated registry is reached through the API of the host cluster: remove server.service, or use mode Independent"},
+	{"Independent\n  paused: false\n  server: {}", "Aggregated\n  server: {authentication: {configMapRef: {name: issuers}}}", "spec.server.authentication", "the host cluster authenticates the users of an Aggregated registry"},
+	{"Independent\n  paused: false\n  server: {}", "Aggregated\n  server: {authorization: {webhookSecretRef: {name: webhook}}}", "spec.server.authorization", "the host cluster authorizes the users of an Aggregated registry"},
 
 	{"etcd: {replicas: 3}", "paused: true", "spec.etcd", "Required value"},
 	{"etcd: {replicas: 3}", "etcd: {}", "spec.etcd", "say how many members etcd has (replicas: 1, 3 or 5), or name an external etcd"},

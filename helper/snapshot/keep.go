@@ -24,7 +24,7 @@ type candidate struct {
 // those. What no Save has written is neither counted nor touched.
 func Keep(dir, name string, last int) (removed []string, err error) {
 	if last < 1 {
-		return nil, fmt.Errorf("%d snapshots are to be kept, but the one that was just proven always is", last)
+		return nil, fmt.Errorf("%d snapshots are to be kept, but the one that was just verified always is", last)
 	}
 	if err := prove(dir, name); err != nil {
 		return nil, err
@@ -52,18 +52,18 @@ func prove(dir, name string) error {
 		return err
 	}
 	if _, err := os.Stat(dataFile(dir, name)); err != nil {
-		return fmt.Errorf("the snapshot that was proven: %w", err)
+		return fmt.Errorf("the snapshot that was verified: %w", err)
 	}
 	n, err := readNote(dir, name)
 	if err != nil {
 		return err
 	}
 	if n == nil {
-		return fmt.Errorf("there is no note %s on the snapshot that was proven", noteFile(dir, name))
+		return fmt.Errorf("there is no note %s on the snapshot that was verified", noteFile(dir, name))
 	}
 	n.Proven = true
 	if err := n.write(dir); err != nil {
-		return fmt.Errorf("note that snapshot %s is proven: %w", name, err)
+		return fmt.Errorf("note that snapshot %s is verified: %w", name, err)
 	}
 	return os.RemoveAll(filepath.Join(dir, unfinished))
 }

@@ -107,8 +107,8 @@ func TestKeepFails(t *testing.T) {
 		last         int
 		want         string
 	}{
-		{"none is kept", "a", 0, "the one that was just proven always is"},
-		{"it is not there", "b", 3, "the snapshot that was proven"},
+		{"none is kept", "a", 0, "the one that was just verified always is"},
+		{"it is not there", "b", 3, "the snapshot that was verified"},
 		{"it has no note", "c", 3, "there is no note"},
 		{"no name of a snapshot", "../a", 3, "can't be that of a snapshot"},
 	} {

@@ -100,7 +100,7 @@ type ExecAccess struct {
 	// +optional
 	InstallHint string `json:"installHint,omitempty" protobuf:"bytes,5,opt,name=installHint"`
 
-	// provideClusterInfo says whether the program is told of the cluster.
+	// provideClusterInfo says whether the cluster is passed to the program.
 	// +optional
 	ProvideClusterInfo bool `json:"provideClusterInfo,omitempty" protobuf:"varint,6,opt,name=provideClusterInfo"`
 }

@@ -10,7 +10,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`,description="The release that runs"
 // +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`,description="Whether clients are served now"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the registry is available and matches its spec"
-// +kubebuilder:printcolumn:name="Etcd",type=string,JSONPath=`.status.etcd.ready`,description="Members of etcd that serve, of those wanted"
+// +kubebuilder:printcolumn:name="Etcd",type=string,JSONPath=`.status.etcd.ready`,description="etcd members that are ready, of all"
 // +kubebuilder:printcolumn:name="Operation",type=string,JSONPath=`.status.operation.progress`,description="The phase of the operation that is under way, such as an upgrade, and how far it is"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.status.endpoint.url`,description="Where clients reach the registry"
@@ -27,7 +27,7 @@ type ClusterRegistry struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the registry that is wanted.
+	// spec is the desired state of the registry.
 	// +required
 	Spec ClusterRegistrySpec `json:"spec"`
 
@@ -50,11 +50,11 @@ type ClusterRegistryList struct {
 	Items []ClusterRegistry `json:"items"`
 }
 
-// ClusterRegistrySpec is a registry that is wanted.
+// ClusterRegistrySpec is the desired state of a registry.
 //
-// +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.service)",fieldPath=".server.service",message="an Aggregated registry is reached through the host's API: remove server.service, or use mode Independent"
-// +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.authentication)",fieldPath=".server.authentication",message="the host authenticates the users of an Aggregated registry: remove server.authentication, or use mode Independent"
-// +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.authorization)",fieldPath=".server.authorization",message="the host authorizes the users of an Aggregated registry: remove server.authorization, or use mode Independent"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.service)",fieldPath=".server.service",message="an Aggregated registry is reached through the API of the host cluster: remove server.service, or use mode Independent"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.authentication)",fieldPath=".server.authentication",message="the host cluster authenticates the users of an Aggregated registry: remove server.authentication, or use mode Independent"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.authorization)",fieldPath=".server.authorization",message="the host cluster authorizes the users of an Aggregated registry: remove server.authorization, or use mode Independent"
 type ClusterRegistrySpec struct {
 	// version is the release of the registry that should run. Changing it
 	// upgrades the registry.
@@ -65,20 +65,20 @@ type ClusterRegistrySpec struct {
 	// mode is Aggregated for a registry that the API server of the host cluster
 	// serves as a part of its own API, to its own users; or Independent for one
 	// with an endpoint, users and roles of its own. It can't be changed. A host
-	// can have one aggregated registry and any number of independent ones.
+	// cluster can have one aggregated registry and any number of independent ones.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the mode of a registry can't be changed: create another registry and copy the clusters"
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Mode",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Aggregated","urn:alm:descriptor:com.tectonic.ui:select:Independent"}
 	Mode Mode `json:"mode"`
 
 	// paused stops the operator from changing anything for this registry, but
-	// not the registry: it serves as ever, and its status is reported. Deletion is
-	// not held up.
+	// not the registry: it stays available, and its status is reported. Deletion
+	// is not blocked.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Paused bool `json:"paused,omitempty"`
 
-	// deletionPolicy says what becomes of the data when this object is deleted.
+	// deletionPolicy says what happens to the data when this object is deleted.
 	// Retain keeps etcd's volumes, the CAs and the record of etcd's identity, and
 	// a new ClusterRegistry of the same name and namespace takes them over. Delete
 	// keeps nothing. Deleting the namespace deletes the data under either policy.

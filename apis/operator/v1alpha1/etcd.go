@@ -15,7 +15,7 @@ const DefaultStorageSize = "8Gi"
 // +kubebuilder:validation:XValidation:rule="(has(self.storage) && has(self.storage.storageClassName) ? self.storage.storageClassName : '-') == (has(oldSelf.storage) && has(oldSelf.storage.storageClassName) ? oldSelf.storage.storageClassName : '-')",fieldPath=".storage",message="the storage class of etcd's volumes can't be changed: create another registry and copy the clusters"
 type Etcd struct {
 	// replicas is how many members etcd has: 1, 3 or 5. With 3, one may fail;
-	// with 5, two; with 1, none, and an upgrade interrupts service. It can't be
+	// with 5, two; with 1, none, and an upgrade interrupts the service. It can't be
 	// changed yet.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self in [1, 3, 5]",message="etcd has 1, 3 or 5 members: an even number survives no more failures than one less"
@@ -27,19 +27,19 @@ type Etcd struct {
 	// +optional
 	Storage *Storage `json:"storage,omitempty"`
 
-	// resources are what each member asks for and may use. Default: what the
-	// operator finds enough for a thousand clusters.
+	// resources are what each member requests, and its limits. Default: what is
+	// enough for a thousand clusters.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
 	Placement `json:",inline"`
 
-	// external is an etcd that somebody else runs.
+	// external is an etcd that is run elsewhere, which the operator does not manage.
 	// +optional
 	External *ExternalEtcd `json:"external,omitempty"`
 }
 
-// Storage is the volume of a member of etcd.
+// Storage is the volume of an etcd member.
 type Storage struct {
 	// size is the volume's size, at least 256Mi; etcd may fill half of it. Default: 8Gi.
 	// +optional
@@ -56,23 +56,23 @@ type Storage struct {
 	StorageClassName string `json:"storageClassName,omitempty"`
 }
 
-// ExternalEtcd is an etcd that somebody else runs.
+// ExternalEtcd is an etcd that is run elsewhere, which the operator does not manage.
 type ExternalEtcd struct {
 	// endpoints are the https URLs of all members, with ports, so that the
-	// servers go on with those that are left when one fails. At most 9.
+	// servers continue with the others when one fails. At most 9.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=9
 	Endpoints []EtcdEndpoint `json:"endpoints"`
 
-	// tlsSecretRef names a Secret with the key pair that opens etcd (tls.crt,
-	// tls.key) and the CAs that sign its certificates (ca.crt).
+	// tlsSecretRef names a Secret with the etcd client certificate and key (tls.crt,
+	// tls.key) and the CA certificates that sign the certificates of etcd (ca.crt).
 	// +required
 	TLSSecretRef LocalObjectReference `json:"tlsSecretRef"`
 }
 
-// EtcdEndpoint is the URL of a member of etcd.
+// EtcdEndpoint is the URL of an etcd member.
 //
 // +kubebuilder:validation:MaxLength=512
 // +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https://[^/?#@]+:[0-9]{1,5}/?$')",message="write an https URL with a port and without a path, such as https://etcd-0.example:2379"

@@ -9,19 +9,19 @@ type Operation struct {
 	// +required
 	Type OperationType `json:"type"`
 
-	// from is what was before: of an upgrade the release.
+	// from is what the operation started from: of an upgrade the release.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	From string `json:"from,omitempty"`
 
-	// to is what is wanted: of an upgrade the release.
+	// to is the target: of an upgrade the release.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	To string `json:"to,omitempty"`
 
 	// phase is the present step. Those of an upgrade are Preflight, Snapshot, Etcd, Server, Verification,
-	// StorageMigration, in this order, or Rollback when the servers go back to the
-	// release before.
+	// StorageMigration, in this order, or Rollback when the servers return to the
+	// previous release.
 	// +required
 	Phase OperationPhase `json:"phase"`
 
@@ -34,13 +34,13 @@ type Operation struct {
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Progress of the operation"
 	Progress string `json:"progress,omitempty"`
 
-	// phaseCompleted is true when the phase is done and spec.paused holds the next
-	// one back.
+	// phaseCompleted is true when the phase is complete and the next one is held, as by
+	// spec.paused.
 	// +optional
 	PhaseCompleted bool `json:"phaseCompleted,omitempty"`
 
-	// failingSince is since when the new servers fail the verification. It is not set
-	// while they pass it, or while something else is at fault.
+	// failingSince is since when the verification of the new servers fails. It is not
+	// set while they pass it, or while something else is the cause.
 	// +optional
 	FailingSince *metav1.Time `json:"failingSince,omitempty"`
 
@@ -48,7 +48,7 @@ type Operation struct {
 	// +optional
 	Snapshot string `json:"snapshot,omitempty"`
 
-	// message is why the servers go back.
+	// message is why the operation is rolled back.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
@@ -68,19 +68,19 @@ type OperationPhase string
 
 // The phases of an upgrade, in their order.
 const (
-	// PhasePreflight waits until all that runs is as wanted. Nothing is touched.
+	// PhasePreflight waits until everything is ready. Nothing is changed.
 	PhasePreflight OperationPhase = "Preflight"
-	// PhaseSnapshot saves etcd, and proves the snapshot by restoring it.
+	// PhaseSnapshot saves etcd, and verifies the snapshot by restoring it.
 	PhaseSnapshot OperationPhase = "Snapshot"
 	// PhaseEtcd replaces members one at a time, the leader last.
 	PhaseEtcd OperationPhase = "Etcd"
-	// PhaseServer replaces the servers, each only when its successor serves.
+	// PhaseServer replaces the servers, each when its successor is ready.
 	PhaseServer OperationPhase = "Server"
 	// PhaseVerification uses the new servers as clients do.
 	PhaseVerification OperationPhase = "Verification"
 	// PhaseStorageMigration rewrites what is stored in an older version of the API.
 	PhaseStorageMigration OperationPhase = "StorageMigration"
-	// PhaseRollback brings the servers back to the release before.
+	// PhaseRollback brings the servers back to the previous release.
 	PhaseRollback OperationPhase = "Rollback"
 )
 
@@ -90,9 +90,9 @@ type Transition struct {
 	// +required
 	Version string `json:"version"`
 
-	// state is Progressing, Completed, Abandoned when another version was wanted
-	// before it was complete, or RolledBack when it failed and the servers went
-	// back to the release before.
+	// state is Progressing, Completed, Abandoned when spec.version was changed
+	// before it was complete, or RolledBack when it failed and the servers
+	// returned to the previous release.
 	// +required
 	// +kubebuilder:validation:Enum=Progressing;Completed;Abandoned;RolledBack
 	State TransitionState `json:"state"`
@@ -120,8 +120,8 @@ type Transition struct {
 	// +optional
 	SnapshotRevision int64 `json:"snapshotRevision,omitempty"`
 
-	// message says what is to be known besides: why it was rolled back, or why
-	// there is no snapshot.
+	// message has further details: why it was rolled back, or why there is no
+	// snapshot.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

@@ -34,12 +34,12 @@ type Placement struct {
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
-// Resources are what a container asks for and may use at most. They replace the
-// operator's own, each by itself.
+// Resources are the requests and limits of a container. Each replaces the default
+// of its own.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || quantity(string(self.requests[k])).compareTo(quantity(string(self.limits[k]))) <= 0)",message="a request is greater than its limit: raise the limit or lower the request"
 type Resources struct {
-	// requests are what a container is sure to get, such as cpu: 100m and
+	// requests are what a container is guaranteed to get, such as cpu: 100m and
 	// memory: 128Mi.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=4

@@ -36,9 +36,9 @@ type Server struct {
 	// +kubebuilder:validation:XValidation:rule="!('watch-cache-sizes' in self) || self['watch-cache-sizes'].matches('^[a-z][-a-z0-9.]*#[0-9]{1,6}(,[a-z][-a-z0-9.]*#[0-9]{1,6})*$')",message="watch-cache-sizes is a list of resources and sizes, such as clusters.clusterregistry.k8s.io#1000"
 	ExtraArgs map[string]Argument `json:"extraArgs,omitempty"`
 
-	// progressDeadlineSeconds is how long new servers may make no progress toward
-	// serving, as when an image can't be pulled, until they are given up: an upgrade
-	// returns to the release before, if that can read what the new one stores.
+	// progressDeadlineSeconds is how long a rollout of the servers may stall, for
+	// example because an image can't be pulled, before it counts as failed: an upgrade
+	// is rolled back to the previous release, if that can read what the new one stores.
 	// Default: 600.
 	// +optional
 	// +kubebuilder:default=600
@@ -46,8 +46,8 @@ type Server struct {
 	// +kubebuilder:validation:Maximum=86400
 	ProgressDeadlineSeconds int32 `json:"progressDeadlineSeconds,omitempty"`
 
-	// authentication adds users that tokens tell of. Client certificates of the
-	// registry's own CA always count. Independent mode only.
+	// authentication configures JWT authentication. Client certificates of the
+	// registry's own CA are always accepted. Independent mode only.
 	// +optional
 	Authentication *Authentication `json:"authentication,omitempty"`
 
@@ -81,8 +81,8 @@ type Service struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('operator.clusterregistry.io/'))",message="annotations of operator.clusterregistry.io are the operator's own: leave them out"
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// nodePort is the Service's port on every node, of the host's range (most
-	// often 30000 to 32767). Default: one that the host chooses, and keeps.
+	// nodePort is the Service's port on every node, in the range of the host cluster
+	// (most often 30000 to 32767). Default: one that is allocated, and kept.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535

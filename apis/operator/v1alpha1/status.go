@@ -86,7 +86,7 @@ type ClusterRegistryStatus struct {
 	Inventory []ObjectReference `json:"inventory,omitempty"`
 }
 
-// ObjectReference names an object of the host.
+// ObjectReference names an object of the host cluster.
 type ObjectReference struct {
 	// group is the API group, empty for the core group.
 	// +optional
@@ -135,20 +135,20 @@ type ServerStatus struct {
 	// +optional
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// readyReplicas is how many serve.
+	// readyReplicas is how many are ready.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 
-	// updatedReplicas is how many are as the spec wants them.
+	// updatedReplicas is how many are up to date with the spec.
 	// +optional
 	UpdatedReplicas int32 `json:"updatedReplicas,omitempty"`
 }
 
 // EtcdStatus is the state of etcd.
 type EtcdStatus struct {
-	// ready is how many members serve, of how many that should: 3/3.
+	// ready is how many members are ready, of all: 3/3.
 	// +optional
-	// +operator-sdk:csv:customresourcedefinitions:displayName="etcd's members that serve"
+	// +operator-sdk:csv:customresourcedefinitions:displayName="etcd members that are ready"
 	Ready string `json:"ready,omitempty"`
 
 	// clusterID is etcd's identity, in hexadecimal. An etcd with another one has
@@ -163,7 +163,7 @@ type EtcdStatus struct {
 	Members []EtcdMember `json:"members,omitempty"`
 }
 
-// EtcdMember is a member of etcd.
+// EtcdMember is an etcd member.
 type EtcdMember struct {
 	// name is the member's name, which is its pod's unless etcd is external.
 	// +required

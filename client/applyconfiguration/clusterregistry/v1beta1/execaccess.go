@@ -20,7 +20,7 @@ type ExecAccessApplyConfiguration struct {
 	// installHint tells people who lack the program how to get it. At most 4096
 	// bytes.
 	InstallHint *string `json:"installHint,omitempty"`
-	// provideClusterInfo says whether the program is told of the cluster.
+	// provideClusterInfo says whether the cluster is passed to the program.
 	ProvideClusterInfo *bool `json:"provideClusterInfo,omitempty"`
 }
 

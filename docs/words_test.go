@@ -1,0 +1,80 @@
+package docs
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// words are those that a reader of the Kubernetes documentation stumbles over, each
+// with what to write in its place.
+var words = map[string]*regexp.Regexp{
+	"someone, anyone, no one":          regexp.MustCompile(`(?i)\b(some|any|no)body\b`),
+	"they, them, their":                regexp.MustCompile(`(?i)\b(he|him|his)\b`),
+	"continue, keep serving":           regexp.MustCompile(`(?i)\b(go|goes|went) on\b|\bserves? on\b`),
+	"directory":                        regexp.MustCompile(`(?i)\bfolders?\b`),
+	"report, list, advertise":          regexp.MustCompile(`(?i)\b(tells?|told) of\b`),
+	"fix, resolve":                     regexp.MustCompile(`(?i)\bmend(s|ed)?\b`),
+	"again, or reissue, recreate":      regexp.MustCompile(`(?i)\banew\b`),
+	"up to date, desired":              regexp.MustCompile(`(?i)\b(is|are|as) wanted\b`),
+	"block":                            regexp.MustCompile(`(?i)\b(hold|holds|held) up\b`),
+	"automatically":                    regexp.MustCompile(`(?i)\bby (itself|themselves)\b`),
+	"etcd member":                      regexp.MustCompile(`(?i)\bmembers? of etcd\b`),
+	"rollback, previous release":       regexp.MustCompile(`(?i)\bway back\b|\breleases? before\b`),
+	"verified":                         regexp.MustCompile(`(?i)\bproven\b`),
+	"degraded":                         regexp.MustCompile(`(?i)\bimpaired\b`),
+	"license, behavior, honor, color":  regexp.MustCompile(`(?i)\b(licence|behaviour|honour|colour|favour)`),
+	"Anyone who can ... (not Who can)": regexp.MustCompile(`(?m)^(- )?Who(ever)? (can|may|has|wants|needs)\b[^?\n]*$`),
+}
+
+var code = regexp.MustCompile("`[^`\n]*`")
+
+// TestWords looks for such words where users read: in the pages, in what "kubectl
+// explain" shows, and in alerts. A "make verify" fails by it, as by any unit test.
+func TestWords(t *testing.T) {
+	texts := map[string]string{}
+	for _, path := range append(pages(t), "../README.md", "../CONTRIBUTING.md", "../RELEASE.md", "../SECURITY.md") {
+		texts[path] = code.ReplaceAllString(fenced.ReplaceAllString(read(t, path), ""), "")
+	}
+	const crd, alerts = "../manifests/operator/crd/operator.clusterregistry.io_clusterregistries.yaml", "../manifests/monitoring/prometheusrule.yaml"
+	for _, path := range []string{crd, alerts} {
+		var tree any
+		if err := yaml.Unmarshal([]byte(read(t, path)), &tree); err != nil {
+			t.Fatal(err)
+		}
+		texts[path] = strings.Join(prose(tree), "\n")
+		if len(texts[path]) < 1000 {
+			t.Errorf("%s has no prose: %q", path, texts[path])
+		}
+	}
+	for path, text := range texts {
+		for write, pattern := range words {
+			for _, found := range pattern.FindAllStringIndex(text, -1) {
+				context := text[max(0, found[0]-40):min(len(text), found[1]+40)]
+				t.Errorf("%s: ...%s...: write %q in place of %q", path, strings.ReplaceAll(context, "\n", " "), write, text[found[0]:found[1]])
+			}
+		}
+	}
+}
+
+// prose returns what people read of a manifest: descriptions, summaries and messages.
+func prose(tree any) []string {
+	var out []string
+	switch node := tree.(type) {
+	case []any:
+		for _, value := range node {
+			out = append(out, prose(value)...)
+		}
+	case map[string]any:
+		for key, value := range node {
+			if text, is := value.(string); is && (key == "description" || key == "summary" || key == "message") {
+				out = append(out, text)
+			} else {
+				out = append(out, prose(value)...)
+			}
+		}
+	}
+	return out
+}
