@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterregistry/operator/operator/operation/upgrade/migration"
 )
 
 // note is what the operator remembers of an upgrade from one look at a registry
@@ -13,7 +15,7 @@ type note struct {
 	// failing is since when this operator has seen the new servers fail.
 	failing time.Time
 	// walk is how far the stored clusters were gone through.
-	walk walk
+	walk migration.Walk
 }
 
 // notes are those of all registries. The zero value is ready to use.

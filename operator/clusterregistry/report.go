@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // report turns what came of the stages into conditions, events, metrics and one
@@ -74,7 +75,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []met
 	var changed []metav1.Condition
 	for _, condition := range conditions {
 		condition.ObservedGeneration = s.registry.Generation
-		condition.Message = bounded(condition.Message)
+		condition.Message = verdict.Bounded(condition.Message)
 		old := meta.FindStatusCondition(status.Conditions, condition.Type)
 		if telling(old, condition) {
 			changed = append(changed, condition)
@@ -111,15 +112,6 @@ func telling(old *metav1.Condition, now metav1.Condition) bool {
 		return old != nil && old.Reason != now.Reason
 	}
 	return now.Status != metav1.ConditionUnknown && (!same || old.Reason != now.Reason)
-}
-
-// bounded keeps a message within what a condition can hold.
-func bounded(message string) string {
-	const most = 8 << 10
-	if len(message) > most {
-		return message[:most] + "..."
-	}
-	return message
 }
 
 // tell emits the event of a condition that changed. In an upgrade parts are

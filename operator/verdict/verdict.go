@@ -107,3 +107,12 @@ func (v Verdict) Note(reason, message string) Verdict {
 	v.Reason, v.Message = reason, message
 	return v
 }
+
+// Bounded keeps a message within what a condition can hold.
+func Bounded(message string) string {
+	const most = 8 << 10
+	if len(message) > most {
+		return message[:most] + "..."
+	}
+	return message
+}

@@ -3,6 +3,7 @@ package verdict
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -50,5 +51,14 @@ func TestFailed(t *testing.T) {
 	}
 	if got, want := Failed(fmt.Errorf("apply: %w", taken{})), (Verdict{State: Blocked, Reason: "NotOwned", Message: "apply: the name is taken"}); got != want {
 		t.Errorf("expected: %+v", got)
+	}
+}
+
+func TestBounded(t *testing.T) {
+	if got := Bounded(strings.Repeat("x", 40000)); len(got) > 32768 || len(got) < 8192 {
+		t.Errorf("a condition can't hold %d characters, or could hold more", len(got))
+	}
+	if got := Bounded("short"); got != "short" {
+		t.Error(got)
 	}
 }

@@ -1,4 +1,4 @@
-package clusterregistry
+package migration
 
 import (
 	"encoding/json"
@@ -37,7 +37,7 @@ func needs(version string, renew bool) func(content []byte) (need, error) {
 		if err != nil {
 			return needNothing, err
 		}
-		if stored != registryGroup+"/"+version {
+		if stored != v1beta1.GroupName+"/"+version {
 			return needVersion, nil
 		}
 		if !renew || version != form.V1beta1 {

@@ -1,4 +1,4 @@
-package clusterregistry
+package migration
 
 import (
 	"testing"
