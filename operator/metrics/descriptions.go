@@ -3,7 +3,7 @@ package metrics
 import "github.com/prometheus/client_golang/prometheus"
 
 // The metrics of registries, all of them gauges with the labels namespace and
-// name. They tell what the last look at a registry found. docs/reference/metrics.md
+// name. They tell what the last reconcile of a registry found. docs/reference/metrics.md
 // promises them, and a test compares.
 var (
 	conditionMetric = describe("clusterregistry_condition",
