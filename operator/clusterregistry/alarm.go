@@ -16,7 +16,7 @@ func (s *scope) etcdTrouble() verdict.Verdict {
 		case etcd.AlarmNoSpace:
 			v := verdict.Waiting(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Make room (remove clusters, compact, defragment each member), then disarm the alarm (etcdctl alarm disarm)", by)
 			// Members get no other quota while an alarm is raised: room comes first.
-			if limited := s.quotaDiffers(); limited != "" {
+			if limited := s.volumes.QuotaDiffers(s.registry); limited != "" {
 				v.Message += "; after that: " + limited
 			}
 			return v

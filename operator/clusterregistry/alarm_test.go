@@ -9,6 +9,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/volumes"
 )
 
 // TestEtcdTrouble is about an etcd whose members answer, and which is not in order.
@@ -62,7 +63,7 @@ func TestEtcdTrouble(t *testing.T) {
 		{claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "slow"), 8 << 30, "or keep etcd's data below 4096 MiB (remove clusters, defragment each member)"},
 		{claimOf("data-fleet-etcd-0", "18Gi", "18Gi", "slow"), 0, "then disarm the alarm (etcdctl alarm disarm)"},
 	} {
-		small.volumes = volumes{members: []corev1.PersistentVolumeClaim{*test.claim}, quota: test.quota}
+		small.volumes = volumes.Volumes{Members: []corev1.PersistentVolumeClaim{*test.claim}, Quota: test.quota}
 		if v := small.etcdTrouble(); v.Complete() || v.Reason != operatorv1alpha1.ReasonNoSpace || !strings.HasSuffix(v.Message, test.ends) {
 			t.Errorf("an etcd on a small volume: %+v, want %q at its end", v, test.ends)
 		}

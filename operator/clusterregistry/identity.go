@@ -135,7 +135,7 @@ func newIdentity(s *scope) *identity {
 			}
 		}
 	}
-	if id.ClusterID != "" || len(s.volumes.members) > 0 {
+	if id.ClusterID != "" || len(s.volumes.Members) > 0 {
 		id.state = stateExisting
 	}
 	return id

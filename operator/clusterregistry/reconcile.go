@@ -178,7 +178,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 	return render.Input{
 		Snapshot: snapshot,
 		Members:  s.members,
-		Volumes:  s.volumes.rendered(),
+		Volumes:  s.volumes.Rendered(),
 		Registry: s.registry,
 		Release: render.Release{
 			Version: s.release.Version, Layout: s.release.Layout, Serves: s.release.Serves,

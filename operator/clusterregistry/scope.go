@@ -17,6 +17,7 @@ import (
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
+	"github.com/clusterregistry/operator/operator/volumes"
 )
 
 // scope is one look at one registry: what was read, what follows from it, and
@@ -46,7 +47,7 @@ type scope struct {
 	// members are the names of those that the registry's own etcd has.
 	members []string
 	// volumes are those that the registry's own etcd has.
-	volumes volumes
+	volumes volumes.Volumes
 	// release is what is rendered, and upgrade how far it is on its way to another.
 	release  version.Release
 	upgrade  *upgrade

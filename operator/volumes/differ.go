@@ -1,0 +1,89 @@
+package volumes
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+// Differ says which claims are smaller, or of another class, than the spec
+// asks for, what follows from it and what can be done; nothing when none is.
+func (v Volumes) Differ(registry *operatorv1alpha1.ClusterRegistry) string {
+	var out []string
+	wanted := render.EtcdStorage(registry)
+	if limited := v.QuotaDiffers(registry); limited != "" {
+		out = append(out, limited)
+	} else if small := smaller(wanted, v.counted()); small != "" {
+		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.size is %s: nothing has to be done", small, wanted.String()))
+	}
+	all := v.Members
+	if v.Snapshots != nil {
+		room := render.SnapshotsStorage(registry, v.Rendered())
+		if small := smaller(room, []corev1.PersistentVolumeClaim{*v.Snapshots}); small != "" {
+			out = append(out, fmt.Sprintf("%s, and the snapshots of an etcd that is full take up to %s: an upgrade waits if they don't fit; enlarge the claim, or delete it with the snapshots in it, and the next upgrade creates it again", small, room.String()))
+		}
+		all = append(all[:len(all):len(all)], *v.Snapshots)
+	}
+	if other := ofOtherClass(registry.Spec.Etcd.Storage, all); other != "" {
+		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.storageClassName is %s: volumes keep their class, and nothing has to be done", other, registry.Spec.Etcd.Storage.StorageClassName))
+	}
+	return strings.Join(out, "; ")
+}
+
+// QuotaDiffers says which claims are too small for the quota that etcd has, or make
+// it less than the spec alone would, and what can be done; nothing when none does.
+func (v Volumes) QuotaDiffers(registry *operatorv1alpha1.ClusterRegistry) string {
+	found := v.Rendered()
+	quota, claims, wanted := v.EtcdQuota(registry), v.counted(), render.EtcdStorage(registry)
+	found.Quota = 0
+	fits := render.EtcdQuota(registry, found)
+	room := *resource.NewQuantity(2*quota, resource.BinarySI)
+	if small := smaller(room, claims); quota > fits && small != "" {
+		return fmt.Sprintf("%s, and etcd's quota is %d MiB of data, which is more than half of the volume and is not lowered while etcd exists: the volume may be full before etcd refuses writes; enlarge each of these claims to %s where its StorageClass allows it (spec.resources.requests.storage), or keep etcd's data below %d MiB (remove clusters, defragment each member)",
+			small, quota>>20, room.String(), fits>>20)
+	}
+	if quota < render.EtcdQuota(registry, render.Volumes{}) {
+		return fmt.Sprintf("%s, and spec.etcd.storage.size is %s: etcd's quota follows the smallest volume and is %d MiB of data; for more, enlarge each of these claims where its StorageClass allows it (spec.resources.requests.storage), and the quota follows", smaller(wanted, claims), wanted.String(), quota>>20)
+	}
+	return ""
+}
+
+// smaller names the claims whose volumes are smaller than a size.
+func smaller(size resource.Quantity, claims []corev1.PersistentVolumeClaim) string {
+	var out []string
+	for i := range claims {
+		has := capacity(&claims[i])
+		if has.Cmp(size) >= 0 {
+			continue
+		}
+		verb, requested := "has", claims[i].Spec.Resources.Requests[corev1.ResourceStorage]
+		if !hasVolume(&claims[i]) {
+			verb = "requests"
+		}
+		text := fmt.Sprintf("PersistentVolumeClaim %s %s %s", claims[i].Name, verb, has.String())
+		if requested.Cmp(has) > 0 {
+			text += fmt.Sprintf(" (%s requested)", requested.String())
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, ", ")
+}
+
+// ofOtherClass names the claims of another class than the one that is asked for.
+func ofOtherClass(storage *operatorv1alpha1.Storage, claims []corev1.PersistentVolumeClaim) string {
+	if storage == nil || storage.StorageClassName == "" {
+		return ""
+	}
+	var out []string
+	for _, claim := range claims {
+		if of := claim.Spec.StorageClassName; of != nil && *of != storage.StorageClassName {
+			out = append(out, fmt.Sprintf("PersistentVolumeClaim %s is of StorageClass %s", claim.Name, *of))
+		}
+	}
+	return strings.Join(out, ", ")
+}
