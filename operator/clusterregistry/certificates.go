@@ -14,6 +14,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/diagnose"
+	"github.com/clusterregistry/operator/operator/endpoint"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -42,7 +43,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 		return failed(err)
 	}
 	// A port that the host refuses is the endpoint's to tell: nothing here needs it.
-	if err := unlessReadOnly(r.applyService(ctx, s)); err != nil && (refusedPort(err) == "" || s.registry.Spec.Mode != operatorv1alpha1.ModeIndependent) {
+	if err := unlessReadOnly(r.applyService(ctx, s)); err != nil && (endpoint.NodePortRefused(err) == "" || s.registry.Spec.Mode != operatorv1alpha1.ModeIndependent) {
 		return failed(err)
 	}
 	var waiting []string

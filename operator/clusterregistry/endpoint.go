@@ -13,6 +13,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/endpoint"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -34,7 +35,7 @@ func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
 
 // reach is complete when clients can reach the registry through its Service.
 func (r *Reconciler) reach(ctx context.Context, s *scope) verdict.Verdict {
-	port, err := r.port(ctx, s)
+	port, err := endpoint.Port(ctx, r.Client, s.key(contract.ServerSuffix))
 	if err != nil {
 		return failed(err)
 	}
@@ -49,10 +50,7 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) verdict.Verdict {
 		s.forgetEndpoint()
 		return verdict.Waiting(operatorv1alpha1.ReasonAddressPending, "Service %s has no port yet", s.registry.Name+contract.ServerSuffix).In(soon)
 	}
-	url := "https://" + net.JoinHostPort(address, strconv.Itoa(int(port)))
-	if port == 443 {
-		url = "https://" + bracketed(address)
-	}
+	url := endpoint.URL(address, port)
 	if err := r.tellMoved(ctx, s, url); err != nil {
 		return failed(err)
 	}
@@ -114,14 +112,6 @@ func (r *Reconciler) shown(ctx context.Context, s *scope, address string) verdic
 		}
 	}
 	return done
-}
-
-// bracketed writes an address as a URL wants it: one of IPv6 in brackets.
-func bracketed(address string) string {
-	if ip := net.ParseIP(address); ip != nil && ip.To4() == nil {
-		return "[" + address + "]"
-	}
-	return address
 }
 
 // kubeconfig writes the administrator's kubeconfig, anew when his certificate was

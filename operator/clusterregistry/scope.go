@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/endpoint"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/render"
@@ -103,7 +104,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	if err := r.readTrust(ctx, s); err != nil {
 		return nil, err
 	}
-	if s.addresses, err = r.readAddresses(ctx, registry); err != nil {
+	if s.addresses, err = endpoint.Addresses(ctx, r.Client, registry); err != nil {
 		return nil, err
 	}
 	if registry.Spec.Etcd.External == nil {

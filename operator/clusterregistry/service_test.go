@@ -23,36 +23,6 @@ import (
 	"github.com/clusterregistry/operator/operator/render"
 )
 
-// TestKnownNodePort is about which port a Service that is made again asks for.
-func TestKnownNodePort(t *testing.T) {
-	for reason, test := range map[string]struct {
-		mode, service, url string
-		want               int32
-	}{
-		"the one that clients know":             {"Independent", "{type: NodePort}", "https://203.0.113.1:30443", 30443},
-		"behind a name":                         {"Independent", "{type: NodePort, hostnames: [a.example]}", "https://a.example:30443", 30443},
-		"of IPv6":                               {"Independent", "{type: NodePort}", "https://[2001:db8::1]:30443", 30443},
-		"of IPv6 that had no node port":         {"Independent", "{type: NodePort}", "https://[2001:db8::1]", 0},
-		"there was none yet":                    {"Independent", "{type: NodePort}", "", 0},
-		"it was a balancer's, or the Service's": {"Independent", "{type: NodePort}", "https://lb.example", 0},
-		"the spec names one":                    {"Independent", "{type: NodePort, nodePort: 30500}", "https://203.0.113.1:30443", 0},
-		"it is a balancer's now":                {"Independent", "{type: LoadBalancer}", "https://203.0.113.1:30443", 0},
-		"it is for clients in the host now":     {"Independent", "{type: ClusterIP}", "https://203.0.113.1:30443", 0},
-		"no Service is asked for":               {"Independent", "null", "https://203.0.113.1:30443", 0},
-		"past the schema":                       {"Aggregated", "{type: NodePort}", "https://203.0.113.1:30443", 0},
-		"no URL":                                {"Independent", "{type: NodePort}", "::", 0},
-		"no port that can be":                   {"Independent", "{type: NodePort}", "https://203.0.113.1:70000", 0},
-	} {
-		s := look(t, fmt.Sprintf("{spec: {mode: %s, server: {service: %s}}}", test.mode, test.service))
-		if test.url != "" {
-			s.registry.Status.Endpoint = &operatorv1alpha1.Endpoint{URL: test.url}
-		}
-		if got := s.knownNodePort(); got != test.want {
-			t.Errorf("%s: %d, want %d", reason, got, test.want)
-		}
-	}
-}
-
 // serving is the Service as it is rendered.
 func serving() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{

@@ -2,7 +2,6 @@ package clusterregistry
 
 import (
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/endpoint"
 )
 
 func node(name string, age time.Duration, addresses ...corev1.NodeAddress) client.Object {
@@ -56,7 +56,7 @@ func TestEndpoint(t *testing.T) {
 	} {
 		s := look(t, "{spec: {mode: Independent, server: {service: "+test.service+"}}}")
 		r := reading(t, test.objects...)
-		addresses, err := r.readAddresses(t.Context(), s.registry)
+		addresses, err := endpoint.Addresses(t.Context(), r.Client, s.registry)
 		if err != nil || !slices.Equal(addresses, test.addresses) {
 			t.Errorf("%s: addresses %q (%v), want %q", reason, addresses, err, test.addresses)
 		}
@@ -73,25 +73,5 @@ func TestEndpoint(t *testing.T) {
 		if v.Complete() || (v.Reason == operatorv1alpha1.ReasonAddressPending) != (test.url == "") {
 			t.Errorf("%s: %+v", reason, v)
 		}
-	}
-}
-
-// TestFewNodes bounds a certificate: with all nodes of a great host in it, each
-// new node would be a new certificate.
-func TestFewNodes(t *testing.T) {
-	var objects []client.Object
-	for i := range 20 {
-		objects = append(objects, node("n"+strconv.Itoa(i), time.Duration(i)*time.Hour, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: "192.0.2." + strconv.Itoa(i)}))
-	}
-	addresses, err := reading(t, objects...).nodes(t.Context())
-	if err != nil || len(addresses) != maxNodes || addresses[0] != "192.0.2.19" {
-		t.Errorf("%q, %v", addresses, err)
-	}
-}
-
-func TestAggregatedHasNoAddresses(t *testing.T) {
-	s := look(t, "{spec: {mode: Aggregated, server: {service: {hostnames: [a.example]}}}}")
-	if addresses, err := reading(t).readAddresses(t.Context(), s.registry); err != nil || addresses != nil {
-		t.Errorf("%q, %v", addresses, err)
 	}
 }

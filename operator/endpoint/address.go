@@ -1,11 +1,10 @@
-package clusterregistry
+package endpoint
 
 import (
 	"context"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -16,9 +15,10 @@ import (
 // more has a name for them, for server.service.hostnames.
 const maxNodes = 8
 
-// readAddresses returns the addresses from outside of an independent registry's
-// servers, the one for its clients first. There may be none yet.
-func (r *Reconciler) readAddresses(ctx context.Context, registry *operatorv1alpha1.ClusterRegistry) ([]string, error) {
+// Addresses returns the addresses from outside of an independent registry's
+// servers, the one for its clients first. There may be none yet,
+// and an aggregated one has none.
+func Addresses(ctx context.Context, reader client.Reader, registry *operatorv1alpha1.ClusterRegistry) ([]string, error) {
 	wanted := registry.Spec.Server.Service
 	if registry.Spec.Mode != operatorv1alpha1.ModeIndependent || wanted == nil {
 		return nil, nil
@@ -31,9 +31,9 @@ func (r *Reconciler) readAddresses(ctx context.Context, registry *operatorv1alph
 	var err error
 	switch wanted.Type {
 	case corev1.ServiceTypeLoadBalancer:
-		more, err = r.balancer(ctx, client.ObjectKey{Namespace: registry.Namespace, Name: registry.Name + contract.ServerSuffix})
+		more, err = balancer(ctx, reader, client.ObjectKey{Namespace: registry.Namespace, Name: registry.Name + contract.ServerSuffix})
 	case corev1.ServiceTypeNodePort:
-		more, err = r.nodes(ctx)
+		more, err = nodes(ctx, reader)
 	}
 	for _, address := range more {
 		if !slices.Contains(out, address) {
@@ -44,9 +44,9 @@ func (r *Reconciler) readAddresses(ctx context.Context, registry *operatorv1alph
 }
 
 // balancer returns the addresses that a load balancer has got by now.
-func (r *Reconciler) balancer(ctx context.Context, key client.ObjectKey) ([]string, error) {
+func balancer(ctx context.Context, reader client.Reader, key client.ObjectKey) ([]string, error) {
 	service := &corev1.Service{}
-	if err := r.Client.Get(ctx, key, service); err != nil {
+	if err := reader.Get(ctx, key, service); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	var out []string
@@ -62,9 +62,9 @@ func (r *Reconciler) balancer(ctx context.Context, key client.ObjectKey) ([]stri
 
 // nodes returns the addresses of the oldest nodes, which come and go least. An
 // address from outside is better than one from inside.
-func (r *Reconciler) nodes(ctx context.Context) ([]string, error) {
+func nodes(ctx context.Context, reader client.Reader) ([]string, error) {
 	list := &corev1.NodeList{}
-	if err := r.Client.List(ctx, list); err != nil {
+	if err := reader.List(ctx, list); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list.Items, func(a, b corev1.Node) int {
@@ -82,6 +82,7 @@ func (r *Reconciler) nodes(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
+// nodeAddress returns the best address of a node, empty when it has none.
 func nodeAddress(node corev1.Node) string {
 	for _, kind := range []corev1.NodeAddressType{corev1.NodeExternalIP, corev1.NodeExternalDNS, corev1.NodeInternalIP} {
 		for _, address := range node.Status.Addresses {
@@ -91,20 +92,4 @@ func nodeAddress(node corev1.Node) string {
 		}
 	}
 	return ""
-}
-
-// port returns the Service's port from outside.
-func (r *Reconciler) port(ctx context.Context, s *scope) (int32, error) {
-	service := &corev1.Service{}
-	err := r.Client.Get(ctx, s.key(contract.ServerSuffix), service)
-	if apierrors.IsNotFound(err) || err == nil && len(service.Spec.Ports) == 0 {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	if service.Spec.Type == corev1.ServiceTypeNodePort {
-		return service.Spec.Ports[0].NodePort, nil
-	}
-	return service.Spec.Ports[0].Port, nil
 }
