@@ -23,6 +23,10 @@ import (
 // the one server of several that is gone, or a host that was slow for a moment.
 const availableGrace = backendGrace
 
+// errNotAsked is the error of a read that could not be tried, as while the
+// administrator's certificate is missing. It says nothing about the servers.
+var errNotAsked = errors.New("it can't be verified whether clients are served")
+
 // availability is whether clients are served now: the condition, and when to
 // reconcile again at the latest, zero when nothing waits.
 type availability struct {
@@ -45,13 +49,16 @@ func (r *Reconciler) available(ctx context.Context, s *scope) availability {
 		return availability{condition: isAvailable(metav1.ConditionTrue, operatorv1alpha1.ReasonAvailable, "clients are served "+s.where())}
 	}
 	since := r.outages.begin(key, s.now)
+	asked, brief := !errors.Is(problem, errNotAsked), s.now.Sub(since) < availableGrace
 	switch {
-	case s.serversAsked && s.answering == 0:
+	case asked && s.serversAsked && s.answering == 0:
 		return availability{isAvailable(metav1.ConditionFalse, operatorv1alpha1.ReasonNotAvailable, fmt.Sprintf("no server answers, and clients are not served: %s", problem)), backstop}
+	case known && was.Status == metav1.ConditionTrue && brief:
+		return availability{isAvailable(was.Status, was.Reason, was.Message), soon}
+	case !asked:
+		return availability{isAvailable(metav1.ConditionUnknown, operatorv1alpha1.ReasonWaiting, problem.Error()), backstop}
 	case !known:
 		return availability{isAvailable(metav1.ConditionUnknown, operatorv1alpha1.ReasonWaiting, fmt.Sprintf("no read has succeeded yet: %s", problem)), backstop}
-	case was.Status == metav1.ConditionTrue && s.now.Sub(since) < availableGrace:
-		return availability{isAvailable(was.Status, was.Reason, was.Message), soon}
 	}
 	return availability{isAvailable(metav1.ConditionFalse, operatorv1alpha1.ReasonNotAvailable, fmt.Sprintf("clients are not served, although %d servers answer the operator: %s", s.answering, problem)), backstop}
 }
@@ -88,7 +95,7 @@ func (r *Reconciler) read(ctx context.Context, s *scope) error {
 	}
 	reader, err := r.client(ctx, s)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", errNotAsked, err)
 	}
 	try := func(served string) error {
 		if aggregated {

@@ -100,6 +100,26 @@ func TestAvailable(t *testing.T) {
 	}
 }
 
+// TestNotAsked has no certificate to ask an independent registry with: that is no
+// failure of its servers, which may not answer strangers.
+func TestNotAsked(t *testing.T) {
+	for failing, want := range map[time.Duration]string{
+		0:               "True Available: as before",
+		2 * time.Minute: "Unknown Waiting: it can't be verified whether clients are served: there is no Secret fleet-admin with the administrator's certificate",
+	} {
+		s := look(t, "{spec: {mode: Independent, etcd: {replicas: 3}}, status: {version: v0.1.0"+complete+"}}")
+		s.before.Conditions = []metav1.Condition{isAvailable("True", "Available", "as before")}
+		s.serversAsked = true
+		r := reading(t)
+		if failing > 0 {
+			r.outages.begin(client.ObjectKeyFromObject(s.registry), s.now.Add(-failing))
+		}
+		if c := r.available(t.Context(), s).condition; string(c.Status)+" "+c.Reason+": "+c.Message != want {
+			t.Errorf("after %s it is %+v", failing, c)
+		}
+	}
+}
+
 // TestReliable is about the versions that must be served: those that a client of
 // before and after an upgrade uses alike.
 func TestReliable(t *testing.T) {
