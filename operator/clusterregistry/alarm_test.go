@@ -34,7 +34,7 @@ func TestEtcdTrouble(t *testing.T) {
 		{"the list is not known, which is another trouble", func(s *etcd.State) { s.List, s.ListErr = nil, errors.New("nobody") }, "", nil},
 	} {
 		s := look(t, "{spec: {etcd: {replicas: 3}}}")
-		s.identity = &identity{Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}}
+		s.identity = &etcd.Record{Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}}
 		for _, name := range []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"} {
 			s.etcdState.List = append(s.etcdState.List, etcd.Listed{ID: s.identity.Members[name], Name: name})
 		}

@@ -7,6 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
 )
 
 // TestToDelete is about what a policy keeps, and in what order the rest goes.
@@ -60,7 +61,7 @@ func TestToDeleteAdopted(t *testing.T) {
 // TestOwnRecord has the record of a registry that took over in the inventory.
 func TestOwnRecord(t *testing.T) {
 	s := look(t, "{status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-trust}]}}")
-	s.identity = &identity{}
+	s.identity = &etcd.Record{}
 	r := reading(t, s.registry.DeepCopy())
 	for range 2 {
 		if err := r.ownRecord(t.Context(), s); err != nil {

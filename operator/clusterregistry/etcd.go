@@ -39,14 +39,14 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonReplicasDiffer, "spec.etcd.replicas is %d, and etcd needs members: set it to 1, 3 or 5", replicas).AsReadOnly()
 	}
 	if s.identity == nil {
-		if err := r.writeIdentity(ctx, s, newIdentity(s)); err != nil {
+		if err := r.writeIdentity(ctx, s, s.firstRecord()); err != nil {
 			return failed(err)
 		}
 	}
 	if err := r.ownRecord(ctx, s); err != nil {
 		return failed(err)
 	}
-	if v := s.identity.problem(s); !v.Complete() {
+	if v := s.identityProblem(); !v.Complete() {
 		return v
 	}
 	if v := r.reissue(ctx, s, s.etcdLeaves()); !v.Complete() {
@@ -124,9 +124,9 @@ func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 	if set.Status.ObservedGeneration < set.Generation {
 		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).In(soon).DegradedIf(true)
 	}
-	if s.readOnly && state.Joined(id.Identity, id.joining) {
+	if s.readOnly && state.Joined(id.Identity, id.Joining) {
 		// A volume that is emptied from here on would not be noticed.
-		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.registry.Name, contract.IdentitySuffix, id.joining, s.frozenUntil()).DegradedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.registry.Name, contract.IdentitySuffix, id.Joining, s.frozenUntil()).DegradedIf(true)
 	}
 	if len(outdated) == 0 {
 		return s.memoryNoted(s.volumesNoted(done), pods)

@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,9 +20,9 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// TestNewIdentity is about a registry without a record: only where there never
+// TestFirstRecord is about a registry without a record: only where there never
 // was data may etcd form anew.
-func TestNewIdentity(t *testing.T) {
+func TestFirstRecord(t *testing.T) {
 	claim := func(of string) client.Object {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-" + of + "-etcd-0", Labels: map[string]string{operatorv1alpha1.LabelInstance: of}}}
 	}
@@ -32,11 +33,11 @@ func TestNewIdentity(t *testing.T) {
 		state, id   string
 		memberCount int
 	}{
-		"there never was anything":             {"{}", nil, stateNew, "", 0},
-		"another registry's volumes":           {"{}", []client.Object{claim("other")}, stateNew, "", 0},
-		"volumes without a record have data":   {"{}", []client.Object{claim("fleet")}, stateExisting, "", 0},
-		"the record was lost, but not status":  {known, nil, stateExisting, "c", 1},
-		"the record was lost, and volumes are": {known, []client.Object{claim("fleet")}, stateExisting, "c", 1},
+		"there never was anything":             {"{}", nil, contract.StateNew, "", 0},
+		"another registry's volumes":           {"{}", []client.Object{claim("other")}, contract.StateNew, "", 0},
+		"volumes without a record have data":   {"{}", []client.Object{claim("fleet")}, contract.StateExisting, "", 0},
+		"the record was lost, but not status":  {known, nil, contract.StateExisting, "c", 1},
+		"the record was lost, and volumes are": {known, []client.Object{claim("fleet")}, contract.StateExisting, "c", 1},
 	} {
 		s := look(t, "{spec: {etcd: {replicas: 3}}, status: "+test.status+"}")
 		s.trust.Etcd = []byte("CA")
@@ -44,8 +45,8 @@ func TestNewIdentity(t *testing.T) {
 		if s.volumes, err = reading(t, test.claims...).readVolumes(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		id := newIdentity(s)
-		if id.state != test.state || id.ClusterID != test.id || len(id.Members) != test.memberCount || id.replicas != 3 || id.ca != trust.KeyFingerprint([]byte("CA")) {
+		id := s.firstRecord()
+		if id.InitialClusterState != test.state || id.ClusterID != test.id || len(id.Members) != test.memberCount || id.Replicas != 3 || id.CA != trust.KeyFingerprint([]byte("CA")) {
 			t.Errorf("%s: %+v", reason, id)
 		}
 	}
@@ -63,32 +64,29 @@ func TestIdentityProblem(t *testing.T) {
 	} {
 		s := look(t, "{spec: {etcd: {replicas: 3}}}")
 		s.registry.Spec.Etcd.Replicas, s.trust.Etcd = test.replicas, []byte(test.ca)
-		v := (&identity{replicas: 3, ca: trust.KeyFingerprint([]byte("CA"))}).problem(s)
+		s.identity = &etcd.Record{Replicas: 3, CA: trust.KeyFingerprint([]byte("CA"))}
+		v := s.identityProblem()
 		if (v.Complete()) != (test.want == "") || !v.Complete() && (v.Reason != test.want || v.State != verdict.ReadOnly) {
 			t.Errorf("%s: %+v", reason, v)
 		}
 	}
 }
 
-// TestReadIdentity writes a record and reads it again.
+// TestReadIdentity tells a record that is damaged from one that is not there: without
+// one, etcd would be taken for new.
 func TestReadIdentity(t *testing.T) {
 	s := look(t, "{spec: {etcd: {replicas: 3}}}")
-	record := &corev1.ConfigMap{ObjectMeta: s.meta(contract.IdentitySuffix, "etcd"), Data: map[string]string{
-		keyState: stateExisting, keyCluster: "c", keyCA: "f", keyReplicas: "3", keyMember + "fleet-etcd-0": "a0", "note": "somebody's"}}
-	id, err := reading(t, record).readIdentity(t.Context(), s)
-	if err != nil || id.state != stateExisting || id.ClusterID != "c" || id.ca != "f" || id.replicas != 3 || len(id.Members) != 1 || id.Members["fleet-etcd-0"] != "a0" {
-		t.Errorf("%+v, %v", id, err)
+	record := &corev1.ConfigMap{ObjectMeta: s.recordMeta(), Data: map[string]string{contract.RecordState: contract.StateExisting, contract.RecordCluster: "c", "replicas": "3"}}
+	id, unmarked, err := reading(t, record).readIdentity(t.Context(), s)
+	if err != nil || unmarked || id.InitialClusterState != contract.StateExisting || id.ClusterID != "c" || id.Replicas != 3 {
+		t.Errorf("%+v, unmarked %t, %v", id, unmarked, err)
 	}
-	record.Data[keyReplicas] = ""
-	if id, err := reading(t, record).readIdentity(t.Context(), s); err == nil {
-		t.Errorf("a record without a number of members: %+v", id)
+	record.Data["replicas"] = ""
+	if id, _, err := reading(t, record).readIdentity(t.Context(), s); err == nil || id != nil || !strings.Contains(err.Error(), "ConfigMap fleet-etcd-identity, the record of etcd's identity, is damaged: replicas is") {
+		t.Errorf("a record without a number of members: %+v, %v", id, err)
 	}
-	if id, err := reading(t).readIdentity(t.Context(), s); id != nil || err != nil {
+	if id, _, err := reading(t).readIdentity(t.Context(), s); id != nil || err != nil {
 		t.Errorf("no record: %+v, %v", id, err)
-	}
-	recorded := (&identity{state: stateNew, replicas: 3, ca: "f"}).recorded(etcd.Identity{ClusterID: "c", Members: map[string]string{"a": "1"}})
-	if recorded.state != stateExisting || recorded.ClusterID != "c" || recorded.ca != "f" || recorded.replicas != 3 {
-		t.Errorf("%+v", recorded)
 	}
 }
 
@@ -104,7 +102,7 @@ func TestRecordUnmarked(t *testing.T) {
 		s := look(t, "{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: 3}}, status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]}}")
 		r := reading(t)
 		r.Applier = apply.New(r.Client, r.Live)
-		if err := r.writeIdentity(t.Context(), s, &identity{state: stateExisting, replicas: 3, ca: "f", Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "1"}}}); err != nil {
+		if err := r.writeIdentity(t.Context(), s, &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: 3, CA: "f", Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "1"}}}); err != nil {
 			t.Fatal(err)
 		}
 		stored := func() *corev1.ConfigMap {
@@ -120,7 +118,7 @@ func TestRecordUnmarked(t *testing.T) {
 		}
 		for _, frozen := range []bool{true, false} {
 			var err error
-			if s.identity, err = r.readIdentity(t.Context(), s); err != nil {
+			if s.identity, s.unmarked, err = r.readIdentity(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}
 			s.readOnly = frozen
@@ -129,30 +127,10 @@ func TestRecordUnmarked(t *testing.T) {
 			}
 		}
 		after := stored()
-		if !maps.Equal(after.Data, before.Data) || !marked(after, s) || s.identity.unmarked {
+		if !maps.Equal(after.Data, before.Data) || !marked(after, s) || s.unmarked {
 			t.Errorf("%s: the record is %v, with labels %v and annotations %v", reason, after.Data, after.Labels, after.Annotations)
 		}
 	}
-}
-
-// FuzzParseRecord holds the reader of the record to what is written from it, and
-// to never taking a damaged record for one of an etcd that never was.
-func FuzzParseRecord(f *testing.F) {
-	f.Add("new", "", "", "3", "", "")
-	f.Add("existing", "8e9e05c52164694d", "cdf818194e3a8c32", "3", "fleet-etcd-1", "v0.4.0")
-	f.Add("existing", "0xc1", "C1", "-1", "fleet-etcd-0", "")
-	f.Add("", "0", "", "", "", "")
-	f.Add("existing\n", "c1\n", " 1", "+3", "", "")
-	f.Fuzz(func(t *testing.T, state, cluster, member, replicas, joining, release string) {
-		data := map[string]string{keyState: state, keyCluster: cluster, keyMember + "a": member, keyReplicas: replicas, keyJoining: joining, keyMembersOf: release}
-		id, err := parseRecord(data)
-		if err != nil {
-			return
-		}
-		if id.state != stateNew && id.state != stateExisting || id.ClusterID != cluster || id.Members["a"] != member || id.replicas < 1 || id.joining != joining || id.membersOf != release {
-			t.Errorf("%v is read as %+v", data, id)
-		}
-	})
 }
 
 // TestLearnMembers is about the release that etcd's members are of: it is what
@@ -171,7 +149,7 @@ func TestLearnMembers(t *testing.T) {
 		s := look(t, "{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: 3}}, status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]}}")
 		r := reading(t)
 		r.Applier = apply.New(r.Client, r.Live)
-		if err := r.writeIdentity(t.Context(), s, &identity{state: stateExisting, replicas: 3, membersOf: "v0.3.0", Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
+		if err := r.writeIdentity(t.Context(), s, &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: 3, EtcdRelease: "v0.3.0", Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
 			t.Fatal(err)
 		}
 		s.release.Members = version.Members{Release: "v0.4.0"}
@@ -181,7 +159,7 @@ func TestLearnMembers(t *testing.T) {
 			t.Errorf("%s: learned %v, %v", test.reason, learned, err)
 		}
 		// The next operator reads it, and so does the next registry of this name.
-		if id, err := r.readIdentity(t.Context(), s); err != nil || id.membersOf != test.want {
+		if id, _, err := r.readIdentity(t.Context(), s); err != nil || id.EtcdRelease != test.want {
 			t.Errorf("%s: recorded is %+v, %v", test.reason, id, err)
 		}
 	}
@@ -195,7 +173,7 @@ func TestLearnJoined(t *testing.T) {
 	r := reading(t)
 	r.Applier = apply.New(r.Client, r.Live)
 	ids := etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "1", "fleet-etcd-1": "2"}}
-	if err := r.writeIdentity(t.Context(), s, &identity{state: stateExisting, replicas: 3, Identity: ids}); err != nil {
+	if err := r.writeIdentity(t.Context(), s, &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: 3, Identity: ids}); err != nil {
 		t.Fatal(err)
 	}
 	person := func(joining string) {
@@ -208,7 +186,7 @@ func TestLearnJoined(t *testing.T) {
 	look := func(reason string, list []etcd.Listed, version, want string) {
 		t.Helper()
 		var err error
-		if s.identity, err = r.readIdentity(t.Context(), s); err != nil {
+		if s.identity, s.unmarked, err = r.readIdentity(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
 		s.etcdState = etcd.State{Members: []etcd.Member{{Name: "fleet-etcd-0", ID: "1", ClusterID: "c"}, {Name: "fleet-etcd-1", ID: "2", ClusterID: "c"}}, List: list}
@@ -216,7 +194,7 @@ func TestLearnJoined(t *testing.T) {
 		if _, err := r.learn(t.Context(), s, nil); err != nil {
 			t.Fatal(err)
 		}
-		if id, err := r.readIdentity(t.Context(), s); err != nil || id.joining != want || id.etcd != version || len(id.Members) != 2 {
+		if id, _, err := r.readIdentity(t.Context(), s); err != nil || id.Joining != want || id.EtcdVersion != version || len(id.Members) != 2 {
 			t.Errorf("%s: recorded is %+v, %v", reason, id, err)
 		}
 	}
@@ -236,12 +214,7 @@ func TestMemberNames(t *testing.T) {
 	if got := memberNames(s.registry, nil); len(got) != 5 || got[4] != "fleet-etcd-4" {
 		t.Errorf("without a record: %q", got)
 	}
-	if got := memberNames(s.registry, &identity{replicas: 3}); !slices.Equal(got, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"}) {
+	if got := memberNames(s.registry, &etcd.Record{Replicas: 3}); !slices.Equal(got, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"}) {
 		t.Errorf("three are recorded: %q", got)
-	}
-	for _, replicas := range []string{"0", "10", "2147483647", "x", ""} {
-		if _, err := parseRecord(map[string]string{keyState: stateExisting, keyReplicas: replicas}); err == nil {
-			t.Errorf("a record of %q members is read", replicas)
-		}
 	}
 }

@@ -84,7 +84,7 @@ func (s *scope) stay(releases []version.Release, v verdict.Verdict) verdict.Verd
 // written the data, if any did.
 func (s *scope) running() string {
 	if s.registry.Status.Version == "" && s.identity != nil {
-		return s.identity.release
+		return s.identity.Release
 	}
 	return s.registry.Status.Version
 }
@@ -95,7 +95,7 @@ func (s *scope) membersOf() string {
 	if s.identity == nil {
 		return ""
 	}
-	return s.identity.membersOf
+	return s.identity.EtcdRelease
 }
 
 // etcdSeen are the versions of etcd that members have run.
@@ -105,7 +105,7 @@ func (s *scope) etcdSeen() []string {
 		return nil
 	}
 	if s.identity != nil {
-		seen = append(seen, s.identity.etcd)
+		seen = append(seen, s.identity.EtcdVersion)
 	}
 	for _, member := range s.before.Etcd.Members {
 		seen = append(seen, member.Version)

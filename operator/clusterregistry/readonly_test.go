@@ -30,12 +30,12 @@ func TestReadOnly(t *testing.T) {
 		if v := s.plan(released); !v.Complete() {
 			t.Fatal(v)
 		}
-		s.identity = &identity{release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
+		s.identity = &etcd.Record{Release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
 		s.record("CertificatesReady", verdict.Waiting("CertificateNotReady", "Secrets can't be read").AsReadOnly())
 		before := *s.registry.Status.DeepCopy()
 		// It has nothing to write with.
 		v := reading(t).advance(t.Context(), s)
-		if v.Complete() || v.Reason != phase || s.upgrade == nil || string(s.upgrade.Phase) != phase || s.upgrade.PhaseCompleted || s.identity.release != "v0.2.0" ||
+		if v.Complete() || v.Reason != phase || s.upgrade == nil || string(s.upgrade.Phase) != phase || s.upgrade.PhaseCompleted || s.identity.Release != "v0.2.0" ||
 			len(s.registry.Status.History) != len(before.History) || s.registry.Status.History[0].State != before.History[0].State {
 			t.Errorf("%s: it advances: %+v, %+v", phase, s.registry.Status.Operation, v)
 		}
@@ -49,13 +49,13 @@ func TestReadOnlyWrites(t *testing.T) {
 	if v := s.plan(released); !v.Complete() {
 		t.Fatal(v)
 	}
-	s.readOnly, s.identity = true, &identity{release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
+	s.readOnly, s.identity = true, &etcd.Record{Release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
 	r := reading(t)
 	s.rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageSnapshot: {{Object: map[string]any{"kind": "Job"}}}}
 	s.registry.Status.Inventory = []operatorv1alpha1.ObjectReference{{Kind: "ConfigMap", Namespace: "team", Name: "fleet-old"}}
 	for what, err := range map[string]error{
 		"the release is recorded":          r.recordRelease(t.Context(), s, "v0.3.0"),
-		"an identity is recorded":          r.writeIdentity(t.Context(), s, &identity{}),
+		"an identity is recorded":          r.writeIdentity(t.Context(), s, &etcd.Record{}),
 		"the Job of a snapshot is removed": snapshotHost{r, s}.DeleteJob(t.Context()),
 		"the Job of a snapshot is made":    r.snapshot(t.Context(), s).Err,
 		"the phase Server is prepared":     r.recordTarget(t.Context(), s).Err,
@@ -68,8 +68,8 @@ func TestReadOnlyWrites(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if s.identity.release != "v0.2.0" {
-		t.Errorf("it goes on as if %s were recorded", s.identity.release)
+	if s.identity.Release != "v0.2.0" {
+		t.Errorf("it goes on as if %s were recorded", s.identity.Release)
 	}
 	// Stages only observe.
 	if _, err := r.learn(t.Context(), s, nil); err != nil {

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/render"
@@ -54,7 +55,7 @@ func newManaged(t *testing.T, members int, changes ...func(*managed)) *managed {
 	m := &managed{scope: s}
 	m.deployment, _ = serversOf(2)
 	m.set = &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}, Status: appsv1.StatefulSetStatus{UpdateRevision: "new"}}
-	s.identity = &identity{state: stateExisting, replicas: int32(members), Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{}}}
+	s.identity = &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: int32(members), Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{}}}
 	for i := range members {
 		name, id := fmt.Sprintf("fleet-etcd-%d", i), fmt.Sprintf("a%d", i)
 		s.identity.Members[name] = id
@@ -66,7 +67,7 @@ func newManaged(t *testing.T, members int, changes ...func(*managed)) *managed {
 				operatorv1alpha1.LabelInstance: "fleet", operatorv1alpha1.LabelComponent: componentEtcd, appsv1.ControllerRevisionHashLabelKey: "old"}},
 			Status: corev1.PodStatus{Phase: corev1.PodRunning, PodIP: "192.0.2.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: long}}}})
 	}
-	s.identity.etcd = "v3.6.14"
+	s.identity.EtcdVersion = "v3.6.14"
 	for _, change := range changes {
 		change(m)
 	}
@@ -202,7 +203,7 @@ func TestEtcdReadyInTrouble(t *testing.T) {
 func TestJoinedWhileReadOnly(t *testing.T) {
 	paused := func(m *managed) {
 		m.scope.readOnly, m.scope.registry.Spec.Paused = true, true
-		m.scope.identity.joining = "fleet-etcd-1"
+		m.scope.identity.Joining = "fleet-etcd-1"
 	}
 	corrupt := func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "CORRUPT"}} }
 	for _, test := range []struct {
@@ -213,7 +214,7 @@ func TestJoinedWhileReadOnly(t *testing.T) {
 		{[]func(*managed){replaced(0, 1, 2), paused, corrupt}, operatorv1alpha1.ReasonCorrupt, ""},
 	} {
 		m := newManaged(t, 3, test.changes...)
-		if v := m.members(t.Context(), m.scope); v.Complete() || v.Reason != test.reason || v.State != verdict.Degraded || !strings.Contains(v.Message, test.says) || m.scope.identity.joining == "" {
+		if v := m.members(t.Context(), m.scope); v.Complete() || v.Reason != test.reason || v.State != verdict.Degraded || !strings.Contains(v.Message, test.says) || m.scope.identity.Joining == "" {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
 	}

@@ -42,8 +42,10 @@ type scope struct {
 	addresses []string
 
 	// identity is what is recorded of the registry's own etcd, nil when nothing is.
-	// identityErr says why it can't be read.
-	identity    *identity
+	// unmarked means that it has lost its labels or its annotation, and identityErr says
+	// why it can't be read.
+	identity    *etcd.Record
+	unmarked    bool
 	identityErr error
 	// members are the names of those that the registry's own etcd has.
 	members []string
@@ -108,7 +110,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 		return nil, err
 	}
 	if registry.Spec.Etcd.External == nil {
-		s.identity, s.identityErr = r.readIdentity(ctx, s)
+		s.identity, s.unmarked, s.identityErr = r.readIdentity(ctx, s)
 		s.members = memberNames(registry, s.identity)
 	}
 	if s.volumes, err = r.readVolumes(ctx, s); err != nil {

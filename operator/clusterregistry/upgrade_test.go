@@ -68,7 +68,7 @@ func TestLayouts(t *testing.T) {
 		{"Preflight", "v0.4.0", "v1", "v2"}, // tried again
 	} {
 		s := upgrading(t, "v0.3.0", "v0.4.0", test.phase, "")
-		s.identity = &identity{etcd: "v3.7.3", membersOf: test.recorded}
+		s.identity = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
 		if v := s.plan(released); !v.Complete() {
 			t.Errorf("%+v: %+v", test, v)
 		}
@@ -89,7 +89,7 @@ func TestMembersStay(t *testing.T) {
 		{"v0.9.0", "", "etcd's members are of v0.9.0, which this operator does not know"},
 	} {
 		s := look(t, "{spec: {version: v0.3.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.3.0, etcd: {members: [{name: a, version: v3.7.3}]}}}")
-		s.identity = &identity{etcd: "v3.7.3", membersOf: test.recorded}
+		s.identity = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
 		v := s.plan(released)
 		if (v.Complete()) != (test.says == "") || !v.Complete() && !strings.Contains(v.Message, test.says) {
 			t.Errorf("%+v: %+v", test, v)
@@ -108,7 +108,7 @@ func TestEtcdIsNeverTurnedBack(t *testing.T) {
 		t.Errorf("a member runs it: %+v, %+v", s.release, v)
 	}
 	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0}}")
-	s.identity = &identity{etcd: "v3.7.2"}
+	s.identity = &etcd.Record{EtcdVersion: "v3.7.2"}
 	if v := s.plan(released); !v.Complete() || s.release.Members.Etcd != "v3.7.2" {
 		t.Errorf("it is recorded: %s, %+v", s.release.Members.Etcd, v)
 	}
@@ -139,7 +139,7 @@ func TestRetainedData(t *testing.T) {
 		{"a record of before releases were recorded", "", "v0.2.0", "v0.2.0", ""},
 	} {
 		s := look(t, "{spec: {version: "+test.wanted+", mode: Aggregated, etcd: {replicas: 3}}}")
-		s.identity, s.release.Version = &identity{release: test.wrote}, ""
+		s.identity, s.release.Version = &etcd.Record{Release: test.wrote}, ""
 		v := s.plan(released)
 		if s.release.Version != test.renders || (v.Complete()) != (test.says == "") || !v.Complete() && !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s: renders %q, %+v", test.reason, s.release.Version, v)
@@ -218,7 +218,7 @@ func TestAdvance(t *testing.T) {
 		if v := s.plan(released); !v.Complete() {
 			t.Fatalf("%s: %+v", test.reason, v)
 		}
-		s.identity = &identity{release: test.to, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}}
+		s.identity = &etcd.Record{Release: test.to, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}}
 		for name, id := range s.identity.Members {
 			s.etcdState.Members = append(s.etcdState.Members, etcd.Member{Name: name, ID: id, ClusterID: "c", Leader: "a0", Term: 1, Version: "3.6.14"})
 			s.etcdState.List = append(s.etcdState.List, etcd.Listed{ID: id, Name: name})
