@@ -60,7 +60,11 @@ func (r *Reconciler) available(ctx context.Context, s *scope) availability {
 	case !known:
 		return availability{isAvailable(metav1.ConditionUnknown, operatorv1alpha1.ReasonWaiting, fmt.Sprintf("no read has succeeded yet: %s", problem)), backstop}
 	}
-	return availability{isAvailable(metav1.ConditionFalse, operatorv1alpha1.ReasonNotAvailable, fmt.Sprintf("clients are not served, although %d servers answer the operator: %s", s.answering, problem)), backstop}
+	message := "clients are not served"
+	if s.serversAsked {
+		message += fmt.Sprintf(", although %d servers answer the operator", s.answering)
+	}
+	return availability{isAvailable(metav1.ConditionFalse, operatorv1alpha1.ReasonNotAvailable, fmt.Sprintf("%s: %s", message, problem)), backstop}
 }
 
 func isAvailable(status metav1.ConditionStatus, reason, message string) metav1.Condition {

@@ -60,6 +60,7 @@ func TestAvailable(t *testing.T) {
 		{"no server answers", installed, "True", now, all(blocked), false, ours, 0, "False NotAvailable: no server answers, and clients are not served: clusters can't be listed", backstop},
 		{"no server answers the operator, but the host does", installed, "True", now, all(blocked), true, ours, 0, "True Available", 0},
 		{"servers were not asked, since an earlier part failed", installed, "True", now, all(blocked), false, ours, -1, "True Available", soon},
+		{"they were not for too long", installed, "True", time.Hour, all(blocked), false, ours, -1, "False NotAvailable: clients are not served: clusters can't be listed", backstop},
 		{"it stays away", installed, "False", now, all(blocked), false, ours, 1, "False NotAvailable", backstop},
 		{"it is back", installed, "False", time.Hour, all(blocked), true, ours, 1, "True Available", 0},
 		{"an earlier operator has never asked", installed, "", time.Hour, all(degraded), false, ours, 1, "Unknown Waiting", backstop},
