@@ -134,7 +134,7 @@ func (r *Reconciler) read(ctx context.Context, s *scope) error {
 // those of both releases. There are none where it is not known which release runs.
 func (s *scope) reliable(releases []version.Release) []string {
 	if s.upgrade != nil {
-		return version.ServesBoth(s.upgrade.from, s.upgrade.to)
+		return version.ServesBoth(s.upgrade.From, s.upgrade.To)
 	}
 	if len(s.release.Serves) > 0 {
 		return s.release.Serves

@@ -54,11 +54,10 @@ func TestReadOnlyWrites(t *testing.T) {
 	s.rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageSnapshot: {{Object: map[string]any{"kind": "Job"}}}}
 	s.registry.Status.Inventory = []operatorv1alpha1.ObjectReference{{Kind: "ConfigMap", Namespace: "team", Name: "fleet-old"}}
 	for what, err := range map[string]error{
-		"the release is recorded":          r.recordRelease(t.Context(), s, "v0.3.0"),
 		"an identity is recorded":          r.writeIdentity(t.Context(), s, &etcd.Record{}),
 		"the Job of a snapshot is removed": snapshotHost{r, s}.DeleteJob(t.Context()),
-		"the Job of a snapshot is made":    r.snapshot(t.Context(), s).Err,
-		"the phase Server is prepared":     r.recordTarget(t.Context(), s).Err,
+		"the Job of a snapshot is made":    snapshotHost{r, s}.Apply(t.Context(), s.rendered.Stages[render.StageSnapshot][0]),
+		"the release is recorded":          upgradeActions{r, s}.RecordRelease(t.Context(), "v0.3.0"),
 		"a member is replaced":             r.replace(t.Context(), s, &corev1.Pod{}),
 		"objects are applied":              r.apply(t.Context(), s),
 		"the Service is applied":           r.applyService(t.Context(), rendersService(s)),

@@ -124,7 +124,7 @@ func said(t *testing.T) (literals []string, used map[string]bool) {
 					}
 				}
 			case *ast.CallExpr:
-				at := map[string]int{"waitFor": 0, "event": 2}
+				at := map[string]int{"event": 2, "Event": 1}
 				name := ""
 				switch f := n.Fun.(type) {
 				case *ast.Ident:
@@ -164,7 +164,7 @@ func TestTroubleshooting(t *testing.T) {
 	for _, value := range literals {
 		reasons[value] = true
 	}
-	if !reasons["MemberReplaced"] || !reasons["BackendDown"] || !reasons["StorageMigration"] {
+	if !reasons["MemberReplaced"] || !reasons["BackendDown"] || !reasons["StorageMigration"] || !reasons["MigrationRefused"] {
 		t.Fatalf("the reasons are not found any more, only %v", slices.Sorted(maps.Keys(reasons)))
 	}
 

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/health"
+	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -49,7 +50,7 @@ type Reconciler struct {
 	AskServer func(context.Context, health.Server) (version string, err error)
 
 	certManager certManager
-	notes       notes
+	notes       upgrade.Notes
 	host        answers
 	outages     outages
 }
@@ -94,7 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, r.sweep(ctx, request.NamespacedName)
 	}
 	if s.registry.Status.Operation == nil || s.deleting() != "" {
-		r.notes.forget(s.registry.UID)
+		r.notes.Forget(s.registry.UID)
 	}
 	if s.deleting() != "" {
 		return r.delete(ctx, s)

@@ -180,7 +180,7 @@ func (s *scope) well(kind string) string {
 	switch kind {
 	case operatorv1alpha1.ConditionVersionSupported:
 		if s.registry.Status.Operation != nil {
-			return fmt.Sprintf("%s -> %s is possible on Kubernetes %s", s.upgrade.from.Version, s.upgrade.to.Version, s.host)
+			return fmt.Sprintf("%s -> %s is possible on Kubernetes %s", s.upgrade.From.Version, s.upgrade.To.Version, s.host)
 		}
 		return fmt.Sprintf("%s runs on Kubernetes %s", s.release.Version, s.host)
 	case operatorv1alpha1.ConditionCertificatesReady:
@@ -205,7 +205,7 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, s.deleting()
 	case s.upgrading():
 		v := s.results[operatorv1alpha1.ConditionProgressing]
-		condition.Reason, condition.Message = v.Reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, v.Message)
+		condition.Reason, condition.Message = v.Reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.From.Version, s.upgrade.To.Version, v.Message)
 		if v.Reason != operatorv1alpha1.ReasonUpgradeBlocked && v.Reason != halted {
 			condition.Status = metav1.ConditionTrue
 		}
@@ -252,7 +252,7 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	case s.upgrading():
 		v := s.results[operatorv1alpha1.ConditionProgressing]
 		condition.Status, condition.Reason = metav1.ConditionFalse, v.Reason
-		condition.Message = fmt.Sprintf("the registry serves, and is being brought from %s to %s: %s", s.upgrade.from.Version, s.upgrade.to.Version, v.Message)
+		condition.Message = fmt.Sprintf("the registry serves, and is being brought from %s to %s: %s", s.upgrade.From.Version, s.upgrade.To.Version, v.Message)
 	case !s.results[operatorv1alpha1.ConditionProgressing].Complete():
 		v := s.results[operatorv1alpha1.ConditionProgressing]
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, v.Reason, operatorv1alpha1.ConditionProgressing+": "+v.Message

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterregistry/operator/operator/endpoint"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/history"
+	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -53,7 +54,7 @@ type scope struct {
 	volumes volumes.Volumes
 	// release is what is rendered, and upgrade how far it is on its way to another.
 	release  version.Release
-	upgrade  *upgrade
+	upgrade  *upgrade.Upgrade
 	rendered *render.Result
 	// etcdState is what etcd said, and etcdAccess how it was asked.
 	etcdState  etcd.State

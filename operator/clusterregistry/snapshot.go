@@ -2,7 +2,6 @@ package clusterregistry
 
 import (
 	"context"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,10 +13,6 @@ import (
 	"github.com/clusterregistry/operator/operator/snapshot"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
-
-// snapshotFresh is how old a snapshot may be when members or servers are first
-// touched.
-const snapshotFresh = 15 * time.Minute
 
 // takeSnapshot takes a named snapshot of the registry's own etcd.
 func (r *Reconciler) takeSnapshot(ctx context.Context, s *scope, name string) (snapshot.Saved, verdict.Verdict) {
@@ -52,21 +47,4 @@ func (h snapshotHost) DeleteJob(ctx context.Context) error {
 	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: h.s.registry.Namespace, Name: h.s.registry.Name + contract.SnapshotSuffix}
 	_, err := h.r.writer(h.s).Delete(ctx, job, h.s.owner())
 	return err
-}
-
-// snapshot is complete when a fresh snapshot was taken.
-func (r *Reconciler) snapshot(ctx context.Context, s *scope) verdict.Verdict {
-	saved, v := r.takeSnapshot(ctx, s, s.upgrade.Snapshot)
-	switch {
-	case !saved.CompletionTime.IsZero() && s.now.Sub(saved.CompletionTime) > snapshotFresh:
-		// Nobody looked for that long, and much can have been written since.
-		s.enter(operatorv1alpha1.PhasePreflight)
-		return s.waits("begins again: the snapshot %s was complete at %s, and it is to be fresh", saved.Name, saved.CompletionTime.UTC().Format(time.RFC3339)).In(atOnce)
-	case v.Reason == operatorv1alpha1.ReasonProgressing:
-		return s.waits("%s", v.Message)
-	case v.Complete():
-		last := &s.registry.Status.History[0]
-		last.Snapshot, last.SnapshotRevision = saved.Name, saved.Revision
-	}
-	return v
 }

@@ -46,7 +46,7 @@ func TestSnapshotInTheWay(t *testing.T) {
 		})
 		r.Applier = apply.New(r.Client, r.Live)
 		s.rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageSnapshot: {object}}
-		v := r.snapshot(t.Context(), s)
+		v := r.advance(t.Context(), s)
 		if v.Complete() || v.Reason != test.reason || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s, %v: %+v", test.kind, test.err, v)
 		}

@@ -25,36 +25,6 @@ func upgrading(t *testing.T, from, to, phase, spec string) *scope {
 	return s
 }
 
-// TestComposition says what is rendered in each phase: never two parts anew at
-// once, and no version of the API that not every server has.
-func TestComposition(t *testing.T) {
-	for _, test := range []struct {
-		from, to, phase             string
-		server, etcd, helper, serve string
-	}{
-		{"v0.1.0", "v0.2.0", "Preflight", "v0.1.0", "v3.6.14", "v0.1.0", "v1alpha1"},
-		{"v0.1.0", "v0.2.0", "Snapshot", "v0.1.0", "v3.6.14", "v0.1.0", "v1alpha1"},
-		{"v0.1.0", "v0.2.0", "Etcd", "v0.1.0", "v3.6.14", "v0.1.0", "v1alpha1"},
-		{"v0.1.0", "v0.2.0", "Server", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1"},
-		{"v0.1.0", "v0.2.0", "Verification", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1,v1beta1"},
-		{"v0.1.0", "v0.2.0", "StorageMigration", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1,v1beta1"},
-		{"v0.1.0", "v0.2.0", "Rollback", "v0.1.0", "v3.6.14", "v0.1.0", "v1alpha1"},
-		{"v0.2.0", "v0.3.0", "Snapshot", "v0.2.0", "v3.6.14", "v0.1.0", "v1alpha1,v1beta1"},
-		{"v0.2.0", "v0.3.0", "Etcd", "v0.2.0", "v3.7.3", "v0.3.0", "v1alpha1,v1beta1"},
-		{"v0.2.0", "v0.3.0", "Server", "v0.3.0", "v3.7.3", "v0.3.0", "v1beta1"},
-		{"v0.2.0", "v0.3.0", "Rollback", "v0.2.0", "v3.7.3", "v0.3.0", "v1beta1"},
-	} {
-		s := upgrading(t, test.from, test.to, test.phase, "")
-		if v := s.plan(released); !v.Complete() {
-			t.Errorf("%+v: %+v", test, v)
-		}
-		r := s.release
-		if serves := strings.Join(r.Serves, ","); r.Version != test.server || r.Members.Etcd != test.etcd || r.Members.Helper != test.helper || serves != test.serve {
-			t.Errorf("%+v: it renders %+v", test, r)
-		}
-	}
-}
-
 // TestLayouts says from which release's manifests the servers and etcd come in
 // each phase: never both of another one at once, and etcd's stay in a return.
 func TestLayouts(t *testing.T) {
@@ -123,7 +93,7 @@ func TestSingleMember(t *testing.T) {
 		if v := s.plan(released); !v.Complete() {
 			t.Fatalf("%s: %+v", running, v)
 		}
-		if v := s.waits("begins"); strings.Contains(v.Message, "the registry does not serve") != down {
+		if v := reading(t).upgradeHandler(s).Waiting("begins"); strings.Contains(v.Message, "the registry does not serve") != down {
 			t.Errorf("%s: %s", running, v.Message)
 		}
 	}
@@ -257,6 +227,48 @@ func TestPauseInThePhases(t *testing.T) {
 		s.upgrade.PhaseCompleted = true
 		if !s.paused() {
 			t.Errorf("%s is complete: not paused", phase)
+		}
+	}
+}
+
+// TestResumed is about an upgrade that was paused, for weeks perhaps.
+func TestResumed(t *testing.T) {
+	for phase, test := range map[string]struct {
+		then string
+		why  string
+	}{
+		"Preflight":    {"Preflight", "what was in order may not be now"},
+		"Snapshot":     {"Preflight", "the snapshot lacks what was written since"},
+		"Etcd":         {"Preflight", "no server was touched yet, and the snapshot is what is left when none can go back"},
+		"Server":       {"Server", "servers may have failed since"},
+		"Verification": {"Verification", "it may not serve any more"},
+	} {
+		s := upgrading(t, "v0.2.0", "v0.3.0", phase, "")
+		s.registry.Status.Operation.PhaseCompleted, s.registry.Status.Operation.Snapshot = true, "old"
+		s.before = *s.registry.Status.DeepCopy()
+		if phase == "Etcd" {
+			s.before.Etcd.Members = []operatorv1alpha1.EtcdMember{{Name: "fleet-etcd-0", Version: "v3.7.3"}}
+		}
+		if v := s.plan(released); !v.Complete() {
+			t.Fatal(v)
+		}
+		s.aggregation = verdict.Waiting(operatorv1alpha1.ReasonAggregationNotAllowed, "not here")
+		if v := reading(t).advance(t.Context(), s); v.Complete() || string(s.upgrade.Phase) != phase || !s.upgrade.PhaseCompleted {
+			t.Errorf("%s: it goes on where nothing may be changed: %+v", phase, v)
+		}
+		s.aggregation = done
+		v := reading(t).advance(t.Context(), s)
+		if v.Complete() || string(s.upgrade.Phase) != test.then || s.upgrade.PhaseCompleted {
+			t.Errorf("%s: %s: it goes on in %s (complete: %t): %+v", phase, test.why, s.upgrade.Phase, s.upgrade.PhaseCompleted, v)
+		}
+		if phase != "Etcd" {
+			continue
+		}
+		// Members that run the new etcd keep it, although the upgrade begins again.
+		again := upgrading(t, "v0.2.0", "v0.3.0", "Preflight", "")
+		again.before.Etcd = s.before.Etcd
+		if v := again.plan(released); !v.Complete() || again.release.Members.Etcd != "v3.7.3" || again.release.Members.Helper != "v0.3.0" || again.release.Version != "v0.2.0" {
+			t.Errorf("it renders %+v, %+v", again.release, v)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package clusterregistry
+package upgrade
 
 import (
 	"context"
@@ -20,63 +20,63 @@ const failingSeen = time.Minute
 // verify is complete when the new release does what its clients will ask of it.
 // Only failures of the new servers count against them, and only while nothing
 // that they stand on is at fault.
-func (r *Reconciler) verify(ctx context.Context, s *scope) verdict.Verdict {
-	u := s.upgrade
-	problem, theirs := r.used(ctx, s)
+func (h Handler) verify(ctx context.Context) verdict.Verdict {
+	u := h.Upgrade
+	problem, theirs := h.used(ctx)
 	if problem == "" || !theirs {
 		u.FailingSince = nil
-		r.notes.change(s.registry.UID, func(n *note) { n.failing = time.Time{} })
+		h.Notes.change(h.Registry.UID, func(n *note) { n.failing = time.Time{} })
 	}
 	switch {
 	case problem == "":
-		return done
+		return verdict.Verdict{}
 	case !theirs:
-		return s.waits("%s", problem)
+		return h.Waiting("%s", problem)
 	}
 	if u.FailingSince == nil {
-		u.FailingSince = &metav1.Time{Time: s.now}
+		u.FailingSince = &metav1.Time{Time: h.Now}
 	}
-	seen := r.notes.change(s.registry.UID, func(n *note) {
+	seen := h.Notes.change(h.Registry.UID, func(n *note) {
 		if n.failing.IsZero() {
-			n.failing = s.now
+			n.failing = h.Now
 		}
 	})
-	deadline := time.Duration(s.registry.Spec.Server.ProgressDeadlineSeconds) * time.Second
-	if s.now.Sub(u.FailingSince.Time) > deadline && s.now.Sub(seen.failing) >= min(failingSeen, deadline) {
-		return s.fail("%s does not serve as it should, for %s by now: %s", u.to.Version, deadline, problem)
+	deadline := time.Duration(h.Registry.Spec.Server.ProgressDeadlineSeconds) * time.Second
+	if h.Now.Sub(u.FailingSince.Time) > deadline && h.Now.Sub(seen.failing) >= min(failingSeen, deadline) {
+		return h.fail("%s does not serve as it should, for %s by now: %s", u.To.Version, deadline, problem)
 	}
-	return s.waits("%s", problem)
+	return h.Waiting("%s", problem)
 }
 
 // used tries what clients do. It returns what does not work, nothing when all
 // does, and whether the new servers are to blame.
-func (r *Reconciler) used(ctx context.Context, s *scope) (problem string, theirs bool) {
+func (h Handler) used(ctx context.Context) (problem string, theirs bool) {
 	notTrue := func(condition string, v verdict.Verdict) string {
 		return fmt.Sprintf("%s is not True: %s", condition, v.Message)
 	}
 	// Without these, servers can't serve. While they do for the most part, they are
 	// no reason not to.
 	for _, condition := range []string{operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady} {
-		if v := s.results[condition]; !v.Usable() {
+		if v := h.Verdicts[condition]; !v.Usable() {
 			return notTrue(condition, v), false
 		}
 	}
-	if v := s.results[operatorv1alpha1.ConditionServerReady]; !v.Complete() {
-		return notTrue(operatorv1alpha1.ConditionServerReady, v), s.serversFailed != "" || !v.Usable() && v.Err == nil
+	if v := h.Verdicts[operatorv1alpha1.ConditionServerReady]; !v.Complete() {
+		return notTrue(operatorv1alpha1.ConditionServerReady, v), h.ServersFailed != "" || !v.Usable() && v.Err == nil
 	}
-	if v := s.results[operatorv1alpha1.ConditionAPIServiceReady]; !v.Complete() {
+	if v := h.Verdicts[operatorv1alpha1.ConditionAPIServiceReady]; !v.Complete() {
 		unreached := []string{operatorv1alpha1.ReasonNotAvailable, operatorv1alpha1.ReasonBackendDown}
 		return notTrue(operatorv1alpha1.ConditionAPIServiceReady, v), slices.Contains(unreached, v.Reason)
 	}
-	client, err := r.client(ctx, s)
+	client, err := h.Actions.Client(ctx)
 	if err != nil {
 		return err.Error(), false
 	}
-	if err := client.Verify(ctx, s.upgrade.to.Serves); err != nil {
+	if err := client.Verify(ctx, h.To.Serves); err != nil {
 		return err.Error(), true
 	}
 	// What leads there from outside is not the servers'.
-	if v := s.results[operatorv1alpha1.ConditionEndpointReady]; !v.Complete() {
+	if v := h.Verdicts[operatorv1alpha1.ConditionEndpointReady]; !v.Complete() {
 		return notTrue(operatorv1alpha1.ConditionEndpointReady, v), false
 	}
 	return "", false

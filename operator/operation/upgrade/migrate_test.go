@@ -1,10 +1,7 @@
-package clusterregistry
+package upgrade
 
 import (
-	"strings"
 	"testing"
-
-	"k8s.io/client-go/tools/events"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/history"
@@ -25,20 +22,15 @@ func TestRefusedRenewals(t *testing.T) {
 		"some, and there is no snapshot": {migration.Refusals{Count: 3, First: "rewrite cluster east: no owner"}, "etcd is external", "etcd is external; " + says, 1},
 		"none, and there is no snapshot": {migration.Refusals{}, "etcd is external", "etcd is external", 0},
 	} {
-		s := upgrading(t, "v0.2.0", "v0.3.0", "StorageMigration", "")
-		s.registry.Status.History[0].Message = test.known
-		recorder := events.NewFakeRecorder(5)
-		r := reading(t)
-		r.Events = recorder
-		r.tellRefused(s, test.refused)
-		history.Complete(s.registry, operatorv1alpha1.TransitionCompleted, "", s.now)
-		if got := history.Last(s.registry).Message; got != test.history || len(recorder.Events) != test.events {
-			t.Errorf("%s: %d events, and the history says %q", reason, len(recorder.Events), got)
+		h, did := upgrading(t, "v0.2.0", "v0.3.0", "StorageMigration"), &actions{}
+		h.Actions, h.Registry.Status.History[0].Message = did, test.known
+		h.tellRefused(test.refused)
+		history.Complete(h.Registry, operatorv1alpha1.TransitionCompleted, "", now)
+		if got := history.Last(h.Registry).Message; got != test.history || len(did.calls) != test.events {
+			t.Errorf("%s: %d events, and the history says %q", reason, len(did.calls), got)
 		}
-		if test.events > 0 {
-			if got := <-recorder.Events; !strings.Contains(got, "Warning MigrationRefused "+says) {
-				t.Errorf("%s: the event %q", reason, got)
-			}
+		if test.events > 0 && did.calls[0] != "Warning MigrationRefused "+says {
+			t.Errorf("%s: the event %q", reason, did.calls[0])
 		}
 	}
 }

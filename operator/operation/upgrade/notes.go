@@ -1,4 +1,4 @@
-package clusterregistry
+package upgrade
 
 import (
 	"sync"
@@ -18,21 +18,22 @@ type note struct {
 	walk migration.Walk
 }
 
-// notes are those of all registries. The zero value is ready to use.
-type notes struct {
+// Notes are what the operator remembers of the upgrades of all registries. The zero value
+// is ready to use.
+type Notes struct {
 	lock sync.Mutex
 	all  map[types.UID]note
 }
 
 // of returns what is remembered of a registry.
-func (n *notes) of(registry types.UID) note {
+func (n *Notes) of(registry types.UID) note {
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	return n.all[registry]
 }
 
 // change changes what is remembered of a registry, and returns it.
-func (n *notes) change(registry types.UID, change func(*note)) note {
+func (n *Notes) change(registry types.UID, change func(*note)) note {
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	if n.all == nil {
@@ -44,8 +45,8 @@ func (n *notes) change(registry types.UID, change func(*note)) note {
 	return one
 }
 
-// forget forgets a registry.
-func (n *notes) forget(registry types.UID) {
+// Forget forgets a registry.
+func (n *Notes) Forget(registry types.UID) {
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	delete(n.all, registry)

@@ -1,0 +1,56 @@
+package upgrade
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/history"
+	"github.com/clusterregistry/operator/operator/operation/upgrade/migration"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// migrateTime is for how long clusters are rewritten before the rest of the
+// registry is looked at again. One request may take longer.
+const migrateTime = 5 * time.Second
+
+// migrate is complete when no cluster is stored in another version of the API than
+// the one that the new release stores.
+func (h Handler) migrate(ctx context.Context) verdict.Verdict {
+	to, until := h.To, time.Now().Add(migrateTime)
+	at := h.Notes.of(h.Registry.UID).walk
+	page, err := at.Read(ctx, h.EtcdAccess, to)
+	if err != nil {
+		return h.Waiting("in which version clusters are stored is not known: %s", err)
+	}
+	client, err := h.Actions.Client(ctx)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	next, rewritten, err := at.Rewrite(page, func(name string) error { return client.Rewrite(ctx, to.Stores, name) }, func() bool { return time.Now().After(until) })
+	if next.Complete() {
+		h.tellRefused(next.Refused())
+		return verdict.Verdict{}
+	}
+	h.Notes.change(h.Registry.UID, func(n *note) { n.walk = next })
+	stored, total := at.Stored(page, rewritten)
+	h.progress(int32(stored), int32(total))
+	if err != nil {
+		return h.Waiting("%d of %d clusters are stored as %s does; %s", stored, total, to.Version, err)
+	}
+	return h.Waiting("%d of %d clusters are stored as %s does", stored, total, to.Version).In(atOnce)
+}
+
+// tellRefused tells, once all is rewritten, which clusters v1alpha1 still shows as
+// older releases did.
+func (h Handler) tellRefused(refused migration.Refusals) {
+	if refused.Count == 0 {
+		return
+	}
+	message := verdict.Bounded(fmt.Sprintf("clients of v1alpha1 see %d of the clusters as earlier releases showed them, each until its endpoints are next changed through v1beta1: an update without a change was refused, first: %s", refused.Count, refused.First))
+	h.Actions.Event(corev1.EventTypeWarning, "MigrationRefused", string(operatorv1alpha1.PhaseStorageMigration), message)
+	history.Remark(h.Registry, message)
+}
