@@ -136,7 +136,7 @@ func (h Handler) enlistTransition() {
 // nameSnapshot names the snapshot before it is taken.
 func (h Handler) nameSnapshot(_ context.Context) verdict.Verdict {
 	h.enlistTransition()
-	h.Upgrade.Snapshot = strings.ToLower(fmt.Sprintf("%s-before-%s-%s", h.From.Version, h.To.Version, h.Now.UTC().Format("20060102T150405Z")))
+	h.Snapshot = strings.ToLower(fmt.Sprintf("%s-before-%s-%s", h.From.Version, h.To.Version, h.Now.UTC().Format("20060102T150405Z")))
 	return verdict.Verdict{}
 }
 

@@ -33,7 +33,7 @@ func TestSnapshot(t *testing.T) {
 	} {
 		h, did := upgrading(t, "v0.2.0", "v0.3.0", "Snapshot"), &actions{saved: test.saved, taken: test.taken}
 		h.Actions, h.Registry.Spec.Etcd.Replicas = did, 1
-		driver := operation.Driver{Status: h.Operation, Recorded: h.Operation.DeepCopy(), Now: now}
+		driver := operation.Driver{Status: h.Operation, Recorded: h.DeepCopy(), Now: now}
 		v, _ := driver.Advance(t.Context(), h)
 		if v.Complete() || string(h.Phase) != test.phase || v.Reason != test.hold || !strings.Contains(v.Message, test.says) || !slices.Equal(did.calls, []string{"snapshot s1"}) {
 			t.Errorf("%s: in phase %s after %v: %+v", test.reason, h.Phase, did.calls, v)
@@ -54,8 +54,8 @@ func TestPrepare(t *testing.T) {
 		return steps[i].Prepare(t.Context())
 	}
 	h := upgrading(t, "v0.2.0", "v0.3.0", "Preflight")
-	if v := prepared("Snapshot", h); !v.Complete() || h.Operation.Snapshot != "v0.2.0-before-v0.3.0-20300102t030405z" || history.Last(h.Registry).Version != "v0.3.0" {
-		t.Errorf("%+v, %q, %+v", v, h.Operation.Snapshot, history.Last(h.Registry))
+	if v := prepared("Snapshot", h); !v.Complete() || h.Snapshot != "v0.2.0-before-v0.3.0-20300102t030405z" || history.Last(h.Registry).Version != "v0.3.0" {
+		t.Errorf("%+v, %q, %+v", v, h.Snapshot, history.Last(h.Registry))
 	}
 	h, did := upgrading(t, "v0.2.0", "v0.3.0", "Etcd"), &actions{}
 	h.Actions = did

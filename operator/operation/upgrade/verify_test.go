@@ -66,7 +66,7 @@ func TestVerification(t *testing.T) {
 		if test.with != nil {
 			test.with(&h)
 		}
-		driver := operation.Driver{Status: h.Operation, Recorded: h.Operation.DeepCopy(), Now: now}
+		driver := operation.Driver{Status: h.Operation, Recorded: h.DeepCopy(), Now: now}
 		v, _ := driver.Advance(t.Context(), h)
 		if v.Complete() || !strings.Contains(v.Message, test.says) || string(h.Phase) != test.phase || (h.FailingSince != nil) != test.failing {
 			t.Errorf("%s: in phase %s, failing since %v: %+v", test.reason, h.Phase, h.FailingSince, v)
