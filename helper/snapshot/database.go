@@ -40,7 +40,9 @@ type region struct{ from, to int64 }
 type element struct {
 	bucket     bool
 	key, value region
-	child      uint64
+	// end is that of the page.
+	end   int64
+	child uint64
 }
 
 // bucket returns the root page of a bucket among those of the given root page,
@@ -99,7 +101,7 @@ func (d *database) get(page region, key string) ([]byte, error) {
 	if found == nil || err != nil {
 		return nil, err
 	}
-	return d.read(found.value.from, found.value.to-found.value.from, page.to)
+	return d.read(found.value.from, found.value.to-found.value.from, found.end)
 }
 
 // last returns the last key below a page, nil when there is none.
@@ -171,7 +173,7 @@ func (d *database) elements(page region) (leaf bool, all []element, err error) {
 	word := func(at int64) int64 { return int64(binary.NativeEndian.Uint32(content[at:])) }
 	for at := int64(0); at < pageElement*count; at += pageElement {
 		from := page.from + pageHeader + at
-		one := element{child: binary.NativeEndian.Uint64(content[at+8:])}
+		one := element{end: page.to, child: binary.NativeEndian.Uint64(content[at+8:])}
 		one.key = region{from + word(at), from + word(at) + word(at+4)}
 		if kind == leafPage {
 			one.bucket = word(at)&bucketElement != 0

@@ -39,7 +39,8 @@ type availability struct {
 // it stays True in a change or a failure that clients do not notice.
 func (r *Reconciler) available(ctx context.Context, s *scope) availability {
 	was := meta.FindStatusCondition(s.before.Conditions, operatorv1alpha1.ConditionAvailable)
-	known := was != nil && was.Status != metav1.ConditionUnknown
+	// One that could not be asked for a while was known before.
+	known := was != nil && (was.Status != metav1.ConditionUnknown || was.Reason == operatorv1alpha1.ReasonSecretInvalid)
 	if part := s.firstUnusable(); part != "" && !known && !s.installed() {
 		return availability{condition: isAvailable(metav1.ConditionUnknown, operatorv1alpha1.ReasonWaiting, "waits for "+part)}
 	}
@@ -55,9 +56,11 @@ func (r *Reconciler) available(ctx context.Context, s *scope) availability {
 		return availability{isAvailable(metav1.ConditionFalse, operatorv1alpha1.ReasonNotAvailable, fmt.Sprintf("no server answers, and clients are not served: %s", problem)), backstop}
 	case known && was.Status == metav1.ConditionTrue && brief:
 		return availability{isAvailable(was.Status, was.Reason, was.Message), soon}
+	case !asked && known:
+		return availability{isAvailable(metav1.ConditionUnknown, operatorv1alpha1.ReasonSecretInvalid, problem.Error()), backstop}
 	case !asked:
 		return availability{isAvailable(metav1.ConditionUnknown, operatorv1alpha1.ReasonWaiting, problem.Error()), backstop}
-	case !known:
+	case !known && (brief || !s.aggregatedBefore()):
 		return availability{isAvailable(metav1.ConditionUnknown, operatorv1alpha1.ReasonWaiting, fmt.Sprintf("no read has succeeded yet: %s", problem)), backstop}
 	}
 	message := "clients are not served"
@@ -65,6 +68,13 @@ func (r *Reconciler) available(ctx context.Context, s *scope) availability {
 		message += fmt.Sprintf(", although %d servers answer the operator", s.answering)
 	}
 	return availability{isAvailable(metav1.ConditionFalse, operatorv1alpha1.ReasonNotAvailable, fmt.Sprintf("%s: %s", message, problem)), backstop}
+}
+
+// aggregatedBefore reports whether the registry was complete once in mode Aggregated: its
+// clients were served through the host, which the operator itself stands on, whatever an
+// earlier operator has noted of it.
+func (s *scope) aggregatedBefore() bool {
+	return s.installed() && s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated
 }
 
 func isAvailable(status metav1.ConditionStatus, reason, message string) metav1.Condition {
@@ -120,8 +130,13 @@ func (r *Reconciler) read(ctx context.Context, s *scope) error {
 	}
 	// What runs is not of any release that this operator knows.
 	problem := errors.New("no version of the API is known")
+	tried := map[string]bool{}
 	for _, release := range r.Releases {
 		for _, served := range release.Serves {
+			if tried[served] {
+				continue
+			}
+			tried[served] = true
 			if problem = try(served); problem == nil {
 				return nil
 			}
@@ -138,6 +153,9 @@ func (s *scope) reliable(releases []version.Release) []string {
 	}
 	if len(s.release.Serves) > 0 {
 		return s.release.Serves
+	}
+	if s.registry.Status.Operation != nil {
+		return nil // an upgrade of another operator may have taken a version away
 	}
 	running, _ := version.Find(releases, s.registry.Status.Version)
 	return running.Serves

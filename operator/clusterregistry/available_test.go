@@ -1,10 +1,12 @@
 package clusterregistry
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
@@ -63,7 +65,9 @@ func TestAvailable(t *testing.T) {
 		{"they were not for too long", installed, "True", time.Hour, all(blocked), false, ours, -1, "False NotAvailable: clients are not served: clusters can't be listed", backstop},
 		{"it stays away", installed, "False", now, all(blocked), false, ours, 1, "False NotAvailable", backstop},
 		{"it is back", installed, "False", time.Hour, all(blocked), true, ours, 1, "True Available", 0},
-		{"an earlier operator has never asked", installed, "", time.Hour, all(degraded), false, ours, 1, "Unknown Waiting", backstop},
+		{"an earlier operator has never asked", installed, "", now, all(degraded), false, ours, 1, "Unknown Waiting", backstop},
+		{"an earlier operator has never asked, and reads fail for too long", installed, "", time.Hour, all(degraded), false, ours, 1, "False NotAvailable: clients are not served, although 1 servers answer the operator: clusters can't be listed", backstop},
+		{"an installation is not complete for long", fresh, "", time.Hour, all(degraded), false, ours, 1, "Unknown Waiting: no read has succeeded yet", backstop},
 		{"the APIService is gone", installed, "True", time.Hour, all(blocked), true, nil, 2, "False NotAvailable: clients are not served, although 2 servers answer the operator: APIService v1alpha1.clusterregistry.k8s.io does not exist", backstop},
 		{"the API is someone else's", installed, "True", time.Hour, all(blocked), true, others, 2, "False NotAvailable: clients are not served, although 2 servers answer the operator: APIService v1alpha1.clusterregistry.k8s.io does not belong", backstop},
 		{"the host does not reach it", installed, "True", time.Hour, all(blocked), true, unreached, 2, "False NotAvailable: clients are not served, although 2 servers answer the operator: the host does not reach", backstop},
@@ -106,7 +110,7 @@ func TestAvailable(t *testing.T) {
 func TestNotAsked(t *testing.T) {
 	for failing, want := range map[time.Duration]string{
 		0:               "True Available: as before",
-		2 * time.Minute: "Unknown Waiting: it can't be verified whether clients are served: there is no Secret fleet-admin with the administrator's certificate",
+		2 * time.Minute: "Unknown SecretInvalid: it can't be verified whether clients are served: there is no Secret fleet-admin with the administrator's certificate",
 	} {
 		s := look(t, "{spec: {mode: Independent, etcd: {replicas: 3}}, status: {version: v0.1.0"+complete+"}}")
 		s.before.Conditions = []metav1.Condition{isAvailable("True", "Available", "as before")}
@@ -115,8 +119,23 @@ func TestNotAsked(t *testing.T) {
 		if failing > 0 {
 			r.outages.begin(client.ObjectKeyFromObject(s.registry), s.now.Add(-failing))
 		}
-		if c := r.available(t.Context(), s).condition; string(c.Status)+" "+c.Reason+": "+c.Message != want {
+		c := r.available(t.Context(), s).condition
+		if string(c.Status)+" "+c.Reason+": "+c.Message != want {
 			t.Errorf("after %s it is %+v", failing, c)
+		}
+		if c.Status == metav1.ConditionTrue {
+			continue
+		}
+		// It can be asked again, and does not answer.
+		ca, pair := keyPair(t)
+		r = reading(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-admin"}, Data: pair})
+		s.trust.Serving = ca
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		r.outages.begin(client.ObjectKeyFromObject(s.registry), s.now.Add(-failing))
+		r.Host, s.before.Conditions, s.answering = hostWith(t, true), []metav1.Condition{c}, 2
+		if c := r.available(gone, s).condition; c.Status != metav1.ConditionFalse || c.Reason != "NotAvailable" {
+			t.Errorf("asked again it is %+v", c)
 		}
 	}
 }
@@ -136,7 +155,11 @@ func TestReliable(t *testing.T) {
 	if got := strings.Join(s.reliable(released), " "); got != "v1alpha1 v1beta1" {
 		t.Errorf("where nothing is planned they are %s", got)
 	}
-	s.registry.Status.Version = "v9.0.0"
+	s.registry.Status.Operation = &operatorv1alpha1.Operation{From: "v0.2.0", To: "v9.0.0"}
+	if got := s.reliable(released); len(got) > 0 {
+		t.Errorf("in an upgrade that is not known they are %s", got)
+	}
+	s.registry.Status.Operation, s.registry.Status.Version = nil, "v9.0.0"
 	if got := s.reliable(released); len(got) > 0 {
 		t.Errorf("where the release is not known they are %s", got)
 	}

@@ -44,12 +44,13 @@ func (r *Reconciler) readIdentity(ctx context.Context, s *scope) (record *etcd.R
 }
 
 // memberNames returns the names of the members that a registry's own etcd has: as many
-// as are recorded, whatever the spec asks for, and what the spec asks for where there
-// is no record yet.
+// as are recorded, or as the spec asks for where there is no record yet. While the two
+// differ, they are all of both: certificates are issued before that is found to be a
+// problem, and must not lack the name of a member that runs.
 func memberNames(registry *operatorv1alpha1.ClusterRegistry, recorded *etcd.Record) []string {
 	members := registry.Spec.Etcd.Replicas
 	if recorded != nil {
-		members = recorded.Replicas
+		members = max(members, recorded.Replicas)
 	}
 	var out []string
 	for ordinal := range members {

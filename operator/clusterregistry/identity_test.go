@@ -208,13 +208,22 @@ func TestLearnJoined(t *testing.T) {
 	look("and it has joined", voters, "v3.7.3", "")
 }
 
-// TestMemberNames goes by the record, and by the spec only where nothing is recorded.
+// TestMemberNames goes by the record and by the spec: certificates are issued before it is
+// found that the two differ, and must not lack a member that runs.
 func TestMemberNames(t *testing.T) {
-	s := look(t, "{spec: {etcd: {replicas: 5}}}")
-	if got := memberNames(s.registry, nil); len(got) != 5 || got[4] != "fleet-etcd-4" {
-		t.Errorf("without a record: %q", got)
-	}
-	if got := memberNames(s.registry, &etcd.Record{Replicas: 3}); !slices.Equal(got, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"}) {
-		t.Errorf("three are recorded: %q", got)
+	s := look(t, "{spec: {etcd: {replicas: 3}}}")
+	for _, test := range []struct {
+		reason string
+		record *etcd.Record
+		want   []string
+	}{
+		{"there is no record yet", nil, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"}},
+		{"three are recorded", &etcd.Record{Replicas: 3}, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"}},
+		{"a person wrote another number into the record", &etcd.Record{Replicas: 1}, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"}},
+		{"retained data has more", &etcd.Record{Replicas: 4}, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2", "fleet-etcd-3"}},
+	} {
+		if got := memberNames(s.registry, test.record); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
+		}
 	}
 }

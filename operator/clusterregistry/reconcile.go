@@ -1,6 +1,7 @@
 package clusterregistry
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -143,13 +144,20 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 // proceed takes the registry further once the stages have run: what is not rendered any
 // more goes, and an upgrade advances.
 func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
-	if err := unlessReadOnly(r.prune(ctx, s)); err != nil {
-		return failed(fmt.Errorf("delete what the registry does not consist of any more: %w", err))
+	err := unlessReadOnly(r.prune(ctx, s))
+	v := done
+	if s.upgrade != nil {
+		v = r.advance(ctx, s)
 	}
-	if s.upgrade == nil {
-		return done
+	if err == nil {
+		return v
 	}
-	return r.advance(ctx, s)
+	left := failed(fmt.Errorf("delete what the registry does not consist of any more: %w", err))
+	if v.Complete() {
+		return left
+	}
+	v.Message, v.Err = v.Message+"; besides, "+left.Message, cmp.Or(v.Err, left.Err)
+	return v
 }
 
 // record keeps what came of a stage and returns whether the next one follows. In

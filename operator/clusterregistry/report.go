@@ -50,16 +50,14 @@ func (s *scope) next() (after time.Duration, err error) {
 	after = vigil
 	for _, kind := range append(s.parts(), operatorv1alpha1.ConditionProgressing) {
 		v := s.results[kind]
-		if v.Complete() {
-			continue
-		}
 		if err == nil {
 			err = v.Err
 		}
-		if v.After == 0 {
-			after = min(after, backstop)
-		} else {
+		switch {
+		case v.After > 0:
 			after = min(after, v.After)
+		case !v.Complete():
+			after = min(after, backstop)
 		}
 	}
 	if s.available.after > 0 {

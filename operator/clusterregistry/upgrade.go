@@ -145,7 +145,7 @@ func (r *Reconciler) end(s *scope, state operatorv1alpha1.TransitionState) verdi
 	}
 	s.finish(state, u.Message)
 	r.event(s, kind, string(state), "Upgrade", "the upgrade %s -> %s is over%s", u.From.Version, u.To.Version, message)
-	return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "done").In(atOnce)
+	return done.In(atOnce) // what is rendered is another release's by now
 }
 
 // finish ends the upgrade.

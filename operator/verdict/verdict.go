@@ -36,7 +36,8 @@ type Verdict struct {
 	// names the object that is awaited; in one that is Done, both are empty, or are
 	// what a person should know nevertheless.
 	Reason, Message string
-	// After is when to reconcile again at the latest; zero leaves that to the caller.
+	// After is when to reconcile again at the latest, also when the stage is Done; zero
+	// leaves that to the caller.
 	After time.Duration
 	// Err is an unexpected error, to be tried again.
 	Err error
