@@ -28,7 +28,7 @@ type Etcd struct {
 	Storage *Storage `json:"storage,omitempty"`
 
 	// resources are what each member requests, and its limits. Default: what is
-	// enough for a thousand clusters.
+	// enough for 100,000 clusters from v0.4.0 on.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 

@@ -34,19 +34,19 @@ type Placement struct {
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 }
 
-// Resources are the requests and limits of a container. Each replaces the default
-// of its own.
+// Resources are the requests and limits of a container.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.requests) || !has(self.limits) || self.requests.all(k, !(k in self.limits) || quantity(string(self.requests[k])).compareTo(quantity(string(self.limits[k]))) <= 0)",message="a request is greater than its limit: raise the limit or lower the request"
 type Resources struct {
 	// requests are what a container is guaranteed to get, such as cpu: 100m and
-	// memory: 128Mi.
+	// memory: 128Mi. They replace all default requests: give those of memory and
+	// cpu together.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=4
 	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).isGreaterThan(quantity('0')))",message="each request is a quantity above zero, such as cpu: 100m or memory: 128Mi"
 	Requests map[corev1.ResourceName]resource.Quantity `json:"requests,omitempty"`
 
-	// limits are what a container may use at most.
+	// limits are what a container may use at most. They replace all default limits.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=4
 	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).isGreaterThan(quantity('0')))",message="each limit is a quantity above zero, such as cpu: 500m or memory: 512Mi"

@@ -14,7 +14,7 @@ type Server struct {
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// resources are what each server asks for and may use. Default: what the
-	// operator finds enough for a thousand clusters.
+	// operator finds enough for 100,000 clusters from v0.4.0 on.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
