@@ -25,7 +25,9 @@ func TestOperator(t *testing.T) {
 	releases := steps(t)
 
 	e.OperatorImage(older)
-	registry := install(t, e, "aggregated-single.yaml", nil)
+	registry := create(t, e, "aggregated-single.yaml", nil)
+	// That operator has no condition Available.
+	e.WaitCondition(registry, operatorv1alpha1.ConditionReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady)
 	before := pods(t, e, registry)
 
 	e.OperatorImage(newer)

@@ -53,13 +53,20 @@ func steps(t *testing.T) []version.Release {
 // install installs a sample, at the first release unless change says another.
 func install(t *testing.T, e *framework.Env, sample string, change func(*operatorv1alpha1.ClusterRegistrySpec)) *operatorv1alpha1.ClusterRegistry {
 	t.Helper()
+	registry := create(t, e, sample, change)
+	e.WaitReady(registry)
+	return registry
+}
+
+// create creates a sample, of the first release, and waits for nothing.
+func create(t *testing.T, e *framework.Env, sample string, change func(*operatorv1alpha1.ClusterRegistrySpec)) *operatorv1alpha1.ClusterRegistry {
+	t.Helper()
 	registry := e.Sample(sample)
 	registry.Spec.Version = operatorv1alpha1.Version(steps(t)[0].Version)
 	if change != nil {
 		change(&registry.Spec)
 	}
 	e.Install(registry)
-	e.WaitReady(registry)
 	return registry
 }
 

@@ -97,9 +97,9 @@ type Transition struct {
 	// +kubebuilder:validation:Enum=Progressing;Completed;Abandoned;RolledBack
 	State TransitionState `json:"state"`
 
-	// startTime is when it began.
-	// +required
-	StartTime metav1.Time `json:"startTime"`
+	// startTime is when it began; not known of what an older operator began.
+	// +optional
+	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
 
 	// completionTime is when it ended.
 	// +optional
