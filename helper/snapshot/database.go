@@ -19,6 +19,10 @@ const (
 	// maxDepth is more than any tree of pages has, since a branch has two children
 	// at least.
 	maxDepth = 64
+	// maxKey is the longest key that bbolt stores, in bytes (bbolt.MaxKeySize).
+	maxKey = 32768
+	// beginning is how much is read of a value: a revision.
+	beginning = 8
 )
 
 // A database is the file of one, in which keys are found. Every position in it is
@@ -95,13 +99,13 @@ func (d *database) find(page region, key string) (*element, error) {
 	return nil, fmt.Errorf("%w: its pages lead in a circle", errDamaged)
 }
 
-// get returns the value of a key below a page, nil when there is none.
+// get returns the beginning of the value of a key below a page, nil when there is none.
 func (d *database) get(page region, key string) ([]byte, error) {
 	found, err := d.find(page, key)
 	if found == nil || err != nil {
 		return nil, err
 	}
-	return d.read(found.value.from, found.value.to-found.value.from, found.end)
+	return d.read(found.value.from, min(beginning, found.value.to-found.value.from), found.end)
 }
 
 // last returns the last key below a page, nil when there is none.
@@ -180,8 +184,8 @@ func (d *database) elements(page region) (leaf bool, all []element, err error) {
 			one.key = region{from + word(at+4), from + word(at+4) + word(at+8)}
 			one.value = region{one.key.to, one.key.to + word(at+12)}
 		}
-		if max(one.key.to, one.value.to) > page.to {
-			return false, nil, fmt.Errorf("%w: the page at byte %d has a key behind its end", errDamaged, page.from)
+		if max(one.key.to, one.value.to) > page.to || one.key.to-one.key.from > maxKey {
+			return false, nil, fmt.Errorf("%w: the page at byte %d has a key behind its end, or one that is longer than any", errDamaged, page.from)
 		}
 		all = append(all, one)
 	}

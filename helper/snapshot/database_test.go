@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
@@ -110,6 +111,22 @@ func TestDamagedPages(t *testing.T) {
 		got, err := revision(put(t, t.TempDir(), "a.db", append(content, sum[:]...)))
 		if !damaged || !errors.Is(err, errDamaged) {
 			t.Errorf("%s: revision %d, %v", test.reason, got, err)
+		}
+	}
+}
+
+// TestLongKey reads a page with room for a key that is longer than bbolt stores any: a
+// damaged length decides how much memory is taken.
+func TestLongKey(t *testing.T) {
+	for length, damaged := range map[uint32]bool{1: false, maxKey: false, maxKey + 1: true} {
+		page := make([]byte, 3*maxKey)
+		binary.NativeEndian.PutUint16(page[8:], leafPage)
+		binary.NativeEndian.PutUint16(page[10:], 1)
+		binary.NativeEndian.PutUint32(page[pageHeader+4:], pageElement)
+		binary.NativeEndian.PutUint32(page[pageHeader+8:], length)
+		db := &database{file: bytes.NewReader(page), size: int64(len(page)), pageSize: 4096}
+		if _, _, err := db.elements(region{0, db.size}); errors.Is(err, errDamaged) != damaged || err != nil && !damaged {
+			t.Errorf("a key of %d bytes: %v", length, err)
 		}
 	}
 }

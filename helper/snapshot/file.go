@@ -73,7 +73,7 @@ func revision(path string) (int64, error) {
 	return last, nil
 }
 
-// lastRevision returns the revision that the pages of a database tell of.
+// lastRevision returns the revision that the pages of a database have.
 func lastRevision(path string, pageSize int64, number uint64) (int64, error) {
 	file, err := os.Open(path)
 	if err != nil {

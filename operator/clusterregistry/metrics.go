@@ -9,7 +9,7 @@ import (
 // measure brings a registry's metrics up to date.
 func measure(s *scope) { metrics.Set(s.measured()) }
 
-// measured is what metrics tell of the registry.
+// measured is what metrics report of the registry.
 func (s *scope) measured() metrics.Registry {
 	out := metrics.Registry{
 		NamespacedName: client.ObjectKeyFromObject(s.registry),

@@ -196,19 +196,17 @@ func (s *scope) well(kind string) string {
 // progressing is true while something is being changed.
 func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: operatorv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1alpha1.ReasonUpToDate, Message: "there is nothing to change"}
-	waits := firstNotTrue(parts)
+	waits, v := firstNotTrue(parts), s.results[operatorv1alpha1.ConditionProgressing]
 	halted, until := s.halted()
 	switch {
 	case s.deleting() != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, s.deleting()
 	case s.upgrading():
-		v := s.results[operatorv1alpha1.ConditionProgressing]
 		condition.Reason, condition.Message = v.Reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.From.Version, s.upgrade.To.Version, v.Message)
 		if v.Reason != operatorv1alpha1.ReasonUpgradeBlocked && v.Reason != halted {
 			condition.Status = metav1.ConditionTrue
 		}
-	case !s.results[operatorv1alpha1.ConditionProgressing].Complete():
-		v := s.results[operatorv1alpha1.ConditionProgressing]
+	case !v.Complete():
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, v.Reason, v.Message
 	case halted != "":
 		condition.Reason, condition.Message = halted, "nothing is changed until "+until
@@ -239,7 +237,7 @@ func (s *scope) availableCondition() metav1.Condition {
 // ready sums the parts up.
 func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: "the registry serves"}
-	waits := firstNotTrue(parts)
+	waits, v := firstNotTrue(parts), s.results[operatorv1alpha1.ConditionProgressing]
 	switch {
 	case s.deleting() != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, s.deleting()
@@ -248,11 +246,9 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	case s.available.condition.Status == metav1.ConditionFalse:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, s.available.condition.Reason, operatorv1alpha1.ConditionAvailable+": "+s.available.condition.Message
 	case s.upgrading():
-		v := s.results[operatorv1alpha1.ConditionProgressing]
 		condition.Status, condition.Reason = metav1.ConditionFalse, v.Reason
 		condition.Message = fmt.Sprintf("the registry serves, and is being brought from %s to %s: %s", s.upgrade.From.Version, s.upgrade.To.Version, v.Message)
-	case !s.results[operatorv1alpha1.ConditionProgressing].Complete():
-		v := s.results[operatorv1alpha1.ConditionProgressing]
+	case !v.Complete():
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, v.Reason, operatorv1alpha1.ConditionProgressing+": "+v.Message
 	case s.registry.Status.Endpoint != nil:
 		condition.Message = "the registry serves at " + s.registry.Status.Endpoint.URL

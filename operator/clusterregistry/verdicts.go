@@ -10,14 +10,14 @@ import (
 
 const (
 	// vigil is how often a registry is reconciled when nothing happens: Secrets are
-	// not watched, and nothing but etcd itself tells of its alarms.
+	// not watched, and nothing but etcd itself reports its alarms.
 	vigil = 2 * time.Minute
 	// resync is how soon a stage is run again that waits for a person.
 	resync = 10 * time.Minute
 	// backstop is how soon a stage that waits is run again, in case that no watch
-	// tells of it.
+	// reports it.
 	backstop = 30 * time.Second
-	// soon is for what no watch tells of.
+	// soon is for what no watch reports.
 	soon = 3 * time.Second
 )
 

@@ -12,7 +12,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
-// Registry is what a reconcile found of a ClusterRegistry, as far as metrics tell of
+// Registry is what a reconcile found of a ClusterRegistry, as far as metrics report
 // it. What is zero is not known, and has no metric.
 type Registry struct {
 	types.NamespacedName
@@ -43,7 +43,7 @@ func Set(r Registry) { registered.set(r) }
 func Delete(key types.NamespacedName) { registered.delete(key) }
 
 // collector has the metrics of each registry exchanged as a whole: one that
-// vanished for a moment would start an alert's waiting time anew.
+// vanished for a moment would start an alert's waiting time again.
 type collector struct {
 	lock       sync.Mutex
 	registries map[types.NamespacedName][]prometheus.Metric

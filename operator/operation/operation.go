@@ -83,11 +83,14 @@ func (d *Driver) Advance(ctx context.Context, handler Handler) (verdict.Verdict,
 	case d.Status.PhaseCompleted && d.HeldReason == "":
 		return d.resume(handler), UnderWay
 	}
-	steps := handler.Steps()
+	steps, step := handler.Steps(), handler.Rollback()
 	i := slices.IndexFunc(steps, func(s Step) bool { return s.Phase == d.Status.Phase })
-	step := handler.Rollback()
-	if i >= 0 {
+	switch {
+	case i >= 0:
 		step = steps[i]
+	case step.Phase != d.Status.Phase:
+		// Not even a rollback is begun for a phase of which nothing is known.
+		return handler.Waiting("this operator does not know the phase %s: install the operator that began it, or a newer one", d.Status.Phase).In(d.HeldRetry), UnderWay
 	}
 	if !d.Status.PhaseCompleted {
 		if v := step.Run(ctx); !v.Complete() {

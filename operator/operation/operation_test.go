@@ -64,6 +64,7 @@ func TestAdvance(t *testing.T) {
 		{"the last one is complete", "Three", false, nil, nil, []string{"Three"}, "Three", false, "", Completed},
 		{"the rollback waits", "Back", false, nil, []operatorv1alpha1.OperationPhase{"Back"}, []string{"Back"}, "Back", false, "Back is not complete", UnderWay},
 		{"the rollback is complete", "Back", false, nil, nil, []string{"Back"}, "Back", false, "", RolledBack},
+		{"it is in a phase that is not known", "Four", false, nil, nil, nil, "Four", false, "this operator does not know the phase Four: install the operator that began it, or a newer one", UnderWay},
 		{"it is not written down yet", "Two", false, func(d *Driver) { d.Recorded.Phase = "One" }, nil, nil, "Two", false, "begins", UnderWay},
 		{"nothing is", "One", false, func(d *Driver) { d.Recorded = nil }, nil, nil, "One", false, "begins", UnderWay},
 		{"nothing may be changed", "Two", false, func(d *Driver) { d.ReadOnly = "etcd is another" }, nil, nil, "Two", false, "nothing is changed now: etcd is another", UnderWay},

@@ -12,7 +12,7 @@ import (
 var authorities = []string{"<etcd-ca>", "<serving-ca>", "<serving-ca-base64>", "<client-ca>"}
 
 // Lacks names the CA of which an object of the result would publish an empty bundle,
-// which nobody could trust; empty when there is none. Such an object must not be
+// which no one could trust; empty when there is none. Such an object must not be
 // applied: the CA does not exist yet, or not at the moment.
 func (r *Result) Lacks(object *unstructured.Unstructured) string {
 	if r == nil {

@@ -40,7 +40,7 @@ type Request struct {
 // Saved is what a Job has saved. It is empty until the Job is complete.
 type Saved struct {
 	Name string
-	// Revision is etcd's, zero when no pod tells of it.
+	// Revision is etcd's, zero when no pod reports it.
 	Revision int64
 	// CompletionTime is when the Job was complete.
 	CompletionTime time.Time
@@ -60,7 +60,7 @@ type Host interface {
 	DeleteJob(ctx context.Context) error
 }
 
-// Take takes a snapshot, or goes on with it. Its verdict is Done when etcd was saved,
+// Take takes a snapshot, or continues with it. Its verdict is Done when etcd was saved,
 // and restored from what was saved. It has the reason Progressing while the snapshot is
 // under way, SnapshotFailed when it can't be taken, and else that of an error.
 func Take(ctx context.Context, host Host, request Request) (Saved, verdict.Verdict) {

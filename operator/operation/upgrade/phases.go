@@ -59,6 +59,7 @@ func (h Handler) snapshot(ctx context.Context) verdict.Verdict {
 	case v.Reason == operatorv1alpha1.ReasonProgressing:
 		return h.Waiting("%s", v.Message)
 	case v.Complete():
+		h.enlistTransition() // the history may have been emptied since
 		last := &h.Registry.Status.History[0]
 		last.Snapshot, last.SnapshotRevision = saved.Name, saved.Revision
 	}

@@ -44,6 +44,20 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
+// TestSnapshotWithoutHistory takes a snapshot after the history was emptied: it is noted of
+// the upgrade, which is in the history again.
+func TestSnapshotWithoutHistory(t *testing.T) {
+	h := upgrading(t, "v0.2.0", "v0.3.0", "Snapshot")
+	h.Actions = &actions{saved: snapshot.Saved{Name: "s1", Revision: 42, CompletionTime: h.Now}}
+	h.Registry.Status.History = nil
+	if v := h.snapshot(t.Context()); !v.Complete() {
+		t.Errorf("%+v", v)
+	}
+	if last := history.Last(h.Registry); last.Version != "v0.3.0" || last.Snapshot != "s1" || last.SnapshotRevision != 42 {
+		t.Errorf("the history has %+v", last)
+	}
+}
+
 // TestPrepare is about what is written down before a phase: the snapshot's name before
 // it is taken, and the release before its servers come. Either begins the transition.
 func TestPrepare(t *testing.T) {

@@ -77,7 +77,7 @@ func find(t *testing.T, wanted string) version.Release {
 	return release
 }
 
-// TestComposition says what is rendered in each phase: never two parts anew at
+// TestComposition says what is rendered in each phase: never two parts changed at
 // once, and no version of the API that not every server has.
 func TestComposition(t *testing.T) {
 	for _, test := range []struct {
