@@ -35,7 +35,7 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 	for _, service := range services {
 		owner, err := r.takenBy(ctx, s, service)
 		if err != nil {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 		if owner != "" {
 			return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host serves %s already, from %s, which is left as it is: remove it, or use mode Independent", registryGroup, owner)
@@ -44,7 +44,7 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 	for _, service := range services {
 		registered, err := r.registered(ctx, service)
 		if err != nil {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 		serves := s.answering > 0 && (s.installed() || s.results[operatorv1alpha1.ConditionServerReady].Complete())
 		if !registered && !serves {
@@ -53,15 +53,15 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "APIService %s does not exist; it is created when a server answers", service.GetName())
 		}
 		if err := unlessReadOnly(r.apply(ctx, s, service)); err != nil {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 	}
 	for _, service := range services {
 		current := &apiregistrationv1.APIService{}
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(service), current); apierrors.IsNotFound(err) {
-			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "APIService %s is not registered yet", service.GetName()).In(soon)
+			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "APIService %s is not registered yet", service.GetName()).In(verdict.Soon)
 		} else if err != nil {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 		if v := s.availability(current); !v.Complete() {
 			return v
@@ -96,10 +96,10 @@ func (r *Reconciler) unregister(ctx context.Context, s *scope) verdict.Verdict {
 		}
 		gone, err := r.writer(s).Delete(ctx, reference, s.owner())
 		if err != nil {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 		if !gone {
-			return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "waits for %s to be gone, a version that %s does not serve", reference, s.release.Version).In(soon).DegradedIf(true)
+			return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "waits for %s to be gone, a version that %s does not serve", reference, s.release.Version).In(verdict.Soon).DegradedIf(true)
 		}
 	}
 	return done
@@ -155,13 +155,13 @@ func (s *scope) availability(service *apiregistrationv1.APIService) verdict.Verd
 		}
 		down := s.now.Sub(condition.LastTransitionTime.Time)
 		if down < backendGrace || !s.installed() {
-			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host does not reach the servers through APIService %s: %s", service.Name, condition.Message).In(min(max(backendGrace-down, soon), backstop))
+			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host does not reach the servers through APIService %s: %s", service.Name, condition.Message).In(min(max(backendGrace-down, verdict.Soon), backstop))
 		}
 		return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "the host has not reached the servers since %s, and as long as that lasts, deletions of namespaces in the host will hang: %s (APIService %s)",
 			condition.LastTransitionTime.Format(time.RFC3339), condition.Message, service.Name)
 	}
 	if len(service.Status.Conditions) == 0 {
-		return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host has not looked at APIService %s yet", service.Name).In(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host has not looked at APIService %s yet", service.Name).In(verdict.Soon)
 	}
 	return done
 }
@@ -171,12 +171,12 @@ func (r *Reconciler) throughHost(ctx context.Context, s *scope) verdict.Verdict 
 	for _, version := range s.release.Serves {
 		group := schema.GroupVersion{Group: registryGroup, Version: version}
 		if _, err := r.Discovery.ServerResourcesForGroupVersion(group.String()); err != nil {
-			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host does not tell of %s yet: %s", group, err).In(soon)
+			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host does not tell of %s yet: %s", group, err).In(verdict.Soon)
 		}
 		clusters := &unstructured.UnstructuredList{}
 		clusters.SetGroupVersionKind(group.WithKind("ClusterList"))
 		if err := r.listClusters(ctx, clusters); err != nil {
-			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "clusters can't be listed through the host: %s", err).In(soon)
+			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "clusters can't be listed through the host: %s", err).In(verdict.Soon)
 		}
 	}
 	return done

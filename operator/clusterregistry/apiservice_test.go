@@ -7,6 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 func timeAt(t time.Time) *metav1.Time { return new(metav1.NewTime(t)) }
@@ -23,12 +25,12 @@ func TestAvailability(t *testing.T) {
 		after  time.Duration
 	}{
 		{"it is reached", complete, "True", time.Hour, "", 0},
-		{"the host has not looked", complete, "", 0, "NotAvailable", soon},
+		{"the host has not looked", complete, "", 0, "NotAvailable", verdict.Soon},
 		{"it went away just now", complete, "False", time.Second, "NotAvailable", backstop},
 		{"soon it is too long", complete, "False", 50 * time.Second, "NotAvailable", 10 * time.Second},
 		{"it is down", complete, "False", 61 * time.Second, "BackendDown", 0},
 		{"unknown is down, too", complete, "Unknown", time.Hour, "BackendDown", 0},
-		{"it was never up: that is an installation", begun, "False", time.Hour, "NotAvailable", soon},
+		{"it was never up: that is an installation", begun, "False", time.Hour, "NotAvailable", verdict.Soon},
 	} {
 		s := look(t, test.registry)
 		service := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: "v1alpha1.clusterregistry.k8s.io"}}

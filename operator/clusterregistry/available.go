@@ -15,6 +15,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -55,7 +56,7 @@ func (r *Reconciler) available(ctx context.Context, s *scope) availability {
 	case asked && s.serversAsked && s.answering == 0:
 		return availability{isAvailable(metav1.ConditionFalse, operatorv1alpha1.ReasonNotAvailable, fmt.Sprintf("no server answers, and clients are not served: %s", problem)), backstop}
 	case known && was.Status == metav1.ConditionTrue && brief:
-		return availability{isAvailable(was.Status, was.Reason, was.Message), soon}
+		return availability{isAvailable(was.Status, was.Reason, was.Message), verdict.Soon}
 	case !asked && known:
 		return availability{isAvailable(metav1.ConditionUnknown, operatorv1alpha1.ReasonSecretInvalid, problem.Error()), backstop}
 	case !asked:

@@ -56,12 +56,12 @@ func TestAvailable(t *testing.T) {
 		{"all is well", installed, "True", now, all(done), false, nil, 2, "True Available", 0},
 		{"every part has a problem that clients do not notice", installed, "True", now, all(blocked), true, ours, 1, "True Available", 0},
 		{"nothing could be rendered", installed, "True", now, map[string]verdict.Verdict{"VersionSupported": blocked}, true, ours, -1, "True Available", 0},
-		{"one read fails", installed, "True: as before", now, all(degraded), false, ours, 1, "True Available: as before", soon},
-		{"reads fail for a while", installed, "True: as before", 59 * time.Second, all(degraded), false, ours, 1, "True Available: as before", soon},
+		{"one read fails", installed, "True: as before", now, all(degraded), false, ours, 1, "True Available: as before", verdict.Soon},
+		{"reads fail for a while", installed, "True: as before", 59 * time.Second, all(degraded), false, ours, 1, "True Available: as before", verdict.Soon},
 		{"reads fail for too long", installed, "True", 61 * time.Second, all(degraded), false, ours, 1, "False NotAvailable: clients are not served, although 1 servers answer the operator: clusters can't be listed", backstop},
 		{"no server answers", installed, "True", now, all(blocked), false, ours, 0, "False NotAvailable: no server answers, and clients are not served: clusters can't be listed", backstop},
 		{"no server answers the operator, but the host does", installed, "True", now, all(blocked), true, ours, 0, "True Available", 0},
-		{"servers were not asked, since an earlier part failed", installed, "True", now, all(blocked), false, ours, -1, "True Available", soon},
+		{"servers were not asked, since an earlier part failed", installed, "True", now, all(blocked), false, ours, -1, "True Available", verdict.Soon},
 		{"they were not for too long", installed, "True", time.Hour, all(blocked), false, ours, -1, "False NotAvailable: clients are not served: clusters can't be listed", backstop},
 		{"it stays away", installed, "False", now, all(blocked), false, ours, 1, "False NotAvailable", backstop},
 		{"it is back", installed, "False", time.Hour, all(blocked), true, ours, 1, "True Available", 0},
@@ -179,7 +179,7 @@ func TestAvailableReported(t *testing.T) {
 	for _, kind := range s.parts() {
 		s.record(kind, done)
 	}
-	s.available = availability{isAvailable("False", "NotAvailable", "no server answers"), soon}
+	s.available = availability{isAvailable("False", "NotAvailable", "no server answers"), verdict.Soon}
 	conditions := s.conditions()
 	if c := meta.FindStatusCondition(conditions, "Ready"); c.Status != "False" || c.Reason != "NotAvailable" || c.Message != "Available: no server answers" {
 		t.Errorf("Ready is %+v", c)
@@ -187,7 +187,7 @@ func TestAvailableReported(t *testing.T) {
 	if c := conditions[len(conditions)-2]; c.Type != "Available" {
 		t.Errorf("before Ready comes %s", c.Type)
 	}
-	if after, err := s.next(); after != soon || err != nil {
+	if after, err := s.next(); after != verdict.Soon || err != nil {
 		t.Errorf("it is asked again in %s, %v", after, err)
 	}
 	s.registry.DeletionTimestamp = timeAt(s.now)

@@ -27,7 +27,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 	usable := s.trusted()
 	installed, err := r.certManager.installed(ctx, r.Client)
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	if !installed {
 		s.registry.Status.Certificates = nil
@@ -40,11 +40,11 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 		return v
 	}
 	if err := unlessReadOnly(r.apply(ctx, s, s.issuable()...)); err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	// A port that the host refuses is the endpoint's to tell: nothing here needs it.
 	if err := unlessReadOnly(r.applyService(ctx, s)); err != nil && (endpoint.NodePortRefused(err) == "" || s.registry.Spec.Mode != operatorv1alpha1.ModeIndependent) {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	var waiting []string
 	v, issued := done, true
@@ -55,7 +55,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 		}
 		certificate := &certmanagerv1.Certificate{}
 		if err := r.Client.Get(ctx, client.ObjectKeyFromObject(object), certificate); err != nil && !apierrors.IsNotFound(err) {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 		if certificate.Name == "" {
 			waiting, issued = append(waiting, fmt.Sprintf("Certificate %s does not exist yet", object.GetName())), false
@@ -81,7 +81,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "%s", diagnose.Join(waiting)).DegradedIf(usable && issued))
 	}
 	if s.missing() != "" {
-		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCAMissing, "the CAs' certificates are issued, but not all of their Secrets can be read yet").In(soon))
+		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCAMissing, "the CAs' certificates are issued, but not all of their Secrets can be read yet").In(verdict.Soon))
 	}
 	return r.replacedCAs(ctx, s, v)
 }
@@ -118,13 +118,13 @@ func (r *Reconciler) replacedCAs(ctx context.Context, s *scope, found verdict.Ve
 	}
 	shown, err := r.secretValue(ctx, s.registry.Namespace, s.registry.Name+contract.ServingSuffix, corev1.TLSCertKey)
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	switch {
 	case s.readOnly && s.servingCA.Replaced() && (!s.servingCA.Announced() || trust.SignedBy(shown, s.servingCA.Current)):
 		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; nothing is changed now, and what is published stays as it is until %s", s.servingCA.Source, s.frozenUntil()).In(vigil).DegradedIf(true)
 	case s.servingCA.Replaced() && trust.SignedBy(shown, s.servingCA.Current):
-		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", s.servingCA.Source).In(soon).DegradedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", s.servingCA.Source).In(verdict.Soon).DegradedIf(true)
 	case s.servingCA.Replaced():
 		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one, which signed the servers' certificate: give clients the kubeconfig in Secret %s%s again, which trusts both, before Certificate %s%s is renewed (status.certificates)", s.servingCA.Source, s.registry.Name, contract.KubeconfigSuffix, s.registry.Name, contract.ServingSuffix))
 	case s.clientCA.Replaced():

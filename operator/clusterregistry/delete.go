@@ -19,6 +19,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/metrics"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // delete takes a registry down: first its registration with the host, then the
@@ -43,7 +44,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 	if writeErr := r.writeStatus(ctx, s, append(conditions, progressing, available, ready)); writeErr != nil {
 		return reconcile.Result{}, errors.Join(err, client.IgnoreNotFound(writeErr))
 	}
-	return reconcile.Result{RequeueAfter: soon}, err
+	return reconcile.Result{RequeueAfter: verdict.Soon}, err
 }
 
 // takeDown returns what it waits for, nothing when all is gone.

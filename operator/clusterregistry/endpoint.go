@@ -37,7 +37,7 @@ func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
 func (r *Reconciler) reach(ctx context.Context, s *scope) verdict.Verdict {
 	port, err := endpoint.Port(ctx, r.Client, s.key(contract.ServerSuffix))
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	address := s.serverName()
 	if len(s.addresses) > 0 {
@@ -48,11 +48,11 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) verdict.Verdict {
 	}
 	if port == 0 {
 		s.forgetEndpoint()
-		return verdict.Waiting(operatorv1alpha1.ReasonAddressPending, "Service %s has no port yet", s.registry.Name+contract.ServerSuffix).In(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonAddressPending, "Service %s has no port yet", s.registry.Name+contract.ServerSuffix).In(verdict.Soon)
 	}
 	url := endpoint.URL(address, port)
 	if err := r.tellMoved(ctx, s, url); err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	s.registry.Status.Endpoint = &operatorv1alpha1.Endpoint{URL: url, CABundle: s.trust.Serving}
 	if v := r.kubeconfig(ctx, s, url); !v.Complete() {
@@ -65,7 +65,7 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) verdict.Verdict {
 		return v
 	}
 	if err := health.Refused(ctx, net.JoinHostPort(address, strconv.Itoa(int(port)))); err != nil {
-		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Service %s does not lead to the servers yet: %s", s.registry.Name+contract.ServerSuffix, err).In(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Service %s does not lead to the servers yet: %s", s.registry.Name+contract.ServerSuffix, err).In(verdict.Soon)
 	}
 	return done
 }
@@ -99,16 +99,16 @@ func (r *Reconciler) shown(ctx context.Context, s *scope, address string) verdic
 	}
 	pods, err := r.pods(ctx, s, componentServer)
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	answers, err := r.askServers(ctx, s, pods, address, s.trust.Serving)
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	for _, answer := range answers {
 		var invalid x509.HostnameError
 		if errors.As(answer.err, &invalid) {
-			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "pod %s does not show the certificate for %s yet; its node brings it a new one within a minute or two", answer.pod, address).In(soon)
+			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "pod %s does not show the certificate for %s yet; its node brings it a new one within a minute or two", answer.pod, address).In(verdict.Soon)
 		}
 	}
 	return done
@@ -119,10 +119,10 @@ func (r *Reconciler) shown(ctx context.Context, s *scope, address string) verdic
 func (r *Reconciler) kubeconfig(ctx context.Context, s *scope, url string) verdict.Verdict {
 	admin, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+contract.AdminSuffix)
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	if admin == nil || len(admin.Data[corev1.TLSPrivateKeyKey]) == 0 {
-		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Secret %s with the administrator's certificate does not exist yet", s.registry.Name+contract.AdminSuffix).In(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Secret %s with the administrator's certificate does not exist yet", s.registry.Name+contract.AdminSuffix).In(verdict.Soon)
 	}
 	name := s.registry.Name
 	config := clientcmdapi.NewConfig()
@@ -132,16 +132,16 @@ func (r *Reconciler) kubeconfig(ctx context.Context, s *scope, url string) verdi
 	config.CurrentContext = name
 	content, err := clientcmd.Write(*config)
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	secret := &corev1.Secret{ObjectMeta: s.meta(contract.KubeconfigSuffix, "certificates"), Type: corev1.SecretTypeOpaque, Data: map[string][]byte{kubeconfigKey: content}}
 	secret.APIVersion, secret.Kind = "v1", "Secret"
 	object, err := toUnstructured(secret)
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	if err := unlessReadOnly(r.apply(ctx, s, object)); err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	s.registry.Status.KubeconfigSecretRef = &operatorv1alpha1.LocalObjectReference{Name: secret.Name}
 	return done

@@ -29,7 +29,7 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 		return r.externalEtcd(ctx, s)
 	}
 	if s.identityErr != nil {
-		return failed(s.identityErr)
+		return verdict.Failed(s.identityErr)
 	}
 	if s.identity == nil && s.readOnly {
 		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "ConfigMap %s, the record of etcd's identity, does not exist yet", s.registry.Name+contract.IdentitySuffix)
@@ -40,11 +40,11 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	}
 	if s.identity == nil {
 		if err := r.writeIdentity(ctx, s, s.firstRecord()); err != nil {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 	}
 	if err := r.ownRecord(ctx, s); err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	if v := s.identityProblem(); !v.Complete() {
 		return v
@@ -53,7 +53,7 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 		return v
 	}
 	if err := unlessReadOnly(r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...)); err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	return r.members(ctx, s)
 }
@@ -67,7 +67,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 	}
 	pods, err := r.pods(ctx, s, componentEtcd)
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	access, v := r.access(ctx, s)
 	if !v.Complete() {
@@ -90,7 +90,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 	outdated := outdatedPods(set, pods)
 	learned, err := r.learn(ctx, s, currentPods(set, pods, outdated))
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	id := s.identity
 	if id.ClusterID != "" {
@@ -122,7 +122,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 		return verdict.Waiting(s.orOutOfMemory(operatorv1alpha1.ReasonMembersNotReady, pods), "%d of %d members serve: %s", state.Serving(), len(access.Endpoints), r.membersProblem(ctx, state, set, pods)).DegradedIf(serves)
 	}
 	if set.Status.ObservedGeneration < set.Generation {
-		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).In(soon).DegradedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).In(verdict.Soon).DegradedIf(true)
 	}
 	if s.readOnly && state.Joined(id.Identity, id.Joining) {
 		// A volume that is emptied from here on would not be noticed.
@@ -132,7 +132,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 		return s.memoryNoted(s.volumesNoted(done), pods)
 	}
 	if learned {
-		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s; what the members run was recorded just now, and may change what they should run", s.rolling).In(atOnce).DegradedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s; what the members run was recorded just now, and may change what they should run", s.rolling).In(verdict.AtOnce).DegradedIf(true)
 	}
 	return r.rollMember(ctx, s, next)
 }
@@ -179,7 +179,7 @@ func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) verdict.Verdict
 		return verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "%s", state.Failures()).AsReadOnly()
 	}
 	if err := unlessReadOnly(r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...)); err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	if !trouble.Complete() {
 		return trouble.DegradedIf(true)
@@ -195,10 +195,10 @@ func (r *Reconciler) access(ctx context.Context, s *scope) (etcd.Access, verdict
 	name := render.EtcdClientSecret(s.registry)
 	secret, err := r.secret(ctx, s.registry.Namespace, name)
 	if err != nil {
-		return etcd.Access{}, failed(err)
+		return etcd.Access{}, verdict.Failed(err)
 	}
 	if secret == nil {
-		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s with the key pair that opens etcd does not exist", name).In(soon)
+		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s with the key pair that opens etcd does not exist", name).In(verdict.Soon)
 	}
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {

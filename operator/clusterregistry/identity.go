@@ -161,7 +161,7 @@ func (s *scope) identityProblem() verdict.Verdict {
 	case errors.Is(err, etcd.ErrCADiffers):
 		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s%s has another key than the one that etcd's members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.registry.Name, contract.EtcdCASuffix, s.etcdRenewal(), short(ca), short(recorded.CA)).AsReadOnly()
 	}
-	return failed(err)
+	return verdict.Failed(err)
 }
 
 // etcdRenewal says when the first of etcd's certificates is renewed, which the

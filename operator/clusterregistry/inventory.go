@@ -69,16 +69,16 @@ func (r *Reconciler) enlist(ctx context.Context, s *scope, objects ...*unstructu
 func (r *Reconciler) applied(ctx context.Context, s *scope, stage render.Stage, into client.Object) verdict.Verdict {
 	kind, err := apiutil.GVKForObject(into, r.Client.Scheme())
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	i := slices.IndexFunc(s.rendered.Stages[stage], func(o *unstructured.Unstructured) bool { return o.GroupVersionKind() == kind })
 	wanted := s.rendered.Stages[stage][i]
 	err = r.Client.Get(ctx, client.ObjectKeyFromObject(wanted), into)
 	switch {
 	case apierrors.IsNotFound(err):
-		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "%s %s does not exist yet", kind.Kind, wanted.GetName()).In(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "%s %s does not exist yet", kind.Kind, wanted.GetName()).In(verdict.Soon)
 	case err != nil:
-		return failed(err)
+		return verdict.Failed(err)
 	case r.Applier.Behind(wanted, into):
 		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s %s was changed just now", kind.Kind, wanted.GetName()).In(time.Second).DegradedIf(s.installed())
 	}

@@ -58,7 +58,7 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 	}
 	from, err := version.Find(releases, s.running())
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	if reason, _ := s.halted(); !s.installed() || reason != "" {
 		// Retained data is first taken over by the release that wrote it.

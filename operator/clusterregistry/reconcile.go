@@ -123,12 +123,12 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		return
 	}
 	if err := r.retire(ctx, s); err != nil {
-		s.record(operatorv1alpha1.ConditionCertificatesReady, failed(err))
+		s.record(operatorv1alpha1.ConditionCertificatesReady, verdict.Failed(err))
 		return
 	}
 	rendered, err := render.Render(s.input(r.Environment))
 	if err != nil {
-		s.record(operatorv1alpha1.ConditionVersionSupported, failed(fmt.Errorf("the objects of %s: %w", s.release.Version, err)))
+		s.record(operatorv1alpha1.ConditionVersionSupported, verdict.Failed(fmt.Errorf("the objects of %s: %w", s.release.Version, err)))
 		return
 	}
 	s.rendered = rendered
@@ -152,7 +152,7 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	if err == nil {
 		return v
 	}
-	left := failed(fmt.Errorf("delete what the registry does not consist of any more: %w", err))
+	left := verdict.Failed(fmt.Errorf("delete what the registry does not consist of any more: %w", err))
 	if v.Complete() {
 		return left
 	}

@@ -47,7 +47,7 @@ func (r *Reconciler) reissue(ctx context.Context, s *scope, leaves []leaf) verdi
 		name := s.registry.Name + leaf.suffix
 		content, err := r.secretValue(ctx, s.registry.Namespace, name, corev1.TLSCertKey)
 		if err != nil {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 		if trust.SignedBy(content, leaf.trusted) {
 			continue
@@ -59,9 +59,9 @@ func (r *Reconciler) reissue(ctx context.Context, s *scope, leaves []leaf) verdi
 			return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the certificate in Secret %s is not signed by the CA in %s, which was replaced; nothing is changed now, and the operator asks cert-manager to issue it again when %s", name, leaf.source, s.frozenUntil()).In(vigil)
 		}
 		if err := r.renew(ctx, s, name); err != nil {
-			return failed(err)
+			return verdict.Failed(err)
 		}
-		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the certificate in Secret %s is not signed by the CA in %s, which was replaced; waiting for cert-manager to issue it again", name, leaf.source).In(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the certificate in Secret %s is not signed by the CA in %s, which was replaced; waiting for cert-manager to issue it again", name, leaf.source).In(verdict.Soon)
 	}
 	return done
 }

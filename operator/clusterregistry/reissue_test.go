@@ -39,7 +39,7 @@ func TestReissue(t *testing.T) {
 		certificate := &certmanagerv1.Certificate{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-serving"}}
 		r := reading(t, certificate, secretOf("fleet-serving", old.Leaf()))
 		v := r.reissue(t.Context(), s, []leaf{{"-serving", now.PEM, "Secret fleet-serving-ca"}})
-		if v.Complete() || v.Err != nil || v.Reason != operatorv1alpha1.ReasonCAReplaced || !strings.Contains(v.Message, test.says) || (v.After > soon) == test.asked {
+		if v.Complete() || v.Err != nil || v.Reason != operatorv1alpha1.ReasonCAReplaced || !strings.Contains(v.Message, test.says) || (v.After > verdict.Soon) == test.asked {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
 		if err := r.Live.Get(t.Context(), client.ObjectKeyFromObject(certificate), certificate); err != nil {
@@ -61,7 +61,7 @@ func TestReplacedWhileReadOnly(t *testing.T) {
 	s.servingCA = trust.Authority{Source: "Secret fleet-serving-ca", Current: now.PEM, Published: old.PEM}
 	s.registry.Spec.Paused, s.readOnly = true, true
 	v := reading(t, secretOf("fleet-serving", now.Leaf())).replacedCAs(t.Context(), s, done)
-	if v.Complete() || v.Reason != operatorv1alpha1.ReasonCAReplaced || v.State != verdict.Degraded || v.After <= soon || !strings.Contains(v.Message, "what is published stays as it is until spec.paused is false") {
+	if v.Complete() || v.Reason != operatorv1alpha1.ReasonCAReplaced || v.State != verdict.Degraded || v.After <= verdict.Soon || !strings.Contains(v.Message, "what is published stays as it is until spec.paused is false") {
 		t.Errorf("%+v", v)
 	}
 }

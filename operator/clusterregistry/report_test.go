@@ -156,7 +156,7 @@ func TestObservedGeneration(t *testing.T) {
 			}
 		}, 7},
 		"a stage waits":                        {func(s *scope) { s.record("EtcdReady", verdict.Waiting("R", "")) }, 7},
-		"a stage fails":                        {func(s *scope) { s.record("EtcdReady", failed(errors.New("no"))) }, 6},
+		"a stage fails":                        {func(s *scope) { s.record("EtcdReady", verdict.Failed(errors.New("no"))) }, 6},
 		"it is not known what is to be served": {func(s *scope) { s.rendered = nil; s.record("VersionSupported", verdict.Waiting("R", "")) }, 7},
 	} {
 		s := look(t, "{spec: {mode: Aggregated}, status: {observedGeneration: 6, conditions: [{type: Ready, status: 'True', reason: Ready, observedGeneration: 6, lastTransitionTime: null, message: ''}]}}")
@@ -189,10 +189,10 @@ func TestNext(t *testing.T) {
 	for range 20 {
 		s := look(t, "{spec: {mode: Aggregated}}")
 		for _, kind := range []string{"APIServiceReady", "CertificatesReady", "ServerReady", "Progressing"} {
-			s.record(kind, failed(errors.New(kind)))
+			s.record(kind, verdict.Failed(errors.New(kind)))
 		}
-		s.record("EtcdReady", verdict.Waiting("R", "").In(soon))
-		if after, err := s.next(); err == nil || err.Error() != "CertificatesReady" || after != soon {
+		s.record("EtcdReady", verdict.Waiting("R", "").In(verdict.Soon))
+		if after, err := s.next(); err == nil || err.Error() != "CertificatesReady" || after != verdict.Soon {
 			t.Fatalf("after %s: %v", after, err)
 		}
 	}
@@ -207,7 +207,7 @@ func TestNext(t *testing.T) {
 }
 
 func TestVerdictOfAnError(t *testing.T) {
-	v := failed(errors.New("no route"))
+	v := verdict.Failed(errors.New("no route"))
 	if v.Reason != operatorv1alpha1.ReasonInternalError || v.Err == nil || v.State != verdict.Blocked {
 		t.Errorf("%+v", v)
 	}

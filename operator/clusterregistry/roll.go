@@ -111,16 +111,16 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, pod *corev1.Pod) err
 // host refuses an eviction at the moment is expected while nodes are drained.
 func notReplaced(s *scope, pod *corev1.Pod, err error) verdict.Verdict {
 	if apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err) {
-		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s; %s is next, and the host does not let it go yet: %s", s.rolling, pod.Name, err).In(soon).DegradedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s; %s is next, and the host does not let it go yet: %s", s.rolling, pod.Name, err).In(verdict.Soon).DegradedIf(true)
 	}
-	return failed(fmt.Errorf("evict pod %s: %w", pod.Name, err))
+	return verdict.Failed(fmt.Errorf("evict pod %s: %w", pod.Name, err))
 }
 
 // rollMember replaces one outdated pod, if all others serve and have served for a
 // while.
 func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) verdict.Verdict {
 	wait := func(format string, args ...any) verdict.Verdict {
-		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).In(soon).DegradedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).In(verdict.Soon).DegradedIf(true)
 	}
 	if s.readOnly {
 		return wait("nothing is changed now").In(vigil)
@@ -142,7 +142,7 @@ func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) verdic
 		return wait("%s is being replaced", name)
 	}
 	if servers, err := r.serversRolling(ctx, s); err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	} else if servers && !roll.mends() {
 		return wait("%s is next, when the servers are replaced", name)
 	}

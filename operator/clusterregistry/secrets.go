@@ -29,15 +29,15 @@ func (r *Reconciler) foreignSecret(ctx context.Context, s *scope) verdict.Verdic
 			continue
 		}
 		if !apierrors.IsNotFound(err) {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 		name, _, _ := unstructured.NestedString(object.Object, "spec", "secretName")
 		secret, err := r.secret(ctx, s.registry.Namespace, name)
 		if err != nil {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 		if secret != nil && !issuedFor(secret, object, s.owner()) {
-			return failed(&apply.NotOurs{Object: operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name}, Owner: apply.Owner(secret)})
+			return verdict.Failed(&apply.NotOurs{Object: operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name}, Owner: apply.Owner(secret)})
 		}
 	}
 	return done

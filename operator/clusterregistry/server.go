@@ -33,7 +33,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	}
 	objects, turn := r.serversTurn(ctx, s)
 	if err := unlessReadOnly(r.apply(ctx, s, objects...)); err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	deployment := &appsv1.Deployment{}
 	if v := r.applied(ctx, s, render.StageServer, deployment); !v.Complete() {
@@ -41,12 +41,12 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	}
 	pods, err := r.pods(ctx, s, componentServer)
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	pods = running(pods)
 	answers, err := r.askServers(ctx, s, pods, s.serverName(), s.trust.Serving)
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	s.serversFailed = r.serversFailure(ctx, deployment, pods)
 	serving := 0
@@ -90,7 +90,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 		return verdict.Waiting(s.orOutOfMemory(operatorv1alpha1.ReasonReplicasNotReady, staying), "%d of %d servers serve: %s", min(int32(serving), wanted), wanted, strings.Join(problems, "; ")).DegradedIf(serving > 0)
 	}
 	if len(versions) > 1 {
-		return verdict.Waiting(operatorv1alpha1.ReasonReplicasNotReady, "the servers are of different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).In(soon).DegradedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonReplicasNotReady, "the servers are of different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).In(verdict.Soon).DegradedIf(true)
 	}
 	if !turn.Complete() {
 		return turn
@@ -98,7 +98,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	s.registry.Status.Version = answers[0].version
 	if s.upgrade == nil && !s.readOnly {
 		if err := r.recordRelease(ctx, s, s.registry.Status.Version); err != nil {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 	}
 	return s.memoryNoted(done, staying)

@@ -45,7 +45,7 @@ func (s *scope) notServed(err error) verdict.Verdict {
 	}
 	why := endpoint.NodePortRefused(err)
 	if why == "" {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	port := endpoint.KnownNodePort(s.registry)
 	if service := s.registry.Spec.Server.Service; service != nil && service.NodePort != 0 {
@@ -53,5 +53,5 @@ func (s *scope) notServed(err error) verdict.Verdict {
 	}
 	// It is free a moment after the Service that had it is gone, which no watch reports.
 	return verdict.Waiting(operatorv1alpha1.ReasonNodePortRefused, "the host cluster refuses Service %s its node port %d (%s): delete or change the Service that has that port, or set spec.server.service.nodePort to another one and give clients the kubeconfig again",
-		s.registry.Name+contract.ServerSuffix, port, why).In(soon)
+		s.registry.Name+contract.ServerSuffix, port, why).In(verdict.Soon)
 }

@@ -51,14 +51,14 @@ func (r *Reconciler) orphaned(ctx context.Context, s *scope, pods []corev1.Pod) 
 func (r *Reconciler) renewTokens(ctx context.Context, s *scope, deployment *appsv1.Deployment, pods []corev1.Pod) verdict.Verdict {
 	orphaned, err := r.orphaned(ctx, s, pods)
 	if err != nil {
-		return failed(err)
+		return verdict.Failed(err)
 	}
 	if len(orphaned) == 0 || r.rollingOut(s, deployment) {
 		return done
 	}
 	s.rolling = fmt.Sprintf("servers: %d of %d are older than ServiceAccount %s, which was deleted and made again, and the host may refuse the tokens that they have", len(orphaned), len(pods), s.registry.Name+contract.ServerSuffix)
 	wait := func(format string, args ...any) verdict.Verdict {
-		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).In(soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).In(verdict.Soon)
 	}
 	if s.readOnly {
 		return wait("nothing is changed now; kubelet gives them other tokens within an hour").In(vigil)

@@ -180,12 +180,12 @@ func (r *Reconciler) announce(ctx context.Context, s *scope) verdict.Verdict {
 		err := r.Live.Get(ctx, client.ObjectKeyFromObject(service), current)
 		switch {
 		case client.IgnoreNotFound(err) != nil:
-			return failed(err)
+			return verdict.Failed(err)
 		case err != nil || !apply.Belongs(current, s.owner()):
 			continue // it is created, or found to be another's, when its turn comes
 		}
 		if err := r.apply(ctx, s, service); err != nil {
-			return failed(err)
+			return verdict.Failed(err)
 		}
 	}
 	return done

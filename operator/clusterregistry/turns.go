@@ -102,7 +102,7 @@ func (r *Reconciler) serversTurn(ctx context.Context, s *scope) ([]*unstructured
 	}
 	deployment, err := r.deployment(ctx, s)
 	if err != nil {
-		return nil, failed(err)
+		return nil, verdict.Failed(err)
 	}
 	if deployment == nil || deployment.Status.ReadyReplicas == 0 || r.rollingOut(s, deployment) {
 		return all, done
@@ -113,5 +113,5 @@ func (r *Reconciler) serversTurn(ctx context.Context, s *scope) ([]*unstructured
 		return all, done
 	}
 	rest := slices.Delete(slices.Clone(all), i, i+1)
-	return rest, verdict.Waiting(operatorv1alpha1.ReasonProgressing, "Deployment %s is changed when etcd's members are replaced", deployment.Name).In(soon).DegradedIf(true)
+	return rest, verdict.Waiting(operatorv1alpha1.ReasonProgressing, "Deployment %s is changed when etcd's members are replaced", deployment.Name).In(verdict.Soon).DegradedIf(true)
 }

@@ -2,7 +2,6 @@ package clusterregistry
 
 import (
 	"context"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,9 +14,6 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
-
-// atOnce is when to reconcile again after a step of which no watch tells.
-const atOnce = time.Second
 
 // begin begins an upgrade. It touches nothing yet.
 func (s *scope) begin(from, to version.Release) {
@@ -145,7 +141,7 @@ func (r *Reconciler) end(s *scope, state operatorv1alpha1.TransitionState) verdi
 	}
 	s.finish(state, u.Message)
 	r.event(s, kind, string(state), "Upgrade", "the upgrade %s -> %s is over%s", u.From.Version, u.To.Version, message)
-	return done.In(atOnce) // what is rendered is another release's by now
+	return done.In(verdict.AtOnce) // what is rendered is another release's by now
 }
 
 // finish ends the upgrade.

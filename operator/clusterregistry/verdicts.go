@@ -17,15 +17,10 @@ const (
 	// backstop is how soon a stage that waits is run again, in case that no watch
 	// reports it.
 	backstop = 30 * time.Second
-	// soon is for what no watch reports.
-	soon = 3 * time.Second
 )
 
 // done is the verdict of a stage that has nothing to say.
 var done verdict.Verdict
-
-// failed is the verdict of an error, by its short name.
-func failed(err error) verdict.Verdict { return verdict.Failed(err) }
 
 // unlessReadOnly returns the error of a change, but for that of a pass that may change
 // nothing: the stage proceeds with what is there.

@@ -17,9 +17,6 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// atOnce is when to reconcile again after a step of which no watch tells.
-const atOnce = time.Second
-
 // A Step is what a phase of an operation does.
 type Step struct {
 	Phase operatorv1alpha1.OperationPhase
@@ -77,7 +74,7 @@ func (d *Driver) Advance(ctx context.Context, handler Handler) (verdict.Verdict,
 	switch {
 	case d.Recorded == nil || d.Recorded.Phase != d.Status.Phase:
 		// The phase begins when it is written down.
-		return handler.Waiting("begins").In(atOnce), UnderWay
+		return handler.Waiting("begins").In(verdict.AtOnce), UnderWay
 	case d.ReadOnly != "":
 		return handler.Waiting("nothing is changed now: %s", d.ReadOnly), UnderWay
 	case d.Status.PhaseCompleted && d.HeldReason == "":
@@ -118,7 +115,7 @@ func (d *Driver) next(ctx context.Context, handler Handler, step Step) verdict.V
 		}
 	}
 	Enter(d.Status, step.Phase, d.Now)
-	return handler.Waiting("begins").In(atOnce)
+	return handler.Waiting("begins").In(verdict.AtOnce)
 }
 
 // resume continues after a hold.
@@ -126,9 +123,9 @@ func (d *Driver) resume(handler Handler) verdict.Verdict {
 	d.Status.PhaseCompleted = false
 	if phase := handler.Resume(d.Status.Phase); phase != d.Status.Phase {
 		Enter(d.Status, phase, d.Now)
-		return handler.Waiting("begins again after the pause").In(atOnce)
+		return handler.Waiting("begins again after the pause").In(verdict.AtOnce)
 	}
-	return handler.Waiting("is checked again after the pause").In(atOnce)
+	return handler.Waiting("is checked again after the pause").In(verdict.AtOnce)
 }
 
 // Enter has the next reconcile begin a phase.

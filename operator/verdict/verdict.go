@@ -29,6 +29,13 @@ const (
 	ReadOnly
 )
 
+const (
+	// AtOnce is when to reconcile again after a step of which no watch reports.
+	AtOnce = time.Second
+	// Soon is when to reconcile again to see what no watch reports.
+	Soon = 3 * time.Second
+)
+
 // A Verdict is what a stage found. The zero value is Done.
 type Verdict struct {
 	State State

@@ -17,13 +17,6 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-const (
-	// atOnce is when to reconcile again after a step of which no watch tells, soon when
-	// something is waited for of which none does.
-	atOnce = time.Second
-	soon   = 3 * time.Second
-)
-
 // Handler is an upgrade as operation.Driver knows it: what one reconcile has found of
 // the registry, and what an upgrade does to it.
 type Handler struct {
@@ -108,7 +101,7 @@ func (h Handler) Resume(at operatorv1alpha1.OperationPhase) operatorv1alpha1.Ope
 // replaced, it says that the registry will be down.
 func (h Handler) Waiting(format string, args ...any) verdict.Verdict {
 	u := h.Upgrade
-	v := verdict.Waiting(string(u.Phase), format, args...).In(soon)
+	v := verdict.Waiting(string(u.Phase), format, args...).In(verdict.Soon)
 	replaced := !u.From.Members.Same(u.To.Members)
 	if h.Registry.Spec.Etcd.Replicas == 1 && replaced && !u.Reached(operatorv1alpha1.PhaseServer) && u.Phase != operatorv1alpha1.PhaseRollback {
 		v.Message += "; etcd has a single member, and while that is replaced the registry does not serve, for some seconds"
@@ -156,7 +149,7 @@ func (h Handler) fail(format string, args ...any) verdict.Verdict {
 	if version.CanReturn(u.From, u.To) {
 		h.enter(operatorv1alpha1.PhaseRollback)
 		u.Message = problem
-		return h.Waiting("%s", problem).In(atOnce)
+		return h.Waiting("%s", problem).In(verdict.AtOnce)
 	}
 	data := "etcd is external: restore a backup of your own"
 	if last := history.Last(h.Registry); last.Snapshot != "" {

@@ -41,7 +41,7 @@ func (h Handler) migrate(ctx context.Context) verdict.Verdict {
 	if err != nil {
 		return h.Waiting("%d of %d clusters are stored as %s does; %s", stored, total, to.Version, err)
 	}
-	return h.Waiting("%d of %d clusters are stored as %s does", stored, total, to.Version).In(atOnce)
+	return h.Waiting("%d of %d clusters are stored as %s does", stored, total, to.Version).In(verdict.AtOnce)
 }
 
 // tellRefused tells, once all is rewritten, which clusters v1alpha1 still shows as

@@ -55,7 +55,7 @@ func (h Handler) snapshot(ctx context.Context) verdict.Verdict {
 	case !saved.CompletionTime.IsZero() && h.Now.Sub(saved.CompletionTime) > snapshotFresh:
 		// Nobody looked for that long, and much can have been written since.
 		h.enter(operatorv1alpha1.PhasePreflight)
-		return h.Waiting("begins again: the snapshot %s was complete at %s, and it is to be fresh", saved.Name, saved.CompletionTime.UTC().Format(time.RFC3339)).In(atOnce)
+		return h.Waiting("begins again: the snapshot %s was complete at %s, and it is to be fresh", saved.Name, saved.CompletionTime.UTC().Format(time.RFC3339)).In(verdict.AtOnce)
 	case v.Reason == operatorv1alpha1.ReasonProgressing:
 		return h.Waiting("%s", v.Message)
 	case v.Complete():
