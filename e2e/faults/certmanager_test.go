@@ -16,13 +16,13 @@ import (
 )
 
 // TestCertManagerLate installs a registry on a host without cert-manager's API,
-// which then comes: the operator says what it waits for, and goes on by itself.
+// which then comes: the operator says what it waits for, and continues automatically.
 func TestCertManagerLate(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	restore := removeCertManager(t, e)
 	registry := independent(e, 1)
 	e.Install(registry)
-	e.WaitCondition(registry, operatorv1alpha1.ConditionCertificatesReady, metav1.ConditionFalse, operatorv1alpha1.ReasonCertManagerNotInstalled, "install it", "goes on by itself")
+	e.WaitCondition(registry, operatorv1alpha1.ConditionCertificatesReady, metav1.ConditionFalse, operatorv1alpha1.ReasonCertManagerNotInstalled, "install it", "continues automatically")
 	e.WaitCondition(registry, operatorv1alpha1.ConditionReady, metav1.ConditionFalse, operatorv1alpha1.ReasonCertManagerNotInstalled)
 	restore()
 	e.WaitReady(registry)

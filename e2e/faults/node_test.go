@@ -32,7 +32,7 @@ func TestNodeLost(t *testing.T) {
 	// A node may have a server, too.
 	noticed := e.HostMaySuffer("kube-apiserver sends requests to a server on a node without power until the node counts as lost")
 	e.Node("stop", pod.Spec.NodeName)
-	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonMembersNotReady, "2 of 3 members serve", pod.Name)
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonMembersNotReady, "2 of 3 etcd members ready", pod.Name)
 	before := load.Acknowledged()
 	load.Settle(t)
 	e.Eventually("writes to go on without the node", func(context.Context) error {

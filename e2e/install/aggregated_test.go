@@ -34,7 +34,7 @@ func TestAggregated(t *testing.T) {
 			t.Errorf("status.endpoint is %+v", registry.Status.Endpoint)
 		}
 		shown := strings.Join(strings.Fields(kubectl.Run("get", "creg", "fleet", "-n", e.Namespace, "-o", "wide", "--no-headers")), " ")
-		if !regexp.MustCompile(`^fleet Aggregated ` + string(registry.Spec.Version) + ` True True 3/3 \S+ ` + endpoint + ` the registry serves at ` + endpoint + `$`).MatchString(shown) {
+		if !regexp.MustCompile(`^fleet Aggregated ` + string(registry.Spec.Version) + ` True True 3/3 \S+ ` + endpoint + ` the registry is ready at ` + endpoint + `$`).MatchString(shown) {
 			t.Errorf("kubectl get creg: %s", shown)
 		}
 	})

@@ -40,7 +40,7 @@ func TestGroupTaken(t *testing.T) {
 	}
 	for _, registry := range registries {
 		e.WaitCondition(registry, operatorv1alpha1.ConditionAPIServiceReady, metav1.ConditionFalse, operatorv1alpha1.ReasonGroupTaken,
-			"the host serves clusterregistry.k8s.io already, from CustomResourceDefinition "+crdName)
+			"the host cluster already serves clusterregistry.k8s.io, from CustomResourceDefinition "+crdName)
 	}
 	if backend := backend(t, e); backend != "" {
 		t.Errorf("the CRD's APIService leads to %s", backend)

@@ -58,7 +58,7 @@ func testDeletion(t *testing.T, s *site) {
 	s.apply("fleet", "{mode: Aggregated}")
 	// A bare host does not reach the servers.
 	s.says("fleet", "APIServiceReady", "False", "NotAvailable", group)
-	s.says("fleet", "ServerReady", "True", "Ready", "2 servers of v0.1.0 serve")
+	s.says("fleet", "ServerReady", "True", "Ready", "2 servers ready (v0.1.0)")
 	s.apply("second", "{mode: Aggregated}")
 	s.says("second", "APIServiceReady", "False", "GroupTaken", "ClusterRegistry "+s.namespace+"/fleet", "mode Independent")
 	s.gone(s.deleted("second"))
@@ -67,12 +67,12 @@ func testDeletion(t *testing.T, s *site) {
 	registration := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: group}}
 	s.hold(registration, true)
 	registry := s.deleted("fleet")
-	s.says("fleet", "Progressing", "True", "Deleting", "waits for APIService "+group+" to be gone")
+	s.says("fleet", "Progressing", "True", "Deleting", "waiting for APIService "+group+" to be deleted")
 	s.holds("fleet", "Deployment/fleet-server ConfigMap/fleet-trust")
 	trust := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "fleet-trust", Namespace: s.namespace}}
 	s.hold(trust, true)
 	s.hold(registration, false)
-	s.says("fleet", "Progressing", "True", "Deleting", "waits for ConfigMap "+s.namespace+"/fleet-trust to be gone")
+	s.says("fleet", "Progressing", "True", "Deleting", "waiting for ConfigMap "+s.namespace+"/fleet-trust to be deleted")
 	s.holds("fleet", "-APIService/"+group+" -Deployment/fleet-server")
 	s.hold(trust, false)
 	s.gone(registry)
@@ -86,7 +86,7 @@ func testDeletion(t *testing.T, s *site) {
 	s.unlabel(client.ObjectKeyFromObject(registration), registration)
 	s.hold(registration, true)
 	registry = s.deleted("fleet")
-	s.says("fleet", "Progressing", "True", "Deleting", "waits for APIService "+group+" to be gone")
+	s.says("fleet", "Progressing", "True", "Deleting", "waiting for APIService "+group+" to be deleted")
 	s.holds("fleet", "Deployment/fleet-server")
 	s.hold(registration, false)
 	s.gone(registration)
@@ -123,7 +123,7 @@ func testNamespaceDeletion(t *testing.T, s *site) {
 	if err := s.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}); err != nil {
 		t.Fatal(err)
 	}
-	s.says("fleet", "Progressing", "True", "Deleting", "its namespace "+s.namespace+", which is terminating", "waits for APIService "+group+" to be gone")
+	s.says("fleet", "Progressing", "True", "Deleting", "its namespace "+s.namespace+", which is terminating", "waiting for APIService "+group+" to be deleted")
 	s.holds("fleet", "Deployment/fleet-server")
 	s.hold(registration, false)
 	s.gone(registration)
@@ -186,7 +186,7 @@ func testAdoption(t *testing.T, s *site) {
 		t.Fatal(err)
 	}
 	s.apply("fleet", spec)
-	s.says("fleet", "EtcdReady", "False", "IdentityMismatch", "Secret fleet-etcd-ca has another key")
+	s.says("fleet", "EtcdReady", "False", "IdentityMismatch", "Secret fleet-etcd-ca has a different key")
 	s.holds("fleet", "-StatefulSet/fleet-etcd")
 
 	// Under Delete, what the first one left goes, too, and the name is free again.

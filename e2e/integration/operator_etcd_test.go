@@ -73,9 +73,9 @@ func testExternalEtcd(t *testing.T, s *site) {
 		})
 	}
 	set(map[string][]byte{"ca.crt": nil})
-	s.says("fleet", "EtcdReady", "False", "SecretInvalid", "Secret etcd: ca.crt has no CA certificate")
+	s.says("fleet", "EtcdReady", "False", "SecretInvalid", "Secret etcd: ca.crt contains no PEM CA certificate")
 	set(map[string][]byte{"tls.key": []byte("?")})
-	s.says("fleet", "EtcdReady", "False", "SecretInvalid", "Secret etcd: tls.crt and tls.key are no key pair")
+	s.says("fleet", "EtcdReady", "False", "SecretInvalid", "Secret etcd: tls.crt and tls.key are not a valid PEM key pair")
 	set(nil)
 	s.says("fleet", "EtcdReady", "False", "ExternalUnreachable", "127.0.0.1:1", "no etcd listens there")
 	use := func(endpoints ...operatorv1alpha1.EtcdEndpoint) {

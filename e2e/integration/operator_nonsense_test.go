@@ -20,21 +20,21 @@ import (
 // nonsense are specs that the schema refuses, each with what Ready says of it in
 // the end.
 var nonsense = map[string]struct{ spec, says string }{
-	"two members":         {"{version: v0.1.0, mode: Independent, etcd: {replicas: 2}}", "EtcdReady: 0 of 2 members serve"},
+	"two members":         {"{version: v0.1.0, mode: Independent, etcd: {replicas: 2}}", "EtcdReady: 0 of 2 etcd members ready"},
 	"no members":          {"{version: v0.1.0, mode: Independent, etcd: {replicas: 0}}", "EtcdReady: spec.etcd.replicas is 0"},
 	"fewer than none":     {"{version: v0.1.0, mode: Independent, etcd: {replicas: -1}}", "EtcdReady: spec.etcd.replicas is -1"},
 	"no etcd":             {"{version: v0.1.0, mode: Independent}", "EtcdReady: spec.etcd.replicas is 0"},
-	"no mode":             {"{version: v0.1.0, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 members serve"},
-	"an unknown mode":     {"{version: v0.1.0, mode: Other, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 members serve"},
+	"no mode":             {"{version: v0.1.0, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 etcd members ready"},
+	"an unknown mode":     {"{version: v0.1.0, mode: Other, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 etcd members ready"},
 	"an unknown version":  {"{version: v9.9.9, mode: Aggregated, etcd: {replicas: 1}}", "VersionSupported: this operator knows no version"},
 	"no version":          {"{mode: Aggregated, etcd: {replicas: 1}}", "VersionSupported: this operator knows no version"},
 	"both kinds of etcd":  {"{version: v0.1.0, mode: Independent, etcd: {replicas: 3, external: {endpoints: [], tlsSecretRef: {name: none}}}}", "EtcdReady: Secret none"},
 	"an endpoint of what": {"{version: v0.1.0, mode: Independent, etcd: {external: {endpoints: ['::'], tlsSecretRef: {name: etcd}}}}", "EtcdReady: "},
 	"no endpoints":        {"{version: v0.1.0, mode: Independent, etcd: {external: {endpoints: [], tlsSecretRef: {name: etcd}}}}", "EtcdReady: spec.etcd.external.endpoints is empty"},
 	"a Secret of no name": {"{version: v0.1.0, mode: Independent, etcd: {external: {endpoints: ['https://127.0.0.1:1'], tlsSecretRef: {name: ''}}}}", "EtcdReady: Secret "},
-	"no duration":         {"{version: v0.1.0, mode: Independent, tls: {duration: 0s}, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 members serve"},
+	"no duration":         {"{version: v0.1.0, mode: Independent, tls: {duration: 0s}, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 etcd members ready"},
 	"a Service of what":   {"{version: v0.1.0, mode: Independent, server: {service: {type: Other}}, etcd: {replicas: 1}}", "CertificatesReady: apply Service"},
-	"tokens of manifests": {"{version: v0.1.0, mode: Independent, server: {nodeSelector: {a: '<b>'}}, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 members serve"},
+	"tokens of manifests": {"{version: v0.1.0, mode: Independent, server: {nodeSelector: {a: '<b>'}}, etcd: {replicas: 1}}", "EtcdReady: 0 of 1 etcd members ready"},
 	"an issuer unknown":   {"{version: v0.1.0, mode: Independent, tls: {issuerRef: {name: a}}, etcd: {replicas: 1}}", "CertificatesReady: "},
 }
 

@@ -85,7 +85,7 @@ func testStages(t *testing.T, s *site) {
 	s.says("fleet", "CertificatesReady", "False", "CertificateNotReady", "Certificate fleet-admin waits for cert-manager", "and 5 more")
 	s.holds("fleet", "Certificate/fleet-etcd-ca Service/fleet-server -ConfigMap/fleet-etcd-identity -StatefulSet/fleet-etcd -Deployment/fleet-server")
 	s.idle = false
-	s.says("fleet", "EtcdReady", "False", "MembersNotReady", "0 of 3 members serve: their pods do not exist yet")
+	s.says("fleet", "EtcdReady", "False", "MembersNotReady", "0 of 3 etcd members ready: their pods do not exist yet")
 	s.holds("fleet", "StatefulSet/fleet-etcd PodDisruptionBudget/fleet-etcd -Deployment/fleet-server -NetworkPolicy/fleet-server")
 	record := &corev1.ConfigMap{}
 	s.get("fleet-etcd-identity", record)

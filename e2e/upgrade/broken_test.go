@@ -71,7 +71,7 @@ func returns(t *testing.T, releases []version.Release) {
 	clients := framework.StartLoad(t, e.RegistryConfig(registry), rate/4, load()...)
 	clients.Settle(t)
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Version = operatorv1alpha1.Version(to) })
-	e.WaitCondition(registry, operatorv1alpha1.ConditionVersionSupported, metav1.ConditionFalse, operatorv1alpha1.ReasonRolledBack, "the upgrade to "+to+" was rolled back", "; "+from+" goes on")
+	e.WaitCondition(registry, operatorv1alpha1.ConditionVersionSupported, metav1.ConditionFalse, operatorv1alpha1.ReasonRolledBack, "the upgrade to "+to+" was rolled back", "; "+from+" keeps running")
 	checkEvent(t, e, registry, string(operatorv1alpha1.PhaseRollback), "the servers of "+to+" don't come up")
 	last := registry.Status.History[0]
 	if last.State != operatorv1alpha1.TransitionRolledBack || last.Version != to || last.Snapshot == "" || !strings.Contains(last.Message, "the servers of "+to+" don't come up: ") || registry.Status.Version != from {

@@ -158,7 +158,7 @@ func checkUpgraded(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Cl
 	for _, phase := range phases(registry) {
 		checkEvent(t, e, registry, string(phase), "-> "+release.Version)
 	}
-	checkEvent(t, e, registry, string(operatorv1alpha1.TransitionCompleted), "-> "+release.Version+" is over")
+	checkEvent(t, e, registry, string(operatorv1alpha1.TransitionCompleted), "to "+release.Version+" completed")
 }
 
 // checkStored looks into etcd: every cluster is stored in the release's version.

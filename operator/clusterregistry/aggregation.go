@@ -28,9 +28,9 @@ func (r *Reconciler) aggregation(s *scope) verdict.Verdict {
 	}
 	what := "nothing is installed"
 	if s.installed() {
-		what = "the registry keeps serving, but is not changed any more, not even repaired"
+		what = "the registry keeps serving, but is no longer changed, not even repaired"
 	}
-	return verdict.Waiting(operatorv1alpha1.ReasonAggregationNotAllowed, "mode Aggregated is not allowed in namespace %s, because it would give the namespace the host's API group %s: %s. "+
+	return verdict.Waiting(operatorv1alpha1.ReasonAggregationNotAllowed, "mode Aggregated is not allowed in namespace %s, because it would give the namespace the host cluster's API group %s: %s. "+
 		"To allow it, an administrator of the cluster adds %s to the operator's variable AGGREGATED_NAMESPACES, in its Deployment or, with OLM, in spec.config.env of its Subscription. Mode Independent needs no permission",
 		namespace, registryGroup, what, namespace).In(resync).DegradedIf(s.installed())
 }

@@ -62,7 +62,7 @@ func TestNotAggregated(t *testing.T) {
 		t.Error("something of it is rendered")
 	}
 	for kind, want := range map[string]string{"VersionSupported": "True", "CertificatesReady": "Unknown", "APIServiceReady": "False", "Ready": "False"} {
-		if c := ready(s, kind); string(c.Status) != want || want == "Unknown" && c.Message != "waits for APIServiceReady" {
+		if c := ready(s, kind); string(c.Status) != want || want == "Unknown" && c.Message != "Waiting for APIServiceReady" {
 			t.Errorf("%s is %s: %s, want %s", kind, c.Status, c.Message, want)
 		}
 	}

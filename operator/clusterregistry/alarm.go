@@ -21,7 +21,7 @@ func (s *scope) etcdTrouble() verdict.Verdict {
 			}
 			return v
 		case etcd.AlarmCorrupt:
-			return verdict.Waiting(operatorv1alpha1.ReasonCorrupt, "etcd refuses every write, and what it reads may be wrong: its alarm CORRUPT is raised by %s, whose data is not that of the others. Keep all volumes. If the alarm names one member of several, remove that one, disarm the alarm (etcdctl alarm disarm) and add it anew; otherwise restore a snapshot", by)
+			return verdict.Waiting(operatorv1alpha1.ReasonCorrupt, "etcd refuses every write, and its reads may be wrong: its alarm CORRUPT is raised by %s, whose data differs from the others'. Keep all volumes. If the alarm names one member of several, remove that one, disarm the alarm (etcdctl alarm disarm) and add it again; otherwise restore a snapshot", by)
 		}
 		return verdict.Waiting(operatorv1alpha1.ReasonMembersNotReady, "etcd's alarm %s is raised by %s", alarm.Type, by)
 	}
@@ -29,7 +29,7 @@ func (s *scope) etcdTrouble() verdict.Verdict {
 		return done
 	}
 	if err := s.etcdState.Differs(s.identity.Identity); err != nil {
-		return verdict.Waiting(operatorv1alpha1.ReasonMembershipDiffers, "etcd's own list of members is not the recorded one, and whoever is in it counts for the majority: %s. Complete what was begun, or undo it: etcdctl member list, etcdctl member remove ID", err)
+		return verdict.Waiting(operatorv1alpha1.ReasonMembershipDiffers, "etcd's list of members differs from the recorded one, and every member in it counts toward the quorum: %s. Complete the change, or undo it: etcdctl member list, etcdctl member remove ID", err)
 	}
 	return done
 }

@@ -38,7 +38,7 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 			return verdict.Failed(err)
 		}
 		if owner != "" {
-			return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host serves %s already, from %s, which is left as it is: remove it, or use mode Independent", registryGroup, owner)
+			return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host cluster already serves %s, from %s, which is left unchanged: remove it, or use mode Independent", registryGroup, owner)
 		}
 	}
 	for _, service := range services {
@@ -99,7 +99,7 @@ func (r *Reconciler) unregister(ctx context.Context, s *scope) verdict.Verdict {
 			return verdict.Failed(err)
 		}
 		if !gone {
-			return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "waits for %s to be gone, a version that %s does not serve", reference, s.release.Version).In(verdict.Soon).DegradedIf(true)
+			return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "waiting for %s to be deleted, a version that %s does not serve", reference, s.release.Version).In(verdict.Soon).DegradedIf(true)
 		}
 	}
 	return done
@@ -155,13 +155,13 @@ func (s *scope) availability(service *apiregistrationv1.APIService) verdict.Verd
 		}
 		down := s.now.Sub(condition.LastTransitionTime.Time)
 		if down < backendGrace || !s.installed() {
-			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host does not reach the servers through APIService %s: %s", service.Name, condition.Message).In(min(max(backendGrace-down, verdict.Soon), backstop))
+			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "kube-apiserver does not reach the servers through APIService %s: %s", service.Name, condition.Message).In(min(max(backendGrace-down, verdict.Soon), backstop))
 		}
-		return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "the host has not reached the servers since %s, and as long as that lasts, deletions of namespaces in the host will hang: %s (APIService %s)",
+		return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "kube-apiserver has not reached the servers since %s, and until it does, deletions of namespaces in the host cluster will hang: %s (APIService %s)",
 			condition.LastTransitionTime.Format(time.RFC3339), condition.Message, service.Name)
 	}
 	if len(service.Status.Conditions) == 0 {
-		return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host has not looked at APIService %s yet", service.Name).In(verdict.Soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "kube-apiserver has not checked APIService %s yet", service.Name).In(verdict.Soon)
 	}
 	return done
 }
@@ -171,12 +171,12 @@ func (r *Reconciler) throughHost(ctx context.Context, s *scope) verdict.Verdict 
 	for _, version := range s.release.Serves {
 		group := schema.GroupVersion{Group: registryGroup, Version: version}
 		if _, err := r.Discovery.ServerResourcesForGroupVersion(group.String()); err != nil {
-			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "the host does not tell of %s yet: %s", group, err).In(verdict.Soon)
+			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "kube-apiserver does not list %s in discovery yet: %s", group, err).In(verdict.Soon)
 		}
 		clusters := &unstructured.UnstructuredList{}
 		clusters.SetGroupVersionKind(group.WithKind("ClusterList"))
 		if err := r.listClusters(ctx, clusters); err != nil {
-			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "clusters can't be listed through the host: %s", err).In(verdict.Soon)
+			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "clusters can't be listed through the host cluster: %s", err).In(verdict.Soon)
 		}
 	}
 	return done

@@ -48,7 +48,7 @@ func TestAvailability(t *testing.T) {
 		if v.Reason != test.reason || v.After.Round(time.Second) != test.after || !strings.Contains(v.Message, service.Name) || test.status != "" && !strings.Contains(v.Message, "dial: no route") {
 			t.Errorf("%s: %+v", test.what, v)
 		}
-		if warns := strings.Contains(v.Message, "deletions of namespaces in the host will hang"); warns != (test.reason == "BackendDown") {
+		if warns := strings.Contains(v.Message, "deletions of namespaces in the host cluster will hang"); warns != (test.reason == "BackendDown") {
 			t.Errorf("%s: %s", test.what, v.Message)
 		}
 	}

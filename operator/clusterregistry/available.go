@@ -43,7 +43,7 @@ func (r *Reconciler) available(ctx context.Context, s *scope) availability {
 	// One that could not be asked for a while was known before.
 	known := was != nil && (was.Status != metav1.ConditionUnknown || was.Reason == operatorv1alpha1.ReasonSecretInvalid)
 	if part := s.firstUnusable(); part != "" && !known && !s.installed() {
-		return availability{condition: isAvailable(metav1.ConditionUnknown, operatorv1alpha1.ReasonWaiting, "waits for "+part)}
+		return availability{condition: isAvailable(metav1.ConditionUnknown, operatorv1alpha1.ReasonWaiting, "Waiting for "+part)}
 	}
 	key, problem := client.ObjectKeyFromObject(s.registry), r.read(ctx, s)
 	if problem == nil {
@@ -98,7 +98,7 @@ func (s *scope) where() string {
 	if endpoint := s.registry.Status.Endpoint; endpoint != nil {
 		return "at " + endpoint.URL
 	}
-	return "in the host, at https://" + s.serverName()
+	return "in the host cluster, at https://" + s.serverName()
 }
 
 // read lists clusters through the host or at the registry's Service, in every version

@@ -49,7 +49,7 @@ func TestAvailable(t *testing.T) {
 		want           string
 		after          time.Duration
 	}{
-		{"an installation has not come this far", fresh, "", now, map[string]verdict.Verdict{"VersionSupported": done, "CertificatesReady": done, "EtcdReady": blocked}, true, ours, -1, "Unknown Waiting: waits for EtcdReady", 0},
+		{"an installation has not come this far", fresh, "", now, map[string]verdict.Verdict{"VersionSupported": done, "CertificatesReady": done, "EtcdReady": blocked}, true, ours, -1, "Unknown Waiting: Waiting for EtcdReady", 0},
 		{"an installation is complete", fresh, "", now, all(done), false, nil, 2, "True Available: clients are served in the host", 0},
 		{"it serves with one server of two, before it is complete", fresh, "", now, all(degraded), true, ours, 1, "True Available", 0},
 		{"its first read fails", fresh, "", now, all(degraded), false, ours, 1, "Unknown Waiting: no read has succeeded yet", backstop},
@@ -70,7 +70,7 @@ func TestAvailable(t *testing.T) {
 		{"an installation is not complete for long", fresh, "", time.Hour, all(degraded), false, ours, 1, "Unknown Waiting: no read has succeeded yet", backstop},
 		{"the APIService is gone", installed, "True", time.Hour, all(blocked), true, nil, 2, "False NotAvailable: clients are not served, although 2 servers answer the operator: APIService v1alpha1.clusterregistry.k8s.io does not exist", backstop},
 		{"the API is someone else's", installed, "True", time.Hour, all(blocked), true, others, 2, "False NotAvailable: clients are not served, although 2 servers answer the operator: APIService v1alpha1.clusterregistry.k8s.io does not belong", backstop},
-		{"the host does not reach it", installed, "True", time.Hour, all(blocked), true, unreached, 2, "False NotAvailable: clients are not served, although 2 servers answer the operator: the host does not reach", backstop},
+		{"the host does not reach it", installed, "True", time.Hour, all(blocked), true, unreached, 2, "False NotAvailable: clients are not served, although 2 servers answer the operator: kube-apiserver does not reach", backstop},
 	} {
 		s := look(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}}, status: "+test.status+"}")
 		if status, message, _ := strings.Cut(test.was, ": "); status != "" {

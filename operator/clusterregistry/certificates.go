@@ -31,7 +31,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 	}
 	if !installed {
 		s.registry.Status.Certificates = nil
-		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertManagerNotInstalled, "cert-manager, which issues the registry's certificates, is not installed on the host: install it (https://cert-manager.io/docs/installation); the operator goes on by itself then").DegradedIf(usable))
+		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertManagerNotInstalled, "cert-manager, which issues the registry's certificates, is not installed in the host cluster: install it (https://cert-manager.io/docs/installation); the operator then continues automatically").DegradedIf(usable))
 	}
 	if v := r.foreignSecret(ctx, s); !v.Complete() {
 		return s.withCAs(v.DegradedIf(usable))

@@ -51,19 +51,19 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 	registration, rest := s.toDelete(r.registrations())
 	if left, err := r.deleteAll(ctx, registration, s.owner()); err != nil || len(left) > 0 {
-		return "waits for " + names(left) + " to be gone", err
+		return "waiting for " + names(left) + " to be deleted", err
 	}
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated && len(registration) > 0 {
 		// As long as the host tells of an API without a backend, deletions of
 		// namespaces fail.
 		served, err := r.groupServed(ctx, registration)
 		if err != nil || served {
-			return "waits for the host to stop telling of " + registryGroup, err
+			return "waiting for kube-apiserver to stop listing " + registryGroup + " in discovery", err
 		}
 	}
 	left, err := r.deleteAll(ctx, rest, s.owner())
 	if err != nil || len(left) > 0 {
-		return "waits for " + names(left) + " to be gone", err
+		return "waiting for " + names(left) + " to be deleted", err
 	}
 	for _, component := range []string{componentServer, componentEtcd, componentSnapshot} {
 		pods, err := r.pods(ctx, s, component)
@@ -71,7 +71,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 			return "", err
 		}
 		if len(pods) > 0 {
-			return fmt.Sprintf("waits for pod %s to end", pods[0].Name), nil
+			return fmt.Sprintf("waiting for pod %s to terminate", pods[0].Name), nil
 		}
 	}
 	if s.registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete {
@@ -183,7 +183,7 @@ func names(references []operatorv1alpha1.ObjectReference) string {
 func (r *Reconciler) groupServed(ctx context.Context, registration []operatorv1alpha1.ObjectReference) (bool, error) {
 	groups, err := r.Discovery.ServerGroups()
 	if err != nil {
-		return true, fmt.Errorf("ask the host which APIs it serves: %w", err)
+		return true, fmt.Errorf("ask the host cluster which APIs it serves: %w", err)
 	}
 	for _, group := range groups.Groups {
 		for _, version := range group.Versions {
@@ -219,7 +219,7 @@ func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error)
 		}
 	}
 	if len(claims.Items) > 0 {
-		return fmt.Sprintf("waits for PersistentVolumeClaim %s to be gone", claims.Items[0].Name), nil
+		return fmt.Sprintf("waiting for PersistentVolumeClaim %s to be deleted", claims.Items[0].Name), nil
 	}
 	return "", nil
 }

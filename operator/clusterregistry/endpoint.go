@@ -44,7 +44,7 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) verdict.Verdict {
 		address = s.addresses[0]
 	} else if service := s.registry.Spec.Server.Service; service != nil && service.Type != corev1.ServiceTypeClusterIP {
 		s.forgetEndpoint()
-		return verdict.Waiting(operatorv1alpha1.ReasonAddressPending, "Service %s of type %s has no address yet: the host's cloud gives it one, or name one in spec.server.service.hostnames", s.registry.Name+contract.ServerSuffix, service.Type)
+		return verdict.Waiting(operatorv1alpha1.ReasonAddressPending, "Service %s of type %s has no address yet: the host cluster's cloud provider assigns one, or name one in spec.server.service.hostnames", s.registry.Name+contract.ServerSuffix, service.Type)
 	}
 	if port == 0 {
 		s.forgetEndpoint()
@@ -65,7 +65,7 @@ func (r *Reconciler) reach(ctx context.Context, s *scope) verdict.Verdict {
 		return v
 	}
 	if err := health.Refused(ctx, net.JoinHostPort(address, strconv.Itoa(int(port)))); err != nil {
-		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Service %s does not lead to the servers yet: %s", s.registry.Name+contract.ServerSuffix, err).In(verdict.Soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Service %s does not reach the servers yet: %s", s.registry.Name+contract.ServerSuffix, err).In(verdict.Soon)
 	}
 	return done
 }
@@ -86,7 +86,7 @@ func (r *Reconciler) tellMoved(ctx context.Context, s *scope, url string) error 
 	}
 	if from := config.Clusters[s.registry.Name].Server; from != url {
 		r.event(s, corev1.EventTypeWarning, operatorv1alpha1.ReasonAddressChanged, operatorv1alpha1.ConditionEndpointReady,
-			"the registry's address is %s now, and was %s: give clients the kubeconfig in Secret %s%s again", url, from, s.registry.Name, contract.KubeconfigSuffix)
+			"the registry's address is now %s instead of %s: give clients the kubeconfig in Secret %s%s again", url, from, s.registry.Name, contract.KubeconfigSuffix)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (r *Reconciler) shown(ctx context.Context, s *scope, address string) verdic
 	for _, answer := range answers {
 		var invalid x509.HostnameError
 		if errors.As(answer.err, &invalid) {
-			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "pod %s does not show the certificate for %s yet; its node brings it a new one within a minute or two", answer.pod, address).In(verdict.Soon)
+			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "pod %s does not present the certificate for %s yet; kubelet updates it within a minute or two", answer.pod, address).In(verdict.Soon)
 		}
 	}
 	return done

@@ -100,7 +100,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 	next := roll{access, state, id.Identity, pods, outdated}
 	s.membersRolling = set.Status.ObservedGeneration < set.Generation || underWay(s, len(access.Endpoints)-state.Serving(), pods, outdated) || next.proceeds()
 	if len(outdated) > 0 {
-		s.rolling = fmt.Sprintf("etcd: %d of %d members are as wanted", len(pods)-len(outdated), len(pods))
+		s.rolling = fmt.Sprintf("etcd: %d of %d members updated", len(pods)-len(outdated), len(pods))
 	}
 	if v := r.rollStuck(ctx, s, pods, outdated); !v.Complete() {
 		return v
@@ -119,10 +119,10 @@ func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 		if next.mends() {
 			return r.rollMember(ctx, s, next)
 		}
-		return verdict.Waiting(s.orOutOfMemory(operatorv1alpha1.ReasonMembersNotReady, pods), "%d of %d members serve: %s", state.Serving(), len(access.Endpoints), r.membersProblem(ctx, state, set, pods)).DegradedIf(serves)
+		return verdict.Waiting(s.orOutOfMemory(operatorv1alpha1.ReasonMembersNotReady, pods), "%d of %d etcd members ready: %s", state.Serving(), len(access.Endpoints), r.membersProblem(ctx, state, set, pods)).DegradedIf(serves)
 	}
 	if set.Status.ObservedGeneration < set.Generation {
-		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not looked at it yet", set.Name).In(verdict.Soon).DegradedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not observed the change yet", set.Name).In(verdict.Soon).DegradedIf(true)
 	}
 	if s.readOnly && state.Joined(id.Identity, id.Joining) {
 		// A volume that is emptied from here on would not be noticed.
@@ -168,7 +168,7 @@ func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) verdict.Verdict
 	s.etcdState, s.etcdAccess = state, access
 	if err := state.Check(etcd.Identity{ClusterID: s.before.Etcd.ClusterID}); err != nil {
 		s.registry.Status.Etcd.ClusterID = s.before.Etcd.ClusterID
-		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until spec.etcd.external leads to the etcd with the registry's data", err).AsReadOnly()
+		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until spec.etcd.external names the etcd with the registry's data", err).AsReadOnly()
 	}
 	trouble := s.etcdTrouble()
 	if state.Serves() != nil {
@@ -198,15 +198,15 @@ func (r *Reconciler) access(ctx context.Context, s *scope) (etcd.Access, verdict
 		return etcd.Access{}, verdict.Failed(err)
 	}
 	if secret == nil {
-		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s with the key pair that opens etcd does not exist", name).In(verdict.Soon)
+		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s with the etcd client certificate and key does not exist", name).In(verdict.Soon)
 	}
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
-		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: tls.crt and tls.key are no key pair in PEM: %s", name, err)
+		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: tls.crt and tls.key are not a valid PEM key pair: %s", name, err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(s.trust.Etcd) {
-		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: ca.crt has no CA certificate in PEM to trust etcd by", name)
+		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: ca.crt contains no PEM CA certificate to verify etcd with", name)
 	}
 	return etcd.Access{Endpoints: map[string]string{}, Addresses: map[string]string{}, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}}, done
 }

@@ -159,7 +159,7 @@ func (s *scope) identityProblem() verdict.Verdict {
 		}
 		return verdict.Waiting(operatorv1alpha1.ReasonReplicasDiffer, "%s", what).AsReadOnly()
 	case errors.Is(err, etcd.ErrCADiffers):
-		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s%s has another key than the one that etcd's members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.registry.Name, contract.EtcdCASuffix, s.etcdRenewal(), short(ca), short(recorded.CA)).AsReadOnly()
+		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s%s has a different key than the one that etcd members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.registry.Name, contract.EtcdCASuffix, s.etcdRenewal(), short(ca), short(recorded.CA)).AsReadOnly()
 	}
 	return verdict.Failed(err)
 }
@@ -177,7 +177,7 @@ func (s *scope) etcdRenewal() string {
 	if first == nil {
 		return ""
 	}
-	return fmt.Sprintf(" before %s, when the first certificate of etcd is renewed, which they would refuse", first.UTC().Format(time.RFC3339))
+	return fmt.Sprintf(" before %s, when the first etcd certificate is renewed, which they would reject", first.UTC().Format(time.RFC3339))
 }
 
 func short(fingerprint string) string { return fingerprint[:min(12, len(fingerprint))] }

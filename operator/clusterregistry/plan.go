@@ -14,7 +14,7 @@ import (
 func (s *scope) plan(all []version.Release) verdict.Verdict {
 	recorded := s.membersOf()
 	if _, err := version.Find(all, recorded); recorded != "" && err != nil {
-		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "etcd's members are of %s, which this operator does not know: install the operator that brought them there, or a newer one; nothing is changed until then", recorded).In(resync)
+		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "etcd members are of %s, which this operator does not know: install the operator that upgraded them, or a newer one; nothing is changed until then", recorded).In(resync)
 	}
 	releases := version.WithMembers(all, recorded, s.etcdSeen()...)
 	if s.registry.Status.Operation != nil {
@@ -47,7 +47,7 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 // planStep begins the upgrade to a release, unless something is against it.
 func (s *scope) planStep(releases []version.Release, to version.Release) verdict.Verdict {
 	if last := history.Last(s.registry); last.State == operatorv1alpha1.TransitionRolledBack && last.Version == to.Version && last.Generation == s.registry.Generation {
-		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonRolledBack, "the upgrade to %s was rolled back, and is tried again when the spec changes: %s", to.Version, last.Message))
+		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonRolledBack, "the upgrade to %s was rolled back, and is retried when the spec changes: %s", to.Version, last.Message))
 	}
 	err := to.CheckHost(s.host)
 	if seen := s.registry.Status.EtcdVersion; err == nil && s.registry.Spec.Etcd.External == nil && seen != "" {
@@ -76,7 +76,7 @@ func (s *scope) stay(releases []version.Release, v verdict.Verdict) verdict.Verd
 		return v.In(resync)
 	}
 	s.release = running
-	v.Message += "; " + running.Version + " goes on"
+	v.Message += "; " + running.Version + " keeps running"
 	return v.In(resync).DegradedIf(true)
 }
 

@@ -104,7 +104,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !controllerutil.ContainsFinalizer(s.registry, operatorv1alpha1.Finalizer) {
 		// This comes before everything else: what is made is to be removed.
 		if err := r.patchFinalizers(ctx, s, controllerutil.AddFinalizer); err != nil {
-			return reconcile.Result{}, fmt.Errorf("mark %s for an orderly deletion: %w", s.owner(), err)
+			return reconcile.Result{}, fmt.Errorf("add the finalizer to %s: %w", s.owner(), err)
 		}
 	}
 	r.run(ctx, s)
@@ -128,7 +128,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	}
 	rendered, err := render.Render(s.input(r.Environment))
 	if err != nil {
-		s.record(operatorv1alpha1.ConditionVersionSupported, verdict.Failed(fmt.Errorf("the objects of %s: %w", s.release.Version, err)))
+		s.record(operatorv1alpha1.ConditionVersionSupported, verdict.Failed(fmt.Errorf("render the objects of %s: %w", s.release.Version, err)))
 		return
 	}
 	s.rendered = rendered
@@ -152,7 +152,7 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	if err == nil {
 		return v
 	}
-	left := verdict.Failed(fmt.Errorf("delete what the registry does not consist of any more: %w", err))
+	left := verdict.Failed(fmt.Errorf("delete objects that are no longer part of the registry: %w", err))
 	if v.Complete() {
 		return left
 	}

@@ -56,7 +56,7 @@ func TestNotPruned(t *testing.T) {
 			return errors.New("forbidden")
 		}}).Build()
 		r.Applier = apply.New(refusing, refusing)
-		if v := r.proceed(t.Context(), s); v.State != verdict.Blocked || v.Err == nil || !strings.Contains(v.Message, "does not consist of any more: ") || !strings.HasSuffix(v.Message, "forbidden") {
+		if v := r.proceed(t.Context(), s); v.State != verdict.Blocked || v.Err == nil || !strings.Contains(v.Message, "no longer part of the registry: ") || !strings.HasSuffix(v.Message, "forbidden") {
 			t.Errorf("an upgrade: %t: %+v", upgrades, v)
 		}
 		s.readOnly = true

@@ -150,21 +150,21 @@ func TestRoll(t *testing.T) {
 		{"a follower is the first", 3, nil, "fleet-etcd-1", "fleet-etcd-1 is being replaced"},
 		{"the only one has no budget", 1, nil, "fleet-etcd-0", "fleet-etcd-0 is being replaced"},
 		{"all are as wanted", 3, []func(*managed){replaced(0, 1, 2)}, "", ""},
-		{"a node is being drained, and the host refuses", 3, []func(*managed){func(m *managed) { m.refusal = apierrors.NewTooManyRequests("disruption budget", 0) }}, "", "fleet-etcd-1 is next, and the host does not let it go yet: disruption budget"},
+		{"a node is being drained, and the host refuses", 3, []func(*managed){func(m *managed) { m.refusal = apierrors.NewTooManyRequests("disruption budget", 0) }}, "", "fleet-etcd-1 is next, but its eviction is refused for now: disruption budget"},
 		{"it became another pod meanwhile", 3, []func(*managed){func(m *managed) { m.refusal = apierrors.NewConflict(schema.GroupResource{}, "", errors.New("uid")) }}, "", "fleet-etcd-1 is next"},
 		{"it is gone already", 3, []func(*managed){func(m *managed) { m.refusal = apierrors.NewNotFound(schema.GroupResource{}, "") }}, "", "fleet-etcd-1 is being replaced"},
 		{"the right is missing", 3, []func(*managed){func(m *managed) {
 			m.refusal = apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("pods/eviction"))
 		}}, "", "evict pod fleet-etcd-1: "},
-		{"servers are being replaced", 3, []func(*managed){rolling}, "", "fleet-etcd-1 is next, when the servers are replaced"},
-		{"servers are to be replaced, and nobody has looked yet", 3, []func(*managed){func(m *managed) { m.deployment.Generation = 2 }}, "", "when the servers are replaced"},
+		{"servers are being replaced", 3, []func(*managed){rolling}, "", "fleet-etcd-1 is next, once the servers are replaced"},
+		{"servers are to be replaced, and nobody has looked yet", 3, []func(*managed){func(m *managed) { m.deployment.Generation = 2 }}, "", "once the servers are replaced"},
 		{"a server was evicted, and the one in its place comes up", 3, []func(*managed){func(m *managed) {
 			_, pod := serversOf(2)
 			pod.CreationTimestamp = metav1.NewTime(m.scope.now)
 			m.pods = append(m.pods, pod)
-		}}, "", "when the servers are replaced"},
+		}}, "", "once the servers are replaced"},
 		{"servers are being replaced, but the member does not serve anyway", 3, []func(*managed){rolling, down(1)}, "fleet-etcd-1", "fleet-etcd-1 is being replaced"},
-		{"another member is down", 3, []func(*managed){replaced(2), down(2)}, "", "2 of 3 members serve"},
+		{"another member is down", 3, []func(*managed){replaced(2), down(2)}, "", "2 of 3 etcd members ready"},
 		{"no node fits one", 3, []func(*managed){down(2), func(m *managed) { m.pods[2].Status.Phase = corev1.PodPending }}, "fleet-etcd-2", ""},
 		{"an alarm is raised", 3, []func(*managed){func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}} }}, "", "NOSPACE is raised by member fleet-etcd-1"},
 		{"an alarm is raised, and one is down", 3, []func(*managed){down(1), func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a0", Type: "NOSPACE"}} }}, "", "; besides, pod fleet-etcd-1"},

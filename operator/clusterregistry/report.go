@@ -157,7 +157,7 @@ func (s *scope) condition(kind, waitsFor string) metav1.Condition {
 	result, reached := s.results[kind]
 	switch {
 	case !reached:
-		return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: operatorv1alpha1.ReasonWaiting, Message: "waits for " + waitsFor}
+		return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: operatorv1alpha1.ReasonWaiting, Message: "Waiting for " + waitsFor}
 	case !result.Complete():
 		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: result.Reason, Message: result.Message}
 	}
@@ -178,24 +178,24 @@ func (s *scope) well(kind string) string {
 	switch kind {
 	case operatorv1alpha1.ConditionVersionSupported:
 		if s.registry.Status.Operation != nil {
-			return fmt.Sprintf("%s -> %s is possible on Kubernetes %s", s.upgrade.From.Version, s.upgrade.To.Version, s.host)
+			return fmt.Sprintf("Upgrade from %s to %s is supported on Kubernetes %s", s.upgrade.From.Version, s.upgrade.To.Version, s.host)
 		}
-		return fmt.Sprintf("%s runs on Kubernetes %s", s.release.Version, s.host)
+		return fmt.Sprintf("%s is supported on Kubernetes %s", s.release.Version, s.host)
 	case operatorv1alpha1.ConditionCertificatesReady:
 		return fmt.Sprintf("%d certificates are issued", len(status.Certificates))
 	case operatorv1alpha1.ConditionEtcdReady:
-		return fmt.Sprintf("%s members of etcd %s serve", status.Etcd.Ready, status.EtcdVersion)
+		return fmt.Sprintf("%s etcd members ready (%s)", status.Etcd.Ready, status.EtcdVersion)
 	case operatorv1alpha1.ConditionServerReady:
-		return fmt.Sprintf("%d servers of %s serve", status.Server.ReadyReplicas, status.Version)
+		return fmt.Sprintf("%d servers ready (%s)", status.Server.ReadyReplicas, status.Version)
 	case operatorv1alpha1.ConditionAPIServiceReady:
-		return fmt.Sprintf("the host serves %s (%s)", registryGroup, strings.Join(s.release.Serves, ", "))
+		return fmt.Sprintf("the host cluster serves %s (%s)", registryGroup, strings.Join(s.release.Serves, ", "))
 	}
 	return "clients reach the registry at " + status.Endpoint.URL
 }
 
 // progressing is true while something is being changed.
 func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
-	condition := metav1.Condition{Type: operatorv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1alpha1.ReasonUpToDate, Message: "there is nothing to change"}
+	condition := metav1.Condition{Type: operatorv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1alpha1.ReasonUpToDate, Message: "the registry is up to date"}
 	waits, v := firstNotTrue(parts), s.results[operatorv1alpha1.ConditionProgressing]
 	halted, until := s.halted()
 	switch {
@@ -236,7 +236,7 @@ func (s *scope) availableCondition() metav1.Condition {
 
 // ready sums the parts up.
 func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
-	condition := metav1.Condition{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: "the registry serves"}
+	condition := metav1.Condition{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: "the registry is ready"}
 	waits, v := firstNotTrue(parts), s.results[operatorv1alpha1.ConditionProgressing]
 	switch {
 	case s.deleting() != "":
@@ -247,11 +247,11 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, s.available.condition.Reason, operatorv1alpha1.ConditionAvailable+": "+s.available.condition.Message
 	case s.upgrading():
 		condition.Status, condition.Reason = metav1.ConditionFalse, v.Reason
-		condition.Message = fmt.Sprintf("the registry serves, and is being brought from %s to %s: %s", s.upgrade.From.Version, s.upgrade.To.Version, v.Message)
+		condition.Message = fmt.Sprintf("the registry is available, and is being upgraded from %s to %s: %s", s.upgrade.From.Version, s.upgrade.To.Version, v.Message)
 	case !v.Complete():
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, v.Reason, operatorv1alpha1.ConditionProgressing+": "+v.Message
 	case s.registry.Status.Endpoint != nil:
-		condition.Message = "the registry serves at " + s.registry.Status.Endpoint.URL
+		condition.Message = "the registry is ready at " + s.registry.Status.Endpoint.URL
 	}
 	if condition.Status == metav1.ConditionTrue {
 		for _, part := range parts {

@@ -27,25 +27,25 @@ func TestConditions(t *testing.T) {
 		want         map[string]string
 	}{
 		"an installation waits for its certificates": {"mode: Aggregated", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{
-			"VersionSupported": "True Supported: v0.1.0 runs on Kubernetes v1.37.1", "CertificatesReady": "False Held: not yet", "EtcdReady": "Unknown Waiting: waits for CertificatesReady",
-			"ServerReady": "Unknown Waiting: waits for CertificatesReady", "APIServiceReady": "Unknown Waiting: waits for CertificatesReady",
+			"VersionSupported": "True Supported: v0.1.0 is supported on Kubernetes v1.37.1", "CertificatesReady": "False Held: not yet", "EtcdReady": "Unknown Waiting: Waiting for CertificatesReady",
+			"ServerReady": "Unknown Waiting: Waiting for CertificatesReady", "APIServiceReady": "Unknown Waiting: Waiting for CertificatesReady",
 			"Progressing": "True Progressing: the registry is being installed: CertificatesReady: not yet", "Ready": "False Held: CertificatesReady: not yet"}},
 		"an installation is complete": {"mode: Aggregated", "", results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
-			"APIServiceReady": "True Ready: the host serves clusterregistry.k8s.io (v1alpha1)", "Progressing": "False UpToDate: there is nothing to change", "Ready": "True Ready: the registry serves"}},
+			"APIServiceReady": "True Ready: the host cluster serves clusterregistry.k8s.io (v1alpha1)", "Progressing": "False UpToDate: the registry is up to date", "Ready": "True Ready: the registry is ready"}},
 		"an independent one says where": {"mode: Independent", "endpoint: {url: https://a}", results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "EndpointReady": ""}, nil, map[string]string{
-			"EndpointReady": "True Ready: clients reach the registry at https://a", "Ready": "True Ready: the registry serves at https://a"}},
+			"EndpointReady": "True Ready: clients reach the registry at https://a", "Ready": "True Ready: the registry is ready at https://a"}},
 		"one part of a complete registry fails": {"mode: Aggregated", "server: {readyReplicas: 2}, version: v0.1.0" + complete, results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "2 of 3", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
-			"EtcdReady": "False Held: 2 of 3", "ServerReady": "True Ready: 2 servers of v0.1.0 serve", "Progressing": "False UpToDate: there is nothing to change", "Ready": "False Held: EtcdReady: 2 of 3"}},
+			"EtcdReady": "False Held: 2 of 3", "ServerReady": "True Ready: 2 servers ready (v0.1.0)", "Progressing": "False UpToDate: the registry is up to date", "Ready": "False Held: EtcdReady: 2 of 3"}},
 		"two parts fail: the first is the sum": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "2 of 3", "ServerReady": "1 of 2", "APIServiceReady": ""}, nil, map[string]string{
 			"Ready": "False Held: EtcdReady: 2 of 3"}},
-		"members are replaced": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "m-1 is next", "ServerReady": "", "APIServiceReady": ""}, func(s *scope) { s.rolling = "etcd: 1 of 3 members are as wanted" }, map[string]string{
-			"Progressing": "True Progressing: etcd: 1 of 3 members are as wanted", "Ready": "False Held: EtcdReady: m-1 is next"}},
+		"members are replaced": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "m-1 is next", "ServerReady": "", "APIServiceReady": ""}, func(s *scope) { s.rolling = "etcd: 1 of 3 members updated" }, map[string]string{
+			"Progressing": "True Progressing: etcd: 1 of 3 members updated", "Ready": "False Held: EtcdReady: m-1 is next"}},
 		"a version that can't run": {"mode: Aggregated", "", results{"VersionSupported": "unknown"}, func(s *scope) { s.rendered = nil }, map[string]string{
-			"VersionSupported": "False Held: unknown", "EtcdReady": "Unknown Waiting: waits for VersionSupported", "Progressing": "False Held: nothing is changed: unknown", "Ready": "False Held: VersionSupported: unknown"}},
+			"VersionSupported": "False Held: unknown", "EtcdReady": "Unknown Waiting: Waiting for VersionSupported", "Progressing": "False Held: nothing is changed: unknown", "Ready": "False Held: VersionSupported: unknown"}},
 		"what is not rendered any more can't be deleted": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": "", "Progressing": "delete ConfigMap old: forbidden"}, nil, map[string]string{
-			"ServerReady": "True Ready: 0 servers of  serve", "Progressing": "True Held: delete ConfigMap old: forbidden", "Ready": "False Held: Progressing: delete ConfigMap old: forbidden"}},
+			"ServerReady": "True Ready: 0 servers ready ()", "Progressing": "True Held: delete ConfigMap old: forbidden", "Ready": "False Held: Progressing: delete ConfigMap old: forbidden"}},
 		"paused, and well": {"mode: Aggregated, paused: true", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
-			"Progressing": "False Paused: nothing is changed until spec.paused is false", "Ready": "True Ready: the registry serves"}},
+			"Progressing": "False Paused: nothing is changed until spec.paused is false", "Ready": "True Ready: the registry is ready"}},
 		"paused in an installation": {"mode: Aggregated, paused: true", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{
 			"Progressing": "False Paused: nothing is changed until spec.paused is false", "Ready": "False Held: CertificatesReady: not yet"}},
 		"deleted, paused or not": {"mode: Aggregated, paused: true", complete[2:], results{}, func(s *scope) { s.registry.DeletionTimestamp = timeAt(s.now) }, map[string]string{
@@ -53,7 +53,7 @@ func TestConditions(t *testing.T) {
 		"its namespace is terminating": {"mode: Aggregated", complete[2:], results{}, func(s *scope) { s.terminating = true }, map[string]string{
 			"Progressing": "True Deleting: the registry is being deleted with its namespace team, which is terminating", "Ready": "False Deleting: the registry is being deleted with its namespace team, which is terminating"}},
 		"a mode that is none": {"mode: ''", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{
-			"EndpointReady": "Unknown Waiting: waits for CertificatesReady", "Ready": "False Held: CertificatesReady: not yet"}},
+			"EndpointReady": "Unknown Waiting: Waiting for CertificatesReady", "Ready": "False Held: CertificatesReady: not yet"}},
 	} {
 		s := look(t, "{spec: {"+test.spec+"}, status: {"+test.status+"}}")
 		if test.with != nil {

@@ -103,7 +103,7 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, pod *corev1.Pod) err
 	if err := r.writer(s).Evict(ctx, pod); err != nil {
 		return err
 	}
-	r.event(s, corev1.EventTypeNormal, "MemberReplaced", operatorv1alpha1.ConditionEtcdReady, "pod %s is replaced by one of the newest template: %s", pod.Name, s.rolling)
+	r.event(s, corev1.EventTypeNormal, "MemberReplaced", operatorv1alpha1.ConditionEtcdReady, "pod %s is replaced by one from the latest template: %s", pod.Name, s.rolling)
 	return nil
 }
 
@@ -111,7 +111,7 @@ func (r *Reconciler) replace(ctx context.Context, s *scope, pod *corev1.Pod) err
 // host refuses an eviction at the moment is expected while nodes are drained.
 func notReplaced(s *scope, pod *corev1.Pod, err error) verdict.Verdict {
 	if apierrors.IsTooManyRequests(err) || apierrors.IsConflict(err) {
-		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s; %s is next, and the host does not let it go yet: %s", s.rolling, pod.Name, err).In(verdict.Soon).DegradedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s; %s is next, but its eviction is refused for now: %s", s.rolling, pod.Name, err).In(verdict.Soon).DegradedIf(true)
 	}
 	return verdict.Failed(fmt.Errorf("evict pod %s: %w", pod.Name, err))
 }
@@ -127,7 +127,7 @@ func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) verdic
 	}
 	name, leads := roll.state.Next(roll.outdated)
 	if err := roll.refusal(name); err != nil {
-		return wait("%s is next, and has to wait: %s", name, err)
+		return wait("%s is next, but must wait: %s", name, err)
 	}
 	var next *corev1.Pod
 	for i := range roll.pods {
@@ -135,7 +135,7 @@ func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) verdic
 		if pod.Name == name {
 			next = pod
 		} else if s.now.Sub(readySince(pod)) < settled {
-			return wait("%s is next, when %s has served for %s", name, pod.Name, settled)
+			return wait("%s is next, once %s has been ready for %s", name, pod.Name, settled)
 		}
 	}
 	if next == nil || next.DeletionTimestamp != nil {
@@ -144,13 +144,13 @@ func (r *Reconciler) rollMember(ctx context.Context, s *scope, roll roll) verdic
 	if servers, err := r.serversRolling(ctx, s); err != nil {
 		return verdict.Failed(err)
 	} else if servers && !roll.mends() {
-		return wait("%s is next, when the servers are replaced", name)
+		return wait("%s is next, once the servers are replaced", name)
 	}
 	if leads && len(roll.pods) > 1 {
 		if err := roll.access.MoveLeader(ctx, roll.state); err != nil {
-			return wait("the leader %s is next, and can't hand over: %s", name, err)
+			return wait("the leader %s is next, but can't hand over: %s", name, err)
 		}
-		return wait("%s is next, and has handed the leadership over", name)
+		return wait("%s is next, and has handed over the leadership", name)
 	}
 	if err := r.replace(ctx, s, next); err != nil {
 		return notReplaced(s, next, err)

@@ -98,7 +98,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	}
 	host, err := r.Discovery.ServerVersion()
 	if err != nil {
-		return nil, fmt.Errorf("ask the host for its version: %w", err)
+		return nil, fmt.Errorf("ask the host cluster for its version: %w", err)
 	}
 	s.host, registry.Status.HostVersion = host.GitVersion, host.GitVersion
 	if s.hostMinor, err = r.hostToRender(ctx, s); err != nil {

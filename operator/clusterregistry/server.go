@@ -68,7 +68,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	}
 	s.registry.Status.Server = operatorv1alpha1.ServerStatus{Replicas: status.Replicas, ReadyReplicas: int32(serving), UpdatedReplicas: status.UpdatedReplicas}
 	if status.ObservedGeneration < deployment.Generation || status.UpdatedReplicas < wanted || status.Replicas > status.UpdatedReplicas {
-		rolling = fmt.Sprintf("servers: %d of %d are as wanted", status.UpdatedReplicas, wanted)
+		rolling = fmt.Sprintf("servers: %d of %d updated", status.UpdatedReplicas, wanted)
 		s.rolling = rolling
 	}
 	if v := r.renewTokens(ctx, s, deployment, pods); !v.Complete() {
@@ -81,16 +81,16 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 		problems = []string{r.diagnoser().Replicas(ctx, deployment)}
 	}
 	if rolling != "" && len(problems) == 0 {
-		problems = []string{fmt.Sprintf("%d of %d are as wanted, and %d of an older kind end", status.UpdatedReplicas, wanted, max(0, status.Replicas-status.UpdatedReplicas))}
+		problems = []string{updating(status, wanted)}
 	}
 	if len(problems) > 0 || int32(serving) < wanted {
 		if len(problems) == 0 {
 			problems = []string{r.diagnoser().Replicas(ctx, deployment)}
 		}
-		return verdict.Waiting(s.orOutOfMemory(operatorv1alpha1.ReasonReplicasNotReady, staying), "%d of %d servers serve: %s", min(int32(serving), wanted), wanted, strings.Join(problems, "; ")).DegradedIf(serving > 0)
+		return verdict.Waiting(s.orOutOfMemory(operatorv1alpha1.ReasonReplicasNotReady, staying), "%d of %d servers ready: %s", min(int32(serving), wanted), wanted, strings.Join(problems, "; ")).DegradedIf(serving > 0)
 	}
 	if len(versions) > 1 {
-		return verdict.Waiting(operatorv1alpha1.ReasonReplicasNotReady, "the servers are of different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).In(verdict.Soon).DegradedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonReplicasNotReady, "the servers run different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).In(verdict.Soon).DegradedIf(true)
 	}
 	if !turn.Complete() {
 		return turn
@@ -102,6 +102,18 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 		}
 	}
 	return s.memoryNoted(done, staying)
+}
+
+// updating says how far a Deployment has replaced its pods.
+func updating(status appsv1.DeploymentStatus, wanted int32) string {
+	message := fmt.Sprintf("%d of %d updated", status.UpdatedReplicas, wanted)
+	switch old := status.Replicas - status.UpdatedReplicas; {
+	case old == 1:
+		message += ", 1 old replica terminating"
+	case old > 1:
+		message += fmt.Sprintf(", %d old replicas terminating", old)
+	}
+	return message
 }
 
 // crashes is how often a new server may fail until it is given up.

@@ -47,7 +47,7 @@ func TestServersScaledAway(t *testing.T) {
 		r := reading(t, objects...)
 		r.Applier = apply.New(r.Client, r.Live)
 		v := r.server(t.Context(), s)
-		if v.Complete() || v.Reason != operatorv1alpha1.ReasonReplicasNotReady || !strings.Contains(v.Message, "0 of 2 servers serve") || s.registry.Status.Version != "v0.1.0" {
+		if v.Complete() || v.Reason != operatorv1alpha1.ReasonReplicasNotReady || !strings.Contains(v.Message, "0 of 2 servers ready") || s.registry.Status.Version != "v0.1.0" {
 			t.Errorf("%s: %+v, version %s", what, v, s.registry.Status.Version)
 		}
 	}
@@ -76,6 +76,20 @@ func TestCrashes(t *testing.T) {
 		s := reading(t).serversFailure(t.Context(), deployment, []corev1.Pod{*pod})
 		if (s != "") != test.failed {
 			t.Errorf("%s: %q", test.reason, s)
+		}
+	}
+}
+
+// TestUpdating counts the pods that are still to go.
+func TestUpdating(t *testing.T) {
+	for want, status := range map[string]appsv1.DeploymentStatus{
+		"0 of 3 updated, 3 old replicas terminating": {Replicas: 3},
+		"2 of 3 updated, 1 old replica terminating":  {Replicas: 3, UpdatedReplicas: 2},
+		"3 of 3 updated": {Replicas: 3, UpdatedReplicas: 3},
+		"1 of 3 updated": {UpdatedReplicas: 1}, // as when it was scaled down meanwhile
+	} {
+		if got := updating(status, 3); got != want {
+			t.Errorf("%+v: %q", status, got)
 		}
 	}
 }

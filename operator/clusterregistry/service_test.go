@@ -159,7 +159,7 @@ func TestMoved(t *testing.T) {
 			t.Errorf("%s: told is %v", reason, told)
 		}
 		if test.want {
-			if event := <-recorder.Events; !strings.Contains(event, "https://a now, and was https://b") || !strings.Contains(event, "Secret fleet-kubeconfig") {
+			if event := <-recorder.Events; !strings.Contains(event, "now https://a instead of https://b") || !strings.Contains(event, "Secret fleet-kubeconfig") {
 				t.Errorf("%s: %s", reason, event)
 			}
 		}

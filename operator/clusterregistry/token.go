@@ -56,20 +56,20 @@ func (r *Reconciler) renewTokens(ctx context.Context, s *scope, deployment *apps
 	if len(orphaned) == 0 || r.rollingOut(s, deployment) {
 		return done
 	}
-	s.rolling = fmt.Sprintf("servers: %d of %d are older than ServiceAccount %s, which was deleted and made again, and the host may refuse the tokens that they have", len(orphaned), len(pods), s.registry.Name+contract.ServerSuffix)
+	s.rolling = fmt.Sprintf("servers: %d of %d are older than ServiceAccount %s, which was deleted and recreated, and kube-apiserver may reject their tokens", len(orphaned), len(pods), s.registry.Name+contract.ServerSuffix)
 	wait := func(format string, args ...any) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, s.rolling+"; "+format, args...).In(verdict.Soon)
 	}
 	if s.readOnly {
-		return wait("nothing is changed now; kubelet gives them other tokens within an hour").In(vigil)
+		return wait("nothing is changed now; kubelet renews their tokens within an hour").In(vigil)
 	}
 	next := &orphaned[0]
 	if i := slices.IndexFunc(orphaned, func(pod corev1.Pod) bool { return !diagnose.Ready(&pod) }); i >= 0 {
 		next = &orphaned[i] // there is nothing to interrupt
 	} else if s.membersRolling {
-		return wait("%s is next, when etcd's members are replaced", next.Name)
+		return wait("%s is next, once the etcd members are replaced", next.Name)
 	} else if replacing(s.now, deployment, pods) {
-		return wait("%s is next, when the others are ready", next.Name)
+		return wait("%s is next, once the others are ready", next.Name)
 	}
 	if err := r.writer(s).Evict(ctx, next); err != nil {
 		return notReplaced(s, next, err)

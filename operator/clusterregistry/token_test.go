@@ -41,7 +41,7 @@ func TestRenewTokens(t *testing.T) {
 		evicted string
 		says    string // the hold does, unless it is empty: then there is none
 	}{
-		{"both are older", func(*servers) {}, "fleet-server-0", "servers: 2 of 2 are older than ServiceAccount fleet-server, which was deleted and made again, and the host may refuse the tokens that they have; fleet-server-0 is being replaced"},
+		{"both are older", func(*servers) {}, "fleet-server-0", "servers: 2 of 2 are older than ServiceAccount fleet-server, which was deleted and recreated, and kube-apiserver may reject their tokens; fleet-server-0 is being replaced"},
 		{"one is", func(s *servers) { ago(s, 0, time.Minute) }, "fleet-server-1", "servers: 1 of 2 are older"},
 		{"none is", func(s *servers) { s.made = s.scope.now.Add(-3 * time.Hour) }, "", ""},
 		{"kubelet has fetched other tokens since", func(s *servers) {
@@ -51,14 +51,14 @@ func TestRenewTokens(t *testing.T) {
 		{"the first was replaced and comes up", func(s *servers) {
 			ago(s, 0, time.Second)
 			s.pods[0].Status.Conditions = nil
-		}, "", "fleet-server-1 is next, when the others are ready"},
+		}, "", "fleet-server-1 is next, once the others are ready"},
 		{"the first ends, and there is none in its place yet", func(s *servers) {
 			s.pods[0].DeletionTimestamp, s.pods[0].Finalizers = timeAt(s.scope.now), []string{"kubelet/here"}
-		}, "", "fleet-server-1 is next, when the others are ready"},
-		{"etcd's members are being replaced", func(s *servers) { s.scope.membersRolling = true }, "", "fleet-server-0 is next, when etcd's members are replaced"},
+		}, "", "fleet-server-1 is next, once the others are ready"},
+		{"etcd's members are being replaced", func(s *servers) { s.scope.membersRolling = true }, "", "fleet-server-0 is next, once the etcd members are replaced"},
 		{"a rollout replaces them anyway", func(s *servers) { s.rolls = true }, "", ""},
-		{"the host refuses", func(s *servers) { s.refusal = apierrors.NewTooManyRequests("disruption budget", 0) }, "", "fleet-server-0 is next, and the host does not let it go yet: disruption budget"},
-		{"it is read-only", func(s *servers) { s.scope.readOnly = true }, "", "nothing is changed now; kubelet gives them other tokens within an hour"},
+		{"the host refuses", func(s *servers) { s.refusal = apierrors.NewTooManyRequests("disruption budget", 0) }, "", "fleet-server-0 is next, but its eviction is refused for now: disruption budget"},
+		{"it is read-only", func(s *servers) { s.scope.readOnly = true }, "", "nothing is changed now; kubelet renews their tokens within an hour"},
 		{"an independent one's have no token", func(s *servers) { s.scope.registry.Spec.Mode = operatorv1alpha1.ModeIndependent }, "", ""},
 	} {
 		s := &servers{scope: look(t, installedAggregated)}

@@ -113,5 +113,5 @@ func (r *Reconciler) serversTurn(ctx context.Context, s *scope) ([]*unstructured
 		return all, done
 	}
 	rest := slices.Delete(slices.Clone(all), i, i+1)
-	return rest, verdict.Waiting(operatorv1alpha1.ReasonProgressing, "Deployment %s is changed when etcd's members are replaced", deployment.Name).In(verdict.Soon).DegradedIf(true)
+	return rest, verdict.Waiting(operatorv1alpha1.ReasonProgressing, "Deployment %s is updated once the etcd members are replaced", deployment.Name).In(verdict.Soon).DegradedIf(true)
 }

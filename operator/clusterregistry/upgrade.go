@@ -34,7 +34,7 @@ func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
 	from, err := version.Find(releases, status.From)
 	to, toErr := version.Find(releases, status.To)
 	if err != nil || toErr != nil {
-		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "another operator has begun the upgrade %s -> %s, and this one does not know both: install that one, or a newer one; nothing is changed until then", status.From, status.To).In(resync)
+		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "another operator started the upgrade from %s to %s, and this one does not know both releases: install that one, or a newer one; nothing is changed until then", status.From, status.To).In(resync)
 	}
 	s.upgrade = &upgrade.Upgrade{Operation: status, From: from, To: to}
 	var v verdict.Verdict
@@ -46,7 +46,7 @@ func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
 	case from.Version:
 		v = s.turnBack()
 	default:
-		v = verdict.Waiting(operatorv1alpha1.ReasonUpgradeInProgress, "the upgrade %s -> %s is under way: %s has to wait until that is done, or until spec.version was set back to %s", from.Version, to.Version, wanted, from.Version).In(resync).DegradedIf(true)
+		v = verdict.Waiting(operatorv1alpha1.ReasonUpgradeInProgress, "the upgrade from %s to %s is in progress: %s must wait until it completes, or until spec.version is set back to %s", from.Version, to.Version, wanted, from.Version).In(resync).DegradedIf(true)
 	}
 	if s.upgrade == nil {
 		s.release = from
@@ -66,7 +66,7 @@ func (s *scope) turnBack() verdict.Verdict {
 	case version.CanReturn(u.From, u.To):
 		s.enter(operatorv1alpha1.PhaseRollback)
 	default:
-		return verdict.Waiting(operatorv1alpha1.ReasonUpgradeUnsupported, "%s; the upgrade goes on", u.NoReturn()).In(resync).DegradedIf(true)
+		return verdict.Waiting(operatorv1alpha1.ReasonUpgradeUnsupported, "%s; the upgrade continues", u.NoReturn()).In(resync).DegradedIf(true)
 	}
 	return done
 }
@@ -133,14 +133,21 @@ func (a upgradeActions) Event(kind, reason, action, message string) {
 	a.r.event(a.s, kind, reason, action, "%s", message)
 }
 
-// end tells of the end of the upgrade.
+// ended says in an event how an upgrade ended.
+var ended = map[operatorv1alpha1.TransitionState]string{
+	operatorv1alpha1.TransitionCompleted:  "completed",
+	operatorv1alpha1.TransitionRolledBack: "was rolled back",
+	operatorv1alpha1.TransitionAbandoned:  "was abandoned",
+}
+
+// end reports the end of the upgrade.
 func (r *Reconciler) end(s *scope, state operatorv1alpha1.TransitionState) verdict.Verdict {
 	u, kind, message := s.upgrade, corev1.EventTypeNormal, ""
 	if u.Message != "" {
 		kind, message = corev1.EventTypeWarning, ": "+u.Message
 	}
 	s.finish(state, u.Message)
-	r.event(s, kind, string(state), "Upgrade", "the upgrade %s -> %s is over%s", u.From.Version, u.To.Version, message)
+	r.event(s, kind, string(state), "Upgrade", "the upgrade from %s to %s %s%s", u.From.Version, u.To.Version, ended[state], message)
 	return done.In(verdict.AtOnce) // what is rendered is another release's by now
 }
 

@@ -56,7 +56,7 @@ func TestMembersStay(t *testing.T) {
 		{"", "v0.3.0 v1", ""},
 		{"v0.3.0", "v0.3.0 v1", ""},
 		{"v0.4.0", "v0.4.0 v2", ""},
-		{"v0.9.0", "", "etcd's members are of v0.9.0, which this operator does not know"},
+		{"v0.9.0", "", "etcd members are of v0.9.0, which this operator does not know"},
 	} {
 		s := look(t, "{spec: {version: v0.3.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.3.0, etcd: {members: [{name: a, version: v3.7.3}]}}}")
 		s.identity = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
@@ -124,13 +124,13 @@ func TestChangesOfMind(t *testing.T) {
 		reason, from, to, phase, wanted string
 		phaseThen, state, says          string
 	}{
-		{"a second bump is not mixed in", "v0.2.0", "v0.3.0", "Etcd", "v0.4.0", "Etcd", "Progressing", "the upgrade v0.2.0 -> v0.3.0 is under way: v0.4.0 has to wait"},
+		{"a second bump is not mixed in", "v0.2.0", "v0.3.0", "Etcd", "v0.4.0", "Etcd", "Progressing", "the upgrade from v0.2.0 to v0.3.0 is in progress: v0.4.0 must wait"},
 		{"nothing was changed yet", "v0.2.0", "v0.3.0", "Snapshot", "v0.2.0", "", "Abandoned", ""},
 		{"members may have changed, servers not", "v0.2.0", "v0.3.0", "Etcd", "v0.2.0", "", "Abandoned", ""},
 		{"servers are being changed", "v0.2.0", "v0.3.0", "Server", "v0.2.0", "Rollback", "Progressing", ""},
 		{"all are, and are read by the ones before", "v0.2.0", "v0.3.0", "StorageMigration", "v0.2.0", "Rollback", "Progressing", ""},
 		{"it goes back already", "v0.2.0", "v0.3.0", "Rollback", "v0.2.0", "Rollback", "Progressing", ""},
-		{"servers before can't read what is stored", "v0.3.0", "v0.4.0", "Server", "v0.3.0", "Server", "Progressing", "v0.3.0 can't take over again, since it does not read v1, in which v0.4.0 stores clusters; the upgrade goes on"},
+		{"servers before can't read what is stored", "v0.3.0", "v0.4.0", "Server", "v0.3.0", "Server", "Progressing", "v0.3.0 can't take over again, since it does not read v1, in which v0.4.0 stores clusters; the upgrade continues"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, "")
 		s.registry.Spec.Version = operatorv1alpha1.Version(test.wanted)
@@ -152,7 +152,7 @@ func TestChangesOfMind(t *testing.T) {
 func TestStrangeUpgrade(t *testing.T) {
 	s := upgrading(t, "v0.2.0", "v0.9.0", "Server", "")
 	v := s.plan(released)
-	if v.Complete() || v.State == verdict.Degraded || v.Reason != "VersionUnknown" || !strings.Contains(v.Message, "another operator has begun the upgrade v0.2.0 -> v0.9.0") {
+	if v.Complete() || v.State == verdict.Degraded || v.Reason != "VersionUnknown" || !strings.Contains(v.Message, "another operator started the upgrade from v0.2.0 to v0.9.0") {
 		t.Errorf("%+v", v)
 	}
 }
@@ -196,7 +196,8 @@ func TestAdvance(t *testing.T) {
 		}
 		test.with(s)
 		r := reading(t)
-		r.Events = events.NewFakeRecorder(1)
+		recorder := events.NewFakeRecorder(1)
+		r.Events = recorder
 		v := r.advance(t.Context(), s)
 		phase := ""
 		if s.upgrade != nil {
@@ -204,6 +205,12 @@ func TestAdvance(t *testing.T) {
 		}
 		if v.Complete() != (phase == "") || v.After == 0 && phase == "" || v.Reason != test.hold || !strings.Contains(v.Message, test.says) || phase != test.phaseThen || string(history.Last(s.registry).State) != test.state {
 			t.Errorf("%s: %+v in phase %q, state %s", test.reason, v, phase, history.Last(s.registry).State)
+		}
+		if phase == "" {
+			want := "the upgrade from " + test.from + " to " + test.to + map[string]string{"RolledBack": " was rolled back: no image", "Abandoned": " was abandoned"}[test.state]
+			if event := <-recorder.Events; !strings.HasSuffix(event, want) {
+				t.Errorf("%s: event %q, want %q", test.reason, event, want)
+			}
 		}
 		s.results[operatorv1alpha1.ConditionProgressing] = v
 		conditions := s.conditions()
