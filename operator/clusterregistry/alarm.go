@@ -7,8 +7,8 @@ import (
 )
 
 // etcdTrouble returns what etcd itself says is wrong with it, although its members
-// answer: an alarm that is raised, or members that nobody recorded. Only a person
-// can mend either, so no member is replaced meanwhile.
+// answer: an alarm that is raised, or members that are not recorded. Only a person
+// can resolve either, so no member is replaced meanwhile.
 func (s *scope) etcdTrouble() verdict.Verdict {
 	if alarm, raised := s.etcdState.Raised(); raised {
 		by := s.etcdState.RaisedBy(alarm.Type)

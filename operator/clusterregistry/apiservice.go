@@ -84,8 +84,8 @@ func (r *Reconciler) registered(ctx context.Context, service *unstructured.Unstr
 	return err == nil, err
 }
 
-// unregister is complete when the host no longer tells of versions of the API
-// that the wanted servers lack: this comes before those do.
+// unregister is complete when the host no longer lists versions of the API
+// that the desired servers lack: this comes before those do.
 func (r *Reconciler) unregister(ctx context.Context, s *scope) verdict.Verdict {
 	if s.readOnly {
 		return done

@@ -20,7 +20,7 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// certificates is complete when every Certificate is issued as it is wanted, and
+// certificates is complete when every Certificate is issued and up to date, and
 // the CAs are known.
 func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict {
 	// What was issued before lasts without cert-manager for a while.
@@ -67,7 +67,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 		v = s.expiryNoted(v, certificate)
 		problem := diagnose.Certificate(certificate)
 		if r.Applier.Behind(object, certificate) {
-			// It tells of what was wanted before.
+			// Its status is about what was desired before.
 			problem = fmt.Sprintf("Certificate %s was changed just now", certificate.Name)
 		}
 		if problem != "" {

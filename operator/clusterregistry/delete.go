@@ -54,7 +54,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 		return "waiting for " + names(left) + " to be deleted", err
 	}
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated && len(registration) > 0 {
-		// As long as the host tells of an API without a backend, deletions of
+		// As long as the host lists an API without a backend, deletions of
 		// namespaces fail.
 		served, err := r.groupServed(ctx, registration)
 		if err != nil || served {
@@ -86,7 +86,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 //
 // What may be registered is looked for whether the inventory has it or not: a status
 // may be lost, as in a restore from a backup, and the host must not be left with an
-// API that nobody serves.
+// API that no one serves.
 func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (registration, rest []operatorv1alpha1.ObjectReference) {
 	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
 		registration = registrations
@@ -118,7 +118,7 @@ func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (regi
 			rest = append(rest, s.recordReference())
 		}
 		// Another issuer may have taken the place of this CA, whose Certificate is
-		// gone then; its key was kept for the way back.
+		// gone then; its key was kept for a return to it.
 		rest = append(rest, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: s.registry.Namespace, Name: s.registry.Name + contract.ServingCASuffix})
 	}
 	return registration, rest
@@ -178,8 +178,8 @@ func names(references []operatorv1alpha1.ObjectReference) string {
 	return strings.Join(out, ", ")
 }
 
-// groupServed reports whether the host still tells of a version that was
-// registered, unless somebody else has registered it since.
+// groupServed reports whether the host still lists a version that was
+// registered, unless someone else has registered it since.
 func (r *Reconciler) groupServed(ctx context.Context, registration []operatorv1alpha1.ObjectReference) (bool, error) {
 	groups, err := r.Discovery.ServerGroups()
 	if err != nil {
@@ -201,7 +201,7 @@ func (r *Reconciler) groupServed(ctx context.Context, registration []operatorv1a
 	return false, nil
 }
 
-// atOnceRead bounds how many claims are read at once: anybody in a namespace may make
+// atOnceRead bounds how many claims are read at once: anyone in a namespace may make
 // many.
 const atOnceRead = 100
 
@@ -225,7 +225,7 @@ func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error)
 }
 
 // sweep removes what is left elsewhere of a registry that is gone, which happens
-// when somebody removed the finalizer or the CRD. What is in its namespace goes
+// when someone removed the finalizer or the CRD. What is in its namespace goes
 // by owner references, or is retained. Every such object brings the registry
 // here that it names, at the operator's start, too, and so does an APIService that
 // leads to it.

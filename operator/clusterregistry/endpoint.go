@@ -114,7 +114,7 @@ func (r *Reconciler) shown(ctx context.Context, s *scope, address string) verdic
 	return done
 }
 
-// kubeconfig writes the administrator's kubeconfig, anew when his certificate was
+// kubeconfig writes the administrator's kubeconfig, and again when its certificate was
 // renewed.
 func (r *Reconciler) kubeconfig(ctx context.Context, s *scope, url string) verdict.Verdict {
 	admin, err := r.secret(ctx, s.registry.Namespace, s.registry.Name+contract.AdminSuffix)

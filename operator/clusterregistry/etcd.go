@@ -22,8 +22,8 @@ import (
 // etcdPort is where each member's pod listens for clients.
 const etcdPort = "2379"
 
-// etcd is complete when every member serves, as the one that it was recorded as,
-// from the pod that is wanted.
+// etcd is complete when every member is ready, as the one that it was recorded as,
+// from an up-to-date pod.
 func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	if s.registry.Spec.Etcd.External != nil {
 		return r.externalEtcd(ctx, s)
@@ -58,7 +58,7 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	return r.members(ctx, s)
 }
 
-// members looks at the members and records who they are as soon as all serve.
+// members observes the members and records who they are as soon as all are ready.
 func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 	set := &appsv1.StatefulSet{}
 	if v := r.applied(ctx, s, render.StageEtcd, set); !v.Complete() {
@@ -137,7 +137,7 @@ func (r *Reconciler) members(ctx context.Context, s *scope) verdict.Verdict {
 	return r.rollMember(ctx, s, next)
 }
 
-// membersProblem says what is wrong with members that don't serve: what their
+// membersProblem says what is wrong with members that are not ready: what their
 // pods tell, or else what etcd does.
 func (r *Reconciler) membersProblem(ctx context.Context, state etcd.State, set *appsv1.StatefulSet, pods []corev1.Pod) string {
 	if len(pods) == 0 {
@@ -175,7 +175,7 @@ func (r *Reconciler) externalEtcd(ctx context.Context, s *scope) verdict.Verdict
 		if !trouble.Complete() {
 			return trouble.AsReadOnly()
 		}
-		// Servers that run may still be let in, other than by what is wanted now.
+		// Servers that run may still be let in, other than by what the spec says now.
 		return verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "%s", state.Failures()).AsReadOnly()
 	}
 	if err := unlessReadOnly(r.apply(ctx, s, s.rendered.Stages[render.StageEtcd]...)); err != nil {

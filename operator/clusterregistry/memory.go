@@ -20,7 +20,7 @@ func (s *scope) memoryNoted(v verdict.Verdict, pods []corev1.Pod) verdict.Verdic
 	return v
 }
 
-// orOutOfMemory returns a reason, unless the part does not serve for want of memory.
+// orOutOfMemory returns a reason, unless the part is not ready for lack of memory.
 func (s *scope) orOutOfMemory(reason string, pods []corev1.Pod) string {
 	if diagnose.OutOfMemory(pods, s.now) != "" {
 		return operatorv1alpha1.ReasonOOMKilled
@@ -28,7 +28,7 @@ func (s *scope) orOutOfMemory(reason string, pods []corev1.Pod) string {
 	return reason
 }
 
-// serverMemory returns the limit of memory of the servers that are wanted, zero when
+// serverMemory returns the limit of memory of the desired servers, zero when
 // there is none or it is not known.
 func (s *scope) serverMemory() int64 {
 	if s.rendered == nil {

@@ -10,7 +10,7 @@ import (
 )
 
 // plan decides which release is rendered, and whether an upgrade begins. It
-// compares what is wanted with what runs, never with what was wanted before.
+// compares the spec with what runs, never with an earlier spec.
 func (s *scope) plan(all []version.Release) verdict.Verdict {
 	recorded := s.membersOf()
 	if _, err := version.Find(all, recorded); recorded != "" && err != nil {
@@ -69,7 +69,7 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 	return done
 }
 
-// stay goes on with the release that runs, if one does.
+// stay keeps to the release that runs, if one does.
 func (s *scope) stay(releases []version.Release, v verdict.Verdict) verdict.Verdict {
 	running, err := version.Find(releases, s.running())
 	if err != nil || s.registry.Status.Version == "" {

@@ -43,9 +43,9 @@ type Reconciler struct {
 	// Namespaces are those whose registries are this operator's; none means all.
 	Namespaces []string
 	// AggregatedNamespaces are those whose registries may be a part of the host's
-	// API, AllNamespaces among them means all; none means nobody's.
+	// API, AllNamespaces among them means all; none means no one's.
 	AggregatedNamespaces []string
-	// AskEtcd and AskServer reach into the registry: members of etcd, and API
+	// AskEtcd and AskServer reach into the registry: etcd members, and API
 	// servers at an address.
 	AskEtcd   func(context.Context, etcd.Access) etcd.State
 	AskServer func(context.Context, health.Server) (version string, err error)
@@ -86,7 +86,7 @@ func stages(mode operatorv1alpha1.Mode) []stage {
 // A registry that is gone leaves nothing behind, a deleted one goes in order.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	if !r.Watches(request.Namespace) {
-		return reconcile.Result{}, nil // an object outside of namespaces told of it
+		return reconcile.Result{}, nil // an object outside of namespaces named it
 	}
 	s, err := r.observe(ctx, request.NamespacedName)
 	if err != nil {
@@ -201,7 +201,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 }
 
 // patchFinalizers changes nothing of a registry but its finalizers, and only if
-// nobody else has changed the registry since it was read.
+// no one else has changed the registry since it was read.
 func (r *Reconciler) patchFinalizers(ctx context.Context, s *scope, change func(client.Object, string) bool) error {
 	before := &operatorv1alpha1.ClusterRegistry{}
 	before.Name, before.Namespace, before.ResourceVersion = s.registry.Name, s.registry.Namespace, s.registry.ResourceVersion

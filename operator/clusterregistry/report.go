@@ -18,7 +18,7 @@ import (
 )
 
 // report turns what came of the stages into conditions, events, metrics and one
-// patch of the status, and says when to look again.
+// patch of the status, and says when to reconcile again.
 func (r *Reconciler) report(ctx context.Context, s *scope) (reconcile.Result, error) {
 	conditions := s.conditions()
 	s.advanceHistory(conditions)
@@ -44,7 +44,7 @@ func (s *scope) parts() []string {
 	return out
 }
 
-// next returns when to look again at latest, and the error of the first stage
+// next returns when to reconcile again at the latest, and the error of the first stage
 // that has one.
 func (s *scope) next() (after time.Duration, err error) {
 	after = vigil
@@ -66,7 +66,7 @@ func (s *scope) next() (after time.Duration, err error) {
 	return after, err
 }
 
-// writeStatus sets conditions, tells of those that changed, and patches the
+// writeStatus sets conditions, emits events of those that changed, and patches the
 // status if it did.
 func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []metav1.Condition) error {
 	status := &s.registry.Status
@@ -113,7 +113,7 @@ func telling(old *metav1.Condition, now metav1.Condition) bool {
 }
 
 // tell emits the event of a condition that changed. In an upgrade parts are
-// expected to be replaced, and only what holds it up is a warning.
+// expected to be replaced, and only what blocks it is a warning.
 func (r *Reconciler) tell(s *scope, condition metav1.Condition) {
 	kind := corev1.EventTypeNormal
 	if condition.Status == metav1.ConditionFalse && s.installed() && condition.Type != operatorv1alpha1.ConditionProgressing && s.registry.Status.Operation == nil ||
@@ -263,7 +263,7 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	return condition
 }
 
-// firstNotTrue returns the first part that is not as wanted. What is wrong comes
+// firstNotTrue returns the first part that is not up to date. What is wrong comes
 // before what waits for it.
 func firstNotTrue(parts []metav1.Condition) *metav1.Condition {
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {

@@ -70,7 +70,7 @@ func (o roll) refusal(member string) error {
 	return nil
 }
 
-// mends reports whether the member to be replaced next does not serve anyway.
+// mends reports whether the member to be replaced next is not ready anyway.
 func (o roll) mends() bool {
 	name, _ := o.state.Next(o.outdated)
 	i := slices.IndexFunc(o.state.Members, func(m etcd.Member) bool { return m.Name == name })

@@ -22,7 +22,7 @@ import (
 	"github.com/clusterregistry/operator/operator/volumes"
 )
 
-// scope is one look at one registry: what was read, what follows from it, and
+// scope is one reconcile of one registry: what was read, what follows from it, and
 // what came of each stage.
 type scope struct {
 	// registry has its defaults filled in; its status is written by the stages.
@@ -65,7 +65,7 @@ type scope struct {
 	serversAsked bool
 	// available is whether clients are served.
 	available availability
-	// serversFailed says why the servers that are wanted will not come up.
+	// serversFailed says why the desired servers will not come up.
 	serversFailed string
 
 	// results are the verdicts of the stages, by condition.
@@ -75,7 +75,7 @@ type scope struct {
 	// readOnly means that nothing may be changed any more in this pass: its writer
 	// can't write from here on.
 	readOnly bool
-	// membersRolling is true while members of etcd are replaced, or can be and are to be.
+	// membersRolling is true while etcd members are replaced, or can be and are to be.
 	membersRolling bool
 	// rolling says what is being replaced, member by member or server by server.
 	rolling string

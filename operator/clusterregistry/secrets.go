@@ -17,7 +17,7 @@ import (
 )
 
 // foreignSecret is blocked when a Certificate that does not exist yet would be
-// given a Secret that is somebody else's: cert-manager would overwrite what is in it
+// given a Secret that is someone else's: cert-manager would overwrite what is in it
 // and give it the registry's labels, by which it is deleted with the registry.
 func (r *Reconciler) foreignSecret(ctx context.Context, s *scope) verdict.Verdict {
 	for _, object := range s.rendered.Stages[render.StageCertificates] {

@@ -25,7 +25,7 @@ import (
 // serverPort is where each server's pod listens.
 const serverPort = "6443"
 
-// server is complete when all servers are of the wanted kind, and each of them
+// server is complete when all servers are up to date, and each of them
 // answers the operator itself.
 func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	if v := r.unregister(ctx, s); !v.Complete() {
@@ -61,10 +61,10 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 		versions[answer.version] = true
 	}
 	s.answering, s.serversAsked = serving, true
-	// In a read-only pass, somebody else may have scaled the Deployment.
+	// In a read-only pass, someone else may have scaled the Deployment.
 	status, wanted, rolling := deployment.Status, s.registry.Spec.Server.Replicas, ""
 	if status.ObservedGeneration < deployment.Generation {
-		status.UpdatedReplicas = 0 // they are of what was wanted before
+		status.UpdatedReplicas = 0 // they are of an earlier spec
 	}
 	s.registry.Status.Server = operatorv1alpha1.ServerStatus{Replicas: status.Replicas, ReadyReplicas: int32(serving), UpdatedReplicas: status.UpdatedReplicas}
 	if status.ObservedGeneration < deployment.Generation || status.UpdatedReplicas < wanted || status.Replicas > status.UpdatedReplicas {
@@ -74,7 +74,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	if v := r.renewTokens(ctx, s, deployment, pods); !v.Complete() {
 		return v.DegradedIf(serving > 0)
 	}
-	// An old server that ends has been replaced already.
+	// An old server that is terminating has been replaced already.
 	staying := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 	problems = append(r.diagnoser().Pods(ctx, staying), problems...)
 	if len(pods) == 0 {
@@ -119,7 +119,7 @@ func updating(status appsv1.DeploymentStatus, wanted int32) string {
 // crashes is how often a new server may fail until it is given up.
 const crashes = 3
 
-// serversFailure returns why the servers that are wanted will not come up, as far
+// serversFailure returns why the desired servers will not come up, as far
 // as can be told; nothing as long as they may.
 func (r *Reconciler) serversFailure(ctx context.Context, deployment *appsv1.Deployment, pods []corev1.Pod) string {
 	image := deployment.Spec.Template.Spec.Containers[0].Image

@@ -21,7 +21,7 @@ import (
 	"github.com/clusterregistry/operator/operator/informers"
 )
 
-// concurrency is how many registries are looked at at a time: most of it is
+// concurrency is how many registries are reconciled at a time: most of it is
 // waiting for their answers.
 const concurrency = 8
 

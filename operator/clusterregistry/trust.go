@@ -67,7 +67,7 @@ func (r *Reconciler) readAuthority(ctx context.Context, s *scope, into *trust.Au
 	return err
 }
 
-// readPublished reads what clients were given, where nobody but the operator and
+// readPublished reads what clients were given, where no one but the operator and
 // the administrators of the host can write it: in the APIServices, and in the
 // status.
 func (r *Reconciler) readPublished(ctx context.Context, s *scope) error {

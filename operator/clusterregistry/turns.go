@@ -17,11 +17,11 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// Members of etcd and servers are never replaced at the same time: whatever is
-// under way goes on, and the other waits. Where both have to change, members come
+// Members and servers are never replaced at the same time: whatever is
+// under way continues, and the other waits. Where both have to change, members come
 // first, since their stage does. Members that can't be replaced at the moment, as
-// while another one is lost, hold no server up: the change may be what servers need. A
-// change that is to mend servers of which none is ready does not wait, and neither
+// while another one is lost, block no server: the change may be what servers need. A
+// change that is to fix servers of which none is ready does not wait, and neither
 // does one of servers that are being replaced: members wait for these.
 
 // comingUp is for how long a pod that was just replaced is waited for. One that needs
@@ -45,7 +45,7 @@ func underWay(s *scope, silent int, pods []corev1.Pod, outdated []string) bool {
 	return missing || comesUp(s.now, pods) || recently && len(outdated) > 0
 }
 
-// replacing reports whether a server was told to end a short while ago and the one in
+// replacing reports whether a server began to terminate a short while ago and the one in
 // its place is not ready yet, or not even made.
 func replacing(now time.Time, deployment *appsv1.Deployment, pods []corev1.Pod) bool {
 	staying, recently := int32(0), false
