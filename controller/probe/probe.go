@@ -1,0 +1,192 @@
+package probe
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"syscall"
+	"time"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+)
+
+const (
+	// Timeout bounds one probe: from DNS to the last byte of the second answer.
+	Timeout = 10 * time.Second
+	// maxAnswer bounds what is read of an answer, and of its header, in bytes.
+	maxAnswer = 64 << 10
+)
+
+// Prober asks API servers how they are.
+type Prober struct {
+	// Policy says which addresses may be dialed.
+	Policy Policy
+
+	// loopback and timeout are for this package's tests, whose servers are on this
+	// machine. No other package can set them.
+	loopback bool
+	timeout  time.Duration
+}
+
+// Target is the API server to ask.
+type Target struct {
+	// Endpoint is the entry's endpoint for this client, and Field its place in the
+	// entry, such as spec.endpoints[0].
+	Endpoint v1beta1.Endpoint
+	Field    string
+	// Own says that it is the host cluster's own endpoint, as this program has
+	// registered it.
+	Own bool
+}
+
+// Probe asks a target. It returns after [Timeout] at the latest.
+func (p *Prober) Probe(ctx context.Context, target Target) Result {
+	base, refused := target.base()
+	if refused != nil {
+		return *refused
+	}
+	timeout := Timeout
+	if p.timeout > 0 {
+		timeout = p.timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	transport, err := p.transport(target)
+	if err != nil {
+		return Result{Outcome: NotAsked, Reason: ReasonInvalidEndpoint, Message: fmt.Sprintf("%s.caBundle has no certificate that can be read.", target.Field)}
+	}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+	ready, err := get(ctx, client, base.JoinPath("readyz"))
+	if err != nil {
+		return diagnose(target, base, err, timeout)
+	}
+	result := judge(ready.status)
+	result.Expires = ready.expires
+	// A server that withholds the one may tell the other.
+	if version, err := get(ctx, client, base.JoinPath("version")); err == nil && version.status == http.StatusOK {
+		result.Version = validVersion(version.body)
+	}
+	return result
+}
+
+// base returns the URL to ask below, or why nothing is asked.
+func (t Target) base() (*url.URL, *Result) {
+	not := func(reason, format string, args ...any) (*url.URL, *Result) {
+		return nil, &Result{Outcome: NotAsked, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	}
+	if t.Endpoint.URL == "" {
+		return not(ReasonNoEndpoint, "The cluster has no endpoint with a URL for the client address of the health controller.")
+	}
+	if t.Endpoint.ProxyURL != "" {
+		return not(ReasonProxied, "%s.proxyURL is set: the health controller doesn't connect through proxies.", t.Field)
+	}
+	base, err := url.Parse(t.Endpoint.URL)
+	if err != nil || base.Scheme != "https" || base.Hostname() == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
+		return not(ReasonInvalidEndpoint, "%s.url is not an https URL of a host: nothing else is asked.", t.Field)
+	}
+	return base, nil
+}
+
+// transport returns a transport for one probe.
+func (p *Prober) transport(target Target) (*http.Transport, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: target.Endpoint.TLSServerName}
+	if len(target.Endpoint.CABundle) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(target.Endpoint.CABundle) {
+			return nil, fmt.Errorf("no certificate in the CA bundle")
+		}
+	}
+	dialer := &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error { return p.admit(address, target.Own) }}
+	return &http.Transport{
+		Proxy:                  nil, // not the one of the environment either
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        config,
+		DisableCompression:     true, // an answer is as large as what is read of it
+		MaxResponseHeaderBytes: maxAnswer,
+	}, nil
+}
+
+// admit decides on the address that a connection is about to be opened to, after DNS.
+func (p *Prober) admit(address string, own bool) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &Refusal{What: "something other than an IP address"}
+	}
+	if p.loopback && at.Addr().IsLoopback() {
+		return nil
+	}
+	return p.Policy.Check(at.Addr(), own)
+}
+
+// answer is what is kept of an answer.
+type answer struct {
+	status  int
+	body    []byte
+	expires time.Time
+}
+
+func get(ctx context.Context, client *http.Client, at *url.URL) (answer, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return answer{}, err
+	}
+	request.Header.Set("User-Agent", "clusterregistry-controller")
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return answer{}, err
+	}
+	out := answer{status: response.StatusCode, body: body}
+	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
+		out.expires = response.TLS.PeerCertificates[0].NotAfter
+	}
+	return out, nil
+}
+
+// judge returns what the status of the answer to /readyz says.
+func judge(status int) Result {
+	switch {
+	case status == http.StatusOK:
+		return Result{Outcome: Ready, Reason: ReasonReady, Message: "/readyz answers 200."}
+	case status == http.StatusUnauthorized || status == http.StatusForbidden:
+		return Result{Outcome: Withheld, Reason: ReasonAnonymousRefused, Message: fmt.Sprintf("/readyz answers %d: the API server tells anonymous clients nothing.", status)}
+	case status >= 500 && status < 600 || status == http.StatusTooManyRequests:
+		return Result{Outcome: NotReady, Reason: ReasonNotReady, Message: fmt.Sprintf("/readyz answers %d: the API server is not ready.", status)}
+	case status >= 300 && status < 400:
+		return Result{Outcome: Unexpected, Reason: ReasonUnexpectedAnswer, Message: fmt.Sprintf("/readyz answers %d: redirects are not followed; the endpoint's URL must be that of the API server itself.", status)}
+	}
+	return Result{Outcome: Unexpected, Reason: ReasonUnexpectedAnswer, Message: fmt.Sprintf("/readyz answers %d, as a Kubernetes API server does not: check the endpoint's URL.", status)}
+}
+
+// versionForm is what versions of Kubernetes look like, those of distributions included.
+var versionForm = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+[-+.0-9A-Za-z]*$`)
+
+// validVersion returns the version in an answer to /version, or "" when it has none.
+func validVersion(body []byte) string {
+	var info struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if err := json.Unmarshal(body, &info); err != nil || len(info.GitVersion) > 64 || !versionForm.MatchString(info.GitVersion) {
+		return ""
+	}
+	if _, err := utilversion.ParseSemantic(info.GitVersion); err != nil {
+		return ""
+	}
+	return info.GitVersion
+}
