@@ -63,7 +63,7 @@ func (o *options) run(ctx context.Context) error {
 func connection() (*rest.Config, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
-		return nil, fmt.Errorf("connect to the cluster: %w; outside of a pod, KUBECONFIG names the way", err)
+		return nil, fmt.Errorf("connect to the cluster: %w; outside of a pod, set KUBECONFIG", err)
 	}
 	// The host limits its clients itself (API priority and fairness); this bounds
 	// what one installation of many registries asks at once.
@@ -109,7 +109,7 @@ func (o *options) reconciler(mgr manager.Manager) (*clusterregistry.Reconciler, 
 	ca := mgr.GetConfig().CAData
 	if file := mgr.GetConfig().CAFile; file != "" {
 		if ca, err = os.ReadFile(file); err != nil {
-			return nil, fmt.Errorf("read the CA of the host: %w", err)
+			return nil, fmt.Errorf("read the CA of the host cluster: %w", err)
 		}
 	}
 	return &clusterregistry.Reconciler{

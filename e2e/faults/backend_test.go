@@ -33,7 +33,7 @@ func TestBackendDown(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.WaitCondition(registry, operatorv1alpha1.ConditionAPIServiceReady, metav1.ConditionFalse, operatorv1alpha1.ReasonBackendDown, "deletions of namespaces in the host cluster will hang")
-	e.WaitCondition(registry, operatorv1alpha1.ConditionServerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonReplicasNotReady, "finds no node")
+	e.WaitCondition(registry, operatorv1alpha1.ConditionServerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonReplicasNotReady, "can't be scheduled")
 	e.Eventually("an event to warn of it", func(ctx context.Context) error {
 		var events eventsv1.EventList
 		if err := e.Client.List(ctx, &events, client.InNamespace(e.Namespace)); err != nil {

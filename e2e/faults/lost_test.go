@@ -41,7 +41,7 @@ func TestEmptiedInPlace(t *testing.T) {
 	}
 	e.EmptyVolume(before.Spec.NodeName, "data-"+lost.Name)
 	e.KillProcess("--name="+lost.Name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name)
-	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, "pod "+lost.Name+": container etcd ended with code 65", "has no data")
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, "pod "+lost.Name+": container etcd exited with code 65", "has no data")
 	if err := e.Get(t.Context(), lost.Name, &after); err != nil {
 		t.Fatal(err)
 	}

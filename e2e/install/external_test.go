@@ -40,7 +40,7 @@ func TestExternalEtcd(t *testing.T) {
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.Etcd.External.Endpoints[0] = operatorv1alpha1.EtcdEndpoint(right)
 	})
-	refused(operatorv1alpha1.ReasonExternalUnreachable, right, "shows a certificate that the CA given for etcd did not sign")
+	refused(operatorv1alpha1.ReasonExternalUnreachable, right, "presents a certificate that the CA given for etcd did not sign")
 	fill(t, e, "foreign", "right")
 	refused(operatorv1alpha1.ReasonExternalUnreachable, right, "refuses the client certificate")
 	fill(t, e, "right", "right")

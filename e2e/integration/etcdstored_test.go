@@ -68,7 +68,7 @@ func TestEtcdStored(t *testing.T) {
 	if _, err := members.Client.Put(t.Context(), prefix+"nonsense", "k8s:enc:secret"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := access.Stored(t.Context(), prefix, "c1200", inV1); err == nil || !strings.Contains(err.Error(), prefix+"nonsense is neither protobuf of Kubernetes nor JSON") {
+	if _, err := access.Stored(t.Context(), prefix, "c1200", inV1); err == nil || !strings.Contains(err.Error(), prefix+"nonsense is neither Kubernetes protobuf nor JSON") {
 		t.Errorf("what is no object: %v", err)
 	}
 }

@@ -82,7 +82,7 @@ func testCertManagerLate(t *testing.T, s *site, kubectl *framework.Kubectl) {
 func testStages(t *testing.T, s *site) {
 	s.idle = true
 	s.apply("fleet", "{mode: Independent, etcd: {replicas: 3}}")
-	s.says("fleet", "CertificatesReady", "False", "CertificateNotReady", "Certificate fleet-admin waits for cert-manager", "and 5 more")
+	s.says("fleet", "CertificatesReady", "False", "CertificateNotReady", "Certificate fleet-admin is waiting for cert-manager", "and 5 more")
 	s.holds("fleet", "Certificate/fleet-etcd-ca Service/fleet-server -ConfigMap/fleet-etcd-identity -StatefulSet/fleet-etcd -Deployment/fleet-server")
 	s.idle = false
 	s.says("fleet", "EtcdReady", "False", "MembersNotReady", "0 of 3 etcd members ready: their pods do not exist yet")

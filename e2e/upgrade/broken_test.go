@@ -72,9 +72,9 @@ func returns(t *testing.T, releases []version.Release) {
 	clients.Settle(t)
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Version = operatorv1alpha1.Version(to) })
 	e.WaitCondition(registry, operatorv1alpha1.ConditionVersionSupported, metav1.ConditionFalse, operatorv1alpha1.ReasonRolledBack, "the upgrade to "+to+" was rolled back", "; "+from+" keeps running")
-	checkEvent(t, e, registry, string(operatorv1alpha1.PhaseRollback), "the servers of "+to+" don't come up")
+	checkEvent(t, e, registry, string(operatorv1alpha1.PhaseRollback), "the servers of "+to+" do not become ready")
 	last := registry.Status.History[0]
-	if last.State != operatorv1alpha1.TransitionRolledBack || last.Version != to || last.Snapshot == "" || !strings.Contains(last.Message, "the servers of "+to+" don't come up: ") || registry.Status.Version != from {
+	if last.State != operatorv1alpha1.TransitionRolledBack || last.Version != to || last.Snapshot == "" || !strings.Contains(last.Message, "the servers of "+to+" do not become ready: ") || registry.Status.Version != from {
 		t.Errorf("it runs %s, history %+v", registry.Status.Version, last)
 	}
 	members := etcdPods(t, e, registry)
@@ -114,7 +114,7 @@ func TestMatrixBrokenMember(t *testing.T) {
 	clients := framework.StartLoad(t, e.RegistryConfig(registry), rate/4, load()...)
 	clients.Settle(t)
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Version = operatorv1alpha1.Version(to.Version) })
-	e.WaitCondition(registry, operatorv1alpha1.ConditionProgressing, metav1.ConditionTrue, string(operatorv1alpha1.PhaseEtcd), "etcd 0/3 members on "+to.Etcd, "container etcd ended")
+	e.WaitCondition(registry, operatorv1alpha1.ConditionProgressing, metav1.ConditionTrue, string(operatorv1alpha1.PhaseEtcd), "etcd 0/3 members on "+to.Etcd, "container etcd exited")
 	clients.Settle(t)
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.Version = operatorv1alpha1.Version(before.Version)

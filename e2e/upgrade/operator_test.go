@@ -41,7 +41,7 @@ func TestOperator(t *testing.T) {
 
 	e.OperatorImage(older)
 	waitLook(e, registry)
-	e.WaitCondition(registry, operatorv1alpha1.ConditionVersionSupported, metav1.ConditionFalse, operatorv1alpha1.ReasonVersionUnknown, `knows no version "`+releases[1].Version+`"`)
+	e.WaitCondition(registry, operatorv1alpha1.ConditionVersionSupported, metav1.ConditionFalse, operatorv1alpha1.ReasonVersionUnknown, `version "`+releases[1].Version+`"`)
 	if after := pods(t, e, registry); !maps.Equal(after, before) {
 		t.Errorf("an older operator has replaced pods: %v, before %v", after, before)
 	}

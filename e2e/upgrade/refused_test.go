@@ -54,7 +54,7 @@ func TestSingle(t *testing.T) {
 	}
 	e.Compare(registry, report)
 	checkUpgraded(t, e, registry, releases[2])
-	checkEvent(t, e, registry, string(operatorv1alpha1.PhaseSnapshot), "while that is replaced the registry does not serve")
+	checkEvent(t, e, registry, string(operatorv1alpha1.PhaseSnapshot), "the registry is unavailable for some seconds while it is replaced")
 	if history := registry.Status.History; len(history) != 3 {
 		t.Errorf("the history is %+v", history)
 	}

@@ -64,7 +64,7 @@ func (a *Applier) create(ctx context.Context, wanted *unstructured.Unstructured)
 	other := &metav1.PartialObjectMetadata{}
 	other.SetGroupVersionKind(wanted.GroupVersionKind())
 	if err := a.live.Get(ctx, client.ObjectKeyFromObject(wanted), other); err != nil {
-		return nil, fmt.Errorf("read %s, which somebody has just created: %w", Reference(wanted), err)
+		return nil, fmt.Errorf("read %s, which someone has just created: %w", Reference(wanted), err)
 	}
 	if Owner(other) != Owner(wanted) {
 		return nil, &NotOurs{Object: Reference(wanted), Owner: Owner(other)}

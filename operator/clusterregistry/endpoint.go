@@ -91,7 +91,7 @@ func (r *Reconciler) tellMoved(ctx context.Context, s *scope, url string) error 
 	return nil
 }
 
-// shown is complete when every server shows a certificate that is valid for the
+// shown is complete when every server presents a certificate that is valid for the
 // clients' address. One that was renewed reaches the pods within a minute or so.
 func (r *Reconciler) shown(ctx context.Context, s *scope, address string) verdict.Verdict {
 	if address == s.serverName() {

@@ -16,7 +16,7 @@ func TestOutOfMemory(t *testing.T) {
 		reason, killed string // killed is kubelet's reason
 		want           string
 	}{
-		{"it was killed at its limit", "OOMKilled", "pod p: container server was killed at its limit of memory"},
+		{"it was killed at its limit", "OOMKilled", "pod p: container server was killed at its memory limit"},
 		{"it failed otherwise", "Error", ""},
 	} {
 		s := look(t, "{spec: {mode: Aggregated}, status: {version: v0.1.0, server: {readyReplicas: 2}"+complete+"}}")

@@ -138,7 +138,7 @@ func (s *scope) missing() string {
 }
 
 // retire stops publishing the previous CA of the servers as soon as every server
-// shows a certificate that the present one signed.
+// presents a certificate that the present one signed.
 func (r *Reconciler) retire(ctx context.Context, s *scope) error {
 	if !s.servingCA.Replaced() || s.servingCA.Current == nil {
 		return nil

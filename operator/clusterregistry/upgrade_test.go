@@ -93,7 +93,7 @@ func TestSingleMember(t *testing.T) {
 		if v := s.plan(released); !v.Complete() {
 			t.Fatalf("%s: %+v", running, v)
 		}
-		if v := reading(t).upgradeHandler(s).Waiting("begins"); strings.Contains(v.Message, "the registry does not serve") != down {
+		if v := reading(t).upgradeHandler(s).Waiting("starts"); strings.Contains(v.Message, "the registry is unavailable") != down {
 			t.Errorf("%s: %s", running, v.Message)
 		}
 	}
@@ -130,7 +130,7 @@ func TestChangesOfMind(t *testing.T) {
 		{"servers are being changed", "v0.2.0", "v0.3.0", "Server", "v0.2.0", "Rollback", "Progressing", ""},
 		{"all are, and are read by the ones before", "v0.2.0", "v0.3.0", "StorageMigration", "v0.2.0", "Rollback", "Progressing", ""},
 		{"it goes back already", "v0.2.0", "v0.3.0", "Rollback", "v0.2.0", "Rollback", "Progressing", ""},
-		{"servers before can't read what is stored", "v0.3.0", "v0.4.0", "Server", "v0.3.0", "Server", "Progressing", "v0.3.0 can't take over again, since it does not read v1, in which v0.4.0 stores clusters; the upgrade continues"},
+		{"servers before can't read what is stored", "v0.3.0", "v0.4.0", "Server", "v0.3.0", "Server", "Progressing", "cannot roll back to v0.3.0, since it does not read v1, in which v0.4.0 stores clusters; the upgrade continues"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, "")
 		s.registry.Spec.Version = operatorv1alpha1.Version(test.wanted)
@@ -166,23 +166,23 @@ func TestAdvance(t *testing.T) {
 		with                          func(*scope)
 		phaseThen, state, hold, says  string
 	}{
-		{"all is well", "v0.1.0", "v0.2.0", "Preflight", "", ok, "Snapshot", "Progressing", "Snapshot", "begins"},
-		{"something is not", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.record("ServerReady", verdict.Waiting("X", "1 of 2")) }, "Preflight", "Progressing", "Preflight", "begins when ServerReady is True, which waits: 1 of 2"},
-		{"an alarm", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdState.Alarms = []etcd.Alarm{{Type: "NOSPACE"}} }, "Preflight", "Progressing", "Preflight", "begins when etcd is in order: etcd's alarm NOSPACE"},
+		{"all is well", "v0.1.0", "v0.2.0", "Preflight", "", ok, "Snapshot", "Progressing", "Snapshot", "starts"},
+		{"something is not", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.record("ServerReady", verdict.Waiting("X", "1 of 2")) }, "Preflight", "Progressing", "Preflight", "starts when ServerReady is True: 1 of 2"},
+		{"an alarm", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdState.Alarms = []etcd.Alarm{{Type: "NOSPACE"}} }, "Preflight", "Progressing", "Preflight", "starts when etcd is healthy: etcd's alarm NOSPACE"},
 		{"no room", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdState.Members[2].DBSize = 4 << 30 }, "Preflight", "Progressing", "Preflight", "takes 4096 of 4096 MiB"},
-		{"paused before it touches anything", "v0.1.0", "v0.2.0", "Preflight", ", paused: true", ok, "Preflight", "Progressing", "Paused", "Preflight is done; Snapshot comes when spec.paused is false"},
+		{"paused before it touches anything", "v0.1.0", "v0.2.0", "Preflight", ", paused: true", ok, "Preflight", "Progressing", "Paused", "Preflight completed; Snapshot starts when spec.paused is false"},
 		{"members are replaced", "v0.2.0", "v0.3.0", "Etcd", "", func(s *scope) { s.registry.Status.Etcd.Members[0].Version = "v3.7.3" }, "Etcd", "Progressing", "Etcd", "etcd 1/3 members on v3.7.3"},
 		{"servers come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.record("ServerReady", verdict.Waiting("X", "one ends")) }, "Server", "Progressing", "Server", "servers 0/2 on v0.2.0; one ends"},
-		{"servers have come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.registry.Status.Version = "v0.2.0" }, "Verification", "Progressing", "Verification", "begins"},
-		{"servers don't come: those of before do", "v0.1.0", "v0.2.0", "Server", "", failing, "Rollback", "Progressing", "Rollback", "the servers of v0.2.0 don't come up: pod x"},
+		{"servers have come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.registry.Status.Version = "v0.2.0" }, "Verification", "Progressing", "Verification", "starts"},
+		{"servers don't come: those of before do", "v0.1.0", "v0.2.0", "Server", "", failing, "Rollback", "Progressing", "Rollback", "the servers of v0.2.0 do not become ready: pod x"},
 		{"paused is for later", "v0.1.0", "v0.2.0", "Server", ", paused: true", failing, "Rollback", "Progressing", "Rollback", "pod x"},
 		{"servers don't come, and those of before can't", "v0.3.0", "v0.4.0", "Server", "", failing, "Server", "Progressing", "UpgradeBlocked", "snapshot s1 (revision 42) in PersistentVolumeClaim fleet-snapshots"},
 		{"they are back", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.upgrade.Message = "no image" }, "", "RolledBack", "", ""},
 		{"they are back, since a person wanted it", "v0.1.0", "v0.2.0", "Rollback", "", ok, "", "Abandoned", "", ""},
 		{"it does not serve, for now", "v0.1.0", "v0.2.0", "Verification", "", func(s *scope) { s.record("APIServiceReady", verdict.Waiting("X", "not available")) }, "Verification", "Progressing", "Verification", "APIServiceReady is not True: not available"},
-		{"members hold the same data before they are touched, as far as can be told", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdAccess.Endpoints = map[string]string{"fleet-etcd-0": "http://no-tls"} }, "Preflight", "Progressing", "Preflight", "begins when etcd's members are known to hold the same data: member fleet-etcd-0"},
-		{"it has not begun yet", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.before.Operation = nil }, "Preflight", "Progressing", "Preflight", "begins"},
-		{"it was told to return just now", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.before.Operation.Phase = "Server" }, "Rollback", "Progressing", "Rollback", "begins"},
+		{"members hold the same data before they are touched, as far as can be told", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdAccess.Endpoints = map[string]string{"fleet-etcd-0": "http://no-tls"} }, "Preflight", "Progressing", "Preflight", "starts when the etcd members are verified to hold the same data: member fleet-etcd-0"},
+		{"it has not begun yet", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.before.Operation = nil }, "Preflight", "Progressing", "Preflight", "starts"},
+		{"it was told to return just now", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.before.Operation.Phase = "Server" }, "Rollback", "Progressing", "Rollback", "starts"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, test.spec)
 		if v := s.plan(released); !v.Complete() {

@@ -28,11 +28,11 @@ func Certificate(c *certmanagerv1.Certificate) string {
 	}
 	switch {
 	case ready.Status == "" || ready.ObservedGeneration < c.Generation && ready.Status == cmmetav1.ConditionTrue:
-		return fmt.Sprintf("Certificate %s waits for cert-manager to look at it", c.Name)
+		return fmt.Sprintf("Certificate %s is waiting for cert-manager to process it", c.Name)
 	case ready.Status == cmmetav1.ConditionTrue:
 		return ""
 	case c.Status.LastFailureTime != nil:
-		return fmt.Sprintf("Certificate %s is not issued: %s cert-manager tries again an hour after %s", c.Name, sentence(issuing.Message), c.Status.LastFailureTime.Format(time.RFC3339))
+		return fmt.Sprintf("Certificate %s is not issued: %s cert-manager retries an hour after %s", c.Name, sentence(issuing.Message), c.Status.LastFailureTime.Format(time.RFC3339))
 	}
 	return fmt.Sprintf("Certificate %s is not issued yet: %s", c.Name, ready.Message)
 }

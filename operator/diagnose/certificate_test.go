@@ -12,13 +12,13 @@ import (
 
 func TestCertificate(t *testing.T) {
 	for reason, test := range map[string]struct{ certificate, want string }{
-		"cert-manager has said nothing": {`{}`, "Certificate c waits for cert-manager to look at it"},
+		"cert-manager has said nothing": {`{}`, "Certificate c is waiting for cert-manager to process it"},
 		"it is issued":                  {`{status: {conditions: [{type: Ready, status: "True", observedGeneration: 2}]}}`, ""},
-		"it was, and has changed since": {`{status: {conditions: [{type: Ready, status: "True", observedGeneration: 1}]}}`, "Certificate c waits for cert-manager to look at it"},
+		"it was, and has changed since": {`{status: {conditions: [{type: Ready, status: "True", observedGeneration: 1}]}}`, "Certificate c is waiting for cert-manager to process it"},
 		"it is issued after a failure":  {`{status: {lastFailureTime: "2026-01-01T00:00:00Z", conditions: [{type: Ready, status: "True", observedGeneration: 2}]}}`, ""},
 		"it is under way":               {`{status: {conditions: [{type: Ready, status: "False", message: Issuing certificate as Secret does not exist}]}}`, "Certificate c is not issued yet: Issuing certificate as Secret does not exist"},
 		"it failed": {`{status: {lastFailureTime: "2026-01-01T00:00:00Z", conditions: [{type: Ready, status: "False", message: no}, {type: Issuing, status: "False", message: "the issuer says no."}]}}`,
-			"Certificate c is not issued: the issuer says no. cert-manager tries again an hour after 2026-01-01T00:00:00Z"},
+			"Certificate c is not issued: the issuer says no. cert-manager retries an hour after 2026-01-01T00:00:00Z"},
 	} {
 		c := read[certmanagerv1.Certificate](t, test.certificate)
 		c.Name, c.Generation = "c", 2

@@ -10,13 +10,13 @@ import (
 // can't be started. It is empty for one that runs, or that kubelet is starting.
 func Container(status corev1.ContainerStatus) string {
 	if terminated := Failure(status); terminated != nil {
-		return fmt.Sprintf("container %s ended with code %d: %s", status.Name, terminated.ExitCode, lastLines(terminated.Message))
+		return fmt.Sprintf("container %s exited with code %d: %s", status.Name, terminated.ExitCode, lastLines(terminated.Message))
 	}
 	waiting := status.State.Waiting
 	if waiting == nil || waiting.Message == "" {
 		return "" // kubelet is starting it
 	}
-	return fmt.Sprintf("container %s waits (%s): %s", status.Name, waiting.Reason, waiting.Message)
+	return fmt.Sprintf("container %s is waiting (%s): %s", status.Name, waiting.Reason, waiting.Message)
 }
 
 // Failure returns how a container failed that does not run now. It is nil for one

@@ -27,13 +27,13 @@ func TestContainer(t *testing.T) {
 		"it runs":                  {`{state: {running: {}}}`, "", 0},
 		"it runs after a crash":    {`{state: {running: {}}, lastState: {terminated: {exitCode: 1, message: panic}}}`, "", 0},
 		"it is being created":      {`{state: {waiting: {reason: ContainerCreating}}}`, "", 0},
-		"its image is not there":   {`{state: {waiting: {reason: ErrImagePull, message: not found}}}`, "container c waits (ErrImagePull): not found", 0},
+		"its image is not there":   {`{state: {waiting: {reason: ErrImagePull, message: not found}}}`, "container c is waiting (ErrImagePull): not found", 0},
 		"it is done":               {`{state: {terminated: {exitCode: 0, message: saved}}}`, "", 0},
-		"it has failed":            {`{state: {terminated: {exitCode: 2, message: "a\nb\n"}}}`, "container c ended with code 2: a | b", 2},
+		"it has failed":            {`{state: {terminated: {exitCode: 2, message: "a\nb\n"}}}`, "container c exited with code 2: a | b", 2},
 		"its last failure says more than the wait for the next start": {`{state: {waiting: {reason: CrashLoopBackOff, message: back-off 10s}}, lastState: {terminated: {exitCode: 1, message: panic}}}`,
-			"container c ended with code 1: panic", 1},
+			"container c exited with code 1: panic", 1},
 		"it was done, and waits to be started again": {`{state: {waiting: {reason: CrashLoopBackOff, message: back-off 10s}}, lastState: {terminated: {exitCode: 0}}}`,
-			"container c waits (CrashLoopBackOff): back-off 10s", 0},
+			"container c is waiting (CrashLoopBackOff): back-off 10s", 0},
 	} {
 		status := read[corev1.ContainerStatus](t, test.status)
 		status.Name = "c"

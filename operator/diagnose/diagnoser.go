@@ -53,7 +53,7 @@ func (d Diagnoser) claims(ctx context.Context, pod *corev1.Pod) []string {
 		if err != nil || claim.Status.Phase == corev1.ClaimBound {
 			continue
 		}
-		problem := "PersistentVolumeClaim " + claim.Name + " has no volume"
+		problem := "PersistentVolumeClaim " + claim.Name + " is not bound"
 		if why := d.lastWarning(ctx, claim.Namespace, claim.UID); why != "" {
 			problem += " (" + why + ")"
 		}

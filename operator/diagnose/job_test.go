@@ -22,7 +22,7 @@ func TestJob(t *testing.T) {
 		"it has not failed":    {`{metadata: {name: j}, status: {conditions: [{type: Failed, status: "False", message: no}]}}`, []corev1.Pod{*crashed}, ""},
 		"its pods are gone":    {failed, nil, "Job j failed (Job has reached the specified backoff limit)"},
 		"its pods say nothing": {failed, []corev1.Pod{*done}, "Job j failed (Job has reached the specified backoff limit)"},
-		"a pod says why":       {failed, []corev1.Pod{*done, *crashed, *other}, "Job j failed (Job has reached the specified backoff limit): pod p1: container save ended with code 1: no space left"},
+		"a pod says why":       {failed, []corev1.Pod{*done, *crashed, *other}, "Job j failed (Job has reached the specified backoff limit): pod p1: container save exited with code 1: no space left"},
 	} {
 		if got := Job(read[batchv1.Job](t, test.job), test.pods); got != test.want {
 			t.Errorf("%s: %q, want %q", reason, got, test.want)

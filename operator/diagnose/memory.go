@@ -54,7 +54,7 @@ func oomKilled(status corev1.ContainerStatus) *corev1.ContainerStateTerminated {
 
 // outOfMemory says of one OOM kill when and at which limit it was, and what to raise.
 func outOfMemory(pod *corev1.Pod, status corev1.ContainerStatus, terminated *corev1.ContainerStateTerminated) string {
-	limit := "its limit of memory"
+	limit := "its memory limit"
 	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == status.Name })
 	if i >= 0 && !pod.Spec.Containers[i].Resources.Limits.Memory().IsZero() {
 		limit += ", " + pod.Spec.Containers[i].Resources.Limits.Memory().String()

@@ -11,7 +11,7 @@ import (
 // TestOutOfMemory is about containers that kubelet reports as killed at their limit.
 func TestOutOfMemory(t *testing.T) {
 	const raise = ": raise spec.server.resources.limits.memory"
-	const killed = "pod p: container server was killed at its limit of memory, 1Gi (OOMKilled, 2026-01-01T11:59:00Z, "
+	const killed = "pod p: container server was killed at its memory limit, 1Gi (OOMKilled, 2026-01-01T11:59:00Z, "
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	for _, test := range []struct{ reason, container, limits, status, want string }{
 		{"it was never killed", "server", "{memory: 1Gi}", "{state: {running: {}}}", ""},
@@ -21,11 +21,11 @@ func TestOutOfMemory(t *testing.T) {
 		{"it has run for an hour since", "server", "{memory: 1Gi}", "{state: {running: {}}, lastState: {terminated: {reason: OOMKilled, exitCode: 137, finishedAt: HOUR}}}", ""},
 		{"it failed for something else since", "server", "{memory: 1Gi}", "{state: {terminated: {reason: Error, exitCode: 1, finishedAt: MINUTE}}, lastState: {terminated: {reason: OOMKilled, exitCode: 137, finishedAt: MINUTE}}}", ""},
 		{"it has no limit of its own", "server", "{}", "{state: {running: {}}, lastState: {terminated: {reason: OOMKilled, exitCode: 137, finishedAt: MINUTE}}}",
-			"pod p: container server was killed at its limit of memory (OOMKilled, 2026-01-01T11:59:00Z, 0 restarts)" + raise},
+			"pod p: container server was killed at its memory limit (OOMKilled, 2026-01-01T11:59:00Z, 0 restarts)" + raise},
 		{"an etcd member", "etcd", "{memory: 2Gi}", "{state: {running: {}}, lastState: {terminated: {reason: OOMKilled, exitCode: 137, finishedAt: MINUTE}}}",
-			"pod p: container etcd was killed at its limit of memory, 2Gi (OOMKilled, 2026-01-01T11:59:00Z, 0 restarts): raise spec.etcd.resources.limits.memory"},
+			"pod p: container etcd was killed at its memory limit, 2Gi (OOMKilled, 2026-01-01T11:59:00Z, 0 restarts): raise spec.etcd.resources.limits.memory"},
 		{"a sidecar that a webhook has added", "proxy", "{memory: 1Gi}", "{state: {running: {}}, lastState: {terminated: {reason: OOMKilled, exitCode: 137, finishedAt: MINUTE}}}",
-			"pod p: container proxy was killed at its limit of memory, 1Gi (OOMKilled, 2026-01-01T11:59:00Z, 0 restarts)"},
+			"pod p: container proxy was killed at its memory limit, 1Gi (OOMKilled, 2026-01-01T11:59:00Z, 0 restarts)"},
 	} {
 		status := strings.NewReplacer("MINUTE", `"2026-01-01T11:59:00Z"`, "HOUR", `"2026-01-01T11:00:00Z"`).Replace(test.status)
 		pod := read[corev1.Pod](t, "{spec: {containers: [{name: "+test.container+", resources: {limits: "+test.limits+"}}]}, status: {containerStatuses: ["+status+"]}}")

@@ -35,23 +35,23 @@ func CrashLooping(pod *corev1.Pod, container string) bool {
 // empty; ask it only of pods that are not ready.
 func Pod(pod *corev1.Pod) string {
 	if pod.DeletionTimestamp != nil {
-		return fmt.Sprintf("pod %s on node %s ends", pod.Name, pod.Spec.NodeName)
+		return fmt.Sprintf("pod %s on node %s is terminating", pod.Name, pod.Spec.NodeName)
 	}
 	if problem := containers(pod); problem != "" {
 		return problem
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return fmt.Sprintf("pod %s finds no node: %s", pod.Name, condition.Message)
+			return fmt.Sprintf("pod %s can't be scheduled: %s", pod.Name, condition.Message)
 		}
 	}
 	switch {
 	case pod.Spec.NodeName == "":
-		return fmt.Sprintf("pod %s is being given a node", pod.Name)
+		return fmt.Sprintf("pod %s is waiting to be scheduled", pod.Name)
 	case pod.Status.Phase == corev1.PodRunning:
 		return fmt.Sprintf("pod %s on node %s is running, but not ready", pod.Name, pod.Spec.NodeName)
 	}
-	return fmt.Sprintf("pod %s on node %s is being started", pod.Name, pod.Spec.NodeName)
+	return fmt.Sprintf("pod %s on node %s is starting", pod.Name, pod.Spec.NodeName)
 }
 
 // containers returns what is wrong with the first container of a pod that can't be

@@ -20,14 +20,14 @@ func TestExplain(t *testing.T) {
 		err  error
 		want string
 	}{
-		"a name without an address": {&net.DNSError{Err: "no such host", Name: "etcd-0.etcd", IsNotFound: true}, "has a name that DNS does not know"},
+		"a name without an address": {&net.DNSError{Err: "no such host", Name: "etcd-0.etcd", IsNotFound: true}, "has a name that DNS does not resolve"},
 		"a name server that is ill": {&net.DNSError{Err: "server misbehaving", Name: "etcd-0.etcd"}, "fails"},
-		"another CA":                {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "shows a certificate that the CA given for etcd did not sign"},
-		"another name":              {&tls.CertificateVerificationError{Err: x509.HostnameError{}}, "shows a certificate that is not valid for its name"},
-		"too late":                  {&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}, "shows a certificate that is not valid"},
+		"another CA":                {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "presents a certificate that the CA given for etcd did not sign"},
+		"another name":              {&tls.CertificateVerificationError{Err: x509.HostnameError{}}, "presents a certificate that is not valid for its name"},
+		"too late":                  {&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}, "presents a certificate that is not valid"},
 		"no client certificate":     {&net.OpError{Op: "remote error", Err: errors.New("tls: certificate required")}, "refuses the client certificate"},
 		"no common version of TLS":  {&net.OpError{Op: "remote error", Err: errors.New("tls: protocol version not supported")}, "fails"},
-		"a member that ends":        {io.EOF, "broke the connection off"},
+		"a member that ends":        {io.EOF, "closed the connection"},
 		"no majority":               {readError{timeoutError(time.Second), false}, "has no leader"},
 		"a leader that lags":        {readError{timeoutError(time.Second), true}, "answers but does not complete a linearizable read"},
 		"what etcd says":            {errors.New("etcdserver: not leader"), "fails"},

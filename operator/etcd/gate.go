@@ -12,7 +12,7 @@ import (
 // ErrSingleMember is why Gate never lets the only member be taken down. All else
 // holds then, or the member does not serve anyway. Whoever accepts that the
 // registry is down meanwhile can go on.
-var ErrSingleMember = errors.New("etcd has a single member, and nothing serves while that is down")
+var ErrSingleMember = errors.New("etcd has a single member, and is unavailable while that member is down")
 
 // maxLag is how many entries of raft's log a member may be behind another. They
 // are asked at the same time, but not in the same instant. At 5000 etcd itself
@@ -26,7 +26,7 @@ func (s State) Serves() error {
 	if s.Serving() > 0 {
 		return nil
 	}
-	return errors.New("etcd does not serve: " + s.Failures())
+	return errors.New("etcd is not available: " + s.Failures())
 }
 
 // Failures says what every member does that does not serve; it is empty when all
@@ -85,10 +85,10 @@ func (s State) othersServe(recorded Identity, member string) error {
 			return fmt.Errorf("member %s is recorded but was not asked", name)
 		case serves:
 		case name != member:
-			return fmt.Errorf("only %d of %d members serve: %s", s.Serving(), len(s.Members), s.Failures())
+			return fmt.Errorf("only %d of %d members are ready: %s", s.Serving(), len(s.Members), s.Failures())
 		case len(recorded.Members) == 1:
 			// It can't be asked for the rest, and there is nothing to keep up.
-			return fmt.Errorf("%w; it does not serve now: %w", ErrSingleMember, m.Err)
+			return fmt.Errorf("%w; it is not ready now: %w", ErrSingleMember, m.Err)
 		}
 	}
 	return nil
@@ -127,7 +127,7 @@ func (s State) agreed() error {
 	for _, m := range serving {
 		switch {
 		case len(m.Errors) > 0:
-			return fmt.Errorf("member %s complains: %s", m.Name, strings.Join(m.Errors, ", "))
+			return fmt.Errorf("member %s reports errors: %s", m.Name, strings.Join(m.Errors, ", "))
 		case m.Leader == "":
 			return fmt.Errorf("member %s has no leader", m.Name)
 		case m.Leader != first.Leader:
@@ -166,7 +166,7 @@ func enough(members int) error {
 	case members == 1:
 		return ErrSingleMember
 	case members-1 < members/2+1:
-		return fmt.Errorf("etcd has %d members and no majority without one of them", members)
+		return fmt.Errorf("etcd has %d members and no quorum without one of them", members)
 	}
 	return nil
 }

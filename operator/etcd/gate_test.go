@@ -35,19 +35,19 @@ func TestGate(t *testing.T) {
 		"a follower of three":                   {},
 		"the leader, which Next leaves to last": {member: "m0"},
 		"one of five":                           {members: 5},
-		"one of two is a majority of none":      {members: 2, want: "etcd has 2 members and no majority without one of them"},
+		"one of two is a majority of none":      {members: 2, want: "etcd has 2 members and no quorum without one of them"},
 		"the only one":                          {members: 1, member: "m0", want: ErrSingleMember.Error()},
 		"the only one, dead: there is nothing to ask or to keep up": {members: 1, member: "m0",
 			change: func(s *State, _ *Identity) { s.Members[0], s.List, s.ListErr = dead("m0"), nil, errors.New("nobody") },
-			want:   "does not serve now: member m0 is dead"},
+			want:   "is not ready now: member m0 is dead"},
 		"a dead one serves nobody, so it can be replaced": {
 			change: func(s *State, _ *Identity) { s.Members[1] = dead("m1") }},
 		"another one is dead": {
 			change: func(s *State, _ *Identity) { s.Members[2] = dead("m2") },
-			want:   "only 2 of 3 members serve: member m2 is dead"},
+			want:   "only 2 of 3 members are ready: member m2 is dead"},
 		"one of five is dead: it comes first": {members: 5,
 			change: func(s *State, _ *Identity) { s.Members[4] = dead("m4") },
-			want:   "only 4 of 5 members serve: member m4 is dead"},
+			want:   "only 4 of 5 members are ready: member m4 is dead"},
 		"nothing to compare with": {
 			change: func(_ *State, recorded *Identity) { *recorded = Identity{} },
 			want:   "not recorded yet"},
@@ -98,7 +98,7 @@ func TestGate(t *testing.T) {
 			want: "etcd's alarm CORRUPT is raised by no member in particular"},
 		"a member that complains": {
 			change: func(s *State, _ *Identity) { s.Members[2].Errors = []string{"etcdserver: no leader"} },
-			want:   "member m2 complains: etcdserver: no leader"},
+			want:   "member m2 reports errors: etcdserver: no leader"},
 		"an election": {
 			change: func(s *State, _ *Identity) { s.Members[0].Leader = "" },
 			want:   "member m0 has no leader"},

@@ -38,12 +38,12 @@ func (s State) handover() (from, to Member, err error) {
 	serving := s.serving()
 	i := slices.IndexFunc(serving, Member.Leads)
 	if i < 0 {
-		return from, to, errors.New("no leader serves")
+		return from, to, errors.New("no leader is ready")
 	}
 	from = serving[i]
 	followers := slices.DeleteFunc(serving, func(m Member) bool { return m.ID == from.ID || m.Learner || m.Leader != from.ID })
 	if len(followers) == 0 {
-		return from, to, errors.New("no follower of " + from.Name + " serves")
+		return from, to, errors.New("no ready follower of " + from.Name)
 	}
 	return from, slices.MaxFunc(followers, func(a, b Member) int { return cmp.Compare(a.AppliedIndex, b.AppliedIndex) }), nil
 }

@@ -54,20 +54,20 @@ func explain(err error) string {
 	case errors.As(err, &timeout):
 		return "does not answer"
 	case errors.As(err, &dns) && dns.IsNotFound:
-		return "has a name that DNS does not know"
+		return "has a name that DNS does not resolve"
 	case errors.As(err, &authority):
-		return "shows a certificate that the CA given for etcd did not sign"
+		return "presents a certificate that the CA given for etcd did not sign"
 	case errors.As(err, &hostname):
-		return "shows a certificate that is not valid for its name"
+		return "presents a certificate that is not valid for its name"
 	case errors.As(err, &invalid):
-		return "shows a certificate that is not valid"
+		return "presents a certificate that is not valid"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "refuses connections, so no etcd listens there"
 	// TLS marks what the other side sent, but keeps the type of it to itself.
 	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(err.Error(), "certificate"):
 		return "refuses the client certificate"
 	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
-		return "broke the connection off"
+		return "closed the connection"
 	}
 	return "fails"
 }

@@ -90,10 +90,10 @@ func StoredVersion(content []byte) (string, error) {
 		}
 		meta.APIVersion = unknown.APIVersion
 	} else if err := json.Unmarshal(content, &meta); err != nil {
-		return "", fmt.Errorf("is neither protobuf of Kubernetes nor JSON: %w", err)
+		return "", fmt.Errorf("is neither Kubernetes protobuf nor JSON: %w", err)
 	}
 	if meta.APIVersion == "" {
-		return "", errors.New("does not tell the version of its API")
+		return "", errors.New("does not name its API version")
 	}
 	return meta.APIVersion, nil
 }

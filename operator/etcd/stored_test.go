@@ -22,8 +22,8 @@ func TestStoredVersion(t *testing.T) {
 	}{
 		"protobuf":                    {protobuf("example.org/v1"), "example.org/v1", ""},
 		"JSON":                        {[]byte(`{"apiVersion": "example.org/v2", "kind": "Cluster", "spec": {}}`), "example.org/v2", ""},
-		"protobuf without a version":  {protobuf(""), "", "does not tell the version"},
-		"JSON without a version":      {[]byte(`{"kind": "Cluster"}`), "", "does not tell the version"},
+		"protobuf without a version":  {protobuf(""), "", "does not name its API version"},
+		"JSON without a version":      {[]byte(`{"kind": "Cluster"}`), "", "does not name its API version"},
 		"protobuf that was cut short": {protobuf("example.org/v1")[:12], "", "is damaged"},
 		"encrypted":                   {[]byte("k8s:enc:aescbc:v1:key:..."), "", "is neither"},
 		"nothing":                     {nil, "", "is neither"},

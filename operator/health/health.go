@@ -56,7 +56,7 @@ func (s Server) Version(ctx context.Context) (string, error) {
 func (s Server) get(ctx context.Context, path string) ([]byte, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(s.CAs) {
-		return nil, errors.New("there is no CA certificate to trust the servers by")
+		return nil, errors.New("there is no CA certificate to verify the servers with")
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

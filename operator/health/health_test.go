@@ -70,8 +70,8 @@ func TestTrust(t *testing.T) {
 		says   string
 	}{
 		"another name":          {Server{Address: good.Address, Name: "fleet-server.team.svc", CAs: good.CAs}, "not fleet-server.team.svc"},
-		"no CA":                 {Server{Address: good.Address, Name: certified, CAs: nil}, "no CA certificate to trust"},
-		"a CA that is no PEM":   {Server{Address: good.Address, Name: certified, CAs: []byte("?")}, "no CA certificate to trust"},
+		"no CA":                 {Server{Address: good.Address, Name: certified, CAs: nil}, "no CA certificate to verify"},
+		"a CA that is no PEM":   {Server{Address: good.Address, Name: certified, CAs: []byte("?")}, "no CA certificate to verify"},
 		"nobody listens":        {Server{Address: "127.0.0.1:1", Name: certified, CAs: good.CAs}, "connection refused"},
 		"an address of nothing": {Server{Address: "", Name: certified, CAs: good.CAs}, "no Host"},
 	} {

@@ -41,7 +41,7 @@ func completed(history []operatorv1alpha1.Transition) bool {
 func Begin(registry *operatorv1alpha1.ClusterRegistry, release string, now time.Time) {
 	transition := operatorv1alpha1.Transition{Version: release, State: operatorv1alpha1.TransitionProgressing, StartTime: metav1.NewTime(now), Generation: registry.Generation}
 	if registry.Spec.Etcd.External != nil && Installed(registry) {
-		transition.Message = "etcd is external: there is no snapshot of it, and its version is left alone"
+		transition.Message = "etcd is external: there is no snapshot of it, and its version is not changed"
 	}
 	history := append([]operatorv1alpha1.Transition{transition}, registry.Status.History...)
 	for i := len(history) - 1; len(history) > limit; i-- {

@@ -37,7 +37,7 @@ func TestHistoryIsBounded(t *testing.T) {
 // TestMessages is about what a transition says: of an external etcd from its second
 // release on, then what was remarked, and at the end why it ended, if there is a reason.
 func TestMessages(t *testing.T) {
-	const external = "etcd is external: there is no snapshot of it, and its version is left alone"
+	const external = "etcd is external: there is no snapshot of it, and its version is not changed"
 	for _, test := range []struct {
 		reason              string
 		external, installed bool

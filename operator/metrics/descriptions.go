@@ -7,25 +7,25 @@ import "github.com/prometheus/client_golang/prometheus"
 // promises them, and a test compares.
 var (
 	conditionMetric = describe("clusterregistry_condition",
-		"1 for the status and reason that each condition of a ClusterRegistry has. APIServiceReady with reason BackendDown means that deletions of namespaces in the host hang.",
+		"1 for the status and reason that each condition of a ClusterRegistry has. APIServiceReady with reason BackendDown means that deletions of namespaces in the host cluster hang.",
 		"type", "status", "reason")
 	infoMetric = describe("clusterregistry_info",
 		"1 for each ClusterRegistry, with its mode and the versions that run. One that is not known yet is empty.",
 		"mode", "version", "etcd_version", "host_version")
 	expiryMetric = describe("clusterregistry_certificate_expiration_timestamp_seconds",
-		"When each certificate of a ClusterRegistry ends, in seconds since 1970.", "certificate")
+		"When each certificate of a ClusterRegistry expires, in seconds since 1970.", "certificate")
 	renewalMetric = describe("clusterregistry_certificate_renewal_timestamp_seconds",
 		"When cert-manager renews each certificate of a ClusterRegistry, in seconds since 1970.", "certificate")
 	serversMetric = describe("clusterregistry_server_replicas",
-		"How many API servers a ClusterRegistry is to have.")
+		"How many API servers a ClusterRegistry should have.")
 	readyServersMetric = describe("clusterregistry_server_ready_replicas",
-		"How many API servers of a ClusterRegistry serve.")
+		"How many API servers of a ClusterRegistry are ready.")
 	serverMemoryMetric = describe("clusterregistry_server_memory_limit_bytes",
-		"How much memory each API server of a ClusterRegistry may use before the host kills it.")
+		"How much memory each API server of a ClusterRegistry may use before the kernel kills it.")
 	membersMetric = describe("clusterregistry_etcd_members",
 		"How many members the etcd of a ClusterRegistry has.")
 	readyMembersMetric = describe("clusterregistry_etcd_ready_members",
-		"How many members of the etcd of a ClusterRegistry serve.")
+		"How many etcd members of a ClusterRegistry are ready.")
 	databaseMetric = describe("clusterregistry_etcd_database_size_bytes",
 		"The size of the database of each member of a ClusterRegistry's etcd that answers.", "member")
 	quotaMetric = describe("clusterregistry_etcd_database_quota_bytes",

@@ -24,13 +24,13 @@ const busy = `{
 	operation: {type: Upgrade, from: v0.1.0, to: v0.2.0, phase: Etcd, phaseStartedTime: "2029-11-01T00:00:00Z"}}`
 
 const busyMetrics = `
-# HELP clusterregistry_certificate_expiration_timestamp_seconds When each certificate of a ClusterRegistry ends, in seconds since 1970.
+# HELP clusterregistry_certificate_expiration_timestamp_seconds When each certificate of a ClusterRegistry expires, in seconds since 1970.
 # TYPE clusterregistry_certificate_expiration_timestamp_seconds gauge
 clusterregistry_certificate_expiration_timestamp_seconds{certificate="fleet-serving",name="fleet",namespace="team"} 1.893456e+09
 # HELP clusterregistry_certificate_renewal_timestamp_seconds When cert-manager renews each certificate of a ClusterRegistry, in seconds since 1970.
 # TYPE clusterregistry_certificate_renewal_timestamp_seconds gauge
 clusterregistry_certificate_renewal_timestamp_seconds{certificate="fleet-serving",name="fleet",namespace="team"} 1.8907776e+09
-# HELP clusterregistry_condition 1 for the status and reason that each condition of a ClusterRegistry has. APIServiceReady with reason BackendDown means that deletions of namespaces in the host hang.
+# HELP clusterregistry_condition 1 for the status and reason that each condition of a ClusterRegistry has. APIServiceReady with reason BackendDown means that deletions of namespaces in the host cluster hang.
 # TYPE clusterregistry_condition gauge
 clusterregistry_condition{name="fleet",namespace="team",reason="Etcd",status="False",type="Ready"} 1
 # HELP clusterregistry_etcd_database_quota_bytes The size of the database at which a ClusterRegistry's own etcd refuses writes.
@@ -43,19 +43,19 @@ clusterregistry_etcd_database_size_bytes{member="fleet-etcd-2",name="fleet",name
 # HELP clusterregistry_etcd_members How many members the etcd of a ClusterRegistry has.
 # TYPE clusterregistry_etcd_members gauge
 clusterregistry_etcd_members{name="fleet",namespace="team"} 3
-# HELP clusterregistry_etcd_ready_members How many members of the etcd of a ClusterRegistry serve.
+# HELP clusterregistry_etcd_ready_members How many etcd members of a ClusterRegistry are ready.
 # TYPE clusterregistry_etcd_ready_members gauge
 clusterregistry_etcd_ready_members{name="fleet",namespace="team"} 2
 # HELP clusterregistry_info 1 for each ClusterRegistry, with its mode and the versions that run. One that is not known yet is empty.
 # TYPE clusterregistry_info gauge
 clusterregistry_info{etcd_version="v3.6.14",host_version="v1.37.1",mode="Aggregated",name="fleet",namespace="team",version="v0.1.0"} 1
-# HELP clusterregistry_server_memory_limit_bytes How much memory each API server of a ClusterRegistry may use before the host kills it.
+# HELP clusterregistry_server_memory_limit_bytes How much memory each API server of a ClusterRegistry may use before the kernel kills it.
 # TYPE clusterregistry_server_memory_limit_bytes gauge
 clusterregistry_server_memory_limit_bytes{name="fleet",namespace="team"} 1.073741824e+09
-# HELP clusterregistry_server_ready_replicas How many API servers of a ClusterRegistry serve.
+# HELP clusterregistry_server_ready_replicas How many API servers of a ClusterRegistry are ready.
 # TYPE clusterregistry_server_ready_replicas gauge
 clusterregistry_server_ready_replicas{name="fleet",namespace="team"} 1
-# HELP clusterregistry_server_replicas How many API servers a ClusterRegistry is to have.
+# HELP clusterregistry_server_replicas How many API servers a ClusterRegistry should have.
 # TYPE clusterregistry_server_replicas gauge
 clusterregistry_server_replicas{name="fleet",namespace="team"} 2
 # HELP clusterregistry_operation_phase_start_timestamp_seconds When the present phase of the operation that is under way, such as an upgrade, began, in seconds since 1970.

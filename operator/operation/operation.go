@@ -74,7 +74,7 @@ func (d *Driver) Advance(ctx context.Context, handler Handler) (verdict.Verdict,
 	switch {
 	case d.Recorded == nil || d.Recorded.Phase != d.Status.Phase:
 		// The phase begins when it is written down.
-		return handler.Waiting("begins").In(verdict.AtOnce), UnderWay
+		return handler.Waiting("starts").In(verdict.AtOnce), UnderWay
 	case d.ReadOnly != "":
 		return handler.Waiting("nothing is changed now: %s", d.ReadOnly), UnderWay
 	case d.Status.PhaseCompleted && d.HeldReason == "":
@@ -107,7 +107,7 @@ func (d *Driver) Advance(ctx context.Context, handler Handler) (verdict.Verdict,
 func (d *Driver) next(ctx context.Context, handler Handler, step Step) verdict.Verdict {
 	if d.HeldReason != "" {
 		d.Status.PhaseCompleted = true
-		return verdict.Waiting(d.HeldReason, "%s is done; %s comes when %s", d.Status.Phase, step.Phase, d.HeldUntil).In(d.HeldRetry)
+		return verdict.Waiting(d.HeldReason, "%s completed; %s starts when %s", d.Status.Phase, step.Phase, d.HeldUntil).In(d.HeldRetry)
 	}
 	if step.Prepare != nil {
 		if v := step.Prepare(ctx); !v.Complete() {
@@ -115,7 +115,7 @@ func (d *Driver) next(ctx context.Context, handler Handler, step Step) verdict.V
 		}
 	}
 	Enter(d.Status, step.Phase, d.Now)
-	return handler.Waiting("begins").In(verdict.AtOnce)
+	return handler.Waiting("starts").In(verdict.AtOnce)
 }
 
 // resume continues after a hold.
@@ -123,7 +123,7 @@ func (d *Driver) resume(handler Handler) verdict.Verdict {
 	d.Status.PhaseCompleted = false
 	if phase := handler.Resume(d.Status.Phase); phase != d.Status.Phase {
 		Enter(d.Status, phase, d.Now)
-		return handler.Waiting("begins again after the pause").In(verdict.AtOnce)
+		return handler.Waiting("starts again after the pause").In(verdict.AtOnce)
 	}
 	return handler.Waiting("is checked again after the pause").In(verdict.AtOnce)
 }

@@ -58,22 +58,22 @@ func TestAdvance(t *testing.T) {
 		says      string
 		progress  Progress
 	}{
-		{"a phase is complete", "One", false, nil, nil, []string{"One", "before Two"}, "Two", false, "begins", UnderWay},
+		{"a phase is complete", "One", false, nil, nil, []string{"One", "before Two"}, "Two", false, "starts", UnderWay},
 		{"a phase waits", "One", false, nil, []operatorv1alpha1.OperationPhase{"One"}, []string{"One"}, "One", false, "One is not complete", UnderWay},
 		{"what must be known before the next one is not", "One", false, nil, []operatorv1alpha1.OperationPhase{"before Two"}, []string{"One", "before Two"}, "One", false, "before Two is not complete", UnderWay},
 		{"the last one is complete", "Three", false, nil, nil, []string{"Three"}, "Three", false, "", Completed},
 		{"the rollback waits", "Back", false, nil, []operatorv1alpha1.OperationPhase{"Back"}, []string{"Back"}, "Back", false, "Back is not complete", UnderWay},
 		{"the rollback is complete", "Back", false, nil, nil, []string{"Back"}, "Back", false, "", RolledBack},
 		{"it is in a phase that is not known", "Four", false, nil, nil, nil, "Four", false, "this operator does not know the phase Four: install the operator that began it, or a newer one", UnderWay},
-		{"it is not written down yet", "Two", false, func(d *Driver) { d.Recorded.Phase = "One" }, nil, nil, "Two", false, "begins", UnderWay},
-		{"nothing is", "One", false, func(d *Driver) { d.Recorded = nil }, nil, nil, "One", false, "begins", UnderWay},
+		{"it is not written down yet", "Two", false, func(d *Driver) { d.Recorded.Phase = "One" }, nil, nil, "Two", false, "starts", UnderWay},
+		{"nothing is", "One", false, func(d *Driver) { d.Recorded = nil }, nil, nil, "One", false, "starts", UnderWay},
 		{"nothing may be changed", "Two", false, func(d *Driver) { d.ReadOnly = "etcd is another" }, nil, nil, "Two", false, "nothing is changed now: etcd is another", UnderWay},
-		{"the next one is held", "One", false, func(d *Driver) { d.HeldReason, d.HeldUntil = "Paused", "spec.paused is false" }, nil, []string{"One"}, "One", true, "One is done; Two comes when spec.paused is false", UnderWay},
-		{"and stays so without running again", "One", true, func(d *Driver) { d.HeldReason, d.HeldUntil = "Paused", "spec.paused is false" }, nil, nil, "One", true, "One is done; Two comes when spec.paused is false", UnderWay},
+		{"the next one is held", "One", false, func(d *Driver) { d.HeldReason, d.HeldUntil = "Paused", "spec.paused is false" }, nil, []string{"One"}, "One", true, "One completed; Two starts when spec.paused is false", UnderWay},
+		{"and stays so without running again", "One", true, func(d *Driver) { d.HeldReason, d.HeldUntil = "Paused", "spec.paused is false" }, nil, nil, "One", true, "One completed; Two starts when spec.paused is false", UnderWay},
 		{"a phase that runs is not held", "Two", false, func(d *Driver) { d.HeldReason, d.HeldUntil = "Paused", "spec.paused is false" }, []operatorv1alpha1.OperationPhase{"Two"}, []string{"Two"}, "Two", false, "Two is not complete", UnderWay},
 		{"nor is the end", "Three", false, func(d *Driver) { d.HeldReason = "Paused" }, nil, []string{"Three"}, "Three", false, "", Completed},
 		{"after a hold, the phase is checked again", "One", true, nil, nil, nil, "One", false, "is checked again after the pause", UnderWay},
-		{"or an earlier one begins", "Two", true, nil, nil, nil, "One", false, "begins again after the pause", UnderWay},
+		{"or an earlier one begins", "Two", true, nil, nil, nil, "One", false, "starts again after the pause", UnderWay},
 	} {
 		handler := &scripted{waits: map[operatorv1alpha1.OperationPhase]bool{}}
 		for _, phase := range test.waits {

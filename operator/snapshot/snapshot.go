@@ -86,14 +86,14 @@ func Take(ctx context.Context, host Host, request Request) (Saved, verdict.Verdi
 		case condition.Type == batchv1.JobComplete:
 			saved := Saved{Name: request.Name, Revision: revision(pods, request.Name), CompletionTime: condition.LastTransitionTime.Time}
 			if saved.Revision == 0 {
-				return saved, again(ctx, host, "no pod tells of the snapshot any more, and it is taken again")
+				return saved, again(ctx, host, "no pod reports the snapshot any more, and it is taken again")
 			}
 			return saved, verdict.Verdict{}
 		case condition.Type == batchv1.JobFailed:
 			if request.Now.Sub(condition.LastTransitionTime.Time) > retry {
-				return Saved{}, again(ctx, host, "the snapshot is tried again")
+				return Saved{}, again(ctx, host, "the snapshot is retried")
 			}
-			return Saved{}, verdict.Waiting(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since etcd could not be saved before: %s; it is tried again every %s, or at once when the Job is deleted", diagnose.Job(job, pods), retry)
+			return Saved{}, verdict.Waiting(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since the snapshot of etcd failed: %s; it is retried every %s, or at once when the Job is deleted", diagnose.Job(job, pods), retry)
 		}
 	}
 	return Saved{}, underWay("snapshot %s %s", request.Name, step(pods))
@@ -115,7 +115,7 @@ func applyPart(ctx context.Context, host Host, object *unstructured.Unstructured
 		return again(ctx, host, "the Job of an earlier snapshot is removed")
 	case object.GetKind() == "PersistentVolumeClaim" && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)):
 		// As where a ResourceQuota has no room for it.
-		return verdict.Waiting(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since there is no room to save etcd: the host cluster refuses PersistentVolumeClaim %s (%s)", object.GetName(), err)
+		return verdict.Waiting(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since there is no space for a snapshot of etcd: the host cluster refuses PersistentVolumeClaim %s (%s)", object.GetName(), err)
 	}
 	return verdict.Failed(err)
 }
@@ -130,13 +130,13 @@ func step(pods []corev1.Pod) string {
 				case status.Name == saveContainer:
 					return "is being saved"
 				default:
-					return "is being restored to a scratch volume, which proves it"
+					return "is being restored to a scratch volume to verify it"
 				}
 			}
-			return "is under way: " + diagnose.Pod(&pods[i])
+			return "is in progress: " + diagnose.Pod(&pods[i])
 		}
 	}
-	return "is under way"
+	return "is in progress"
 }
 
 // revision returns the revision at which a snapshot was taken, as the pod that took it

@@ -38,7 +38,7 @@ func Find(releases []Release, version string) (Release, error) {
 		}
 		known = append(known, r.Version)
 	}
-	return Release{}, &problem{ErrUnknown, fmt.Sprintf("this operator knows no version %q; it knows %s", version, strings.Join(known, ", "))}
+	return Release{}, &problem{ErrUnknown, fmt.Sprintf("this operator does not know version %q; it knows %s", version, strings.Join(known, ", "))}
 }
 
 // CheckHost returns nil when the release was tested with a host's version, such
@@ -46,10 +46,10 @@ func Find(releases []Release, version string) (Release, error) {
 func (r Release) CheckHost(host string) error {
 	version := semver.MajorMinor(host)
 	if version == "" {
-		return &problem{ErrHost, fmt.Sprintf("the host says that its version is %q, which is no version of Kubernetes", host)}
+		return &problem{ErrHost, fmt.Sprintf("the host cluster reports version %q, which is not a valid Kubernetes version", host)}
 	}
 	if semver.Compare(version, "v"+r.Host.From) < 0 || semver.Compare(version, "v"+r.Host.To) > 0 {
-		return &problem{ErrHost, fmt.Sprintf("the host runs Kubernetes %s; %s was tested with %s to %s", host, r.Version, r.Host.From, r.Host.To)}
+		return &problem{ErrHost, fmt.Sprintf("the host cluster runs Kubernetes %s; %s was tested with %s to %s", host, r.Version, r.Host.From, r.Host.To)}
 	}
 	return nil
 }

@@ -34,11 +34,11 @@ func TestCheckHost(t *testing.T) {
 		"v1.37.12":         {"the newest, whatever its patch", ""},
 		"v1.36.3-gke.1200": {"a vendor's", ""},
 		"v1.35.4+k3s1":     {"another vendor's", ""},
-		"v1.33.9":          {"too old", "the host runs Kubernetes v1.33.9; v0.1.0 was tested with 1.34 to 1.37"},
+		"v1.33.9":          {"too old", "the host cluster runs Kubernetes v1.33.9; v0.1.0 was tested with 1.34 to 1.37"},
 		"v1.38.0-alpha.1":  {"too new, if not released", "was tested with 1.34 to 1.37"},
 		"v1.4.0":           {"numbers, not texts, are compared", "was tested with"},
-		"1.36.3":           {"no version of Kubernetes begins so", `"1.36.3", which is no version`},
-		"":                 {"a host that does not tell", `"", which is no version`},
+		"1.36.3":           {"no version of Kubernetes begins so", `"1.36.3", which is not a valid`},
+		"":                 {"a host that does not tell", `"", which is not a valid`},
 	} {
 		err := tested[0].CheckHost(host)
 		if test.says == "" && err != nil || test.says != "" && (!errors.Is(err, ErrHost) || !strings.Contains(err.Error(), test.says)) {

@@ -24,7 +24,7 @@ func CheckUpgrade(releases []Release, running, wanted string) error {
 		return err
 	}
 	if _, err := Find(releases, running); err != nil {
-		return &problem{ErrUnknown, fmt.Sprintf("the registry runs %s, which this operator does not know: install the operator that brought it there, or a newer one", running)}
+		return &problem{ErrUnknown, fmt.Sprintf("the registry runs %s, which this operator does not know: install the operator that upgraded it, or a newer one", running)}
 	}
 	if slices.Contains(to.UpgradesFrom, running) {
 		return nil
@@ -106,10 +106,10 @@ var etcdFloors = map[string]string{"v3.5": "v3.5.32", "v3.6": "v3.6.11"}
 func CheckEtcd(running, target string) error {
 	var major, from, to int
 	if _, err := fmt.Sscanf(semver.MajorMinor(running), "v%d.%d", &major, &from); err != nil {
-		return &problem{ErrUpgrade, fmt.Sprintf("etcd says that its version is %q, which is none", running)}
+		return &problem{ErrUpgrade, fmt.Sprintf("etcd reports version %q, which is not a valid version", running)}
 	}
 	if _, err := fmt.Sscanf(semver.MajorMinor(target), "v"+fmt.Sprint(major)+".%d", &to); err != nil || to > from+1 {
-		return &problem{ErrUpgrade, fmt.Sprintf("etcd runs %s, and goes to %s in steps of one minor version only", running, target)}
+		return &problem{ErrUpgrade, fmt.Sprintf("etcd runs %s, and can be upgraded to %s only one minor version at a time", running, target)}
 	}
 	if floor := etcdFloors[semver.MajorMinor(running)]; to > from && semver.Compare(running, floor) < 0 {
 		return &problem{ErrUpgrade, fmt.Sprintf("etcd runs %s, and must run %s or a later patch before %s", running, floor, target)}

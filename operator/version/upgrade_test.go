@@ -32,7 +32,7 @@ func TestCheckUpgrade(t *testing.T) {
 		{"backward", "v0.2.0", "v0.1.0", ErrUpgrade, "v0.2.0 -> v0.1.0 is a downgrade, which is not possible: set spec.version back to v0.2.0"},
 		{"no way at all", "v0.2.0", "v9.0.0", ErrUpgrade, "set spec.version back to v0.2.0"},
 		{"from a release of a newer operator", "v0.9.0", "v0.2.0", ErrUnknown, "the registry runs v0.9.0, which this operator does not know: install"},
-		{"to one", "v0.2.0", "v0.9.0", ErrUnknown, `no version "v0.9.0"`},
+		{"to one", "v0.2.0", "v0.9.0", ErrUnknown, `not know version "v0.9.0"`},
 	} {
 		err := CheckUpgrade(history, test.running, test.wanted)
 		if !errors.Is(err, test.kind) || test.kind != nil && !strings.Contains(err.Error(), test.says) {
@@ -125,11 +125,11 @@ func TestEtcd(t *testing.T) {
 		{"the same", "v3.6.14", "v3.6.14", ""},
 		{"a patch", "v3.6.12", "v3.6.14", ""},
 		{"a minor version", "v3.6.14", "v3.7.3", ""},
-		{"two minor versions", "v3.5.40", "v3.7.3", "in steps of one minor version only"},
-		{"a major version", "v3.7.3", "v4.0.0", "in steps of one minor version only"},
+		{"two minor versions", "v3.5.40", "v3.7.3", "only one minor version at a time"},
+		{"a major version", "v3.7.3", "v4.0.0", "only one minor version at a time"},
 		{"too old a patch", "v3.6.9", "v3.7.3", "must run v3.6.11 or a later patch before v3.7.3"},
 		{"an old patch stays in its minor version", "v3.6.9", "v3.6.14", ""},
-		{"nothing that could be compared", "", "v3.7.3", "which is none"},
+		{"nothing that could be compared", "", "v3.7.3", "not a valid version"},
 	} {
 		err := CheckEtcd(test.running, test.target)
 		if (err == nil) != (test.says == "") || err != nil && (!errors.Is(err, ErrUpgrade) || !strings.Contains(err.Error(), test.says)) {

@@ -117,7 +117,7 @@ func Parse(content []byte) ([]Release, error) {
 		}
 		for _, other := range append(slices.Clone(r.UpgradesFrom), r.Helper) {
 			if other != r.Version && !slices.ContainsFunc(releases[:i], func(o Release) bool { return o.Version == other }) {
-				errs = append(errs, fmt.Errorf("releases.yaml: entry %d (%s): it names %q, which is no release before it", i, r.Version, other))
+				errs = append(errs, fmt.Errorf("releases.yaml: entry %d (%s): it names %q, which is not an earlier release", i, r.Version, other))
 			}
 		}
 		if i > 0 && semver.Compare(releases[i-1].Version, r.Version) >= 0 {
@@ -140,18 +140,18 @@ var (
 func (r Release) validate() error {
 	var errs []error
 	if semver.Canonical(r.Version) != r.Version {
-		errs = append(errs, fmt.Errorf("version %q is no semantic version such as v0.1.0", r.Version))
+		errs = append(errs, fmt.Errorf("version %q is not a semantic version such as v0.1.0", r.Version))
 	}
 	for name, value := range map[string]string{"commit": r.Commit, "tree": r.Tree} {
 		if !hash.MatchString(value) {
-			errs = append(errs, fmt.Errorf("%s %q is no full hash of git", name, value))
+			errs = append(errs, fmt.Errorf("%s %q is not a full git commit hash", name, value))
 		}
 	}
 	if r.Ref != "" && !ref.MatchString(r.Ref) {
 		errs = append(errs, fmt.Errorf("ref %q is not the name of a branch or tag", r.Ref))
 	}
 	if semver.Canonical(r.Etcd) != r.Etcd {
-		errs = append(errs, fmt.Errorf("etcd %q is no version such as v3.6.14", r.Etcd))
+		errs = append(errs, fmt.Errorf("etcd %q is not a version such as v3.6.14", r.Etcd))
 	}
 	if !layout.MatchString(r.Layout) {
 		errs = append(errs, fmt.Errorf("layout %q is not a name such as v1", r.Layout))
@@ -167,7 +167,7 @@ func (r Release) validate() error {
 	}
 	for name, value := range map[string]Range{"host": r.Host, "kubectl": r.Kubectl} {
 		if !minor.MatchString(value.From) || !minor.MatchString(value.To) || semver.Compare("v"+value.From, "v"+value.To) > 0 {
-			errs = append(errs, fmt.Errorf("%s from %q to %q is no range of minor versions such as 1.34", name, value.From, value.To))
+			errs = append(errs, fmt.Errorf("%s from %q to %q is not a range of minor versions such as 1.34", name, value.From, value.To))
 		}
 	}
 	return errors.Join(errs...)

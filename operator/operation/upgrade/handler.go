@@ -104,7 +104,7 @@ func (h Handler) Waiting(format string, args ...any) verdict.Verdict {
 	v := verdict.Waiting(string(u.Phase), format, args...).In(verdict.Soon)
 	replaced := !u.From.Members.Same(u.To.Members)
 	if h.Registry.Spec.Etcd.Replicas == 1 && replaced && !u.Reached(operatorv1alpha1.PhaseServer) && u.Phase != operatorv1alpha1.PhaseRollback {
-		v.Message += "; etcd has a single member, and while that is replaced the registry does not serve, for some seconds"
+		v.Message += "; etcd has a single member, and the registry is unavailable for some seconds while it is replaced"
 	}
 	return v
 }
@@ -155,5 +155,5 @@ func (h Handler) fail(format string, args ...any) verdict.Verdict {
 	if last := history.Last(h.Registry); last.Snapshot != "" {
 		data = fmt.Sprintf("the snapshot %s (revision %d) in PersistentVolumeClaim %s%s has all that was written before", last.Snapshot, last.SnapshotRevision, h.Registry.Name, contract.SnapshotsSuffix)
 	}
-	return verdict.Waiting(operatorv1alpha1.ReasonUpgradeBlocked, "%s. %s. Mend what the message names, or set spec.version to a later release; %s", problem, u.NoReturn(), data)
+	return verdict.Waiting(operatorv1alpha1.ReasonUpgradeBlocked, "%s; %s. Fix the problem, or set spec.version to a later release; %s", problem, u.NoReturn(), data)
 }

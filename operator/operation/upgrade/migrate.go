@@ -24,7 +24,7 @@ func (h Handler) migrate(ctx context.Context) verdict.Verdict {
 	at := h.Notes.of(h.Registry.UID).walk
 	page, err := at.Read(ctx, h.EtcdAccess, to)
 	if err != nil {
-		return h.Waiting("in which version clusters are stored is not known: %s", err)
+		return h.Waiting("the version in which clusters are stored is not known: %s", err)
 	}
 	client, err := h.Actions.Client(ctx)
 	if err != nil {
@@ -39,9 +39,9 @@ func (h Handler) migrate(ctx context.Context) verdict.Verdict {
 	stored, total := at.Stored(page, rewritten)
 	h.progress(int32(stored), int32(total))
 	if err != nil {
-		return h.Waiting("%d of %d clusters are stored as %s does; %s", stored, total, to.Version, err)
+		return h.Waiting("%d of %d clusters are stored in the version of %s; %s", stored, total, to.Version, err)
 	}
-	return h.Waiting("%d of %d clusters are stored as %s does", stored, total, to.Version).In(verdict.AtOnce)
+	return h.Waiting("%d of %d clusters are stored in the version of %s", stored, total, to.Version).In(verdict.AtOnce)
 }
 
 // tellRefused tells, once all is rewritten, which clusters v1alpha1 still shows as

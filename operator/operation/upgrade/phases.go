@@ -26,7 +26,7 @@ const (
 func (h Handler) preflight(ctx context.Context) verdict.Verdict {
 	for _, condition := range h.Stages {
 		if v := h.Verdicts[condition]; !v.Complete() {
-			return h.Waiting("begins when %s is True, which waits: %s", condition, v.Message)
+			return h.Waiting("starts when %s is True: %s", condition, v.Message)
 		}
 	}
 	if h.Registry.Spec.Etcd.External != nil {
@@ -35,15 +35,15 @@ func (h Handler) preflight(ctx context.Context) verdict.Verdict {
 	quota := h.EtcdQuota
 	for _, member := range h.EtcdState.Members {
 		if err := h.EtcdState.Gate(h.EtcdIdentity, member.Name); err != nil && !errors.Is(err, etcd.ErrSingleMember) {
-			return h.Waiting("begins when etcd is in order: %s", err)
+			return h.Waiting("starts when etcd is healthy: %s", err)
 		}
 		if member.DBSize > quota/10*9 {
-			return h.Waiting("begins when etcd has room: the data of %s takes %d of %d MiB; have etcd compacted and defragmented (etcdctl defrag)", member.Name, member.DBSize>>20, quota>>20)
+			return h.Waiting("starts when etcd has enough space: the data of %s takes %d of %d MiB; compact and defragment etcd (etcdctl defrag)", member.Name, member.DBSize>>20, quota>>20)
 		}
 	}
 	// What differs before would be blamed on the upgrade, or spread by it.
 	if err := h.EtcdAccess.Agree(ctx); err != nil {
-		return h.Waiting("begins when etcd's members are known to hold the same data: %s", err).In(agreeRetry)
+		return h.Waiting("starts when the etcd members are verified to hold the same data: %s", err).In(agreeRetry)
 	}
 	return verdict.Verdict{}
 }
@@ -55,7 +55,7 @@ func (h Handler) snapshot(ctx context.Context) verdict.Verdict {
 	case !saved.CompletionTime.IsZero() && h.Now.Sub(saved.CompletionTime) > snapshotFresh:
 		// Nobody looked for that long, and much can have been written since.
 		h.enter(operatorv1alpha1.PhasePreflight)
-		return h.Waiting("begins again: the snapshot %s was complete at %s, and it is to be fresh", saved.Name, saved.CompletionTime.UTC().Format(time.RFC3339)).In(verdict.AtOnce)
+		return h.Waiting("starts again: the snapshot %s completed at %s, and must be recent", saved.Name, saved.CompletionTime.UTC().Format(time.RFC3339)).In(verdict.AtOnce)
 	case v.Reason == operatorv1alpha1.ReasonProgressing:
 		return h.Waiting("%s", v.Message)
 	case v.Complete():
@@ -84,11 +84,11 @@ func (h Handler) etcd(ctx context.Context) verdict.Verdict {
 	}
 	for _, member := range h.EtcdState.Members {
 		if stored := "v" + member.StorageVersion; member.StorageVersion != "" && semver.MajorMinor(stored) != semver.MajorMinor(target) {
-			return h.Waiting("%s; the files of %s are still of %s", progress, member.Name, stored)
+			return h.Waiting("%s; the storage version of %s is still %s", progress, member.Name, stored)
 		}
 	}
 	if err := h.EtcdAccess.Agree(ctx); err != nil {
-		return h.Waiting("%s; that they hold the same data is not proven: %s", progress, err)
+		return h.Waiting("%s; data consistency is not verified: %s", progress, err)
 	}
 	return verdict.Verdict{}
 }
@@ -96,7 +96,7 @@ func (h Handler) etcd(ctx context.Context) verdict.Verdict {
 // servers is complete when all servers are of the new release.
 func (h Handler) servers(_ context.Context) verdict.Verdict {
 	if h.ServersFailed != "" {
-		return h.fail("the servers of %s don't come up: %s", h.To.Version, h.ServersFailed)
+		return h.fail("the servers of %s do not become ready: %s", h.To.Version, h.ServersFailed)
 	}
 	return h.serversOf(h.To.Version)
 }
@@ -114,7 +114,7 @@ func (h Handler) serversOf(release string) verdict.Verdict {
 	if v := h.Verdicts[operatorv1alpha1.ConditionServerReady]; !v.Complete() {
 		progress += "; " + v.Message
 		if h.Message != "" {
-			progress += "; returned since " + h.Message
+			progress += "; rolled back because " + h.Message
 		}
 		return h.Waiting("%s", progress)
 	}

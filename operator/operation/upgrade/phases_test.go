@@ -24,9 +24,9 @@ func TestSnapshot(t *testing.T) {
 		phase, hold  string
 		says, record string
 	}{
-		{"it was taken", snapshot.Saved{Name: "s1", Revision: 42, CompletionTime: now.Add(-14 * time.Minute)}, verdict.Verdict{}, "Etcd", "Etcd", "begins", "s1"},
-		{"it was taken long ago", snapshot.Saved{Name: "s1", Revision: 42, CompletionTime: now.Add(-16 * time.Minute)}, verdict.Verdict{}, "Preflight", "Preflight", "begins again: the snapshot s1 was complete at 2030-01-02T02:48:05Z, and it is to be fresh", ""},
-		{"it was taken long ago, and no pod tells of it", snapshot.Saved{Name: "s1", CompletionTime: now.Add(-16 * time.Minute)}, verdict.Waiting("Progressing", "again"), "Preflight", "Preflight", "it is to be fresh", ""},
+		{"it was taken", snapshot.Saved{Name: "s1", Revision: 42, CompletionTime: now.Add(-14 * time.Minute)}, verdict.Verdict{}, "Etcd", "Etcd", "starts", "s1"},
+		{"it was taken long ago", snapshot.Saved{Name: "s1", Revision: 42, CompletionTime: now.Add(-16 * time.Minute)}, verdict.Verdict{}, "Preflight", "Preflight", "starts again: the snapshot s1 completed at 2030-01-02T02:48:05Z, and must be recent", ""},
+		{"it was taken long ago, and no pod tells of it", snapshot.Saved{Name: "s1", CompletionTime: now.Add(-16 * time.Minute)}, verdict.Waiting("Progressing", "again"), "Preflight", "Preflight", "must be recent", ""},
 		{"it is under way", snapshot.Saved{}, verdict.Waiting("Progressing", "snapshot s1 is being saved"), "Snapshot", "Snapshot", "snapshot s1 is being saved; etcd has a single member", ""},
 		{"it can't be taken", snapshot.Saved{}, verdict.Waiting("SnapshotFailed", "no room"), "Snapshot", "SnapshotFailed", "no room", ""},
 		{"it failed", snapshot.Saved{}, verdict.Failed(errors.New("no route")), "Snapshot", "InternalError", "no route", ""},

@@ -55,5 +55,5 @@ func (u *Upgrade) Release() version.Release {
 
 // NoReturn says why the servers of before can't come back.
 func (u *Upgrade) NoReturn() string {
-	return fmt.Sprintf("%s can't take over again, since it does not read %s, in which %s stores clusters", u.From.Version, u.To.Stores, u.To.Version)
+	return fmt.Sprintf("cannot roll back to %s, since it does not read %s, in which %s stores clusters", u.From.Version, u.To.Stores, u.To.Version)
 }

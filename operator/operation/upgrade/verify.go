@@ -43,7 +43,7 @@ func (h Handler) verify(ctx context.Context) verdict.Verdict {
 	})
 	deadline := time.Duration(h.Registry.Spec.Server.ProgressDeadlineSeconds) * time.Second
 	if h.Now.Sub(u.FailingSince.Time) > deadline && h.Now.Sub(seen.failing) >= min(failingSeen, deadline) {
-		return h.fail("%s does not serve as it should, for %s by now: %s", u.To.Version, deadline, problem)
+		return h.fail("%s has failed verification for %s: %s", u.To.Version, deadline, problem)
 	}
 	return h.Waiting("%s", problem)
 }

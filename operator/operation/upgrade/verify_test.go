@@ -51,7 +51,7 @@ func TestVerification(t *testing.T) {
 		{"the API fails for eleven minutes, most of which the operator was down", down, func(h Handler) {
 			h.FailingSince = &metav1.Time{Time: now.Add(-11 * time.Minute)}
 		}, nil, "Verification", true, "not discovered"},
-		{"the API fails for eleven minutes", down, ago(11 * time.Minute), nil, "Rollback", false, "v0.2.0 does not serve as it should, for 10m0s by now"},
+		{"the API fails for eleven minutes", down, ago(11 * time.Minute), nil, "Rollback", false, "v0.2.0 has failed verification for 10m0s"},
 		{"new servers crash for eleven minutes, while one serves", up, ago(11 * time.Minute), func(h *Handler) {
 			h.ServersFailed = "pod x"
 			holds("ServerReady", verdict.Waiting("ReplicasNotReady", "1 of 2").DegradedIf(true))(h)
