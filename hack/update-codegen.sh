@@ -64,4 +64,4 @@ controller-gen crd paths="./$operator" output:crd:dir=manifests/operator/crd
 go run ./hack/versions crd
 go run ./hack/versions docs
 go run ./hack/reference
-UPDATE_DOCS=1 go test -count=1 -run '^TestFlagsAreDocumented$' ./operator ./apiserver ./helper
+UPDATE_DOCS=1 go test -count=1 -run '^TestFlagsAreDocumented$' ./operator ./apiserver ./helper ./cli/kubectl-registry

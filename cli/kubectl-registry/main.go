@@ -2,28 +2,35 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
 
-	"github.com/spf13/cobra"
-	"k8s.io/component-base/version"
+	"github.com/clusterregistry/operator/cli/command"
 )
 
 func main() {
-	info := version.Get()
-	cmd := &cobra.Command{
-		Use:           "kubectl-registry",
-		Version:       fmt.Sprintf("%s (commit %s, %s)", info.GitVersion, info.GitCommit, info.GitTreeState),
-		SilenceErrors: true,
-		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			return errors.New("this build is a skeleton that knows only --version")
-		},
-	}
-	if err := cmd.Execute(); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd := root(command.New())
+	cmd.SetArgs(arguments(os.Args))
+	err := cmd.ExecuteContext(ctx)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
 	}
+	os.Exit(command.ExitCode(err))
+}
+
+// arguments returns a process's arguments. Under the name by which kubectl asks
+// plugins for completions they are those of cobra's hidden command for that, so that
+// a link to the program is all that it takes.
+func arguments(args []string) []string {
+	if strings.HasPrefix(filepath.Base(args[0]), "kubectl_complete-") {
+		return append([]string{"__complete"}, args[1:]...)
+	}
+	return args[1:]
 }

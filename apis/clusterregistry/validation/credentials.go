@@ -135,3 +135,9 @@ func discreet(faults field.ErrorList) field.ErrorList {
 func harmless(value string) bool {
 	return len(value) <= MaxName && !strings.ContainsAny(value, "@?#") && credential(value) == ""
 }
+
+// IsCredential reports whether a setting looks like a credential, by its name or its
+// value, and so is refused in a Cluster.
+func IsCredential(name, value string) bool {
+	return isCredential(name, value) || credential(value) != ""
+}

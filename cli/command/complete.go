@@ -1,0 +1,66 @@
+package command
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// completionTimeout bounds how long a shell waits.
+const completionTimeout = 3 * time.Second
+
+// Completion completes the arguments of a command.
+type Completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
+
+// CompleteClusters completes the names of clusters in the registry, at most so many
+// of them; 0 is any number.
+func (e *Env) CompleteClusters(most int) Completion {
+	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		if most > 0 && len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		registry, err := e.Registry()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		defer cancel()
+		list, err := registry.ClusterregistryV1beta1().Clusters().List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for _, cluster := range list.Items {
+			if strings.HasPrefix(cluster.Name, begun) {
+				names = append(names, cluster.Name+"\t"+Plain(cluster.Spec.DisplayName))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// CompleteContexts completes the names of contexts in the kubeconfig at *file, or in
+// the default one when it is empty.
+func CompleteContexts(file *string) Completion {
+	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+		rules := clientcmd.NewDefaultClientConfigLoadingRules()
+		if file != nil && *file != "" {
+			rules.ExplicitPath = *file
+		}
+		config, err := rules.Load()
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for name := range config.Contexts {
+			if strings.HasPrefix(name, begun) {
+				names = append(names, name)
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}

@@ -1,0 +1,130 @@
+// Package command has what all commands of kubectl-registry share: how they reach
+// the registry and its host cluster, what they print, ask and exit with.
+package command
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterregistry/operator/client/clientset/versioned"
+)
+
+// FieldManager is the name under which this program writes.
+const FieldManager = "kubectl-registry"
+
+// Env is what a command runs in.
+type Env struct {
+	genericiooptions.IOStreams
+	// Flags say which kubeconfig and context the registry has. An aggregated registry
+	// is reached through the context of its host cluster.
+	Flags *genericclioptions.ConfigFlags
+	// Registry returns a client of the registry.
+	Registry func() (versioned.Interface, error)
+	// Host returns a client of the host cluster, where ClusterRegistries are.
+	Host func() (dynamic.Interface, error)
+	// Terminal reports whether a person can be asked.
+	Terminal func() bool
+	// Now is the time.
+	Now func() time.Time
+}
+
+// New returns the environment of this process.
+func New() *Env {
+	flags := genericclioptions.NewConfigFlags(true)
+	// What stays are the flags that a person needs to name a registry and themselves.
+	// The others override parts of a context, and --token would be in the shell's
+	// history.
+	flags.CacheDir, flags.CertFile, flags.KeyFile, flags.BearerToken = nil, nil, nil, nil
+	flags.ClusterName, flags.AuthInfoName, flags.APIServer, flags.TLSServerName = nil, nil, nil, nil
+	flags.Insecure, flags.CAFile, flags.DisableCompression, flags.ProxyURL = nil, nil, nil, nil
+	flags.ImpersonateUID, flags.ImpersonateUserExtra = nil, nil
+	env := &Env{
+		IOStreams: genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr},
+		Flags:     flags,
+		Terminal:  func() bool { return term.IsTerminal(int(os.Stdin.Fd())) },
+		Now:       time.Now,
+	}
+	env.Registry = func() (versioned.Interface, error) {
+		config, err := env.config()
+		if err != nil {
+			return nil, err
+		}
+		return versioned.NewForConfig(config)
+	}
+	env.Host = func() (dynamic.Interface, error) {
+		config, err := env.config()
+		if err != nil {
+			return nil, err
+		}
+		return dynamic.NewForConfig(config)
+	}
+	return env
+}
+
+func (e *Env) config() (*rest.Config, error) {
+	config, err := e.Flags.ToRESTConfig()
+	if err != nil {
+		return nil, fmt.Errorf("find the registry's kubeconfig: %w; name a file with --kubeconfig and a context with --context", err)
+	}
+	config.QPS, config.Burst = 50, 100
+	config.WarningHandler = rest.NewWarningWriter(e.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
+	return config, nil
+}
+
+// Context returns the name of the registry's context, for messages.
+func (e *Env) Context() string {
+	if e.Flags.Context != nil && *e.Flags.Context != "" {
+		return *e.Flags.Context
+	}
+	raw, err := e.Flags.ToRawKubeConfigLoader().RawConfig()
+	if err != nil || raw.CurrentContext == "" {
+		return "the current context"
+	}
+	return raw.CurrentContext
+}
+
+// Confirm asks a question and returns nil when the answer is yes. Where no one can
+// be asked it refuses, and says which flag answers.
+func (e *Env) Confirm(question, flag string) error {
+	if !e.Terminal() {
+		return Refusedf("%s This needs a confirmation, and the standard input is not a terminal: check what is shown, then use %s", question, flag)
+	}
+	fmt.Fprintf(e.ErrOut, "%s [y/N] ", question)
+	line, err := bufio.NewReader(e.In).ReadString('\n')
+	switch answer := strings.ToLower(strings.TrimSpace(line)); {
+	case answer == "y" || answer == "yes":
+		return nil
+	case err != nil && answer == "":
+		return Refusedf("no answer: nothing was changed")
+	}
+	return Refusedf("not confirmed: nothing was changed")
+}
+
+// progressAfter is how long a step may take before it is named.
+const progressAfter = 2 * time.Second
+
+// Progress names a step on the standard error when it takes long. The function that
+// it returns ends it.
+func (e *Env) Progress(ctx context.Context, step string) func() {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-ctx.Done():
+		case <-time.After(progressAfter):
+			fmt.Fprintf(e.ErrOut, "%s ...\n", step)
+		}
+	}()
+	return func() { cancel(); <-ended }
+}

@@ -1,0 +1,44 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// Registry and host cluster, as Explain names them.
+const (
+	OfRegistry = "registry"
+	OfHost     = "host cluster"
+)
+
+// Explain returns the error of a request to the registry or the host cluster with
+// what to do about it.
+func (e *Env) Explain(action, side string, err error) error {
+	if err == nil {
+		return nil
+	}
+	text := strings.TrimSpace(Plain(err.Error()))
+	where := fmt.Sprintf("the %s (context %s)", side, Plain(e.Context()))
+	var dial *net.OpError
+	switch {
+	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && strings.Contains(text, "could not find the requested resource"):
+		if side == OfHost {
+			return fmt.Errorf("%s: %s has no ClusterRegistries: the operator is not installed there; name the context of the host cluster with --context", action, where)
+		}
+		return fmt.Errorf("%s: %s does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry of v0.3.0 or newer with --context", action, where)
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: %w; docs/reference/plugin.md lists the rights that each command needs", action, err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("%s: %s does not accept the credentials of the kubeconfig: sign in again, or name another context with --context", action, where)
+	case apierrors.IsServiceUnavailable(err):
+		return fmt.Errorf("%s: %s is not available: %s; ask it again later, or see \"kubectl registry status\"", action, where, text)
+	case errors.As(err, &dial):
+		return fmt.Errorf("%s: %s can't be reached: %s; check the address in the kubeconfig and the network", action, where, text)
+	}
+	return fmt.Errorf("%s: %w", action, err)
+}

@@ -1,0 +1,106 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+)
+
+// Output is how data is printed: for people when it is empty, or as json or yaml.
+type Output string
+
+// AddFlag adds the flag -o.
+func (o *Output) AddFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVarP((*string)(o), "output", "o", "", "print as `json|yaml`")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Validate returns an error about the command line for any other form.
+func (o Output) Validate() error { return oneOf("output", string(o), "", "json", "yaml") }
+
+// Print prints an object as json or yaml.
+func (o Output) Print(w io.Writer, object any) error {
+	var content []byte
+	var err error
+	if o == "json" {
+		content, err = json.MarshalIndent(object, "", "    ")
+		content = append(content, '\n')
+	} else {
+		content, err = yaml.Marshal(object)
+	}
+	if err != nil {
+		return fmt.Errorf("print as %s: %w", o, err)
+	}
+	_, err = w.Write(content)
+	return err
+}
+
+// Bare returns a cluster as it is printed: with its kind, without what servers keep
+// of who wrote which field.
+func Bare(cluster *v1beta1.Cluster) *v1beta1.Cluster {
+	out := cluster.DeepCopy()
+	out.TypeMeta = metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Cluster"}
+	out.ManagedFields = nil
+	return out
+}
+
+// DryRun says whether and where writes are only tried.
+type DryRun string
+
+// AddFlag adds the flag --dry-run.
+func (d *DryRun) AddFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar((*string)(d), "dry-run", "none", "`none|client|server`: client prints what would be written, server lets the registry check it; neither changes anything")
+	_ = cmd.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "client", "server"}, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Validate returns an error about the command line for any other value.
+func (d DryRun) Validate() error {
+	return oneOf("dry-run", string(d), "none", "client", "server")
+}
+
+// Client reports whether nothing is to be sent.
+func (d DryRun) Client() bool { return d == "client" }
+
+// Options are those of the API's writes.
+func (d DryRun) Options() []string {
+	if d == "server" {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+// Suffix is for the line that says what was done.
+func (d DryRun) Suffix() string {
+	switch d {
+	case "client":
+		return " (dry run)"
+	case "server":
+		return " (server dry run)"
+	}
+	return ""
+}
+
+// Plain returns a text that is safe on a terminal: one line, without control
+// characters, escape sequences and characters that reorder or hide text. What the
+// registry holds was written by others.
+func Plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		// Cc are control characters, ESC and the C1 set among them; Cf are format
+		// characters, among them those that change the direction of text.
+		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp), r == unicode.ReplacementChar:
+			return -1
+		}
+		return r
+	}, text)
+}

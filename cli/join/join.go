@@ -1,0 +1,286 @@
+// Package join enters clusters in a registry and removes them: the commands join and
+// unjoin.
+package join
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/spf13/cobra"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/cli/member"
+	clusterclient "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
+)
+
+// joiner is one run of join.
+type joiner struct {
+	env *command.Env
+	// name is the cluster's in the registry.
+	name string
+	// context and kubeconfig are where the cluster is found.
+	context, kubeconfig string
+	// server takes the place of the context's address.
+	server      string
+	endpoint    string
+	clientCIDRs []string
+	labels      map[string]string
+	displayName string
+	withAccess  bool
+	yes         bool
+	dryRun      command.DryRun
+	output      command.Output
+
+	// ask returns what the cluster says of itself.
+	ask func(context.Context, *member.Member) (member.Facts, error)
+}
+
+// NewJoin returns the command join.
+func NewJoin(env *command.Env) *cobra.Command {
+	j := &joiner{env: env, ask: func(ctx context.Context, m *member.Member) (member.Facts, error) { return m.Ask(ctx) }}
+	return j.command()
+}
+
+func (j *joiner) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "join NAME --cluster-context CONTEXT",
+		Short: "Enter a cluster in the registry",
+		Long: `Enter a cluster in the registry, from a context of a kubeconfig.
+
+The context says where the cluster is: server, CA, tls-server-name and proxy-url. The cluster
+itself is asked for its identity, the UID of its namespace kube-system, and its version.
+Credentials are never copied. Joining a cluster again updates its endpoint and does no harm;
+another cluster under the name, and the same cluster under another name, are refused.`,
+		Example: `  # The cluster of the context east, in the registry of the current context
+  kubectl registry join east --cluster-context east --label region=eu
+
+  # The registry in another context; see first what would be written
+  kubectl registry --context hub join east --cluster-context east --dry-run=client -o yaml
+
+  # A cluster that this computer reaches through a tunnel, and others by its name
+  kubectl registry join lab --cluster-context lab --server https://lab.example.com:6443`,
+		Args:              command.Args(cobra.ExactArgs(1)),
+		ValidArgsFunction: j.env.CompleteClusters(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j.name = args[0]
+			return j.run(cmd.Context())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&j.context, "cluster-context", "", "`context` of the cluster that joins")
+	f.StringVar(&j.kubeconfig, "cluster-kubeconfig", "", "`file` with that context; default: $KUBECONFIG or ~/.kube/config")
+	f.StringVar(&j.server, "server", "", "https `URL` that clients reach the cluster at, in place of the context's; it is entered as given and not asked")
+	f.StringVar(&j.endpoint, "endpoint", "main", "`name` of the endpoint to enter or update; others stay")
+	f.StringSliceVar(&j.clientCIDRs, "client-cidr", nil, "`ranges` of client addresses that the endpoint is for; default: any client")
+	f.StringToStringVar(&j.labels, "label", nil, "labels to set, as `key=value`")
+	f.StringVar(&j.displayName, "display-name", "", "what people call the cluster")
+	f.BoolVar(&j.withAccess, "with-access", false, "also enter the program with which the context's user gets credentials, without variables that look like secrets; it is shown first")
+	f.BoolVar(&j.yes, "yes", false, "enter that program without asking")
+	j.dryRun.AddFlag(cmd)
+	j.output.AddFlag(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("cluster-context", command.CompleteContexts(&j.kubeconfig))
+	return cmd
+}
+
+func (j *joiner) run(ctx context.Context) error {
+	if err := j.dryRun.Validate(); err != nil {
+		return err
+	}
+	if err := j.output.Validate(); err != nil {
+		return err
+	}
+	if j.context == "" {
+		return command.Usagef("--cluster-context is missing: name the context of the cluster that joins, as \"kubectl config get-contexts\" lists them")
+	}
+	found, err := member.Load(j.kubeconfig, j.context)
+	if err != nil {
+		return err
+	}
+	wanted, err := j.wanted(found)
+	if err != nil {
+		return err
+	}
+	stop := j.env.Progress(ctx, "Asking the cluster of context "+command.Plain(j.context)+" who it is")
+	facts, err := j.ask(ctx, found)
+	stop()
+	if err != nil {
+		return err
+	}
+	wanted.Spec.ID = facts.ID
+	registry, err := j.env.Registry()
+	if err != nil {
+		return err
+	}
+	clusters := registry.ClusterregistryV1beta1().Clusters()
+	old, err := j.admit(ctx, clusters, wanted)
+	if err != nil {
+		return err
+	}
+	if err := command.Validate(merged(wanted, old)); err != nil {
+		return err
+	}
+	if err := j.showAccess(wanted); err != nil {
+		return err
+	}
+	made, did, err := j.write(ctx, clusters, wanted, old)
+	if err != nil {
+		return err
+	}
+	if !j.dryRun.Client() && j.dryRun != "server" {
+		made = j.report(ctx, clusters, made, facts)
+	}
+	if j.output != "" {
+		return j.output.Print(j.env.Out, command.Bare(made))
+	}
+	fmt.Fprintf(j.env.Out, "cluster.clusterregistry.k8s.io/%s %s%s\n", made.Name, did, j.dryRun.Suffix())
+	return nil
+}
+
+// wanted returns what the context says, as a Cluster without identity.
+func (j *joiner) wanted(found *member.Member) (*v1beta1.Cluster, error) {
+	endpoint, err := found.Endpoint(j.endpoint, j.server)
+	if err != nil {
+		return nil, err
+	}
+	endpoint.ClientCIDRs = j.clientCIDRs
+	out := &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: j.name, Labels: j.labels}, Spec: v1beta1.ClusterSpec{DisplayName: j.displayName, Endpoints: []v1beta1.Endpoint{endpoint}}}
+	if !j.withAccess {
+		return out, nil
+	}
+	access, err := accessOf(found)
+	if err != nil {
+		return nil, err
+	}
+	out.Spec.Access = []v1beta1.Access{access}
+	return out, nil
+}
+
+// admit returns the cluster that has the name, nil for none, or why the one that
+// joins may not have it.
+func (j *joiner) admit(ctx context.Context, clusters clusterclient.ClusterInterface, wanted *v1beta1.Cluster) (*v1beta1.Cluster, error) {
+	stop := j.env.Progress(ctx, "Reading the registry's clusters")
+	defer stop()
+	list, err := clusters.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, j.env.Explain("list the registry's clusters", command.OfRegistry, err)
+	}
+	var old *v1beta1.Cluster
+	for i := range list.Items {
+		switch item := &list.Items[i]; {
+		case item.Name == wanted.Name:
+			old = item
+		case item.Spec.ID == wanted.Spec.ID:
+			return nil, command.Refusedf("the cluster of context %q is in the registry already, as %q (%s), and can't join as %q too: join it as %q, or remove that with \"kubectl registry unjoin %s\" first",
+				command.Plain(j.context), item.Name, command.ID(item), j.name, item.Name, item.Name)
+		}
+	}
+	if old == nil || old.Spec.ID == wanted.Spec.ID {
+		return old, nil
+	}
+	if old.Spec.ID != "" {
+		return nil, command.Refusedf("the name %q belongs to another cluster: in the registry it is %s, at %s, and the cluster of context %q has id %s; choose another name, or if %q is gone, remove it with \"kubectl registry unjoin %s\" first",
+			j.name, command.ID(old), addresses(old), command.Plain(j.context), command.Plain(wanted.Spec.ID), j.name, j.name)
+	}
+	for _, endpoint := range old.Spec.Endpoints {
+		if strings.TrimSuffix(endpoint.URL, "/") == wanted.Spec.Endpoints[0].URL {
+			return old, nil
+		}
+	}
+	if len(old.Spec.Endpoints) == 0 {
+		return old, nil
+	}
+	return nil, command.Refusedf("the registry has a cluster %q without an id, at %s, and whether it is that of context %q, at %s, is not known: choose another name, or if it is the same, set its id with kubectl patch crc %s --type=merge -p '{\"spec\":{\"id\":%q}}' first",
+		j.name, addresses(old), command.Plain(j.context), wanted.Spec.Endpoints[0].URL, j.name, wanted.Spec.ID)
+}
+
+// addresses returns the URLs of a cluster for a message.
+func addresses(cluster *v1beta1.Cluster) string {
+	var out []string
+	for _, endpoint := range cluster.Spec.Endpoints {
+		if endpoint.URL != "" {
+			out = append(out, command.Plain(endpoint.URL))
+		}
+	}
+	if len(out) == 0 {
+		return "no known address"
+	}
+	return strings.Join(out, ", ")
+}
+
+// merged returns the registry's cluster with what join sets; what others have added
+// to it stays.
+func merged(wanted, old *v1beta1.Cluster) *v1beta1.Cluster {
+	if old == nil {
+		return wanted
+	}
+	out := old.DeepCopy()
+	if len(wanted.Labels) > 0 && out.Labels == nil {
+		out.Labels = map[string]string{}
+	}
+	maps.Copy(out.Labels, wanted.Labels)
+	if wanted.Spec.DisplayName != "" {
+		out.Spec.DisplayName = wanted.Spec.DisplayName
+	}
+	out.Spec.ID = wanted.Spec.ID
+	for _, endpoint := range old.Spec.Endpoints {
+		if endpoint.Name == wanted.Spec.Endpoints[0].Name && len(wanted.Spec.Endpoints[0].ClientCIDRs) == 0 {
+			wanted.Spec.Endpoints[0].ClientCIDRs = endpoint.ClientCIDRs // none were given
+		}
+	}
+	out.Spec.Endpoints = put(out.Spec.Endpoints, wanted.Spec.Endpoints, func(e v1beta1.Endpoint) string { return e.Name })
+	out.Spec.Access = put(out.Spec.Access, wanted.Spec.Access, func(a v1beta1.Access) string { return a.Name })
+	return out
+}
+
+// put returns a list with other items in the place of those of the same name.
+func put[T any](list, others []T, name func(T) string) []T {
+	for _, other := range others {
+		found := false
+		for i := range list {
+			if name(list[i]) == name(other) {
+				list[i], found = other, true
+			}
+		}
+		if !found {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+// write creates or updates the cluster, and says which of them it did.
+func (j *joiner) write(ctx context.Context, clusters clusterclient.ClusterInterface, wanted, old *v1beta1.Cluster) (*v1beta1.Cluster, string, error) {
+	if old == nil {
+		if j.dryRun.Client() {
+			return wanted, "created", nil
+		}
+		made, err := clusters.Create(ctx, wanted, metav1.CreateOptions{FieldManager: command.FieldManager, DryRun: j.dryRun.Options()})
+		if apierrors.IsAlreadyExists(err) {
+			return nil, "", fmt.Errorf("someone else has entered %q just now: see \"kubectl get crc %s\", then join again", j.name, j.name)
+		}
+		return made, "created", j.env.Explain("create the cluster "+j.name, command.OfRegistry, err)
+	}
+	next := merged(wanted, old)
+	if apiequality.Semantic.DeepEqual(next, old) {
+		return old, "unchanged", nil
+	}
+	for _, before := range old.Spec.Endpoints {
+		if after := wanted.Spec.Endpoints[0]; before.Name == after.Name && before.URL != after.URL {
+			fmt.Fprintf(j.env.ErrOut, "endpoint %s: %s -> %s\n", command.Plain(before.Name), command.Plain(before.URL), after.URL)
+		}
+	}
+	if j.dryRun.Client() {
+		return next, "configured", nil
+	}
+	made, err := clusters.Update(ctx, next, metav1.UpdateOptions{FieldManager: command.FieldManager, DryRun: j.dryRun.Options()})
+	if apierrors.IsConflict(err) {
+		return nil, "", fmt.Errorf("someone else has changed the cluster %q at the same time: join it again", j.name)
+	}
+	return made, "configured", j.env.Explain("update the cluster "+j.name, command.OfRegistry, err)
+}

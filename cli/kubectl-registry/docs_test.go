@@ -1,0 +1,83 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/internal/flagdoc"
+)
+
+const (
+	flagsPage  = "../../docs/reference/flags.md"
+	pluginPage = "../../docs/reference/plugin.md"
+)
+
+// leaves calls a function with each command that does something.
+func leaves(cmd *cobra.Command, visit func(*cobra.Command)) {
+	for _, below := range cmd.Commands() {
+		leaves(below, visit)
+	}
+	if len(cmd.Commands()) == 0 && cmd.Name() != "help" {
+		visit(cmd)
+	}
+}
+
+func TestFlagsAreDocumented(t *testing.T) {
+	cmd := root(command.New())
+	flagdoc.Check(t, flagsPage, "kubectl registry", cmd.PersistentFlags())
+	leaves(cmd, func(cmd *cobra.Command) {
+		flagdoc.Check(t, flagsPage, cmd.CommandPath(), cmd.LocalNonPersistentFlags())
+	})
+}
+
+// TestCommandsAreDocumented expects of each command what a user needs of it: examples
+// in its help, and on its page a section with its rights.
+func TestCommandsAreDocumented(t *testing.T) {
+	content, err := os.ReadFile(pluginPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaves(root(command.New()), func(cmd *cobra.Command) {
+		path := strings.TrimPrefix(cmd.CommandPath(), "kubectl registry ")
+		if !strings.Contains(cmd.Example, "kubectl registry "+path) && !strings.Contains(cmd.Example, " "+path+" ") {
+			t.Errorf("the help of %q has no example", path)
+		}
+		if cmd.Short == "" || cmd.Long == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("the help of %q is %q, %q", path, cmd.Short, cmd.Long)
+		}
+		_, section, found := strings.Cut(string(content), "\n## "+path+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		if !found || !strings.Contains(section, "**Rights:**") {
+			t.Errorf("%s has no section %q with the rights that the command needs", pluginPage, path)
+		}
+	})
+}
+
+func TestCompletionName(t *testing.T) {
+	for name, want := range map[string][]string{
+		"/usr/local/bin/kubectl-registry":          {"join", ""},
+		"/usr/local/bin/kubectl_complete-registry": {"__complete", "join", ""},
+	} {
+		if got := arguments([]string{name, "join", ""}); !slices.Equal(got, want) {
+			t.Errorf("%s gets %q", name, got)
+		}
+	}
+}
+
+func TestUnknownCommand(t *testing.T) {
+	for _, test := range []struct{ args, text string }{
+		{"jion", `there is no command "jion"; see "kubectl registry --help"`},
+		{"join --cluster-ctx=a east", `unknown flag: --cluster-ctx; see "kubectl registry join --help"`},
+	} {
+		cmd := root(command.New())
+		cmd.SetArgs(strings.Fields(test.args))
+		if err := cmd.Execute(); command.ExitCode(err) != command.ExitUsage || err.Error() != test.text {
+			t.Errorf("%q ends with %v", test.args, err)
+		}
+	}
+}
