@@ -44,6 +44,10 @@ images: ## Build all images as archives into bin/images/, without Docker
 dist: ## Write the operator, of the images built last, as one file for kubectl: dist/install.yaml
 	@$(GO) run ./hack/install write dist/install.yaml
 
+.PHONY: digests
+digests: ## Record the digests of the images of releases of the registry that are not released, see RELEASE.md
+	@$(GO) run ./hack/dist -record $(if $(PUBLISHED),-published=$(PUBLISHED))
+
 .PHONY: release
 release: ## Make all that VERSION=v0.2.0 is published as into dist/v0.2.0, see RELEASE.md; REHEARSE=1 although it is not ready
 	@$(GO) run ./hack/dist $(if $(REHEARSE),-rehearse) $(if $(PUBLISHED),-published=$(PUBLISHED)) $(VERSION)

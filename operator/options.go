@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -23,7 +25,8 @@ type options struct {
 
 func newOptions() *options {
 	o := &options{environment: render.Environment{
-		ImageRepository: os.Getenv("IMAGE_REPOSITORY"),
+		ImageRepository: cmp.Or(os.Getenv("IMAGE_REPOSITORY"), render.PublishedRepository),
+		ImageDigests:    render.ImageDigests(cmp.Or(os.Getenv("IMAGE_DIGESTS"), string(render.ImageDigestsPublished))),
 		Namespace:       os.Getenv("POD_NAMESPACE"),
 		ClusterDomain:   clusterDomain("/etc/resolv.conf"),
 	}}
@@ -31,9 +34,6 @@ func newOptions() *options {
 		if namespace = strings.TrimSpace(namespace); namespace != "" {
 			o.aggregated = append(o.aggregated, namespace)
 		}
-	}
-	if o.environment.ImageRepository == "" {
-		o.environment.ImageRepository = "ghcr.io/clusterregistry"
 	}
 	return o
 }
@@ -45,6 +45,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.namespaces, "watch-namespaces", nil, "Namespaces whose ClusterRegistries are looked after, separated by commas. Default: all.")
 	fs.StringSliceVar(&o.aggregated, "aggregated-namespaces", o.aggregated, "Namespaces whose ClusterRegistries may have mode Aggregated, which gives them an API group of the whole cluster, separated by commas; \"*\" means all. Default: $AGGREGATED_NAMESPACES, or none.")
 	fs.StringVar(&o.environment.ImageRepository, "image-repository", o.environment.ImageRepository, "Where the images of registries come from that name no repository of their own. Default: $IMAGE_REPOSITORY.")
+	fs.StringVar((*string)(&o.environment.ImageDigests), "image-digests", string(o.environment.ImageDigests), "Where pods of registries refer to images by their published digests: Published means in the repository "+render.PublishedRepository+", Always in every repository, because mirrors keep digests, and Never in none, such as where images were rebuilt. Default: $IMAGE_DIGESTS, or Published.")
 	fs.StringVar(&o.environment.ClusterDomain, "cluster-domain", o.environment.ClusterDomain, "The cluster's domain in DNS. Default: what /etc/resolv.conf says.")
 }
 
@@ -56,6 +57,10 @@ func (o *options) validate() error {
 		if problems := validation.IsDNS1123Label(namespace); namespace != clusterregistry.AllNamespaces && len(problems) > 0 {
 			return fmt.Errorf("--aggregated-namespaces (or AGGREGATED_NAMESPACES) has %q, which is not the name of a namespace, nor \"*\": %s", namespace, strings.Join(problems, "; "))
 		}
+	}
+	known := []render.ImageDigests{render.ImageDigestsPublished, render.ImageDigestsAlways, render.ImageDigestsNever}
+	if !slices.Contains(known, o.environment.ImageDigests) {
+		return fmt.Errorf("--image-digests (or IMAGE_DIGESTS) is %q; it must be one of %v", o.environment.ImageDigests, known)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/clusterregistry/operator/operator/render"
 )
 
 // TestAggregatedNamespaces reads where registries may be a part of the host's API
@@ -34,6 +36,38 @@ func TestAggregatedNamespaces(t *testing.T) {
 		}
 		if !slices.Equal(o.aggregated, test.want) {
 			t.Errorf("%s: %q, want %q", test.reason, o.aggregated, test.want)
+		}
+		err := o.validate()
+		if (err != nil) != (test.refused != "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+	}
+}
+
+// TestImageDigests reads from the environment and the command line, which comes first,
+// where images have their published digests.
+func TestImageDigests(t *testing.T) {
+	for _, test := range []struct {
+		reason, environment string
+		args                []string
+		want                render.ImageDigests
+		refused             string
+	}{
+		{"nothing says so: where they are published", "", nil, render.ImageDigestsPublished, ""},
+		{"in a mirror, too", "Always", nil, render.ImageDigestsAlways, ""},
+		{"the command line comes first", "Always", []string{"--image-digests=Never"}, render.ImageDigestsNever, ""},
+		{"neither of the three", "true", nil, "true", `IMAGE_DIGESTS) is "true"; it must be one of [Published Always Never]`},
+	} {
+		t.Setenv("IMAGE_DIGESTS", test.environment)
+		t.Setenv("POD_NAMESPACE", "clusterregistry-system")
+		o := newOptions()
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		o.addFlags(flags)
+		if err := flags.Parse(test.args); err != nil {
+			t.Fatal(err)
+		}
+		if o.environment.ImageDigests != test.want {
+			t.Errorf("%s: %q, want %q", test.reason, o.environment.ImageDigests, test.want)
 		}
 		err := o.validate()
 		if (err != nil) != (test.refused != "") || err != nil && !strings.Contains(err.Error(), test.refused) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/clusterregistry/operator/hack/git"
 	"github.com/clusterregistry/operator/hack/install/render"
+	history "github.com/clusterregistry/operator/hack/release"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 func TestWellFormed(t *testing.T) {
@@ -38,9 +40,31 @@ func checkout(t *testing.T) string {
 	gitIn(t, dir, "init", "--quiet")
 	change(t, dir, "CHANGELOG.md", "# Changelog\n\n## v0.2.0\n- [FEATURE] Ready.\n")
 	change(t, dir, "manifests/olm/catalog.yaml", "entries:\n- name: clusterregistry-operator.v0.2.0\n")
-	change(t, dir, "operator/version/releases.yaml", strings.ReplaceAll(string(table), "released: false", "released: true"))
+	change(t, dir, "operator/version/releases.yaml", strings.ReplaceAll(withDigests(t, table), "released: false", "released: true"))
 	commit(t, dir)
 	return dir
+}
+
+// withDigests returns a table of releases with digests of all images.
+func withDigests(t *testing.T, table []byte) string {
+	t.Helper()
+	releases, err := version.Parse(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digests := digestsOf(releases)
+	for _, r := range releases {
+		for _, image := range r.Runs() {
+			if name := image.Name + ":" + image.Tag; digests[name] == "" {
+				digests[name] = "sha256:" + strings.Repeat("a", 64)
+			}
+		}
+	}
+	out, _, err := history.Record(table, digests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out)
 }
 
 func gitIn(t *testing.T, dir string, args ...string) {

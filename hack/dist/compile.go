@@ -51,7 +51,14 @@ func (r *release) compile(ctx context.Context, stamp product.Stamp) ([]compiled,
 	if err != nil {
 		return nil, err
 	}
-	all := []compiled{image}
+	r.recorded = digestsOf(releases)
+	registries, err := r.registries(ctx, releases, etcds(releases))
+	return append([]compiled{image}, registries...), err
+}
+
+// registries compiles releases of the registry, and versions of etcd.
+func (r *release) registries(ctx context.Context, releases []version.Release, etcds []string) ([]compiled, error) {
+	var all []compiled
 	for _, of := range releases {
 		images, err := r.registry(ctx, of)
 		if err != nil {
@@ -59,7 +66,7 @@ func (r *release) compile(ctx context.Context, stamp product.Stamp) ([]compiled,
 		}
 		all = append(all, images...)
 	}
-	for _, v := range etcds(releases) {
+	for _, v := range etcds {
 		image, err := r.etcd(ctx, v)
 		if err != nil {
 			return nil, err

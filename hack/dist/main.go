@@ -2,6 +2,10 @@
 // folder dist/VERSION: "make release". The same commit, made with the same Go
 // on any Linux machine, gives the same bytes.
 //
+// With -record it makes just the images of the registry's releases that are not
+// released yet, and records their digests in operator/version/releases.yaml:
+// "make digests".
+//
 // IMAGE_REPOSITORY is the registry and path before each image's name; the
 // default is the one that manifests/operator names.
 package main
@@ -28,8 +32,13 @@ func main() {
 	rehearse := flag.Bool("rehearse", false, "make it although something is missing for a release, and say what")
 	out := flag.String("out", "dist", "the folder in which a folder of the version's name is made")
 	before := flag.String("published", "", "the folder of a release before this one, whose images are taken over")
+	record := flag.Bool("record", false, "record the digests of images of releases that are not released, and make nothing else")
 	flag.Parse()
-	if err := run(ctx, flag.Arg(0), *out, *before, *rehearse); err != nil {
+	do := func() error { return run(ctx, flag.Arg(0), *out, *before, *rehearse) }
+	if *record {
+		do = func() error { return recordDigests(ctx, *before) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
@@ -58,7 +67,7 @@ func run(ctx context.Context, version, out, before string, rehearse bool) error 
 		return err
 	}
 	stamp.Version = version
-	r := release{repository: cmp.Or(os.Getenv("IMAGE_REPOSITORY"), named.Repository), source: "."}
+	r := release{repository: cmp.Or(os.Getenv("IMAGE_REPOSITORY"), named.Repository), source: ".", rehearse: rehearse}
 	if r.published, err = readPublished(before); err != nil {
 		return err
 	}
@@ -70,4 +79,18 @@ func run(ctx context.Context, version, out, before string, rehearse bool) error 
 	}
 	fmt.Printf("the release is in %s; RELEASE.md says what to do with it\n", place)
 	return nil
+}
+
+// recordDigests records digests in the table of the registry's releases. Before is
+// the directory of a release before, or empty.
+func recordDigests(ctx context.Context, before string) error {
+	named, err := render.PublishedImage(render.Base)
+	if err != nil {
+		return err
+	}
+	r := release{repository: cmp.Or(os.Getenv("IMAGE_REPOSITORY"), named.Repository), source: "."}
+	if r.published, err = readPublished(before); err != nil {
+		return err
+	}
+	return r.record(ctx, "operator/version/releases.yaml")
 }

@@ -19,6 +19,11 @@ type release struct {
 	source    string
 	published published
 	images    []compiled
+	// recorded are the digests that the table of the registry's releases has, by name
+	// and tag.
+	recorded map[string]string
+	// rehearse is true when what is made is not published.
+	rehearse bool
 
 	// digests are those of the images' indexes, in the order of images.
 	digests []string
@@ -92,6 +97,12 @@ func writeImages(_ context.Context, r *release, dir string) error {
 			return err
 		}
 		r.digests = append(r.digests, digest.String())
+	}
+	if err := r.asRecorded(); err != nil {
+		if !r.rehearse {
+			return err
+		}
+		fmt.Printf("%v\n", err)
 	}
 	return nil
 }

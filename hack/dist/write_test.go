@@ -189,6 +189,37 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// TestRecorded makes images that the table has recorded, and others.
+func TestRecorded(t *testing.T) {
+	image := small(t)
+	r := release{repository: "registry.example/platform"}
+	digests := map[string]string{}
+	if err := r.addDigests(t.Context(), []compiled{image}, digests); err != nil || len(digests) != 1 {
+		t.Fatalf("%v, %v", digests, err)
+	}
+	write := func(digests map[string]string, repository string, rehearse bool) error {
+		r := release{repository: repository, images: []compiled{image}, recorded: digests, rehearse: rehearse}
+		return writeImages(t.Context(), &r, t.TempDir())
+	}
+	if err := write(digests, "registry.example/platform", false); err != nil {
+		t.Error(err)
+	}
+	if err := write(digests, "registry.example:5000/elsewhere", false); err != nil {
+		t.Errorf("for another repository: %v", err)
+	}
+	if err := write(map[string]string{"etcd:v3.6.14": "sha256:of another"}, "registry.example/platform", false); err != nil {
+		t.Errorf("another image is recorded: %v", err)
+	}
+	digests["clusterregistry-operator:v0.2.0"] = "sha256:another"
+	err := write(digests, "registry.example/platform", false)
+	if err == nil || !strings.Contains(err.Error(), "image clusterregistry-operator:v0.2.0 has the digest sha256:") || !strings.Contains(err.Error(), "releases.yaml has sha256:another") {
+		t.Errorf("another digest is recorded: %v", err)
+	}
+	if err := write(digests, "registry.example/platform", true); err != nil {
+		t.Errorf("in a rehearsal: %v", err)
+	}
+}
+
 // TestMaterials describes this very test, which is linked from many modules.
 func TestMaterials(t *testing.T) {
 	path, err := os.Executable()

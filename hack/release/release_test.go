@@ -152,8 +152,9 @@ func TestVerify(t *testing.T) {
 	h.commit(layouts+"/v1/service.yaml", "as released")
 	h.commit(layouts+"/v2/service.yaml", "as it is by now")
 	layout := map[string]string{"v0.1.0": "v1", "v0.2.0": "v2"}
+	images := fmt.Sprintf("{clusterregistry-apiserver: %q, clusterregistry-helper: %[1]q, etcd: %[1]q}", "sha256:"+strings.Repeat("a", 64))
 	entry := func(release, commit, tree string, released bool) string {
-		return fmt.Sprintf("- {version: %s, released: %v, commit: %q, tree: %q, etcd: v3.6.14, helper: %[1]s, layout: %[5]s, serves: [v1], reads: [v1], stores: v1, host: {from: \"1.34\", to: \"1.37\"}, kubectl: {from: \"1.32\", to: \"1.37\"}}\n", release, released, commit, tree, layout[release])
+		return fmt.Sprintf("- {version: %s, released: %v, commit: %q, tree: %q, images: %[6]s, etcd: v3.6.14, helper: %[1]s, layout: %[5]s, serves: [v1], reads: [v1], stores: v1, host: {from: \"1.34\", to: \"1.37\"}, kubectl: {from: \"1.32\", to: \"1.37\"}}\n", release, released, commit, tree, layout[release], images)
 	}
 	file := func(entries ...string) string { return "releases:\n" + strings.Join(entries, "") }
 	verify := func(reason, content, want string) {
@@ -166,6 +167,9 @@ func TestVerify(t *testing.T) {
 	h.commit(table, file(entry("v0.1.0", one, oneTree, false), entry("v0.2.0", two, twoTree, false)))
 	verify("recorded anew", file(entry("v0.1.0", two, twoTree, false), entry("v0.2.0", two, twoTree, false)), "")
 	verify("released", file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false)), "")
+	without := func(table string) string { return strings.Replace(table, "images: "+images+", ", "", 1) }
+	verify("not released, and not built for publication", without(file(entry("v0.1.0", one, oneTree, false), entry("v0.2.0", two, twoTree, false))), "")
+	verify("released without digests", without(file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false))), "v0.1.0): it is released without the digests of its images")
 	verify("gone", file(entry("v0.1.0", one, oneTree, true)), "release v0.2.0")
 	verify("not in the history", file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", nowhere, nowhere, false)), "neither commit")
 	h.commit(table, file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false)))
@@ -173,6 +177,7 @@ func TestVerify(t *testing.T) {
 	verify("changed after its release", file(entry("v0.1.0", two, twoTree, true), entry("v0.2.0", two, twoTree, false)), "make a new patch release instead")
 	verify("no longer released", file(entry("v0.1.0", one, oneTree, false), entry("v0.2.0", two, twoTree, false)), "v0.1.0 differs")
 	released := file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false))
+	verify("other images than it was released with", strings.Replace(released, strings.Repeat("a", 64), strings.Repeat("b", 64), 1), "v0.1.0 differs")
 	verify("fetched from elsewhere since", strings.Replace(released, "released: true,", "released: true, ref: release-0.1,", 1), "")
 	h.write(digests, rendered("released", "later"))
 	verify("a release that is not released renders something else", released, "")

@@ -185,14 +185,11 @@ func (s *scope) input(environment render.Environment) render.Input {
 		snapshot = s.upgrade.Snapshot
 	}
 	return render.Input{
-		Snapshot: snapshot,
-		Members:  s.members,
-		Volumes:  s.volumes.Rendered(),
-		Registry: s.registry,
-		Release: render.Release{
-			Version: s.release.Version, Layout: s.release.Layout, Serves: s.release.Serves,
-			Helper: s.release.Members.Helper, Etcd: s.release.Members.Etcd, EtcdLayout: s.release.Members.Layout,
-		},
+		Snapshot:    snapshot,
+		Members:     s.members,
+		Volumes:     s.volumes.Rendered(),
+		Registry:    s.registry,
+		Release:     render.ReleaseOf(s.release),
 		HostVersion: s.hostMinor,
 		Trust:       s.trust,
 		Addresses:   s.addresses,

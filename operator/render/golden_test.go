@@ -109,7 +109,7 @@ func layoutDigests(t *testing.T, tree fs.FS) map[string]string {
 func inputOf(t *testing.T, release version.Release, fixture string) Input {
 	t.Helper()
 	in := input(t, read(t, fixture), func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Version = operatorv1alpha1.Version(release.Version) })
-	in.Release = Release{Version: release.Version, Helper: release.Helper, Etcd: release.Etcd, Layout: release.Layout, EtcdLayout: release.Layout, Serves: release.Serves}
+	in.Release = ReleaseOf(release)
 	if in.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
 		in.Addresses = []string{"registry.example", "192.0.2.7"}
 	}

@@ -12,6 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 // Input is all that the objects of a registry depend on.
@@ -44,11 +45,24 @@ type Release struct {
 	// Version is the tag of the servers' image, Helper that of the helper's and Etcd
 	// that of etcd's.
 	Version, Helper, Etcd string
+	// ServerDigest, HelperDigest and EtcdDigest are the digests under which these images
+	// are published, empty where none is recorded.
+	ServerDigest, HelperDigest, EtcdDigest string
 	// Layout names the manifests of the servers and their registration with the
 	// host, EtcdLayout those of all else.
 	Layout, EtcdLayout string
 	// Serves are the API versions to register with the host.
 	Serves []string
+}
+
+// ReleaseOf returns what a release of the registry consists of where etcd's pods are
+// made as it says.
+func ReleaseOf(r version.Release) Release {
+	return Release{
+		Version: r.Version, Layout: r.Layout, Serves: r.Serves, ServerDigest: r.Images.Server,
+		Helper: r.Members.Helper, HelperDigest: r.Members.HelperDigest,
+		Etcd: r.Members.Etcd, EtcdDigest: r.Members.EtcdDigest, EtcdLayout: r.Members.Layout,
+	}
 }
 
 // Volumes are what there is of a registry's volumes. They are as they were created,
@@ -74,6 +88,8 @@ type Trust struct {
 type Environment struct {
 	// ImageRepository is where images come from when a registry names no other.
 	ImageRepository string
+	// ImageDigests says where images are referred to by digest, too.
+	ImageDigests ImageDigests
 	// Namespace is the operator's own.
 	Namespace string
 	// ClusterDomain is the host's DNS domain, such as cluster.local.

@@ -54,17 +54,3 @@ func components(in Input, layout string) []string {
 	include("independent", r.Spec.Mode == operatorv1alpha1.ModeIndependent)
 	return names
 }
-
-// images says where the images come from, each of which has a bare name in the
-// manifests.
-func images(in Input) []kustomize.Image {
-	repository := in.Environment.ImageRepository
-	if r := in.Registry.Spec.Images.Repository; r != "" {
-		repository = r
-	}
-	var out []kustomize.Image
-	for name, tag := range map[string]string{"clusterregistry-apiserver": in.Release.Version, "clusterregistry-helper": in.Release.Helper, "etcd": in.Release.Etcd} {
-		out = append(out, kustomize.Image{Name: name, NewName: repository + "/" + name, NewTag: tag})
-	}
-	return out
-}

@@ -89,7 +89,9 @@ func WithMembers(releases []Release, recorded string, seen ...string) []Release 
 			if first >= 0 {
 				m = releases[first].own()
 			}
-			m.Etcd = newest
+			if m.Etcd != newest {
+				m.Etcd, m.EtcdDigest = newest, "" // of no release, whose digest nobody knows
+			}
 		}
 		out[i].Members = m
 	}

@@ -3,6 +3,7 @@ package version
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -83,7 +84,8 @@ func TestCanReturn(t *testing.T) {
 
 func TestMembersAreTheSame(t *testing.T) {
 	one := history[3].own()
-	for reason, change := range map[string]func(*Members){"etcd": func(m *Members) { m.Etcd = "v3.7.4" }, "helper": func(m *Members) { m.Helper = "v0.4.0" }, "layout": func(m *Members) { m.Layout = "v2" }} {
+	for reason, change := range map[string]func(*Members){"etcd": func(m *Members) { m.Etcd = "v3.7.4" }, "helper": func(m *Members) { m.Helper = "v0.4.0" }, "layout": func(m *Members) { m.Layout = "v2" },
+		"image of etcd": func(m *Members) { m.EtcdDigest = "sha256:e" }, "image of the helper": func(m *Members) { m.HelperDigest = "sha256:f" }} {
 		other := one
 		other.Release = "v0.3.1"
 		if !one.Same(other) {
@@ -119,6 +121,23 @@ func TestEtcd(t *testing.T) {
 		got := WithMembers(history, test.recorded, test.seen...)[test.release]
 		if m := got.Members; m.Release+" "+m.Etcd+" "+m.Helper+" "+m.Layout != test.want || got.Version != history[test.release].Version {
 			t.Errorf("%s: %+v", test.reason, got)
+		}
+	}
+	published := slices.Clone(history)
+	published[3].Images = Images{Server: "sha256:a", Helper: "sha256:b", Etcd: "sha256:c"}
+	for _, test := range []struct {
+		reason, recorded, seen string
+		release                int
+		want                   string // etcd with its digest, and the digest of the helper
+	}{
+		{"its own members", "v0.3.0", "v3.7.3", 3, "v3.7.3 sha256:c sha256:b"},
+		{"they stay when older servers return", "v0.3.0", "v3.7.3", 0, "v3.7.3 sha256:c sha256:b"},
+		{"a release that is not published", "v0.1.0", "v3.6.14", 0, "v3.6.14  "},
+		{"an etcd of no release has another image", "v0.3.0", "v3.7.4", 3, "v3.7.4  sha256:b"},
+	} {
+		m := WithMembers(published, test.recorded, test.seen)[test.release].Members
+		if got := m.Etcd + " " + m.EtcdDigest + " " + m.HelperDigest; got != test.want {
+			t.Errorf("%s: %s", test.reason, got)
 		}
 	}
 	for _, test := range []struct{ reason, running, target, says string }{

@@ -28,6 +28,10 @@ type Release struct {
 	// Ref is the branch or tag that has the commit, to be fetched where a clone lacks
 	// it. Empty when it is in the history of the main branch.
 	Ref string `json:"ref,omitempty"`
+	// Images are the digests of the images that a registry of the release runs, as they
+	// are published. Empty as long as that is not decided: they are recorded before the
+	// release is final, and never change after that.
+	Images Images `json:"images,omitzero"`
 	// Etcd is the version of etcd that the release runs with.
 	Etcd string `json:"etcd"`
 	// Helper is the release whose helper image the pods of etcd have. A newer one
@@ -63,11 +67,14 @@ type Members struct {
 	Release string
 	// Etcd, Helper and Layout are those of the release.
 	Etcd, Helper, Layout string
+	// EtcdDigest and HelperDigest are those of the images of Etcd and Helper, empty where
+	// none is recorded.
+	EtcdDigest, HelperDigest string
 }
 
 // own returns what the pods of etcd are made of by the release itself.
 func (r Release) own() Members {
-	return Members{Release: r.Version, Etcd: r.Etcd, Helper: r.Helper, Layout: r.Layout}
+	return Members{Release: r.Version, Etcd: r.Etcd, Helper: r.Helper, Layout: r.Layout, EtcdDigest: r.Images.Etcd, HelperDigest: r.Images.Helper}
 }
 
 // Same reports whether pods of one and the other are equal, whichever release
@@ -124,7 +131,7 @@ func Parse(content []byte) ([]Release, error) {
 			errs = append(errs, fmt.Errorf("releases.yaml: %s comes after %s; list the oldest first, each once", r.Version, releases[i-1].Version))
 		}
 	}
-	return releases, errors.Join(errs...)
+	return releases, errors.Join(append(errs, sameImages(releases))...)
 }
 
 var (
@@ -152,6 +159,9 @@ func (r Release) validate() error {
 	}
 	if semver.Canonical(r.Etcd) != r.Etcd {
 		errs = append(errs, fmt.Errorf("etcd %q is not a version such as v3.6.14", r.Etcd))
+	}
+	if err := r.validateImages(); err != nil {
+		errs = append(errs, err)
 	}
 	if !layout.MatchString(r.Layout) {
 		errs = append(errs, fmt.Errorf("layout %q is not a name such as v1", r.Layout))
