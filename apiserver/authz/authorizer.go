@@ -89,7 +89,7 @@ func (r *RBAC) RulesFor(_ context.Context, who user.Info, _ string) ([]authorize
 // false. The error names the bindings of the user that lead to no role.
 func (r *RBAC) visit(who user.Info, see func(*rbacv1.ClusterRoleBinding, *rbacv1.PolicyRule) bool) error {
 	if who == nil {
-		return errors.New("nobody asks")
+		return errors.New("the request has no user")
 	}
 	bindings, err := r.Bindings.List(labels.Everything())
 	if err != nil {

@@ -128,7 +128,7 @@ func TestGrantingNeedsHolding(t *testing.T) {
 		want   string
 	}{
 		{reason: "a part of what he holds", err: r.ConfirmRole(as("ann", ""), []rbacv1.PolicyRule{rule("list", group, "clusters")})},
-		{"more than he holds", r.ConfirmRole(as("ann", ""), []rbacv1.PolicyRule{rule("list,delete", group, "clusters")}), `delete on clusters in API group "clusterregistry.k8s.io"; somebody who holds it, or who has the verb "escalate"`},
+		{"more than he holds", r.ConfirmRole(as("ann", ""), []rbacv1.PolicyRule{rule("list,delete", group, "clusters")}), `delete on clusters in API group "clusterregistry.k8s.io"; ask someone who has them, or who has the verb "escalate"`},
 		{"by a wildcard", r.ConfirmRole(as("ann", ""), []rbacv1.PolicyRule{rule("get", group, "*")}), "get on * in"},
 		{reason: "with escalate on this role", err: r.ConfirmRole(as("esc", "ann"), []rbacv1.PolicyRule{rule("*", "*", "*")})},
 		{"with escalate on another role", r.ConfirmRole(as("esc", "other"), []rbacv1.PolicyRule{rule("*", "*", "*")}), "* on * in API group"},
@@ -137,7 +137,7 @@ func TestGrantingNeedsHolding(t *testing.T) {
 		{reason: "with bind on the role", err: r.ConfirmBinding(as("bind", ""), "ann")},
 		{"with bind on another role", r.ConfirmBinding(as("bind", ""), "esc"), `the verb "bind"`},
 		{"a role that is not there", r.ConfirmBinding(as("ann", ""), "lost"), "not found"},
-		{"nobody", r.ConfirmRole(t.Context(), []rbacv1.PolicyRule{rule("get", "", "x")}), "nobody asks"},
+		{"nobody", r.ConfirmRole(t.Context(), []rbacv1.PolicyRule{rule("get", "", "x")}), "the request has no user"},
 	} {
 		if (test.err == nil) != (test.want == "") || test.err != nil && !strings.Contains(test.err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %q", test.reason, test.err, test.want)

@@ -58,7 +58,7 @@ func (r *RBAC) callerMay(ctx context.Context, verb, name string) bool {
 func (r *RBAC) confirmHeld(ctx context.Context, rules []rbacv1.PolicyRule, verb string) error {
 	who, ok := genericrequest.UserFrom(ctx)
 	if !ok {
-		return errors.New("nobody asks")
+		return errors.New("the request has no user")
 	}
 	held, err := r.Rules(who)
 	covered, missing := validation.Covers(held, rules)
@@ -70,7 +70,7 @@ func (r *RBAC) confirmHeld(ctx context.Context, rules []rbacv1.PolicyRule, verb 
 		texts = append(texts, describe(rule))
 	}
 	slices.Sort(texts)
-	return errors.Join(fmt.Errorf("user %q (groups %q) can't give what he does not hold himself: %s; somebody who holds it, or who has the verb %q on the ClusterRole, can",
+	return errors.Join(fmt.Errorf("user %q (groups %q) can't grant permissions that they do not have: %s; ask someone who has them, or who has the verb %q on the ClusterRole",
 		who.GetName(), who.GetGroups(), strings.Join(slices.Compact(texts), ", "), verb), err)
 }
 

@@ -46,7 +46,7 @@ var (
 
 	disabledPlugins = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name:           "clusterregistry_admission_plugin_disabled",
-		Help:           "1 for each admission plugin that is off because the host does not serve what it reads, or the server may not read it.",
+		Help:           "1 for each admission plugin that is off because the host cluster does not serve what it reads, or the server may not read it.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"plugin", "reason"})
 )
@@ -69,7 +69,7 @@ func probeHost(ctx context.Context, client kubernetes.Interface, tolerate bool) 
 			return nil, err
 		}
 		if !served {
-			klog.InfoS("Admission plugin is off: the host does not serve what it reads", "plugin", need.plugin, "group", need.group.String(), "resources", need.resources)
+			klog.InfoS("Admission plugin is off: the host cluster does not serve what it reads", "plugin", need.plugin, "group", need.group.String(), "resources", need.resources)
 			disabledPlugins.WithLabelValues(need.plugin, "NotServed").Set(1)
 			off = append(off, need.plugin)
 			continue
@@ -89,7 +89,7 @@ func probeHost(ctx context.Context, client kubernetes.Interface, tolerate bool) 
 	}
 	text := strings.Join(missing, "; ")
 	if !tolerate {
-		return nil, fmt.Errorf("the server may not read what admission needs of the host: grant its user %s, or accept that these plugins are off with --tolerate-missing-admission-permissions", text)
+		return nil, fmt.Errorf("the server may not read what admission needs from the host cluster: grant its user %s, or accept that these plugins are off with --tolerate-missing-admission-permissions", text)
 	}
 	klog.ErrorS(nil, "Admission plugins are off: the server may not read what they need", "missing", text, "plugins", off)
 	return off, nil
@@ -102,7 +102,7 @@ func serves(client kubernetes.Interface, need needs) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("ask the host what it serves of %s: %w", need.group, err)
+		return false, fmt.Errorf("ask the host cluster what it serves of %s: %w", need.group, err)
 	}
 	served := map[string]bool{}
 	for _, r := range list.APIResources {
@@ -128,7 +128,7 @@ func forbidden(ctx context.Context, client kubernetes.Interface, need needs) ([]
 				}},
 			}, metav1.CreateOptions{})
 			if err != nil {
-				return nil, fmt.Errorf("ask the host for the server's own permissions: %w", err)
+				return nil, fmt.Errorf("ask the host cluster for the server's own permissions: %w", err)
 			}
 			if !review.Status.Allowed {
 				missing = append(missing, fmt.Sprintf("%q on %q in API group %q", verb, resource, need.group.Group))

@@ -14,7 +14,7 @@ import (
 func (o *Options) aggregated(ctx context.Context, c *Config) error {
 	config, options := c.generic, o.Recommended
 	if err := options.CoreAPI.ApplyTo(config); err != nil {
-		return fmt.Errorf("connect to the host cluster: %w; outside of a pod, --kubeconfig names the way", err)
+		return fmt.Errorf("connect to the host cluster: %w; outside of a pod, set --kubeconfig", err)
 	}
 	client, err := kubernetes.NewForConfig(config.ClientConfig)
 	if err != nil {

@@ -59,7 +59,7 @@ func followRoles(server *genericserver.GenericAPIServer, storage *rbac.Storage, 
 		case <-known:
 			return nil
 		default:
-			return errors.New("the roles are not read yet from etcd")
+			return errors.New("the roles have not been read from etcd yet")
 		}
 	})); err != nil {
 		return err
@@ -83,7 +83,7 @@ func followRoles(server *genericserver.GenericAPIServer, storage *rbac.Storage, 
 	return server.AddPostStartHook("roles", func(hook genericserver.PostStartHookContext) error {
 		go func() {
 			if err := follow(hook.Context); err != nil {
-				klog.ErrorS(err, "The server stops before it knew the roles")
+				klog.ErrorS(err, "The server stops before it has read the roles")
 			}
 		}()
 		return nil

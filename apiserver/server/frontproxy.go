@@ -24,7 +24,7 @@ import (
 
 var frontProxyRefused = metrics.NewGaugeVec(&metrics.GaugeOpts{
 	Name:           "clusterregistry_front_proxy_refused",
-	Help:           "1 while the host says of its front proxy what the server refuses, so that the server goes by what the host said before.",
+	Help:           "1 while the server rejects the front proxy configuration of the host cluster and keeps using the last good one.",
 	StabilityLevel: metrics.ALPHA,
 }, nil)
 
@@ -84,7 +84,7 @@ func (f *frontProxy) adopt(t trust) error {
 	if err := t.check(); err != nil {
 		return err
 	}
-	authority, err := dynamiccertificates.NewStaticCAContent("requestheader CA of the host", []byte(t.frontProxyCA))
+	authority, err := dynamiccertificates.NewStaticCAContent("requestheader CA of the host cluster", []byte(t.frontProxyCA))
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (f *frontProxy) follow(config *corev1.ConfigMap) {
 	}
 	if err != nil {
 		frontProxyRefused.WithLabelValues().Set(1)
-		klog.ErrorS(err, "What the host says of its front proxy is not used; what it said before stays in force. A server that starts now would refuse to", "from", authenticationConfig)
+		klog.ErrorS(err, "The changed front proxy configuration of the host cluster is not used; the last good one stays in force. A server that starts now would refuse to", "from", authenticationConfig)
 		return
 	}
 	frontProxyRefused.Reset()
@@ -129,7 +129,7 @@ func (f *frontProxy) Run(ctx context.Context, _ int) {
 	}
 	// When it is deleted, what it said last stays in force.
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: follow, UpdateFunc: func(_, object any) { follow(object) }}); err != nil {
-		klog.ErrorS(err, "Changes of the front proxy are not followed")
+		klog.ErrorS(err, "Changes of the front proxy configuration are not reloaded")
 		return
 	}
 	informer.RunWithContext(ctx)

@@ -90,7 +90,7 @@ func registerKubeVersion() error {
 
 // AddFlags adds all flags to fs.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	fs.StringVar((*string)(&o.Mode), "mode", "", "How the server learns who asks and what they may: \"aggregated\" asks the host cluster that it is registered with; \"independent\" goes by client certificates, tokens and roles of its own. Required.")
+	fs.StringVar((*string)(&o.Mode), "mode", "", "How the server authenticates and authorizes requests: \"aggregated\" asks the host cluster that it is registered with; \"independent\" uses client certificates, tokens and roles of its own. Required.")
 	o.Run.AddUniversalFlags(fs)
 	o.Recommended.Etcd.AddFlags(fs)
 	o.Recommended.SecureServing.AddFlags(fs)
@@ -109,7 +109,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	aggregated.AddFlag(fs.Lookup("enable-garbage-collector"))     // the collector is the host's
 
 	independent := pflag.NewFlagSet(string(Independent), pflag.ContinueOnError)
-	independent.StringVar(&o.AuthenticationConfig, "authentication-config", "", "File with an AuthenticationConfiguration (apiserver.config.k8s.io) that names the issuers of JSON web tokens. Changes are followed.")
+	independent.StringVar(&o.AuthenticationConfig, "authentication-config", "", "File with an AuthenticationConfiguration (apiserver.config.k8s.io) that names the issuers of JSON web tokens. Changes are reloaded automatically.")
 	independent.StringVar(&o.AuthorizationWebhook, "authorization-webhook-config-file", "", "File in kubeconfig format of the server that decides on requests, in place of the registry's own ClusterRoles and ClusterRoleBindings.")
 
 	o.only = map[Mode]*pflag.FlagSet{Aggregated: aggregated, Independent: independent}
@@ -132,12 +132,12 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--mode=%s is unknown; use --mode=aggregated or --mode=independent", o.Mode))
 	}
 	if o.Mode == Independent && o.Recommended.Authentication.ClientCert.ClientCA == "" && o.AuthenticationConfig == "" {
-		errs = append(errs, fmt.Errorf("nobody could be known: --mode=independent needs --client-ca-file, --authentication-config, or both"))
+		errs = append(errs, fmt.Errorf("no one could be authenticated: --mode=independent needs --client-ca-file, --authentication-config, or both"))
 	}
 	for mode, flags := range o.only {
 		flags.VisitAll(func(flag *pflag.Flag) {
 			if flag.Changed && mode != o.Mode && o.Mode != "" && !inBoth.Has(flag.Name) {
-				errs = append(errs, fmt.Errorf("--%s means nothing in --mode=%s; it belongs to --mode=%s", flag.Name, o.Mode, mode))
+				errs = append(errs, fmt.Errorf("--%s has no effect in --mode=%s; it belongs to --mode=%s", flag.Name, o.Mode, mode))
 			}
 		})
 	}

@@ -82,20 +82,20 @@ func trustOf(config *corev1.ConfigMap, options *genericoptions.DelegatingAuthent
 // every one of its users holds such a certificate.
 func (t trust) check() error {
 	if t.frontProxyCA == "" {
-		return fmt.Errorf("there is no requestheader CA to know the host's front proxy by, neither in %s nor from --requestheader-client-ca-file; start the host's kube-apiserver with its --requestheader flags, as its aggregator needs them", authenticationConfig)
+		return fmt.Errorf("there is no requestheader CA to verify the host cluster's front proxy with, neither in %s nor from --requestheader-client-ca-file; start the host cluster's kube-apiserver with its --requestheader flags, as its aggregator needs them", authenticationConfig)
 	}
 	if len(t.allowedNames) == 0 {
-		return fmt.Errorf("requestheader-allowed-names is empty, so that any certificate of the requestheader CA could claim any user; start the host's kube-apiserver, and this server if it is told by flags, with --requestheader-allowed-names=NAME, the common name of the host's --proxy-client-cert-file")
+		return fmt.Errorf("requestheader-allowed-names is empty, so that any certificate of the requestheader CA could claim any user; start the host cluster's kube-apiserver, and this server if it is told by flags, with --requestheader-allowed-names=NAME, the common name of the host cluster's --proxy-client-cert-file")
 	}
 	if len(t.userHeaders) == 0 {
-		return fmt.Errorf("requestheader-username-headers is empty, so that the front proxy could not say who asks, and every user would be refused; start the host's kube-apiserver with --requestheader-username-headers=X-Remote-User")
+		return fmt.Errorf("requestheader-username-headers is empty, so that the front proxy could not name the user, and every request would be rejected; start the host cluster's kube-apiserver with --requestheader-username-headers=X-Remote-User")
 	}
 	shared, err := sharedAuthority(t.frontProxyCA, t.clientCA)
 	if err != nil {
 		return err
 	}
 	if shared {
-		return fmt.Errorf("requestheader-client-ca-file and client-ca-file share a CA, so that an ordinary client certificate could pass for the front proxy's; give the host's kube-apiserver a --requestheader-client-ca-file of its own")
+		return fmt.Errorf("requestheader-client-ca-file and client-ca-file share a CA, so that an ordinary client certificate could pass for the front proxy's; give the host cluster's kube-apiserver a --requestheader-client-ca-file of its own")
 	}
 	return nil
 }

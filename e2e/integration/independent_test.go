@@ -279,9 +279,9 @@ func TestIndependentRefusesToStart(t *testing.T) {
 	const header = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\n"
 	for want, flags := range map[string][]string{
 		"no etcd answers at http://127.0.0.1:1":                      {"--mode=independent", etcd, ca},
-		"nobody could be known":                                      {"--mode=independent", etcd},
-		"--kubeconfig means nothing in --mode=independent":           {"--mode=independent", etcd, ca, "--kubeconfig=x"},
-		"--authentication-config means nothing in --mode=aggregated": {"--mode=aggregated", etcd, "--authentication-config=x"},
+		"no one could be authenticated":                              {"--mode=independent", etcd},
+		"--kubeconfig has no effect in --mode=independent":           {"--mode=independent", etcd, ca, "--kubeconfig=x"},
+		"--authentication-config has no effect in --mode=aggregated": {"--mode=aggregated", etcd, "--authentication-config=x"},
 		"--mode is required":                                         {etcd, ca},
 		"no such file":                                               {"--mode=independent", etcd, "--authentication-config=/none"},
 		`unknown field \"nonsense\"`:                                 {"--mode=independent", etcd, file(header + "nonsense: true\n")},

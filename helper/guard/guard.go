@@ -84,7 +84,7 @@ func decide(member, dataDir string, r record, d data) (string, error) {
 	case !d.exists() && r.mayStartEmpty():
 		return fmt.Sprintf("%s has no data, and is to have none: it starts as %s", where, r.role()), nil
 	case !d.exists():
-		return "", fmt.Errorf("%s has no data, but %s is recorded: its data is lost, or its volume is another one. Starting empty would lose or corrupt data. %s", where, r, d.advice(r))
+		return "", fmt.Errorf("%s has no data, but %s is recorded: its data is lost, or its volume was replaced. Starting empty would lose or corrupt data. %s", where, r, d.advice(r))
 	case differ(r.cluster, d.cluster):
 		return "", fmt.Errorf("%s has the data of cluster %x, but %s is recorded: its volume is that of another cluster. %s", where, d.cluster, r, d.advice(r))
 	case differ(r.member, d.member):
@@ -99,7 +99,7 @@ func differ(recorded, found uint64) bool { return recorded != 0 && recorded != f
 // advice says what to do about data that etcd must not start on.
 func (d data) advice(r record) string {
 	if d.damage != nil && r.mayStartEmpty() {
-		return "If this cluster never ran, its first start was interrupted and nothing is lost: delete this claim and this Pod, and both are made anew. Else bring the data back"
+		return "If this cluster never ran, its first start was interrupted and nothing is lost: delete this claim and this Pod, and both are created again. Else bring the data back"
 	}
 	return "Bring back the volume with this member's data; if it is really gone, see the guide of the operator on replacing a member"
 }

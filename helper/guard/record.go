@@ -63,7 +63,7 @@ func (r record) mayStartEmpty() bool {
 // role is what a member is that may start without data.
 func (r record) role() string {
 	if r.joins {
-		return "a member that was added anew"
+		return "a member that was added again"
 	}
 	return "a member of a new cluster"
 }
@@ -88,7 +88,7 @@ func readID(dir, key string) (uint64, error) {
 	}
 	id, err := strconv.ParseUint(text, 16, 64)
 	if err != nil || id == 0 {
-		return 0, fmt.Errorf("%s in %s is %q, which is no hexadecimal ID such as 8e9e05c52164694d; the ConfigMap mounted there is the operator's, which has to repair it", key, dir, text)
+		return 0, fmt.Errorf("%s in %s is %q, which is not a hexadecimal ID such as 8e9e05c52164694d; the ConfigMap mounted there is the operator's, which has to repair it", key, dir, text)
 	}
 	return id, nil
 }

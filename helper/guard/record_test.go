@@ -27,9 +27,9 @@ func TestReadRecord(t *testing.T) {
 		{reason: "not mounted", want: `there is no initial-cluster-state "new" or "existing"`},
 		{reason: "no state", keys: map[string]string{"cluster-id": "c1"}, want: `(found: "")`},
 		{reason: "unknown state", keys: map[string]string{"initial-cluster-state": "New"}, want: `(found: "New")`},
-		{reason: "a prefix that etcdctl does not print", keys: map[string]string{"initial-cluster-state": "new", "cluster-id": "0xc1"}, want: "no hexadecimal ID"},
+		{reason: "a prefix that etcdctl does not print", keys: map[string]string{"initial-cluster-state": "new", "cluster-id": "0xc1"}, want: "not a hexadecimal ID"},
 		{reason: "too long", keys: map[string]string{"initial-cluster-state": "new", "member-id.m0": "18e9e05c52164694d"}, want: "member-id.m0"},
-		{reason: "zero is no ID", keys: map[string]string{"initial-cluster-state": "new", "cluster-id": "0"}, want: "no hexadecimal ID"},
+		{reason: "zero is no ID", keys: map[string]string{"initial-cluster-state": "new", "cluster-id": "0"}, want: "not a hexadecimal ID"},
 	} {
 		dir := filepath.Join(t.TempDir(), "identity")
 		for key, value := range test.keys {

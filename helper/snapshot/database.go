@@ -57,7 +57,7 @@ func (d *database) bucket(root region, name string) (region, error) {
 		return region{}, err
 	}
 	if found == nil || !found.bucket {
-		return region{}, fmt.Errorf("%w: it is no database of etcd, since it has no bucket %q", errDamaged, name)
+		return region{}, fmt.Errorf("%w: it is not an etcd database, since it has no bucket %q", errDamaged, name)
 	}
 	header, err := d.read(found.value.from, bucketHeader, found.value.to)
 	if err != nil {
@@ -154,7 +154,7 @@ func (d *database) page(number uint64) (region, error) {
 	}
 	to := from + d.pageSize*(1+int64(binary.NativeEndian.Uint32(header[12:])))
 	if to > d.size {
-		return region{}, fmt.Errorf("%w: page %d goes on behind its end", errDamaged, number)
+		return region{}, fmt.Errorf("%w: page %d continues past its end", errDamaged, number)
 	}
 	return region{from, to}, nil
 }
@@ -185,7 +185,7 @@ func (d *database) elements(page region) (leaf bool, all []element, err error) {
 			one.value = region{one.key.to, one.key.to + word(at+12)}
 		}
 		if max(one.key.to, one.value.to) > page.to || one.key.to-one.key.from > maxKey {
-			return false, nil, fmt.Errorf("%w: the page at byte %d has a key behind its end, or one that is longer than any", errDamaged, page.from)
+			return false, nil, fmt.Errorf("%w: the page at byte %d has a key past its end, or one that is too long", errDamaged, page.from)
 		}
 		all = append(all, one)
 	}

@@ -45,7 +45,7 @@ func (e Etcd) tls() (*tls.Config, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("read the CA of etcd: there is no certificate in PEM in %s", e.CA)
+		return nil, fmt.Errorf("read the CA of etcd: there is no PEM certificate in %s", e.CA)
 	}
 	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}, nil
 }

@@ -43,7 +43,7 @@ func (e Etcd) choose(ctx context.Context) (member, error) {
 	case len(errs) == 0:
 		errs = append(errs, errors.New("no endpoint is given"))
 	}
-	return member{}, fmt.Errorf("no member of etcd can be asked for a snapshot: %w", errors.Join(errs...))
+	return member{}, fmt.Errorf("no etcd member can be asked for a snapshot: %w", errors.Join(errs...))
 }
 
 // ask asks a member how it is, and has it catch up with what the others know: a

@@ -103,7 +103,7 @@ func existing(dir, name string) (saved contract.Snapshot, found bool, err error)
 	case err != nil:
 		return contract.Snapshot{}, false, err
 	case n == nil:
-		return contract.Snapshot{}, false, fmt.Errorf("%s is there without %s, which Save writes first: it is somebody else's and stays as it is; move it away, or choose another name", path, noteFile(dir, name))
+		return contract.Snapshot{}, false, fmt.Errorf("%s is there without %s, which Save writes first: it belongs to someone else and is left unchanged; move it away, or choose another name", path, noteFile(dir, name))
 	case damage == nil && size == n.Bytes:
 		return n.Snapshot, true, nil
 	}

@@ -14,7 +14,7 @@ import (
 func TestSaveExisting(t *testing.T) {
 	whole := snapshotOf(t, buckets{"key": {string(key(9)): nil}, "meta": {}})
 	ours := contract.Snapshot{Name: "a", Revision: 9, Bytes: int64(len(whole)), Version: "3.6.14"}
-	const asks = "no member of etcd can be asked"
+	const asks = "no etcd member can be asked"
 	for _, test := range []struct {
 		reason string
 		data   []byte
@@ -28,9 +28,9 @@ func TestSaveExisting(t *testing.T) {
 		{reason: "the data is gone", note: &note{Snapshot: ours}, want: asks},
 		{reason: "damaged", data: append(append([]byte{}, whole[:600]...), whole[601:]...), note: &note{Snapshot: ours}, want: asks},
 		{reason: "whole, but not what was noted", data: whole, note: &note{Snapshot: contract.Snapshot{Name: "a", Revision: 9, Bytes: 1}}, want: asks},
-		{reason: "somebody else's", data: whole, want: "it is somebody else's and stays as it is", stays: true},
-		{reason: "somebody else's that is no snapshot", data: []byte("x"), want: "it is somebody else's and stays as it is", stays: true},
-		{reason: "the note is about another", data: whole, note: &note{Snapshot: contract.Snapshot{Name: "b", Bytes: ours.Bytes}}, want: "it is somebody else's", stays: true},
+		{reason: "somebody else's", data: whole, want: "it belongs to someone else and is left unchanged", stays: true},
+		{reason: "somebody else's that is no snapshot", data: []byte("x"), want: "it belongs to someone else and is left unchanged", stays: true},
+		{reason: "the note is about another", data: whole, note: &note{Snapshot: contract.Snapshot{Name: "b", Bytes: ours.Bytes}}, want: "it belongs to someone else", stays: true},
 	} {
 		dir := t.TempDir()
 		if test.data != nil {

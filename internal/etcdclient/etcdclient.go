@@ -38,7 +38,7 @@ func (m Member) Config(failed func(error)) (clientv3.Config, error) {
 		return clientv3.Config{}, err
 	}
 	if endpoint.Scheme != "https" || endpoint.Port() == "" {
-		return clientv3.Config{}, errors.New("it is no URL such as https://etcd-0.etcd:2379")
+		return clientv3.Config{}, errors.New("it is not a URL such as https://etcd-0.etcd:2379")
 	}
 	dialer := &tls.Dialer{Config: cmp.Or(m.TLS, &tls.Config{}).Clone()}
 	dialer.Config.NextProtos, dialer.Config.ServerName = []string{"h2"}, endpoint.Hostname()

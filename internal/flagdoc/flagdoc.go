@@ -55,7 +55,7 @@ func table(flags *pflag.FlagSet) (string, error) {
 		}
 		kind, usage := pflag.UnquoteUsage(f)
 		if usage == "" && err == nil {
-			err = fmt.Errorf("the flag --%s says nothing of itself", f.Name)
+			err = fmt.Errorf("the flag --%s has no description", f.Name)
 		}
 		name := "--" + f.Name
 		if kind != "" {

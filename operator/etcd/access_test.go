@@ -66,8 +66,8 @@ func TestObserveStrangers(t *testing.T) {
 		"silent": "does not answer: timed out, no answer within 500ms",
 		"web":    "no application protocol",
 		"gone":   "connection refused",
-		"plain":  "it is no URL such as https://",
-		"none":   "it is no URL such as https://",
+		"plain":  "it is not a URL such as https://",
+		"none":   "it is not a URL such as https://",
 	} {
 		m, serves := s.member(name)
 		if serves || !strings.HasPrefix(fmt.Sprint(m.Err), fmt.Sprintf("member %s (%s) ", name, endpoints[name])) || !strings.Contains(fmt.Sprint(m.Err), want) {

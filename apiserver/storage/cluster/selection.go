@@ -65,7 +65,7 @@ func selectableNames() []string { return slices.Sorted(maps.Keys(selectable)) }
 func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 	c, ok := obj.(*clusterregistry.Cluster)
 	if !ok {
-		return nil, nil, fmt.Errorf("%T is no Cluster", obj)
+		return nil, nil, fmt.Errorf("%T is not a Cluster", obj)
 	}
 	set := generic.ObjectMetaFieldsSet(&c.ObjectMeta, false)
 	for name, value := range selectable {
@@ -86,7 +86,7 @@ func indexers() *cache.Indexers {
 		out[storage.FieldIndex(name)] = func(obj any) ([]string, error) {
 			c, ok := obj.(*clusterregistry.Cluster)
 			if !ok {
-				return nil, fmt.Errorf("%T is no Cluster", obj)
+				return nil, fmt.Errorf("%T is not a Cluster", obj)
 			}
 			return []string{value(c)}, nil
 		}

@@ -157,7 +157,7 @@ func (h *Lock) Release(ctx context.Context) (held bool) {
 	case storage.IsNotFound(err), storage.IsInvalidObj(err):
 		return false
 	}
-	klog.ErrorS(err, "The lock of a cluster's id goes only when its lease ends", "id", h.object.Name)
+	klog.ErrorS(err, "The lock of a cluster's id is released only when its lease expires", "id", h.object.Name)
 	return h.taken.within(h.least, h.locks.clock())
 }
 

@@ -123,7 +123,7 @@ func (c *call) persist(ctx context.Context, attempt func() error) error {
 			return err
 		}
 		retries.WithLabelValues(c.operation, string(why)).Inc()
-		klog.V(2).InfoS("Repeating what etcd could not serve", "operation", c.operation, "key", c.key, "reason", string(why), "err", err)
+		klog.V(2).InfoS("Retrying a call that etcd could not serve", "operation", c.operation, "key", c.key, "reason", string(why), "err", err)
 	}
 }
 

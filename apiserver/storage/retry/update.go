@@ -141,7 +141,7 @@ func (u *update) settle(ctx context.Context, current uint64) error {
 		return errStale
 	}
 	if u.base == 0 {
-		return errors.New("who created the object is not known")
+		return errors.New("it is not known who created the object")
 	}
 	first, err := u.after(ctx, u.base)
 	if err != nil {
@@ -183,7 +183,7 @@ func (u *update) after(ctx context.Context, base uint64) (runtime.Object, error)
 			return event.Object, nil
 		}
 	}
-	return nil, fmt.Errorf("the watch for what came after version %d ended", base)
+	return nil, fmt.Errorf("the watch from version %d ended", base)
 }
 
 // encode returns an object as it is stored.

@@ -95,7 +95,7 @@ func (r review[T]) Create(ctx context.Context, object runtime.Object, validate r
 	}
 	review, ok := object.(T)
 	if !ok {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is no %s", object, r.singular))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%T is not a %s", object, r.singular))
 	}
 	return review, r.answer(ctx, who, review)
 }
