@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// completionTimeout bounds how long a shell waits.
-const completionTimeout = 3 * time.Second
+// CompletionTimeout bounds how long a shell waits.
+const CompletionTimeout = 3 * time.Second
 
 // Completion completes the arguments of a command.
 type Completion = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
@@ -27,7 +27,7 @@ func (e *Env) CompleteClusters(most int) Completion {
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+		ctx, cancel := context.WithTimeout(cmd.Context(), CompletionTimeout)
 		defer cancel()
 		list, err := registry.ClusterregistryV1beta1().Clusters().List(ctx, metav1.ListOptions{})
 		if err != nil {

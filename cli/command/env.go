@@ -128,3 +128,11 @@ func (e *Env) Progress(ctx context.Context, step string) func() {
 	}()
 	return func() { cancel(); <-ended }
 }
+
+// Namespace returns the one of --namespace, empty for all.
+func (e *Env) Namespace() string {
+	if e.Flags.Namespace == nil {
+		return ""
+	}
+	return *e.Flags.Namespace
+}

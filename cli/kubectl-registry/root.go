@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterregistry/operator/cli/command"
 	"github.com/clusterregistry/operator/cli/join"
+	"github.com/clusterregistry/operator/cli/status"
 )
 
 // root returns the command with all others below it.
@@ -48,6 +49,8 @@ changed; 4 done, and something that is shown needs attention.`,
 	cmd.AddCommand(
 		join.NewJoin(env),
 		join.NewUnjoin(env),
+		status.New(env),
+		status.NewClusters(env),
 	)
 	return cmd
 }

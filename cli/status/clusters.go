@@ -1,0 +1,160 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/mod/semver"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/cli/command"
+)
+
+// Group are the clusters with one value of a label.
+type Group struct {
+	// Value is the label's, empty for clusters without it.
+	Value     string `json:"value"`
+	Clusters  int    `json:"clusters"`
+	Available int    `json:"available"`
+	// Versions are how many clusters run which minor version of Kubernetes; those that
+	// no one has reported are not in it.
+	Versions map[string]int `json:"versions,omitempty"`
+	// OldestVersion is the oldest version of Kubernetes in the group.
+	OldestVersion string `json:"oldestVersion,omitempty"`
+	// OldestVersionCluster is one that runs it.
+	OldestVersionCluster string `json:"oldestVersionCluster,omitempty"`
+	// OldestEntry is when the first of the clusters joined.
+	OldestEntry metav1.Time `json:"oldestEntry"`
+}
+
+type grouper struct {
+	env             *command.Env
+	label, selector string
+	output          command.Output
+}
+
+// NewClusters returns the command clusters.
+func NewClusters(env *command.Env) *cobra.Command {
+	g := &grouper{env: env}
+	cmd := &cobra.Command{
+		Use:   "clusters --by LABEL",
+		Short: "Count the clusters by a label",
+		Long: `Count the clusters of the registry by the values of a label: how many are available, which versions
+of Kubernetes they run, and which of them runs the oldest.`,
+		Example: `  # By region
+  kubectl registry clusters --by region
+
+  # The production clusters by tier, for a program
+  kubectl registry clusters --by tier --selector env=production -o json`,
+		Args:              command.Args(cobra.NoArgs),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return g.run(cmd.Context()) },
+	}
+	cmd.Flags().StringVar(&g.label, "by", "", "the `label` to count by")
+	cmd.Flags().StringVarP(&g.selector, "selector", "l", "", "count only clusters with these `labels`")
+	g.output.AddFlag(cmd)
+	return cmd
+}
+
+func (g *grouper) run(ctx context.Context) error {
+	if err := g.output.Validate(); err != nil {
+		return err
+	}
+	if g.label == "" {
+		return command.Usagef("--by is missing: name the label to count by, such as --by region")
+	}
+	registry, err := g.env.Registry()
+	if err != nil {
+		return err
+	}
+	stop := g.env.Progress(ctx, "Listing the clusters")
+	list, err := registry.ClusterregistryV1beta1().Clusters().List(ctx, metav1.ListOptions{LabelSelector: g.selector})
+	stop()
+	if err != nil {
+		return g.env.Explain("list the clusters", command.OfRegistry, err)
+	}
+	groups := group(list.Items, g.label)
+	if g.output != "" {
+		return g.output.Print(g.env.Out, groups)
+	}
+	rows := [][]string{{strings.ToUpper(g.label), "CLUSTERS", "AVAILABLE", "VERSIONS", "OLDEST VERSION", "OLDEST ENTRY"}}
+	for _, group := range groups {
+		value := group.Value
+		if value == "" {
+			value = "<none>"
+		}
+		rows = append(rows, []string{value, fmt.Sprint(group.Clusters), fmt.Sprintf("%d/%d", group.Available, group.Clusters), versions(group.Versions), oldest(group), age(g.env.Now(), group.OldestEntry)})
+	}
+	table(g.env.Out, rows)
+	return nil
+}
+
+// group returns the clusters by the values of a label, sorted; those without it last.
+func group(clusters []v1beta1.Cluster, label string) []Group {
+	groups := map[string]*Group{}
+	for i := range clusters {
+		cluster := &clusters[i]
+		value := cluster.Labels[label]
+		g := groups[value]
+		if g == nil {
+			g = &Group{Value: value, Versions: map[string]int{}, OldestEntry: cluster.CreationTimestamp}
+			groups[value] = g
+		}
+		g.Clusters++
+		if state, _ := availability(cluster); state == string(metav1.ConditionTrue) {
+			g.Available++
+		}
+		if cluster.CreationTimestamp.Before(&g.OldestEntry) {
+			g.OldestEntry = cluster.CreationTimestamp
+		}
+		if cluster.Status == nil || !semver.IsValid(cluster.Status.Version.Kubernetes) {
+			continue
+		}
+		version := cluster.Status.Version.Kubernetes
+		g.Versions[semver.MajorMinor(version)]++
+		if g.OldestVersion == "" || semver.Compare(version, g.OldestVersion) < 0 {
+			g.OldestVersion, g.OldestVersionCluster = version, cluster.Name
+		}
+	}
+	out := []Group{}
+	for _, value := range slices.Sorted(maps.Keys(groups)) {
+		if value != "" {
+			out = append(out, *groups[value])
+		}
+	}
+	if without := groups[""]; without != nil {
+		out = append(out, *without)
+	}
+	return out
+}
+
+// versions returns how many clusters run which version, the newest first.
+func versions(counts map[string]int) string {
+	keys := slices.Collect(maps.Keys(counts))
+	slices.SortFunc(keys, func(a, b string) int { return semver.Compare(b, a) })
+	for i, key := range keys {
+		keys[i] = fmt.Sprintf("%s (%d)", key, counts[key])
+	}
+	return strings.Join(keys, ", ")
+}
+
+func oldest(group Group) string {
+	if group.OldestVersion == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s)", group.OldestVersion, group.OldestVersionCluster)
+}
+
+func age(now time.Time, then metav1.Time) string {
+	if then.IsZero() {
+		return ""
+	}
+	return duration.HumanDuration(now.Sub(then.Time))
+}
