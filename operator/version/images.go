@@ -69,7 +69,7 @@ func sameImages(releases []Release) error {
 			case i < 0:
 				known = append(known, image)
 			case known[i].Digest != image.Digest:
-				errs = append(errs, fmt.Errorf("releases.yaml: %s has the digest %s for image %s:%s, and a release before it has %s: one tag is one image", r.Version, image.Digest, image.Name, image.Tag, known[i].Digest))
+				errs = append(errs, fmt.Errorf("releases.yaml: %s has the digest %s for image %s:%s, and an earlier release has %s: one tag is one image", r.Version, image.Digest, image.Name, image.Tag, known[i].Digest))
 			}
 		}
 	}

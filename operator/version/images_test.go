@@ -21,7 +21,7 @@ func TestImages(t *testing.T) {
 		{"a tag for a digest", `"sha256:d"`, "v0.2.0", `the digest "v0.2.0" of image clusterregistry-apiserver`},
 		{"capital digits", `"sha256:d"`, `"sha256:D"`, "of image clusterregistry-apiserver"},
 		{"an image of no release", `{clusterregistry-apiserver: "sha256:d"`, `{operator: "sha256:e", clusterregistry-apiserver: "sha256:d"`, `unknown field`},
-		{"one tag, two images", `etcd: "sha256:c"}, upgradesFrom`, `etcd: "sha256:e"}, upgradesFrom`, "for image etcd:v3.6.14, and a release before it has sha256:cc"},
+		{"one tag, two images", `etcd: "sha256:c"}, upgradesFrom`, `etcd: "sha256:e"}, upgradesFrom`, "for image etcd:v3.6.14, and an earlier release has sha256:cc"},
 		{"another helper of the same tag", `"sha256:b", etcd: "sha256:c"}, upgradesFrom`, `"sha256:e", etcd: "sha256:c"}, upgradesFrom`, "for image clusterregistry-helper:v0.1.0"},
 	} {
 		content := strings.NewReplacer("REST", strings.ReplaceAll(rest, "HASH", strings.Repeat("0", 40))).Replace(strings.Replace(table, test.old, test.new, 1))
