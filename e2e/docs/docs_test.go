@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -53,6 +54,7 @@ func TestGuides(t *testing.T) {
 			if len(run) < guide.blocks {
 				t.Errorf("only %d blocks of %s are run, want %d", len(run), guide.file, guide.blocks)
 			}
+			checkReleases(t, string(content))
 			for _, block := range left {
 				t.Logf("not run: %s:%d: %s", guide.file, block.line, block.text)
 			}
@@ -63,6 +65,19 @@ func TestGuides(t *testing.T) {
 				t.Errorf("%s leaves behind:\n%s", guide.file, there)
 			}
 		})
+	}
+}
+
+// release is one that a guide's manifest or command asks for.
+var release = regexp.MustCompile(`\bversion"?: *"?(v[0-9.]+)`)
+
+// checkReleases fails the test when a guide runs a release that was not built for it.
+func checkReleases(t *testing.T, guide string) {
+	t.Helper()
+	for _, match := range release.FindAllStringSubmatch(guide, -1) {
+		if err := framework.CheckRelease(framework.Needs(t), match[1]); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -102,6 +102,9 @@ func (e *Env) WaitCondition(registry *operatorv1alpha1.ClusterRegistry, kind str
 		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
 			return err
 		}
+		if err := CheckRelease(Needs(e.t), string(registry.Spec.Version)); err != nil {
+			e.t.Fatal(err) // someone else wrote it, as a command of a guide does
+		}
 		condition := meta.FindStatusCondition(registry.Status.Conditions, kind)
 		if condition == nil || condition.ObservedGeneration != registry.Generation || condition.Status != status || condition.Reason != reason {
 			return fmt.Errorf("its conditions are\n%s", conditions(registry))

@@ -60,9 +60,11 @@ func New(t *testing.T) *Env {
 	}
 	config.QPS = -1
 	e := &Env{t: t, Config: config, dumped: &sync.Once{}}
-	if e.Client, err = client.New(config, client.Options{Scheme: newScheme(t)}); err != nil {
+	c, err := client.NewWithWatch(config, client.Options{Scheme: newScheme(t)})
+	if err != nil {
 		t.Fatalf("this test needs a cluster: %v\n\"make cluster\" brings one up", err)
 	}
+	e.Client = held(c, Needs(t))
 	if e.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}

@@ -31,9 +31,13 @@ func Images(t *testing.T) []Image {
 	return images
 }
 
-// FindImage returns the first image with the given name.
+// FindImage returns the first image with the given name: that of the present source, of
+// what is built from it.
 func FindImage(t *testing.T, name string) Image {
 	t.Helper()
+	if name != "etcd" && name != operatorName && !Needs(t).Source {
+		t.Fatalf("this test runs %s of the present source, which the tests of its package do not say: add \"source\" to e2e/framework/needs/needs.yaml", name)
+	}
 	for _, image := range Images(t) {
 		if image.Name == name {
 			return image

@@ -21,9 +21,12 @@ const (
 )
 
 // WithOperator returns the environment after it has made sure that the operator
-// is there.
+// is there, and what registries run that the package's tests may create.
 func (e *Env) WithOperator() *Env {
 	e.t.Helper()
+	if err := checkBuilt(Needs(e.t), Images(e.t)); err != nil {
+		e.t.Fatal(err)
+	}
 	deployment, err := e.operator(e.t.Context())
 	if apierrors.IsNotFound(err) {
 		e.t.Fatal("this test needs the operator, which is not installed in the cluster: \"make install\" installs it")

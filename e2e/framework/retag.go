@@ -35,6 +35,6 @@ func TaggedImage(t *testing.T, name, tag string) Image {
 			return image
 		}
 	}
-	t.Fatalf("\"make images\" built no image %s:%s", name, tag)
+	t.Fatalf("\"make images\" built no image %s:%s; if no test of this package ran it before, add it to e2e/framework/needs/needs.yaml", name, tag)
 	return Image{}
 }
