@@ -1,0 +1,297 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
+	informer "github.com/clusterregistry/operator/client/informers/clusterregistry/v1beta1"
+	lister "github.com/clusterregistry/operator/client/listers/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/controller/probe"
+)
+
+// Config is what a [Controller] needs.
+type Config struct {
+	// Clusters is the registry, and Informer what it holds.
+	Clusters typed.ClusterInterface
+	Informer informer.ClusterInformer
+	// Probe asks one API server.
+	Probe func(context.Context, probe.Target) probe.Result
+	// Client is the address whose endpoint is chosen; invalid when it is not known.
+	Client netip.Addr
+	// Own reports whether an endpoint is that of the host cluster itself, as this
+	// program has registered it. Nil means that none is.
+	Own func(cluster string, endpoint v1beta1.Endpoint) bool
+	// Trouble returns when the registry last failed to answer; zero for never. Signs
+	// of life that came meanwhile were not seen.
+	Trouble func() time.Time
+	// Isolated is told when this side is cut off, with a sentence, or when it is so
+	// no more, with none.
+	Isolated func(message string)
+	// Period is the time between two probes of a cluster, and Concurrency how many
+	// clusters are asked at once, among those that answered last and among the others.
+	Period      time.Duration
+	Concurrency int
+	Clock       clock.Clock
+	Metrics     *Metrics
+}
+
+// Controller asks clusters how they are and reports it.
+type Controller struct {
+	Config
+	lister   lister.ClusterLister
+	schedule *schedule
+
+	mu     sync.Mutex
+	states map[string]*state
+	// asked and failing count clusters by their newest result; those of which there
+	// is none count as asked.
+	asked, failing int
+	isolated       bool
+}
+
+// state is what is remembered of one cluster.
+type state struct {
+	uid      types.UID
+	endpoint v1beta1.Endpoint
+	history  history
+	// seen is the last sign of life that this controller had itself, sign the last of
+	// any reporter: both by the clock of this process.
+	seen, sign time.Time
+}
+
+func (s *state) asked() bool {
+	return s.history.probes == 0 || s.history.last.Outcome != probe.NotAsked
+}
+func (s *state) failing() bool {
+	return s.history.probes > 0 && s.history.last.Outcome == probe.Failed
+}
+
+// New returns a controller that follows the informer, which the caller starts.
+func New(config Config) (*Controller, error) {
+	c := &Controller{Config: config, lister: config.Informer.Lister(), states: map[string]*state{}}
+	c.schedule = newSchedule(config.Clock, config.Period, config.Concurrency, c.Check, config.Metrics)
+	_, err := config.Informer.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, initial bool) { c.added(object.(*v1beta1.Cluster), initial) },
+		UpdateFunc: func(before, now any) { c.updated(before.(*v1beta1.Cluster), now.(*v1beta1.Cluster)) },
+		DeleteFunc: c.deleted,
+	})
+	return c, err
+}
+
+// Run asks clusters until ctx ends. The informer must have synced.
+func (c *Controller) Run(ctx context.Context) { c.schedule.run(ctx) }
+
+// added begins with a cluster: with a period of grace for its heartbeat.
+func (c *Controller) added(cluster *v1beta1.Cluster, initial bool) {
+	c.mu.Lock()
+	c.forget(cluster.Name)
+	c.state(cluster)
+	c.mu.Unlock()
+	c.schedule.add(cluster.Name, string(cluster.UID), !initial)
+}
+
+func (c *Controller) updated(before, now *v1beta1.Cluster) {
+	if before.UID != now.UID { // deleted and made again, while the watch was interrupted
+		c.added(now, false)
+		return
+	}
+	if !reflect.DeepEqual(signs(before), signs(now)) {
+		c.mu.Lock()
+		c.state(now).sign = c.Clock.Now()
+		c.mu.Unlock()
+	}
+	if before.Generation != now.Generation {
+		c.schedule.hurry(now.Name)
+	}
+}
+
+func (c *Controller) deleted(object any) {
+	if gone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = gone.Obj
+	}
+	cluster, ok := object.(*v1beta1.Cluster)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	c.forget(cluster.Name)
+	c.mu.Unlock()
+	c.schedule.remove(cluster.Name)
+}
+
+// signs are the signs of life that others report.
+func signs(cluster *v1beta1.Cluster) map[string]metav1.Time {
+	out := map[string]metav1.Time{}
+	for _, reporter := range statusOf(cluster).Reporters {
+		if reporter.Name != Reporter && reporter.LastSeen != nil {
+			out[reporter.Name] = *reporter.LastSeen
+		}
+	}
+	return out
+}
+
+// state returns what is remembered of a cluster, of this very object and endpoint.
+// The caller holds the lock.
+func (c *Controller) state(cluster *v1beta1.Cluster) *state {
+	endpoint := c.target(cluster).Endpoint
+	s := c.states[cluster.Name]
+	if s != nil && s.uid != cluster.UID {
+		c.forget(cluster.Name)
+		s = nil
+	}
+	switch {
+	case s == nil:
+		s = &state{uid: cluster.UID, endpoint: endpoint, sign: c.Clock.Now()}
+		c.states[cluster.Name] = s
+		c.count(s, 1)
+	case !reflect.DeepEqual(s.endpoint, endpoint):
+		c.count(s, -1)
+		s.endpoint, s.history = endpoint, history{}
+		c.count(s, 1)
+	}
+	return s
+}
+
+func (c *Controller) forget(name string) {
+	if s := c.states[name]; s != nil {
+		c.count(s, -1)
+		delete(c.states, name)
+	}
+}
+
+// count adds a cluster to the sums or takes it off.
+func (c *Controller) count(s *state, by int) {
+	if s.asked() {
+		c.asked += by
+	}
+	if s.failing() {
+		c.failing += by
+	}
+}
+
+// target returns what to ask of a cluster.
+func (c *Controller) target(cluster *v1beta1.Cluster) probe.Target {
+	at := cluster.Spec.EndpointFor(c.Client)
+	if at < 0 {
+		return probe.Target{Field: "spec.endpoints"}
+	}
+	endpoint := cluster.Spec.Endpoints[at]
+	return probe.Target{
+		Endpoint: endpoint,
+		Field:    fmt.Sprintf("spec.endpoints[%d]", at),
+		Own:      c.Own != nil && c.Own(cluster.Name, endpoint),
+	}
+}
+
+// Check asks one cluster and reports what that changes. It returns false when the
+// cluster did not answer.
+func (c *Controller) Check(ctx context.Context, name string) bool {
+	asked, err := c.lister.Get(name)
+	if err != nil {
+		return true // it was deleted
+	}
+	target := c.target(asked)
+	result := c.Probe(ctx, target)
+	if ctx.Err() != nil {
+		return true // this side is ending, and that is why the probe failed
+	}
+	c.Metrics.probed(result)
+	cluster, err := c.lister.Get(name)
+	if err != nil || cluster.UID != asked.UID || !reflect.DeepEqual(c.target(cluster).Endpoint, target.Endpoint) {
+		return true // what was asked is not the cluster's any more
+	}
+	c.note(cluster, result)
+	if err := c.publish(ctx, cluster); err != nil {
+		c.Metrics.failed()
+		klog.FromContext(ctx).Error(err, "The health of a cluster could not be reported", "cluster", name)
+	}
+	return result.Outcome != probe.Failed
+}
+
+// note remembers a result, and whether this side is isolated.
+func (c *Controller) note(cluster *v1beta1.Cluster, result probe.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.state(cluster)
+	c.count(s, -1)
+	before := s.history
+	s.history = before.after(result, false)
+	c.count(s, 1)
+	was := c.isolated
+	c.isolated = isolated(c.failing, c.asked)
+	if c.isolated {
+		s.history = before.after(result, true)
+	}
+	if result.Outcome.Reached() {
+		s.seen = c.Clock.Now()
+		s.sign = s.seen
+	}
+	c.Metrics.clusters(len(c.states), c.failing, c.isolated)
+	if was != c.isolated && c.Isolated != nil {
+		message := ""
+		if c.isolated {
+			message = "More than half of the clusters, and at least three, can't be reached: this is most likely an outage on the side of the health controller, so that no condition turns False meanwhile. See the metric clusterregistry_controller_clusters. If these clusters are gone for good, delete their entries."
+		}
+		c.Isolated(message)
+	}
+}
+
+// evidence returns what is known of a cluster besides what its entry says.
+func (c *Controller) evidence(cluster *v1beta1.Cluster) (evidence, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.state(cluster)
+	since := s.sign
+	if c.Trouble != nil && c.Trouble().After(since) {
+		since = c.Trouble()
+	}
+	return evidence{history: s.history, isolated: c.isolated, silence: c.Clock.Since(since)}, s.seen
+}
+
+// attempts bounds how often a report is made again because others wrote meanwhile.
+const attempts = 5
+
+// publish writes what is to be said of a cluster, if its entry doesn't say so yet. The
+// write fails when the cluster has changed since it was read; then the report is made
+// again, of the cluster as it is.
+func (c *Controller) publish(ctx context.Context, cluster *v1beta1.Cluster) error {
+	uid := cluster.UID
+	var err error
+	for range attempts {
+		e, seen := c.evidence(cluster)
+		r := reportOf(cluster, e)
+		if len(r.own) == 0 || r.same(statusOf(cluster)) {
+			return nil
+		}
+		_, err = c.Clusters.ApplyStatus(ctx, r.configuration(cluster, c.Clock.Now(), seen), metav1.ApplyOptions{FieldManager: Reporter, Force: true})
+		if err == nil {
+			c.Metrics.wrote()
+			return nil
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+		if cluster, err = c.Clusters.Get(ctx, cluster.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) || err == nil && cluster.UID != uid {
+			return nil
+		} else if err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("others have changed the cluster before each of %d attempts to report of it", attempts)
+}

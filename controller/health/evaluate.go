@@ -1,0 +1,183 @@
+package health
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/controller/probe"
+)
+
+// The conditions of a cluster.
+const (
+	Available           = "Available"
+	Reachable           = "Reachable"
+	ControlPlaneHealthy = "ControlPlaneHealthy"
+	IdentityVerified    = "IdentityVerified"
+)
+
+// The reasons of conditions, besides those of package probe.
+const (
+	ReasonReached          = "Reached"
+	ReasonUnreachable      = "Unreachable"
+	ReasonAvailable        = "Available"
+	ReasonNotVerified      = "NotVerified"
+	ReasonIdentityMismatch = "IdentityMismatch"
+	ReasonHeartbeatMissed  = "HeartbeatMissed"
+	ReasonReported         = "Reported"
+)
+
+// evidence is all that the conditions of a cluster follow from.
+type evidence struct {
+	history history
+	// isolated says that this side is cut off: nothing turns False.
+	isolated bool
+	// before are the conditions that this controller has reported before.
+	before []metav1.Condition
+	// reporters are the others that report of the cluster.
+	reporters []v1beta1.Reporter
+	// identity is the condition IdentityVerified that others have set; nil for none.
+	identity *metav1.Condition
+	// heartbeat is what the cluster's entry expects, and silence how long no reporter
+	// has had a sign of life.
+	heartbeat *v1beta1.Heartbeat
+	silence   time.Duration
+}
+
+// findings are the conditions of a cluster, without their times. Nil is one of which
+// nothing is known yet.
+type findings struct {
+	reachable, healthy, identity, available *metav1.Condition
+}
+
+// evaluate returns the conditions that follow from the evidence.
+func evaluate(e evidence) findings {
+	f := findings{reachable: reachable(e)}
+	f.healthy = healthy(e, f.reachable)
+	f.identity = identity(e)
+	f.available = available(e, f)
+	return f
+}
+
+func condition(kind string, status metav1.ConditionStatus, reason, message string) *metav1.Condition {
+	return &metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
+}
+
+// reachable says whether the cluster's API server answers with a certificate that the
+// entry's CA has signed. A failure that may pass leaves what was reported before.
+func reachable(e evidence) *metav1.Condition {
+	last, before := e.history.last, find(e.before, Reachable)
+	switch {
+	case e.history.probes == 0:
+		return before
+	case last.Outcome == probe.NotAsked:
+		return condition(Reachable, metav1.ConditionUnknown, last.Reason, last.Message)
+	case last.Outcome.Reached():
+		return condition(Reachable, metav1.ConditionTrue, ReasonReached, "The API server answers, with a certificate that can be verified.")
+	case turnsFalse(e, e.history.unreached, before):
+		return condition(Reachable, metav1.ConditionFalse, last.Reason, last.Message)
+	}
+	return before
+}
+
+// healthy says whether the cluster's API server says that it is ready.
+func healthy(e evidence, reachable *metav1.Condition) *metav1.Condition {
+	last, before := e.history.last, find(e.before, ControlPlaneHealthy)
+	switch {
+	case e.history.probes == 0:
+		return before
+	case last.Outcome == probe.Ready:
+		return condition(ControlPlaneHealthy, metav1.ConditionTrue, last.Reason, last.Message)
+	case last.Outcome == probe.NotReady && turnsFalse(e, e.history.unready, before):
+		return condition(ControlPlaneHealthy, metav1.ConditionFalse, last.Reason, last.Message)
+	case last.Outcome == probe.Failed && is(reachable, metav1.ConditionFalse):
+		return condition(ControlPlaneHealthy, metav1.ConditionUnknown, ReasonUnreachable, "The API server is not reached: see Reachable.")
+	case last.Outcome == probe.NotReady, last.Outcome == probe.Failed:
+		return before
+	}
+	return condition(ControlPlaneHealthy, metav1.ConditionUnknown, last.Reason, last.Message)
+}
+
+// turnsFalse decides after how many failures in a row a condition is False. One that
+// is False already stays so with whatever fails now.
+func turnsFalse(e evidence, failures int, before *metav1.Condition) bool {
+	return !e.isolated && (failures >= threshold || is(before, metav1.ConditionFalse))
+}
+
+// identity is what others say of it, in the condition or in their own entries.
+// This controller signs in nowhere, so it can't tell one cluster from another.
+func identity(e evidence) *metav1.Condition {
+	if e.identity != nil {
+		return nil
+	}
+	if reporter, c := reported(e.reporters, IdentityVerified); c != nil {
+		return condition(IdentityVerified, c.Status, ReasonReported, fmt.Sprintf("Reported by %s.", reporter))
+	}
+	return condition(IdentityVerified, metav1.ConditionUnknown, ReasonNotVerified, "No one who can read the cluster's namespace kube-system has compared its UID with spec.id.")
+}
+
+// available sums up the others.
+func available(e evidence, f findings) *metav1.Condition {
+	reporter, said := reported(e.reporters, Available)
+	_, identified := reported(e.reporters, IdentityVerified)
+	switch {
+	case is(e.identity, metav1.ConditionFalse), is(identified, metav1.ConditionFalse):
+		return condition(Available, metav1.ConditionFalse, ReasonIdentityMismatch, "Another cluster answers at the endpoint than the one that the entry is for: see IdentityVerified.")
+	case is(f.reachable, metav1.ConditionFalse):
+		return condition(Available, metav1.ConditionFalse, f.reachable.Reason, f.reachable.Message)
+	case is(f.healthy, metav1.ConditionFalse):
+		return condition(Available, metav1.ConditionFalse, f.healthy.Reason, f.healthy.Message)
+	case missed(e.heartbeat, e.silence):
+		return condition(Available, metav1.ConditionUnknown, ReasonHeartbeatMissed, fmt.Sprintf("No reporter has had a sign of life of the cluster for more than %s, which is what spec.heartbeat tolerates.", tolerated(e.heartbeat)))
+	case f.reachable == nil || f.healthy == nil:
+		return nil
+	case is(f.reachable, metav1.ConditionUnknown) && said != nil:
+		return condition(Available, said.Status, ReasonReported, fmt.Sprintf("Reported by %s.", reporter))
+	case is(f.reachable, metav1.ConditionUnknown):
+		return condition(Available, metav1.ConditionUnknown, f.reachable.Reason, f.reachable.Message)
+	case is(f.healthy, metav1.ConditionTrue):
+		return condition(Available, metav1.ConditionTrue, ReasonAvailable, "The API server is reached and ready.")
+	case f.healthy.Reason == probe.ReasonAnonymousRefused:
+		return condition(Available, metav1.ConditionTrue, probe.ReasonAnonymousRefused, "The API server is reached; whether it is ready it doesn't tell anonymous clients.")
+	}
+	return condition(Available, metav1.ConditionUnknown, f.healthy.Reason, f.healthy.Message)
+}
+
+// tolerated returns how long the silence of all reporters may last.
+func tolerated(h *v1beta1.Heartbeat) time.Duration {
+	return time.Duration(h.PeriodSeconds) * time.Second * time.Duration(h.ToleratedMisses+1)
+}
+
+// missed reports whether the silence has lasted too long. Without a heartbeat, none does.
+func missed(h *v1beta1.Heartbeat, silence time.Duration) bool {
+	return h != nil && silence > tolerated(h)
+}
+
+// reported returns a condition in the entries of reporters: one that is False before
+// one that is True, and that before one that is Unknown.
+func reported(reporters []v1beta1.Reporter, kind string) (string, *metav1.Condition) {
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue, metav1.ConditionUnknown} {
+		for _, reporter := range reporters {
+			if c := find(reporter.Conditions, kind); is(c, status) {
+				return reporter.Name, c
+			}
+		}
+	}
+	return "", nil
+}
+
+func find(conditions []metav1.Condition, kind string) *metav1.Condition {
+	for i := range conditions {
+		if conditions[i].Type == kind {
+			return &conditions[i]
+		}
+	}
+	return nil
+}
+
+// is reports whether there is a condition, and with this status.
+func is(c *metav1.Condition, status metav1.ConditionStatus) bool {
+	return c != nil && c.Status == status
+}

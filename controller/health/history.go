@@ -1,0 +1,80 @@
+package health
+
+import (
+	"slices"
+	"time"
+
+	"github.com/clusterregistry/operator/controller/probe"
+)
+
+// threshold is how many probes in a row must fail before a condition turns False.
+const threshold = 3
+
+// certificateMemory is for how many probes a certificate counts after it was last seen.
+// Behind one address there may be several API servers, each with its own certificate;
+// what is reported is the one that expires first, and may not change with every probe.
+const certificateMemory = 32
+
+// history is what is remembered of the probes of one cluster. The zero value
+// remembers nothing.
+type history struct {
+	// last is the newest result; probes says how many there were.
+	last   probe.Result
+	probes int
+	// unreached and unready count results in a row that were so.
+	unreached, unready int
+	// certificates are the ends of those that were seen.
+	certificates []certificate
+}
+
+// certificate is the end of a serving certificate, and the probe that saw it last.
+type certificate struct {
+	expires time.Time
+	seen    int
+}
+
+// after returns the history with one more result. What fails while this side is
+// isolated says nothing of the cluster: the count of failures begins again.
+func (h history) after(result probe.Result, isolated bool) history {
+	h.last = result
+	h.probes++
+	switch {
+	case result.Outcome != probe.Failed:
+		h.unreached = 0
+	case isolated:
+		h.unreached = 0
+	default:
+		h.unreached++
+	}
+	switch {
+	case result.Outcome != probe.NotReady && result.Outcome != probe.Failed:
+		h.unready = 0
+	case result.Outcome == probe.NotReady && isolated:
+		h.unready = 0
+	case result.Outcome == probe.NotReady:
+		h.unready++
+	}
+	h.certificates = slices.DeleteFunc(slices.Clone(h.certificates), func(c certificate) bool {
+		return h.probes-c.seen > certificateMemory || c.expires.Equal(result.Expires)
+	})
+	if !result.Expires.IsZero() {
+		h.certificates = append(h.certificates, certificate{expires: result.Expires, seen: h.probes})
+	}
+	return h
+}
+
+// expires returns when the first of the certificates that were seen lately expires;
+// zero when none was.
+func (h history) expires() time.Time {
+	var first time.Time
+	for _, c := range h.certificates {
+		if first.IsZero() || c.expires.Before(first) {
+			first = c.expires
+		}
+	}
+	return first
+}
+
+// isolated reports whether so many clusters can't be reached that it is most likely
+// this side that is cut off: more than half of all that are asked, and at least three.
+func isolated(failing, asked int) bool { return failing >= 3 && 2*failing > asked }
