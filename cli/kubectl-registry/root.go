@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterregistry/operator/cli/command"
 	"github.com/clusterregistry/operator/cli/join"
+	"github.com/clusterregistry/operator/cli/kubeconfig"
 	"github.com/clusterregistry/operator/cli/status"
 )
 
@@ -49,6 +50,7 @@ changed; 4 done, and something that is shown needs attention.`,
 	cmd.AddCommand(
 		join.NewJoin(env),
 		join.NewUnjoin(env),
+		kubeconfig.New(env),
 		status.New(env),
 		status.NewClusters(env),
 	)

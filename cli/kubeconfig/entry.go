@@ -1,0 +1,143 @@
+package kubeconfig
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/cli/command"
+)
+
+// entry is a cluster of the registry as it gets into a kubeconfig: all of it that can
+// lead a person, with credentials, somewhere else.
+type entry struct {
+	// Name is that of the context, the cluster and the user.
+	Name          string   `json:"name"`
+	Server        string   `json:"server"`
+	CA            []byte   `json:"ca,omitempty"`
+	TLSServerName string   `json:"tlsServerName,omitempty"`
+	Proxy         string   `json:"proxy,omitempty"`
+	APIVersion    string   `json:"apiVersion,omitempty"`
+	Command       string   `json:"command,omitempty"`
+	Args          []string `json:"args,omitempty"`
+	ClusterInfo   bool     `json:"clusterInfo,omitempty"`
+
+	// hint is how to get the program; it is no part of what is compared.
+	hint string
+	// cluster is the name in the registry, and notes are for the person.
+	cluster string
+	notes   []string
+}
+
+// newEntry returns a cluster's entry for a client at an address, or why it gets none.
+func newEntry(cluster *v1beta1.Cluster, prefix string, client netip.Addr, allowed []string) (entry, error) {
+	// A registry refuses what is not valid, but it may have been written by an older
+	// one, or not be the one that it should.
+	if err := command.Validate(cluster); err != nil {
+		return entry{}, fmt.Errorf("%s", command.Plain(err.Error()))
+	}
+	endpoint, found := v1beta1.EndpointFor(cluster.Spec.Endpoints, client)
+	if !found {
+		return entry{}, fmt.Errorf("it has no endpoint for your address: say with --for which address you reach clusters from")
+	}
+	for _, text := range []string{cluster.Name, endpoint.URL, endpoint.TLSServerName, endpoint.ProxyURL} {
+		if text != command.Plain(text) {
+			return entry{}, fmt.Errorf("its endpoint has control characters: %q", command.Plain(text))
+		}
+	}
+	out := entry{
+		Name: prefix + cluster.Name, Server: endpoint.URL, CA: endpoint.CABundle, TLSServerName: endpoint.TLSServerName, Proxy: endpoint.ProxyURL,
+		cluster: cluster.Name,
+	}
+	var reasons []string
+	for _, access := range cluster.Spec.Access {
+		if access.Audience != v1beta1.AudienceUser || access.Exec == nil && access.OIDC == nil {
+			continue
+		}
+		exec, note, err := login(access, allowed)
+		if err != nil {
+			reasons = append(reasons, fmt.Sprintf("access %q: %v", command.Plain(access.Name), err))
+			continue
+		}
+		if note != "" {
+			out.notes = append(out.notes, note)
+		}
+		out.APIVersion, out.Command, out.Args, out.ClusterInfo, out.hint = exec.APIVersion, exec.Command, exec.Args, exec.ProvideClusterInfo, exec.InstallHint
+		return out, nil
+	}
+	if len(reasons) > 0 {
+		// An entry whose program is refused is not half taken: its server is most
+		// likely where the program's credentials were to go.
+		return entry{}, fmt.Errorf("%s", strings.Join(reasons, "; "))
+	}
+	out.notes = append(out.notes, "it does not say how people sign in: set the user of its context with \"kubectl config set-context "+out.Name+" --user=NAME\"")
+	return out, nil
+}
+
+// exec returns the entry's program, nil for none.
+func (e entry) exec() *clientcmdapi.ExecConfig {
+	if e.Command == "" {
+		return nil
+	}
+	return &clientcmdapi.ExecConfig{
+		APIVersion: e.APIVersion, Command: e.Command, Args: e.Args, InstallHint: e.hint,
+		ProvideClusterInfo: e.ClusterInfo, InteractiveMode: clientcmdapi.IfAvailableExecInteractiveMode,
+	}
+}
+
+// commandLine returns the program as a person would type it.
+func (e entry) commandLine() string {
+	return strings.TrimSpace(e.Command + " " + strings.Join(e.Args, " "))
+}
+
+// same reports whether two entries lead a person to the same place in the same way.
+func (e entry) same(other entry) bool {
+	return e.Server == other.Server && bytes.Equal(e.CA, other.CA) && e.TLSServerName == other.TLSServerName && e.Proxy == other.Proxy &&
+		e.APIVersion == other.APIVersion && e.Command == other.Command && slices.Equal(e.Args, other.Args) && e.ClusterInfo == other.ClusterInfo
+}
+
+// fromFile returns what a kubeconfig has under a name.
+func fromFile(config *clientcmdapi.Config, name string) entry {
+	out := entry{Name: name}
+	if cluster := config.Clusters[name]; cluster != nil {
+		out.Server, out.CA, out.TLSServerName, out.Proxy = cluster.Server, cluster.CertificateAuthorityData, cluster.TLSServerName, cluster.ProxyURL
+		if cluster.InsecureSkipTLSVerify || cluster.CertificateAuthority != "" {
+			out.Server += " (changed by hand)" // so it differs, and is put right
+		}
+	}
+	if user := config.AuthInfos[name]; user != nil && user.Exec != nil {
+		out.APIVersion, out.Command, out.Args, out.ClusterInfo = user.Exec.APIVersion, user.Exec.Command, user.Exec.Args, user.Exec.ProvideClusterInfo
+		if len(user.Exec.Env) > 0 {
+			out.Command += " (changed by hand)"
+		}
+	}
+	return out
+}
+
+// digest is what a person accepts: all that they are shown, and where it is from.
+func digest(registry string, changes []change) (string, error) {
+	type item struct {
+		Before *entry `json:"before,omitempty"`
+		After  entry  `json:"after"`
+	}
+	content := struct {
+		Registry string `json:"registry"`
+		Items    []item `json:"items"`
+	}{Registry: registry}
+	for _, change := range changes {
+		content.Items = append(content.Items, item{change.before, change.after})
+	}
+	raw, err := json.Marshal(content)
+	if err != nil {
+		return "", fmt.Errorf("digest of what is to be confirmed: %w", err)
+	}
+	sum := sha256.Sum256(raw)
+	return fmt.Sprintf("sha256:%x", sum[:16]), nil
+}

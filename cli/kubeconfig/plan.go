@@ -1,0 +1,204 @@
+package kubeconfig
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// extension is the name of the mark of what this program has put into a kubeconfig.
+const extension = "clusterregistry.k8s.io/entry"
+
+// mark says where an entry of a kubeconfig is from.
+type mark struct {
+	// Registry is the address of the registry.
+	Registry string `json:"registry"`
+	// Scope is how the entry was chosen. A run prunes its own scope only.
+	Scope string `json:"scope"`
+	// Cluster is the name in the registry.
+	Cluster string `json:"cluster"`
+}
+
+func (m mark) object() (map[string]runtime.Object, error) {
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("mark an entry: %w", err)
+	}
+	return map[string]runtime.Object{extension: &runtime.Unknown{Raw: raw, ContentType: runtime.ContentTypeJSON}}, nil
+}
+
+// marked returns the mark of something in a kubeconfig.
+func marked(extensions map[string]runtime.Object) (mark, bool) {
+	unknown, is := extensions[extension].(*runtime.Unknown)
+	if !is {
+		return mark{}, false
+	}
+	out := mark{}
+	err := json.Unmarshal(unknown.Raw, &out)
+	return out, err == nil && out.Registry != ""
+}
+
+// change is an entry that a person has to confirm.
+type change struct {
+	// before is what the kubeconfig has, nil for nothing.
+	before *entry
+	after  entry
+}
+
+// plan is what becomes of a kubeconfig.
+type plan struct {
+	// changes are new entries, and those that lead elsewhere than before.
+	changes []change
+	// same are those that stay as they are.
+	same []entry
+	// pruned are the names of those that go.
+	pruned []string
+	// refused are clusters that get no entry, with the reason of each. What the
+	// kubeconfig has of them stays.
+	refused []refusal
+}
+
+type refusal struct {
+	cluster string
+	reason  string
+}
+
+// owner returns whose a name in a kubeconfig is: free when no one's, ours when it is
+// this registry's, and else why it can't be used.
+func owner(config *clientcmdapi.Config, name, registry string) (free bool, fault string) {
+	free = true
+	check := func(kind string, is bool, extensions map[string]runtime.Object) {
+		if !is {
+			return
+		}
+		free = false
+		found, ours := marked(extensions)
+		switch {
+		case !ours:
+			fault = fmt.Sprintf("the kubeconfig has a %s %q of another origin, which stays: give the names of the registry's clusters a --prefix", kind, name)
+		case found.Registry != registry:
+			fault = fmt.Sprintf("the kubeconfig has a %s %q of the registry %s, which stays: give the names of this registry's clusters a --prefix", kind, name, found.Registry)
+		}
+	}
+	if cluster, is := config.Clusters[name]; is {
+		check("cluster", is, cluster.Extensions)
+	}
+	if user, is := config.AuthInfos[name]; is {
+		check("user", is, user.Extensions)
+	}
+	if context, is := config.Contexts[name]; is {
+		check("context", is, context.Extensions)
+	}
+	return free, fault
+}
+
+// makePlan compares a kubeconfig with the entries that it should have. Refused are
+// clusters that are in the registry and get no entry. A scope is pruned when complete
+// says that all of it was listed.
+func makePlan(config *clientcmdapi.Config, entries []entry, refused []refusal, origin mark, complete bool) plan {
+	out := plan{refused: refused}
+	listed := map[string]bool{}
+	for _, refusal := range refused {
+		listed[refusal.cluster] = true
+	}
+	for _, wanted := range entries {
+		listed[wanted.cluster] = true
+		free, fault := owner(config, wanted.Name, origin.Registry)
+		if fault != "" {
+			out.refused = append(out.refused, refusal{wanted.cluster, fault})
+			continue
+		}
+		if free {
+			out.changes = append(out.changes, change{after: wanted})
+			continue
+		}
+		before := fromFile(config, wanted.Name)
+		if before.same(wanted) {
+			out.same = append(out.same, wanted)
+		} else {
+			out.changes = append(out.changes, change{before: &before, after: wanted})
+		}
+	}
+	if complete {
+		for name, context := range config.Contexts {
+			if is, ours := marked(context.Extensions); ours && is.Registry == origin.Registry && is.Scope == origin.Scope && !listed[is.Cluster] {
+				out.pruned = append(out.pruned, name)
+			}
+		}
+		slices.Sort(out.pruned)
+	}
+	return out
+}
+
+// apply does to a kubeconfig what a plan says. The current context, and whatever has
+// another origin, stays.
+func (p plan) apply(config *clientcmdapi.Config, origin mark) error {
+	put := func(e entry) error {
+		own := origin
+		own.Cluster = e.cluster
+		extensions, err := own.object()
+		if err != nil {
+			return err
+		}
+		config.Clusters[e.Name] = &clientcmdapi.Cluster{Server: e.Server, CertificateAuthorityData: e.CA, TLSServerName: e.TLSServerName, ProxyURL: e.Proxy, Extensions: extensions}
+		before := config.Contexts[e.Name]
+		context := &clientcmdapi.Context{Cluster: e.Name, Extensions: maps.Clone(extensions)}
+		if before != nil {
+			context.Namespace = before.Namespace // the person's own choice
+		}
+		if exec := e.exec(); exec != nil {
+			context.AuthInfo = e.Name
+			config.AuthInfos[e.Name] = &clientcmdapi.AuthInfo{Exec: exec, Extensions: maps.Clone(extensions)}
+		} else {
+			delete(config.AuthInfos, e.Name)
+			if before != nil && before.AuthInfo != e.Name {
+				context.AuthInfo = before.AuthInfo // one that the person has set
+			}
+		}
+		config.Contexts[e.Name] = context
+		return nil
+	}
+	for _, change := range p.changes {
+		if err := put(change.after); err != nil {
+			return err
+		}
+	}
+	for _, same := range p.same {
+		// The scope that an entry was last chosen by is the one that prunes it.
+		if err := put(same); err != nil {
+			return err
+		}
+	}
+	for _, name := range p.pruned {
+		delete(config.Contexts, name)
+		if cluster := config.Clusters[name]; cluster != nil && owned(cluster.Extensions, origin) {
+			delete(config.Clusters, name)
+		}
+		if user := config.AuthInfos[name]; user != nil && owned(user.Extensions, origin) {
+			delete(config.AuthInfos, name)
+		}
+	}
+	return nil
+}
+
+func owned(extensions map[string]runtime.Object, origin mark) bool {
+	found, ours := marked(extensions)
+	return ours && found.Registry == origin.Registry
+}
+
+// scopeOf names how clusters are chosen, so that the next run by the same choice knows
+// its own.
+func scopeOf(names []string, selector string) string {
+	switch {
+	case len(names) > 0:
+		return "names"
+	case selector != "":
+		return "selector:" + strings.Join(strings.Fields(selector), "")
+	}
+	return "all"
+}
