@@ -7,7 +7,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN go run ./hack/build /out
+RUN hack/run build /out
 
 FROM gcr.io/distroless/static:nonroot AS clusterregistry-apiserver
 COPY --from=build /out/clusterregistry-apiserver /usr/local/bin/

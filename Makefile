@@ -10,7 +10,10 @@ PROVIDER ?= auto
 NAME ?= registry
 
 GO ?= go
-LINT := $(GO) tool -modfile=hack/tools/go.mod golangci-lint
+export GO # hack/run builds with it
+LINT := $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint
+# The product, what develops it, and the local cluster. hack/olm stands on all three.
+MODULES := . hack/cluster hack
 # Stories share one cluster and stop its nodes, so they run one after the other.
 STORY := $(GO) test -count=1 -p 1 -timeout $(if $(E2E_FULL),4h,60m)
 
@@ -28,21 +31,21 @@ demo: ## From a bare computer to a registry with clusters in it, on the local cl
 	@$(MAKE) --no-print-directory cluster
 	@$(MAKE) --no-print-directory load
 	@$(LOCAL) $(MAKE) --no-print-directory install
-	@$(LOCAL) $(GO) run ./hack/demo
+	@$(LOCAL) hack/run demo
 
 ##@ Build
 
 .PHONY: build
 build: ## Build the programs into bin/
-	$(GO) run ./hack/build
+	hack/run build
 
 .PHONY: images
 images: ## Build all images as archives into bin/images/, without Docker
-	$(GO) run ./hack/images
+	hack/run images
 
 .PHONY: dist
 dist: ## Write the operator, of the images built last, as one file for kubectl: dist/install.yaml
-	@$(GO) run ./hack/install write dist/install.yaml
+	@hack/run install write dist/install.yaml
 
 .PHONY: digests
 digests: ## Record the digests of the images of releases of the registry that are not released, see RELEASE.md
@@ -50,13 +53,13 @@ digests: ## Record the digests of the images of releases of the registry that ar
 
 .PHONY: release
 release: ## Make all that VERSION=v0.2.0 is published as into dist/v0.2.0, see RELEASE.md; REHEARSE=1 although it is not ready
-	@$(GO) run ./hack/dist $(if $(REHEARSE),-rehearse) $(if $(PUBLISHED),-published=$(PUBLISHED)) $(VERSION)
+	@hack/run dist $(if $(REHEARSE),-rehearse) $(if $(PUBLISHED),-published=$(PUBLISHED)) $(VERSION)
 
 ##@ Local cluster
 
 .PHONY: cluster-command
 cluster-command:
-	@$(GO) build -o bin/cluster ./hack/cluster
+	@$(GO) build -C hack/cluster -o ../../bin/cluster .
 
 .PHONY: cluster
 cluster: cluster-command ## Bring up a Kubernetes cluster on this computer; its kubeconfig is .cluster/kubeconfig
@@ -74,11 +77,11 @@ load: images cluster-command ## Build the images and bring them to the cluster's
 
 .PHONY: install
 install: ## Install the operator, of the images built last, into the cluster of $KUBECONFIG
-	@$(GO) run ./hack/install up
+	@hack/run install up
 
 .PHONY: uninstall
 uninstall: ## Remove it from there; refuses while a registry exists
-	@$(GO) run ./hack/install down
+	@hack/run install down
 
 .PHONY: bundle
 bundle: ## Make the bundle for the Operator Lifecycle Manager, in bundle/
@@ -101,6 +104,8 @@ test-full: ## All of "test", every other e2e test, repeated and under faults; ea
 .PHONY: unit
 unit: ## Tests that need nothing
 	$(GO) test $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework
+	$(GO) test -C hack ./...
+	$(GO) test -C hack/cluster ./...
 
 .PHONY: integration
 integration: build cluster-command ## Tests that need a real kube-apiserver, which they start
@@ -200,8 +205,7 @@ verify-gofmt:
 
 .PHONY: verify-mod
 verify-mod:
-	$(GO) mod tidy -diff
-	$(GO) mod verify
+	for module in $(MODULES); do $(GO) mod -C $$module tidy -diff && $(GO) mod -C $$module verify || exit 1; done
 
 .PHONY: verify-codegen
 verify-codegen:
@@ -209,16 +213,15 @@ verify-codegen:
 
 .PHONY: verify-vet
 verify-vet:
-	$(GO) vet ./...
+	for module in $(MODULES); do $(GO) vet -C $$module ./... || exit 1; done
 
 .PHONY: verify-lint
 verify-lint:
-	$(LINT) run ./...
-	cd hack/olm && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	for module in $(MODULES) hack/olm; do (cd $$module && $(LINT) run ./...) || exit 1; done
 
 .PHONY: verify-releases
 verify-releases:
-	$(GO) run ./hack/verify-releases
+	hack/run verify-releases
 
 .PHONY: verify-bundle
 verify-bundle: # that it is as "make bundle" makes it, and as OperatorHub wants it
@@ -249,8 +252,8 @@ update-gofmt:
 	gofmt -w .
 
 .PHONY: update-mod
-update-mod:
-	$(GO) mod tidy
+update-mod: # in this order: what a module stands on comes first
+	for module in $(MODULES) hack/olm; do $(GO) mod -C $$module tidy || exit 1; done
 
 .PHONY: clean
 clean: cluster-down ## Remove the cluster and all that was built here

@@ -58,10 +58,10 @@ openapi-gen --go-header-file "$header" --output-dir apiserver/openapi --output-p
   --output-model-name-file zz_generated.model_name.go --readonly-pkg "$(IFS=,; echo "${foreign[*]}")" "${packages[@]}" "${foreign[@]}"
 
 operator=apis/operator/v1alpha1
-go run ./hack/versions type
+hack/run versions type
 deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go "$module/$operator"
 controller-gen crd paths="./$operator" output:crd:dir=manifests/operator/crd
-go run ./hack/versions crd
-go run ./hack/versions docs
-go run ./hack/reference
+hack/run versions crd
+hack/run versions docs
+hack/run reference
 UPDATE_DOCS=1 go test -count=1 -run '^TestFlagsAreDocumented$' ./operator ./apiserver ./helper ./cli/kubectl-registry

@@ -1,6 +1,5 @@
 // Command cluster makes the Kubernetes clusters that the project is developed
-// and tested on. "make cluster" and "make cluster-down" call it; see
-// docs/contributing/local-cluster.md.
+// and tested on. "make cluster" and "make cluster-down" call it; README.md says how.
 package main
 
 import (
@@ -17,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/clusterregistry/operator/hack/cluster/components"
 	"github.com/clusterregistry/operator/hack/cluster/local"
 	"github.com/clusterregistry/operator/hack/cluster/machine"
-	"github.com/clusterregistry/operator/hack/components"
 )
 
 func main() {
@@ -55,6 +54,7 @@ func command() *cobra.Command {
 		},
 	}
 	cmd.PersistentFlags().StringVar(&o.name, "name", defaultName, "name of the cluster")
+	cmd.PersistentFlags().StringVar(&o.components, "components", "", "directory of the modules that pin what is built (default: hack/cluster/components of the checkout)")
 
 	up := &cobra.Command{Use: "up", Short: "Bring a cluster up, or complete it", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.up(cmd.Context()) }}
@@ -69,7 +69,7 @@ func command() *cobra.Command {
 		o.onCluster("status", "Show machines and what does not run", 0, func(ctx context.Context, p provider, _ []string) error { return p.Status(ctx) }),
 		o.onCluster("load IMAGE.tar", "Bring an archive of images to every node", 1, func(ctx context.Context, p provider, args []string) error { return p.Load(ctx, args[0]) }),
 		o.onCluster("logs DIR", "Gather all logs into a folder", 1, func(ctx context.Context, p provider, args []string) error { return p.Logs(ctx, args[0]) }),
-		o.node(), binaries(),
+		o.node(), o.binaries(),
 		&cobra.Command{Use: "versions", Short: "Print the versions of Kubernetes that clusters can have, the default first", Args: cobra.NoArgs,
 			Run: func(*cobra.Command, []string) { fmt.Fprintln(o.out, strings.Join(components.KubernetesVersions, "\n")) }})
 	return cmd
@@ -126,7 +126,7 @@ func (o *options) onLocal(run func(context.Context, *local.Cluster, []string) er
 
 // binaries returns the command that builds programs without a cluster, for
 // tests that run a bare API server.
-func binaries() *cobra.Command {
+func (o *options) binaries() *cobra.Command {
 	return &cobra.Command{Use: "binaries COMPONENT VERSION [PROGRAM...]", Short: "Build programs (kubernetes or etcd) and print their folder", Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			catalog := map[string]func(string) components.Component{"kubernetes": components.Kubernetes, "etcd": components.Etcd}
@@ -134,7 +134,7 @@ func binaries() *cobra.Command {
 			if !ok {
 				return fmt.Errorf("unknown component %q; choose kubernetes or etcd", args[0])
 			}
-			cluster, err := options{out: os.Stderr}.local("")
+			cluster, err := options{out: os.Stderr, components: o.components}.local("")
 			if err != nil {
 				return err
 			}

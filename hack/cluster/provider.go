@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/clusterregistry/operator/hack/cluster/components"
 	"github.com/clusterregistry/operator/hack/cluster/existing"
 	"github.com/clusterregistry/operator/hack/cluster/kind"
 	"github.com/clusterregistry/operator/hack/cluster/local"
-	"github.com/clusterregistry/operator/hack/components"
 )
 
 // provider makes and keeps a cluster.
@@ -29,34 +29,54 @@ type provider interface {
 // defaultName is the cluster whose kubeconfig is at .cluster/kubeconfig.
 const defaultName = "registry"
 
+// pins is the folder, in a checkout, of the modules that pin what is built.
+const pins = "hack/cluster/components"
+
 // options are the command line's.
 type options struct {
 	name, provider, kubernetesVersion, subnet string
+	// components is the directory of the modules that pin what is built; empty
+	// means that of the checkout.
+	components string
 
 	nodes int
 	out   io.Writer
 }
 
-// root is the folder of all clusters of the checkout.
-func root() (string, error) {
+// root returns the directory that .cluster is in, and that of the modules which pin
+// what is built: the checkout's own, or the working directory and what --components
+// names.
+func (o options) root() (top, components string, err error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", err
+		return "", "", err
+	}
+	if o.components != "" {
+		components, err = filepath.Abs(o.components)
+		if err == nil {
+			_, err = os.Stat(filepath.Join(components, "kubernetes"))
+		}
+		if err != nil {
+			return "", "", fmt.Errorf("--components %s: %w; name hack/cluster/components of a checkout", o.components, err)
+		}
+		top, err = filepath.EvalSymlinks(dir)
+		return top, components, err
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "hack", "components")); err == nil {
-			return filepath.EvalSymlinks(dir)
+		if _, err := os.Stat(filepath.Join(dir, pins)); err == nil {
+			top, err = filepath.EvalSymlinks(dir)
+			return top, filepath.Join(top, pins), err
 		}
 		parent := filepath.Dir(dir)
 		if parent == dir {
-			return "", errors.New("this is not a checkout of the project: no folder above has hack/components; change into the checkout")
+			return "", "", fmt.Errorf("no directory above has %s; change into a checkout of the project, or name that directory of one with --components", pins)
 		}
 		dir = parent
 	}
 }
 
 func (o options) dir() (string, error) {
-	top, err := root()
+	top, _, err := o.root()
 	return filepath.Join(top, ".cluster", o.name), err
 }
 
@@ -133,7 +153,7 @@ func (o options) local(dir string) (*local.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	top, err := root()
+	_, source, err := o.root()
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +162,7 @@ func (o options) local(dir string) (*local.Cluster, error) {
 	}
 	return &local.Cluster{
 		Name: o.name, Dir: dir, Out: o.out,
-		Builder:           components.Builder{Source: filepath.Join(top, "hack", "components"), Cache: cache, Log: o.out},
+		Builder:           components.Builder{Source: source, Cache: cache, Log: o.out},
 		KubernetesVersion: o.kubernetesVersion, Nodes: o.nodes, Subnet: o.subnet,
 	}, nil
 }

@@ -20,9 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/clusterregistry/operator/hack/cluster/access"
+	"github.com/clusterregistry/operator/hack/access"
 	"github.com/clusterregistry/operator/hack/cluster/addons"
-	"github.com/clusterregistry/operator/hack/components"
+	"github.com/clusterregistry/operator/hack/cluster/components"
 )
 
 // The files that are applied, from the top of the repository.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/clusterregistry/operator/hack/components"
+	"github.com/clusterregistry/operator/hack/cluster/components"
 	"github.com/clusterregistry/operator/hack/product"
 	history "github.com/clusterregistry/operator/hack/release"
 	"github.com/clusterregistry/operator/operator/version"
@@ -133,7 +133,7 @@ func (r *release) etcd(ctx context.Context, v string) (compiled, error) {
 	}
 	image.dirs = map[string]string{}
 	for _, arch := range architectures {
-		builder := components.Builder{Source: "hack/components", Cache: cache, Arch: arch, Log: os.Stdout}
+		builder := components.Builder{Source: "hack/cluster/components", Cache: cache, Arch: arch, Log: os.Stdout}
 		if image.dirs[arch], err = builder.Ensure(ctx, component); err != nil {
 			return compiled{}, err
 		}

@@ -12,7 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/cluster/image"
 )
 
 // bundleName is the name of the bundle's image.

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/cluster/image"
 	"github.com/clusterregistry/operator/hack/install/render"
 )
 

@@ -19,12 +19,12 @@ import (
 	"slices"
 	"text/tabwriter"
 
-	"github.com/clusterregistry/operator/hack/components"
-	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/cluster/components"
+	"github.com/clusterregistry/operator/hack/cluster/image"
 	"github.com/clusterregistry/operator/hack/product"
 )
 
-var out = filepath.Dir(image.List)
+var out = filepath.Dir(product.ImageList)
 
 func main() {
 	if err := run(context.Background()); err != nil {
@@ -46,7 +46,7 @@ func run(ctx context.Context) error {
 	if err := product.Build(ctx, ".", filepath.Join(out, "programs"), runtime.GOARCH, stamp, programs...); err != nil {
 		return err
 	}
-	var all []image.Built
+	var all []product.Image
 	for _, p := range programs {
 		b, err := packProgram(repository, p, stamp, filepath.Join(out, "programs"))
 		if err != nil {
@@ -54,7 +54,7 @@ func run(ctx context.Context) error {
 		}
 		all = append(all, b)
 	}
-	for _, images := range []func(context.Context, string) ([]image.Built, error){releaseImages, olderOperatorImage, etcdImages} {
+	for _, images := range []func(context.Context, string) ([]product.Image, error){releaseImages, olderOperatorImage, etcdImages} {
 		more, err := images(ctx, repository)
 		if err != nil {
 			return err
@@ -66,13 +66,13 @@ func run(ctx context.Context) error {
 
 // etcdImages packs etcd with its two tools, under the name and in the shape
 // that a release uses in production: the server is on $PATH, there is no shell.
-func etcdImages(ctx context.Context, repository string) ([]image.Built, error) {
+func etcdImages(ctx context.Context, repository string) ([]product.Image, error) {
 	cache, err := components.DefaultCache()
 	if err != nil {
 		return nil, err
 	}
-	builder := components.Builder{Source: "hack/components", Cache: cache, Log: os.Stdout}
-	var all []image.Built
+	builder := components.Builder{Source: "hack/cluster/components", Cache: cache, Log: os.Stdout}
+	var all []product.Image
 	for _, version := range components.EtcdVersions {
 		etcd := components.Etcd(version)
 		dir, err := builder.Ensure(ctx, etcd)
@@ -93,32 +93,32 @@ func etcdImages(ctx context.Context, repository string) ([]image.Built, error) {
 }
 
 // packProgram packs a program that was built into dir.
-func packProgram(repository string, p product.Program, stamp product.Stamp, dir string) (image.Built, error) {
+func packProgram(repository string, p product.Program, stamp product.Stamp, dir string) (product.Image, error) {
 	return pack(repository, p.Name, stamp.Version, stamp, []string{"/usr/local/bin/" + p.Name}, filepath.Join(dir, p.Name))
 }
 
-func pack(repository, name, tag string, stamp product.Stamp, entrypoint []string, programs ...string) (image.Built, error) {
-	b := image.Built{Name: name, Tag: tag, Reference: repository + "/" + name + ":" + tag, Archive: filepath.Join(out, name+"-"+tag+".tar"), Commit: stamp.Commit}
+func pack(repository, name, tag string, stamp product.Stamp, entrypoint []string, programs ...string) (product.Image, error) {
+	b := product.Image{Name: name, Tag: tag, Reference: repository + "/" + name + ":" + tag, Archive: filepath.Join(out, name+"-"+tag+".tar"), Commit: stamp.Commit}
 	labels := map[string]string{"org.opencontainers.image.title": name, "org.opencontainers.image.version": stamp.Version}
 	if stamp.Commit != "" {
 		labels["org.opencontainers.image.revision"] = stamp.Commit
 	}
 	digests, err := image.WriteArchive(b.Archive, image.Spec{Reference: b.Reference, Programs: programs, Entrypoint: entrypoint, Labels: labels})
 	if err != nil {
-		return image.Built{}, err
+		return product.Image{}, err
 	}
 	b.Digest = digests[0].String()
 	return b, nil
 }
 
 // report writes images.json, removes archives of earlier builds and prints the list.
-func report(all []image.Built) error {
+func report(all []product.Image) error {
 	archives, err := filepath.Glob(filepath.Join(out, "*.tar"))
 	if err != nil {
 		return err
 	}
 	for _, path := range archives {
-		if !slices.ContainsFunc(all, func(b image.Built) bool { return b.Archive == path }) {
+		if !slices.ContainsFunc(all, func(b product.Image) bool { return b.Archive == path }) {
 			if err := os.Remove(path); err != nil {
 				return err
 			}

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/clusterregistry/operator/hack/image"
 	"github.com/clusterregistry/operator/hack/product"
 	"github.com/clusterregistry/operator/hack/release"
 	"github.com/clusterregistry/operator/operator/version"
@@ -13,12 +12,12 @@ import (
 
 // releaseImages packs the programs of every release, built from the release's
 // own commit.
-func releaseImages(ctx context.Context, repository string) ([]image.Built, error) {
+func releaseImages(ctx context.Context, repository string) ([]product.Image, error) {
 	releases, err := version.Releases()
 	if err != nil {
 		return nil, err
 	}
-	var all []image.Built
+	var all []product.Image
 	for _, r := range releases {
 		images, err := imagesOf(ctx, repository, r, product.OfRelease())
 		if err != nil {
@@ -31,12 +30,12 @@ func releaseImages(ctx context.Context, repository string) ([]image.Built, error
 
 // olderOperatorImage packs the operator that upgrades of the operator begin with,
 // built from its own commit.
-func olderOperatorImage(ctx context.Context, repository string) ([]image.Built, error) {
+func olderOperatorImage(ctx context.Context, repository string) ([]product.Image, error) {
 	return imagesOf(ctx, repository, release.OlderOperator, []product.Program{product.Operator()})
 }
 
 // imagesOf packs programs as they were at the commit of a release.
-func imagesOf(ctx context.Context, repository string, r version.Release, programs []product.Program) ([]image.Built, error) {
+func imagesOf(ctx context.Context, repository string, r version.Release, programs []product.Program) ([]product.Image, error) {
 	binaries, err := filepath.Abs(filepath.Join(out, "programs", r.Version))
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func imagesOf(ctx context.Context, repository string, r version.Release, program
 	if err != nil {
 		return nil, err
 	}
-	var all []image.Built
+	var all []product.Image
 	for _, p := range programs {
 		b, err := packProgram(repository, p, stamp, binaries)
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/hack/cluster/access"
+	"github.com/clusterregistry/operator/hack/access"
 )
 
 const system = "clusterregistry-system"

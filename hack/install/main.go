@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/clusterregistry/operator/hack/cluster/access"
-	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/access"
 	"github.com/clusterregistry/operator/hack/install/render"
+	"github.com/clusterregistry/operator/hack/product"
 )
 
 // patience bounds either way.
@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string) error {
 
 // wanted returns what to install: the operator of the images built last.
 func wanted() ([]*unstructured.Unstructured, render.Image, error) {
-	built, err := image.Find(image.List, "clusterregistry-operator")
+	built, err := product.FindImage(product.ImageList, "clusterregistry-operator")
 	if err != nil {
 		return nil, render.Image{}, err
 	}

@@ -2,11 +2,17 @@ module github.com/clusterregistry/operator/hack/olm
 
 go 1.26.3
 
-replace github.com/clusterregistry/operator => ../..
+replace (
+	github.com/clusterregistry/operator => ../..
+	github.com/clusterregistry/operator/hack => ..
+	github.com/clusterregistry/operator/hack/cluster => ../cluster
+)
 
 require (
 	github.com/blang/semver/v4 v4.0.0
 	github.com/clusterregistry/operator v0.0.0
+	github.com/clusterregistry/operator/hack v0.0.0
+	github.com/clusterregistry/operator/hack/cluster v0.0.0
 	github.com/operator-framework/api v0.45.0
 	golang.org/x/tools v0.49.0
 	k8s.io/api v0.37.1

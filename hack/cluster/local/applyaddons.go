@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/hack/cluster/addons"
+	"github.com/clusterregistry/operator/hack/cluster/components"
+	"github.com/clusterregistry/operator/hack/cluster/image"
 	"github.com/clusterregistry/operator/hack/cluster/network"
-	"github.com/clusterregistry/operator/hack/components"
-	"github.com/clusterregistry/operator/hack/image"
 )
 
 // applyAddons applies DNS, storage and cert-manager and waits until they serve.

@@ -15,9 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/hack/cluster/addons"
+	"github.com/clusterregistry/operator/hack/cluster/components"
 	"github.com/clusterregistry/operator/hack/cluster/machine"
 	"github.com/clusterregistry/operator/hack/cluster/network"
-	"github.com/clusterregistry/operator/hack/components"
 )
 
 // readyTimeout bounds each wait of an Up; on a loaded computer all is slow.

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/clusterregistry/operator/hack/components"
-	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/cluster/components"
+	"github.com/clusterregistry/operator/hack/cluster/image"
 )
 
 // platformImage describes an image that the cluster itself runs.

@@ -16,10 +16,10 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/clusterregistry/operator/hack/cluster/components"
 	"github.com/clusterregistry/operator/hack/cluster/machine"
 	"github.com/clusterregistry/operator/hack/cluster/network"
 	"github.com/clusterregistry/operator/hack/cluster/pki"
-	"github.com/clusterregistry/operator/hack/components"
 )
 
 // Cluster is a cluster on this computer.

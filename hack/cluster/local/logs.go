@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/clusterregistry/operator/hack/components"
+	"github.com/clusterregistry/operator/hack/cluster/components"
 )
 
 // Logs gathers what there is to learn from into dir: the services' logs of

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/clusterregistry/operator/hack/components"
+	"github.com/clusterregistry/operator/hack/cluster/components"
 )
 
 // binaries maps each component to the folder of its programs.

@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/clusterregistry/operator/hack/cluster/components"
 	"github.com/clusterregistry/operator/hack/cluster/network"
-	"github.com/clusterregistry/operator/hack/components"
 )
 
 // state is what a cluster is made of; it is fixed when the cluster is made.

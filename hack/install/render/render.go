@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/product"
 )
 
 // Base is the kustomize base, from the top of the repository.
@@ -38,7 +38,7 @@ type Image struct {
 
 // NewImage returns the image to install: as it was built, or, if repository is
 // not empty, from there.
-func NewImage(b image.Built, repository string) Image {
+func NewImage(b product.Image, repository string) Image {
 	name := "/" + b.Name + ":" + b.Tag
 	if repository == "" {
 		repository = strings.TrimSuffix(b.Reference, name)

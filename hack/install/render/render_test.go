@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/product"
 )
 
 // fromHere leads to the top of the repository.
@@ -93,7 +93,7 @@ func TestWhatOthersNeedComesFirst(t *testing.T) {
 }
 
 func TestImage(t *testing.T) {
-	built := image.Built{Name: "clusterregistry-operator", Tag: "v1", Reference: "registry.localhost/clusterregistry-operator:v1", Digest: "sha256:1"}
+	built := product.Image{Name: "clusterregistry-operator", Tag: "v1", Reference: "registry.localhost/clusterregistry-operator:v1", Digest: "sha256:1"}
 	for _, test := range []struct {
 		reason, repository string
 		want               Image

@@ -5,15 +5,16 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/cluster/image"
 	"github.com/clusterregistry/operator/hack/olm/catalog"
+	"github.com/clusterregistry/operator/hack/product"
 	"github.com/clusterregistry/operator/hack/release"
 )
 
 // makeBundles writes the bundles of the two operators, with the images of the
 // local cluster, and returns their folders by version, and the present version.
 func makeBundles(ctx context.Context) (bundles map[string]string, present string, err error) {
-	here, err := image.Find(image.List, operator)
+	here, err := product.FindImage(product.ImageList, operator)
 	if err != nil {
 		return nil, "", err
 	}

@@ -10,8 +10,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/clusterregistry/operator/hack/components"
-	"github.com/clusterregistry/operator/hack/image"
+	"github.com/clusterregistry/operator/hack/cluster/components"
+	"github.com/clusterregistry/operator/hack/cluster/image"
 	"github.com/clusterregistry/operator/hack/olm/catalog"
 	"github.com/clusterregistry/operator/hack/release"
 )
@@ -41,7 +41,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	builder := components.Builder{Source: "hack/components", Cache: cache, Log: os.Stdout}
+	builder := components.Builder{Source: "hack/cluster/components", Cache: cache, Log: os.Stdout}
 	olm, err := builder.Ensure(ctx, components.OLM)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/clusterregistry/operator/hack/components"
+	"github.com/clusterregistry/operator/hack/cluster/components"
 	"github.com/clusterregistry/operator/hack/olm/catalog"
 	"github.com/clusterregistry/operator/hack/release"
 )
@@ -31,7 +31,7 @@ func run(ctx context.Context, out, bundle string) error {
 	if err != nil {
 		return err
 	}
-	opm, err := components.Builder{Source: "hack/components", Cache: cache, Log: os.Stderr}.Ensure(ctx, components.OPM)
+	opm, err := components.Builder{Source: "hack/cluster/components", Cache: cache, Log: os.Stderr}.Ensure(ctx, components.OPM)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package components
+package main
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/mod/semver"
 
+	"github.com/clusterregistry/operator/hack/cluster/components"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -23,7 +24,7 @@ func TestSkewIsTested(t *testing.T) {
 		slices.SortFunc(out, func(a, b string) int { return semver.Compare("v"+a, "v"+b) })
 		return out
 	}
-	hosts, kubectls := minors(KubernetesVersions), minors(slices.Concat(KubernetesVersions, KubectlVersions))
+	hosts, kubectls := minors(components.KubernetesVersions), minors(slices.Concat(components.KubernetesVersions, components.KubectlVersions))
 	for _, r := range releases {
 		if r.Host.From != hosts[0] || r.Host.To != hosts[len(hosts)-1] {
 			t.Errorf("%s promises hosts from %s to %s, and clusters can be %v", r.Version, r.Host.From, r.Host.To, hosts)
