@@ -19,7 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
-// HealthPaths are served to anybody, since kubelets and load balancers have no
+// HealthPaths are served to anyone, since kubelets and load balancers have no
 // credentials.
 var HealthPaths = []string{"/healthz", "/livez", "/readyz"}
 

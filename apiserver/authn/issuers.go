@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// reloadInterval is how often the file is looked at. A mounted ConfigMap is
+	// reloadInterval is how often the file is checked. A mounted ConfigMap is
 	// replaced by links, which file notifications see only by half.
 	reloadInterval = 5 * time.Second
 	// healthTimeout is how long a new configuration may take to reach its issuers.

@@ -58,7 +58,7 @@ func binding(role, group string) rbacv1.ClusterRoleBinding {
 }
 
 // bootstrapMeta marks an object as kube-apiserver marks its own: who sets the
-// annotation to "false" keeps his changes.
+// annotation to "false" keeps the changes.
 func bootstrapMeta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:        prefix + name,

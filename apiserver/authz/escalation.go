@@ -14,7 +14,7 @@ import (
 )
 
 // ConfirmRole returns nil when the caller may write a ClusterRole with these
-// rules: he holds them all, or has the verb escalate on ClusterRoles.
+// rules: they hold them all, or have the verb escalate on ClusterRoles.
 func (r *RBAC) ConfirmRole(ctx context.Context, rules []rbacv1.PolicyRule) error {
 	// A POST names no object in its path, so that escalate on a named role does
 	// not reach it; kube-apiserver decides the same.
@@ -29,7 +29,7 @@ func (r *RBAC) ConfirmRole(ctx context.Context, rules []rbacv1.PolicyRule) error
 }
 
 // ConfirmBinding returns nil when the caller may bind a ClusterRole to
-// somebody: he holds all of its rules, or has the verb bind on it. A role that
+// someone: they hold all of its rules, or have the verb bind on it. A role that
 // is not there can only be bound with the verb.
 func (r *RBAC) ConfirmBinding(ctx context.Context, role string) error {
 	if r.callerMay(ctx, "bind", role) {

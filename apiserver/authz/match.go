@@ -47,7 +47,7 @@ func matchesPath(list []string, path string) bool {
 	})
 }
 
-// appliesTo reports whether a binding's subject is the user or one of his groups.
+// appliesTo reports whether a binding's subject is the user or one of their groups.
 func appliesTo(subject rbacv1.Subject, who user.Info) bool {
 	switch subject.Kind {
 	case rbacv1.UserKind:

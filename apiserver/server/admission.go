@@ -29,7 +29,7 @@ type needs struct {
 	resources []string
 }
 
-// fairness stands for API priority and fairness, which is no plugin.
+// fairness stands for API priority and fairness, which is not a plugin.
 const fairness = "APIPriorityAndFairness"
 
 var (

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// aggregated lets the host cluster decide who asks, what he may, and what is
+// aggregated lets the host cluster decide who asks, what they may, and what is
 // admitted.
 func (o *Options) aggregated(ctx context.Context, c *Config) error {
 	config, options := c.generic, o.Recommended

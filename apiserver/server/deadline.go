@@ -12,7 +12,7 @@ import (
 // over, when its client is told that it took too long. k8s.io/apiserver says so
 // at the very end, and if the handler has begun to say it at that moment, cuts
 // the connection instead, which leaves the client without a word about a write
-// whose outcome nobody knows.
+// whose outcome no one knows.
 func answerInTime(config *genericserver.Config) {
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericserver.Config) http.Handler {

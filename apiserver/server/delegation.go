@@ -15,12 +15,12 @@ import (
 	"github.com/clusterregistry/operator/apiserver/authn"
 )
 
-// openPaths are what the server tells callers whom nobody vouches for.
+// openPaths are what the server tells callers whom no one vouches for.
 var openPaths = append([]string{"/version", "/version/"}, authn.HealthPaths...)
 
 // delegateAuthentication has the host say who a caller is. The options' own way
 // to do so lets every caller in as anonymous, whatever they say of it, and then
-// each path that a stranger tries costs the host a review of what he may; and it
+// each path that a stranger tries costs the host a review of what they may; and it
 // follows the host's ConfigMap into whatever that says of the front proxy.
 func delegateAuthentication(options *genericoptions.DelegatingAuthenticationOptions, config *genericserver.RecommendedConfig, trusted trust) error {
 	host, err := reviewer(options, config.ClientConfig)
@@ -59,7 +59,7 @@ func delegateAuthentication(options *genericoptions.DelegatingAuthenticationOpti
 	return err
 }
 
-// anonymousReach lets callers whom nobody vouches for read these paths.
+// anonymousReach lets callers whom no one vouches for read these paths.
 func anonymousReach(paths []string) *apiserver.AnonymousAuthConfig {
 	config := &apiserver.AnonymousAuthConfig{Enabled: true}
 	for _, path := range paths {

@@ -37,8 +37,8 @@ const resync = 10 * time.Minute
 // frontProxy is by what the server knows the host's front proxy. It follows the
 // host's ConfigMap, and each content is judged as the first one was at the start:
 // what would let others pass for the front proxy is not adopted, and what was
-// said before stays in force. So nobody gets in by a change of that ConfigMap,
-// and the host's API goes on for as long as its front proxy keeps its certificate.
+// said before stays in force. So no one gets in by a change of that ConfigMap,
+// and the host's API continues to work for as long as its front proxy keeps its certificate.
 type frontProxy struct {
 	host    kubernetes.Interface
 	options *genericoptions.DelegatingAuthenticationOptions

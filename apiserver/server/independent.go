@@ -20,7 +20,7 @@ import (
 	"github.com/clusterregistry/operator/apiserver/storage/selfreview"
 )
 
-// independent lets the registry itself decide who asks and what he may. There
+// independent lets the registry itself decide who asks and what they may. There
 // is no host and nothing of a host: no admission from outside, no aggregator.
 func (o *Options) independent(ctx context.Context, c *Config) error {
 	config := &c.generic.Config

@@ -25,12 +25,12 @@ type Mode string
 const (
 	// Aggregated asks the host cluster, behind whose aggregator the server stands.
 	Aggregated Mode = "aggregated"
-	// Independent asks nobody: the registry has its own users and roles.
+	// Independent asks no one: the registry has its own users and roles.
 	Independent Mode = "independent"
 )
 
 const (
-	// shutdownDelay is how long a server that was told to stop goes on serving,
+	// shutdownDelay is how long a server that was told to stop keeps serving,
 	// so that those who route to it learn of it before it is gone.
 	shutdownDelay = 15 * time.Second
 	// watchTermination is how long watches may take to end after that. Without

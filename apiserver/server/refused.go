@@ -15,7 +15,7 @@ import (
 const outage = 5 * time.Second
 
 // askPatiently repeats questions that the host refuses to be asked, as it does while
-// the server's binding to system:auth-delegator is missing: reviews of who somebody
+// the server's binding to system:auth-delegator is missing: reviews of who someone
 // is and what they may do. "Denied" is an answer, not a refusal. k8s.io/apiserver
 // repeats what fails otherwise; this does it below, in the way to the host.
 func askPatiently(next http.RoundTripper) http.RoundTripper { return &patient{next: next} }

@@ -77,7 +77,7 @@ func trustOf(config *corev1.ConfigMap, options *genericoptions.DelegatingAuthent
 }
 
 // check refuses a front proxy that can be impersonated: who holds any
-// certificate of the requestheader CA may claim to be anybody, unless the names
+// certificate of the requestheader CA may claim to be anyone, unless the names
 // are restricted; and when that CA also signs ordinary client certificates,
 // every one of its users holds such a certificate.
 func (t trust) check() error {

@@ -22,7 +22,7 @@ type data struct {
 func (d data) exists() bool { return d.identity != identity{} }
 
 // readData reads the identity at the head of every segment of the write-ahead
-// log. Files without a readable log are damage; folders alone are nothing. The
+// log. Files without a readable log are damage; directories alone are nothing. The
 // error is that of the file system.
 func readData(dir string) (data, error) {
 	files, segments, err := list(dir)

@@ -55,7 +55,7 @@ func (r *record) restrict(member string, passed Passed) {
 }
 
 // mayStartEmpty is true where data was never recorded, and of a member that a
-// person has added to the cluster anew.
+// person has added to the cluster again.
 func (r record) mayStartEmpty() bool {
 	return r.state == contract.StateNew && r.identity == identity{} || r.state == contract.StateExisting && r.joins
 }

@@ -19,7 +19,7 @@ type candidate struct {
 	proven bool
 }
 
-// Keep notes that the named snapshot is proven, keeps the last proven ones, of
+// Keep notes that the named snapshot is verified, keeps the last verified ones, of
 // which that is always one, and removes the others. It returns the names of
 // those. What no Save has written is neither counted nor touched.
 func Keep(dir, name string, last int) (removed []string, err error) {
@@ -34,7 +34,7 @@ func Keep(dir, name string, last int) (removed []string, err error) {
 		return nil, err
 	}
 	for _, old := range obsolete(all, name, last) {
-		// Without its note, a file would be taken for somebody else's.
+		// Without its note, a file would be taken for someone else's.
 		if err := remove(dataFile(dir, old)); err != nil {
 			return removed, err
 		}
@@ -68,7 +68,7 @@ func prove(dir, name string) error {
 	return os.RemoveAll(filepath.Join(dir, unfinished))
 }
 
-// list returns all snapshots in a folder, and notes whose snapshot is gone.
+// list returns all snapshots in a directory, and notes whose snapshot is gone.
 func list(dir string) ([]candidate, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -100,7 +100,7 @@ func list(dir string) ([]candidate, error) {
 	return all, nil
 }
 
-// obsolete returns the names of all but the last proven snapshots, the oldest
+// obsolete returns the names of all but the last verified snapshots, the oldest
 // first. The named one counts as the newest, whatever clocks say.
 func obsolete(all []candidate, name string, last int) []string {
 	newestFirst := slices.Clone(all)

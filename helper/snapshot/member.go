@@ -52,8 +52,8 @@ func (e Etcd) ask(ctx context.Context, endpoint string) (m member, err error) {
 	const timeout = 10 * time.Second
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out after %s", timeout))
 	defer cancel()
-	// A connection that fails ends this: the client would go on trying, and then
-	// say no more than that its time is over.
+	// A connection that fails ends this: the client would continue trying, and then
+	// say no more than that its time is up.
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	doing := "it does not answer"

@@ -19,7 +19,7 @@ type note struct {
 	Proven bool `json:"proven,omitempty"`
 }
 
-// unfinished is the folder of what is being written. Nothing below it has a
+// unfinished is the directory of what is being written. Nothing below it has a
 // use after its writer has ended, and no snapshot can have its name.
 const unfinished = ".unfinished"
 
@@ -47,7 +47,7 @@ func readNote(dir, name string) (*note, error) {
 	}
 	n := &note{}
 	if err := json.Unmarshal(content, n); err != nil || n.Name != name {
-		return nil, nil //nolint:nilerr // it is a file of somebody else
+		return nil, nil //nolint:nilerr // it is a file of someone else
 	}
 	return n, nil
 }

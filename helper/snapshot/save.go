@@ -1,6 +1,6 @@
-// Package snapshot saves what etcd holds to a folder, and keeps the last of
-// what was saved and proven. A snapshot is two files, NAME.db, which etcdutl
-// restores, and NAME.json, a note on it; a file without that note is somebody
+// Package snapshot saves what etcd holds to a directory, and keeps the last of
+// what was saved and verified. A snapshot is two files, NAME.db, which etcdutl
+// restores, and NAME.json, a note on it; a file without that note is someone
 // else's and is never touched.
 //
 // Its errors are for people: kubelet shows the last 2048 bytes of a failed
@@ -22,7 +22,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
-// Save saves a snapshot of etcd as name to a folder and returns what it is. One
+// Save saves a snapshot of etcd as name to a directory and returns what it is. One
 // of that name that is whole is kept, since a Pod may be run again; a damaged
 // one is replaced. The file has its name only when it is whole and on disk, and
 // what an interrupted Save has left is removed.
@@ -88,7 +88,7 @@ func (e Etcd) fetch(ctx context.Context, from member, path string) error {
 }
 
 // existing returns the record of a whole snapshot, if there is one. It removes
-// a damaged one, and fails where a file of somebody else has the name.
+// a damaged one, and fails where a file of someone else has the name.
 func existing(dir, name string) (saved contract.Snapshot, found bool, err error) {
 	path := dataFile(dir, name)
 	size, damage := verify(path)

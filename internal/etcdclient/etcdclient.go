@@ -1,5 +1,5 @@
 // Package etcdclient configures clients of single etcd members that say why a member
-// can't be reached. etcd's own client tries again until its time is over, and then
+// can't be reached. etcd's own client tries again until its time is up, and then
 // often says no more than that.
 package etcdclient
 

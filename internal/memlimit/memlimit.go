@@ -43,7 +43,7 @@ func Share(percent int64) int64 { return container(os.DirFS("/")) / 100 * percen
 const unlimited = math.MaxInt64 &^ 0xffff
 
 // container returns the limit of the control group that the program is in, as
-// seen in the given root folder; 0 means that there is none.
+// seen in the given root directory; 0 means that there is none.
 func container(root fs.FS) int64 {
 	membership, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {

@@ -53,7 +53,7 @@ func New(c client.Client, live client.Reader, metadataOnly ...schema.GroupKind) 
 	return a
 }
 
-// NotOurs is the error of an object that exists, but belongs to somebody else.
+// NotOurs is the error of an object that exists, but belongs to someone else.
 type NotOurs struct {
 	// Object is the object in the way.
 	Object operatorv1alpha1.ObjectReference

@@ -22,7 +22,7 @@ func (a *Applier) typed(object *unstructured.Unstructured) (client.Object, error
 	return empty.(client.Object), nil
 }
 
-// content returns a digest of what somebody decided about an object: all but its
+// content returns a digest of what someone decided about an object: all but its
 // status, and what the host counts.
 func content(object client.Object) string {
 	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)

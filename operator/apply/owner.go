@@ -27,9 +27,9 @@ func Owner(object client.Object) string {
 // objects is that one; owner is the registry, as namespace/name. What the labels
 // say counts. An object that has lost them is the registry's if the operator
 // applied it, which the host has recorded among the object's managed fields, and
-// nothing says that it is for somebody else: its controller is the registry, or it
+// nothing says that it is for someone else: its controller is the registry, or it
 // has none, and an APIService leads to the registry's servers. An object that
-// somebody else made is never the registry's.
+// someone else made is never the registry's.
 //
 // The object is to be read from the host: the operator's cache has no managed
 // fields.

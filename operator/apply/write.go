@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// attempts is how often an object is applied again that somebody else changes at
+// attempts is how often an object is applied again that someone else changes at
 // the same time.
 const attempts = 3
 
@@ -51,7 +51,7 @@ func (a *Applier) write(ctx context.Context, first, wanted *unstructured.Unstruc
 	}
 }
 
-// create creates an object, unless somebody else was faster.
+// create creates an object, unless someone else was faster.
 func (a *Applier) create(ctx context.Context, wanted *unstructured.Unstructured) (client.Object, error) {
 	created := wanted.DeepCopy()
 	err := a.client.Create(ctx, created, FieldOwner)

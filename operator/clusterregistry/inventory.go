@@ -64,7 +64,7 @@ func (r *Reconciler) enlist(ctx context.Context, s *scope, objects ...*unstructu
 }
 
 // applied reads the only object of a stage that has the kind of into, as it is
-// after it was applied. Until the cache has that, it would tell of what was
+// after it was applied. Until the cache has that, it would show what was
 // before; and there may be none, when nothing may be made at the moment.
 func (r *Reconciler) applied(ctx context.Context, s *scope, stage render.Stage, into client.Object) verdict.Verdict {
 	kind, err := apiutil.GVKForObject(into, r.Client.Scheme())

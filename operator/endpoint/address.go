@@ -11,7 +11,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
-// maxNodes bounds how many nodes' addresses are in a certificate. Whoever needs
+// maxNodes bounds how many nodes' addresses are in a certificate. Those who need
 // more has a name for them, for server.service.hostnames.
 const maxNodes = 8
 

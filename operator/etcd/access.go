@@ -40,8 +40,8 @@ func (a Access) call(ctx context.Context, name string, do func(context.Context, 
 	timeout := cmp.Or(a.Timeout, 3*time.Second)
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, timeoutError(timeout))
 	defer cancel()
-	// A connection that fails ends the call: the client would go on trying,
-	// and then say no more than that its time is over.
+	// A connection that fails ends the call: the client would continue trying,
+	// and then say no more than that its time is up.
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	err := a.dial(name, fail, func(client *clientv3.Client) error {
@@ -65,7 +65,7 @@ func (a Access) dial(name string, failed func(error), use func(*clientv3.Client)
 	if err != nil {
 		return err
 	}
-	config.MaxCallRecvMsgSize = maxAnswer // an external etcd is anybody's
+	config.MaxCallRecvMsgSize = maxAnswer // an external etcd is anyone's
 	client, err := clientv3.New(config)
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The types of alarms. Both last until somebody disarms them.
+// The types of alarms. Both last until someone disarms them.
 const (
 	// AlarmNoSpace is raised when a member's data has reached the quota: all writes
 	// but deletions are refused, also after there is room again.

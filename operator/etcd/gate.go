@@ -11,7 +11,7 @@ import (
 
 // ErrSingleMember is why Gate never lets the only member be taken down. All else
 // holds then, or the member does not serve anyway. Whoever accepts that the
-// registry is down meanwhile can go on.
+// registry is down meanwhile can continue.
 var ErrSingleMember = errors.New("etcd has a single member, and is unavailable while that member is down")
 
 // maxLag is how many entries of raft's log a member may be behind another. They

@@ -79,7 +79,7 @@ func (s *State) observeList(ctx context.Context, a Access) {
 	})
 }
 
-// id formats an ID as etcdctl does; that of nobody is empty.
+// id formats an ID as etcdctl does; that of no one is empty.
 func id(n uint64) string {
 	if n == 0 {
 		return ""

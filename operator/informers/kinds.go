@@ -33,7 +33,7 @@ func Issued() []client.Object {
 
 // unread are the kinds of objects of which nothing is read but whether they have
 // changed. The operator holds no more than their metadata: the label that its cache
-// selects by is for anybody to set, and a ConfigMap can have a megabyte.
+// selects by is for anyone to set, and a ConfigMap can have a megabyte.
 var unread = []schema.GroupVersionKind{
 	corev1.SchemeGroupVersion.WithKind("ConfigMap"), corev1.SchemeGroupVersion.WithKind("ServiceAccount"),
 	policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),

@@ -12,7 +12,7 @@ import (
 )
 
 // onlyRead strips an object of all that is not read through the cache: the label that
-// selects what the operator holds is for anybody to set, and an object can have more
+// selects what the operator holds is for anyone to set, and an object can have more
 // than a megabyte. What was applied is compared with the object as the host has it
 // (apply.Applier). APIServices stay whole; only administrators make them.
 func onlyRead(object any) (any, error) {

@@ -117,7 +117,7 @@ func of(r Registry) []prometheus.Metric {
 }
 
 // etcd counts members by the status, which keeps what was seen last while etcd can't
-// be asked. How full they are is told of those that answer.
+// be asked. How full they are is reported for those that answer.
 func etcd(r Registry, set func(description *prometheus.Desc, value float64, labels ...string)) {
 	if members := r.Status.Etcd.Members; len(members) > 0 {
 		ready := 0

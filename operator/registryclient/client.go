@@ -84,7 +84,7 @@ func (c *Client) Read(ctx context.Context, version string) error {
 	return nil
 }
 
-// discovered returns nil when the registry tells of clusters in a version.
+// discovered returns nil when the registry lists clusters in discovery of a version.
 func (c *Client) discovered(version string) error {
 	name := schema.GroupVersion{Group: group, Version: version}.String()
 	resources, err := c.discovery.ServerResourcesForGroupVersion(name)
@@ -104,7 +104,7 @@ func Refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// Rewrite has a cluster stored anew, unchanged, by an update without a change. One
+// Rewrite has a cluster stored again, unchanged, by an update without a change. One
 // that is gone is fine. One that someone else writes meanwhile is read again, since
 // their write may not do what this one does.
 func (c *Client) Rewrite(ctx context.Context, version, name string) error {

@@ -65,7 +65,7 @@ func patches(in Input) map[target][]operation {
 
 const pod = "/spec/template/spec"
 
-// workload is what servers and members of etcd have in common.
+// workload is what servers and etcd members have in common.
 func workload(r *operatorv1alpha1.ClusterRegistry, component string, resources operatorv1alpha1.Resources, placement operatorv1alpha1.Placement) []operation {
 	var out []operation
 	optional := func(given bool, path string, value any) {

@@ -16,7 +16,7 @@ import (
 	"github.com/clusterregistry/operator/manifests"
 )
 
-// root is the folder of the embedded manifests, and of them in memory.
+// root is the directory of the embedded manifests, and of them in memory.
 const root = "registry"
 
 // Stage is a step of an installation. Its objects are applied together, when the

@@ -98,7 +98,7 @@ func escaped(tree any) any {
 }
 
 // substitute returns a tree of JSON with names replaced in all its strings. What
-// a value contains is not looked at again.
+// a value contains is not substituted again.
 func substitute(tree any, values map[string]string) (any, error) {
 	switch node := tree.(type) {
 	case string:

@@ -1,5 +1,5 @@
 // Package snapshot takes a named snapshot of a registry's own etcd, outside of any
-// operation: a Job saves etcd to a claim and proves what it saved by restoring it to a
+// operation: a Job saves etcd to a claim and verifies what it saved by restoring it to a
 // scratch volume. What a snapshot is for, and how fresh it has to be, is the caller's to
 // know.
 package snapshot
@@ -23,11 +23,11 @@ import (
 const (
 	// saveContainer is the container that says what it has saved.
 	saveContainer = "save"
-	// retry is how long a failed Job stays, to be looked at.
+	// retry is how long a failed Job stays, for inspection.
 	retry = 5 * time.Minute
 )
 
-// Request is the snapshot that is wanted.
+// Request is the desired snapshot.
 type Request struct {
 	// Name is the snapshot's. A Job that takes one with another name is replaced.
 	Name string

@@ -90,7 +90,7 @@ func WithMembers(releases []Release, recorded string, seen ...string) []Release 
 				m = releases[first].own()
 			}
 			if m.Etcd != newest {
-				m.Etcd, m.EtcdDigest = newest, "" // of no release, whose digest nobody knows
+				m.Etcd, m.EtcdDigest = newest, "" // of no release, whose digest no one knows
 			}
 		}
 		out[i].Members = m

@@ -35,8 +35,8 @@ func FillV1alpha1(spec *clusterregistry.ClusterSpec) {
 }
 
 // Restore completes what a client of a version wrote with what that version
-// can't show of the stored cluster. What the client sees is what he wrote. What
-// he doesn't see stays, but for entries that he removed: endpoints and ways to
+// can't show of the stored cluster. What clients see is what they wrote. What
+// they don't see stays, but for entries that they removed: endpoints and ways to
 // sign in are matched one by one. Another version than the two, such as none,
 // means that the writer saw all. Nothing of stored is changed; written shares
 // parts of it.

@@ -7,7 +7,7 @@ const (
 	ConditionVersionSupported = "VersionSupported"
 	// ConditionCertificatesReady is true when all certificates are issued and valid.
 	ConditionCertificatesReady = "CertificatesReady"
-	// ConditionEtcdReady is true when every member of etcd serves.
+	// ConditionEtcdReady is true when every etcd member is ready.
 	ConditionEtcdReady = "EtcdReady"
 	// ConditionServerReady is true when all API servers of the wanted kind serve.
 	ConditionServerReady = "ServerReady"
@@ -29,7 +29,7 @@ const (
 
 // Reasons that conditions of several types have.
 const (
-	// ReasonReady is the reason of a part that is as wanted.
+	// ReasonReady is the reason of a part that is up to date and available.
 	ReasonReady = "Ready"
 	// ReasonWaiting is the reason of a part whose turn has not come: the message
 	// names the part before it.
@@ -51,7 +51,7 @@ const (
 	// the container, and the field to raise.
 	ReasonOOMKilled = "OOMKilled"
 	// ReasonNotOwned is the reason of a part that needs an object whose name
-	// is taken by somebody else's: the message names it.
+	// is taken by someone else's: the message names it.
 	ReasonNotOwned = "NotOwned"
 )
 
@@ -87,7 +87,7 @@ const (
 
 // Reasons of Progressing in an upgrade, beside those of the phases themselves.
 const (
-	// ReasonUpgradeBlocked is the reason of an upgrade that can't go on and can't go
+	// ReasonUpgradeBlocked is the reason of an upgrade that can't continue and can't go
 	// back: the message says what a person can do.
 	ReasonUpgradeBlocked = "UpgradeBlocked"
 	// ReasonSnapshotFailed is the reason of an upgrade that has not begun, since

@@ -6,7 +6,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // for etcd, for clients (Independent mode) and for serving; they are valid for
 // ten years.
 //
-// The rules of caBundle look at its base64 text: for a field of format "byte",
+// The rules of caBundle check its base64 text: for a field of format "byte",
 // CEL fails on "+" and "/", as it takes the text for URL-safe base64. The
 // letters of the first are "-----BEGIN CERTIFICATE-----", and those of the
 // second are "PRIVATE KEY" at each of its three alignments.

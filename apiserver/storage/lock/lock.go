@@ -4,13 +4,13 @@
 // lock, and writes the object; then the lock goes. So nothing has to be kept in
 // step with the objects: the objects alone say which values are taken.
 //
-// The lock of a server that dies goes by itself, through a lease that outlives
+// The lock of a server that dies goes automatically, through a lease that outlives
 // the longest write that its request may have sent.
 //
 // A lock is no fence: etcd does not look for it when it takes the write. A server
 // that stands still for longer than the lease, as a computer does that is
 // suspended, writes after others have had the lock. So Release reports whether it
-// was held all the time; who hears that it was not must not tell anybody that
+// was held all the time; who hears that it was not must not tell anyone that
 // the write has succeeded before it has looked again.
 package lock
 

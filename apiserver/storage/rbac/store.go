@@ -1,6 +1,6 @@
 // Package rbac stores, in independent mode, who may do what: ClusterRoles and
-// ClusterRoleBindings of rbac.authorization.k8s.io/v1. Nobody can give by them
-// what he does not hold himself.
+// ClusterRoleBindings of rbac.authorization.k8s.io/v1. No one can give by them
+// what they do not hold themselves.
 package rbac
 
 import (
@@ -46,12 +46,12 @@ func setDefaults(binding *rbacv1.ClusterRoleBinding) {
 type Authority interface {
 	// ConfirmRole returns why the caller may not write a ClusterRole of these rules.
 	ConfirmRole(ctx context.Context, rules []rbacv1.PolicyRule) error
-	// ConfirmBinding returns why the caller may not bind the ClusterRole to somebody.
+	// ConfirmBinding returns why the caller may not bind the ClusterRole to someone.
 	ConfirmBinding(ctx context.Context, role string) error
 }
 
 // Storage holds both kinds, as the server itself reads and writes them: without
-// the question whether somebody may.
+// the question whether someone may.
 type Storage struct {
 	// Roles are the ClusterRoles.
 	Roles *genericregistry.Store

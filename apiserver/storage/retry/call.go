@@ -42,7 +42,7 @@ func classify(err error) reason {
 	if err == nil {
 		return ""
 	}
-	// So says a watch cache that is being filled anew, since its watch of etcd broke.
+	// So says a watch cache that is being filled again, since its watch of etcd broke.
 	if apierrors.IsTooManyRequests(err) {
 		return unapplied
 	}
@@ -127,7 +127,7 @@ func (c *call) persist(ctx context.Context, attempt func() error) error {
 	}
 }
 
-// sleep waits and returns whether the context goes on.
+// sleep waits and returns whether the context is still valid.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

@@ -13,7 +13,7 @@ import (
 // the object is gone, and the deletion succeeded with the object as it was last
 // seen; that another may have removed it makes no difference to who wanted it
 // gone. The same object in a later version was never deleted, and is validated
-// anew. The same version is not deleted yet.
+// again. The same version is not deleted yet.
 func (s *store) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validateDeletion storage.ValidateObjectFunc, cached runtime.Object, options storage.DeleteOptions) error {
 	if options.ExpectTransformOrDecodeError {

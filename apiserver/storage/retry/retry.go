@@ -18,7 +18,7 @@
 //     caller's own part in a write has, such as a webhook's 429: only refusals of
 //     the storage itself are repeated.
 //
-// Repetitions go on until the request's context ends. Dry runs never get here.
+// Repetitions continue until the request's context ends. Dry runs never get here.
 package retry
 
 import (

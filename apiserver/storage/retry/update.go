@@ -27,7 +27,7 @@ var (
 //
 //   - it has the version they were made on: none is applied. Should one be
 //     applied later, the repetition is refused, and the storage asks again;
-//   - it is what an attempt wrote: that one was applied. Nobody can tell it from
+//   - it is what an attempt wrote: that one was applied. No one can tell it from
 //     the same bytes written by another, but they are what was asked for;
 //   - otherwise the version they were made on has passed, and only the write
 //     that came right after it can have been one of them. The watch cache knows

@@ -16,7 +16,7 @@ import (
 // restrict makes the question about what the review selects. Without that it
 // would be about all objects, and whoever may list some would hear no.
 //
-// A part of a selector that nobody can use is left out, as it is when a request
+// A part of a selector that no one can use is left out, as it is when a request
 // is authorized: the question is then about more, and the answer says why.
 func restrict(resource *authorizationv1.ResourceAttributes, question *authorizer.AttributesRecord) error {
 	if s := resource.FieldSelector; s != nil {

@@ -1,5 +1,5 @@
-// Package selfreview answers a caller's questions about himself, in independent
-// mode: who he is to the server, whether he may do something, and what he may
+// Package selfreview answers a caller's questions about themselves, in independent
+// mode: who they are to the server, whether they may do something, and what they may
 // do. kubectl auth whoami and can-i ask them.
 package selfreview
 

@@ -39,7 +39,7 @@ type Handler struct {
 	EtcdQuota int64
 	// Rolling says what is being replaced; a verdict may begin with it.
 	Rolling string
-	// ServersFailed says why the servers that are wanted will not come up, empty as long
+	// ServersFailed says why the desired servers will not come up, empty as long
 	// as they may.
 	ServersFailed string
 
@@ -97,7 +97,7 @@ func (h Handler) Resume(at operatorv1alpha1.OperationPhase) operatorv1alpha1.Ope
 	return operatorv1alpha1.PhasePreflight
 }
 
-// Waiting implements operation.Handler. As long as a single member of etcd is still to be
+// Waiting implements operation.Handler. As long as a single etcd member is still to be
 // replaced, it says that the registry will be down.
 func (h Handler) Waiting(format string, args ...any) verdict.Verdict {
 	u := h.Upgrade
@@ -143,7 +143,7 @@ func (h Handler) recordTarget(ctx context.Context) verdict.Verdict {
 	return verdict.Verdict{}
 }
 
-// fail brings the servers back to the release before, if that is possible.
+// fail rolls the servers back to the previous release, if that is possible.
 func (h Handler) fail(format string, args ...any) verdict.Verdict {
 	u, problem := h.Upgrade, fmt.Sprintf(format, args...)
 	if version.CanReturn(u.From, u.To) {

@@ -14,7 +14,7 @@ import (
 )
 
 // migrateTime is for how long clusters are rewritten before the rest of the
-// registry is looked at again. One request may take longer.
+// registry is reconciled again. One request may take longer.
 const migrateTime = 5 * time.Second
 
 // migrate is complete when no cluster is stored in another version of the API than

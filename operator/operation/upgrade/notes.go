@@ -9,7 +9,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operation/upgrade/migration"
 )
 
-// note is what the operator remembers of an upgrade from one look at a registry
+// note is what the operator remembers of an upgrade from one reconcile of a registry
 // to the next, and finds out again after a restart.
 type note struct {
 	// failing is since when this operator has seen the new servers fail.

@@ -53,7 +53,7 @@ func (h Handler) snapshot(ctx context.Context) verdict.Verdict {
 	saved, v := h.Actions.TakeSnapshot(ctx, h.Snapshot)
 	switch {
 	case !saved.CompletionTime.IsZero() && h.Now.Sub(saved.CompletionTime) > snapshotFresh:
-		// Nobody looked for that long, and much can have been written since.
+		// No one looked for that long, and much can have been written since.
 		h.enter(operatorv1alpha1.PhasePreflight)
 		return h.Waiting("starts again: the snapshot %s completed at %s, and must be recent", saved.Name, saved.CompletionTime.UTC().Format(time.RFC3339)).In(verdict.AtOnce)
 	case v.Reason == operatorv1alpha1.ReasonProgressing:
@@ -66,7 +66,7 @@ func (h Handler) snapshot(ctx context.Context) verdict.Verdict {
 	return v
 }
 
-// etcd is complete when all members run what is wanted, and have made their files so.
+// etcd is complete when all members run the target version, and store in its format.
 func (h Handler) etcd(ctx context.Context) verdict.Verdict {
 	target, onTarget, all := h.Release().Members.Etcd, int32(0), h.Registry.Spec.Etcd.Replicas
 	for _, member := range h.Registry.Status.Etcd.Members {
@@ -101,7 +101,7 @@ func (h Handler) servers(_ context.Context) verdict.Verdict {
 	return h.serversOf(h.To.Version)
 }
 
-// returned is complete when all servers are of the release before.
+// returned is complete when all servers are of the previous release.
 func (h Handler) returned(_ context.Context) verdict.Verdict {
 	return h.serversOf(h.From.Version)
 }

@@ -17,7 +17,7 @@ import (
 // is written before it begins: an operator that was killed resumes there.
 type Upgrade struct {
 	*operatorv1alpha1.Operation
-	// From and To are the releases: of each, members of etcd may be another one's.
+	// From and To are the releases: of each, the etcd members may be another one's.
 	From, To version.Release
 }
 

@@ -77,8 +77,8 @@ func (w Walk) Read(ctx context.Context, access etcd.Access, to version.Release) 
 	return out, err
 }
 
-// Rewrite rewrites the clusters of a page that need it, until the time is over. One is
-// always tried. It returns where to go on, and how many are done: a renewal that was
+// Rewrite rewrites the clusters of a page that need it, until the time is up. One is
+// always tried. It returns where to continue, and how many are done: a renewal that was
 // refused is, too, for it would be refused again. What is done is not done again in
 // this walk, even if it did not last.
 func (w Walk) Rewrite(page Page, one func(name string) error, over func() bool) (next Walk, done int, err error) {
