@@ -29,7 +29,7 @@ LOCAL := KUBECONFIG=$(CURDIR)/.cluster/$(if $(filter-out registry,$(NAME)),$(NAM
 .PHONY: demo
 demo: ## From a bare computer to a registry with clusters in it, on the local cluster
 	@$(MAKE) --no-print-directory cluster
-	@$(MAKE) --no-print-directory load
+	@$(MAKE) --no-print-directory load RELEASES=newest # the samples' release
 	@$(LOCAL) $(MAKE) --no-print-directory install
 	@$(LOCAL) hack/run demo
 
@@ -40,8 +40,8 @@ build: ## Build the programs into bin/
 	hack/run build
 
 .PHONY: images
-images: ## Build all images as archives into bin/images/, without Docker
-	hack/run images
+images: ## Make images as archives in bin/images/, without Docker; RELEASES=v0.4.0 or newest: of these alone; PUBLISHED=build: build what could be pulled
+	hack/run images $(RELEASES)
 
 .PHONY: dist
 dist: ## Write the operator, of the images built last, as one file for kubectl: dist/install.yaml
@@ -49,7 +49,7 @@ dist: ## Write the operator, of the images built last, as one file for kubectl: 
 
 .PHONY: digests
 digests: ## Record the digests of the images of releases of the registry that are not released, see RELEASE.md
-	@$(GO) run ./hack/dist -record $(if $(PUBLISHED),-published=$(PUBLISHED))
+	@hack/run dist -record $(if $(PUBLISHED),-published=$(PUBLISHED))
 
 .PHONY: release
 release: ## Make all that VERSION=v0.2.0 is published as into dist/v0.2.0, see RELEASE.md; REHEARSE=1 although it is not ready
@@ -70,7 +70,7 @@ cluster-down: cluster-command ## Remove the cluster without a trace
 	@bin/cluster down --name=$(NAME)
 
 .PHONY: load
-load: images cluster-command ## Build the images and bring them to the cluster's nodes
+load: images cluster-command ## Make the images and bring them to the cluster's nodes
 	@for archive in bin/images/*.tar; do bin/cluster load --name=$(NAME) $$archive || exit 1; done
 
 ##@ Operator
@@ -103,7 +103,7 @@ test-full: ## All of "test", every other e2e test, repeated and under faults; ea
 
 .PHONY: unit
 unit: ## Tests that need nothing
-	$(GO) test $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework
+	$(GO) test $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework/...
 	$(GO) test -C hack ./...
 	$(GO) test -C hack/cluster ./...
 
@@ -128,7 +128,9 @@ PACKAGES := $(CORE) $(if $(E2E_ALL),$(MORE))
 e2e: e2e-ready ## E2e tests on the cluster that is up, with the operator installed in it; E2E_ALL=1: all of them; E2E_FULL=1: repeated; PACKAGES=faults: just those
 	@$(MAKE) --no-print-directory e2e-run
 
+# Just what the tests run: e2e/framework/needs/needs.yaml says that.
 .PHONY: e2e-ready
+e2e-ready: RELEASES = $(addprefix e2e/,$(PACKAGES))
 e2e-ready: load
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@$(LOCAL) $(MAKE) --no-print-directory install dist
@@ -146,6 +148,7 @@ e2e-skew: ## Every supported host with the first release and the last, and three
 	@hack/skew.sh
 
 .PHONY: skew
+skew: RELEASES = e2e/skew
 skew: load
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@bin/cluster binaries kubernetes v1.34.4 kubectl
@@ -170,11 +173,13 @@ olm:
 bench: bench-api bench-cluster ## Measure the API, against a CRD, and the local cluster; prints tables
 
 .PHONY: bench-operator
+bench-operator: RELEASES = e2e/measure
 bench-operator: load ## Measure the operator on the cluster that is up: the time until Ready, against kubectl, and memory
 	@$(LOCAL) $(MAKE) --no-print-directory install
 	E2E_CLUSTER=$(NAME) $(STORY) -v ./e2e/measure
 
 .PHONY: bench-upgrade
+bench-upgrade: RELEASES = e2e/upgrade
 bench-upgrade: load ## Measure an upgrade through all releases under load: duration, failures, p50 and p99 before, during and after
 	@$(LOCAL) $(MAKE) --no-print-directory install
 	E2E_CLUSTER=$(NAME) $(STORY) -v -run '^TestUpgrade$$' ./e2e/upgrade

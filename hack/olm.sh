@@ -15,6 +15,6 @@ trap 'exit 130' INT TERM
 
 part bundle-v1 go -C hack/olm/v1 test -count=1 .
 part cluster-olm make --no-print-directory cluster || exit
-part load-olm make --no-print-directory load || exit
+part load-olm make --no-print-directory load RELEASES=e2e/olm || exit
 part platform make --no-print-directory olm-platform || exit
 part e2e-olm make --no-print-directory olm || bin/cluster --name=$NAME logs .test/cluster-logs-olm

@@ -1,114 +1,122 @@
-// Command images builds, as archives under bin/images and without a container
-// daemon, every image of the project, those of each release of the registry
-// from that release's own commit, an older operator, and the etcd images that
-// registries run.
+// Command images makes, as archives under bin/images and without a container daemon,
+// the operator of the present source, and the images that registries of some releases
+// run: what is published is pulled, all else is built from each release's own commit.
 // bin/images/images.json lists them, those of the present source first.
 //
-// IMAGE_REPOSITORY is the registry and path before each name; the default
-// exists on local clusters only.
+//	images [WORD...]
+//
+// Words say which releases, and what else: see e2e/framework/needs. None means all.
+//
+// IMAGE_REPOSITORY is the registry and path before each name; the default exists on
+// local clusters only. PUBLISHED=build builds what is published, too.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"os"
+	"os/signal"
 	"path/filepath"
-	"runtime"
 	"slices"
+	"syscall"
 	"text/tabwriter"
 
-	"github.com/clusterregistry/operator/hack/cluster/components"
+	"github.com/clusterregistry/operator/e2e/framework/needs"
 	"github.com/clusterregistry/operator/hack/cluster/image"
+	"github.com/clusterregistry/operator/hack/install/render"
 	"github.com/clusterregistry/operator/hack/product"
+	"github.com/clusterregistry/operator/hack/release"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 var out = filepath.Dir(product.ImageList)
 
 func main() {
-	if err := run(context.Background()); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
-	repository := os.Getenv("IMAGE_REPOSITORY")
-	if repository == "" {
-		repository = image.LocalRepository
-	}
-	stamp, err := product.ReadStamp(ctx, ".")
+func run(ctx context.Context, words []string) error {
+	releases, err := version.Releases()
 	if err != nil {
 		return err
 	}
-	programs := product.WithImage()
-	if err := product.Build(ctx, ".", filepath.Join(out, "programs"), runtime.GOARCH, stamp, programs...); err != nil {
+	wanted, err := needs.Of(releases, words...)
+	if err != nil {
+		return fmt.Errorf("RELEASES: %w", err)
+	}
+	published, err := render.PublishedImage(render.Base)
+	if err != nil {
 		return err
 	}
-	var all []product.Image
-	for _, p := range programs {
-		b, err := packProgram(repository, p, stamp, filepath.Join(out, "programs"))
-		if err != nil {
-			return err
-		}
-		all = append(all, b)
+	m := maker{
+		repository: cmp.Or(os.Getenv("IMAGE_REPOSITORY"), image.LocalRepository),
+		published:  published.Repository,
+		releases:   releases,
 	}
-	for _, images := range []func(context.Context, string) ([]product.Image, error){releaseImages, olderOperatorImage, etcdImages} {
-		more, err := images(ctx, repository)
-		if err != nil {
-			return err
-		}
-		all = append(all, more...)
+	switch mode := os.Getenv("PUBLISHED"); mode {
+	case "":
+	case "build":
+		m.published = ""
+	default:
+		return fmt.Errorf("PUBLISHED is %q; leave it out to pull images that are published, or set it to build to build them, too", mode)
+	}
+	all, err := m.make(ctx, wanted)
+	if err != nil {
+		return err
 	}
 	return report(all)
 }
 
-// etcdImages packs etcd with its two tools, under the name and in the shape
-// that a release uses in production: the server is on $PATH, there is no shell.
-func etcdImages(ctx context.Context, repository string) ([]product.Image, error) {
-	cache, err := components.DefaultCache()
+// maker makes images for one repository.
+type maker struct {
+	repository string
+	// published is the repository from which published images are pulled, empty to
+	// build them.
+	published string
+	releases  []version.Release
+}
+
+// make makes the operator of the present source, and what else is wanted.
+func (m maker) make(ctx context.Context, wanted needs.Needs) ([]product.Image, error) {
+	present := []product.Program{product.Operator()}
+	if wanted.Source {
+		present = product.WithImage()
+	}
+	all, err := m.source(ctx, present)
 	if err != nil {
 		return nil, err
 	}
-	builder := components.Builder{Source: "hack/cluster/components", Cache: cache, Log: os.Stdout}
-	var all []product.Image
-	for _, version := range components.EtcdVersions {
-		etcd := components.Etcd(version)
-		dir, err := builder.Ensure(ctx, etcd)
+	for _, of := range wanted.Images() {
+		made, err := m.pulledOrBuilt(ctx, of)
 		if err != nil {
 			return nil, err
 		}
-		var programs []string
-		for _, name := range slices.Sorted(maps.Keys(etcd.Packages)) {
-			programs = append(programs, filepath.Join(dir, name))
-		}
-		b, err := pack(repository, "etcd", version, product.Stamp{Version: version}, []string{"/usr/local/bin/etcd"}, programs...)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, b)
+		all = append(all, made)
 	}
-	return all, nil
+	if !wanted.OlderOperator {
+		return all, nil
+	}
+	older, err := m.ofRelease(ctx, release.OlderOperator, product.Operator())
+	return append(all, older), err
 }
 
-// packProgram packs a program that was built into dir.
-func packProgram(repository string, p product.Program, stamp product.Stamp, dir string) (product.Image, error) {
-	return pack(repository, p.Name, stamp.Version, stamp, []string{"/usr/local/bin/" + p.Name}, filepath.Join(dir, p.Name))
-}
-
-func pack(repository, name, tag string, stamp product.Stamp, entrypoint []string, programs ...string) (product.Image, error) {
-	b := product.Image{Name: name, Tag: tag, Reference: repository + "/" + name + ":" + tag, Archive: filepath.Join(out, name+"-"+tag+".tar"), Commit: stamp.Commit}
-	labels := map[string]string{"org.opencontainers.image.title": name, "org.opencontainers.image.version": stamp.Version}
-	if stamp.Commit != "" {
-		labels["org.opencontainers.image.revision"] = stamp.Commit
+// pulledOrBuilt makes an image of a release.
+func (m maker) pulledOrBuilt(ctx context.Context, of version.Image) (product.Image, error) {
+	if of.Digest != "" && m.published != "" {
+		made, err := m.pull(ctx, of)
+		if err == nil || ctx.Err() != nil {
+			return made, err
+		}
+		fmt.Printf("it is built, because it can't be pulled: %v\n", err)
 	}
-	digests, err := image.WriteArchive(b.Archive, image.Spec{Reference: b.Reference, Programs: programs, Entrypoint: entrypoint, Labels: labels})
-	if err != nil {
-		return product.Image{}, err
-	}
-	b.Digest = digests[0].String()
-	return b, nil
+	return m.build(ctx, of)
 }
 
 // report writes images.json, removes archives of earlier builds and prints the list.

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/clusterregistry/operator/hack/cluster/components"
+	"github.com/clusterregistry/operator/hack/cluster/image"
+	"github.com/clusterregistry/operator/hack/product"
+	"github.com/clusterregistry/operator/hack/release"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// source packs programs of the present source.
+func (m maker) source(ctx context.Context, programs []product.Program) ([]product.Image, error) {
+	stamp, err := product.ReadStamp(ctx, ".")
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(out, "programs")
+	if err := product.Build(ctx, ".", dir, runtime.GOARCH, stamp, programs...); err != nil {
+		return nil, err
+	}
+	var all []product.Image
+	for _, p := range programs {
+		b, err := m.packProgram(p, stamp, dir)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
+// build packs an image that a release runs: etcd, or a program as it was at the commit
+// of the release that is its tag.
+func (m maker) build(ctx context.Context, of version.Image) (product.Image, error) {
+	if of.Name == "etcd" {
+		return m.etcd(ctx, of.Tag)
+	}
+	r, p, err := origin(m.releases, of)
+	if err != nil {
+		return product.Image{}, err
+	}
+	return m.ofRelease(ctx, r, p)
+}
+
+// origin returns the program that an image has, and the release that it is of.
+func origin(releases []version.Release, of version.Image) (version.Release, product.Program, error) {
+	programs := product.OfRelease()
+	i := slices.IndexFunc(programs, func(p product.Program) bool { return p.Name == of.Name })
+	if i < 0 {
+		return version.Release{}, product.Program{}, fmt.Errorf("no program of a release is %s, which releases run; hack/product lists them", of.Name)
+	}
+	r, err := version.Find(releases, of.Tag)
+	return r, programs[i], err
+}
+
+// ofRelease packs a program as it was at the commit of a release.
+func (m maker) ofRelease(ctx context.Context, r version.Release, p product.Program) (product.Image, error) {
+	binaries, err := filepath.Abs(filepath.Join(out, "programs", r.Version))
+	if err != nil {
+		return product.Image{}, err
+	}
+	stamp, err := release.Build(ctx, ".", r, []product.Program{p}, map[string]string{runtime.GOARCH: binaries})
+	if err != nil {
+		return product.Image{}, err
+	}
+	return m.packProgram(p, stamp, binaries)
+}
+
+// etcd packs etcd with its two tools, under the name and in the shape that a release
+// uses in production: the server is on $PATH, there is no shell.
+func (m maker) etcd(ctx context.Context, version string) (product.Image, error) {
+	cache, err := components.DefaultCache()
+	if err != nil {
+		return product.Image{}, err
+	}
+	builder := components.Builder{Source: "hack/cluster/components", Cache: cache, Log: os.Stdout}
+	etcd := components.Etcd(version)
+	dir, err := builder.Ensure(ctx, etcd)
+	if err != nil {
+		return product.Image{}, err
+	}
+	var programs []string
+	for _, name := range slices.Sorted(maps.Keys(etcd.Packages)) {
+		programs = append(programs, filepath.Join(dir, name))
+	}
+	return m.pack("etcd", version, product.Stamp{Version: version}, "/usr/local/bin/etcd", programs...)
+}
+
+// packProgram packs a program that was built into dir.
+func (m maker) packProgram(p product.Program, stamp product.Stamp, dir string) (product.Image, error) {
+	return m.pack(p.Name, stamp.Version, stamp, "/usr/local/bin/"+p.Name, filepath.Join(dir, p.Name))
+}
+
+func (m maker) pack(name, tag string, stamp product.Stamp, entrypoint string, programs ...string) (product.Image, error) {
+	b := m.named(name, tag)
+	b.Commit = stamp.Commit
+	labels := map[string]string{"org.opencontainers.image.title": name, "org.opencontainers.image.version": stamp.Version}
+	if stamp.Commit != "" {
+		labels["org.opencontainers.image.revision"] = stamp.Commit
+	}
+	digests, err := image.WriteArchive(b.Archive, image.Spec{Reference: b.Reference, Programs: programs, Entrypoint: []string{entrypoint}, Labels: labels})
+	if err != nil {
+		return product.Image{}, err
+	}
+	b.Digest = digests[0].String()
+	return b, nil
+}
+
+// named returns an image as it will be named, without what it holds.
+func (m maker) named(name, tag string) product.Image {
+	return product.Image{Name: name, Tag: tag, Reference: m.repository + "/" + name + ":" + tag, Archive: filepath.Join(out, name+"-"+tag+".tar")}
+}
