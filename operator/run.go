@@ -26,6 +26,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/informers"
+	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/registryclient"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -113,11 +114,13 @@ func (o *options) reconciler(mgr manager.Manager) (*clusterregistry.Reconciler, 
 		}
 	}
 	return &clusterregistry.Reconciler{
-		Client:               mgr.GetClient(),
-		Live:                 mgr.GetAPIReader(),
+		HostCluster: operand.HostCluster{
+			Client:  mgr.GetClient(),
+			Live:    mgr.GetAPIReader(),
+			Applier: apply.New(mgr.GetClient(), mgr.GetAPIReader(), informers.MetadataOnly()...),
+			Events:  mgr.GetEventRecorder("clusterregistry-operator"),
+		},
 		Discovery:            asks,
-		Applier:              apply.New(mgr.GetClient(), mgr.GetAPIReader(), informers.MetadataOnly()...),
-		Events:               mgr.GetEventRecorder("clusterregistry-operator"),
 		Releases:             releases,
 		Environment:          o.environment,
 		Host:                 mgr.GetConfig(),

@@ -32,6 +32,15 @@ type Writer interface {
 // ErrReadOnly is the error of every change by ReadOnly.
 var ErrReadOnly = errors.New("nothing is changed in this pass, since an earlier stage forbids it")
 
+// IgnoreReadOnly returns the error of a change, but for that of a reconcile that may
+// change nothing: a stage then proceeds with what is there.
+func IgnoreReadOnly(err error) error {
+	if errors.Is(err, ErrReadOnly) {
+		return nil
+	}
+	return err
+}
+
 // ReadOnly is a Writer that can't write.
 type ReadOnly struct{}
 

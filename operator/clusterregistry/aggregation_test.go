@@ -56,9 +56,9 @@ func TestNotAggregated(t *testing.T) {
 	ready := func(s *scope, kind string) *metav1.Condition { return meta.FindStatusCondition(s.conditions(), kind) }
 
 	s := look(t, "{spec: {version: v0.1.0, mode: Aggregated, etcd: {replicas: 1}}}")
-	s.rendered = nil
-	reading(t).run(t.Context(), s)
-	if s.rendered != nil || len(s.registry.Status.Inventory) > 0 {
+	s.Rendered = nil
+	reading(t, s).run(t.Context(), s)
+	if s.Rendered != nil || len(s.Registry.Status.Inventory) > 0 {
 		t.Error("something of it is rendered")
 	}
 	for kind, want := range map[string]string{"VersionSupported": "True", "CertificatesReady": "Unknown", "APIServiceReady": "False", "Ready": "False"} {
@@ -72,14 +72,14 @@ func TestNotAggregated(t *testing.T) {
 
 	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 1}}, status: {version: v0.1.0"+complete+"}}")
 	s.aggregation = (&Reconciler{}).aggregation(s)
-	if v := s.plan(released); !v.Complete() || s.registry.Status.Operation != nil || s.release.Version != "v0.1.0" || !s.paused() {
-		t.Errorf("an upgrade begins, or changes are made: %+v, %+v, %s", v, s.registry.Status.Operation, s.release.Version)
+	if v := s.plan(released); !v.Complete() || s.Registry.Status.Operation != nil || s.release.Version != "v0.1.0" || s.pausedUntil() == "" {
+		t.Errorf("an upgrade begins, or changes are made: %+v, %+v, %s", v, s.Registry.Status.Operation, s.release.Version)
 	}
 	s.notAggregated()
 	if c := ready(s, "Progressing"); c.Status != "False" || c.Reason != operatorv1alpha1.ReasonAggregationNotAllowed || !strings.Contains(c.Message, "allowed in namespace team") {
 		t.Errorf("Progressing is %+v", c)
 	}
-	s.results[operatorv1alpha1.ConditionAPIServiceReady] = verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "down")
+	s.verdicts[operatorv1alpha1.ConditionAPIServiceReady] = verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "down")
 	s.notAggregated()
 	if c := ready(s, "APIServiceReady"); c.Reason != operatorv1alpha1.ReasonBackendDown || !strings.HasPrefix(c.Message, "down; mode Aggregated is not allowed") {
 		t.Errorf("what hurts the host is not named first: %+v", c)

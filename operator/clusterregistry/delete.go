@@ -18,7 +18,10 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/metrics"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/stage/apiservice"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -26,11 +29,11 @@ import (
 // rest but for what is retained. The finalizer stays until all of it is gone, so
 // that a registry of the same name finds the place free.
 func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, error) {
-	if !controllerutil.ContainsFinalizer(s.registry, operatorv1alpha1.Finalizer) {
+	if !controllerutil.ContainsFinalizer(s.Registry, operatorv1alpha1.Finalizer) {
 		return reconcile.Result{}, nil
 	}
-	metrics.Delete(client.ObjectKeyFromObject(s.registry))
-	r.outages.end(client.ObjectKeyFromObject(s.registry))
+	metrics.Delete(client.ObjectKeyFromObject(s.Registry))
+	r.outages.End(client.ObjectKeyFromObject(s.Registry))
 	waits, err := r.takeDown(ctx, s)
 	if err != nil {
 		waits = err.Error()
@@ -38,7 +41,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 	if waits == "" {
 		return reconcile.Result{}, client.IgnoreNotFound(r.patchFinalizers(ctx, s, controllerutil.RemoveFinalizer))
 	}
-	conditions := s.registry.Status.DeepCopy().Conditions[:0]
+	conditions := s.Registry.Status.DeepCopy().Conditions[:0]
 	progressing, available, ready := s.progressing(nil), s.availableCondition(), s.ready(nil)
 	progressing.Message += ": " + waits
 	if writeErr := r.writeStatus(ctx, s, append(conditions, progressing, available, ready)); writeErr != nil {
@@ -50,23 +53,23 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 // takeDown returns what it waits for, nothing when all is gone.
 func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 	registration, rest := s.toDelete(r.registrations())
-	if left, err := r.deleteAll(ctx, registration, s.owner()); err != nil || len(left) > 0 {
+	if left, err := r.deleteAll(ctx, registration, s.Owner()); err != nil || len(left) > 0 {
 		return "waiting for " + names(left) + " to be deleted", err
 	}
-	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated && len(registration) > 0 {
-		// As long as the host lists an API without a backend, deletions of
+	if s.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && len(registration) > 0 {
+		// As long as the host cluster lists an API without a backend, deletions of
 		// namespaces fail.
 		served, err := r.groupServed(ctx, registration)
 		if err != nil || served {
-			return "waiting for kube-apiserver to stop listing " + registryGroup + " in discovery", err
+			return "waiting for kube-apiserver to stop listing " + apiservice.Group + " in discovery", err
 		}
 	}
-	left, err := r.deleteAll(ctx, rest, s.owner())
+	left, err := r.deleteAll(ctx, rest, s.Owner())
 	if err != nil || len(left) > 0 {
 		return "waiting for " + names(left) + " to be deleted", err
 	}
-	for _, component := range []string{componentServer, componentEtcd, componentSnapshot} {
-		pods, err := r.pods(ctx, s, component)
+	for _, component := range []string{operand.ComponentServer, operand.ComponentEtcd, operand.ComponentSnapshot} {
+		pods, err := s.Pods(ctx, component)
 		if err != nil {
 			return "", err
 		}
@@ -74,7 +77,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 			return fmt.Sprintf("waiting for pod %s to terminate", pods[0].Name), nil
 		}
 	}
-	if s.registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete {
+	if s.Registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete {
 		return "", nil
 	}
 	return r.deleteClaims(ctx, s)
@@ -88,16 +91,16 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 // may be lost, as in a restore from a backup, and the host must not be left with an
 // API that no one serves.
 func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (registration, rest []operatorv1alpha1.ObjectReference) {
-	if s.registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
+	if s.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
 		registration = registrations
 	}
 	retained := map[operatorv1alpha1.ObjectReference]bool{}
-	if s.registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete {
+	if s.Registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete {
 		for _, reference := range s.retainable() {
 			retained[reference] = true
 		}
 	}
-	for _, reference := range s.registry.Status.Inventory {
+	for _, reference := range s.Registry.Status.Inventory {
 		switch {
 		case retained[reference]:
 		case reference.Kind == "APIService":
@@ -111,15 +114,15 @@ func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (regi
 			}
 		}
 	}
-	if s.registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicyDelete {
+	if s.Registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicyDelete {
 		// A registry that never came as far as its etcd may have an older one's record,
 		// which must not outlive the volumes: it would keep a new etcd from starting.
-		if !slices.Contains(rest, s.recordReference()) {
-			rest = append(rest, s.recordReference())
+		if !slices.Contains(rest, identity.Reference(s.Objects)) {
+			rest = append(rest, identity.Reference(s.Objects))
 		}
 		// Another issuer may have taken the place of this CA, whose Certificate is
 		// gone then; its key was kept for a return to it.
-		rest = append(rest, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: s.registry.Namespace, Name: s.registry.Name + contract.ServingCASuffix})
+		rest = append(rest, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: s.Registry.Namespace, Name: s.Registry.Name + contract.ServingCASuffix})
 	}
 	return registration, rest
 }
@@ -129,7 +132,7 @@ func (r *Reconciler) registrations() []operatorv1alpha1.ObjectReference {
 	var out []operatorv1alpha1.ObjectReference
 	for _, release := range r.Releases {
 		for _, version := range release.Serves {
-			reference := operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: version + "." + registryGroup}
+			reference := operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: version + "." + apiservice.Group}
 			if !slices.Contains(out, reference) {
 				out = append(out, reference)
 			}
@@ -142,9 +145,9 @@ func (r *Reconciler) registrations() []operatorv1alpha1.ObjectReference {
 // data is of no use: who etcd's members are, whom they trust, and whom clients do.
 func (s *scope) retainable() []operatorv1alpha1.ObjectReference {
 	var out []operatorv1alpha1.ObjectReference
-	for _, reference := range s.registry.Status.Inventory {
+	for _, reference := range s.Registry.Status.Inventory {
 		issues := reference.Kind == "Issuer" || reference.Kind == "Certificate" && strings.HasSuffix(reference.Name, contract.CASuffix)
-		if issues || reference.Kind == "PersistentVolumeClaim" || reference == s.recordReference() {
+		if issues || reference.Kind == "PersistentVolumeClaim" || reference == identity.Reference(s.Objects) {
 			out = append(out, reference)
 		}
 	}
@@ -208,8 +211,8 @@ const atOnceRead = 100
 // deleteClaims deletes etcd's volumes, and waits until there is none.
 func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error) {
 	claims := &corev1.PersistentVolumeClaimList{}
-	err := r.Live.List(ctx, claims, client.InNamespace(s.registry.Namespace), client.Limit(atOnceRead), client.MatchingLabels{
-		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: s.registry.Name})
+	err := r.Live.List(ctx, claims, client.InNamespace(s.Registry.Namespace), client.Limit(atOnceRead), client.MatchingLabels{
+		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: s.Registry.Name})
 	if err != nil {
 		return "", fmt.Errorf("list the claims of etcd: %w", err)
 	}
@@ -231,7 +234,7 @@ func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error)
 // leads to it.
 func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
 	metrics.Delete(key)
-	r.outages.end(key)
+	r.outages.End(key)
 	services := &apiregistrationv1.APIServiceList{}
 	if err := r.Client.List(ctx, services); err != nil {
 		return err

@@ -4,10 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/operator/etcd"
 )
 
 // TestToDelete is about what a policy keeps, and in what order the rest goes.
@@ -30,7 +27,7 @@ func TestToDelete(t *testing.T) {
 			"ConfigMap team/fleet-etcd-identity", "ConfigMap team/fleet-trust", "Deployment team/fleet-server", "ClusterRoleBinding clusterregistry:team:fleet:auth-delegator", "Secret team/fleet-serving-ca"},
 	} {
 		s := look(t, "{spec: {deletionPolicy: "+string(policy)+"}}")
-		s.registry.Status.Inventory = inventory
+		s.Registry.Status.Inventory = inventory
 		registration, rest := s.toDelete(nil)
 		if len(registration) != 1 || registration[0].Kind != "APIService" {
 			t.Errorf("%s: first goes %v", policy, registration)
@@ -54,27 +51,6 @@ func TestToDeleteAdopted(t *testing.T) {
 		_, rest := s.toDelete(nil)
 		if got := slices.Contains(rest, operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: "team", Name: "fleet-etcd-identity"}); got != goes {
 			t.Errorf("%s: the record goes: %t", policy, got)
-		}
-	}
-}
-
-// TestOwnRecord has the record of a registry that took over in the inventory.
-func TestOwnRecord(t *testing.T) {
-	s := look(t, "{status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-trust}]}}")
-	s.identity = &etcd.Record{}
-	r := reading(t, s.registry.DeepCopy())
-	for range 2 {
-		if err := r.ownRecord(t.Context(), s); err != nil {
-			t.Fatal(err)
-		}
-		stored := &operatorv1alpha1.ClusterRegistry{}
-		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(s.registry), stored); err != nil {
-			t.Fatal(err)
-		}
-		for _, inventory := range [][]operatorv1alpha1.ObjectReference{stored.Status.Inventory, s.registry.Status.Inventory} {
-			if names(inventory) != "ConfigMap team/fleet-trust, ConfigMap team/fleet-etcd-identity" {
-				t.Errorf("the inventory is %s", names(inventory))
-			}
 		}
 	}
 }

@@ -1,10 +1,11 @@
-// Package clusterregistry drives each ClusterRegistry toward its spec.
+// Package clusterregistry drives each ClusterRegistry toward its spec: it is the way
+// through, and what happens on it is in the packages that it stands on.
 //
-// reconcile.go is the way through: observe (scope.go), plan (plan.go), render,
-// the stages (certificates.go, etcd.go, server.go, then apiservice.go or
-// endpoint.go), a read as clients do (available.go), report (report.go). delete.go takes a registry down. A stage returns what
-// it found as a value (operator/verdict), which becomes a condition and says whether the
-// next one follows; watches (setup.go) do the waking. What its
-// message says of a pod, a Job or a Certificate that is not ready comes from
-// operator/diagnose.
+// reconcile.go is the order: observe (scope.go), plan (plan.go, and planupgrade.go while an
+// upgrade is under way), render, the stages (stages.go, which says what each one is given
+// and leaves), the next step of an upgrade (upgrade.go), a read as clients do
+// (operator/available), report (report.go, conditions.go). delete.go is the way back. A
+// stage (operator/stage) returns what it found as a value with a verdict
+// (operator/verdict), which becomes a condition and says whether the next one follows;
+// watches (setup.go) do the waking.
 package clusterregistry

@@ -11,18 +11,18 @@ import (
 // advanceHistory begins the installation's entry, and completes it when the
 // registry is ready for the first time.
 func (s *scope) advanceHistory(conditions []metav1.Condition) {
-	if s.registry.Status.Operation != nil || s.rendered == nil {
+	if s.Registry.Status.Operation != nil || s.Rendered == nil {
 		return
 	}
-	last := history.Last(s.registry)
-	if !s.installed() && last.Version != s.release.Version {
+	last := history.Last(s.Registry)
+	if !s.Installed() && last.Version != s.release.Version {
 		if last.State == operatorv1alpha1.TransitionProgressing {
-			history.Complete(s.registry, operatorv1alpha1.TransitionAbandoned, "", s.now)
+			history.Complete(s.Registry, operatorv1alpha1.TransitionAbandoned, "", s.Now)
 		}
-		history.Begin(s.registry, s.release.Version, s.now)
-		last = history.Last(s.registry)
+		history.Begin(s.Registry, s.release.Version, s.Now)
+		last = history.Last(s.Registry)
 	}
 	if last.State == operatorv1alpha1.TransitionProgressing && meta.IsStatusConditionTrue(conditions, operatorv1alpha1.ConditionReady) {
-		history.Complete(s.registry, operatorv1alpha1.TransitionCompleted, "", s.now)
+		history.Complete(s.Registry, operatorv1alpha1.TransitionCompleted, "", s.Now)
 	}
 }

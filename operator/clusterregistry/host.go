@@ -1,14 +1,8 @@
 package clusterregistry
 
 import (
-	"context"
-	"strings"
 	"sync"
 	"time"
-
-	"golang.org/x/mod/semver"
-
-	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
 const (
@@ -36,27 +30,4 @@ func (a *answers) heard(minor string, now time.Time) time.Time {
 		a.minor, a.since = minor, now
 	}
 	return a.since
-}
-
-// hostToRender returns the version of the host that servers are to be made for,
-// such as 1.37: that for which they are made already, until the host has been
-// another one for long enough.
-func (r *Reconciler) hostToRender(ctx context.Context, s *scope) (string, error) {
-	answered := semver.MajorMinor(s.host)
-	steady := s.now.Sub(r.host.heard(answered, s.now))
-	if s.registry.Spec.Mode != operatorv1alpha1.ModeAggregated {
-		return strings.TrimPrefix(answered, "v"), nil
-	}
-	deployment, err := r.deployment(ctx, s)
-	if err != nil {
-		return "", err
-	}
-	if deployment != nil {
-		made := "v" + deployment.Spec.Template.Annotations[operatorv1alpha1.AnnotationHostVersion]
-		order := semver.Compare(answered, made)
-		if semver.IsValid(made) && (order > 0 && steady < hostNewer || order < 0 && steady < hostOlder) {
-			answered = made
-		}
-	}
-	return strings.TrimPrefix(answered, "v"), nil
 }

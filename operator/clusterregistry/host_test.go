@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -18,18 +19,18 @@ import (
 // with each answer.
 func TestHostFlaps(t *testing.T) {
 	s := look(t, "{spec: {mode: Aggregated, version: v0.1.0, etcd: {external: {tlsSecretRef: {name: etcd}}}}}")
-	deployment, _ := serversOf(2)
+	deployment, _ := operandtest.Servers(2)
 	deployment.Spec.Template.Annotations = map[string]string{operatorv1alpha1.AnnotationHostVersion: "1.36"}
-	r := reading(t, s.registry, deployment)
+	r := reading(t, s, s.Registry, deployment)
 	host := &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}
 	r.Discovery = host
 	for _, answer := range []string{"v1.36.3", "v1.37.1", "v1.36.3", "v1.37.1", "v1.37.1", "v1.36.3"} {
 		host.FakedServerVersion = &version.Info{GitVersion: answer}
-		seen, err := r.observe(t.Context(), client.ObjectKeyFromObject(s.registry))
+		seen, err := r.observe(t.Context(), client.ObjectKeyFromObject(s.Registry))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := seen.input(render.Environment{}).HostVersion; got != "1.36" || seen.host != answer || seen.registry.Status.HostVersion != answer {
+		if got := seen.input(render.Environment{}).HostVersion; got != "1.36" || seen.host != answer || seen.Registry.Status.HostVersion != answer {
 			t.Errorf("the host says %s, and servers are made for %s", answer, got)
 		}
 	}
@@ -58,16 +59,16 @@ func TestHostToRender(t *testing.T) {
 		{"a registry of its own does not depend on it", "Independent", "1.36", []heard{{0, "v1.37.1"}}, "1.37"},
 	} {
 		s := look(t, "{spec: {mode: "+test.mode+"}}")
-		r := reading(t)
+		r := reading(t, s)
 		if test.made != "" {
-			deployment, _ := serversOf(2)
+			deployment, _ := operandtest.Servers(2)
 			deployment.Spec.Template.Annotations = map[string]string{operatorv1alpha1.AnnotationHostVersion: test.made}
-			r = reading(t, deployment)
+			r = reading(t, s, deployment)
 		}
-		begin, got := s.now, ""
+		begin, got := s.Now, ""
 		for _, a := range test.answers {
 			var err error
-			s.host, s.now = a.answer, begin.Add(time.Duration(a.minutes)*time.Minute)
+			s.host, s.Now = a.answer, begin.Add(time.Duration(a.minutes)*time.Minute)
 			if got, err = r.hostToRender(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,10 @@
 package clusterregistry
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterregistry/operator/operator/diagnose"
+
 	"strings"
 	"testing"
 	"time"
@@ -22,18 +26,18 @@ func TestOutOfMemory(t *testing.T) {
 		s := look(t, "{spec: {mode: Aggregated}, status: {version: v0.1.0, server: {readyReplicas: 2}"+complete+"}}")
 		pod := corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "server"}}}}
 		pod.Name = "p"
-		pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: test.killed, ExitCode: 137, FinishedAt: *timeAt(s.now.Add(-time.Minute))}
+		pod.Status.ContainerStatuses[0].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: test.killed, ExitCode: 137, FinishedAt: metav1.NewTime(s.Now.Add(-time.Minute))}
 		wantReason := "R"
 		if test.want != "" {
 			wantReason = "OOMKilled"
 		}
-		if reason := s.orOutOfMemory("R", []corev1.Pod{pod}); reason != wantReason {
+		if reason := diagnose.MemoryReason("R", []corev1.Pod{pod}, s.Now); reason != wantReason {
 			t.Errorf("%s: a part that does not serve has reason %s", test.reason, reason)
 		}
 		for _, kind := range []string{"VersionSupported", "CertificatesReady", "EtcdReady", "ServerReady", "APIServiceReady"} {
 			s.record(kind, done)
 		}
-		s.record("ServerReady", s.memoryNoted(done, []corev1.Pod{pod}))
+		s.record("ServerReady", diagnose.NoteMemory(done, []corev1.Pod{pod}, s.Now))
 		conditions := s.conditions()
 		server, ready := meta.FindStatusCondition(conditions, "ServerReady"), meta.FindStatusCondition(conditions, "Ready")
 		if server.Status != "True" || ready.Status != "True" || (server.Reason == "OOMKilled") != (test.want != "") {

@@ -1,9 +1,13 @@
 package clusterregistry
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/operator/metrics"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/render"
 )
 
 // measure brings a registry's metrics up to date.
@@ -12,20 +16,39 @@ func measure(s *scope) { metrics.Set(s.measured()) }
 // measured is what metrics report of the registry.
 func (s *scope) measured() metrics.Registry {
 	out := metrics.Registry{
-		NamespacedName: client.ObjectKeyFromObject(s.registry),
-		Mode:           s.registry.Spec.Mode,
-		Servers:        s.registry.Spec.Server.Replicas,
-		Status:         s.registry.Status,
+		NamespacedName: client.ObjectKeyFromObject(s.Registry),
+		Mode:           s.Registry.Spec.Mode,
+		Servers:        s.Registry.Spec.Server.Replicas,
+		Status:         s.Registry.Status,
 		ServerMemory:   s.serverMemory(),
 		DatabaseSizes:  map[string]int64{},
 	}
-	for _, member := range s.etcdState.Members {
+	for _, member := range s.members.State.Members {
 		if member.DBSize > 0 {
 			out.DatabaseSizes[member.Name] = member.DBSize
 		}
 	}
-	if s.registry.Spec.Etcd.External == nil {
-		out.Quota = s.etcdQuota()
+	if s.Registry.Spec.Etcd.External == nil {
+		out.Quota = s.volumes.EtcdQuota(s.Registry)
 	}
 	return out
+}
+
+// serverMemory returns the limit of memory of the servers that are wanted, zero when
+// there is none or it is not known.
+func (s *scope) serverMemory() int64 {
+	if s.Rendered == nil {
+		return 0
+	}
+	for _, object := range s.Rendered.Stages[render.StageServer] {
+		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+		for _, one := range containers {
+			container, _ := one.(map[string]any)
+			text, _, _ := unstructured.NestedString(container, "resources", "limits", "memory")
+			if limit, err := resource.ParseQuantity(text); err == nil && container["name"] == operand.ComponentServer {
+				return limit.Value()
+			}
+		}
+	}
+	return 0
 }

@@ -26,16 +26,16 @@ func TestMeasured(t *testing.T) {
 			metrics.Registry{Mode: "Independent", Servers: 4, DatabaseSizes: map[string]int64{"a": 1}}},
 	} {
 		s := look(t, test.registry)
-		s.etcdState.Members = test.members
-		s.rendered = nil
+		s.members.State.Members = test.members
+		s.Rendered = nil
 		if test.rendered {
-			s.rendered = rendered(t, s)
+			s.Rendered = rendered(t, s)
 		}
 		got := s.measured()
 		if got.Namespace != "team" || got.Name != "fleet" || got.Mode != test.want.Mode || got.Servers != test.want.Servers || got.ServerMemory != test.want.ServerMemory || got.Quota != test.want.Quota || !maps.Equal(got.DatabaseSizes, test.want.DatabaseSizes) {
 			t.Errorf("%s: %+v, want %+v", test.reason, got, test.want)
 		}
-		if got.Status.Version == "" || got.Status.Version != s.registry.Status.Version {
+		if got.Status.Version == "" || got.Status.Version != s.Registry.Status.Version {
 			t.Errorf("%s: the status is %+v", test.reason, got.Status)
 		}
 	}

@@ -1,13 +1,15 @@
 package clusterregistry
 
 import (
-	"context"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"context"
+
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -22,33 +24,6 @@ import (
 // all namespaces watches them and learns of it seconds before anything in the
 // namespace is deleted. A Role can't grant that watch: an operator of some
 // namespaces asks in each reconcile, and the first pod that terminates causes one.
-
-// terminating reports whether a namespace is being deleted, which can't be called
-// back. Where an older release's Role does not let the operator ask, the deletion of
-// the ClusterRegistry itself is what it goes by.
-func (r *Reconciler) terminating(ctx context.Context, name string) (bool, error) {
-	namespace := informers.Namespace()
-	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace)
-	if apierrors.IsForbidden(err) {
-		logf.FromContext(ctx).Info("may not read the namespace, so that its deletion is noticed late: apply the operator's Role there again", "error", err.Error())
-		return false, nil
-	}
-	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("read namespace %s: %w", name, err)
-	}
-	return namespace.DeletionTimestamp != nil, nil
-}
-
-// deleting says that the registry is being deleted and why, nothing when it is not.
-func (s *scope) deleting() string {
-	switch {
-	case s.registry.DeletionTimestamp != nil:
-		return "the registry is being deleted"
-	case s.terminating:
-		return fmt.Sprintf("the registry is being deleted with its namespace %s, which is terminating", s.registry.Namespace)
-	}
-	return ""
-}
 
 // inNamespace returns the registries in a namespace.
 func (r *Reconciler) inNamespace(ctx context.Context, namespace client.Object) []reconcile.Request {
@@ -71,4 +46,20 @@ func (r *Reconciler) listed(ctx context.Context, options ...client.ListOption) [
 		out = append(out, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}
 	return out
+}
+
+// terminating reports whether a namespace is being deleted, which can't be called
+// back. Where an older release's Role does not let the operator ask, the deletion of
+// the ClusterRegistry itself is what it goes by.
+func (r *Reconciler) terminating(ctx context.Context, name string) (bool, error) {
+	namespace := informers.Namespace()
+	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace)
+	if apierrors.IsForbidden(err) {
+		logf.FromContext(ctx).Info("may not read the namespace, so that its deletion is noticed late: apply the operator's Role there again", "error", err.Error())
+		return false, nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read namespace %s: %w", name, err)
+	}
+	return namespace.DeletionTimestamp != nil, nil
 }

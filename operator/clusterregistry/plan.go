@@ -1,8 +1,6 @@
 package clusterregistry
 
 import (
-	"errors"
-
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -14,13 +12,13 @@ import (
 func (s *scope) plan(all []version.Release) verdict.Verdict {
 	recorded := s.membersOf()
 	if _, err := version.Find(all, recorded); recorded != "" && err != nil {
-		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "etcd members are of %s, which this operator does not know: install the operator that upgraded them, or a newer one; nothing is changed until then", recorded).In(resync)
+		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "etcd members are of %s, which this operator does not know: install the operator that upgraded them, or a newer one; nothing is changed until then", recorded).In(verdict.Resync)
 	}
 	releases := version.WithMembers(all, recorded, s.etcdSeen()...)
-	if s.registry.Status.Operation != nil {
+	if s.Registry.Status.Operation != nil {
 		return s.planUpgrade(releases)
 	}
-	wanted, running := string(s.registry.Spec.Version), s.running()
+	wanted, running := string(s.Registry.Spec.Version), s.running()
 	release, err := version.Find(releases, wanted)
 	if err == nil {
 		err = version.CheckUpgrade(releases, running, wanted)
@@ -39,18 +37,18 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 	if err != nil {
 		// A host or an operator that was upgraded under a running registry takes nothing
 		// away.
-		return verdict.Waiting(reasonOf(err), "%s", err).In(resync).DegradedIf(running != "")
+		return verdict.Waiting(reasonOf(err), "%s", err).In(verdict.Resync).DegradedIf(running != "")
 	}
 	return done
 }
 
 // planStep begins the upgrade to a release, unless something is against it.
 func (s *scope) planStep(releases []version.Release, to version.Release) verdict.Verdict {
-	if last := history.Last(s.registry); last.State == operatorv1alpha1.TransitionRolledBack && last.Version == to.Version && last.Generation == s.registry.Generation {
+	if last := history.Last(s.Registry); last.State == operatorv1alpha1.TransitionRolledBack && last.Version == to.Version && last.Generation == s.Registry.Generation {
 		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonRolledBack, "the upgrade to %s was rolled back, and is retried when the spec changes: %s", to.Version, last.Message))
 	}
 	err := to.CheckHost(s.host)
-	if seen := s.registry.Status.EtcdVersion; err == nil && s.registry.Spec.Etcd.External == nil && seen != "" {
+	if seen := s.Registry.Status.EtcdVersion; err == nil && s.Registry.Spec.Etcd.External == nil && seen != "" {
 		err = version.CheckEtcd(seen, to.Members.Etcd)
 	}
 	if err != nil {
@@ -60,7 +58,7 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 	if err != nil {
 		return verdict.Failed(err)
 	}
-	if reason, _ := s.halted(); !s.installed() || reason != "" {
+	if reason, _ := s.halted(); !s.Installed() || reason != "" {
 		// Retained data is first taken over by the release that wrote it.
 		s.release = from
 		return done
@@ -72,57 +70,10 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 // stay keeps to the release that runs, if one does.
 func (s *scope) stay(releases []version.Release, v verdict.Verdict) verdict.Verdict {
 	running, err := version.Find(releases, s.running())
-	if err != nil || s.registry.Status.Version == "" {
-		return v.In(resync)
+	if err != nil || s.Registry.Status.Version == "" {
+		return v.In(verdict.Resync)
 	}
 	s.release = running
 	v.Message += "; " + running.Version + " keeps running"
-	return v.In(resync).DegradedIf(true)
-}
-
-// running returns the release that runs or, before servers do, the one that has
-// written the data, if any did.
-func (s *scope) running() string {
-	if s.registry.Status.Version == "" && s.identity != nil {
-		return s.identity.Release
-	}
-	return s.registry.Status.Version
-}
-
-// membersOf returns the release that etcd's members are of, empty when none is
-// recorded.
-func (s *scope) membersOf() string {
-	if s.identity == nil {
-		return ""
-	}
-	return s.identity.EtcdRelease
-}
-
-// etcdSeen are the versions of etcd that members have run.
-func (s *scope) etcdSeen() []string {
-	var seen []string
-	if s.registry.Spec.Etcd.External != nil {
-		return nil
-	}
-	if s.identity != nil {
-		seen = append(seen, s.identity.EtcdVersion)
-	}
-	for _, member := range s.before.Etcd.Members {
-		seen = append(seen, member.Version)
-	}
-	return seen
-}
-
-func reasonOf(err error) string {
-	switch {
-	case errors.Is(err, version.ErrUnknown):
-		return operatorv1alpha1.ReasonVersionUnknown
-	case errors.Is(err, version.ErrHost):
-		return operatorv1alpha1.ReasonHostUnsupported
-	case errors.Is(err, version.ErrUpgrade):
-		return operatorv1alpha1.ReasonUpgradeUnsupported
-	case errors.Is(err, version.ErrSupport):
-		return operatorv1alpha1.ReasonVersionUnsupported
-	}
-	return operatorv1alpha1.ReasonInternalError
+	return v.In(verdict.Resync).DegradedIf(true)
 }

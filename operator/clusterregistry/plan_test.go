@@ -52,7 +52,7 @@ func TestPlan(t *testing.T) {
 			t.Errorf("%s: renders %q (%+v), want %q", test.what, s.release.Version, v, test.renders)
 		}
 		begins := ""
-		if u := s.registry.Status.Operation; u != nil {
+		if u := s.Registry.Status.Operation; u != nil {
 			begins = u.To
 			if u.Phase != operatorv1alpha1.PhasePreflight || u.From != test.running || s.upgrade == nil {
 				t.Errorf("%s: it begins with %+v", test.what, u)
@@ -61,7 +61,7 @@ func TestPlan(t *testing.T) {
 		if begins != test.begins {
 			t.Errorf("%s: an upgrade to %q begins, want %q", test.what, begins, test.begins)
 		}
-		if goes := v.Usable(); goes && s.input(reading(t).Environment).Registry != s.registry {
+		if goes := v.Usable(); goes && s.input(reading(t, s).Environment).Registry != s.Registry {
 			t.Errorf("%s: the input is of another registry", test.what)
 		}
 	}
@@ -95,7 +95,7 @@ func TestPlanOutOfSupport(t *testing.T) {
 			t.Errorf("%s: renders %q (%+v)", test.what, s.release.Version, v)
 		}
 		begins := ""
-		if operation := s.registry.Status.Operation; operation != nil {
+		if operation := s.Registry.Status.Operation; operation != nil {
 			begins = operation.To
 		}
 		if begins != test.begins {

@@ -26,14 +26,14 @@ import (
 // certificates.
 func TestNotRendered(t *testing.T) {
 	s := look(t, "{spec: {version: v0.1.0, mode: Aggregated}}")
-	s.rendered = nil
-	r := reading(t)
+	s.Rendered = nil
+	r := reading(t, s)
 	r.AggregatedNamespaces = []string{AllNamespaces}
 	r.Releases = slices.Clone(released)
 	r.Releases[0].Layout = "none"
 	r.run(t.Context(), s)
-	if v := s.results[operatorv1alpha1.ConditionVersionSupported]; v.Err == nil || !strings.Contains(v.Message, "the objects of v0.1.0: ") || len(s.results) != 1 {
-		t.Errorf("%+v", s.results)
+	if v := s.verdicts[operatorv1alpha1.ConditionVersionSupported]; v.Err == nil || !strings.Contains(v.Message, "the objects of v0.1.0: ") || len(s.verdicts) != 1 {
+		t.Errorf("%+v", s.verdicts)
 	}
 }
 
@@ -46,20 +46,20 @@ func TestNotPruned(t *testing.T) {
 		s := look(t, "{spec: {mode: Aggregated}, status: {inventory: [{kind: ConfigMap, namespace: team, name: old}]}}")
 		if upgrades {
 			s = upgrading(t, "v0.1.0", "v0.2.0", "Preflight", "")
-			s.registry.Status.Inventory = []operatorv1alpha1.ObjectReference{{Kind: "ConfigMap", Namespace: "team", Name: "old"}}
+			s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{{Kind: "ConfigMap", Namespace: "team", Name: "old"}}
 			if v := s.plan(released); !v.Complete() {
 				t.Fatal(v)
 			}
 		}
-		r := reading(t)
+		r := reading(t, s)
 		refusing := fake.NewClientBuilder().WithRESTMapper(mapper).WithInterceptorFuncs(interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 			return errors.New("forbidden")
 		}}).Build()
-		r.Applier = apply.New(refusing, refusing)
+		s.Applier = apply.New(refusing, refusing)
 		if v := r.proceed(t.Context(), s); v.State != verdict.Blocked || v.Err == nil || !strings.Contains(v.Message, "no longer part of the registry: ") || !strings.HasSuffix(v.Message, "forbidden") {
 			t.Errorf("an upgrade: %t: %+v", upgrades, v)
 		}
-		s.readOnly = true
+		s.Freeze("spec.paused is false")
 		if v := r.proceed(t.Context(), s); v.Err != nil || v.Complete() != !upgrades {
 			t.Errorf("read-only, an upgrade: %t: %+v", upgrades, v)
 		}
@@ -69,14 +69,14 @@ func TestNotPruned(t *testing.T) {
 // TestNothingEmptyIsPublished applies no object that would publish an empty bundle.
 func TestNothingEmptyIsPublished(t *testing.T) {
 	s := look(t, "{spec: {version: v0.4.0, mode: Aggregated}}")
-	s.release, s.trust = version.WithMembers(released, "")[3], render.Trust{Etcd: []byte("CA")}
-	r := reading(t, s.registry.DeepCopy())
+	s.release, s.authorities.Etcd.Current = version.WithMembers(released, "")[3], []byte("CA")
+	r := reading(t, s, s.Registry.DeepCopy())
 	var err error
-	if s.rendered, err = render.Render(s.input(render.Environment{})); err != nil {
+	if s.Rendered, err = render.Render(s.input(render.Environment{})); err != nil {
 		t.Fatal(err)
 	}
-	for _, object := range s.rendered.Stages[render.StageEndpoint] {
-		if err := r.apply(t.Context(), s, object); err == nil || !strings.Contains(err.Error(), "would publish an empty bundle of CA certificates (serving-ca)") {
+	for _, object := range s.Rendered.Stages[render.StageEndpoint] {
+		if err := s.Apply(t.Context(), object); err == nil || !strings.Contains(err.Error(), "would publish an empty bundle of CA certificates (serving-ca)") {
 			t.Errorf("%s: %v", object.GetName(), err)
 		}
 		live := &unstructured.Unstructured{}
@@ -85,7 +85,7 @@ func TestNothingEmptyIsPublished(t *testing.T) {
 			t.Errorf("%s is there: %v", object.GetName(), err)
 		}
 	}
-	if len(s.rendered.Stages[render.StageEndpoint]) == 0 {
+	if len(s.Rendered.Stages[render.StageEndpoint]) == 0 {
 		t.Error("nothing would be published")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,9 +39,9 @@ func TestConditions(t *testing.T) {
 			"EtcdReady": "False Held: 2 of 3", "ServerReady": "True Ready: 2 servers ready (v0.1.0)", "Progressing": "False UpToDate: the registry is up to date", "Ready": "False Held: EtcdReady: 2 of 3"}},
 		"two parts fail: the first is the sum": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "2 of 3", "ServerReady": "1 of 2", "APIServiceReady": ""}, nil, map[string]string{
 			"Ready": "False Held: EtcdReady: 2 of 3"}},
-		"members are replaced": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "m-1 is next", "ServerReady": "", "APIServiceReady": ""}, func(s *scope) { s.rolling = "etcd: 1 of 3 members updated" }, map[string]string{
+		"members are replaced": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "m-1 is next", "ServerReady": "", "APIServiceReady": ""}, func(s *scope) { s.servers.Rolling = "etcd: 1 of 3 members updated" }, map[string]string{
 			"Progressing": "True Progressing: etcd: 1 of 3 members updated", "Ready": "False Held: EtcdReady: m-1 is next"}},
-		"a version that can't run": {"mode: Aggregated", "", results{"VersionSupported": "unknown"}, func(s *scope) { s.rendered = nil }, map[string]string{
+		"a version that can't run": {"mode: Aggregated", "", results{"VersionSupported": "unknown"}, func(s *scope) { s.Rendered = nil }, map[string]string{
 			"VersionSupported": "False Held: unknown", "EtcdReady": "Unknown Waiting: Waiting for VersionSupported", "Progressing": "False Held: nothing is changed: unknown", "Ready": "False Held: VersionSupported: unknown"}},
 		"what is not rendered any more can't be deleted": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": "", "Progressing": "delete ConfigMap old: forbidden"}, nil, map[string]string{
 			"ServerReady": "True Ready: 0 servers ready ()", "Progressing": "True Held: delete ConfigMap old: forbidden", "Ready": "False Held: Progressing: delete ConfigMap old: forbidden"}},
@@ -48,9 +49,9 @@ func TestConditions(t *testing.T) {
 			"Progressing": "False Paused: nothing is changed until spec.paused is false", "Ready": "True Ready: the registry is ready"}},
 		"paused in an installation": {"mode: Aggregated, paused: true", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{
 			"Progressing": "False Paused: nothing is changed until spec.paused is false", "Ready": "False Held: CertificatesReady: not yet"}},
-		"deleted, paused or not": {"mode: Aggregated, paused: true", complete[2:], results{}, func(s *scope) { s.registry.DeletionTimestamp = timeAt(s.now) }, map[string]string{
+		"deleted, paused or not": {"mode: Aggregated, paused: true", complete[2:], results{}, func(s *scope) { s.Registry.DeletionTimestamp = timeAt(s.Now) }, map[string]string{
 			"Progressing": "True Deleting: the registry is being deleted", "Ready": "False Deleting: the registry is being deleted"}},
-		"its namespace is terminating": {"mode: Aggregated", complete[2:], results{}, func(s *scope) { s.terminating = true }, map[string]string{
+		"its namespace is terminating": {"mode: Aggregated", complete[2:], results{}, func(s *scope) { s.Terminating = true }, map[string]string{
 			"Progressing": "True Deleting: the registry is being deleted with its namespace team, which is terminating", "Ready": "False Deleting: the registry is being deleted with its namespace team, which is terminating"}},
 		"a mode that is none": {"mode: ''", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{
 			"EndpointReady": "Unknown Waiting: Waiting for CertificatesReady", "Ready": "False Held: CertificatesReady: not yet"}},
@@ -94,14 +95,14 @@ func TestRecord(t *testing.T) {
 	} {
 		s := look(t, "{spec: {mode: Aggregated}, status: "+test.status+"}")
 		if !test.rendered {
-			s.rendered = nil
+			s.Rendered = nil
 		}
-		if got := s.record("EtcdReady", test.found); got != test.proceeds || s.readOnly {
-			t.Errorf("%s: goes on: %v, frozen: %v", test.reason, got, s.readOnly)
+		if got := s.record("EtcdReady", test.found); got != test.proceeds || s.ReadOnly() {
+			t.Errorf("%s: goes on: %v, frozen: %v", test.reason, got, s.ReadOnly())
 		}
-		s.record("EtcdReady", verdict.Waiting("R", "").AsReadOnly())
+		s.record("EtcdReady", verdict.Waiting("R", "the data is gone").AsReadOnly())
 		s.record("ServerReady", done)
-		if !s.readOnly {
+		if !s.ReadOnly() || s.ReadOnlyUntil() != "this is resolved: EtcdReady: the data is gone" {
 			t.Errorf("%s: a later stage may change something although an earlier one said no", test.reason)
 		}
 	}
@@ -151,27 +152,27 @@ func TestObservedGeneration(t *testing.T) {
 		whole  int64
 	}{
 		"all is well": {func(s *scope) {
-			for _, kind := range s.parts() {
+			for _, kind := range parts(s.Registry.Spec.Mode) {
 				s.record(kind, done)
 			}
 		}, 7},
 		"a stage waits":                        {func(s *scope) { s.record("EtcdReady", verdict.Waiting("R", "")) }, 7},
 		"a stage fails":                        {func(s *scope) { s.record("EtcdReady", verdict.Failed(errors.New("no"))) }, 6},
-		"it is not known what is to be served": {func(s *scope) { s.rendered = nil; s.record("VersionSupported", verdict.Waiting("R", "")) }, 7},
+		"it is not known what is to be served": {func(s *scope) { s.Rendered = nil; s.record("VersionSupported", verdict.Waiting("R", "")) }, 7},
 	} {
 		s := look(t, "{spec: {mode: Aggregated}, status: {observedGeneration: 6, conditions: [{type: Ready, status: 'True', reason: Ready, observedGeneration: 6, lastTransitionTime: null, message: ''}]}}")
-		r := reading(t, s.registry.DeepCopy())
-		r.Events = events.NewFakeRecorder(20)
+		r := reading(t, s, s.Registry.DeepCopy())
+		s.Events = events.NewFakeRecorder(20)
 		test.result(s)
 		result, err := r.report(t.Context(), s)
 		if (err == nil) != (test.whole == 7) || err == nil && result.RequeueAfter == 0 {
 			t.Errorf("%s: %+v, %v", reason, result, err)
 		}
 		now := &operatorv1alpha1.ClusterRegistry{}
-		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(s.registry), now); err != nil {
+		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(s.Registry), now); err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range append(s.parts(), operatorv1alpha1.ConditionProgressing, operatorv1alpha1.ConditionReady) {
+		for _, kind := range append(parts(s.Registry.Spec.Mode), operatorv1alpha1.ConditionProgressing, operatorv1alpha1.ConditionReady) {
 			c := meta.FindStatusCondition(now.Status.Conditions, kind)
 			if c == nil || c.ObservedGeneration != 7 || kind == operatorv1alpha1.ConditionReady && (c.Status == "True") != (reason == "all is well") {
 				t.Errorf("%s: %s is %+v", reason, kind, c)
@@ -197,11 +198,11 @@ func TestNext(t *testing.T) {
 		}
 	}
 	s := look(t, "{spec: {mode: Independent}}")
-	if after, err := s.next(); after != vigil || err != nil {
+	if after, err := s.next(); after != verdict.Vigil || err != nil {
 		t.Errorf("nothing waits: after %s: %v", after, err)
 	}
 	s.record("EndpointReady", verdict.Waiting("R", ""))
-	if after, err := s.next(); after != backstop || err != nil {
+	if after, err := s.next(); after != verdict.Backstop || err != nil {
 		t.Errorf("a stage waits: after %s: %v", after, err)
 	}
 }
@@ -212,3 +213,5 @@ func TestVerdictOfAnError(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+func timeAt(t time.Time) *metav1.Time { return new(metav1.NewTime(t)) }

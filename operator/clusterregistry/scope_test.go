@@ -2,20 +2,10 @@ package clusterregistry
 
 import (
 	"testing"
-	"time"
 
-	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/yaml"
 
-	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/operator/apply"
-	"github.com/clusterregistry/operator/operator/render"
-	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -30,24 +20,18 @@ var released = []version.Release{
 // look returns the scope of a registry with a spec and status in YAML.
 func look(t *testing.T, text string) *scope {
 	t.Helper()
-	r := &operatorv1alpha1.ClusterRegistry{}
-	if err := yaml.UnmarshalStrict([]byte(text), r); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	r.Name, r.Namespace, r.UID, r.Generation = "fleet", "team", "1", 7
-	operatorv1alpha1.SetDefaults(r)
-	return &scope{registry: r, members: memberNames(r, nil), before: *r.Status.DeepCopy(), now: time.Now(), host: "v1.37.1", release: released[0], rendered: &render.Result{}, results: map[string]verdict.Verdict{}}
+	s := newScope(operandtest.New(t, text))
+	s.host, s.release = "v1.37.1", released[0]
+	return s
 }
 
-// reading returns a reconciler that reads the given objects.
-func reading(t *testing.T, objects ...client.Object) *Reconciler {
+// reading returns a reconciler in a host cluster with the given objects, which is that of
+// a scope from then on, if there is one.
+func reading(t *testing.T, s *scope, objects ...client.Object) *Reconciler {
 	t.Helper()
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, operatorv1alpha1.AddToScheme, certmanagerv1.AddToScheme, apiregistrationv1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			t.Fatal(err)
-		}
+	r := &Reconciler{HostCluster: operandtest.Host(t, objects...), Releases: released}
+	if s != nil {
+		s.HostCluster = r.HostCluster
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&operatorv1alpha1.ClusterRegistry{}, &certmanagerv1.Certificate{}).WithObjects(objects...).Build()
-	return &Reconciler{Client: c, Live: c, Releases: released, Applier: apply.New(c, c)}
+	return r
 }

@@ -2,7 +2,6 @@ package clusterregistry
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
@@ -19,6 +18,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/informers"
+	"github.com/clusterregistry/operator/operator/stage/apiservice"
 )
 
 // concurrency is how many registries are reconciled at a time: most of it is
@@ -42,7 +42,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	r.certManager.watch = func() error {
+	r.certManager.Watch = func() error {
 		for _, kind := range informers.Issued() {
 			if err := c.Watch(source.Kind(mgr.GetCache(), kind, handler.EnqueueRequestsFromMapFunc(registryOf))); err != nil {
 				return err
@@ -59,7 +59,7 @@ func registryOf(_ context.Context, object client.Object) []reconcile.Request {
 	key := client.ObjectKey{Namespace: object.GetLabels()[operatorv1alpha1.LabelNamespace], Name: object.GetLabels()[operatorv1alpha1.LabelInstance]}
 	if service, is := object.(*apiregistrationv1.APIService); is && apply.Owner(object) == "" {
 		key = client.ObjectKey{}
-		if namespace, name, found := strings.Cut(apply.Backend(service), "/"); found && service.Spec.Group == registryGroup && strings.HasSuffix(name, contract.ServerSuffix) {
+		if namespace, name, found := strings.Cut(apply.Backend(service), "/"); found && service.Spec.Group == apiservice.Group && strings.HasSuffix(name, contract.ServerSuffix) {
 			key = client.ObjectKey{Namespace: namespace, Name: strings.TrimSuffix(name, contract.ServerSuffix)}
 		}
 	}
@@ -72,9 +72,4 @@ func registryOf(_ context.Context, object client.Object) []reconcile.Request {
 // all returns all registries: they may have waited for cert-manager.
 func (r *Reconciler) all(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.listed(ctx)
-}
-
-// Watches reports whether the registries of a namespace are this operator's.
-func (r *Reconciler) Watches(namespace string) bool {
-	return len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace)
 }

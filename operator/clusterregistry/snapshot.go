@@ -9,6 +9,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/snapshot"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -16,7 +17,7 @@ import (
 
 // takeSnapshot takes a named snapshot of the registry's own etcd.
 func (r *Reconciler) takeSnapshot(ctx context.Context, s *scope, name string) (snapshot.Saved, verdict.Verdict) {
-	return snapshot.Take(ctx, snapshotHost{r, s}, snapshot.Request{Name: name, Objects: s.rendered.Stages[render.StageSnapshot], Now: s.now})
+	return snapshot.Take(ctx, snapshotHost{r, s}, snapshot.Request{Name: name, Objects: s.Rendered.Stages[render.StageSnapshot], Now: s.Now})
 }
 
 // snapshotHost takes snapshots of a registry.
@@ -27,24 +28,24 @@ type snapshotHost struct {
 
 // Apply implements snapshot.Host.
 func (h snapshotHost) Apply(ctx context.Context, object *unstructured.Unstructured) error {
-	return h.r.apply(ctx, h.s, object)
+	return h.s.Apply(ctx, object)
 }
 
 // Job implements snapshot.Host.
 func (h snapshotHost) Job(ctx context.Context) (*batchv1.Job, verdict.Verdict) {
 	job := &batchv1.Job{}
-	v := h.r.applied(ctx, h.s, render.StageSnapshot, job)
+	v := h.s.Applied(ctx, render.StageSnapshot, job)
 	return job, v
 }
 
 // Pods implements snapshot.Host.
 func (h snapshotHost) Pods(ctx context.Context) ([]corev1.Pod, error) {
-	return h.r.pods(ctx, h.s, componentSnapshot)
+	return h.s.Pods(ctx, operand.ComponentSnapshot)
 }
 
 // DeleteJob implements snapshot.Host.
 func (h snapshotHost) DeleteJob(ctx context.Context) error {
-	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: h.s.registry.Namespace, Name: h.s.registry.Name + contract.SnapshotSuffix}
-	_, err := h.r.writer(h.s).Delete(ctx, job, h.s.owner())
+	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: h.s.Registry.Namespace, Name: h.s.Registry.Name + contract.SnapshotSuffix}
+	_, err := h.s.Writer().Delete(ctx, job, h.s.Owner())
 	return err
 }

@@ -37,15 +37,15 @@ func TestSnapshotInTheWay(t *testing.T) {
 			t.Fatal(v)
 		}
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": test.version, "kind": test.kind, "metadata": map[string]any{"namespace": "team", "name": name}}}
-		s.registry.Status.Inventory = []operatorv1alpha1.ObjectReference{apply.Reference(object)}
-		r := reading(t)
+		s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{apply.Reference(object)}
+		r := reading(t, s)
 		r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
 			Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 				return test.err
 			},
 		})
-		r.Applier = apply.New(r.Client, r.Live)
-		s.rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageSnapshot: {object}}
+		s.Applier = apply.New(r.Client, r.Live)
+		s.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageSnapshot: {object}}
 		v := r.advance(t.Context(), s)
 		if v.Complete() || v.Reason != test.reason || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s, %v: %+v", test.kind, test.err, v)

@@ -1,6 +1,7 @@
 package clusterregistry
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ func upgrading(t *testing.T, from, to, phase, spec string) *scope {
 	s := look(t, "{spec: {version: "+to+", mode: Aggregated, etcd: {replicas: 3}"+spec+"}, status: {version: "+from+", etcdVersion: v3.6.14,"+
 		"operation: {type: Upgrade, from: "+from+", to: "+to+", phase: "+phase+", phaseStartedTime: null},"+
 		"history: [{version: "+to+", state: Progressing, startTime: null, snapshot: s1, snapshotRevision: 42}, {version: "+from+", state: Completed, startTime: null}]}}")
-	s.registry.Status.Operation.PhaseStartedTime = metav1.NewTime(s.now)
+	s.Registry.Status.Operation.PhaseStartedTime = metav1.NewTime(s.Now)
 	return s
 }
 
@@ -38,7 +39,7 @@ func TestLayouts(t *testing.T) {
 		{"Preflight", "v0.4.0", "v1", "v2"}, // tried again
 	} {
 		s := upgrading(t, "v0.3.0", "v0.4.0", test.phase, "")
-		s.identity = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
+		s.identity.Record = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
 		if v := s.plan(released); !v.Complete() {
 			t.Errorf("%+v: %+v", test, v)
 		}
@@ -59,7 +60,7 @@ func TestMembersStay(t *testing.T) {
 		{"v0.9.0", "", "etcd members are of v0.9.0, which this operator does not know"},
 	} {
 		s := look(t, "{spec: {version: v0.3.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.3.0, etcd: {members: [{name: a, version: v3.7.3}]}}}")
-		s.identity = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
+		s.identity.Record = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
 		v := s.plan(released)
 		if (v.Complete()) != (test.says == "") || !v.Complete() && !strings.Contains(v.Message, test.says) {
 			t.Errorf("%+v: %+v", test, v)
@@ -78,7 +79,7 @@ func TestEtcdIsNeverTurnedBack(t *testing.T) {
 		t.Errorf("a member runs it: %+v, %+v", s.release, v)
 	}
 	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0}}")
-	s.identity = &etcd.Record{EtcdVersion: "v3.7.2"}
+	s.identity.Record = &etcd.Record{EtcdVersion: "v3.7.2"}
 	if v := s.plan(released); !v.Complete() || s.release.Members.Etcd != "v3.7.2" {
 		t.Errorf("it is recorded: %s, %+v", s.release.Members.Etcd, v)
 	}
@@ -89,11 +90,11 @@ func TestEtcdIsNeverTurnedBack(t *testing.T) {
 func TestSingleMember(t *testing.T) {
 	for running, down := range map[string]bool{"v3.6.14": true, "v3.7.3": false} {
 		s := upgrading(t, "v0.2.0", "v0.3.0", "Snapshot", "")
-		s.registry.Spec.Etcd.Replicas, s.before.Etcd.Members = 1, []operatorv1alpha1.EtcdMember{{Name: "a", Version: running}}
+		s.Registry.Spec.Etcd.Replicas, s.Before.Etcd.Members = 1, []operatorv1alpha1.EtcdMember{{Name: "a", Version: running}}
 		if v := s.plan(released); !v.Complete() {
 			t.Fatalf("%s: %+v", running, v)
 		}
-		if v := reading(t).upgradeHandler(s).Waiting("starts"); strings.Contains(v.Message, "the registry is unavailable") != down {
+		if v := reading(t, s).upgradeHandler(s).Waiting("starts"); strings.Contains(v.Message, "the registry is unavailable") != down {
 			t.Errorf("%s: %s", running, v.Message)
 		}
 	}
@@ -109,7 +110,7 @@ func TestRetainedData(t *testing.T) {
 		{"a record of before releases were recorded", "", "v0.2.0", "v0.2.0", ""},
 	} {
 		s := look(t, "{spec: {version: "+test.wanted+", mode: Aggregated, etcd: {replicas: 3}}}")
-		s.identity, s.release.Version = &etcd.Record{Release: test.wrote}, ""
+		s.identity.Record, s.release.Version = &etcd.Record{Release: test.wrote}, ""
 		v := s.plan(released)
 		if s.release.Version != test.renders || (v.Complete()) != (test.says == "") || !v.Complete() && !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s: renders %q, %+v", test.reason, s.release.Version, v)
@@ -133,7 +134,7 @@ func TestChangesOfMind(t *testing.T) {
 		{"servers before can't read what is stored", "v0.3.0", "v0.4.0", "Server", "v0.3.0", "Server", "Progressing", "cannot roll back to v0.3.0, since it does not read v1, in which v0.4.0 stores clusters; the upgrade continues"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, "")
-		s.registry.Spec.Version = operatorv1alpha1.Version(test.wanted)
+		s.Registry.Spec.Version = operatorv1alpha1.Version(test.wanted)
 		v := s.plan(released)
 		if (v.Complete()) != (test.says == "") || !v.Complete() && (!strings.Contains(v.Message, test.says) || v.State != verdict.Degraded) {
 			t.Errorf("%s: %+v", test.reason, v)
@@ -142,8 +143,8 @@ func TestChangesOfMind(t *testing.T) {
 		if s.upgrade != nil {
 			phase = string(s.upgrade.Phase)
 		}
-		if phase != test.phaseThen || (s.upgrade == nil) != (s.registry.Status.Operation == nil) || string(history.Last(s.registry).State) != test.state {
-			t.Errorf("%s: phase %q, state %s", test.reason, phase, history.Last(s.registry).State)
+		if phase != test.phaseThen || (s.upgrade == nil) != (s.Registry.Status.Operation == nil) || string(history.Last(s.Registry).State) != test.state {
+			t.Errorf("%s: phase %q, state %s", test.reason, phase, history.Last(s.Registry).State)
 		}
 	}
 }
@@ -160,7 +161,7 @@ func TestStrangeUpgrade(t *testing.T) {
 // TestAdvance says what follows which phase, and when.
 func TestAdvance(t *testing.T) {
 	ok := func(*scope) {}
-	failing := func(s *scope) { s.serversFailed = "pod x: container server ended" }
+	failing := func(s *scope) { s.servers.Failure = errors.New("pod x: container server ended") }
 	for _, test := range []struct {
 		reason, from, to, phase, spec string
 		with                          func(*scope)
@@ -168,43 +169,43 @@ func TestAdvance(t *testing.T) {
 	}{
 		{"all is well", "v0.1.0", "v0.2.0", "Preflight", "", ok, "Snapshot", "Progressing", "Snapshot", "starts"},
 		{"something is not", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.record("ServerReady", verdict.Waiting("X", "1 of 2")) }, "Preflight", "Progressing", "Preflight", "starts when ServerReady is True: 1 of 2"},
-		{"an alarm", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdState.Alarms = []etcd.Alarm{{Type: "NOSPACE"}} }, "Preflight", "Progressing", "Preflight", "starts when etcd is healthy: etcd's alarm NOSPACE"},
-		{"no room", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdState.Members[2].DBSize = 4 << 30 }, "Preflight", "Progressing", "Preflight", "takes 4096 of 4096 MiB"},
+		{"an alarm", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.members.State.Alarms = []etcd.Alarm{{Type: "NOSPACE"}} }, "Preflight", "Progressing", "Preflight", "starts when etcd is healthy: etcd's alarm NOSPACE"},
+		{"no room", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.members.State.Members[2].DBSize = 4 << 30 }, "Preflight", "Progressing", "Preflight", "takes 4096 of 4096 MiB"},
 		{"paused before it touches anything", "v0.1.0", "v0.2.0", "Preflight", ", paused: true", ok, "Preflight", "Progressing", "Paused", "Preflight completed; Snapshot starts when spec.paused is false"},
-		{"members are replaced", "v0.2.0", "v0.3.0", "Etcd", "", func(s *scope) { s.registry.Status.Etcd.Members[0].Version = "v3.7.3" }, "Etcd", "Progressing", "Etcd", "etcd 1/3 members on v3.7.3"},
+		{"members are replaced", "v0.2.0", "v0.3.0", "Etcd", "", func(s *scope) { s.Registry.Status.Etcd.Members[0].Version = "v3.7.3" }, "Etcd", "Progressing", "Etcd", "etcd 1/3 members on v3.7.3"},
 		{"servers come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.record("ServerReady", verdict.Waiting("X", "one ends")) }, "Server", "Progressing", "Server", "servers 0/2 on v0.2.0; one ends"},
-		{"servers have come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.registry.Status.Version = "v0.2.0" }, "Verification", "Progressing", "Verification", "starts"},
+		{"servers have come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.Registry.Status.Version = "v0.2.0" }, "Verification", "Progressing", "Verification", "starts"},
 		{"servers don't come: those of before do", "v0.1.0", "v0.2.0", "Server", "", failing, "Rollback", "Progressing", "Rollback", "the servers of v0.2.0 do not become ready: pod x"},
 		{"paused is for later", "v0.1.0", "v0.2.0", "Server", ", paused: true", failing, "Rollback", "Progressing", "Rollback", "pod x"},
 		{"servers don't come, and those of before can't", "v0.3.0", "v0.4.0", "Server", "", failing, "Server", "Progressing", "UpgradeBlocked", "snapshot s1 (revision 42) in PersistentVolumeClaim fleet-snapshots"},
 		{"they are back", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.upgrade.Message = "no image" }, "", "RolledBack", "", ""},
 		{"they are back, since a person wanted it", "v0.1.0", "v0.2.0", "Rollback", "", ok, "", "Abandoned", "", ""},
 		{"it does not serve, for now", "v0.1.0", "v0.2.0", "Verification", "", func(s *scope) { s.record("APIServiceReady", verdict.Waiting("X", "not available")) }, "Verification", "Progressing", "Verification", "APIServiceReady is not True: not available"},
-		{"members hold the same data before they are touched, as far as can be told", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.etcdAccess.Endpoints = map[string]string{"fleet-etcd-0": "http://no-tls"} }, "Preflight", "Progressing", "Preflight", "starts when the etcd members are verified to hold the same data: member fleet-etcd-0"},
-		{"it has not begun yet", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.before.Operation = nil }, "Preflight", "Progressing", "Preflight", "starts"},
-		{"it was told to return just now", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.before.Operation.Phase = "Server" }, "Rollback", "Progressing", "Rollback", "starts"},
+		{"members hold the same data before they are touched, as far as can be told", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.members.Access.Endpoints = map[string]string{"fleet-etcd-0": "http://no-tls"} }, "Preflight", "Progressing", "Preflight", "starts when the etcd members are verified to hold the same data: member fleet-etcd-0"},
+		{"it has not begun yet", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.Before.Operation = nil }, "Preflight", "Progressing", "Preflight", "starts"},
+		{"it was told to return just now", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.Before.Operation.Phase = "Server" }, "Rollback", "Progressing", "Rollback", "starts"},
 	} {
 		s := upgrading(t, test.from, test.to, test.phase, test.spec)
 		if v := s.plan(released); !v.Complete() {
 			t.Fatalf("%s: %+v", test.reason, v)
 		}
-		s.identity = &etcd.Record{Release: test.to, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}}
-		for name, id := range s.identity.Members {
-			s.etcdState.Members = append(s.etcdState.Members, etcd.Member{Name: name, ID: id, ClusterID: "c", Leader: "a0", Term: 1, Version: "3.6.14"})
-			s.etcdState.List = append(s.etcdState.List, etcd.Listed{ID: id, Name: name})
-			s.registry.Status.Etcd.Members = append(s.registry.Status.Etcd.Members, operatorv1alpha1.EtcdMember{Name: name, Version: "v3.6.14"})
+		s.identity.Record = &etcd.Record{Release: test.to, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}}
+		for name, id := range s.identity.Record.Members {
+			s.members.State.Members = append(s.members.State.Members, etcd.Member{Name: name, ID: id, ClusterID: "c", Leader: "a0", Term: 1, Version: "3.6.14"})
+			s.members.State.List = append(s.members.State.List, etcd.Listed{ID: id, Name: name})
+			s.Registry.Status.Etcd.Members = append(s.Registry.Status.Etcd.Members, operatorv1alpha1.EtcdMember{Name: name, Version: "v3.6.14"})
 		}
 		test.with(s)
-		r := reading(t)
+		r := reading(t, s)
 		recorder := events.NewFakeRecorder(1)
-		r.Events = recorder
+		s.Events = recorder
 		v := r.advance(t.Context(), s)
 		phase := ""
 		if s.upgrade != nil {
 			phase = string(s.upgrade.Phase)
 		}
-		if v.Complete() != (phase == "") || v.After == 0 && phase == "" || v.Reason != test.hold || !strings.Contains(v.Message, test.says) || phase != test.phaseThen || string(history.Last(s.registry).State) != test.state {
-			t.Errorf("%s: %+v in phase %q, state %s", test.reason, v, phase, history.Last(s.registry).State)
+		if v.Complete() != (phase == "") || v.After == 0 && phase == "" || v.Reason != test.hold || !strings.Contains(v.Message, test.says) || phase != test.phaseThen || string(history.Last(s.Registry).State) != test.state {
+			t.Errorf("%s: %+v in phase %q, state %s", test.reason, v, phase, history.Last(s.Registry).State)
 		}
 		if phase == "" {
 			want := "the upgrade from " + test.from + " to " + test.to + map[string]string{"RolledBack": " was rolled back: no image", "Abandoned": " was abandoned"}[test.state]
@@ -212,7 +213,7 @@ func TestAdvance(t *testing.T) {
 				t.Errorf("%s: event %q, want %q", test.reason, event, want)
 			}
 		}
-		s.results[operatorv1alpha1.ConditionProgressing] = v
+		s.verdicts[operatorv1alpha1.ConditionProgressing] = v
 		conditions := s.conditions()
 		progressing := meta.FindStatusCondition(conditions, operatorv1alpha1.ConditionProgressing)
 		if phase != "" && (progressing.Reason != test.hold || !strings.HasPrefix(progressing.Message, test.from+" -> "+test.to+": ") || meta.IsStatusConditionTrue(conditions, operatorv1alpha1.ConditionReady)) {
@@ -228,11 +229,11 @@ func TestPauseInThePhases(t *testing.T) {
 		if v := s.plan(released); !v.Complete() {
 			t.Fatal(v)
 		}
-		if s.paused() != frozen {
-			t.Errorf("%s: paused %v", phase, s.paused())
+		if (s.pausedUntil() != "") != frozen {
+			t.Errorf("%s: paused %v", phase, s.pausedUntil())
 		}
 		s.upgrade.PhaseCompleted = true
-		if !s.paused() {
+		if s.pausedUntil() == "" {
 			t.Errorf("%s is complete: not paused", phase)
 		}
 	}
@@ -251,20 +252,20 @@ func TestResumed(t *testing.T) {
 		"Verification": {"Verification", "it may not serve any more"},
 	} {
 		s := upgrading(t, "v0.2.0", "v0.3.0", phase, "")
-		s.registry.Status.Operation.PhaseCompleted, s.registry.Status.Operation.Snapshot = true, "old"
-		s.before = *s.registry.Status.DeepCopy()
+		s.Registry.Status.Operation.PhaseCompleted, s.Registry.Status.Operation.Snapshot = true, "old"
+		s.Before = *s.Registry.Status.DeepCopy()
 		if phase == "Etcd" {
-			s.before.Etcd.Members = []operatorv1alpha1.EtcdMember{{Name: "fleet-etcd-0", Version: "v3.7.3"}}
+			s.Before.Etcd.Members = []operatorv1alpha1.EtcdMember{{Name: "fleet-etcd-0", Version: "v3.7.3"}}
 		}
 		if v := s.plan(released); !v.Complete() {
 			t.Fatal(v)
 		}
 		s.aggregation = verdict.Waiting(operatorv1alpha1.ReasonAggregationNotAllowed, "not here")
-		if v := reading(t).advance(t.Context(), s); v.Complete() || string(s.upgrade.Phase) != phase || !s.upgrade.PhaseCompleted {
+		if v := reading(t, s).advance(t.Context(), s); v.Complete() || string(s.upgrade.Phase) != phase || !s.upgrade.PhaseCompleted {
 			t.Errorf("%s: it goes on where nothing may be changed: %+v", phase, v)
 		}
 		s.aggregation = done
-		v := reading(t).advance(t.Context(), s)
+		v := reading(t, s).advance(t.Context(), s)
 		if v.Complete() || string(s.upgrade.Phase) != test.then || s.upgrade.PhaseCompleted {
 			t.Errorf("%s: %s: it goes on in %s (complete: %t): %+v", phase, test.why, s.upgrade.Phase, s.upgrade.PhaseCompleted, v)
 		}
@@ -273,7 +274,7 @@ func TestResumed(t *testing.T) {
 		}
 		// Members that run the new etcd keep it, although the upgrade begins again.
 		again := upgrading(t, "v0.2.0", "v0.3.0", "Preflight", "")
-		again.before.Etcd = s.before.Etcd
+		again.Before.Etcd = s.Before.Etcd
 		if v := again.plan(released); !v.Complete() || again.release.Members.Etcd != "v3.7.3" || again.release.Members.Helper != "v0.3.0" || again.release.Version != "v0.2.0" {
 			t.Errorf("it renders %+v, %+v", again.release, v)
 		}

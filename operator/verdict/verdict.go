@@ -34,6 +34,13 @@ const (
 	AtOnce = time.Second
 	// Soon is when to reconcile again to see what no watch reports.
 	Soon = 3 * time.Second
+	// Backstop is when to reconcile again what waits, in case that no watch reports it.
+	Backstop = 30 * time.Second
+	// Vigil is how often a registry is reconciled when nothing happens: Secrets are not
+	// watched, and nothing but etcd itself reports its alarms.
+	Vigil = 2 * time.Minute
+	// Resync is when to reconcile again what waits for a person.
+	Resync = 10 * time.Minute
 )
 
 // A Verdict is what a stage found. The zero value is Done.

@@ -37,11 +37,11 @@ type Handler struct {
 	EtcdIdentity etcd.Identity
 	// EtcdQuota is how many bytes of data a member may hold.
 	EtcdQuota int64
-	// Rolling says what is being replaced; a verdict may begin with it.
-	Rolling string
-	// ServersFailed says why the desired servers will not come up, empty as long
+	// EtcdDetail is the message of etcd's verdict without what is being replaced.
+	EtcdDetail string
+	// ServersFailure says why the servers that are rendered will not come up, nil as long
 	// as they may.
-	ServersFailed string
+	ServersFailure error
 
 	Notes   *Notes
 	Actions Actions

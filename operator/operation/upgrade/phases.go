@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"golang.org/x/mod/semver"
@@ -77,7 +76,7 @@ func (h Handler) etcd(ctx context.Context) verdict.Verdict {
 	progress := fmt.Sprintf("etcd %d/%d members on %s", onTarget, all, target)
 	h.progress(onTarget, all)
 	if v := h.Verdicts[operatorv1alpha1.ConditionEtcdReady]; !v.Complete() {
-		return h.Waiting("%s; %s", progress, strings.TrimPrefix(v.Message, h.Rolling+"; "))
+		return h.Waiting("%s; %s", progress, h.EtcdDetail)
 	}
 	if onTarget < all {
 		return h.Waiting("%s", progress)
@@ -95,8 +94,8 @@ func (h Handler) etcd(ctx context.Context) verdict.Verdict {
 
 // servers is complete when all servers are of the new release.
 func (h Handler) servers(_ context.Context) verdict.Verdict {
-	if h.ServersFailed != "" {
-		return h.fail("the servers of %s do not become ready: %s", h.To.Version, h.ServersFailed)
+	if h.ServersFailure != nil {
+		return h.fail("the servers of %s do not become ready: %s", h.To.Version, h.ServersFailure)
 	}
 	return h.serversOf(h.To.Version)
 }

@@ -1,0 +1,155 @@
+package clusterregistry
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/available"
+	"github.com/clusterregistry/operator/operator/stage/apiservice"
+)
+
+// conditions returns the conditions, those of the stages first.
+func (s *scope) conditions() []metav1.Condition {
+	var out []metav1.Condition
+	waitsFor := ""
+	for _, kind := range parts(s.Registry.Spec.Mode) {
+		if !s.verdicts[kind].Complete() {
+			waitsFor = kind
+			break
+		}
+	}
+	for _, kind := range parts(s.Registry.Spec.Mode) {
+		out = append(out, s.condition(kind, waitsFor))
+	}
+	return append(out, s.progressing(out), s.availableCondition(), s.ready(out))
+}
+
+func (s *scope) condition(kind, waitsFor string) metav1.Condition {
+	result, reached := s.verdicts[kind]
+	switch {
+	case !reached:
+		return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: operatorv1alpha1.ReasonWaiting, Message: "Waiting for " + waitsFor}
+	case !result.Complete():
+		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: result.Reason, Message: result.Message}
+	}
+	condition := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: s.well(kind)}
+	if kind == operatorv1alpha1.ConditionVersionSupported {
+		condition.Reason = operatorv1alpha1.ReasonSupported
+	}
+	if result.Reason != "" {
+		condition.Reason = result.Reason
+		condition.Message += "; " + result.Message
+	}
+	return condition
+}
+
+// well says what a condition that is true means for this registry.
+func (s *scope) well(kind string) string {
+	status := s.Registry.Status
+	switch kind {
+	case operatorv1alpha1.ConditionVersionSupported:
+		if s.Registry.Status.Operation != nil {
+			return fmt.Sprintf("Upgrade from %s to %s is supported on Kubernetes %s", s.upgrade.From.Version, s.upgrade.To.Version, s.host)
+		}
+		return fmt.Sprintf("%s is supported on Kubernetes %s", s.release.Version, s.host)
+	case operatorv1alpha1.ConditionCertificatesReady:
+		return fmt.Sprintf("%d certificates are issued", len(status.Certificates))
+	case operatorv1alpha1.ConditionEtcdReady:
+		return fmt.Sprintf("%s etcd members ready (%s)", status.Etcd.Ready, status.EtcdVersion)
+	case operatorv1alpha1.ConditionServerReady:
+		return fmt.Sprintf("%d servers ready (%s)", status.Server.ReadyReplicas, status.Version)
+	case operatorv1alpha1.ConditionAPIServiceReady:
+		return fmt.Sprintf("the host cluster serves %s (%s)", apiservice.Group, strings.Join(s.release.Serves, ", "))
+	}
+	return "clients reach the registry at " + status.Endpoint.URL
+}
+
+// progressing is true while something is being changed.
+func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
+	condition := metav1.Condition{Type: operatorv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1alpha1.ReasonUpToDate, Message: "the registry is up to date"}
+	waits, v := firstNotTrue(parts), s.verdicts[operatorv1alpha1.ConditionProgressing]
+	halted, until := s.halted()
+	switch {
+	case s.deleting() != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, s.deleting()
+	case s.upgrading():
+		condition.Reason, condition.Message = v.Reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.From.Version, s.upgrade.To.Version, v.Message)
+		if v.Reason != operatorv1alpha1.ReasonUpgradeBlocked && v.Reason != halted {
+			condition.Status = metav1.ConditionTrue
+		}
+	case !v.Complete():
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, v.Reason, v.Message
+	case halted != "":
+		condition.Reason, condition.Message = halted, "nothing is changed until "+until
+	case s.Rendered == nil:
+		condition.Reason, condition.Message = waits.Reason, "nothing is changed: "+waits.Message
+	case !s.Installed() && waits != nil:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, fmt.Sprintf("the registry is being installed: %s: %s", waits.Type, waits.Message)
+	case s.rolling() != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, s.rolling()
+	}
+	return condition
+}
+
+// rolling says what is being replaced, member by member or server by server.
+func (s *scope) rolling() string { return cmp.Or(s.servers.Rolling, s.members.Rolling) }
+
+// upgrading reports whether an upgrade is under way and waits for something.
+func (s *scope) upgrading() bool {
+	return s.Registry.Status.Operation != nil && s.upgrade != nil && !s.verdicts[operatorv1alpha1.ConditionProgressing].Complete()
+}
+
+// availableCondition says whether clients are served. In a registry that is taken down
+// they are not for long.
+func (s *scope) availableCondition() metav1.Condition {
+	if deleting := s.deleting(); deleting != "" {
+		return available.Condition(metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, deleting)
+	}
+	return s.available.Condition
+}
+
+// ready sums the parts up.
+func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
+	condition := metav1.Condition{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: "the registry is ready"}
+	waits, v := firstNotTrue(parts), s.verdicts[operatorv1alpha1.ConditionProgressing]
+	switch {
+	case s.deleting() != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, s.deleting()
+	case waits != nil:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, waits.Reason, waits.Type+": "+waits.Message
+	case s.available.Condition.Status == metav1.ConditionFalse:
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, s.available.Condition.Reason, operatorv1alpha1.ConditionAvailable+": "+s.available.Condition.Message
+	case s.upgrading():
+		condition.Status, condition.Reason = metav1.ConditionFalse, v.Reason
+		condition.Message = fmt.Sprintf("the registry is available, and is being upgraded from %s to %s: %s", s.upgrade.From.Version, s.upgrade.To.Version, v.Message)
+	case !v.Complete():
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, v.Reason, operatorv1alpha1.ConditionProgressing+": "+v.Message
+	case s.Registry.Status.Endpoint != nil:
+		condition.Message = "the registry is ready at " + s.Registry.Status.Endpoint.URL
+	}
+	if condition.Status == metav1.ConditionTrue {
+		for _, part := range parts {
+			if result := s.verdicts[part.Type]; result.Reason == operatorv1alpha1.ReasonOOMKilled {
+				condition.Message += "; " + result.Message
+			}
+		}
+	}
+	return condition
+}
+
+// firstNotTrue returns the first part that is not as wanted. What is wrong comes
+// before what waits for it.
+func firstNotTrue(parts []metav1.Condition) *metav1.Condition {
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
+		for i := range parts {
+			if parts[i].Status == status {
+				return &parts[i]
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package clusterregistry
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/clusterregistry/operator/operator/available"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/health"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/operation/upgrade"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/stage/certificates"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// Reconciler drives registries. All fields are required but for Namespaces and
+// AggregatedNamespaces.
+type Reconciler struct {
+	operand.HostCluster
+	// Discovery asks the host what it is and what it serves.
+	Discovery discovery.DiscoveryInterface
+	// Releases are those that can run.
+	Releases    []version.Release
+	Environment render.Environment
+	// Host leads to the host, through which an aggregated registry is used.
+	Host *rest.Config
+	// HostCA signs for the host's API server, in PEM.
+	HostCA []byte
+	// Namespaces are those whose registries are this operator's; none means all.
+	Namespaces []string
+	// AggregatedNamespaces are those whose registries may be a part of the host's
+	// API, AllNamespaces among them means all; none means nobody's.
+	AggregatedNamespaces []string
+	// AskEtcd and AskServer reach into the registry: members of etcd, and API
+	// servers at an address.
+	AskEtcd   func(context.Context, etcd.Access) etcd.State
+	AskServer func(context.Context, health.Server) (version string, err error)
+
+	certManager certificates.CertManager
+	outages     available.Outages
+	notes       upgrade.Notes
+	host        answers
+}
+
+// Watches reports whether the registries of a namespace are this operator's.
+func (r *Reconciler) Watches(namespace string) bool {
+	return len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace)
+}
+
+// AllNamespaces in Reconciler.AggregatedNamespaces stands for every namespace.
+const AllNamespaces = "*"
+
+// MayAggregate reports whether registries of a namespace may be a part of the
+// host's API. That gives them a whole API group of the host and, through it, the
+// requests of all its users: more than the right to create a ClusterRegistry in a
+// namespace amounts to, so that an administrator of the cluster says where.
+func (r *Reconciler) MayAggregate(namespace string) bool {
+	return slices.Contains(r.AggregatedNamespaces, AllNamespaces) || slices.Contains(r.AggregatedNamespaces, namespace)
+}

@@ -1,0 +1,112 @@
+package clusterregistry
+
+import (
+	"context"
+	"slices"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/available"
+	"github.com/clusterregistry/operator/operator/servers"
+	"github.com/clusterregistry/operator/operator/stage/apiservice"
+	"github.com/clusterregistry/operator/operator/stage/certificates"
+	"github.com/clusterregistry/operator/operator/stage/endpoint"
+	"github.com/clusterregistry/operator/operator/stage/members"
+	"github.com/clusterregistry/operator/operator/stage/server"
+	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// stages bring up one part of a registry each, by their conditions, and say what it waits
+// for. What each is given of the ones before it, and what it leaves, is here.
+var stages = map[string]func(*Reconciler, context.Context, *scope) verdict.Verdict{
+	operatorv1alpha1.ConditionCertificatesReady: (*Reconciler).certificates,
+	operatorv1alpha1.ConditionEtcdReady:         (*Reconciler).etcd,
+	operatorv1alpha1.ConditionServerReady:       (*Reconciler).server,
+	operatorv1alpha1.ConditionAPIServiceReady:   (*Reconciler).apiService,
+	operatorv1alpha1.ConditionEndpointReady:     (*Reconciler).endpoint,
+}
+
+func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict {
+	stage := certificates.Stage{Access: r.access(s), CertManager: &r.certManager, Authorities: s.authorities}
+	return stage.Run(ctx)
+}
+
+func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
+	stage := members.Stage{Objects: s.Objects, Ask: r.AskEtcd, Authorities: s.authorities, Identity: s.identity, Volumes: s.volumes, Release: s.release.Members.Release}
+	s.members = stage.Run(ctx)
+	return s.members.Verdict
+}
+
+func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
+	// A version of the API that the servers to come lack is unregistered before they come.
+	if v := apiservice.Unregister(ctx, s.Objects, s.release.Version); !v.Complete() {
+		return v
+	}
+	stage := server.Stage{Access: r.access(s), Serving: s.authorities.Serving.Bundle(), Identity: s.identity, Upgrading: s.upgrade != nil, MembersReplacing: s.members.Replacing}
+	s.servers = stage.Run(ctx)
+	return s.servers.Verdict
+}
+
+func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
+	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA, Release: s.release,
+		Servers: s.verdicts[operatorv1alpha1.ConditionServerReady], Answering: s.servers.Answering}
+	return stage.Run(ctx)
+}
+
+func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
+	stage := endpoint.Stage{Access: r.access(s), Addresses: s.addresses, Serving: s.authorities.Serving.Bundle(), Certificates: s.verdicts[operatorv1alpha1.ConditionCertificatesReady]}
+	return stage.Run(ctx)
+}
+
+// available reads from the registry as clients do, however far the stages have got.
+func (r *Reconciler) available(ctx context.Context, s *scope) available.Found {
+	host, reached := s.verdicts[operatorv1alpha1.ConditionAPIServiceReady]
+	check := available.Check{Access: r.access(s), Outages: &r.outages, Awaits: s.firstUnusable(), Verified: reached && host.Complete(),
+		Servers: s.servers, Serving: s.authorities.Serving.Bundle(), Versions: s.reliable(r.Releases), Known: known(r.Releases)}
+	return check.Run(ctx)
+}
+
+// access is the way to the API servers.
+func (r *Reconciler) access(s *scope) servers.Access {
+	return servers.Access{Objects: s.Objects, Host: r.Host, Ask: r.AskServer}
+}
+
+// firstUnusable returns the first part that a registry which was never complete still
+// needs before clients can be served, nothing when there is none.
+func (s *scope) firstUnusable() string {
+	for _, kind := range parts(s.Registry.Spec.Mode) {
+		if v, reached := s.verdicts[kind]; !reached || !v.Usable() {
+			return kind
+		}
+	}
+	return ""
+}
+
+// reliable are the versions of the API that clients can rely on now: in an upgrade
+// those of both releases. There are none where it is not known which release runs.
+func (s *scope) reliable(releases []version.Release) []string {
+	if s.upgrade != nil {
+		return version.ServesBoth(s.upgrade.From, s.upgrade.To)
+	}
+	if len(s.release.Serves) > 0 {
+		return s.release.Serves
+	}
+	if s.Registry.Status.Operation != nil {
+		return nil // an upgrade of another operator may have taken a version away
+	}
+	running, _ := version.Find(releases, s.Registry.Status.Version)
+	return running.Serves
+}
+
+// known are the versions of the API that any release serves.
+func known(releases []version.Release) []string {
+	var out []string
+	for _, release := range releases {
+		for _, served := range release.Serves {
+			if !slices.Contains(out, served) {
+				out = append(out, served)
+			}
+		}
+	}
+	return out
+}

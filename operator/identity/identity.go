@@ -1,0 +1,136 @@
+// Package identity keeps the record of who a registry's own etcd is (etcd.Record) in the
+// ConfigMap <name>-etcd-identity. It outlives the registry together with the data.
+package identity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/operand"
+)
+
+// Store is the record of one registry, and the way to change it.
+type Store struct {
+	objects *operand.Objects
+	// Record is what is recorded, nil when nothing is. Nothing changes it but Write.
+	Record *etcd.Record
+	// Err says why the record can't be read.
+	Err error
+	// unmarked means that the ConfigMap has lost labels by which the operator knows it, or
+	// the annotation that retains it.
+	unmarked bool
+}
+
+// New returns the store of a registry without a record, as with an external etcd.
+func New(objects *operand.Objects) *Store { return &Store{objects: objects} }
+
+// Read reads the record of a registry.
+func Read(ctx context.Context, objects *operand.Objects) *Store {
+	s, stored := New(objects), &corev1.ConfigMap{}
+	// Not from the cache: what is behind, or lost its labels, must not look like an
+	// etcd that never was.
+	err := objects.Live.Get(ctx, objects.Key(contract.IdentitySuffix), stored)
+	if apierrors.IsNotFound(err) {
+		return s
+	}
+	if s.Err = err; err != nil {
+		return s
+	}
+	if s.Record, err = etcd.ParseRecord(stored.Data); err != nil {
+		s.Err = fmt.Errorf("ConfigMap %s, the record of etcd's identity, is damaged: %w", stored.Name, err)
+		return s
+	}
+	s.unmarked = !marked(stored, meta(objects)) && apply.Belongs(stored, objects.Owner())
+	return s
+}
+
+// Members returns the names of the members that the registry's own etcd has: as many as
+// are recorded, or as the spec asks for where there is no record yet. While the two differ,
+// they are all of both: certificates are issued before that is found to be a problem, and
+// must not lack the name of a member that runs. With an external etcd, there are none.
+func (s *Store) Members() []string {
+	registry := s.objects.Registry
+	if registry.Spec.Etcd.External != nil {
+		return nil
+	}
+	members := registry.Spec.Etcd.Replicas
+	if s.Record != nil {
+		members = max(members, s.Record.Replicas)
+	}
+	var out []string
+	for ordinal := range members {
+		out = append(out, contract.EtcdMember(registry.Name, int(ordinal)))
+	}
+	return out
+}
+
+// Write records an etcd's identity. It is made for good: the finalizer removes it when
+// nothing is to be retained.
+func (s *Store) Write(ctx context.Context, record *etcd.Record) error {
+	stored := &corev1.ConfigMap{ObjectMeta: meta(s.objects), Data: record.Data(s.Record)}
+	stored.APIVersion, stored.Kind = "v1", "ConfigMap"
+	object, err := operand.Unstructured(stored)
+	if err != nil {
+		return err
+	}
+	if err := s.objects.Apply(ctx, object); err != nil {
+		return err
+	}
+	s.Record, s.unmarked = record, false
+	return nil
+}
+
+// WriteRelease records the release whose servers write, or will. It does nothing where
+// there is no record, as with an external etcd.
+func (s *Store) WriteRelease(ctx context.Context, release string) error {
+	if s.Record == nil || s.Record.Release == release {
+		return nil
+	}
+	record := *s.Record
+	record.Release = release
+	return s.Write(ctx, &record)
+}
+
+// Own has a record in the inventory that an earlier registry of this name has left, which
+// was never applied for this one, and restores its labels and annotations. It does nothing
+// in a read-only reconcile.
+func (s *Store) Own(ctx context.Context) error {
+	switch inventory := s.objects.Registry.Status.Inventory; {
+	case s.objects.ReadOnly():
+		return nil
+	case s.unmarked:
+		return s.Write(ctx, s.Record)
+	case slices.Contains(inventory, Reference(s.objects)):
+		return nil
+	default:
+		return s.objects.WriteInventory(ctx, append(slices.Clone(inventory), Reference(s.objects)))
+	}
+}
+
+// Reference refers to the record of a registry.
+func Reference(objects *operand.Objects) operatorv1alpha1.ObjectReference {
+	return operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: objects.Registry.Namespace, Name: objects.Name(contract.IdentitySuffix)}
+}
+
+// meta returns the metadata of the record.
+func meta(objects *operand.Objects) metav1.ObjectMeta {
+	meta := objects.Meta(contract.IdentitySuffix, operand.ComponentEtcd)
+	meta.Annotations = map[string]string{operatorv1alpha1.AnnotationRetain: "true"}
+	return meta
+}
+
+// marked reports whether a record has the labels and annotations that it was made with.
+func marked(record *corev1.ConfigMap, made metav1.ObjectMeta) bool {
+	return labels.SelectorFromSet(made.Labels).Matches(labels.Set(record.Labels)) &&
+		labels.SelectorFromSet(made.Annotations).Matches(labels.Set(record.Annotations))
+}

@@ -1,0 +1,35 @@
+package operand
+
+import "github.com/clusterregistry/operator/operator/apply"
+
+// frozen is why nothing may be changed any more.
+type frozen struct{ until string }
+
+// Freeze makes the reconcile read-only from here on: its writer can't write. What ends
+// that is for messages; the first one counts.
+func (o *Objects) Freeze(until string) {
+	if o.frozen == nil {
+		o.frozen = &frozen{until}
+	}
+}
+
+// ReadOnly reports whether nothing may be changed any more in this reconcile.
+func (o *Objects) ReadOnly() bool { return o.frozen != nil }
+
+// ReadOnlyUntil says what ends that nothing may be changed, as "spec.paused is false";
+// empty when changes may be made.
+func (o *Objects) ReadOnlyUntil() string {
+	if o.frozen == nil {
+		return ""
+	}
+	return o.frozen.until
+}
+
+// Writer makes the changes of a reconcile. That of a read-only one can't: every change is
+// an error, which a stage that only observes then ignores by apply.IgnoreReadOnly.
+func (o *Objects) Writer() apply.Writer {
+	if o.ReadOnly() {
+		return apply.ReadOnly{}
+	}
+	return o.Applier
+}

@@ -1,0 +1,59 @@
+package apiservice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// Grace is how long the host cluster may fail to reach the servers before they count as
+// down: they may just be starting.
+const Grace = time.Minute
+
+// Registered returns why the host does not lead to the registry by an APIService.
+func Registered(ctx context.Context, o *operand.Objects, name string) error {
+	service := &apiregistrationv1.APIService{}
+	// Not from the cache, which has no managed fields to tell whose it is.
+	switch err := o.Live.Get(ctx, client.ObjectKey{Name: name}, service); {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("APIService %s does not exist", name)
+	case err != nil:
+		return err
+	case !apply.Belongs(service, o.Owner()):
+		return fmt.Errorf("APIService %s does not belong to the registry", name)
+	}
+	if v := reached(o, service); !v.Complete() {
+		return errors.New(v.Message)
+	}
+	return nil
+}
+
+// reached returns what the host says of its way to the servers, nil when
+// it reaches them.
+func reached(o *operand.Objects, service *apiregistrationv1.APIService) verdict.Verdict {
+	for _, condition := range service.Status.Conditions {
+		if condition.Type != apiregistrationv1.Available || condition.Status == apiregistrationv1.ConditionTrue {
+			continue
+		}
+		down := o.Now.Sub(condition.LastTransitionTime.Time)
+		if down < Grace || !o.Installed() {
+			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "kube-apiserver does not reach the servers through APIService %s: %s", service.Name, condition.Message).In(min(max(Grace-down, verdict.Soon), verdict.Backstop))
+		}
+		return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "kube-apiserver has not reached the servers since %s, and until it does, deletions of namespaces in the host cluster will hang: %s (APIService %s)",
+			condition.LastTransitionTime.Format(time.RFC3339), condition.Message, service.Name)
+	}
+	if len(service.Status.Conditions) == 0 {
+		return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "kube-apiserver has not checked APIService %s yet", service.Name).In(verdict.Soon)
+	}
+	return done
+}

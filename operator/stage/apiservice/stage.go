@@ -1,0 +1,33 @@
+// Package apiservice is the last stage of an aggregated registry: the host cluster itself
+// serves the registry's API.
+package apiservice
+
+import (
+	"k8s.io/client-go/discovery"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// Group is the API group that registries serve.
+const Group = v1beta1.GroupName
+
+// Stage is the stage in one reconcile. Objects, Discovery and Release are required.
+type Stage struct {
+	*operand.Objects
+	// Discovery asks the host cluster what it serves.
+	Discovery discovery.DiscoveryInterface
+	// HostCA signs for the host cluster's API server, in PEM.
+	HostCA []byte
+	// Release is what is rendered.
+	Release version.Release
+	// Servers is what the stage before found, and Answering how many servers answered the
+	// operator itself.
+	Servers   verdict.Verdict
+	Answering int
+}
+
+// done is the verdict of a part that has nothing to say.
+var done verdict.Verdict

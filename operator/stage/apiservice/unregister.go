@@ -1,0 +1,34 @@
+package apiservice
+
+import (
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// Unregister is done when the host no longer tells of versions of the API
+// that the wanted servers lack: this comes before those do.
+func Unregister(ctx context.Context, o *operand.Objects, release string) verdict.Verdict {
+	if o.ReadOnly() {
+		return done
+	}
+	for _, reference := range o.Registry.Status.Inventory {
+		if reference.Kind != "APIService" || slices.ContainsFunc(o.Rendered.Stages[render.StageEndpoint], func(u *unstructured.Unstructured) bool { return u.GetName() == reference.Name }) {
+			continue
+		}
+		gone, err := o.Writer().Delete(ctx, reference, o.Owner())
+		if err != nil {
+			return verdict.Failed(err)
+		}
+		if !gone {
+			return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "waiting for %s to be deleted, a version that %s does not serve", reference, release).In(verdict.Soon).DegradedIf(true)
+		}
+	}
+	return done
+}

@@ -1,0 +1,144 @@
+package certificates
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/address"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/diagnose"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/trust"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// Run is done when every Certificate is issued and up to date, and
+// the CAs are known.
+func (s *Stage) Run(ctx context.Context) verdict.Verdict {
+	// What was issued before lasts without cert-manager for a while.
+	usable := s.Authorities.Complete(s.Registry)
+	installed, err := s.CertManager.Installed(ctx, s.Client)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	if !installed {
+		s.Registry.Status.Certificates = nil
+		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertManagerNotInstalled, "cert-manager, which issues the registry's certificates, is not installed in the host cluster: install it (https://cert-manager.io/docs/installation); the operator then continues automatically").DegradedIf(usable))
+	}
+	if v := s.foreignSecret(ctx); !v.Complete() {
+		return s.withCAs(v.DegradedIf(usable))
+	}
+	if v := s.announce(ctx); !v.Complete() {
+		return v
+	}
+	if err := apply.IgnoreReadOnly(s.Apply(ctx, s.issuable()...)); err != nil {
+		return verdict.Failed(err)
+	}
+	// A port that the host refuses is the endpoint's to tell: nothing here needs it.
+	if err := apply.IgnoreReadOnly(address.ApplyService(ctx, s.Objects)); err != nil && (address.NodePortRefused(err) == "" || s.Registry.Spec.Mode != operatorv1alpha1.ModeIndependent) {
+		return verdict.Failed(err)
+	}
+	var waiting []string
+	v, issued := done, true
+	s.Registry.Status.Certificates = nil
+	for _, object := range s.Rendered.Stages[render.StageCertificates] {
+		if object.GetKind() != certmanagerv1.CertificateKind {
+			continue
+		}
+		certificate := &certmanagerv1.Certificate{}
+		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), certificate); err != nil && !apierrors.IsNotFound(err) {
+			return verdict.Failed(err)
+		}
+		if certificate.Name == "" {
+			waiting, issued = append(waiting, fmt.Sprintf("Certificate %s does not exist yet", object.GetName())), false
+			continue
+		}
+		issued = issued && certificate.Status.NotAfter != nil
+		s.Registry.Status.Certificates = append(s.Registry.Status.Certificates, operatorv1alpha1.CertificateStatus{
+			Name: certificate.Name, NotAfter: certificate.Status.NotAfter, RenewalTime: certificate.Status.RenewalTime})
+		v = s.expiryNoted(v, certificate)
+		problem := diagnose.Certificate(certificate)
+		if s.Applier.Behind(object, certificate) {
+			// Its status is about what was desired before.
+			problem = fmt.Sprintf("Certificate %s was changed just now", certificate.Name)
+		}
+		if problem != "" {
+			if why := s.Diagnoser().CertificateRequest(ctx, certificate); why != "" {
+				problem += " (" + why + ")"
+			}
+			waiting = append(waiting, problem)
+		}
+	}
+	if len(waiting) > 0 {
+		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "%s", diagnose.Join(waiting)).DegradedIf(usable && issued))
+	}
+	if s.Authorities.Missing(s.Registry) != "" {
+		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCAMissing, "the CAs' certificates are issued, but not all of their Secrets can be read yet").In(verdict.Soon))
+	}
+	return s.replacedCAs(ctx, v)
+}
+
+// issuable are the objects of the stage, but for the Service. As long as it is not
+// known which CA will sign the servers' certificate, that stays as it is: clients
+// trust what signed it.
+func (s *Stage) issuable() []*unstructured.Unstructured {
+	keepServing := s.Authorities.Serving.Current == nil && len(s.Authorities.Serving.Published) > 0
+	return slices.DeleteFunc(slices.Clone(s.Rendered.Stages[render.StageCertificates]), func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == address.ServiceKind || keepServing && o.GetKind() == certmanagerv1.CertificateKind && o.GetName() == s.Registry.Name+contract.ServingSuffix
+	})
+}
+
+// withCAs returns a verdict as it is when all CAs are known. Else it says which are
+// not, and nothing may be changed: what is published stays as it was.
+func (s *Stage) withCAs(v verdict.Verdict) verdict.Verdict {
+	missing := s.Authorities.Missing(s.Registry)
+	if missing == "" {
+		return v
+	}
+	if s.Installed() {
+		v.Reason = operatorv1alpha1.ReasonCAMissing
+		v.Message = fmt.Sprintf("%s: there is no CA certificate there; nothing is changed until there is, and what was published stays in force; %s", missing, v.Message)
+	}
+	return v.AsReadOnly()
+}
+
+// replacedCAs is complete when everything that is in use is signed by the present
+// CAs, and nothing else is published. It adds to a verdict that is done.
+func (s *Stage) replacedCAs(ctx context.Context, found verdict.Verdict) verdict.Verdict {
+	if v := trust.Reissue(ctx, s.Objects, s.Authorities.ServingLeaves(s.Registry.Spec.Mode)); !v.Complete() {
+		return v.DegradedIf(true)
+	}
+	shown, err := s.SecretValue(ctx, s.Registry.Name+contract.ServingSuffix, corev1.TLSCertKey)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	switch {
+	case s.ReadOnly() && s.Authorities.Serving.Replaced() && (!s.Authorities.Serving.Announced() || trust.SignedBy(shown, s.Authorities.Serving.Current)):
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; nothing is changed now, and what is published stays as it is until %s", s.Authorities.Serving.Source, s.ReadOnlyUntil()).In(verdict.Vigil).DegradedIf(true)
+	case s.Authorities.Serving.Replaced() && trust.SignedBy(shown, s.Authorities.Serving.Current):
+		return verdict.Waiting(operatorv1alpha1.ReasonCAReplaced, "the CA in %s has replaced another one; both are published until every server shows the certificate that it signed, which takes up to two minutes", s.Authorities.Serving.Source).In(verdict.Soon).DegradedIf(true)
+	case s.Authorities.Serving.Replaced():
+		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one, which signed the servers' certificate: give clients the kubeconfig in Secret %s%s again, which trusts both, before Certificate %s%s is renewed (status.certificates)", s.Authorities.Serving.Source, s.Registry.Name, contract.KubeconfigSuffix, s.Registry.Name, contract.ServingSuffix))
+	case s.Authorities.Clients.Replaced():
+		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one; client certificates of both are accepted (status.clientCABundle)", s.Authorities.Clients.Source))
+	}
+	return found
+}
+
+// expiryNoted returns a verdict with a note if the Certificate is of a CA that expires
+// soon.
+func (s *Stage) expiryNoted(v verdict.Verdict, c *certmanagerv1.Certificate) verdict.Verdict {
+	if problem := diagnose.ExpiringCA(c, s.Now); problem != "" {
+		return v.Note(operatorv1alpha1.ReasonCAExpiring, problem)
+	}
+	return v
+}

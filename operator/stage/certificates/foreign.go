@@ -1,0 +1,58 @@
+package certificates
+
+import (
+	"cmp"
+	"context"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// foreignSecret is blocked when a Certificate that does not exist yet would be
+// given a Secret that is someone else's: cert-manager would overwrite what is in it
+// and give it the registry's labels, by which it is deleted with the registry.
+func (s *Stage) foreignSecret(ctx context.Context) verdict.Verdict {
+	for _, object := range s.Rendered.Stages[render.StageCertificates] {
+		if s.ReadOnly() || object.GetKind() != certmanagerv1.CertificateKind {
+			continue
+		}
+		err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), &certmanagerv1.Certificate{})
+		if err == nil {
+			continue
+		}
+		if !apierrors.IsNotFound(err) {
+			return verdict.Failed(err)
+		}
+		name, _, _ := unstructured.NestedString(object.Object, "spec", "secretName")
+		secret, err := s.Secret(ctx, name)
+		if err != nil {
+			return verdict.Failed(err)
+		}
+		if secret != nil && !issuedFor(secret, object, s.Owner()) {
+			return verdict.Failed(&apply.NotOurs{Object: operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name}, Owner: apply.Owner(secret)})
+		}
+	}
+	return done
+}
+
+// issuedFor reports whether a Secret is that of one of the registry's Certificates:
+// the labels say so that cert-manager gives it, or, when they are lost, the names of
+// the Certificate and of its issuer that cert-manager notes in it. Another
+// owner's Certificate may have had that name.
+func issuedFor(secret *corev1.Secret, certificate *unstructured.Unstructured, owner string) bool {
+	if named := apply.Owner(secret); named != "" {
+		return named == owner
+	}
+	issuer, _, _ := unstructured.NestedStringMap(certificate.Object, "spec", "issuerRef")
+	noted := secret.Annotations
+	return noted[certmanagerv1.CertificateNameKey] == certificate.GetName() && noted[certmanagerv1.IssuerNameAnnotationKey] == issuer["name"] &&
+		noted[certmanagerv1.IssuerKindAnnotationKey] == cmp.Or(issuer["kind"], certmanagerv1.IssuerKind)
+}

@@ -1,0 +1,21 @@
+// Package certificates is the first stage: it has cert-manager issue the registry's
+// certificates, and decides what is published of a CA that was replaced.
+package certificates
+
+import (
+	"github.com/clusterregistry/operator/operator/servers"
+	"github.com/clusterregistry/operator/operator/trust"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// Stage is the stage in one reconcile. All fields are required.
+type Stage struct {
+	servers.Access
+	// CertManager knows whether cert-manager is installed.
+	CertManager *CertManager
+	// Authorities are the registry's CAs.
+	Authorities *trust.Authorities
+}
+
+// done is the verdict of a part that has nothing to say.
+var done verdict.Verdict

@@ -1,0 +1,165 @@
+package members
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/diagnose"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/trust"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// etcdPort is where each member's pod listens for clients.
+const etcdPort = "2379"
+
+// Run observes etcd, and replaces a member where one is to be replaced and may be.
+func (s *Stage) Run(ctx context.Context) Found {
+	s.found = Found{}
+	if s.Registry.Spec.Etcd.External != nil {
+		s.found.Verdict = s.external(ctx)
+	} else {
+		s.found.Verdict = s.own(ctx)
+	}
+	if s.found.Detail == "" {
+		s.found.Detail = s.found.Message
+	}
+	return s.found
+}
+
+// own is done when every member of the registry's own etcd serves, as the one that it was
+// recorded as, from a pod of the latest template.
+func (s *Stage) own(ctx context.Context) verdict.Verdict {
+	if s.Identity.Err != nil {
+		return verdict.Failed(s.Identity.Err)
+	}
+	if s.Identity.Record == nil && s.ReadOnly() {
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "ConfigMap %s, the record of etcd's identity, does not exist yet", s.Registry.Name+contract.IdentitySuffix)
+	}
+	if replicas := s.Registry.Spec.Etcd.Replicas; s.Identity.Record == nil && replicas < 1 {
+		// Past the schema; it must not be recorded.
+		return verdict.Waiting(operatorv1alpha1.ReasonReplicasDiffer, "spec.etcd.replicas is %d, and etcd needs members: set it to 1, 3 or 5", replicas).AsReadOnly()
+	}
+	if s.Identity.Record == nil {
+		if err := s.Identity.Write(ctx, s.firstRecord()); err != nil {
+			return verdict.Failed(err)
+		}
+	}
+	if err := s.Identity.Own(ctx); err != nil {
+		return verdict.Failed(err)
+	}
+	if v := s.identityProblem(); !v.Complete() {
+		return v
+	}
+	if v := trust.Reissue(ctx, s.Objects, s.Authorities.EtcdLeaves()); !v.Complete() {
+		return v
+	}
+	if err := apply.IgnoreReadOnly(s.Apply(ctx, s.Rendered.Stages[render.StageEtcd]...)); err != nil {
+		return verdict.Failed(err)
+	}
+	return s.members(ctx)
+}
+
+// members looks at the members and records who they are as soon as all serve.
+func (s *Stage) members(ctx context.Context) verdict.Verdict {
+	set := &appsv1.StatefulSet{}
+	if v := s.Applied(ctx, render.StageEtcd, set); !v.Complete() {
+		s.found.Replacing = true
+		return v
+	}
+	pods, err := s.Pods(ctx, operand.ComponentEtcd)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	access, v := s.access(ctx)
+	if !v.Complete() {
+		return v
+	}
+	for _, member := range render.EtcdMembers(s.Registry, s.Identity.Members()) {
+		access.Endpoints[member.Name] = member.ClientURL()
+	}
+	for _, pod := range pods {
+		if pod.Status.PodIP != "" {
+			access.Addresses[pod.Name] = net.JoinHostPort(pod.Status.PodIP, etcdPort)
+		}
+	}
+	state := s.Ask(ctx, access)
+	s.reportEtcd(state)
+	s.found.State, s.found.Access = state, access
+	if err := state.Check(s.Identity.Record.Identity); err != nil {
+		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until the members that were recorded are back", err).AsReadOnly()
+	}
+	outdated := outdatedPods(set, pods)
+	learned, err := s.learn(ctx, currentPods(set, pods, outdated))
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	id := s.Identity.Record
+	if id.ClusterID != "" {
+		// Of a restored etcd it is another one than before.
+		s.Registry.Status.Etcd.ClusterID = id.ClusterID
+	}
+	next := roll{access, state, id.Identity, pods, outdated}
+	s.found.Replacing = set.Status.ObservedGeneration < set.Generation || s.underWay(len(access.Endpoints)-state.Serving(), pods, outdated) || next.proceeds()
+	if len(outdated) > 0 {
+		s.found.Rolling = fmt.Sprintf("etcd: %d of %d members updated", len(pods)-len(outdated), len(pods))
+	}
+	if v := s.rollStuck(ctx, pods, outdated); !v.Complete() {
+		return v
+	}
+	serves := id.ClusterID != "" && state.Serves() == nil
+	if refusal := diagnose.Guard(pods); refusal != "" {
+		return verdict.Waiting(operatorv1alpha1.ReasonDataLost, "%s", refusal).DegradedIf(serves)
+	}
+	if v := s.etcdTrouble(); !v.Complete() {
+		if failures := state.Failures(); failures != "" && v.Reason != operatorv1alpha1.ReasonCorrupt {
+			v.Message += "; besides, " + s.membersProblem(ctx, state, set, pods)
+		}
+		return v.DegradedIf(serves)
+	}
+	if state.Serving() < len(access.Endpoints) || id.ClusterID == "" {
+		if next.mends() {
+			return s.rollMember(ctx, next)
+		}
+		return verdict.Waiting(diagnose.MemoryReason(operatorv1alpha1.ReasonMembersNotReady, pods, s.Now), "%d of %d etcd members ready: %s", state.Serving(), len(access.Endpoints), s.membersProblem(ctx, state, set, pods)).DegradedIf(serves)
+	}
+	if set.Status.ObservedGeneration < set.Generation {
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not observed the change yet", set.Name).In(verdict.Soon).DegradedIf(true)
+	}
+	if s.ReadOnly() && state.Joined(id.Identity, id.Joining) {
+		// A volume that is emptied from here on would not be noticed.
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.Registry.Name, contract.IdentitySuffix, id.Joining, s.ReadOnlyUntil()).DegradedIf(true)
+	}
+	if len(outdated) == 0 {
+		return diagnose.NoteMemory(s.volumesNoted(done), pods, s.Now)
+	}
+	if learned {
+		return s.rolls(verdict.Waiting(operatorv1alpha1.ReasonProgressing, "what the members run was recorded just now, and may change what they should run").In(verdict.AtOnce).DegradedIf(true))
+	}
+	return s.rollMember(ctx, next)
+}
+
+// membersProblem says what is wrong with members that don't serve: what their
+// pods tell, or else what etcd does.
+func (s *Stage) membersProblem(ctx context.Context, state etcd.State, set *appsv1.StatefulSet, pods []corev1.Pod) string {
+	if len(pods) == 0 {
+		return s.Diagnoser().Replicas(ctx, set)
+	}
+	if problems := s.Diagnoser().Pods(ctx, pods); len(problems) > 0 {
+		return strings.Join(problems, "; ")
+	}
+	if failures := state.Failures(); failures != "" || state.ListErr == nil {
+		return failures
+	}
+	return state.ListErr.Error()
+}

@@ -1,0 +1,82 @@
+package members
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/trust"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// firstRecord returns the record to begin with, from what the status and the volumes
+// tell.
+func (s *Stage) firstRecord() *etcd.Record {
+	known := etcd.Identity{ClusterID: s.Before.Etcd.ClusterID, Members: map[string]string{}}
+	for _, member := range s.Before.Etcd.Members {
+		known.Members[member.Name] = member.ID
+	}
+	return etcd.NewRecord(s.Registry.Spec.Etcd.Replicas, trust.KeyFingerprint(s.Authorities.Etcd.Current), known, len(s.Volumes.Members) > 0)
+}
+
+// learn records what etcd and the current pods have said that is new, and returns
+// whether anything was. In a read-only pass it waits for another one.
+func (s *Stage) learn(ctx context.Context, current []string) (learned bool, err error) {
+	if s.ReadOnly() {
+		return false, nil
+	}
+	seen := etcd.Observation{State: s.found.State, Current: current, Release: s.Release}
+	for _, member := range s.Registry.Status.Etcd.Members {
+		seen.Versions = append(seen.Versions, member.Version)
+	}
+	record, learned := s.Identity.Record.Learn(seen)
+	if !learned {
+		return false, nil
+	}
+	return true, s.Identity.Write(ctx, record)
+}
+
+// identityProblem says why the etcd that was recorded can't be this registry's.
+func (s *Stage) identityProblem() verdict.Verdict {
+	recorded, ca := s.Identity.Record, trust.KeyFingerprint(s.Authorities.Etcd.Current)
+	err := recorded.Check(s.Registry.Spec.Etcd.Replicas, ca)
+	switch {
+	case err == nil:
+		return done
+	case errors.Is(err, etcd.ErrReplicasDiffer):
+		what := fmt.Sprintf("etcd has %d members, and changing that is not supported yet: set spec.etcd.replicas back to %d", recorded.Replicas, recorded.Replicas)
+		if !s.Installed() {
+			what = fmt.Sprintf("there is retained data of a registry of this name whose etcd has %d members: delete this ClusterRegistry and apply it again with spec.etcd.replicas %d, which takes the data over; or, to begin without that data, delete ConfigMap %s and the PersistentVolumeClaims of %s%s",
+				recorded.Replicas, recorded.Replicas, s.Registry.Name+contract.IdentitySuffix, s.Registry.Name, contract.EtcdSuffix)
+		}
+		return verdict.Waiting(operatorv1alpha1.ReasonReplicasDiffer, "%s", what).AsReadOnly()
+	case errors.Is(err, etcd.ErrCADiffers):
+		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s%s has a different key than the one that etcd members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.Registry.Name, contract.EtcdCASuffix, s.etcdRenewal(), short(ca), short(recorded.CA)).AsReadOnly()
+	}
+	return verdict.Failed(err)
+}
+
+// etcdRenewal says when the first of etcd's certificates is renewed, which the
+// members would not trust if another CA signed it.
+func (s *Stage) etcdRenewal() string {
+	var first *metav1.Time
+	for _, certificate := range s.Registry.Status.Certificates {
+		ofEtcd := slices.ContainsFunc(s.Authorities.EtcdLeaves(), func(l trust.Leaf) bool { return certificate.Name == s.Name(l.Suffix) })
+		if ofEtcd && certificate.RenewalTime != nil && (first == nil || certificate.RenewalTime.Before(first)) {
+			first = certificate.RenewalTime
+		}
+	}
+	if first == nil {
+		return ""
+	}
+	return fmt.Sprintf(" before %s, when the first etcd certificate is renewed, which they would reject", first.UTC().Format(time.RFC3339))
+}
+
+func short(fingerprint string) string { return fingerprint[:min(12, len(fingerprint))] }

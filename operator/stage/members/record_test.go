@@ -1,0 +1,162 @@
+package members
+
+import (
+	"reflect"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/trust"
+	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/volumes"
+)
+
+// TestFirstRecord is about a registry without a record: only where there never
+// was data may etcd form anew.
+func TestFirstRecord(t *testing.T) {
+	claim := func(of string) client.Object {
+		return &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-" + of + "-etcd-0", Labels: map[string]string{operatorv1alpha1.LabelInstance: of}}}
+	}
+	const known = "{etcd: {clusterID: c, members: [{name: fleet-etcd-0, id: m0}, {name: fleet-etcd-1}]}}"
+	for reason, test := range map[string]struct {
+		status      string
+		claims      []client.Object
+		state, id   string
+		memberCount int
+	}{
+		"there never was anything":             {"{}", nil, contract.StateNew, "", 0},
+		"another registry's volumes":           {"{}", []client.Object{claim("other")}, contract.StateNew, "", 0},
+		"volumes without a record have data":   {"{}", []client.Object{claim("fleet")}, contract.StateExisting, "", 0},
+		"the record was lost, but not status":  {known, nil, contract.StateExisting, "c", 1},
+		"the record was lost, and volumes are": {known, []client.Object{claim("fleet")}, contract.StateExisting, "c", 1},
+	} {
+		s := newStage(t, "{spec: {etcd: {replicas: 3}}, status: "+test.status+"}", test.claims...)
+		s.Authorities.Etcd.Current = []byte("CA")
+		var err error
+		if s.Volumes, err = volumes.Read(t.Context(), s.Live, s.Registry, s.Identity.Members()); err != nil {
+			t.Fatal(err)
+		}
+		id := s.firstRecord()
+		if id.InitialClusterState != test.state || id.ClusterID != test.id || len(id.Members) != test.memberCount || id.Replicas != 3 || id.CA != trust.KeyFingerprint([]byte("CA")) {
+			t.Errorf("%s: %+v", reason, id)
+		}
+	}
+}
+
+func TestIdentityProblem(t *testing.T) {
+	for reason, test := range map[string]struct {
+		replicas int32
+		ca, want string
+	}{
+		"as it was recorded": {3, "CA", ""},
+		"another CA":         {3, "another", operatorv1alpha1.ReasonIdentityMismatch},
+		"other replicas":     {1, "CA", operatorv1alpha1.ReasonReplicasDiffer},
+		"nothing is right":   {5, "", operatorv1alpha1.ReasonReplicasDiffer},
+	} {
+		s := newStage(t, "{spec: {etcd: {replicas: 3}}}")
+		s.Registry.Spec.Etcd.Replicas, s.Authorities.Etcd.Current = test.replicas, []byte(test.ca)
+		s.Identity.Record = &etcd.Record{Replicas: 3, CA: trust.KeyFingerprint([]byte("CA"))}
+		v := s.identityProblem()
+		if (v.Complete()) != (test.want == "") || !v.Complete() && (v.Reason != test.want || v.State != verdict.ReadOnly) {
+			t.Errorf("%s: %+v", reason, v)
+		}
+	}
+}
+
+// TestLearnMembers is about the release that etcd's members are of: it is what
+// has run, and not what was merely tried.
+func TestLearnMembers(t *testing.T) {
+	for _, test := range []struct {
+		reason  string
+		current []string
+		answers []etcd.Member
+		want    string
+	}{
+		{"no pod is of the new release yet", nil, []etcd.Member{{Name: "fleet-etcd-0", ID: "1"}}, "v0.3.0"},
+		{"the first one that is does not start", []string{"fleet-etcd-1"}, []etcd.Member{{Name: "fleet-etcd-0", ID: "1"}, {Name: "fleet-etcd-1"}}, "v0.3.0"},
+		{"it has started", []string{"fleet-etcd-1"}, []etcd.Member{{Name: "fleet-etcd-0", ID: "1"}, {Name: "fleet-etcd-1", ID: "2"}}, "v0.4.0"},
+	} {
+		s := newStage(t, "{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: 3}}, status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]}}")
+		if err := s.Identity.Write(t.Context(), &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: 3, EtcdRelease: "v0.3.0", Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
+			t.Fatal(err)
+		}
+		s.Release = "v0.4.0"
+		s.found.State.Members = test.answers
+		learned, err := s.learn(t.Context(), test.current)
+		if err != nil || learned != (test.want == "v0.4.0") {
+			t.Errorf("%s: learned %v, %v", test.reason, learned, err)
+		}
+		// The next operator reads it, and so does the next registry of this name.
+		if id := identity.Read(t.Context(), s.Objects); id.Err != nil || id.Record.EtcdRelease != test.want {
+			t.Errorf("%s: recorded is %+v, %v", test.reason, id.Record, id.Err)
+		}
+	}
+}
+
+// TestLearnJoined is about a member that a person added again, and wrote so into
+// the record: as soon as it serves, the record no longer lets it start empty, and
+// stays so. Another one can join after that.
+func TestLearnJoined(t *testing.T) {
+	s := newStage(t, "{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: 3}}, status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]}}")
+	ids := etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "1", "fleet-etcd-1": "2"}}
+	if err := s.Identity.Write(t.Context(), &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: 3, Identity: ids}); err != nil {
+		t.Fatal(err)
+	}
+	person := func(joining string) {
+		t.Helper()
+		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd-identity"}}
+		if err := s.Client.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"data":{"joining":"`+joining+`"}}`))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	learns := func(reason string, list []etcd.Listed, version, want string) {
+		t.Helper()
+		if s.Identity = identity.Read(t.Context(), s.Objects); s.Identity.Err != nil {
+			t.Fatal(s.Identity.Err)
+		}
+		s.found.State = etcd.State{Members: []etcd.Member{{Name: "fleet-etcd-0", ID: "1", ClusterID: "c"}, {Name: "fleet-etcd-1", ID: "2", ClusterID: "c"}}, List: list}
+		s.Registry.Status.Etcd.Members = []operatorv1alpha1.EtcdMember{{Name: "fleet-etcd-0", Version: version}}
+		if _, err := s.learn(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if id := identity.Read(t.Context(), s.Objects); id.Err != nil || id.Record.Joining != want || id.Record.EtcdVersion != version || len(id.Record.Members) != 2 {
+			t.Errorf("%s: recorded is %+v, %v", reason, id.Record, id.Err)
+		}
+	}
+	voters := []etcd.Listed{{ID: "1", Name: "fleet-etcd-0"}, {ID: "2", Name: "fleet-etcd-1"}}
+	person("fleet-etcd-1")
+	learns("a learner, while something else is recorded", []etcd.Listed{voters[0], {ID: "2", Name: "fleet-etcd-1", Learner: true}}, "v3.7.1", "fleet-etcd-1")
+	learns("promoted", voters, "v3.7.1", "")
+	learns("and after that", voters, "v3.7.2", "")
+	person("fleet-etcd-0")
+	learns("the next one", voters[1:], "v3.7.3", "fleet-etcd-0")
+	learns("and it has joined", voters, "v3.7.3", "")
+}
+
+// TestRecordReadOnly is about a reconcile that may change nothing: the stage only observes,
+// and neither learns nor has a registry without a record begin one.
+func TestRecordReadOnly(t *testing.T) {
+	s := newStage(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}}, status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]}}")
+	s.Freeze("this is resolved: CertificatesReady: Secrets can't be read")
+	s.Release = "v0.4.0"
+	s.Identity.Record = &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: 3, Release: "v0.2.0", EtcdRelease: "v0.3.0", Identity: etcd.Identity{ClusterID: "c"}}
+	before := *s.Identity.Record
+	s.found.State.Members = []etcd.Member{{Name: "fleet-etcd-0", ID: "1"}}
+	if learned, err := s.learn(t.Context(), []string{"fleet-etcd-0"}); learned || err != nil || !reflect.DeepEqual(*s.Identity.Record, before) {
+		t.Errorf("learned %t, %v: %+v", learned, err, s.Identity.Record)
+	}
+	s.Identity.Record = nil
+	if v := s.Run(t.Context()); v.Complete() || v.Err != nil || s.Identity.Record != nil {
+		t.Errorf("without a record: %+v", v)
+	}
+	if stored := identity.Read(t.Context(), s.Objects); stored.Record != nil || stored.Err != nil {
+		t.Errorf("without a record: %+v is made, %v", stored.Record, stored.Err)
+	}
+}

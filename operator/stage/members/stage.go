@@ -1,0 +1,57 @@
+// Package members is the stage of etcd: every member serves, as the one that it was
+// recorded as, from a pod of the latest template; or the external etcd answers.
+package members
+
+import (
+	"context"
+
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/trust"
+	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/volumes"
+)
+
+// Stage is the stage in one reconcile. All fields are required.
+type Stage struct {
+	*operand.Objects
+	// Ask asks the members.
+	Ask         func(context.Context, etcd.Access) etcd.State
+	Authorities *trust.Authorities
+	// Identity is the record of the registry's own etcd.
+	Identity *identity.Store
+	// Volumes are those that the registry's own etcd has.
+	Volumes volumes.Volumes
+	// Release is the release that members are rendered of.
+	Release string
+
+	found Found
+}
+
+// Found is what the stage found.
+type Found struct {
+	verdict.Verdict
+	// State is what etcd said, and Access how it was asked. Both are empty when it was not
+	// asked.
+	State  etcd.State
+	Access etcd.Access
+	// Rolling says which members are being replaced, nothing when none is.
+	Rolling string
+	// Detail is the verdict's message without Rolling.
+	Detail string
+	// Replacing is true while members are replaced, or can be and are to be.
+	Replacing bool
+}
+
+// done is the verdict of a part that has nothing to say.
+var done verdict.Verdict
+
+// rolls returns the verdict on a replacement with what is being replaced before what that
+// waits for.
+func (s *Stage) rolls(v verdict.Verdict) verdict.Verdict {
+	if s.found.Rolling != "" && v.Err == nil {
+		s.found.Detail, v.Message = v.Message, s.found.Rolling+"; "+v.Message
+	}
+	return v
+}

@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/diagnose"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/servers"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// Run applies the servers and observes them.
+func (s *Stage) Run(ctx context.Context) Found {
+	s.found = Found{}
+	s.found.Verdict = s.run(ctx)
+	return s.found
+}
+
+func (s *Stage) run(ctx context.Context) verdict.Verdict {
+	objects, turn := s.turn(ctx)
+	if err := apply.IgnoreReadOnly(s.Apply(ctx, objects...)); err != nil {
+		return verdict.Failed(err)
+	}
+	deployment := &appsv1.Deployment{}
+	if v := s.Applied(ctx, render.StageServer, deployment); !v.Complete() {
+		return v
+	}
+	pods, err := s.Pods(ctx, operand.ComponentServer)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	pods = operand.Running(pods)
+	answers, err := s.AskPods(ctx, pods, s.ServerName(), s.Serving)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	answering := slices.DeleteFunc(slices.Clone(answers), func(a servers.Answer) bool { return a.Err != nil })
+	s.found.Asked, s.found.Answering = true, len(answering)
+	s.found.Failure = s.failure(ctx, deployment, pods)
+	status := s.report(deployment)
+	if v := s.renewTokens(ctx, deployment, pods); !v.Complete() {
+		return v.DegradedIf(len(answering) > 0)
+	}
+	if v := s.ready(ctx, deployment, status, pods, answers); !v.Complete() || !turn.Complete() {
+		if v.Complete() {
+			return turn
+		}
+		return v
+	}
+	s.Registry.Status.Version = answers[0].Version
+	if !s.Upgrading && !s.ReadOnly() {
+		if err := s.Identity.WriteRelease(ctx, s.Registry.Status.Version); err != nil {
+			return verdict.Failed(err)
+		}
+	}
+	return diagnose.NoteMemory(done, staying(pods), s.Now)
+}
+
+// report writes the servers' part of the status, and returns that of the Deployment as
+// far as it is about what is rendered.
+func (s *Stage) report(deployment *appsv1.Deployment) appsv1.DeploymentStatus {
+	status, desired := deployment.Status, s.Registry.Spec.Server.Replicas
+	if status.ObservedGeneration < deployment.Generation {
+		status.UpdatedReplicas = 0 // they are of what was rendered before
+	}
+	s.Registry.Status.Server = operatorv1alpha1.ServerStatus{Replicas: status.Replicas, ReadyReplicas: int32(s.found.Answering), UpdatedReplicas: status.UpdatedReplicas}
+	if status.ObservedGeneration < deployment.Generation || status.UpdatedReplicas < desired || status.Replicas > status.UpdatedReplicas {
+		s.found.Rolling = fmt.Sprintf("servers: %d of %d updated", status.UpdatedReplicas, desired)
+	}
+	return status
+}
+
+// ready is done when as many servers as desired are of the latest template and of one
+// release, and all of them answer.
+func (s *Stage) ready(ctx context.Context, deployment *appsv1.Deployment, status appsv1.DeploymentStatus, pods []corev1.Pod, answers []servers.Answer) verdict.Verdict {
+	// In a read-only pass, someone else may have scaled the Deployment.
+	serving, desired := int32(s.found.Answering), s.Registry.Spec.Server.Replicas
+	problems := s.Diagnoser().Pods(ctx, staying(pods))
+	versions := map[string]bool{}
+	for _, answer := range answers {
+		if answer.Err != nil {
+			problems = append(problems, fmt.Sprintf("pod %s is ready, but does not answer: %s", answer.Pod, answer.Err))
+			continue
+		}
+		versions[answer.Version] = true
+	}
+	if s.found.Rolling != "" && len(problems) == 0 {
+		problems = []string{updating(status, desired)}
+	}
+	if len(pods) == 0 || len(problems) == 0 && serving < desired {
+		problems = []string{s.Diagnoser().Replicas(ctx, deployment)}
+	}
+	if len(problems) > 0 {
+		reason := diagnose.MemoryReason(operatorv1alpha1.ReasonReplicasNotReady, staying(pods), s.Now)
+		return verdict.Waiting(reason, "%d of %d servers ready: %s", min(serving, desired), desired, strings.Join(problems, "; ")).DegradedIf(serving > 0)
+	}
+	if len(versions) > 1 {
+		return verdict.Waiting(operatorv1alpha1.ReasonReplicasNotReady, "the servers run different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).In(verdict.Soon).DegradedIf(true)
+	}
+	return done
+}
+
+// staying returns the pods but for those that are terminating: an old server that ends
+// has been replaced already.
+func staying(pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+}
+
+// updating says how far a Deployment has replaced its pods.
+func updating(status appsv1.DeploymentStatus, wanted int32) string {
+	message := fmt.Sprintf("%d of %d updated", status.UpdatedReplicas, wanted)
+	switch old := status.Replicas - status.UpdatedReplicas; {
+	case old == 1:
+		message += ", 1 old replica terminating"
+	case old > 1:
+		message += fmt.Sprintf(", %d old replicas terminating", old)
+	}
+	return message
+}

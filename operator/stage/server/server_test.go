@@ -1,0 +1,87 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/health"
+	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/servers"
+)
+
+// newStage returns the stage of the registry team/fleet with a spec and status in YAML, of
+// which nothing is rendered and whose servers don't answer, in a host cluster with the given
+// objects.
+func newStage(t *testing.T, text string, objects ...client.Object) *Stage {
+	t.Helper()
+	o := operandtest.New(t, text, objects...)
+	ask := func(context.Context, health.Server) (string, error) { return "", errors.New("it does not answer") }
+	return &Stage{Access: servers.Access{Objects: o, Host: &rest.Config{}, Ask: ask}, Identity: identity.New(o)}
+}
+
+// TestScaledAway is about a paused registry whose Deployment somebody has scaled to 0, at a
+// moment when its last pod is still terminating.
+func TestScaledAway(t *testing.T) {
+	deployment, pod := operandtest.Servers(0)
+	pod.DeletionTimestamp, pod.Finalizers = new(metav1.Now()), []string{"kubelet/here"}
+	for what, objects := range map[string][]client.Object{"one pod ends": {deployment, pod}, "none is left": {deployment}} {
+		s := newStage(t, "{spec: {mode: Aggregated, paused: true, server: {replicas: 2}}, status: {version: v0.1.0"+operandtest.Complete+"}}", objects...)
+		s.Freeze("spec.paused is false")
+		operandtest.RenderServers(s.Objects)
+		v := s.Run(t.Context())
+		if v.Complete() || v.Reason != operatorv1alpha1.ReasonReplicasNotReady || !strings.Contains(v.Message, "0 of 2 servers ready") || s.Registry.Status.Version != "v0.1.0" {
+			t.Errorf("%s: %+v, version %s", what, v, s.Registry.Status.Version)
+		}
+	}
+}
+
+// TestCrashes gives a new server up at its third crash.
+func TestCrashes(t *testing.T) {
+	crashed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, Message: "no"}}
+	backOff := corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	for _, test := range []struct {
+		reason   string
+		restarts int32
+		now      corev1.ContainerState
+		failed   bool
+	}{
+		{"the first crash", 0, crashed, false},
+		{"the second", 1, crashed, false},
+		{"it runs after the second", 2, running, false},
+		{"the third", 2, crashed, true},
+		{"the third, and it waits to be restarted", 2, backOff, true},
+		{"it runs after the third: it may have come to stay", 3, running, false},
+	} {
+		deployment, pod := operandtest.Servers(1)
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "server", RestartCount: test.restarts, State: test.now, LastTerminationState: crashed}}
+		err := newStage(t, "{spec: {mode: Aggregated}}").failure(t.Context(), deployment, []corev1.Pod{*pod})
+		if (err != nil) != test.failed {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+	}
+}
+
+// TestUpdating counts the pods that are still to go.
+func TestUpdating(t *testing.T) {
+	for want, status := range map[string]appsv1.DeploymentStatus{
+		"0 of 3 updated, 3 old replicas terminating": {Replicas: 3},
+		"2 of 3 updated, 1 old replica terminating":  {Replicas: 3, UpdatedReplicas: 2},
+		"3 of 3 updated": {Replicas: 3, UpdatedReplicas: 3},
+		"1 of 3 updated": {UpdatedReplicas: 1}, // as when it was scaled down meanwhile
+	} {
+		if got := updating(status, 3); got != want {
+			t.Errorf("%+v: %q", status, got)
+		}
+	}
+}

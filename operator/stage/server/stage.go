@@ -1,0 +1,40 @@
+// Package server is the stage of the API servers: all of them are of the latest template,
+// and each answers the operator itself.
+package server
+
+import (
+	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/servers"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// Stage is the stage in one reconcile. Access, Serving and Identity are required.
+type Stage struct {
+	servers.Access
+	// Serving are the CAs that the servers' certificate may be signed by, in PEM.
+	Serving []byte
+	// Identity is the record of the registry's own etcd. It is given the release that runs,
+	// unless Upgrading: then the upgrade records releases.
+	Identity  *identity.Store
+	Upgrading bool
+	// MembersReplacing is true while members of etcd are replaced, or can be and are to be.
+	MembersReplacing bool
+
+	found Found
+}
+
+// Found is what the stage found.
+type Found struct {
+	verdict.Verdict
+	// Asked is true when the servers were asked, and Answering counts those that answered.
+	Asked     bool
+	Answering int
+	// Failure says why the servers that are rendered will not come up, as far as can be
+	// told; nil as long as they may.
+	Failure error
+	// Rolling says which servers are being replaced, nothing when none is.
+	Rolling string
+}
+
+// done is the verdict of a part that has nothing to say.
+var done verdict.Verdict
