@@ -149,6 +149,9 @@ func (j *joiner) wanted(found *member.Member) (*v1beta1.Cluster, error) {
 		return nil, err
 	}
 	endpoint.ClientCIDRs = j.clientCIDRs
+	if member.Local(endpoint.ProxyURL) {
+		fmt.Fprintf(j.env.ErrOut, "note: the proxy %s is on each computer itself: others need one there too\n", command.Plain(endpoint.ProxyURL))
+	}
 	out := &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: j.name, Labels: j.labels}, Spec: v1beta1.ClusterSpec{DisplayName: j.displayName, Endpoints: []v1beta1.Endpoint{endpoint}}}
 	if !j.withAccess {
 		return out, nil

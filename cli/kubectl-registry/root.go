@@ -12,6 +12,7 @@ import (
 	"github.com/clusterregistry/operator/cli/join"
 	"github.com/clusterregistry/operator/cli/kubeconfig"
 	"github.com/clusterregistry/operator/cli/status"
+	"github.com/clusterregistry/operator/cli/transfer"
 )
 
 // root returns the command with all others below it.
@@ -53,6 +54,8 @@ changed; 4 done, and something that is shown needs attention.`,
 		kubeconfig.New(env),
 		status.New(env),
 		status.NewClusters(env),
+		transfer.NewExport(env),
+		transfer.NewImport(env),
 	)
 	return cmd
 }

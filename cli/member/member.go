@@ -105,6 +105,9 @@ func (m *Member) Endpoint(name, server string) (v1beta1.Endpoint, error) {
 	return endpoint, nil
 }
 
+// Local reports whether a URL leads each computer to itself.
+func Local(address string) bool { return local(address) != "" }
+
 // local returns why an address leads each computer to itself, or "".
 func local(address string) string {
 	u, err := url.Parse(address)

@@ -1,0 +1,261 @@
+package transfer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/cli/command/commandtest"
+)
+
+// foreign has an object of each form, and what it becomes.
+var foreign = []struct{ reason, object, want string }{
+	{"our own", `{apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: east, uid: x, resourceVersion: "7", labels: {a: b}, annotations: {kubectl.kubernetes.io/last-applied-configuration: "{}"}}, spec: {displayName: East, id: one, endpoints: [{name: main, url: "https://e.example"}]}}`,
+		`{metadata: {name: east, labels: {a: b}}, spec: {displayName: East, id: one, endpoints: [{name: main, url: "https://e.example"}]}}`},
+	{"v0.0.4", `{apiVersion: clusterregistry.k8s.io/v1alpha1, kind: Cluster, metadata: {name: east}, spec: {kubernetesApiEndpoints: {serverEndpoints: [{clientCIDR: 0.0.0.0/0, serverAddress: "10.0.0.1:6443"}]}, authInfo: {providers: [{name: people, type: {name: oidc}, config: {issuer: "https://login.example"}}]}}, status: {}}`,
+		`{metadata: {name: east}, spec: {endpoints: [{name: endpoint-1, url: "https://10.0.0.1:6443", clientCIDRs: [0.0.0.0/0]}], access: [{name: people, audience: User, provider: {type: oidc, config: {issuer: "https://login.example"}}}]}}`},
+	{"the CRD of v0.0.6", `{apiVersion: clusterregistry.k8s.io/v1alpha1, kind: Cluster, metadata: {name: east, namespace: kube-multicluster-public}, spec: {kubernetesApiEndpoints: {serverEndpoints: [{clientCIDR: 10.0.0.0/8, serverAddress: "https://e.example"}]}, authInfo: {controller: {kind: Secret, namespace: fleet, name: token}, user: {kind: OIDC, name: people}}}, status: {conditions: [{type: OK, status: "True", lastHeartbeatTime: "2018-01-01T00:00:00Z"}]}}`,
+		`{metadata: {name: east}, spec: {endpoints: [{name: endpoint-1, url: "https://e.example", clientCIDRs: [10.0.0.0/8]}], access: [{name: user, audience: User, objectRef: {kind: OIDC, name: people}}, {name: controller, audience: Controller, objectRef: {kind: Secret, namespace: fleet, name: token}}]}}`},
+	{"KubeFed", `{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: east, namespace: kube-federation-system, uid: u1, labels: {a: b}}, spec: {apiEndpoint: "https://e.example/", secretRef: {name: east-abc}, proxyURL: "http://p.example:3128", taints: [{key: k, effect: NoSchedule}]}, status: {conditions: []}}`,
+		`{metadata: {name: east, labels: {a: b}}, spec: {endpoints: [{name: main, url: "https://e.example", proxyURL: "http://p.example:3128"}], taints: [{key: k, effect: NoSchedule}], access: [{name: kubefed, audience: Controller, objectRef: {apiVersion: v1, kind: Secret, namespace: kube-federation-system, name: east-abc}}], sourceRef: {apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, namespace: kube-federation-system, name: east, uid: u1}}}`},
+	{"Cluster API", `{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: east, namespace: team, uid: u2, labels: {a: b}, annotations: {c: d}}, spec: {controlPlaneEndpoint: {host: "2001:db8::1", port: 6443}}}`,
+		`{metadata: {name: east, labels: {a: b}}, spec: {endpoints: [{name: main, url: "https://[2001:db8::1]:6443"}], sourceRef: {apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, namespace: team, name: east, uid: u2}}}`},
+}
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	raw, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &unstructured.Unstructured{}
+	if err := json.Unmarshal(raw, &out.Object); err != nil {
+		t.Fatal(err)
+	}
+	// Numbers are as they come from a server.
+	if port, found, _ := unstructured.NestedFloat64(out.Object, "spec", "controlPlaneEndpoint", "port"); found {
+		_ = unstructured.SetNestedField(out.Object, int64(port), "spec", "controlPlaneEndpoint", "port")
+	}
+	return out
+}
+
+func TestForeignForms(t *testing.T) {
+	for _, test := range foreign {
+		got := entryOf(parse(t, test.object))
+		if got.err != nil {
+			t.Errorf("%s: %v", test.reason, got.err)
+			continue
+		}
+		want := &v1beta1.Cluster{}
+		if err := yaml.UnmarshalStrict([]byte(test.want), want); err != nil {
+			t.Fatal(err)
+		}
+		if got.cluster.String() != want.String() {
+			t.Errorf("%s becomes\n%s\nwant\n%s", test.reason, got.cluster, want)
+		}
+	}
+}
+
+// TestRefusedEntries has what can't be a cluster, with the reason that a person sees.
+func TestRefusedEntries(t *testing.T) {
+	for _, test := range []struct{ reason, object, text string }{
+		{"another kind", `{apiVersion: v1, kind: ConfigMap, metadata: {name: east}}`, `ConfigMap of "v1" is not a form that import reads: it reads Cluster of clusterregistry.k8s.io (v1beta1, v1alpha1) and of cluster.x-k8s.io, and KubeFedCluster`},
+		{"an unknown field", `{apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: east}, spec: {endpoint: x}}`, `it has fields that are not known, or of the wrong type: strict decoding error: unknown field "spec.endpoint"`},
+		{"a credential", `{apiVersion: clusterregistry.k8s.io/v1alpha1, kind: Cluster, metadata: {name: east}, spec: {authInfo: {providers: [{name: p, config: {token: geheim}}]}}}`, `cluster "east" is not valid: spec.access[0].provider.config[token]: Forbidden: this key is for a credential`},
+		{"no verification", `{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: east}, spec: {apiEndpoint: "https://e.example", disabledTLSValidations: ["*"]}}`, `it has disabledTLSValidations (*), and a registry takes only endpoints whose certificate is verified: give it a CA bundle that is valid, or join it`},
+		{"no TLS", `{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: east}, spec: {apiEndpoint: "http://e.example"}}`, `spec.endpoints[0].url: Invalid value`},
+		{"no endpoint", `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: east}, spec: {}}`, `it has no spec.controlPlaneEndpoint yet: import it again when its control plane is up`},
+		{"a name that no registry takes", `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: east.eu}, spec: {controlPlaneEndpoint: {host: e.example}}}`, `metadata.name: Invalid value: "east.eu"`},
+	} {
+		if got := entryOf(parse(t, test.object)); got.err == nil || !strings.Contains(got.err.Error(), test.text) || strings.Contains(got.err.Error(), "geheim") {
+			t.Errorf("%s: %v", test.reason, got.err)
+		}
+	}
+}
+
+func some(name, id string) *v1beta1.Cluster {
+	return &v1beta1.Cluster{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: "5", Labels: map[string]string{"a": "b"}},
+		Spec:       v1beta1.ClusterSpec{ID: id, Endpoints: []v1beta1.Endpoint{{Name: "main", URL: "https://" + name + ".example"}}},
+		Status:     &v1beta1.ClusterStatus{Version: v1beta1.ClusterVersion{Kubernetes: "v1.37.1"}},
+	}
+}
+
+func export(t *testing.T, env *commandtest.Env, args ...string) string {
+	t.Helper()
+	env.Stdout.Reset()
+	if text, code := env.Run(t, NewExport(env.Env), args...); code != 0 {
+		t.Fatal(text)
+	}
+	return env.Stdout.String()
+}
+
+// TestRoundTrip expects that an export, imported elsewhere, is exported as it was.
+func TestRoundTrip(t *testing.T) {
+	source := commandtest.New(t, some("east", "one"), some("west", "two"))
+	for _, args := range [][]string{nil, {"--with-status"}, {"--with-status", "-o", "json"}} {
+		before := export(t, source, args...)
+		if strings.Contains(before, "resourceVersion") || strings.Contains(before, "v1.37.1") != (args != nil) {
+			t.Errorf("%v: it exports\n%s", args, before)
+		}
+		target := commandtest.New(t)
+		target.Stdin.WriteString(before)
+		importArgs := []string{"-f", "-"}
+		if args != nil {
+			importArgs = append(importArgs, "--with-status")
+		}
+		if text, code := target.Run(t, NewImport(target.Env), importArgs...); code != 0 {
+			t.Fatal(text, target.Stdout)
+		}
+		if after := export(t, target, args...); after != before {
+			t.Errorf("%v: it comes out as\n%s\nand not as\n%s", args, after, before)
+		}
+		// Again it is the same, and says so.
+		target.Stdout.Reset()
+		target.Stdin.WriteString(before)
+		if text, code := target.Run(t, NewImport(target.Env), append(importArgs, "-o", "json")...); code != 0 {
+			t.Fatal(text)
+		}
+		var results []Result
+		if err := json.Unmarshal(target.Stdout.Bytes(), &results); err != nil || len(results) != 2 || results[0].Result != same || results[1].Result != same {
+			t.Errorf("again: %s, %v", target.Stdout, err)
+		}
+	}
+}
+
+// TestImportReport expects a result for each entry, whatever is wrong with others.
+func TestImportReport(t *testing.T) {
+	other := some("north", "four")
+	other.Spec.DisplayName = "theirs"
+	const file = `apiVersion: clusterregistry.k8s.io/v1beta1
+kind: ClusterList
+items:
+- {metadata: {name: east}, spec: {id: one}}
+- {metadata: {name: east}, spec: {id: other}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: "s\e[31m"}
+---
+---
+{"apiVersion": "clusterregistry.k8s.io/v1beta1", "kind": "Cluster", "metadata": {"name": "north", "labels": {"a": "b"}}, "spec": {"id": "four", "endpoints": [{"name": "main", "url": "https://north.example"}]}}
+---
+apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: south, namespace: team}
+spec: {controlPlaneEndpoint: {host: s.example}}
+`
+	path := filepath.Join(t.TempDir(), "clusters.yaml")
+	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]struct {
+		north  string
+		writes bool
+	}{"": {differs, true}, "--overwrite": {updated, true}, "--overwrite --dry-run=client": {updated, false}} {
+		env := commandtest.New(t, other)
+		text, code := env.Run(t, NewImport(env.Env), append(strings.Fields(args), "-f", path, "-o", "json")...)
+		if code != 4 || !strings.Contains(text, "of 5 entries differ or were refused") {
+			t.Fatalf("%q: %d, %s", args, code, text)
+		}
+		var results []Result
+		if err := json.Unmarshal(env.Stdout.Bytes(), &results); err != nil || len(results) != 5 {
+			t.Fatalf("%q: %v, %s", args, err, env.Stdout)
+		}
+		for i, wanted := range []struct{ result, text string }{
+			{created, ""}, {refused, "the name is taken by Cluster east of the same source: rename one of them"}, {refused, "is not a form that import reads"}, {want.north, ""}, {created, `"kubectl registry join" adds them`},
+		} {
+			if got := results[i]; got.Result != wanted.result || !strings.Contains(got.Message, wanted.text) || strings.Contains(got.From, "\x1b") {
+				t.Errorf("%q: entry %d is %+v", args, i, got)
+			}
+		}
+		list, err := env.Clusters.ClusterregistryV1beta1().Clusters().List(t.Context(), metav1.ListOptions{})
+		if err != nil || (len(list.Items) == 3) != want.writes {
+			t.Errorf("%q: the registry has %d, %v", args, len(list.Items), err)
+		}
+	}
+}
+
+// TestImportStops expects that a registry that fails ends an import with where it was.
+func TestImportStops(t *testing.T) {
+	env, calls := commandtest.New(t), 0
+	env.Clusters.PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		calls++
+		return calls == 2, nil, apierrors.NewServiceUnavailable("no endpoints")
+	})
+	env.Stdin.WriteString("apiVersion: v1\nkind: List\nitems:\n")
+	for _, name := range []string{"a", "b", "c"} {
+		env.Stdin.WriteString("- {apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: " + name + "}}\n")
+	}
+	text, code := env.Run(t, NewImport(env.Env), "-f", "-")
+	if code != 1 || !strings.HasPrefix(text, "stopped at entry 2 of 3, Cluster b: enter it: the registry (context hub) is not available") || !strings.HasSuffix(text, "the 1 before are done, and running this again continues") {
+		t.Errorf("%d, %s", code, text)
+	}
+	if !strings.Contains(env.Stdout.String(), "Cluster a") {
+		t.Errorf("what was done is not reported: %s", env.Stdout)
+	}
+}
+
+func TestReadContext(t *testing.T) {
+	lists := map[schema.GroupVersionResource]string{}
+	for _, versions := range sources {
+		for _, resource := range versions {
+			lists[resource] = "ClusterList"
+		}
+	}
+	missing := &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Code: 404, Message: "the server could not find the requested resource"}}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
+	client.PrependReactor("list", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		resource := action.GetResource()
+		if resource.Group == "clusterregistry.k8s.io" || resource.Version == "v1beta2" {
+			return true, nil, missing
+		}
+		return true, &unstructured.UnstructuredList{Items: []unstructured.Unstructured{{Object: map[string]any{"kind": resource.Resource + "/" + resource.Version}}}}, nil
+	})
+	objects, err := readSources(t.Context(), client, "host")
+	if err != nil || len(objects) != 2 || objects[0].GetKind() != "kubefedclusters/v1beta1" || objects[1].GetKind() != "clusters/v1beta1" {
+		t.Errorf("it reads %v, %v", objects, err)
+	}
+	client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, missing })
+	if _, err := readSources(t.Context(), client, "host"); err == nil || err.Error() != `context "host" leads to a cluster that has no clusters of a registry, KubeFed or Cluster API: name another one` {
+		t.Errorf("of none: %v", err)
+	}
+}
+
+func TestImportCommandLine(t *testing.T) {
+	for _, test := range []struct {
+		args, stdin, text string
+		code              int
+	}{
+		{"", "", "name either a file with -f or a context with --from-context", 2},
+		{"-f x --from-context y", "", "name either a file with -f or a context with --from-context", 2},
+		{"-f -", "{", "document 1 of - is neither YAML nor JSON", 1},
+		{"-f -", "kind: List\nitems: 1\n", "document 1 of - is a list whose items are none", 1},
+		{"-f -", "kind: List\nitems: [1]\n", "document 1 of - is a list with an item that is not an object; nothing was imported", 1},
+		{"-f -", "- 1\n", "document 1 of - is neither YAML nor JSON", 1},
+		{"--from-context y", "", "it is silent", 1},
+	} {
+		env := commandtest.New(t)
+		env.Stdin.WriteString(test.stdin)
+		i := &importer{env: env.Env, read: func(context.Context, string, string) ([]*unstructured.Unstructured, error) {
+			return nil, errors.New("it is silent")
+		}}
+		if text, code := env.Run(t, i.command(), strings.Fields(test.args)...); code != test.code || !strings.HasPrefix(text, test.text) {
+			t.Errorf("%q: %d, %s", test.args, code, text)
+		}
+	}
+}
