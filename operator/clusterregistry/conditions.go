@@ -141,7 +141,7 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	return condition
 }
 
-// firstNotTrue returns the first part that is not as wanted. What is wrong comes
+// firstNotTrue returns the first part that is not up to date. What is wrong comes
 // before what waits for it.
 func firstNotTrue(parts []metav1.Condition) *metav1.Condition {
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {

@@ -34,7 +34,7 @@ func (s *scope) measured() metrics.Registry {
 	return out
 }
 
-// serverMemory returns the limit of memory of the servers that are wanted, zero when
+// serverMemory returns the limit of memory of the desired servers, zero when
 // there is none or it is not known.
 func (s *scope) serverMemory() int64 {
 	if s.Rendered == nil {

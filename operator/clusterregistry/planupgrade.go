@@ -24,7 +24,7 @@ func (s *scope) enter(phase operatorv1alpha1.OperationPhase) {
 	operation.Enter(s.upgrade.Operation, phase, s.Now)
 }
 
-// planUpgrade goes on with the upgrade that is under way, or back.
+// planUpgrade continues the upgrade that is under way, or rolls it back.
 func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
 	status := s.Registry.Status.Operation
 	from, err := version.Find(releases, status.From)
@@ -52,7 +52,7 @@ func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
 	return v
 }
 
-// turnBack gives an upgrade up, since the version that ran is wanted again.
+// turnBack gives an upgrade up, since the spec names the version that ran again.
 func (s *scope) turnBack() verdict.Verdict {
 	u := s.upgrade
 	switch {

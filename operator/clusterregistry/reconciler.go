@@ -33,9 +33,9 @@ type Reconciler struct {
 	// Namespaces are those whose registries are this operator's; none means all.
 	Namespaces []string
 	// AggregatedNamespaces are those whose registries may be a part of the host's
-	// API, AllNamespaces among them means all; none means nobody's.
+	// API, AllNamespaces among them means all; none means no one's.
 	AggregatedNamespaces []string
-	// AskEtcd and AskServer reach into the registry: members of etcd, and API
+	// AskEtcd and AskServer reach into the registry: etcd members, and API
 	// servers at an address.
 	AskEtcd   func(context.Context, etcd.Access) etcd.State
 	AskServer func(context.Context, health.Server) (version string, err error)

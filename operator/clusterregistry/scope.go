@@ -110,7 +110,7 @@ func (s *scope) pausedUntil() string {
 }
 
 // patchFinalizers changes nothing of a registry but its finalizers, and only if
-// nobody else has changed the registry since it was read.
+// no one else has changed the registry since it was read.
 func (r *Reconciler) patchFinalizers(ctx context.Context, s *scope, change func(client.Object, string) bool) error {
 	before := &operatorv1alpha1.ClusterRegistry{}
 	before.Name, before.Namespace, before.ResourceVersion = s.Registry.Name, s.Registry.Namespace, s.Registry.ResourceVersion

@@ -1,7 +1,7 @@
-// Package turn keeps members of etcd and servers from being replaced at the same time:
+// Package turn keeps etcd members and servers from being replaced at the same time:
 // what is under way continues, and the other waits. Where both have to change, members
 // come first, since their stage does. Members that can't be replaced at the moment, as
-// while another one is lost, hold no server up: the change may be what servers need. A
+// while another one is lost, block no server: the change may be what servers need. A
 // change that is to fix servers of which none is ready does not wait, and neither does one
 // of servers that are being replaced: members wait for these.
 package turn

@@ -12,8 +12,8 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// Unregister is done when the host no longer tells of versions of the API
-// that the wanted servers lack: this comes before those do.
+// Unregister is done when the host no longer lists versions of the API
+// that the desired servers lack: this comes before those do.
 func Unregister(ctx context.Context, o *operand.Objects, release string) verdict.Verdict {
 	if o.ReadOnly() {
 		return done

@@ -36,7 +36,7 @@ func (s *Stage) external(ctx context.Context) verdict.Verdict {
 		if !trouble.Complete() {
 			return trouble.AsReadOnly()
 		}
-		// Servers that run may still be let in, other than by what is wanted now.
+		// Servers that run may still be let in, other than by what the spec says now.
 		return verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "%s", state.Failures()).AsReadOnly()
 	}
 	if err := apply.IgnoreReadOnly(s.Apply(ctx, s.Rendered.Stages[render.StageEtcd]...)); err != nil {

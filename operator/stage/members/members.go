@@ -70,7 +70,7 @@ func (s *Stage) own(ctx context.Context) verdict.Verdict {
 	return s.members(ctx)
 }
 
-// members looks at the members and records who they are as soon as all serve.
+// members observes the members and records who they are as soon as all are ready.
 func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	set := &appsv1.StatefulSet{}
 	if v := s.Applied(ctx, render.StageEtcd, set); !v.Complete() {
@@ -149,7 +149,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	return s.rollMember(ctx, next)
 }
 
-// membersProblem says what is wrong with members that don't serve: what their
+// membersProblem says what is wrong with members that are not ready: what their
 // pods tell, or else what etcd does.
 func (s *Stage) membersProblem(ctx context.Context, state etcd.State, set *appsv1.StatefulSet, pods []corev1.Pod) string {
 	if len(pods) == 0 {

@@ -17,7 +17,7 @@ type Stage struct {
 	// unless Upgrading: then the upgrade records releases.
 	Identity  *identity.Store
 	Upgrading bool
-	// MembersReplacing is true while members of etcd are replaced, or can be and are to be.
+	// MembersReplacing is true while etcd members are replaced, or can be and are to be.
 	MembersReplacing bool
 
 	found Found
