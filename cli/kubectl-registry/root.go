@@ -13,6 +13,7 @@ import (
 	"github.com/clusterregistry/operator/cli/kubeconfig"
 	"github.com/clusterregistry/operator/cli/status"
 	"github.com/clusterregistry/operator/cli/transfer"
+	"github.com/clusterregistry/operator/cli/upgrade"
 )
 
 // root returns the command with all others below it.
@@ -56,6 +57,7 @@ changed; 4 done, and something that is shown needs attention.`,
 		status.NewClusters(env),
 		transfer.NewExport(env),
 		transfer.NewImport(env),
+		upgrade.New(env),
 	)
 	return cmd
 }

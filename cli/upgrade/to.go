@@ -1,0 +1,229 @@
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/cli/hostcluster"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+type starter struct {
+	env      *command.Env
+	to       string
+	name     string
+	wait     bool
+	timeout  time.Duration
+	dryRun   command.DryRun
+	output   command.Output
+	releases func() ([]version.Release, error)
+}
+
+// NewTo returns the command upgrade to.
+func NewTo(env *command.Env) *cobra.Command {
+	s := &starter{env: env, releases: version.Releases}
+	return s.command()
+}
+
+func (s *starter) command() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "to VERSION [NAME]",
+		Short: "Bring a registry to another release",
+		Long: `Bring a registry to another release, by its spec.version. What can't be is refused, as the operator
+would refuse it. A return to the release that runs is always possible.
+
+With --wait, exits with 1 when the upgrade was rolled back, is refused by the operator or takes
+longer than --timeout; it then continues, and "status -w" shows it.`,
+		Example: `  # See what it does first
+  kubectl registry upgrade plan fleet
+  kubectl registry upgrade to v0.4.0 fleet --wait`,
+		Args: command.Args(cobra.RangeArgs(1, 2)),
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 0 {
+				return completeVersions(cmd, args, begun)
+			}
+			return hostcluster.Complete(s.env)(cmd, args[1:], begun)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s.to = args[0]
+			if len(args) > 1 {
+				s.name = args[1]
+			}
+			return s.run(cmd.Context())
+		},
+	}
+	cmd.Flags().BoolVar(&s.wait, "wait", false, "wait until the release runs and the registry is Ready")
+	cmd.Flags().DurationVar(&s.timeout, "timeout", time.Hour, "how long to wait")
+	s.dryRun.AddFlag(cmd)
+	s.output.AddFlag(cmd)
+	return cmd
+}
+
+func (s *starter) run(ctx context.Context) error {
+	if err := errors.Join(s.dryRun.Validate(), s.output.Validate()); err != nil {
+		return err
+	}
+	registry, err := hostcluster.Find(ctx, s.env, s.name)
+	if err != nil {
+		return err
+	}
+	releases, err := s.releases()
+	if err != nil {
+		return err
+	}
+	if err := version.CheckUpgrade(releases, registry.Status.Version, s.to); errors.Is(err, version.ErrUnknown) {
+		// An operator of another release may know it: its API server decides.
+		fmt.Fprintf(s.env.ErrOut, "note: this plugin can't check the upgrade: %s\n", command.Plain(err.Error()))
+	} else if err != nil {
+		return command.Refusedf("%w", err)
+	}
+	host, err := s.env.Host()
+	if err != nil {
+		return err
+	}
+	client := host.Resource(hostcluster.Resource).Namespace(registry.Namespace)
+	did := "patched"
+	if string(registry.Spec.Version) == s.to {
+		did = "unchanged"
+	} else if registry, err = s.patch(ctx, client, registry); err != nil {
+		return err
+	}
+	if s.output != "" {
+		registry.ManagedFields = nil
+		registry.SetGroupVersionKind(hostcluster.Kind)
+		if err := s.output.Print(s.env.Out, registry); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(s.env.Out, "clusterregistry.operator.clusterregistry.io/%s %s%s\n", registry.Name, did, s.dryRun.Suffix())
+	}
+	if !s.wait || s.dryRun != "none" {
+		return nil
+	}
+	return s.follow(ctx, client, registry)
+}
+
+// patch sets the version of a registry that nobody has changed since it was read.
+func (s *starter) patch(ctx context.Context, client dynamic.ResourceInterface, registry *v1alpha1.ClusterRegistry) (*v1alpha1.ClusterRegistry, error) {
+	if s.dryRun.Client() {
+		registry.Spec.Version = v1alpha1.Version(s.to)
+		return registry, nil
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"resourceVersion": registry.ResourceVersion}, "spec": map[string]any{"version": s.to}})
+	if err != nil {
+		return nil, fmt.Errorf("write the patch: %w", err)
+	}
+	object, err := client.Patch(ctx, registry.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: command.FieldManager, DryRun: s.dryRun.Options()})
+	if err != nil {
+		return nil, s.env.Explain("set the version of "+registry.Namespace+"/"+registry.Name, command.OfHost, err)
+	}
+	out := &v1alpha1.ClusterRegistry{}
+	return out, hostcluster.Decode(object, out)
+}
+
+// again is when to ask again where a change can't be waited for.
+const again = 5 * time.Second
+
+// follow returns when the registry runs the version and is Ready, or when that is not
+// to be expected.
+func (s *starter) follow(ctx context.Context, client dynamic.ResourceInterface, registry *v1alpha1.ClusterRegistry) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	shown := ""
+	for {
+		done, progress, err := s.judge(registry)
+		if progress != "" && progress != shown {
+			fmt.Fprintln(s.env.ErrOut, command.Plain(progress))
+			shown = progress
+		}
+		if done || err != nil {
+			return err
+		}
+		object := s.next(ctx, client, registry)
+		if ctx.Err() != nil {
+			return fmt.Errorf("%s/%s is not done: %s; it continues, and \"kubectl registry status %s -w\" shows it", registry.Namespace, registry.Name, shown, registry.Name)
+		}
+		if object == nil {
+			continue
+		}
+		registry = &v1alpha1.ClusterRegistry{}
+		if err := hostcluster.Decode(object, registry); err != nil {
+			return err
+		}
+	}
+}
+
+// next waits until the registry is another than it was, and returns it; nil when it
+// could not be read.
+func (s *starter) next(ctx context.Context, client dynamic.ResourceInterface, registry *v1alpha1.ClusterRegistry) *unstructured.Unstructured {
+	watcher, err := client.Watch(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector("metadata.name", registry.Name).String(), ResourceVersion: registry.ResourceVersion,
+	})
+	if err == nil {
+		defer watcher.Stop()
+		select {
+		case <-ctx.Done():
+		case event, open := <-watcher.ResultChan():
+			if object, is := event.Object.(*unstructured.Unstructured); open && is {
+				return object
+			}
+		}
+	}
+	timer := time.NewTimer(again)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+	object, err := client.Get(ctx, registry.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	return object
+}
+
+// judge reports whether the upgrade is done, how far it is, and why it will not be
+// done.
+func (s *starter) judge(registry *v1alpha1.ClusterRegistry) (done bool, progress string, err error) {
+	status := &registry.Status
+	if string(registry.Spec.Version) != s.to {
+		return false, "", fmt.Errorf("someone has set spec.version to %s", registry.Spec.Version)
+	}
+	if status.ObservedGeneration < registry.Generation {
+		return false, "waiting for the operator", nil
+	}
+	if len(status.History) > 0 {
+		if last := status.History[0]; last.Version == s.to && last.State == v1alpha1.TransitionRolledBack && last.Generation == registry.Generation {
+			return false, "", fmt.Errorf("the upgrade to %s was rolled back: %s", s.to, command.Plain(last.Message))
+		}
+	}
+	if supported := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionVersionSupported); supported != nil && supported.Status == metav1.ConditionFalse &&
+		status.Operation == nil && supported.Reason != v1alpha1.ReasonUpgradeInProgress {
+		return false, "", fmt.Errorf("the operator does not begin it: %s: %s", supported.Reason, command.Plain(supported.Message))
+	}
+	if status.Version == s.to && status.Operation == nil && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionReady) {
+		return true, "done", nil
+	}
+	if status.Operation != nil {
+		progress = status.Operation.Progress
+	}
+	for _, kind := range []string{v1alpha1.ConditionProgressing, v1alpha1.ConditionReady} {
+		if found := meta.FindStatusCondition(status.Conditions, kind); found != nil && found.Message != "" {
+			return false, progress + ": " + found.Message, nil
+		}
+	}
+	return false, progress, nil
+}
