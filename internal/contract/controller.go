@@ -1,0 +1,47 @@
+package contract
+
+import "time"
+
+// ControllerStatusAnnotation is on the Lease of a registry's controller: a
+// ControllerStatus in JSON, by which the leader tells the operator how its functions
+// are. It counts while its holder is the one in the Lease's spec, and that is renewed.
+const ControllerStatusAnnotation = "clusterregistry.k8s.io/controller-status"
+
+// ControllerStatus is how the functions of a controller are.
+type ControllerStatus struct {
+	// Holder is who says so, as in spec.holderIdentity of the Lease.
+	Holder string `json:"holder"`
+	// Functions are those that are on, by name.
+	Functions map[string]FunctionStatus `json:"functions"`
+}
+
+// The functions of a controller.
+const (
+	HealthFunction       = "health"
+	RegisterHostFunction = "registerHost"
+)
+
+// FunctionStatus is how one function is.
+type FunctionStatus struct {
+	State FunctionState `json:"state"`
+	// Message says why, for people; empty while the function runs.
+	Message string `json:"message,omitempty"`
+	// Since is when the state began.
+	Since time.Time `json:"since"`
+}
+
+// FunctionState is a word for how a function is. It is fit for the reason of a condition.
+type FunctionState string
+
+const (
+	// FunctionStarting waits for what it needs.
+	FunctionStarting FunctionState = "Starting"
+	// FunctionRunning does its work.
+	FunctionRunning FunctionState = "Running"
+	// FunctionIsolated reaches so few clusters that it turns no condition False.
+	FunctionIsolated FunctionState = "Isolated"
+	// FunctionRefused may not do what it is told to, and why is for a person to resolve.
+	FunctionRefused FunctionState = "Refused"
+	// FunctionFailing tries again what failed.
+	FunctionFailing FunctionState = "Failing"
+)
