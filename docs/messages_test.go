@@ -31,7 +31,7 @@ var messageWords = map[string]*regexp.Regexp{
 // errors, logs, metrics and flags, which are all of the strings with a space in them.
 func TestMessages(t *testing.T) {
 	found, seen := map[string]bool{}, 0
-	for _, program := range []string{"operator", "helper", "apiserver", "internal"} {
+	for _, program := range []string{"operator", "helper", "apiserver", "controller", "internal"} {
 		err := filepath.WalkDir(filepath.Join("..", program), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || strings.HasPrefix(entry.Name(), "zz_generated") {
 				return err

@@ -33,6 +33,7 @@ var Programs = []Program{
 	{Name: "clusterregistry-operator", Package: "./operator", Image: true},
 	{Name: "clusterregistry-apiserver", Package: "./apiserver", Image: true, Release: true},
 	{Name: "clusterregistry-helper", Package: "./helper", Image: true, Release: true},
+	{Name: "clusterregistry-controller", Package: "./controller"},
 	{Name: "kubectl-registry", Package: "./cli/kubectl-registry"},
 }
 

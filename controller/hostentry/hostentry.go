@@ -1,0 +1,243 @@
+// Package hostentry registers the host cluster in its own registry: an entry with the
+// UID of kube-system as its id, the address that clients use, its version, and how many
+// nodes it has.
+//
+// An entry that is not this package's is never taken over: it belongs here when its
+// manager is [Manager] and its id is the host cluster's.
+package hostentry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+const (
+	// Manager is spec.manager.name of the entry.
+	Manager = "clusterregistry-controller"
+	// endpointName is the endpoint that is this package's; others in the entry stay.
+	endpointName = "host"
+)
+
+// Config is what a [Registrar] needs.
+type Config struct {
+	// Name is that of the entry.
+	Name string
+	// URL and CABundle are the host cluster's address and its CA, in PEM. Without a URL
+	// both are taken from kube-public/cluster-info, if that is there.
+	URL      string
+	CABundle []byte
+	// Host is the host cluster, and Clusters the registry.
+	Host     kubernetes.Interface
+	Clusters typed.ClusterInterface
+	// Period is the time between two looks at the host cluster.
+	Period time.Duration
+	Clock  clock.Clock
+	// Say is told how it goes.
+	Say func(state contract.FunctionState, message string)
+}
+
+// Registrar keeps the entry of the host cluster.
+type Registrar struct {
+	Config
+	published atomic.Pointer[v1beta1.Endpoint]
+}
+
+// New returns a registrar that does nothing yet.
+func New(config Config) *Registrar { return &Registrar{Config: config} }
+
+// Refusal is why the host cluster is not registered, for a person to resolve.
+type Refusal struct{ message string }
+
+func (r *Refusal) Error() string { return r.message }
+
+// Own reports whether an endpoint is the one that this registrar has published: for
+// that one alone the host cluster's own addresses may be dialed. Ranges of clients don't
+// matter, any other change does.
+func (r *Registrar) Own(cluster string, endpoint v1beta1.Endpoint) bool {
+	published := r.published.Load()
+	endpoint.ClientCIDRs = nil
+	return published != nil && cluster == r.Name && reflect.DeepEqual(*published, endpoint)
+}
+
+// Run keeps the entry until ctx ends.
+func (r *Registrar) Run(ctx context.Context) {
+	for {
+		refusal := &Refusal{}
+		switch err := r.Sync(ctx); {
+		case err == nil:
+			r.Say(contract.FunctionRunning, "")
+		case ctx.Err() != nil:
+			return
+		case errors.As(err, &refusal):
+			r.Say(contract.FunctionRefused, refusal.message)
+		default:
+			r.Say(contract.FunctionFailing, err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.Clock.After(r.Period):
+		}
+	}
+}
+
+// Sync brings the entry up to date once. It writes only what has changed.
+func (r *Registrar) Sync(ctx context.Context) error {
+	system, err := r.Host.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("read the UID of the host cluster's namespace kube-system: %w", err)
+	}
+	endpoint, err := r.endpoint(ctx)
+	if err != nil {
+		return err
+	}
+	id := string(system.UID)
+	cluster, err := r.Clusters.Get(ctx, r.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		cluster, err = r.create(ctx, id, endpoint)
+	case err == nil:
+		cluster, err = r.update(ctx, cluster, id, endpoint)
+	}
+	if err != nil {
+		return err
+	}
+	r.published.Store(endpoint)
+	return r.report(ctx, cluster)
+}
+
+// create makes the entry, unless another has the id.
+func (r *Registrar) create(ctx context.Context, id string, endpoint *v1beta1.Endpoint) (*v1beta1.Cluster, error) {
+	if err := r.free(ctx, id); err != nil {
+		return nil, err
+	}
+	cluster := &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name}, Spec: v1beta1.ClusterSpec{ID: id, Manager: &v1beta1.Manager{Name: Manager}}}
+	setEndpoint(&cluster.Spec, endpoint)
+	created, err := r.Clusters.Create(ctx, cluster, metav1.CreateOptions{FieldManager: Manager})
+	if apierrors.IsInvalid(err) { // another has got the id meanwhile, or the address is refused
+		if taken := r.free(ctx, id); taken != nil {
+			return nil, taken
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create cluster %q: %w", r.Name, err)
+	}
+	return created, nil
+}
+
+// free returns a refusal when an entry has the id.
+func (r *Registrar) free(ctx context.Context, id string) error {
+	others, err := r.Clusters.List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("spec.id", id).String()})
+	if err != nil {
+		return fmt.Errorf("look for clusters with the id of the host cluster: %w", err)
+	}
+	for _, other := range others.Items {
+		if other.Spec.ID == id && other.Name != r.Name {
+			return &Refusal{fmt.Sprintf("The host cluster can't be registered as %q: cluster %q has its id %s already. Delete cluster %q, or set registerHost.name to that name if this controller has made it.", r.Name, other.Name, id, other.Name)}
+		}
+	}
+	return nil
+}
+
+// update brings the spec of the entry up to date, if the entry is this package's.
+func (r *Registrar) update(ctx context.Context, cluster *v1beta1.Cluster, id string, endpoint *v1beta1.Endpoint) (*v1beta1.Cluster, error) {
+	manager := ""
+	if cluster.Spec.Manager != nil {
+		manager = cluster.Spec.Manager.Name
+	}
+	if manager != Manager || cluster.Spec.ID != id {
+		return nil, &Refusal{fmt.Sprintf("Cluster %q exists and is not this controller's entry of the host cluster: its id is %q and its manager %q, and not %q and %q. Delete it, or set another registerHost.name.", r.Name, cluster.Spec.ID, manager, id, Manager)}
+	}
+	wanted := cluster.DeepCopy()
+	setEndpoint(&wanted.Spec, endpoint)
+	if reflect.DeepEqual(wanted.Spec, cluster.Spec) {
+		return cluster, nil
+	}
+	// The update fails if someone else has changed the entry meanwhile; the next look
+	// at it makes up for that.
+	updated, err := r.Clusters.Update(ctx, wanted, metav1.UpdateOptions{FieldManager: Manager})
+	if err != nil {
+		return nil, fmt.Errorf("update cluster %q: %w", r.Name, err)
+	}
+	return updated, nil
+}
+
+// setEndpoint puts the endpoint in the place that is its own; nil takes it away.
+func setEndpoint(spec *v1beta1.ClusterSpec, endpoint *v1beta1.Endpoint) {
+	at := slices.IndexFunc(spec.Endpoints, func(e v1beta1.Endpoint) bool { return e.Name == endpointName })
+	switch {
+	case at < 0 && endpoint != nil:
+		spec.Endpoints = append(spec.Endpoints, *endpoint)
+	case at >= 0 && endpoint == nil:
+		spec.Endpoints = slices.Delete(spec.Endpoints, at, at+1)
+	case at >= 0 && !reflect.DeepEqual(spec.Endpoints[at], *endpoint):
+		// What people have added, such as the ranges of clients, stays.
+		spec.Endpoints[at].URL, spec.Endpoints[at].CABundle = endpoint.URL, endpoint.CABundle
+	}
+}
+
+// endpoint returns where clients reach the host cluster; nil when that is not known.
+func (r *Registrar) endpoint(ctx context.Context) (*v1beta1.Endpoint, error) {
+	if r.URL != "" {
+		return &v1beta1.Endpoint{Name: endpointName, URL: r.URL, CABundle: r.CABundle}, nil
+	}
+	info, err := r.Host.CoreV1().ConfigMaps(metav1.NamespacePublic).Get(ctx, "cluster-info", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the address of the host cluster from kube-public/cluster-info: %w", err)
+	}
+	config, err := clientcmd.Load([]byte(info.Data["kubeconfig"]))
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "The kubeconfig in kube-public/cluster-info can't be read: the host cluster is registered without an address")
+		return nil, nil
+	}
+	for _, cluster := range config.Clusters {
+		if len(config.Clusters) == 1 && useful(cluster.Server) {
+			return &v1beta1.Endpoint{Name: endpointName, URL: cluster.Server, CABundle: cluster.CertificateAuthorityData}, nil
+		}
+	}
+	return nil, nil
+}
+
+// useful reports whether an address leads others to the host cluster.
+func useful(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" || u.Hostname() == "localhost" {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err != nil || !ip.IsLoopback() && !ip.IsUnspecified()
+}
+
+// nodes returns the host cluster's nodes; nil when they may not be read.
+func (r *Registrar) nodes(ctx context.Context) (*corev1.NodeList, error) {
+	// From the watch cache of the host cluster: how many nodes there are need not be
+	// the newest truth.
+	list, err := r.Host.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	return list, err
+}

@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestOptions(t *testing.T) {
+	for _, test := range []struct {
+		reason, args, says string
+	}{
+		{"health alone", "--namespace=fleet --health", ""},
+		{"both", "--namespace=fleet --health --register-host=host --register-host-url=https://api", ""},
+		{"no Lease", "--leader-elect=false --register-host=host", ""},
+		{"given ranges", "--namespace=fleet --health --read-host-cidrs=false --host-cidrs=10.96.0.0/12,fd00::/8", ""},
+		{"nothing to do", "--namespace=fleet", "no function is on"},
+		{"no place for the Lease", "--health", "--namespace"},
+		{"no ranges", "--namespace=fleet --health --read-host-cidrs=false", "--host-cidrs must have"},
+		{"a range that is none", "--namespace=fleet --health --health-allowed-cidrs=10.0.0.1", "--health-allowed-cidrs has \"10.0.0.1\""},
+		{"a mapped range", "--namespace=fleet --health --host-cidrs=::ffff:10.0.0.0/104", "--host-cidrs"},
+		{"an address that is none", "--namespace=fleet --health --health-client-address=here", "--health-client-address"},
+		{"too often", "--namespace=fleet --health --health-period=10ms", "at least 1s"},
+		{"no probes at all", "--namespace=fleet --health --health-concurrency=0", "--health-concurrency"},
+		{"a name that is none", "--namespace=fleet --register-host=The_Host", "is not the name of a cluster"},
+		{"an address without a name", "--namespace=fleet --health --register-host-url=https://api", "without --register-host"},
+		{"a CA without an address", "--namespace=fleet --register-host=host --register-host-ca-file=x", "without --register-host-url"},
+		{"a CA that is not there", "--namespace=fleet --register-host=host --register-host-url=https://api --register-host-ca-file=/none", "no such file"},
+	} {
+		o, flags := &options{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+		o.addFlags(flags)
+		if err := flags.Parse(strings.Fields(test.args)); err != nil {
+			t.Fatal(err)
+		}
+		if err := o.validate(); (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, want %q", test.reason, err, test.says)
+		}
+	}
+}

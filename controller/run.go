@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/clusterregistry/operator/client/clientset/versioned"
+	"github.com/clusterregistry/operator/client/informers"
+	"github.com/clusterregistry/operator/controller/announce"
+	"github.com/clusterregistry/operator/controller/health"
+	"github.com/clusterregistry/operator/controller/hostentry"
+	"github.com/clusterregistry/operator/controller/probe"
+	"github.com/clusterregistry/operator/controller/ranges"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+// program is the controller as it runs.
+type program struct {
+	*options
+	host      kubernetes.Interface
+	registry  versioned.Interface
+	trouble   *health.Trouble
+	announcer *announce.Announcer
+	registrar *hostentry.Registrar
+	metrics   *health.Metrics
+}
+
+// run runs the controller until ctx ends.
+func (o *options) run(ctx context.Context) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	hostConfig, err := connection(o.hostKubeconfig)
+	if err != nil {
+		return fmt.Errorf("connect to the host cluster: %w; outside of a pod, --host-kubeconfig names the way", err)
+	}
+	p := &program{options: o, trouble: health.NewTrouble(clock.RealClock{})}
+	if p.host, err = kubernetes.NewForConfig(hostConfig); err != nil {
+		return err
+	}
+	registryConfig := rest.CopyConfig(hostConfig)
+	if o.kubeconfig != "" {
+		if registryConfig, err = connection(o.kubeconfig); err != nil {
+			return fmt.Errorf("connect to the registry: --kubeconfig: %w", err)
+		}
+	}
+	registryConfig.QPS, registryConfig.Burst = 50, 100
+	registryConfig.Wrap(p.trouble.Wrap)
+	if p.registry, err = versioned.NewForConfig(registryConfig); err != nil {
+		return err
+	}
+	mgr, err := p.manager(hostConfig)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// connection is that of a kubeconfig, or the pod's own.
+func connection(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		return rest.InClusterConfig()
+	}
+	return clientcmd.BuildConfigFromFlags("", kubeconfig)
+}
+
+// manager returns what elects the leader, and runs the functions while it leads.
+func (p *program) manager(hostConfig *rest.Config) (manager.Manager, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	identity := name + "_" + string(uuid.NewUUID())
+	options := ctrl.Options{
+		Metrics:                       metricsserver.Options{BindAddress: p.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization},
+		HealthProbeBindAddress:        p.probeAddress,
+		LeaderElection:                p.leaderElect,
+		LeaderElectionReleaseOnCancel: true,
+	}
+	p.announcer = announce.New(nil, p.lease, identity, clock.RealClock{})
+	if p.leaderElect {
+		options.LeaderElectionResourceLockInterface, err = resourcelock.New(resourcelock.LeasesResourceLock, p.namespace, p.lease,
+			p.host.CoreV1(), p.host.CoordinationV1(), resourcelock.ResourceLockConfig{Identity: identity})
+		if err != nil {
+			return nil, err
+		}
+		p.announcer = announce.New(p.host.CoordinationV1().Leases(p.namespace), p.lease, identity, clock.RealClock{})
+	}
+	mgr, err := ctrl.NewManager(hostConfig, options)
+	if err != nil {
+		return nil, err
+	}
+	if p.metrics, err = health.NewMetrics(metrics.Registry); err != nil {
+		return nil, err
+	}
+	err = errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping), mgr.Add(manager.RunnableFunc(p.announcer.Run)))
+	if p.registerHost != "" {
+		p.registrar = p.newRegistrar()
+		err = errors.Join(err, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { p.registrar.Run(ctx); return nil })))
+	}
+	if p.health {
+		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runHealth)))
+	}
+	return mgr, err
+}
+
+func (p *program) newRegistrar() *hostentry.Registrar {
+	return hostentry.New(hostentry.Config{
+		Name: p.registerHost, URL: p.registerHostURL, CABundle: p.hostCA,
+		Host: p.host, Clusters: p.registry.ClusterregistryV1beta1().Clusters(),
+		Period: p.registerHostPeriod, Clock: clock.RealClock{},
+		Say: func(state contract.FunctionState, message string) {
+			p.announcer.Say(contract.RegisterHostFunction, state, message)
+		},
+	})
+}
+
+// runHealth runs the health function while this replica leads.
+func (p *program) runHealth(ctx context.Context) error {
+	say := func(state contract.FunctionState, message string) {
+		p.announcer.Say(contract.HealthFunction, state, message)
+	}
+	say(contract.FunctionStarting, "")
+	var reader kubernetes.Interface
+	if p.readHostCIDRs {
+		reader = p.host
+	}
+	inside := ranges.New(reader, p.options.host, clock.RealClock{})
+	// Nothing is asked before it is known where no entry may lead.
+	err := inside.Await(ctx, func(err error) {
+		say(contract.FunctionStarting, fmt.Sprintf("Waiting for the ranges of the host cluster's Services and pods: %v. Without the right to read them, set --host-cidrs and --read-host-cidrs=false.", err))
+	})
+	if err != nil {
+		return nil
+	}
+	go inside.Follow(ctx)
+	factory := informers.NewSharedInformerFactory(p.registry, 0)
+	clusters := factory.Clusterregistry().V1beta1().Clusters()
+	err = clusters.Informer().SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+		if !clusters.Informer().HasSynced() {
+			say(contract.FunctionStarting, fmt.Sprintf("Waiting for the clusters of the registry: %v", err))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	prober := &probe.Prober{Policy: probe.Policy{HostCIDRs: func() []netip.Prefix { return inside.Prefixes() }, Allowed: p.allowed}}
+	config := health.Config{
+		Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
+		Probe: prober.Probe, Client: p.client, Trouble: p.trouble.Last,
+		Isolated: func(message string) {
+			say(map[bool]contract.FunctionState{true: contract.FunctionIsolated, false: contract.FunctionRunning}[message != ""], message)
+		},
+		Period: p.period, Concurrency: p.concurrency, Clock: clock.RealClock{}, Metrics: p.metrics,
+	}
+	if p.registrar != nil {
+		config.Own = p.registrar.Own
+	}
+	controller, err := health.New(config)
+	if err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	if !cache.WaitForCacheSync(ctx.Done(), clusters.Informer().HasSynced) {
+		return nil
+	}
+	say(contract.FunctionRunning, "")
+	controller.Run(ctx)
+	return nil
+}
