@@ -6,18 +6,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
-
-// Reference returns the name of an object by which an inventory knows it.
-func Reference(object *unstructured.Unstructured) operatorv1alpha1.ObjectReference {
-	kind := object.GroupVersionKind()
-	return operatorv1alpha1.ObjectReference{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
-}
 
 // Delete deletes an object that belongs to the registry that owner names, with
 // namespace and name; one that does not is let be. It returns true when there is
@@ -47,11 +40,4 @@ func (a *Applier) Delete(ctx context.Context, reference operatorv1alpha1.ObjectR
 		return false, fmt.Errorf("delete %s: %w", reference, err)
 	}
 	return false, nil
-}
-
-// forget drops what is remembered of an object.
-func (a *Applier) forget(reference operatorv1alpha1.ObjectReference) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.memory, reference)
 }

@@ -8,6 +8,10 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 )
@@ -64,3 +68,32 @@ func Backend(service *apiregistrationv1.APIService) string {
 	}
 	return service.Spec.Service.Namespace + "/" + service.Spec.Service.Name
 }
+
+// NotOurs is the error of an object that exists, but belongs to someone else.
+type NotOurs struct {
+	// Object is the object in the way.
+	Object operatorv1alpha1.ObjectReference
+	// Owner is the registry that it belongs to, empty when it is no registry's.
+	Owner string
+}
+
+// Error says what to do.
+func (e *NotOurs) Error() string {
+	owner := "was not made by the operator"
+	if e.Owner != "" {
+		owner = "belongs to ClusterRegistry " + e.Owner
+	}
+	return fmt.Sprintf("%s is in the way: it %s; delete it, or give the registry another name", e.Object, owner)
+}
+
+// Reason is the reason of the condition that such an error becomes.
+func (e *NotOurs) Reason() string { return operatorv1alpha1.ReasonNotOwned }
+
+// Reference returns the name of an object by which an inventory knows it.
+func Reference(object *unstructured.Unstructured) operatorv1alpha1.ObjectReference {
+	kind := object.GroupVersionKind()
+	return operatorv1alpha1.ObjectReference{Group: kind.Group, Kind: kind.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// FieldOwner is the operator's name as a manager of fields.
+const FieldOwner = client.FieldOwner("clusterregistry-operator")

@@ -170,16 +170,3 @@ func enough(members int) error {
 	}
 	return nil
 }
-
-// nameOf returns the name of the member with the ID, for a person.
-func (s State) nameOf(id string) string {
-	if id == "" {
-		return "no member in particular"
-	}
-	for _, l := range s.List {
-		if l.ID == id {
-			return "member " + l.Name
-		}
-	}
-	return "an unknown member with the ID " + id
-}

@@ -97,3 +97,16 @@ func (s State) Next(outdated []string) (member string, leads bool) {
 	member = slices.MinFunc(outdated, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
 	return member, rank(member) == 2
 }
+
+// nameOf returns the name of the member with the ID, for a person.
+func (s State) nameOf(memberID string) string {
+	if memberID == "" {
+		return "no member in particular"
+	}
+	for _, l := range s.List {
+		if l.ID == memberID {
+			return "member " + l.Name
+		}
+	}
+	return "an unknown member with the ID " + memberID
+}

@@ -102,3 +102,6 @@ func (o *Objects) Event(kind, reason, action, format string, args ...any) {
 	}
 	o.Events.Eventf(o.Registry, nil, kind, reason, action, "%s", note)
 }
+
+// frozen is why nothing may be changed any more.
+type frozen struct{ until string }

@@ -2,9 +2,6 @@ package operand
 
 import "github.com/clusterregistry/operator/operator/apply"
 
-// frozen is why nothing may be changed any more.
-type frozen struct{ until string }
-
 // Freeze makes the reconcile read-only from here on: its writer can't write. What ends
 // that is for messages; the first one counts.
 func (o *Objects) Freeze(until string) {

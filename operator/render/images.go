@@ -7,10 +7,6 @@ import (
 // PublishedRepository is where this project publishes its images.
 const PublishedRepository = "ghcr.io/clusterregistry"
 
-// ImageDigests says in which repositories images have the digests under which they
-// are published. Pods refer to those by digest, which no one can move.
-type ImageDigests string
-
 const (
 	// ImageDigestsPublished is in the repository where they are published, or in a
 	// mirror that answers by its name.

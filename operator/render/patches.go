@@ -44,7 +44,7 @@ func patches(in Input) map[target][]operation {
 	out := map[target][]operation{
 		{kind: "Deployment"}:                          slices.Concat([]operation{add("/spec/replicas", server.Replicas), add("/spec/progressDeadlineSeconds", server.ProgressDeadlineSeconds)}, workload(r, "server", server.Resources, server.Placement), arguments(server), access(server)),
 		{kind: "Service", name: "<name>-server"}:      service(server.Service),
-		{kind: "Certificate", name: "<name>-serving"}: slices.Concat(serving(r), names(nil, in.Addresses)),
+		{kind: "Certificate", name: "<name>-serving"}: slices.Concat(serving(r), subjectNames(nil, in.Addresses)),
 		{kind: "Certificate", certificate: "leaf"}:    renewal(r.Spec.TLS),
 	}
 	if etcd.External != nil {
@@ -58,8 +58,8 @@ func patches(in Input) map[target][]operation {
 		_, snapshots := snapshotsClaim(in)
 		out[target{kind: "PersistentVolumeClaim"}] = class("/spec", snapshots)
 	}
-	out[target{kind: "Certificate", name: "<name>-etcd-server"}] = names(members, nil)
-	out[target{kind: "Certificate", name: "<name>-etcd-peer"}] = names(members, nil)
+	out[target{kind: "Certificate", name: "<name>-etcd-server"}] = subjectNames(members, nil)
+	out[target{kind: "Certificate", name: "<name>-etcd-peer"}] = subjectNames(members, nil)
 	return out
 }
 
@@ -161,14 +161,6 @@ func class(spec, name string) []operation {
 	return []operation{add(spec+"/storageClassName", name)}
 }
 
-// etcdClass returns the StorageClass that is asked for, empty for the default one.
-func etcdClass(etcd operatorv1alpha1.Etcd) string {
-	if etcd.Storage == nil {
-		return ""
-	}
-	return etcd.Storage.StorageClassName
-}
-
 // memberNames are the names that etcd's members call each other by, and those
 // that their addresses have in DNS.
 func memberNames(in Input) []string {
@@ -179,8 +171,8 @@ func memberNames(in Input) []string {
 	return out
 }
 
-// names adds DNS names, and addresses of either kind, to a certificate.
-func names(dns, addresses []string) []operation {
+// subjectNames adds DNS names, and addresses of either kind, to a certificate.
+func subjectNames(dns, addresses []string) []operation {
 	var out []operation
 	var ips []string
 	for _, address := range addresses {

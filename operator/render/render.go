@@ -16,47 +16,6 @@ import (
 	"github.com/clusterregistry/operator/manifests"
 )
 
-// root is the directory of the embedded manifests, and of them in memory.
-const root = "registry"
-
-// Stage is a step of an installation. Its objects are applied together, when the
-// stage before is complete.
-type Stage string
-
-// The stages, in their order.
-const (
-	// StageCertificates is CAs, issuers and certificates, and the Service, whose
-	// address is in one of them.
-	StageCertificates Stage = "certificates"
-	// StageEtcd is the trust bundle and etcd.
-	StageEtcd Stage = "etcd"
-	// StageSnapshot is the snapshot of etcd that is taken before an upgrade.
-	StageSnapshot Stage = "snapshot"
-	// StageServer is the API servers and their permissions.
-	StageServer Stage = "server"
-	// StageEndpoint is the registration with the host.
-	StageEndpoint Stage = "endpoint"
-)
-
-// Result is a rendered registry.
-type Result struct {
-	// Stages are the objects, by stage. Within one, what others refer to is first.
-	Stages map[Stage][]*unstructured.Unstructured
-	// Digest identifies the content.
-	Digest string
-
-	lacks map[*unstructured.Unstructured]string
-}
-
-// Objects returns all objects, in the order of the stages.
-func (r *Result) Objects() []*unstructured.Unstructured {
-	var out []*unstructured.Unstructured
-	for _, stage := range []Stage{StageCertificates, StageEtcd, StageSnapshot, StageServer, StageEndpoint} {
-		out = append(out, r.Stages[stage]...)
-	}
-	return out
-}
-
 // Render returns the objects of a registry. An error means that the manifests
 // and the input don't fit, which no spec should be able to cause.
 func Render(in Input) (*Result, error) {

@@ -7,17 +7,6 @@ import (
 	"slices"
 )
 
-// Images are the digests of the images that a registry of a release runs, each
-// that of the index of all architectures.
-type Images struct {
-	// Server is the digest of the servers' image, whose tag is the release's version.
-	Server string `json:"clusterregistry-apiserver"`
-	// Helper is the digest of the helper's image, whose tag is Release.Helper.
-	Helper string `json:"clusterregistry-helper"`
-	// Etcd is the digest of etcd's image, whose tag is Release.Etcd.
-	Etcd string `json:"etcd"`
-}
-
 // Image names an image within its repository.
 type Image struct {
 	// Name is the image's name, such as etcd, and Tag its tag, such as v3.6.14.

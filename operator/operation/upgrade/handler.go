@@ -3,8 +3,6 @@ package upgrade
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -67,36 +65,6 @@ type Actions interface {
 	Event(kind, reason, action, message string)
 }
 
-// Steps implements operation.Handler. An external etcd is neither saved nor upgraded.
-func (h Handler) Steps() []operation.Step {
-	own := []operation.Step{
-		{Phase: operatorv1alpha1.PhaseSnapshot, Run: h.snapshot, Prepare: h.nameSnapshot},
-		{Phase: operatorv1alpha1.PhaseEtcd, Run: h.etcd},
-	}
-	if h.Registry.Spec.Etcd.External != nil {
-		own = nil
-	}
-	return slices.Concat([]operation.Step{{Phase: operatorv1alpha1.PhasePreflight, Run: h.preflight}}, own, []operation.Step{
-		{Phase: operatorv1alpha1.PhaseServer, Run: h.servers, Prepare: h.recordTarget},
-		{Phase: operatorv1alpha1.PhaseVerification, Run: h.verify},
-		{Phase: operatorv1alpha1.PhaseStorageMigration, Run: h.migrate},
-	})
-}
-
-// Rollback implements operation.Handler.
-func (h Handler) Rollback() operation.Step {
-	return operation.Step{Phase: operatorv1alpha1.PhaseRollback, Run: h.returned}
-}
-
-// Resume implements operation.Handler. As long as no server was touched, the upgrade
-// begins again: its snapshot would lack what was written since.
-func (h Handler) Resume(at operatorv1alpha1.OperationPhase) operatorv1alpha1.OperationPhase {
-	if h.Reached(operatorv1alpha1.PhaseServer) {
-		return at
-	}
-	return operatorv1alpha1.PhasePreflight
-}
-
 // Waiting implements operation.Handler. As long as a single etcd member is still to be
 // replaced, it says that the registry will be down.
 func (h Handler) Waiting(format string, args ...any) verdict.Verdict {
@@ -124,23 +92,6 @@ func (h Handler) enlistTransition() {
 	if history.Last(h.Registry).State != operatorv1alpha1.TransitionProgressing {
 		history.Begin(h.Registry, h.To.Version, h.Now)
 	}
-}
-
-// nameSnapshot names the snapshot before it is taken.
-func (h Handler) nameSnapshot(_ context.Context) verdict.Verdict {
-	h.enlistTransition()
-	h.Snapshot = strings.ToLower(fmt.Sprintf("%s-before-%s-%s", h.From.Version, h.To.Version, h.Now.UTC().Format("20060102T150405Z")))
-	return verdict.Verdict{}
-}
-
-// recordTarget records the release whose servers come next: from here on, the data may
-// be what only that one reads.
-func (h Handler) recordTarget(ctx context.Context) verdict.Verdict {
-	h.enlistTransition()
-	if err := h.Actions.RecordRelease(ctx, h.To.Version); err != nil {
-		return verdict.Failed(err)
-	}
-	return verdict.Verdict{}
 }
 
 // fail rolls the servers back to the previous release, if that is possible.
