@@ -14,6 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterregistry/operator/client/clientset/versioned"
@@ -32,6 +33,8 @@ type Env struct {
 	Registry func() (versioned.Interface, error)
 	// Host returns a client of the host cluster, where ClusterRegistries are.
 	Host func() (dynamic.Interface, error)
+	// Kubernetes returns a client of the host cluster's own API.
+	Kubernetes func() (kubernetes.Interface, error)
 	// Terminal reports whether a person can be asked.
 	Terminal func() bool
 	// Now is the time.
@@ -67,6 +70,13 @@ func New() *Env {
 			return nil, err
 		}
 		return dynamic.NewForConfig(config)
+	}
+	env.Kubernetes = func() (kubernetes.Interface, error) {
+		config, err := env.config()
+		if err != nil {
+			return nil, err
+		}
+		return kubernetes.NewForConfig(config)
 	}
 	return env
 }

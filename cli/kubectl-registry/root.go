@@ -11,6 +11,7 @@ import (
 	"github.com/clusterregistry/operator/cli/command"
 	"github.com/clusterregistry/operator/cli/join"
 	"github.com/clusterregistry/operator/cli/kubeconfig"
+	"github.com/clusterregistry/operator/cli/report"
 	"github.com/clusterregistry/operator/cli/status"
 	"github.com/clusterregistry/operator/cli/transfer"
 	"github.com/clusterregistry/operator/cli/upgrade"
@@ -58,6 +59,7 @@ changed; 4 done, and something that is shown needs attention.`,
 		transfer.NewExport(env),
 		transfer.NewImport(env),
 		upgrade.New(env),
+		report.New(env),
 	)
 	return cmd
 }

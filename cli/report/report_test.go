@@ -1,0 +1,185 @@
+package report
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterregistry/operator/cli/command/commandtest"
+)
+
+const (
+	key   = "-----BEGIN EC PRIVATE KEY-----\nMHcCAQEEIBkg4LVWM9nuwNSk3yByxZpYRTBnVJk4\n-----END EC PRIVATE KEY-----"
+	token = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJnZWhlaW0ifQ.c2lnbmF0dXJl"
+)
+
+// secrets are what may not be in an archive.
+var secrets = []string{"MHcCAQEEIBkg4LVWM9nuwNSk3yByxZpYRTBnVJk4", "PRIVATE KEY", token, "geheim"}
+
+func TestLogs(t *testing.T) {
+	for reason, line := range map[string]string{
+		"a private key":             "key:\n" + key,
+		"a private key in one line": strings.ReplaceAll(key, "\n", `\n`),
+		"a JSON web token":          `msg="authenticated" t=` + token,
+		"a header":                  "Authorization: Basic geheim1234",
+		"a bearer":                  "sent Bearer geheimgeheim",
+		"a flag":                    "started with --password=geheim",
+		"a setting in JSON":         `{"client_secret":"geheim"}`,
+		"a URL":                     "dial https://ann:geheim@etcd.example",
+	} {
+		got := log("before\n" + line + "\nafter")
+		for _, secret := range secrets {
+			if strings.Contains(got, secret) {
+				t.Errorf("%s: %q shows in\n%s", reason, secret, got)
+			}
+		}
+		if !strings.HasPrefix(got, "before\n") || !strings.HasSuffix(got, "\nafter") {
+			t.Errorf("%s: the lines around it are gone: %s", reason, got)
+		}
+	}
+	const ordinary = `I1123 12:00:00 reconcile.go:7] "Reconciled" registry="registries/fleet" secretName="fleet-serving" token=false`
+	if got := log(ordinary); got != ordinary {
+		t.Errorf("an ordinary line becomes %s", got)
+	}
+}
+
+const pod = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: fleet-server-0
+  namespace: registries
+  annotations: {kubectl.kubernetes.io/last-applied-configuration: geheim, note: ` + token + `}
+  managedFields: [{manager: geheim}]
+spec:
+  containers:
+  - name: server
+    image: example/server
+    args: [--etcd-prefix=/registry, --token, geheim, "--password=geheim"]
+    env: [{name: API_KEY, value: geheim}, {name: REGION, value: eu}, {name: PLAIN, value: "https://ann:geheim@x.example"}]
+    volumeMounts: [{name: tls, mountPath: /tls}]
+  volumes: [{name: tls, secret: {secretName: fleet-serving}}]
+`
+
+func parse(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
+	out := &unstructured.Unstructured{}
+	if err := yaml.Unmarshal([]byte(text), &out.Object); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// newEnv returns a host cluster with a registry, a pod, and Secrets that are not to be
+// read.
+func newEnv(t *testing.T) (*commandtest.Env, *fake.Clientset) {
+	t.Helper()
+	kinds := map[schema.GroupVersionResource]string{{Version: "v1", Resource: "secrets"}: "SecretList", {Version: "v1", Resource: "configmaps"}: "ConfigMapList"}
+	for _, resource := range append(namespaced, clusterScoped...) {
+		kinds[resource] = strings.TrimSuffix(resource.Resource, "s") + "List"
+	}
+	env := commandtest.New(t)
+	env.Objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds,
+		parse(t, "apiVersion: operator.clusterregistry.io/v1alpha1\nkind: ClusterRegistry\nmetadata: {name: fleet, namespace: registries}\nspec: {version: v0.4.0}\n"), parse(t, pod),
+		parse(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: fleet-admin, namespace: registries}\nstringData: {a: geheim}\n"))
+	client := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "fleet-server-0", Namespace: "registries", Labels: map[string]string{"app.kubernetes.io/name": "server"}},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "server", RestartCount: 1}}}})
+	env.Kubernetes = func() (kubernetes.Interface, error) { return client, nil }
+	return env, client
+}
+
+// files returns what is in an archive.
+func files(t *testing.T, path string) map[string]string {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	uncompressed, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for reader := tar.NewReader(uncompressed); ; {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return out
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[strings.TrimPrefix(header.Name, "fleet-20261123-120000/")] = string(content)
+	}
+}
+
+// TestReport expects what a bug report needs, and no credential.
+func TestReport(t *testing.T) {
+	env, client := newEnv(t)
+	env.Objects.PrependReactor("list", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("leases are forbidden: " + token)
+	})
+	path := filepath.Join(t.TempDir(), "report.tar.gz")
+	if text, code := env.Run(t, New(env.Env), "fleet", "--file", path); code != 0 {
+		t.Fatal(text)
+	}
+	found := files(t, path)
+	for name, want := range map[string]string{
+		"registries/clusterregistries.yaml":                  "name: fleet",
+		"registries/pods.yaml":                               "secretName: fleet-serving",
+		"registries/logs/fleet-server-0_server.log":          "fake logs",
+		"registries/logs/fleet-server-0_server_previous.log": "fake logs",
+		"clusterregistry-system/events.yaml":                 "kind: List",
+		"cluster/apiservices.yaml":                           "kind: List",
+		"errors.txt":                                         "registries/leases.yaml: " + left,
+	} {
+		if !strings.Contains(found[name], want) {
+			t.Errorf("%s has %q", name, found[name])
+		}
+	}
+	if !strings.Contains(found["registries/pods.yaml"], "value: eu") || !strings.Contains(found["registries/pods.yaml"], "--etcd-prefix=/registry") {
+		t.Errorf("harmless values are left out:\n%s", found["registries/pods.yaml"])
+	}
+	for name, content := range found {
+		for _, secret := range secrets {
+			if strings.Contains(content, secret) {
+				t.Errorf("%s has %q:\n%s", name, secret, content)
+			}
+		}
+	}
+	for _, action := range append(env.Objects.Actions(), client.Actions()...) {
+		if resource := action.GetResource().Resource; resource == "secrets" || resource == "configmaps" || action.GetVerb() != "list" && action.GetVerb() != "get" {
+			t.Errorf("it has sent %s %s", action.GetVerb(), resource)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the archive has %v, %v", info.Mode(), err)
+	}
+	// What is there is not overwritten.
+	if text, code := env.Run(t, New(env.Env), "fleet", "--file", path); code != 1 || !strings.HasSuffix(text, "file exists; name another file with --file") {
+		t.Errorf("again: %d, %s", code, text)
+	}
+	if text, code := env.Run(t, New(env.Env), "other"); code != 2 || text != `there is no ClusterRegistry "other": there are registries/fleet` {
+		t.Errorf("another name: %d, %s", code, text)
+	}
+}
