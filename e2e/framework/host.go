@@ -46,6 +46,12 @@ func StartHost(t *testing.T, kubernetesVersion string, allowedNames ...string) *
 	return startHost(t, kubernetesVersion, allowedNames, nil)
 }
 
+// StartHostWith is StartHost with further flags of its kube-apiserver.
+func StartHostWith(t *testing.T, kubernetesVersion string, flags map[string]string) *Host {
+	t.Helper()
+	return startHost(t, kubernetesVersion, []string{"front-proxy-client"}, flags)
+}
+
 func startHost(t *testing.T, kubernetesVersion string, allowedNames []string, flags map[string]string) *Host {
 	t.Helper()
 	frontProxy := NewAuthority(t, "front-proxy-ca")

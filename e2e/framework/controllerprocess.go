@@ -1,0 +1,116 @@
+package framework
+
+import (
+	"context"
+	"io"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// StartController starts the clusterregistry-controller of this checkout with the given
+// flags; it ends with the test, and when the test failed its log is shown.
+func StartController(t *testing.T, flags ...string) {
+	t.Helper()
+	log, done := &lockedBuffer{}, make(chan error, 1)
+	cmd := exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-controller"), //nolint:noctx // it outlives the test's context
+		append([]string{"--metrics-bind-address=0", "--health-probe-bind-address=0"}, flags...)...)
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatalf("start the controller: %v; \"make build\" builds it", err)
+	}
+	go func() { done <- cmd.Wait() }()
+	t.Cleanup(func() {
+		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+			t.Errorf("the controller had ended: %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("the controller was told to end, and ended with %v", err)
+		}
+		if t.Failed() {
+			t.Logf("the controller's log:\n%s", log.String())
+		}
+	})
+}
+
+// Relay passes connections on from an address of this machine that is not loopback.
+type Relay struct {
+	// Address is where it listens, host and port.
+	Address string
+
+	t        *testing.T
+	to       string
+	mu       sync.Mutex
+	listener net.Listener
+}
+
+// StartRelay starts a relay to an address; it ends with the test. A machine that has
+// nothing but loopback fails the test.
+func StartRelay(t *testing.T, to string) *Relay {
+	t.Helper()
+	r := &Relay{Address: net.JoinHostPort(outside(t), "0"), t: t, to: to}
+	r.Open()
+	t.Cleanup(r.Close)
+	return r
+}
+
+// outside returns an IPv4 address of this machine that other machines could use.
+func outside(t *testing.T) string {
+	t.Helper()
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range addresses {
+		if ip, ok := address.(*net.IPNet); ok && ip.IP.To4() != nil && ip.IP.IsGlobalUnicast() {
+			return ip.IP.String()
+		}
+	}
+	t.Fatal("this machine has no IPv4 address but loopback, which the controller refuses to connect to: bring up a network interface")
+	return ""
+}
+
+// Open has the relay listen, at the address that it had before.
+func (r *Relay) Open() {
+	r.t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", r.Address)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.mu.Lock()
+	r.listener, r.Address = listener, listener.Addr().String()
+	r.mu.Unlock()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go r.pass(conn)
+		}
+	}()
+}
+
+// Close has connections refused.
+func (r *Relay) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_ = r.listener.Close()
+}
+
+func (r *Relay) pass(from net.Conn) {
+	defer func() { _ = from.Close() }()
+	to, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", r.to)
+	if err != nil {
+		return
+	}
+	defer func() { _ = to.Close() }()
+	go func() {
+		_, _ = io.Copy(to, from)
+		_ = to.Close()
+	}()
+	_, _ = io.Copy(from, to)
+}
