@@ -46,6 +46,14 @@ const (
 	KubeconfigSuffix = "-kubeconfig"
 )
 
+// The ports on which a registry's pods listen, in every layout alike.
+const (
+	// EtcdClientPort is where each etcd member serves clients.
+	EtcdClientPort = "2379"
+	// ServerPort is where each server serves clients.
+	ServerPort = "6443"
+)
+
 // EtcdMember returns the name of a member of a registry's own etcd, which is that of
 // its Pod.
 func EtcdMember(registry string, ordinal int) string {

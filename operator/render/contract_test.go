@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -35,19 +36,25 @@ var suffixes = map[string][]string{
 	contract.IdentitySuffix: nil,
 }
 
-// TestNamesAreThoseOfTheContract renders every variant in every layout: the names of
-// the objects, and all that refers to one, are what the contract says, and nothing
-// that it says is missing.
-func TestNamesAreThoseOfTheContract(t *testing.T) {
+// layouts are those of all releases.
+func layouts(t *testing.T) map[string]bool {
+	t.Helper()
 	releases, err := version.Releases()
 	if err != nil {
 		t.Fatal(err)
 	}
-	layouts := map[string]bool{}
+	out := map[string]bool{}
 	for _, release := range releases {
-		layouts[release.Layout] = true
+		out[release.Layout] = true
 	}
-	for layout := range layouts {
+	return out
+}
+
+// TestNamesAreThoseOfTheContract renders every variant in every layout: the names of
+// the objects, and all that refers to one, are what the contract says, and nothing
+// that it says is missing.
+func TestNamesAreThoseOfTheContract(t *testing.T) {
+	for layout := range layouts(t) {
 		kinds, mentioned := map[string]map[string]bool{}, map[string]bool{"": true}
 		for variant, in := range variants(t) {
 			in = change(in, func(r *operatorv1alpha1.ClusterRegistry) { r.Name = "xyzzy" })
@@ -110,6 +117,30 @@ func mention(value any, into map[string]bool) {
 	case string:
 		for _, name := range aName.FindAllStringSubmatch(value, -1) {
 			into[name[1]] = true
+		}
+	}
+}
+
+// TestPortsAreThoseOfTheContract renders every layout: etcd's container listens on the
+// port of the contract, and so does the server's.
+func TestPortsAreThoseOfTheContract(t *testing.T) {
+	for layout := range layouts(t) {
+		in := variants(t)["five members"]
+		in.Release.Layout, in.Release.EtcdLayout = layout, layout
+		found := map[string]string{}
+		for _, object := range rendered(t, in).Objects() {
+			containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
+			for _, one := range containers {
+				container := one.(map[string]any)
+				ports, _, _ := unstructured.NestedSlice(container, "ports")
+				for _, one := range ports {
+					port := one.(map[string]any)
+					found[fmt.Sprintf("%s/%s", container["name"], port["name"])] = fmt.Sprint(port["containerPort"])
+				}
+			}
+		}
+		if found["etcd/client"] != contract.EtcdClientPort || found["server/https"] != contract.ServerPort {
+			t.Errorf("layout %s: the ports are %v", layout, found)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type EtcdMember struct {
 }
 
 // ClientURL is where the member serves clients.
-func (m EtcdMember) ClientURL() string { return "https://" + m.Host + ":2379" }
+func (m EtcdMember) ClientURL() string { return "https://" + m.Host + ":" + contract.EtcdClientPort }
 
 // EtcdMembers returns the members with the given names of a registry's own etcd.
 func EtcdMembers(r *operatorv1alpha1.ClusterRegistry, names []string) []EtcdMember {

@@ -20,9 +20,6 @@ import (
 	"github.com/clusterregistry/operator/operator/registryclient"
 )
 
-// port is where each server's pod listens.
-const port = "6443"
-
 // Access is the way to the servers of one registry. All fields are required.
 type Access struct {
 	*operand.Objects
@@ -49,7 +46,7 @@ func (a Access) AskPods(ctx context.Context, pods []corev1.Pod, name string, aut
 	var answers []Answer
 	for i := range pods {
 		if diagnose.Ready(&pods[i]) && pods[i].DeletionTimestamp == nil && pods[i].Status.PodIP != "" {
-			answers = append(answers, Answer{Pod: pods[i].Name, Address: net.JoinHostPort(pods[i].Status.PodIP, port)})
+			answers = append(answers, Answer{Pod: pods[i].Name, Address: net.JoinHostPort(pods[i].Status.PodIP, contract.ServerPort)})
 		}
 	}
 	var all sync.WaitGroup

@@ -20,9 +20,6 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// etcdPort is where each member's pod listens for clients.
-const etcdPort = "2379"
-
 // Run observes etcd, and replaces a member where one is to be replaced and may be.
 func (s *Stage) Run(ctx context.Context) Found {
 	s.found = Found{}
@@ -90,7 +87,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	}
 	for _, pod := range pods {
 		if pod.Status.PodIP != "" {
-			access.Addresses[pod.Name] = net.JoinHostPort(pod.Status.PodIP, etcdPort)
+			access.Addresses[pod.Name] = net.JoinHostPort(pod.Status.PodIP, contract.EtcdClientPort)
 		}
 	}
 	state := s.Ask(ctx, access)
