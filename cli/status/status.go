@@ -179,7 +179,7 @@ func (s *shower) follow(ctx context.Context) error {
 		s.waitForChange(ctx, report)
 		sleep(ctx, quiet)
 	}
-	return nil //nolint:nilerr // what may not or can not be listed here has a note
+	return nil //nolint:nilerr // an error was shown, and asked again until interrupted
 }
 
 // waitForChange returns when something has changed since a report, or when it is time
