@@ -122,7 +122,7 @@ func (s *Check) read(ctx context.Context) error {
 	}
 	try := func(served string) error {
 		if aggregated {
-			if err := apiservice.Registered(ctx, s.Objects, served+"."+apiservice.Group); err != nil {
+			if err := apiservice.Unregistered(ctx, s.Objects, served+"."+apiservice.Group); err != nil {
 				return err
 			}
 		}

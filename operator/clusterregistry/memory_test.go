@@ -1,16 +1,15 @@
 package clusterregistry
 
 import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/clusterregistry/operator/operator/diagnose"
-
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterregistry/operator/operator/diagnose"
 )
 
 // TestOutOfMemory is about what becomes of a container that the host killed at its

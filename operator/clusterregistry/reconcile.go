@@ -63,7 +63,8 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	if !proceed || !s.aggregation.Complete() && !s.Installed() {
 		return
 	}
-	if err := certificates.Retire(ctx, r.access(s), &s.authorities.Serving); err != nil {
+	var err error
+	if s.authorities.Serving, err = certificates.Retire(ctx, r.access(s), s.authorities.Serving); err != nil {
 		s.record(operatorv1alpha1.ConditionCertificatesReady, verdict.Failed(err))
 		return
 	}

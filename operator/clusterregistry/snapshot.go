@@ -16,15 +16,12 @@ import (
 )
 
 // takeSnapshot takes a named snapshot of the registry's own etcd.
-func (r *Reconciler) takeSnapshot(ctx context.Context, s *scope, name string) (snapshot.Saved, verdict.Verdict) {
-	return snapshot.Take(ctx, snapshotHost{r, s}, snapshot.Request{Name: name, Objects: s.Rendered.Stages[render.StageSnapshot], Now: s.Now})
+func (s *scope) takeSnapshot(ctx context.Context, name string) (snapshot.Saved, verdict.Verdict) {
+	return snapshot.Take(ctx, snapshotHost{s}, snapshot.Request{Name: name, Objects: s.Rendered.Stages[render.StageSnapshot], Now: s.Now})
 }
 
 // snapshotHost takes snapshots of a registry.
-type snapshotHost struct {
-	r *Reconciler
-	s *scope
-}
+type snapshotHost struct{ s *scope }
 
 // Apply implements snapshot.Host.
 func (h snapshotHost) Apply(ctx context.Context, object *unstructured.Unstructured) error {

@@ -27,7 +27,7 @@ var stages = map[string]func(*Reconciler, context.Context, *scope) verdict.Verdi
 }
 
 func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict {
-	stage := certificates.Stage{Access: r.access(s), CertManager: &r.certManager, Authorities: s.authorities}
+	stage := certificates.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities}
 	return stage.Run(ctx)
 }
 

@@ -64,7 +64,7 @@ func (a upgradeActions) RecordRelease(ctx context.Context, release string) error
 
 // TakeSnapshot implements upgrade.Actions.
 func (a upgradeActions) TakeSnapshot(ctx context.Context, name string) (snapshot.Saved, verdict.Verdict) {
-	return a.r.takeSnapshot(ctx, a.s, name)
+	return a.s.takeSnapshot(ctx, name)
 }
 
 // Event implements upgrade.Actions.

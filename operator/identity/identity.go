@@ -101,10 +101,10 @@ func (s *Store) WriteRelease(ctx context.Context, release string) error {
 	return s.Write(ctx, &record)
 }
 
-// Own has a record in the inventory that an earlier registry of this name has left, which
+// Adopt has a record in the inventory that an earlier registry of this name has left, which
 // was never applied for this one, and restores its labels and annotations. It does nothing
 // in a read-only reconcile.
-func (s *Store) Own(ctx context.Context) error {
+func (s *Store) Adopt(ctx context.Context) error {
 	switch inventory := s.objects.Registry.Status.Inventory; {
 	case s.objects.ReadOnly():
 		return nil

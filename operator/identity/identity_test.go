@@ -81,7 +81,7 @@ func TestUnmarked(t *testing.T) {
 func own(t *testing.T, o *operand.Objects) *Store {
 	t.Helper()
 	s := Read(t.Context(), o)
-	if err := errors.Join(s.Err, s.Own(t.Context())); err != nil {
+	if err := errors.Join(s.Err, s.Adopt(t.Context())); err != nil {
 		t.Error(err)
 	}
 	return s
@@ -97,15 +97,15 @@ func stored(t *testing.T, o *operand.Objects) *corev1.ConfigMap {
 	return record
 }
 
-// TestOwn has the record of a registry that took over in the inventory.
-func TestOwn(t *testing.T) {
+// TestAdopt has the record of a registry that took over in the inventory.
+func TestAdopt(t *testing.T) {
 	o := operandtest.New(t, "{status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-trust}]}}")
 	o.HostCluster = operandtest.Host(t, o.Registry.DeepCopy())
 	s := New(o)
 	s.Record = &etcd.Record{}
 	want := []operatorv1alpha1.ObjectReference{{Kind: "ConfigMap", Namespace: "team", Name: "fleet-trust"}, {Kind: "ConfigMap", Namespace: "team", Name: "fleet-etcd-identity"}}
 	for range 2 {
-		if err := s.Own(t.Context()); err != nil {
+		if err := s.Adopt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		written := &operatorv1alpha1.ClusterRegistry{}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -43,7 +42,7 @@ type Objects struct {
 	// Registry has its defaults filled in. Its status is what this reconcile has found:
 	// each stage writes the part that is its own.
 	Registry *operatorv1alpha1.ClusterRegistry
-	// Before is the status as it was read.
+	// Before is the status as it was read, with the inventory as it was written since.
 	Before operatorv1alpha1.ClusterRegistryStatus
 	// Now is when the reconcile began.
 	Now time.Time
@@ -53,7 +52,6 @@ type Objects struct {
 	Rendered *render.Result
 
 	frozen *frozen
-	pods   map[string][]corev1.Pod
 }
 
 // Installed reports whether the registry was complete once.

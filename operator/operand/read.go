@@ -42,24 +42,13 @@ func (o *Objects) SecretValue(ctx context.Context, name, key string) ([]byte, er
 	return secret.Data[key], nil
 }
 
-// Pods returns the pods of a component, by name, as they were when they were first asked
-// for in this reconcile.
+// Pods returns the pods of a component, by name, as the cache has them now.
 func (o *Objects) Pods(ctx context.Context, component string) ([]corev1.Pod, error) {
-	if known, listed := o.pods[component]; listed {
-		return known, nil
-	}
 	list := &corev1.PodList{}
 	err := o.Client.List(ctx, list, client.InNamespace(o.Registry.Namespace), client.MatchingLabels{
 		operatorv1alpha1.LabelInstance: o.Registry.Name, operatorv1alpha1.LabelComponent: component})
-	if err != nil {
-		return nil, err
-	}
 	slices.SortFunc(list.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	if o.pods == nil {
-		o.pods = map[string][]corev1.Pod{}
-	}
-	o.pods[component] = list.Items
-	return list.Items, nil
+	return list.Items, err
 }
 
 // Running returns the pods that have not ended for good, as those have that were evicted

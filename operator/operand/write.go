@@ -41,7 +41,7 @@ func (o *Objects) Enlist(ctx context.Context, objects ...*unstructured.Unstructu
 		if reference := apply.Reference(object); !slices.Contains(inventory, reference) {
 			inventory = append(slices.Clone(inventory), reference)
 		}
-		o.Own(object)
+		o.SetOwner(object)
 	}
 	if len(inventory) == len(o.Registry.Status.Inventory) {
 		return nil
@@ -49,9 +49,9 @@ func (o *Objects) Enlist(ctx context.Context, objects ...*unstructured.Unstructu
 	return o.WriteInventory(ctx, inventory)
 }
 
-// Own makes an object go with the registry. What is elsewhere can't be owned, and what is
+// SetOwner makes an object go with the registry. What is elsewhere can't be owned, and what is
 // retained must not be.
-func (o *Objects) Own(object *unstructured.Unstructured) {
+func (o *Objects) SetOwner(object *unstructured.Unstructured) {
 	if object.GetNamespace() != o.Registry.Namespace || object.GetAnnotations()[operatorv1alpha1.AnnotationRetain] != "" {
 		return
 	}
@@ -60,6 +60,9 @@ func (o *Objects) Own(object *unstructured.Unstructured) {
 
 // WriteInventory writes nothing of the status but the inventory.
 func (o *Objects) WriteInventory(ctx context.Context, inventory []operatorv1alpha1.ObjectReference) error {
+	if err := o.Writer().Err(); err != nil {
+		return err
+	}
 	before := &operatorv1alpha1.ClusterRegistry{}
 	before.Name, before.Namespace = o.Registry.Name, o.Registry.Namespace
 	before.Status.Inventory = o.Before.Inventory

@@ -20,8 +20,8 @@ import (
 // down: they may just be starting.
 const Grace = time.Minute
 
-// Registered returns why the host does not lead to the registry by an APIService.
-func Registered(ctx context.Context, o *operand.Objects, name string) error {
+// Unregistered returns why the host does not lead to the registry by an APIService.
+func Unregistered(ctx context.Context, o *operand.Objects, name string) error {
 	service := &apiregistrationv1.APIService{}
 	// Not from the cache, which has no managed fields to tell whose it is.
 	switch err := o.Live.Get(ctx, client.ObjectKey{Name: name}, service); {
@@ -38,8 +38,8 @@ func Registered(ctx context.Context, o *operand.Objects, name string) error {
 	return nil
 }
 
-// reached returns what the host says of its way to the servers, nil when
-// it reaches them.
+// reached is done when the host cluster reaches the servers, and else says what it
+// reports of that.
 func reached(o *operand.Objects, service *apiregistrationv1.APIService) verdict.Verdict {
 	for _, condition := range service.Status.Conditions {
 		if condition.Type != apiregistrationv1.Available || condition.Status == apiregistrationv1.ConditionTrue {

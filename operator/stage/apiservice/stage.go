@@ -14,7 +14,7 @@ import (
 // Group is the API group that registries serve.
 const Group = v1beta1.GroupName
 
-// Stage is the stage in one reconcile. Objects, Discovery and Release are required.
+// Stage is the stage in one reconcile. All fields but the last two are required.
 type Stage struct {
 	*operand.Objects
 	// Discovery asks the host cluster what it serves.

@@ -14,7 +14,6 @@ import (
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/render"
-	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/trust/trusttest"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -24,7 +23,7 @@ func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 // stageOf returns the stage of a registry of which no CA is known.
 func stageOf(o *operand.Objects) *Stage {
-	return &Stage{Access: servers.Access{Objects: o}, CertManager: &CertManager{}, Authorities: &trust.Authorities{}}
+	return &Stage{Objects: o, CertManager: &CertManager{}, Authorities: &trust.Authorities{}}
 }
 
 // TestExpiryNoted is about a stage that is done and warns.

@@ -17,27 +17,27 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// Retire stops publishing the previous CA of the servers as soon as every server
-// shows a certificate that the present one signed.
-func Retire(ctx context.Context, s servers.Access, serving *trust.Authority) error {
+// Retire returns the servers' CA as it is to be published: without the previous one as
+// soon as every server shows a certificate that the present one signed.
+func Retire(ctx context.Context, s servers.Access, serving trust.Authority) (trust.Authority, error) {
 	if !serving.Replaced() || serving.Current == nil {
-		return nil
+		return serving, nil
 	}
 	pods, err := s.Pods(ctx, operand.ComponentServer)
 	if err != nil {
-		return err
+		return serving, err
 	}
 	pods = operand.Running(pods)
 	answers, err := s.AskPods(ctx, pods, s.ServerName(), serving.Current)
 	if err != nil {
-		return err
+		return serving, err
 	}
 	failed := slices.ContainsFunc(answers, func(a servers.Answer) bool { return a.Err != nil })
 	if failed || len(answers) == 0 || len(answers) < len(pods) {
-		return nil
+		return serving, nil
 	}
 	serving.Published = nil
-	return nil
+	return serving, nil
 }
 
 // announce publishes the CAs that are new before the servers show a certificate

@@ -139,7 +139,8 @@ func TestRetire(t *testing.T) {
 			return "v0.1.0", test.err
 		}
 		serving := trust.Authority{Current: test.current, Published: old.PEM}
-		if err := Retire(t.Context(), access, &serving); err != nil {
+		serving, err := Retire(t.Context(), access, serving)
+		if err != nil {
 			t.Fatal(err)
 		}
 		if retired := serving.Published == nil; retired != test.retired {

@@ -3,14 +3,14 @@
 package certificates
 
 import (
-	"github.com/clusterregistry/operator/operator/servers"
+	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // Stage is the stage in one reconcile. All fields are required.
 type Stage struct {
-	servers.Access
+	*operand.Objects
 	// CertManager knows whether cert-manager is installed.
 	CertManager *CertManager
 	// Authorities are the registry's CAs.

@@ -26,7 +26,7 @@ func (s *Stage) Run(ctx context.Context) Found {
 	if s.Registry.Spec.Etcd.External != nil {
 		s.found.Verdict = s.external(ctx)
 	} else {
-		s.found.Verdict = s.own(ctx)
+		s.found.Verdict = s.selfHosted(ctx)
 	}
 	if s.found.Detail == "" {
 		s.found.Detail = s.found.Message
@@ -34,9 +34,9 @@ func (s *Stage) Run(ctx context.Context) Found {
 	return s.found
 }
 
-// own is done when every member of the registry's own etcd serves, as the one that it was
+// selfHosted is done when every member of the registry's own etcd serves, as the one that it was
 // recorded as, from a pod of the latest template.
-func (s *Stage) own(ctx context.Context) verdict.Verdict {
+func (s *Stage) selfHosted(ctx context.Context) verdict.Verdict {
 	if s.Identity.Err != nil {
 		return verdict.Failed(s.Identity.Err)
 	}
@@ -52,7 +52,7 @@ func (s *Stage) own(ctx context.Context) verdict.Verdict {
 			return verdict.Failed(err)
 		}
 	}
-	if err := s.Identity.Own(ctx); err != nil {
+	if err := s.Identity.Adopt(ctx); err != nil {
 		return verdict.Failed(err)
 	}
 	if v := s.identityProblem(); !v.Complete() {

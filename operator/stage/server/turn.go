@@ -27,7 +27,7 @@ func (s *Stage) turn(ctx context.Context) ([]*unstructured.Unstructured, verdict
 		return all, done
 	}
 	i := turn.DeploymentAt(all)
-	s.Own(all[i])
+	s.SetOwner(all[i])
 	if !s.Applier.Pending(all[i]) {
 		return all, done
 	}

@@ -1,0 +1,40 @@
+package operand_test
+
+import (
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterregistry/operator/operator/address"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+// TestFreeze has the first reason count, and every change be an error from then on.
+func TestFreeze(t *testing.T) {
+	objects := operandtest.New(t, operandtest.InstalledAggregated)
+	if objects.ReadOnly() || objects.ReadOnlyUntil() != "" || objects.Writer().Err() != nil {
+		t.Error("it begins read-only")
+	}
+	objects.Freeze("spec.paused is false")
+	objects.Freeze("this is resolved: EtcdReady: the data is gone")
+	if !objects.ReadOnly() || objects.ReadOnlyUntil() != "spec.paused is false" {
+		t.Errorf("until %q", objects.ReadOnlyUntil())
+	}
+	service := operandtest.Rendered(corev1.SchemeGroupVersion.WithKind(address.ServiceKind), "fleet-server")
+	objects.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {service}}
+	for what, err := range map[string]error{
+		"objects are applied":             objects.Apply(t.Context()),
+		"the inventory is written":        objects.WriteInventory(t.Context(), nil),
+		"what is not rendered is pruned":  objects.Prune(t.Context()),
+		"the servers' Service is applied": address.ApplyService(t.Context(), objects),
+	} {
+		if !errors.Is(err, apply.ErrReadOnly) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
