@@ -49,7 +49,7 @@ func TestGroupTaken(t *testing.T) {
 	first, second := whoTakes(t, e, registries)
 	e.WaitReady(first)
 	e.WaitCondition(second, operatorv1alpha1.ConditionAPIServiceReady, metav1.ConditionFalse, operatorv1alpha1.ReasonGroupTaken,
-		"from ClusterRegistry "+e.Namespace+"/"+first.Name+", which is left as it is")
+		"from ClusterRegistry "+e.Namespace+"/"+first.Name+", which is left unchanged")
 	if got, want := backend(t, e), e.Namespace+"/"+first.Name+"-server"; got != want {
 		t.Errorf("the APIService leads to %s, not %s", got, want)
 	}
