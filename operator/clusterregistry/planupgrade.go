@@ -27,6 +27,9 @@ func (s *scope) enter(phase operatorv1alpha1.OperationPhase) {
 // planUpgrade continues the upgrade that is under way, or rolls it back.
 func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
 	status := s.Registry.Status.Operation
+	if status.Type != operatorv1alpha1.OperationUpgrade {
+		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "another operator started the operation %s, which this one does not know: install that one, or a newer one; nothing is changed until then", status.Type).In(verdict.Resync)
+	}
 	from, err := version.Find(releases, status.From)
 	to, toErr := version.Find(releases, status.To)
 	if err != nil || toErr != nil {

@@ -2,6 +2,7 @@ package clusterregistry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -80,6 +81,12 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []met
 	before.Spec, after.Spec = s.Registry.Spec, s.Registry.Spec
 	if err := r.Client.Status().Patch(ctx, after, client.MergeFrom(before)); err != nil {
 		return fmt.Errorf("write the status: %w", err)
+	}
+	if status.Operation != nil && after.Status.Operation == nil {
+		// What is not recorded would begin anew in each reconcile.
+		err := errors.New("the host cluster does not store status.operation, so no upgrade can proceed: its CustomResourceDefinition clusterregistries.operator.clusterregistry.io is of an earlier release than the operator; apply the one of the operator's release")
+		s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonInternalError, operatorv1alpha1.ConditionProgressing, "%s", err)
+		return err
 	}
 	for _, condition := range changed {
 		s.tell(condition)

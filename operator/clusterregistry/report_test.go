@@ -1,6 +1,7 @@
 package clusterregistry
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -215,3 +217,26 @@ func TestVerdictOfAnError(t *testing.T) {
 }
 
 func timeAt(t time.Time) *metav1.Time { return new(metav1.NewTime(t)) }
+
+// TestOldDefinition is about a host cluster whose CustomResourceDefinition does not have
+// status.operation: an upgrade that is not recorded must not be taken for one that began.
+func TestOldDefinition(t *testing.T) {
+	s := look(t, "{spec: {mode: Aggregated}, status: {"+complete[2:]+"}}")
+	r := reading(t, s, s.Registry.DeepCopy())
+	recorder := events.NewFakeRecorder(20)
+	s.Events = recorder
+	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, c client.Client, name string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			err := c.SubResource(name).Patch(ctx, object, patch, options...)
+			object.(*operatorv1alpha1.ClusterRegistry).Status.Operation = nil
+			return err
+		}})
+	s.begin(released[0], released[1])
+	err := r.writeStatus(t.Context(), s, nil)
+	if err == nil || !strings.Contains(err.Error(), "clusterregistries.operator.clusterregistry.io is of an earlier release than the operator") {
+		t.Errorf("%v", err)
+	}
+	if event := <-recorder.Events; !strings.Contains(event, "does not store status.operation") {
+		t.Errorf("the event is %q", event)
+	}
+}

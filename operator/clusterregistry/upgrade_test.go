@@ -156,6 +156,11 @@ func TestStrangeUpgrade(t *testing.T) {
 	if v.Complete() || v.State == verdict.Degraded || v.Reason != "VersionUnknown" || !strings.Contains(v.Message, "another operator started the upgrade from v0.2.0 to v0.9.0") {
 		t.Errorf("%+v", v)
 	}
+	s = upgrading(t, "v0.2.0", "v0.3.0", "Server", "")
+	s.Registry.Status.Operation.Type = "Teleport"
+	if v := s.plan(released); v.State != verdict.Blocked || v.Reason != "VersionUnknown" || !strings.Contains(v.Message, "another operator started the operation Teleport") || s.upgrade != nil {
+		t.Errorf("%+v", v)
+	}
 }
 
 // TestAdvance says what follows which phase, and when.
