@@ -58,7 +58,7 @@ func testDeletion(t *testing.T, s *site) {
 	s.apply("fleet", "{mode: Aggregated}")
 	// A bare host does not reach the servers.
 	s.says("fleet", "APIServiceReady", "False", "NotAvailable", group)
-	s.says("fleet", "ServerReady", "True", "Ready", "2 servers ready (v0.1.0)")
+	s.says("fleet", "ServerReady", "True", "Ready", "2/2 servers ready (v0.1.0)")
 	s.apply("second", "{mode: Aggregated}")
 	s.says("second", "APIServiceReady", "False", "GroupTaken", "ClusterRegistry "+s.namespace+"/fleet", "mode Independent")
 	s.gone(s.deleted("second"))

@@ -84,7 +84,7 @@ func (s *Check) Run(ctx context.Context) Found {
 	}
 	message := "clients are not served"
 	if s.Servers.Asked {
-		message += fmt.Sprintf(", although %d servers answer the operator", s.Servers.Answering)
+		message += fmt.Sprintf(", although %d of %d servers answer the operator", s.Servers.Answering, s.Registry.Spec.Server.Replicas)
 	}
 	return Found{Condition(metav1.ConditionFalse, operatorv1alpha1.ReasonNotAvailable, fmt.Sprintf("%s: %s", message, problem)), verdict.Backstop}
 }

@@ -68,7 +68,7 @@ func TestAvailable(t *testing.T) {
 		{"nothing could be rendered", installed, "True", now, stages{awaits: "VersionSupported"}, true, ours, -1, "True Available", 0},
 		{"one read fails", installed, "True: as before", now, degraded, false, ours, 1, "True Available: as before", verdict.Soon},
 		{"reads fail for a while", installed, "True: as before", 59 * time.Second, degraded, false, ours, 1, "True Available: as before", verdict.Soon},
-		{"reads fail for too long", installed, "True", 61 * time.Second, degraded, false, ours, 1, "False NotAvailable: clients are not served, although 1 servers answer the operator: clusters can't be listed", backstop},
+		{"reads fail for too long", installed, "True", 61 * time.Second, degraded, false, ours, 1, "False NotAvailable: clients are not served, although 1 of 2 servers answer the operator: clusters can't be listed", backstop},
 		{"no server answers", installed, "True", now, blocked, false, ours, 0, "False NotAvailable: no server answers, and clients are not served: clusters can't be listed", backstop},
 		{"no server answers the operator, but the host does", installed, "True", now, blocked, true, ours, 0, "True Available", 0},
 		{"servers were not asked, since an earlier part failed", installed, "True", now, blocked, false, ours, -1, "True Available", verdict.Soon},
@@ -76,11 +76,11 @@ func TestAvailable(t *testing.T) {
 		{"it stays away", installed, "False", now, blocked, false, ours, 1, "False NotAvailable", backstop},
 		{"it is back", installed, "False", time.Hour, blocked, true, ours, 1, "True Available", 0},
 		{"an earlier operator has never asked", installed, "", now, degraded, false, ours, 1, "Unknown Waiting", backstop},
-		{"an earlier operator has never asked, and reads fail for too long", installed, "", time.Hour, degraded, false, ours, 1, "False NotAvailable: clients are not served, although 1 servers answer the operator: clusters can't be listed", backstop},
+		{"an earlier operator has never asked, and reads fail for too long", installed, "", time.Hour, degraded, false, ours, 1, "False NotAvailable: clients are not served, although 1 of 2 servers answer the operator: clusters can't be listed", backstop},
 		{"an installation is not complete for long", fresh, "", time.Hour, degraded, false, ours, 1, "Unknown Waiting: no read has succeeded yet", backstop},
-		{"the APIService is gone", installed, "True", time.Hour, blocked, true, nil, 2, "False NotAvailable: clients are not served, although 2 servers answer the operator: APIService v1alpha1.clusterregistry.k8s.io does not exist", backstop},
-		{"the API is someone else's", installed, "True", time.Hour, blocked, true, others, 2, "False NotAvailable: clients are not served, although 2 servers answer the operator: APIService v1alpha1.clusterregistry.k8s.io does not belong", backstop},
-		{"the host does not reach it", installed, "True", time.Hour, blocked, true, unreached, 2, "False NotAvailable: clients are not served, although 2 servers answer the operator: kube-apiserver does not reach", backstop},
+		{"the APIService is gone", installed, "True", time.Hour, blocked, true, nil, 2, "False NotAvailable: clients are not served, although 2 of 2 servers answer the operator: APIService v1alpha1.clusterregistry.k8s.io does not exist", backstop},
+		{"the API is someone else's", installed, "True", time.Hour, blocked, true, others, 2, "False NotAvailable: clients are not served, although 2 of 2 servers answer the operator: APIService v1alpha1.clusterregistry.k8s.io does not belong", backstop},
+		{"the host does not reach it", installed, "True", time.Hour, blocked, true, unreached, 2, "False NotAvailable: clients are not served, although 2 of 2 servers answer the operator: kube-apiserver does not reach", backstop},
 	} {
 		var objects []client.Object
 		if test.service != nil {

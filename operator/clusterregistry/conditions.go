@@ -61,7 +61,7 @@ func (s *scope) well(kind string) string {
 	case operatorv1alpha1.ConditionEtcdReady:
 		return fmt.Sprintf("%s etcd members ready (%s)", status.Etcd.Ready, status.EtcdVersion)
 	case operatorv1alpha1.ConditionServerReady:
-		return fmt.Sprintf("%d servers ready (%s)", status.Server.ReadyReplicas, status.Version)
+		return fmt.Sprintf("%d/%d servers ready (%s)", status.Server.ReadyReplicas, s.Registry.Spec.Server.Replicas, status.Version)
 	case operatorv1alpha1.ConditionAPIServiceReady:
 		return fmt.Sprintf("the host cluster serves %s (%s)", apiservice.Group, strings.Join(s.release.Serves, ", "))
 	}

@@ -38,7 +38,7 @@ func TestConditions(t *testing.T) {
 		"an independent one says where": {"mode: Independent", "endpoint: {url: https://a}", results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "EndpointReady": ""}, nil, map[string]string{
 			"EndpointReady": "True Ready: clients reach the registry at https://a", "Ready": "True Ready: the registry is ready at https://a"}},
 		"one part of a complete registry fails": {"mode: Aggregated", "server: {readyReplicas: 2}, version: v0.1.0" + complete, results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "2 of 3", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
-			"EtcdReady": "False Held: 2 of 3", "ServerReady": "True Ready: 2 servers ready (v0.1.0)", "Progressing": "False UpToDate: the registry is up to date", "Ready": "False Held: EtcdReady: 2 of 3"}},
+			"EtcdReady": "False Held: 2 of 3", "ServerReady": "True Ready: 2/2 servers ready (v0.1.0)", "Progressing": "False UpToDate: the registry is up to date", "Ready": "False Held: EtcdReady: 2 of 3"}},
 		"two parts fail: the first is the sum": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "2 of 3", "ServerReady": "1 of 2", "APIServiceReady": ""}, nil, map[string]string{
 			"Ready": "False Held: EtcdReady: 2 of 3"}},
 		"members are replaced": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "m-1 is next", "ServerReady": "", "APIServiceReady": ""}, func(s *scope) { s.servers.Rolling = "etcd: 1 of 3 members updated" }, map[string]string{
@@ -46,7 +46,7 @@ func TestConditions(t *testing.T) {
 		"a version that can't run": {"mode: Aggregated", "", results{"VersionSupported": "unknown"}, func(s *scope) { s.Rendered = nil }, map[string]string{
 			"VersionSupported": "False Held: unknown", "EtcdReady": "Unknown Waiting: Waiting for VersionSupported", "Progressing": "False Held: nothing is changed: unknown", "Ready": "False Held: VersionSupported: unknown"}},
 		"what is not rendered any more can't be deleted": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": "", "Progressing": "delete ConfigMap old: forbidden"}, nil, map[string]string{
-			"ServerReady": "True Ready: 0 servers ready ()", "Progressing": "True Held: delete ConfigMap old: forbidden", "Ready": "False Held: Progressing: delete ConfigMap old: forbidden"}},
+			"ServerReady": "True Ready: 0/2 servers ready ()", "Progressing": "True Held: delete ConfigMap old: forbidden", "Ready": "False Held: Progressing: delete ConfigMap old: forbidden"}},
 		"paused, and well": {"mode: Aggregated, paused: true", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "", "ServerReady": "", "APIServiceReady": ""}, nil, map[string]string{
 			"Progressing": "False Paused: nothing is changed until spec.paused is false", "Ready": "True Ready: the registry is ready"}},
 		"paused in an installation": {"mode: Aggregated, paused: true", "", results{"VersionSupported": "", "CertificatesReady": "not yet"}, nil, map[string]string{
