@@ -5,7 +5,12 @@ import (
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
+
+// group is the API group of registries.
+const group = v1beta1.GroupName
 
 // maxAnswer bounds what a registry answers to one request. Its servers run an
 // image that whoever made the registry chose, and the operator serves others, too.

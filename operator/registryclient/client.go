@@ -16,13 +16,9 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
-
-	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
 const (
-	// group is the API group of registries.
-	group = v1beta1.GroupName
 	// timeout bounds one request.
 	timeout = 10 * time.Second
 	// sample is how many clusters are read to see that reads work: no more than
