@@ -10,6 +10,12 @@ import (
 // left stands in the place of what may be a credential.
 const left = "LEFT OUT: it looks like a credential"
 
+// repeated stands in the place of an annotation that may repeat a whole object.
+const repeated = "LEFT OUT: it may repeat an object, with credentials"
+
+// longAnnotation is from how many bytes on an annotation may repeat an object.
+const longAnnotation = 1024
+
 // lastApplied repeats an object as it was sent.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -25,6 +31,8 @@ func object(value any) any {
 			case key == "managedFields" || key == lastApplied:
 			case is && validation.IsCredential(key, text):
 				out[key] = left
+			case key == "annotations":
+				out[key] = annotations(below)
 			default:
 				out[key] = object(below)
 			}
@@ -52,11 +60,30 @@ func object(value any) any {
 		}
 		return out
 	case string:
+		// Messages, scripts and annotations hold what programs log, and credentials in
+		// the same forms.
 		if validation.IsCredential("", node) {
 			return left
 		}
+		return log(node)
 	}
 	return value
+}
+
+// annotations returns annotations without those in which tools such as kubectl, kapp
+// and Rancher keep the object as it was sent.
+func annotations(value any) any {
+	node, is := object(value).(map[string]any)
+	if !is {
+		return object(value)
+	}
+	for key, below := range node {
+		text, is := below.(string)
+		if start := strings.TrimSpace(text); is && (len(text) > longAnnotation || strings.HasPrefix(start, "{") || strings.HasPrefix(start, "[")) {
+			node[key] = repeated
+		}
+	}
+	return node
 }
 
 // argument reports whether one of a program's arguments may be a credential: by
@@ -72,10 +99,17 @@ func argument(flag, text string) bool {
 var (
 	beginKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----`)
 	endKey   = regexp.MustCompile(`-----END [A-Z ]*PRIVATE KEY-----`)
-	// setting is a name and a value, as programs log them.
-	setting = regexp.MustCompile(`(?i)([a-z][a-z0-9_.-]*)["']?\s*[:=]\s*["']?([^\s"',;}]+)`)
+	// keyLine is a line of a private key in PEM.
+	keyLine = regexp.MustCompile(`[A-Za-z0-9+/]{16,}={0,2}\s*$`)
+	// setting is a name and a value, as programs log them, perhaps in JSON in a string.
+	setting = regexp.MustCompile(`(?i)([a-z][a-z0-9_.-]*)\\*["']?\s*[:=]\s*\\*["']?([^\s"',;}]+)`)
+	// flagged is a flag with its value behind it, in a command line or a list.
+	flagged = regexp.MustCompile(`(?i)(?:^|[\s"'\[=,(])--?([a-z][a-z0-9_.-]*)\\*["']?[\s,]+\\*["']?([^\s"',\\-][^\s"',]*)`)
 	// bearer is a token behind the word that announces one.
 	bearer = regexp.MustCompile(`(?i)\bbearer\s+\S{8,}`)
+	// signed are URLs that give access to whoever has them: with a user, which may be a
+	// token, or with a signature.
+	signed = regexp.MustCompile(`(?i)://[^/\s?#@]+@|[?&](?:sig|signature|x-(?:amz|goog)-[a-z-]+|[a-z0-9_.-]*token)=`)
 )
 
 // log returns a program's log without lines that look like credentials, and without
@@ -87,13 +121,20 @@ func log(text string) string {
 		if beginKey.MatchString(line) {
 			inKey = true
 		}
+		ends := endKey.MatchString(line)
+		if ends && !inKey {
+			// The beginning of the log is somewhere in a key.
+			for i := len(out) - 1; i >= 0 && keyLine.MatchString(out[i]); i-- {
+				out[i] = left
+			}
+		}
 		switch {
-		case inKey, secretive(line):
+		case inKey, ends, secretive(line):
 			out = append(out, left)
 		default:
 			out = append(out, line)
 		}
-		if endKey.MatchString(line) {
+		if ends {
 			inKey = false
 		}
 	}
@@ -101,13 +142,20 @@ func log(text string) string {
 }
 
 func secretive(line string) bool {
-	if validation.IsCredential("", line) || bearer.MatchString(line) {
-		return true
-	}
-	for _, match := range setting.FindAllStringSubmatch(line, -1) {
-		if validation.IsCredential(match[1], match[2]) {
+	return validation.IsCredential("", line) || bearer.MatchString(line) || signed.MatchString(line) || named(setting, line) || named(flagged, line)
+}
+
+// named reports whether a pattern finds the name and the value of a credential in a
+// line. What follows a name can be a name itself, as in "failed: password=x".
+func named(pattern *regexp.Regexp, line string) bool {
+	for {
+		match := pattern.FindStringSubmatchIndex(line)
+		if match == nil {
+			return false
+		}
+		if validation.IsCredential(line[match[2]:match[3]], line[match[4]:match[5]]) {
 			return true
 		}
+		line = line[match[3]:]
 	}
-	return false
 }

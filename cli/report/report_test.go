@@ -42,6 +42,17 @@ func TestLogs(t *testing.T) {
 		"a flag":                    "started with --password=geheim",
 		"a setting in JSON":         `{"client_secret":"geheim"}`,
 		"a URL":                     "dial https://ann:geheim@etcd.example",
+		"behind another name":       "login failed: password=geheim",
+		"in a query":                "url=https://x/y?access_token=geheim",
+		"in a message in JSON":      `{"msg":"token=geheim"}`,
+		"two names":                 "error: client_secret: geheim",
+		"JSON in JSON":              `{"msg":"sent {\"password\":\"geheim\"}"}`,
+		"a flag and its value":      "started with --password geheim",
+		"a list of arguments":       `args=["--verbose","--token","geheim"]`,
+		"a token as user":           "clone https://geheim@git.example/x",
+		"a signed URL":              "GET https://b.example/x?se=2026&sig=geheim",
+		"a URL signed for S3":       "GET https://b.example/x?X-Amz-Credential=geheim",
+		"the end of a private key":  key[strings.Index(key, "\n")+1:],
 	} {
 		got := log("before\n" + line + "\nafter")
 		for _, secret := range secrets {
@@ -54,18 +65,24 @@ func TestLogs(t *testing.T) {
 		}
 	}
 	const ordinary = `I1123 12:00:00 reconcile.go:7] "Reconciled" registry="registries/fleet" secretName="fleet-serving" token=false`
-	if got := log(ordinary); got != ordinary {
-		t.Errorf("an ordinary line becomes %s", got)
+	for _, line := range []string{
+		ordinary,
+		"--etcd-servers=https://fleet-etcd-0.fleet-etcd:2379 --tls-private-key-file /tls/tls.key --v 2",
+		`MountVolume.SetUp failed for volume "tls" : secret "fleet-serving" not found`,
+	} {
+		if got := log(line); got != line {
+			t.Errorf("an ordinary line becomes %s", got)
+		}
 	}
 }
 
-const pod = `
+var pod = `
 apiVersion: v1
 kind: Pod
 metadata:
   name: fleet-server-0
   namespace: registries
-  annotations: {kubectl.kubernetes.io/last-applied-configuration: geheim, note: ` + token + `}
+  annotations: {kubectl.kubernetes.io/last-applied-configuration: geheim, note: ` + token + `, kapp.k14s.io/original: ' {"data":{"a":"geheim"}}', long: ` + strings.Repeat("geheim ", 200) + `, short: kept}
   managedFields: [{manager: geheim}]
 spec:
   containers:
@@ -74,7 +91,10 @@ spec:
     args: [--etcd-prefix=/registry, --token, geheim, "--password=geheim"]
     env: [{name: API_KEY, value: geheim}, {name: REGION, value: eu}, {name: PLAIN, value: "https://ann:geheim@x.example"}]
     volumeMounts: [{name: tls, mountPath: /tls}]
+    command: [sh, -c, "login --password geheim; exec server"]
   volumes: [{name: tls, secret: {secretName: fleet-serving}}]
+status:
+  message: "could not sign in: password=geheim"
 `
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
@@ -157,7 +177,7 @@ func TestReport(t *testing.T) {
 			t.Errorf("%s has %q", name, found[name])
 		}
 	}
-	if !strings.Contains(found["registries/pods.yaml"], "value: eu") || !strings.Contains(found["registries/pods.yaml"], "--etcd-prefix=/registry") {
+	if !strings.Contains(found["registries/pods.yaml"], "value: eu") || !strings.Contains(found["registries/pods.yaml"], "--etcd-prefix=/registry") || !strings.Contains(found["registries/pods.yaml"], "short: kept") {
 		t.Errorf("harmless values are left out:\n%s", found["registries/pods.yaml"])
 	}
 	for name, content := range found {
