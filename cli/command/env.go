@@ -104,17 +104,35 @@ func (e *Env) Context() string {
 }
 
 // Confirm asks a question and returns nil when the answer is yes. Where no one can
-// be asked it refuses, and says which flag answers.
-func (e *Env) Confirm(question, flag string) error {
+// be asked it refuses, and says which flag answers. A context that ends, as by Ctrl-C,
+// is a no, whatever was typed.
+func (e *Env) Confirm(ctx context.Context, question, flag string) error {
 	if !e.Terminal() {
 		return Refusedf("%s This needs a confirmation, and the standard input is not a terminal: check what is shown, then use %s", question, flag)
 	}
 	fmt.Fprintf(e.ErrOut, "%s [y/N] ", question)
-	line, err := bufio.NewReader(e.In).ReadString('\n')
-	switch answer := strings.ToLower(strings.TrimSpace(line)); {
-	case answer == "y" || answer == "yes":
+	type answer struct {
+		line string
+		err  error
+	}
+	answered := make(chan answer, 1)
+	// A read from a terminal can't be interrupted: it ends with the process.
+	go func() {
+		line, err := bufio.NewReader(e.In).ReadString('\n')
+		answered <- answer{strings.ToLower(strings.TrimSpace(line)), err}
+	}()
+	given := answer{}
+	select {
+	case <-ctx.Done():
+	case given = <-answered:
+	}
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(e.ErrOut)
+		return Refusedf("interrupted: nothing was changed")
+	case given.line == "y" || given.line == "yes":
 		return nil
-	case err != nil && answer == "":
+	case given.err != nil && given.line == "":
 		return Refusedf("no answer: nothing was changed")
 	}
 	return Refusedf("not confirmed: nothing was changed")

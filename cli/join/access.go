@@ -1,6 +1,7 @@
 package join
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -32,7 +33,7 @@ func accessOf(found *member.Member) (v1beta1.Access, error) {
 }
 
 // showAccess shows the program that is to be entered, and asks.
-func (j *joiner) showAccess(wanted *v1beta1.Cluster) error {
+func (j *joiner) showAccess(ctx context.Context, wanted *v1beta1.Cluster) error {
 	if len(wanted.Spec.Access) == 0 {
 		return nil
 	}
@@ -44,5 +45,5 @@ func (j *joiner) showAccess(wanted *v1beta1.Cluster) error {
 	if j.yes || j.dryRun != "none" {
 		return nil
 	}
-	return j.env.Confirm("Enter it?", "--yes")
+	return j.env.Confirm(ctx, "Enter it?", "--yes")
 }

@@ -125,7 +125,7 @@ func (j *joiner) run(ctx context.Context) error {
 	if err := command.Validate(merged(wanted, old)); err != nil {
 		return err
 	}
-	if err := j.showAccess(wanted); err != nil {
+	if err := j.showAccess(ctx, wanted); err != nil {
 		return err
 	}
 	made, did, err := j.write(ctx, clusters, wanted, old)

@@ -64,7 +64,7 @@ func (u *unjoiner) run(ctx context.Context) error {
 	}
 	if !u.yes && u.dryRun == "none" {
 		fmt.Fprintf(u.env.ErrOut, "%s (%s), %s, at %s, in the registry of %s\n", cluster.Name, command.Plain(cluster.Spec.DisplayName), command.ID(cluster), addresses(cluster), command.Plain(u.env.Context()))
-		if err := u.env.Confirm(fmt.Sprintf("Remove %q from the registry?", cluster.Name), "--yes"); err != nil {
+		if err := u.env.Confirm(ctx, fmt.Sprintf("Remove %q from the registry?", cluster.Name), "--yes"); err != nil {
 			return err
 		}
 	}

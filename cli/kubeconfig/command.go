@@ -143,7 +143,7 @@ func (b *builder) run(ctx context.Context) error {
 		fmt.Fprintf(b.env.ErrOut, "digest of what is to be confirmed: %s\n", agreed)
 		return plan.verdict()
 	}
-	if err := b.confirm(plan, agreed); err != nil {
+	if err := b.confirm(ctx, plan, agreed); err != nil {
 		return err
 	}
 	if path == "" {
@@ -164,6 +164,9 @@ func (b *builder) run(ctx context.Context) error {
 	}
 	if err := plan.apply(config, origin); err != nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		return command.Refusedf("interrupted: nothing was changed")
 	}
 	if err := save(path, config); err != nil {
 		return err
@@ -223,14 +226,14 @@ func (b *builder) list(ctx context.Context) ([]v1beta1.Cluster, bool, error) {
 }
 
 // confirm returns nil when a person has agreed to the changes.
-func (b *builder) confirm(p plan, agreed string) error {
+func (b *builder) confirm(ctx context.Context, p plan, agreed string) error {
 	switch {
 	case b.accept != "" && b.accept != agreed:
 		return command.Refusedf("what is to be confirmed has the digest %s, and --accept has %s: nothing was changed; check what is shown above, then use that digest", agreed, command.Plain(b.accept))
 	case b.accept != "" || len(p.changes) == 0:
 		return nil
 	}
-	return b.env.Confirm("Use these servers, CAs, proxies and programs?", "--accept="+agreed)
+	return b.env.Confirm(ctx, "Use these servers, CAs, proxies and programs?", "--accept="+agreed)
 }
 
 // print writes the kubeconfig to the standard output.

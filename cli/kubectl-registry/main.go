@@ -15,7 +15,8 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	// A second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
 	cmd := root(command.New())
 	cmd.SetArgs(arguments(os.Args))
 	err := cmd.ExecuteContext(ctx)
