@@ -122,13 +122,17 @@ func (b *builder) run(ctx context.Context) error {
 	}
 	planned := func() (*clientcmdapi.Config, plan, error) {
 		config := clientcmdapi.NewConfig()
+		var others []*clientcmdapi.Config
 		if path != "" {
 			var err error
 			if config, err = load(path); err != nil {
 				return nil, plan{}, err
 			}
+			if others, err = beside(path); err != nil {
+				return nil, plan{}, err
+			}
 		}
-		return config, makePlan(config, entries, refused, origin, complete && path != ""), nil
+		return config, makePlan(config, others, entries, refused, origin, complete && path != ""), nil
 	}
 	config, plan, err := planned()
 	if err != nil {

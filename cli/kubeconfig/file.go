@@ -30,6 +30,42 @@ func load(path string) (*clientcmdapi.Config, error) {
 	return config, nil
 }
 
+// beside returns the kubeconfigs that kubectl reads together with the one at a path:
+// none when that is not one of $KUBECONFIG's. Of two files that have something under
+// the same name, the first counts.
+func beside(path string) ([]*clientcmdapi.Config, error) {
+	var out []*clientcmdapi.Config
+	together := false
+	for _, file := range clientcmd.NewDefaultClientConfigLoadingRules().Precedence {
+		switch {
+		case file == "":
+		case sameFile(file, path):
+			together = true
+		default:
+			config, err := load(file)
+			if err != nil {
+				return nil, fmt.Errorf("%w; it is one of $KUBECONFIG, and its names are not to be hidden by others", err)
+			}
+			out = append(out, config)
+		}
+	}
+	if !together {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// sameFile reports whether two paths lead to one file, which need not be there.
+func sameFile(one, other string) bool {
+	absolute := func(path string) string {
+		if full, err := filepath.Abs(path); err == nil {
+			path = full
+		}
+		return target(path)
+	}
+	return absolute(one) == absolute(other)
+}
+
 const (
 	// lockPatience is how long another writer is waited for.
 	lockPatience = 10 * time.Second

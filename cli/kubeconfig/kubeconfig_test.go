@@ -360,7 +360,7 @@ func TestOwnUser(t *testing.T) {
 	config := clientcmdapi.NewConfig()
 	origin := mark{Registry: "https://hub.example", Scope: "all"}
 	wanted := []entry{{Name: "east", cluster: "east", Server: "https://e.example"}}
-	if err := makePlan(config, wanted, nil, origin, true).apply(config, origin); err != nil {
+	if err := makePlan(config, nil, wanted, nil, origin, true).apply(config, origin); err != nil {
 		t.Fatal(err)
 	}
 	config.Contexts["east"].AuthInfo, config.Contexts["east"].Namespace = "me", "work"
@@ -372,7 +372,7 @@ func TestOwnUser(t *testing.T) {
 	if config, err = clientcmd.Load(content); err != nil {
 		t.Fatal(err)
 	}
-	plan := makePlan(config, wanted, nil, origin, true)
+	plan := makePlan(config, nil, wanted, nil, origin, true)
 	if err := plan.apply(config, origin); err != nil || len(plan.same) != 1 || config.Contexts["east"].AuthInfo != "me" || config.Contexts["east"].Namespace != "work" || config.AuthInfos["me"].Token != "geheim" {
 		t.Errorf("the context is %+v, %v", config.Contexts["east"], err)
 	}

@@ -68,39 +68,10 @@ type refusal struct {
 	reason  string
 }
 
-// owner returns whose a name in a kubeconfig is: free when no one's, ours when it is
-// this registry's, and else why it can't be used.
-func owner(config *clientcmdapi.Config, name, registry string) (free bool, fault string) {
-	free = true
-	check := func(kind string, is bool, extensions map[string]runtime.Object) {
-		if !is {
-			return
-		}
-		free = false
-		found, ours := marked(extensions)
-		switch {
-		case !ours:
-			fault = fmt.Sprintf("the kubeconfig has a %s %q of another origin, which stays: give the names of the registry's clusters a --prefix", kind, name)
-		case found.Registry != registry:
-			fault = fmt.Sprintf("the kubeconfig has a %s %q of the registry %s, which stays: give the names of this registry's clusters a --prefix", kind, name, found.Registry)
-		}
-	}
-	if cluster, is := config.Clusters[name]; is {
-		check("cluster", is, cluster.Extensions)
-	}
-	if user, is := config.AuthInfos[name]; is {
-		check("user", is, user.Extensions)
-	}
-	if context, is := config.Contexts[name]; is {
-		check("context", is, context.Extensions)
-	}
-	return free, fault
-}
-
-// makePlan compares a kubeconfig with the entries that it should have. Refused are
-// clusters that are in the registry and get no entry. A scope is pruned when complete
-// says that all of it was listed.
-func makePlan(config *clientcmdapi.Config, entries []entry, refused []refusal, origin mark, complete bool) plan {
+// makePlan compares a kubeconfig, and those that kubectl reads beside it, with the
+// entries that it should have. Refused are clusters that are in the registry and get
+// no entry. A scope is pruned when complete says that all of it was listed.
+func makePlan(config *clientcmdapi.Config, beside []*clientcmdapi.Config, entries []entry, refused []refusal, origin mark, complete bool) plan {
 	out := plan{refused: refused}
 	listed := map[string]bool{}
 	for _, refusal := range refused {
@@ -108,7 +79,9 @@ func makePlan(config *clientcmdapi.Config, entries []entry, refused []refusal, o
 	}
 	for _, wanted := range entries {
 		listed[wanted.cluster] = true
-		free, fault := owner(config, wanted.Name, origin.Registry)
+		own := origin
+		own.Cluster = wanted.cluster
+		free, fault := owner(config, beside, wanted, own)
 		if fault != "" {
 			out.refused = append(out.refused, refusal{wanted.cluster, fault})
 			continue
