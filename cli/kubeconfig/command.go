@@ -83,7 +83,7 @@ Exits with 3 when nothing was confirmed, and with 4 when some entries were refus
 	f.Lookup("merge").NoOptDefVal = defaultFile
 	f.StringVar(&b.client, "for", "", "`address` that you reach clusters from, which chooses among their endpoints; default: endpoints for any client")
 	f.StringVar(&b.prefix, "prefix", "", "begin the names of contexts with this `text`")
-	f.StringSliceVar(&b.allowExec, "allow-exec", nil, "also run this `command` of entries, which is not in the built-in table, with the entry's arguments but not its environment")
+	f.StringArrayVar(&b.allowExec, "allow-exec", nil, "also run this `command` of entries, which is not in the built-in table, with the entry's arguments but not its environment")
 	f.StringVar(&b.accept, "accept", "", "accept what has this `digest`, as it was shown before, without asking")
 	f.BoolVar(&b.dryRun, "dry-run", false, "only show what would be confirmed and changed, with its digest")
 	return cmd
@@ -232,9 +232,12 @@ func (b *builder) list(ctx context.Context) ([]v1beta1.Cluster, bool, error) {
 // confirm returns nil when a person has agreed to the changes.
 func (b *builder) confirm(ctx context.Context, p plan, agreed string) error {
 	switch {
+	case len(p.changes) == 0:
+		// A script that runs again with the digest of before has nothing to confirm.
+		return nil
 	case b.accept != "" && b.accept != agreed:
 		return command.Refusedf("what is to be confirmed has the digest %s, and --accept has %s: nothing was changed; check what is shown above, then use that digest", agreed, command.Plain(b.accept))
-	case b.accept != "" || len(p.changes) == 0:
+	case b.accept != "":
 		return nil
 	}
 	return b.env.Confirm(ctx, "Use these servers, CAs, proxies and programs?", "--accept="+agreed)

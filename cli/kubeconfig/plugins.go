@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -171,5 +172,33 @@ func login(access v1beta1.Access, allowed []string) (exec *clientcmdapi.ExecConf
 			ProvideClusterInfo: entry.ProvideClusterInfo, InteractiveMode: clientcmdapi.IfAvailableExecInteractiveMode,
 		}, note, nil
 	}
-	return nil, "", fmt.Errorf("it would run %q, which is not a known plugin; if you trust it, use --allow-exec=%s", strings.TrimSpace(entry.Command+" "+strings.Join(entry.Args, " ")), entry.Command)
+	return nil, "", fmt.Errorf("it would run %s, which is not a known plugin%s", commandLine(entry.Command, entry.Args), suggestion(entry.Command))
+}
+
+// word is what a shell takes for one word, whatever shell it is.
+var word = regexp.MustCompile(`^[\w./:=@,+-]+$`)
+
+// harmless is a command that is safe to paste into a shell.
+var harmless = regexp.MustCompile(`^[A-Za-z0-9._/][A-Za-z0-9._/-]*$`)
+
+// suggestion says how a command is allowed. People copy it: there is none for a
+// command that a shell would take for something else.
+func suggestion(name string) string {
+	if !harmless.MatchString(name) {
+		return ""
+	}
+	return "; if you trust it, use --allow-exec=" + name
+}
+
+// commandLine returns a program and its arguments so that it can't be mistaken for
+// another: what is not a plain word is quoted, and all of it is ASCII.
+func commandLine(name string, args []string) string {
+	var out []string
+	for _, text := range append([]string{name}, args...) {
+		if !word.MatchString(text) {
+			text = strconv.QuoteToASCII(text)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, " ")
 }
