@@ -1,11 +1,14 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,22 +29,52 @@ func (o *Output) AddFlag(cmd *cobra.Command) {
 // Validate returns an error about the command line for any other form.
 func (o Output) Validate() error { return oneOf("output", string(o), "", "json", "yaml") }
 
-// Print prints an object as json or yaml.
+// Print prints an object as json or yaml, in which no character reaches a terminal
+// that Plain would leave out: it is escaped.
 func (o Output) Print(w io.Writer, object any) error {
-	var content []byte
-	var err error
-	if o == "json" {
-		content, err = json.MarshalIndent(object, "", "    ")
-		content = append(content, '\n')
-	} else {
-		content, err = yaml.Marshal(object)
-	}
+	content, err := o.marshal(object)
 	if err != nil {
 		return fmt.Errorf("print as %s: %w", o, err)
 	}
 	_, err = w.Write(content)
 	return err
 }
+
+func (o Output) marshal(object any) ([]byte, error) {
+	content, err := json.MarshalIndent(object, "", "    ")
+	if err != nil {
+		return nil, err
+	}
+	// YAML has escapes in quotes only, and its library fails on some characters. JSON
+	// has quotes everywhere, and is YAML.
+	if o == "json" || bytes.ContainsFunc(content, unsafe) {
+		return append(o.escape(content), '\n'), nil
+	}
+	return yaml.Marshal(object)
+}
+
+// escape escapes what is not safe in the strings of a JSON document; outside of them
+// there is none but line feeds.
+func (o Output) escape(content []byte) []byte {
+	var out bytes.Buffer
+	for _, r := range string(content) {
+		switch {
+		case !unsafe(r):
+			out.WriteRune(r)
+		case r <= math.MaxUint16:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		case o == "json":
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&out, `\u%04x\u%04x`, high, low)
+		default: // YAML doesn't join two halves
+			fmt.Fprintf(&out, `\U%08x`, r)
+		}
+	}
+	return out.Bytes()
+}
+
+// unsafe reports whether a character does anything to a terminal but begin a line.
+func unsafe(r rune) bool { return r != '\n' && Plain(string(r)) != string(r) }
 
 // Bare returns a cluster as it is printed: with its kind, without what servers keep
 // of who wrote which field.

@@ -1,6 +1,13 @@
 package command
 
-import "testing"
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
 
 // TestPlain feeds what a hostile entry could do to a terminal.
 func TestPlain(t *testing.T) {
@@ -18,6 +25,31 @@ func TestPlain(t *testing.T) {
 	} {
 		if got := Plain(test.text); got != test.want {
 			t.Errorf("%s: %q becomes %q", reason, test.text, got)
+		}
+	}
+}
+
+// TestPrint expects that what programs read is safe to look at, too, and loses nothing.
+func TestPrint(t *testing.T) {
+	for _, text := range []string{"east 東 é\n<b>", "red\x1b[31m", "CSI\u009b31m", "delete\x7f", "\u202egpj.exe", "zero\u200bwidth", "tag\U000e0041", "private \U000f0000"} {
+		for _, output := range []Output{"json", "yaml"} {
+			out := &bytes.Buffer{}
+			if err := output.Print(out, map[string]string{"text": text}); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(out.String()) {
+				if line = strings.TrimSuffix(line, "\n"); line != Plain(line) {
+					t.Errorf("%q as %s is %q", text, output, out)
+				}
+			}
+			var got map[string]string
+			read := func(content []byte, to any) error { return yaml.Unmarshal(content, to) }
+			if output == "json" {
+				read = json.Unmarshal
+			}
+			if err := read(out.Bytes(), &got); err != nil || got["text"] != text {
+				t.Errorf("%q as %s is read as %q, %v", text, output, got, err)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -66,6 +67,12 @@ func TestCompletionName(t *testing.T) {
 		if got := arguments([]string{name, "join", ""}); !slices.Equal(got, want) {
 			t.Errorf("%s gets %q", name, got)
 		}
+	}
+}
+
+func TestMessage(t *testing.T) {
+	if got := message(errors.New("read it: \x1b[31mred\u202e\nerror: none")); got != "error: read it: [31mred error: none" {
+		t.Errorf("%q", got)
 	}
 }
 

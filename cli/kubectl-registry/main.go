@@ -21,10 +21,14 @@ func main() {
 	cmd.SetArgs(arguments(os.Args))
 	err := cmd.ExecuteContext(ctx)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
+		fmt.Fprintln(os.Stderr, message(err))
 	}
 	os.Exit(command.ExitCode(err))
 }
+
+// message returns an error for the terminal. It can repeat what servers and the
+// kubeconfigs of others say.
+func message(err error) string { return "error: " + command.Plain(err.Error()) }
 
 // arguments returns a process's arguments. Under the name by which kubectl asks
 // plugins for completions they are those of cobra's hidden command for that, so that

@@ -13,9 +13,9 @@ import (
 // print writes the report for people.
 func (r *Report) print(w io.Writer, detailed bool) error {
 	out := &strings.Builder{}
-	fmt.Fprintln(out, r.Verdict)
+	fmt.Fprintln(out, command.Plain(r.Verdict))
 	for _, problem := range r.Problems {
-		fmt.Fprintf(out, "  %s: %s\n    next: %s\n", problem.Object, problem.Message, problem.Next)
+		fmt.Fprintf(out, "  %s: %s\n    next: %s\n", command.Plain(problem.Object), command.Plain(problem.Message), command.Plain(problem.Next))
 	}
 	if len(r.Registries) > 0 {
 		fmt.Fprintln(out)
@@ -41,7 +41,7 @@ func (r *Report) print(w io.Writer, detailed bool) error {
 		table(out, rows)
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(out, "\nnote: %s\n", note)
+		fmt.Fprintf(out, "\nnote: %s\n", command.Plain(note))
 	}
 	_, err := io.WriteString(w, out.String())
 	return err

@@ -168,7 +168,7 @@ func (s *shower) follow(ctx context.Context) error {
 		}
 		if err != nil {
 			report = &Report{}
-			fmt.Fprintln(out, err)
+			fmt.Fprintln(out, command.Plain(err.Error()))
 		}
 		if text := out.String(); text != shown {
 			if _, err := fmt.Fprintf(s.env.Out, "--- %s\n%s", s.env.Now().Format(time.DateTime), text); err != nil {

@@ -185,6 +185,18 @@ east      False       Refused   connect[2J: refused
 	}
 }
 
+// TestStatusHostileText has what servers may say, and expects none of it to reach a
+// terminal as a command.
+func TestStatusHostileText(t *testing.T) {
+	hostile := "\x1b]0;title\a\u202ered"
+	report := &Report{Verdict: hostile, Problems: []Problem{{Object: hostile, Message: hostile, Next: hostile}}, Notes: []string{hostile},
+		Registries: []Registry{{Name: hostile}}, NotWell: []Cluster{{Name: hostile, Message: hostile}}}
+	out := &bytes.Buffer{}
+	if err := report.print(out, true); err != nil || strings.ContainsAny(out.String(), "\x1b\a\u202e") {
+		t.Errorf("%v, %q", err, out)
+	}
+}
+
 // TestStatusWhatCantBeAsked has contexts that lack a side.
 func TestStatusWhatCantBeAsked(t *testing.T) {
 	missing := &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Code: 404, Message: "the server could not find the requested resource"}}
