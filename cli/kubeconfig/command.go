@@ -5,12 +5,14 @@ package kubeconfig
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"net/netip"
 	"slices"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -30,8 +32,8 @@ type builder struct {
 	allowExec []string
 	accept    string
 	dryRun    bool
-	// address returns the registry's.
-	address func() (string, error)
+	// registry returns the mark of the registry: its address and CA.
+	registry func() (mark, error)
 }
 
 // defaultFile stands for the file that kubectl writes.
@@ -39,14 +41,27 @@ const defaultFile = "default"
 
 // New returns the command kubeconfig.
 func New(env *command.Env) *cobra.Command {
-	b := &builder{env: env, address: func() (string, error) {
+	b := &builder{env: env, registry: func() (mark, error) {
 		config, err := env.Flags.ToRESTConfig()
 		if err != nil {
-			return "", fmt.Errorf("find the registry's kubeconfig: %w; name a file with --kubeconfig and a context with --context", err)
+			return mark{}, fmt.Errorf("find the registry's kubeconfig: %w; name a file with --kubeconfig and a context with --context", err)
 		}
-		return config.Host, nil
+		return markOf(config)
 	}}
 	return b.command()
+}
+
+// markOf returns the mark of the registry that a configuration leads to.
+func markOf(config *rest.Config) (mark, error) {
+	loaded := &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: config.CAFile, CAData: config.CAData}}
+	if err := rest.LoadTLSFiles(loaded); err != nil {
+		return mark{}, fmt.Errorf("read the registry's CA: %w; correct certificate-authority in the kubeconfig", err)
+	}
+	out := mark{Registry: config.Host}
+	if len(loaded.CAData) > 0 {
+		out.CA = fmt.Sprintf("sha256:%x", sha256.Sum256(loaded.CAData))
+	}
+	return out, nil
 }
 
 func (b *builder) command() *cobra.Command {
@@ -98,11 +113,11 @@ func (b *builder) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	address, err := b.address()
+	origin, err := b.registry()
 	if err != nil {
 		return err
 	}
-	origin := mark{Registry: address, Scope: scopeOf(b.names, b.selector)}
+	origin.Scope = scopeOf(b.names, b.selector)
 	var entries []entry
 	var refused []refusal
 	for i := range clusters {
@@ -139,7 +154,7 @@ func (b *builder) run(ctx context.Context) error {
 		return err
 	}
 	plan.show(b.env.ErrOut)
-	agreed, err := digest(origin.Registry, plan.changes)
+	agreed, err := plan.digest(origin)
 	if err != nil {
 		return err
 	}
@@ -163,7 +178,7 @@ func (b *builder) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if now, err := digest(origin.Registry, plan.changes); err != nil || now != agreed {
+	if now, err := plan.digest(origin); err != nil || now != agreed {
 		return command.Refusedf("the file %s was changed in the meantime: nothing was written; run this again", path)
 	}
 	if err := plan.apply(config, origin); err != nil {
@@ -232,7 +247,7 @@ func (b *builder) list(ctx context.Context) ([]v1beta1.Cluster, bool, error) {
 // confirm returns nil when a person has agreed to the changes.
 func (b *builder) confirm(ctx context.Context, p plan, agreed string) error {
 	switch {
-	case len(p.changes) == 0:
+	case !p.asks():
 		// A script that runs again with the digest of before has nothing to confirm.
 		return nil
 	case b.accept != "" && b.accept != agreed:
@@ -240,7 +255,7 @@ func (b *builder) confirm(ctx context.Context, p plan, agreed string) error {
 	case b.accept != "":
 		return nil
 	}
-	return b.env.Confirm(ctx, "Use these servers, CAs, proxies and programs?", "--accept="+agreed)
+	return b.env.Confirm(ctx, p.question(), "--accept="+agreed)
 }
 
 // print writes the kubeconfig to the standard output.

@@ -132,17 +132,21 @@ func fromFile(config *clientcmdapi.Config, name string) entry {
 }
 
 // digest is what a person accepts: all that they are shown, and where it is from.
-func digest(registry string, changes []change) (string, error) {
+func (p plan) digest(origin mark) (string, error) {
 	type item struct {
-		Before *entry `json:"before,omitempty"`
-		After  entry  `json:"after"`
+		Before  *entry `json:"before,omitempty"`
+		After   entry  `json:"after"`
+		User    string `json:"user,omitempty"`
+		OtherCA bool   `json:"otherCA,omitempty"`
 	}
 	content := struct {
-		Registry string `json:"registry"`
-		Items    []item `json:"items"`
-	}{Registry: registry}
-	for _, change := range changes {
-		content.Items = append(content.Items, item{change.before, change.after})
+		Registry string   `json:"registry"`
+		CA       string   `json:"ca,omitempty"`
+		Items    []item   `json:"items"`
+		Pruned   []string `json:"pruned,omitempty"`
+	}{Registry: origin.Registry, CA: origin.CA, Pruned: p.pruned}
+	for _, change := range p.changes {
+		content.Items = append(content.Items, item{change.before, change.after, change.user, change.otherCA})
 	}
 	raw, err := json.Marshal(content)
 	if err != nil {

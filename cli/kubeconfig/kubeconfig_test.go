@@ -34,7 +34,7 @@ const (
 )
 
 func newCommand(env *commandtest.Env) *cobra.Command {
-	b := &builder{env: env.Env, address: func() (string, error) { return "https://hub.example", nil }}
+	b := &builder{env: env.Env, registry: func() (mark, error) { return mark{Registry: "https://hub.example"}, nil }}
 	return b.command()
 }
 
@@ -224,13 +224,16 @@ func TestConfirmation(t *testing.T) {
 	}
 	kept := written()
 	for name, change := range map[string]func(*v1beta1.Cluster){
-		"server: https://e.example -> https://evil.example":    func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://evil.example" },
-		"proxy: none -> http://evil.example:3128":              func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].ProxyURL = "http://evil.example:3128" },
-		"certificate for: the server's host -> evil.example":   func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].TLSServerName = "evil.example" },
-		"runs: corp-login --to east -> corp-login --to evil":   func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.Args[1] = "evil" },
-		"runs: corp-login --to east -> gke-gcloud-auth-plugin": func(c *v1beta1.Cluster) { c.Spec.Access[0] = execOf("gke-gcloud-auth-plugin") },
-		"runs: corp-login --to east -> nothing":                func(c *v1beta1.Cluster) { c.Spec.Access = nil },
-		"CA: this computer's own authorities -> sha256 ":       func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].CABundle = certificate(t) },
+		"server: https://e.example -> https://evil.example":       func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://evil.example" },
+		"proxy: none -> http://evil.example:3128":                 func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].ProxyURL = "http://evil.example:3128" },
+		"certificate for: the server's host -> evil.example":      func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].TLSServerName = "evil.example" },
+		"runs: corp-login --to east -> corp-login --to evil":      func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.Args[1] = "evil" },
+		"runs: corp-login --to east -> gke-gcloud-auth-plugin":    func(c *v1beta1.Cluster) { c.Spec.Access[0] = execOf("gke-gcloud-auth-plugin") },
+		"runs: corp-login --to east -> nothing":                   func(c *v1beta1.Cluster) { c.Spec.Access = nil },
+		`runs: corp-login --to east -> corp-login "--to east"`:    func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.Args = []string{"--to east"} },
+		"version of its answer: " + execV1 + " -> " + execV1beta1: func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.APIVersion = execV1beta1 },
+		"tells it server and CA: no -> yes":                       func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.ProvideClusterInfo = true },
+		"CA: this computer's own authorities -> sha256 ":          func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].CABundle = certificate(t) },
 	} {
 		changed := before.DeepCopy()
 		change(changed)
@@ -363,7 +366,7 @@ func TestOtherRegistry(t *testing.T) {
 		t.Fatal(text)
 	}
 	env = commandtest.New(t).Typing("y\n")
-	b := &builder{env: env.Env, address: func() (string, error) { return "https://other.example", nil }}
+	b := &builder{env: env.Env, registry: func() (mark, error) { return mark{Registry: "https://other.example"}, nil }}
 	if text, code := env.Run(t, b.command(), "--all", "--merge="+path); code != 0 {
 		t.Fatal(text)
 	}
@@ -371,7 +374,7 @@ func TestOtherRegistry(t *testing.T) {
 		t.Errorf("the other registry has pruned it: %v", err)
 	}
 	env = commandtest.New(t, cluster("east", "https://evil.example")).Typing("y\n")
-	b = &builder{env: env.Env, address: func() (string, error) { return "https://other.example", nil }}
+	b = &builder{env: env.Env, registry: func() (mark, error) { return mark{Registry: "https://other.example"}, nil }}
 	if _, code := env.Run(t, b.command(), "--all", "--merge="+path); code != 4 || !strings.Contains(env.Stderr.String(), `of the registry https://hub.example, which stays`) {
 		t.Errorf("exit code %d\n%s", code, env.Stderr)
 	}

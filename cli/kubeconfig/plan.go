@@ -18,6 +18,9 @@ const extension = "clusterregistry.k8s.io/entry"
 type mark struct {
 	// Registry is the address of the registry.
 	Registry string `json:"registry"`
+	// CA is the fingerprint of the registry's own CA, as the kubeconfig has it; empty
+	// where it has none.
+	CA string `json:"ca,omitempty"`
 	// Scope is how the entry was chosen. A run prunes its own scope only.
 	Scope string `json:"scope"`
 	// Cluster is the name in the registry.
@@ -48,6 +51,11 @@ type change struct {
 	// before is what the kubeconfig has, nil for nothing.
 	before *entry
 	after  entry
+	// user is the one that the person has set for the entry's context, other than that
+	// of the entry: whose credentials go where the entry leads.
+	user string
+	// otherCA says that it was marked by a registry of this address with another CA.
+	otherCA bool
 }
 
 // plan is what becomes of a kubeconfig.
@@ -56,8 +64,9 @@ type plan struct {
 	changes []change
 	// same are those that stay as they are.
 	same []entry
-	// pruned are the names of those that go.
+	// pruned are the names of those that go, of so many in the scope.
 	pruned []string
+	scope  int
 	// refused are clusters that get no entry, with the reason of each. What the
 	// kubeconfig has of them stays.
 	refused []refusal
@@ -91,21 +100,54 @@ func makePlan(config *clientcmdapi.Config, beside []*clientcmdapi.Config, entrie
 			continue
 		}
 		before := fromFile(config, wanted.Name)
-		if before.same(wanted) {
+		next := change{before: &before, after: wanted, otherCA: !ofCA(config, wanted.Name, origin)}
+		if context := config.Contexts[wanted.Name]; context != nil && context.AuthInfo != wanted.Name {
+			next.user = context.AuthInfo
+		}
+		if before.same(wanted) && !next.otherCA {
 			out.same = append(out.same, wanted)
 		} else {
-			out.changes = append(out.changes, change{before: &before, after: wanted})
+			out.changes = append(out.changes, next)
 		}
 	}
 	if complete {
 		for name, context := range config.Contexts {
-			if is, ours := marked(context.Extensions); ours && is.Registry == origin.Registry && is.Scope == origin.Scope && !listed[is.Cluster] {
+			is, ours := marked(context.Extensions)
+			if !ours || !is.sameRegistry(origin) || is.Scope != origin.Scope {
+				continue
+			}
+			out.scope++
+			if !listed[is.Cluster] {
 				out.pruned = append(out.pruned, name)
 			}
 		}
 		slices.Sort(out.pruned)
 	}
 	return out
+}
+
+// sameRegistry reports whether two marks are of one registry. An address is not
+// enough: two registries through tunnels have that of this computer.
+func (m mark) sameRegistry(other mark) bool {
+	return m.Registry == other.Registry && m.CA == other.CA
+}
+
+// ofCA reports whether all that a kubeconfig has under a name was marked by a registry
+// with the CA of a mark.
+func ofCA(config *clientcmdapi.Config, name string, origin mark) bool {
+	for _, found := range kinds(config, name) {
+		if is, ours := marked(found.extensions); ours && is.CA != origin.CA {
+			return false
+		}
+	}
+	return true
+}
+
+// asks reports whether a person has to agree: to each place that they are led to, and
+// to the loss of most entries, which may mean that the registry is empty by mistake or
+// another one.
+func (p plan) asks() bool {
+	return len(p.changes) > 0 || 2*len(p.pruned) > p.scope
 }
 
 // apply does to a kubeconfig what a plan says. The current context, and whatever has
@@ -161,7 +203,7 @@ func (p plan) apply(config *clientcmdapi.Config, origin mark) error {
 
 func owned(extensions map[string]runtime.Object, origin mark) bool {
 	found, ours := marked(extensions)
-	return ours && found.Registry == origin.Registry
+	return ours && found.sameRegistry(origin)
 }
 
 // scopeOf names how clusters are chosen, so that the next run by the same choice knows

@@ -33,6 +33,8 @@ type plugin struct {
 	needed []string
 	// provideClusterInfo says whether the program is told of the cluster.
 	provideClusterInfo bool
+	// sends is what the server that an entry names gets, for the person who is to agree.
+	sends string
 	// hint says how to get the program; that of the entry is never shown.
 	hint string
 }
@@ -59,9 +61,13 @@ var plugins = []plugin{
 			"role-arn":     regexp.MustCompile(`^arn:aws(-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,512}$`),
 			"output":       regexp.MustCompile(`^json$`),
 		},
-		needed: []string{"cluster-name"}, hint: "Install the AWS CLI.",
+		needed: []string{"cluster-name"},
+		sends:  "a token with which it can act as your AWS identity in the EKS cluster of that name", hint: "Install the AWS CLI.",
 	},
-	{command: "gke-gcloud-auth-plugin", apiVersion: execV1beta1, provideClusterInfo: true, hint: "Install gke-gcloud-auth-plugin, a component of the Google Cloud CLI."},
+	{
+		command: "gke-gcloud-auth-plugin", apiVersion: execV1beta1, provideClusterInfo: true,
+		sends: "your Google Cloud access token", hint: "Install gke-gcloud-auth-plugin, a component of the Google Cloud CLI.",
+	},
 	{
 		command: "kubelogin", apiVersion: execV1beta1, words: []string{"get-token"},
 		flags: map[string]*regexp.Regexp{
@@ -72,17 +78,29 @@ var plugins = []plugin{
 			"client-id": uuid, "tenant-id": uuid,
 			"login": regexp.MustCompile(`^(devicecode|interactive|azurecli)$`),
 		},
-		needed: []string{"server-id"}, hint: "Install Azure's kubelogin.",
+		needed: []string{"server-id"},
+		sends:  "your token for Azure Kubernetes Service, which all its clusters accept", hint: "Install Azure's kubelogin.",
 	},
 	{
 		command: "kubectl", apiVersion: execV1, words: []string{"oidc-login", "get-token"},
 		flags:  map[string]*regexp.Regexp{"oidc-issuer-url": issuer, "oidc-client-id": clientID, "oidc-extra-scope": scope},
-		needed: []string{"oidc-issuer-url", "oidc-client-id"}, hint: "Install the kubectl plugin oidc-login.",
+		needed: []string{"oidc-issuer-url", "oidc-client-id"},
+		sends:  "your ID token for that issuer and client", hint: "Install the kubectl plugin oidc-login.",
 	},
 }
 
 // oidcLogin is the plugin for access of the kind oidc.
 var oidcLogin = plugins[len(plugins)-1]
+
+// sends returns what the server of an entry gets by its program.
+func sends(name string, args []string) string {
+	for _, known := range plugins {
+		if _, err := known.rebuild(args); known.command == name && err == nil {
+			return known.sends
+		}
+	}
+	return "the credentials that this program prints"
+}
 
 // rebuild returns the program's command line from that of an entry.
 func (p plugin) rebuild(args []string) (*clientcmdapi.ExecConfig, error) {
