@@ -43,13 +43,15 @@ func (e *Env) CompleteClusters(most int) Completion {
 	}
 }
 
-// CompleteContexts completes the names of contexts in the kubeconfig at *file, or in
-// the default one when it is empty.
-func CompleteContexts(file *string) Completion {
+// CompleteContexts completes the names of contexts in the first of some files that is
+// named, or in the default ones when none is.
+func CompleteContexts(files ...*string) Completion {
 	return func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 		rules := clientcmd.NewDefaultClientConfigLoadingRules()
-		if file != nil && *file != "" {
-			rules.ExplicitPath = *file
+		for _, file := range files {
+			if file != nil && rules.ExplicitPath == "" {
+				rules.ExplicitPath = *file
+			}
 		}
 		config, err := rules.Load()
 		if err != nil {

@@ -103,6 +103,16 @@ func (e *Env) Context() string {
 	return raw.CurrentContext
 }
 
+// Kubeconfig returns where another cluster's context is looked for: in a file of its
+// own, or in that of --kubeconfig, so that one command line doesn't mean contexts of
+// two kubeconfigs. It is empty for the default files.
+func (e *Env) Kubeconfig(own string) string {
+	if own == "" && e.Flags.KubeConfig != nil {
+		return *e.Flags.KubeConfig
+	}
+	return own
+}
+
 // Confirm asks a question and returns nil when the answer is yes. Where no one can
 // be asked it refuses, and says which flag answers. A context that ends, as by Ctrl-C,
 // is a no, whatever was typed.

@@ -74,7 +74,7 @@ another cluster under the name, and the same cluster under another name, are ref
 	}
 	f := cmd.Flags()
 	f.StringVar(&j.context, "cluster-context", "", "`context` of the cluster that joins")
-	f.StringVar(&j.kubeconfig, "cluster-kubeconfig", "", "`file` with that context; default: $KUBECONFIG or ~/.kube/config")
+	f.StringVar(&j.kubeconfig, "cluster-kubeconfig", "", "`file` with that context; default: that of --kubeconfig, $KUBECONFIG or ~/.kube/config")
 	f.StringVar(&j.server, "server", "", "https `URL` that clients reach the cluster at, in place of the context's; it is entered as given and not asked")
 	f.StringVar(&j.endpoint, "endpoint", "main", "`name` of the endpoint to enter or update; others stay")
 	f.StringSliceVar(&j.clientCIDRs, "client-cidr", nil, "`ranges` of client addresses that the endpoint is for; default: any client")
@@ -84,7 +84,7 @@ another cluster under the name, and the same cluster under another name, are ref
 	f.BoolVar(&j.yes, "yes", false, "enter that program without asking")
 	j.dryRun.AddFlag(cmd)
 	j.output.AddFlag(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("cluster-context", command.CompleteContexts(&j.kubeconfig))
+	_ = cmd.RegisterFlagCompletionFunc("cluster-context", command.CompleteContexts(&j.kubeconfig, j.env.Flags.KubeConfig))
 	return cmd
 }
 
@@ -98,7 +98,7 @@ func (j *joiner) run(ctx context.Context) error {
 	if j.context == "" {
 		return command.Usagef("--cluster-context is missing: name the context of the cluster that joins, as \"kubectl config get-contexts\" lists them")
 	}
-	found, err := member.Load(j.kubeconfig, j.context)
+	found, err := member.Load(j.env.Kubeconfig(j.kubeconfig), j.context)
 	if err != nil {
 		return err
 	}
@@ -125,6 +125,7 @@ func (j *joiner) run(ctx context.Context) error {
 	if err := command.Validate(merged(wanted, old)); err != nil {
 		return err
 	}
+	fmt.Fprintf(j.env.ErrOut, "Entering %q in the registry of context %s\n", j.name, command.Plain(j.env.Context()))
 	if err := j.showAccess(ctx, wanted); err != nil {
 		return err
 	}

@@ -242,6 +242,24 @@ func TestJoinErrors(t *testing.T) {
 	}
 }
 
+// TestJoinOfTheSameKubeconfig expects that --kubeconfig also says where the cluster's
+// context is, and not some other file that has a context of this name.
+func TestJoinOfTheSameKubeconfig(t *testing.T) {
+	t.Setenv("KUBECONFIG", write(t, strings.ReplaceAll(kubeconfig, "east.example", "other.example")))
+	env := commandtest.New(t)
+	*env.Flags.KubeConfig = write(t, kubeconfig)
+	if text, code := env.Run(t, newJoin(env, idOfEast), "east", "--cluster-context=east"); code != 0 {
+		t.Fatal(text)
+	}
+	made, err := env.Clusters.ClusterregistryV1beta1().Clusters().Get(t.Context(), "east", metav1.GetOptions{})
+	if err != nil || made.Spec.Endpoints[0].URL != "https://east.example:6443" {
+		t.Errorf("%+v, %v", made, err)
+	}
+	if got := env.Stderr.String(); got != "Entering \"east\" in the registry of context hub\n" {
+		t.Errorf("it says %q", got)
+	}
+}
+
 func TestJoinTakesOverWithoutID(t *testing.T) {
 	for reason, old := range map[string]*v1beta1.Cluster{"the same address": entry("east", "", "https://east.example:6443/"), "no address": entry("east", "")} {
 		env := commandtest.New(t, old)
@@ -265,7 +283,7 @@ func TestJoinWithoutStatus(t *testing.T) {
 	if text, code := env.Run(t, newJoin(env, idOfEast), "east", "--cluster-kubeconfig", write(t, kubeconfig), "--cluster-context", "east"); code != 0 {
 		t.Fatal(text)
 	}
-	if got := env.Stderr.String(); got != "note: the cluster has joined, and its version, v1.37.1, was not written to its status: you may not\n" {
+	if got := env.Stderr.String(); got != "Entering \"east\" in the registry of context hub\nnote: the cluster has joined, and its version, v1.37.1, was not written to its status: you may not\n" {
 		t.Errorf("it says %q", got)
 	}
 }

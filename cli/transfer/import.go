@@ -82,12 +82,12 @@ is done is then the same. Exits with 4 when entries differ or were refused.`,
 	f := cmd.Flags()
 	f.StringVarP(&i.file, "filename", "f", "", "`file` to read, - for the standard input")
 	f.StringVar(&i.from, "from-context", "", "`context` of a cluster to read from")
-	f.StringVar(&i.kubeconfig, "from-kubeconfig", "", "`file` with that context; default: $KUBECONFIG or ~/.kube/config")
+	f.StringVar(&i.kubeconfig, "from-kubeconfig", "", "`file` with that context; default: that of --kubeconfig, $KUBECONFIG or ~/.kube/config")
 	f.BoolVar(&i.overwrite, "overwrite", false, "replace labels, annotations and spec of clusters that differ")
 	f.BoolVar(&i.withStatus, "with-status", false, "also write the status that the file has, of clusters that are created or updated")
 	i.dryRun.AddFlag(cmd)
 	i.output.AddFlag(cmd)
-	_ = cmd.RegisterFlagCompletionFunc("from-context", command.CompleteContexts(&i.kubeconfig))
+	_ = cmd.RegisterFlagCompletionFunc("from-context", command.CompleteContexts(&i.kubeconfig, i.env.Flags.KubeConfig))
 	return cmd
 }
 
@@ -103,15 +103,19 @@ func (i *importer) run(ctx context.Context) error {
 	if i.file != "" {
 		objects, err = readFile(i.file, i.env.In)
 	} else {
-		objects, err = i.read(ctx, i.kubeconfig, i.from)
+		objects, err = i.read(ctx, i.env.Kubeconfig(i.kubeconfig), i.from)
 	}
 	if err != nil {
 		return err
+	}
+	if len(objects) == 0 {
+		return command.Refusedf("%s has no clusters: nothing was imported; check that it is the one that you mean", i.source())
 	}
 	registry, err := i.env.Registry()
 	if err != nil {
 		return err
 	}
+	fmt.Fprintf(i.env.ErrOut, "Entering %s in the registry of context %s\n", plural(len(objects)), command.Plain(i.env.Context()))
 	results, stopped := i.enter(ctx, registry.ClusterregistryV1beta1().Clusters(), objects)
 	if err := i.report(results); err != nil {
 		return err
@@ -131,10 +135,28 @@ func (i *importer) run(ctx context.Context) error {
 	return nil
 }
 
+func plural(count int) string {
+	if count == 1 {
+		return "1 cluster"
+	}
+	return fmt.Sprintf("%d clusters", count)
+}
+
+// source names where clusters are read from.
+func (i *importer) source() string {
+	switch {
+	case i.from != "":
+		return fmt.Sprintf("the cluster of context %q", command.Plain(i.from))
+	case i.file == "-":
+		return "the standard input"
+	}
+	return "the file " + command.Plain(i.file)
+}
+
 // enter enters objects one after the other. It ends early, with the results so far,
 // only when the registry can't be asked any more.
 func (i *importer) enter(ctx context.Context, clusters clusterclient.ClusterInterface, objects []*unstructured.Unstructured) ([]Result, error) {
-	stop := i.env.Progress(ctx, fmt.Sprintf("Entering %d clusters", len(objects)))
+	stop := i.env.Progress(ctx, fmt.Sprintf("Entering %s", plural(len(objects))))
 	defer stop()
 	results := []Result{}
 	taken := map[string]string{}

@@ -236,6 +236,25 @@ func TestReadContext(t *testing.T) {
 	}
 }
 
+// TestImportOfTheSameKubeconfig expects that --kubeconfig also says where the other
+// context is, unless that has a file of its own.
+func TestImportOfTheSameKubeconfig(t *testing.T) {
+	for _, test := range []struct{ args, want string }{{"", "hub.kubeconfig"}, {"--from-kubeconfig=other", "other"}} {
+		env, asked := commandtest.New(t), ""
+		*env.Flags.KubeConfig = "hub.kubeconfig"
+		i := &importer{env: env.Env, read: func(_ context.Context, path, _ string) ([]*unstructured.Unstructured, error) {
+			asked = path
+			return []*unstructured.Unstructured{parse(t, foreign[0].object)}, nil
+		}}
+		if text, code := env.Run(t, i.command(), append(strings.Fields(test.args), "--from-context=y")...); code != 0 || asked != test.want {
+			t.Errorf("%q reads %q: %d, %s", test.args, asked, code, text)
+		}
+		if got := env.Stderr.String(); got != "Entering 1 cluster in the registry of context hub\n" {
+			t.Errorf("it says %q", got)
+		}
+	}
+}
+
 func TestImportCommandLine(t *testing.T) {
 	for _, test := range []struct {
 		args, stdin, text string
@@ -248,6 +267,8 @@ func TestImportCommandLine(t *testing.T) {
 		{"-f -", "kind: List\nitems: [1]\n", "document 1 of - is a list with an item that is not an object; nothing was imported", 1},
 		{"-f -", "- 1\n", "document 1 of - is neither YAML nor JSON", 1},
 		{"--from-context y", "", "it is silent", 1},
+		{"-f -", "", "the standard input has no clusters: nothing was imported; check that it is the one that you mean", 3},
+		{"-f -", "apiVersion: v1\nkind: List\nitems: []\n", "the standard input has no clusters", 3},
 	} {
 		env := commandtest.New(t)
 		env.Stdin.WriteString(test.stdin)

@@ -84,17 +84,16 @@ func (s *starter) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := version.CheckUpgrade(releases, registry.Status.Version, s.to); errors.Is(err, version.ErrUnknown) {
-		// An operator of another release may know it: its API server decides.
-		fmt.Fprintf(s.env.ErrOut, "note: this plugin can't check the upgrade: %s\n", command.Plain(err.Error()))
-	} else if err != nil {
-		return command.Refusedf("%w", err)
+	if err := s.check(releases, registry); err != nil {
+		return err
 	}
 	host, err := s.env.Host()
 	if err != nil {
 		return err
 	}
 	client := host.Resource(hostcluster.Resource).Namespace(registry.Namespace)
+	fmt.Fprintf(s.env.ErrOut, "ClusterRegistry %s/%s in the host cluster of context %s: spec.version %s -> %s\n",
+		registry.Namespace, registry.Name, command.Plain(s.env.Context()), registry.Spec.Version, command.Plain(s.to))
 	did := "patched"
 	if string(registry.Spec.Version) == s.to {
 		did = "unchanged"
@@ -114,6 +113,25 @@ func (s *starter) run(ctx context.Context) error {
 		return nil
 	}
 	return s.follow(ctx, client, registry)
+}
+
+// check refuses what can't be, as a plan says it.
+func (s *starter) check(releases []version.Release, registry *v1alpha1.ClusterRegistry) error {
+	err := version.CheckUpgrade(releases, registry.Status.Version, s.to)
+	switch {
+	case errors.Is(err, version.ErrUnknown):
+		// An operator of another release may know it: its API server decides.
+		fmt.Fprintf(s.env.ErrOut, "note: this plugin can't check the upgrade: %s\n", command.Plain(err.Error()))
+		return nil
+	case err != nil:
+		return command.Refusedf("%w", err)
+	case s.to == registry.Status.Version:
+		return nil
+	}
+	if err := reachable(releases, registry, Target{Version: s.to, Path: []string{s.to}}); err != nil {
+		return command.Refusedf("%s can't be reached: %w", s.to, err)
+	}
+	return nil
 }
 
 // patch sets the version of a registry that nobody has changed since it was read.

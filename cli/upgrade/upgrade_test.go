@@ -145,6 +145,7 @@ func TestTo(t *testing.T) {
 		{reason: "a dry run at the server", running: "v0.2.0", args: "v0.3.0 --dry-run=server", says: "clusterregistry.operator.clusterregistry.io/fleet patched (server dry run)\n", patched: true},
 		{reason: "two steps at once", running: "v0.1.0", args: "v0.3.0", code: 3, text: "v0.1.0 -> v0.3.0 skips v0.2.0; set spec.version to v0.2.0 first"},
 		{reason: "a downgrade", running: "v0.2.0", args: "v0.1.0", code: 3, text: "v0.2.0 -> v0.1.0 is a downgrade, which is not possible: set spec.version back to v0.2.0"},
+		{reason: "a host cluster that it was not tested with", running: "v0.3.0", args: "v0.4.0", code: 3, text: "v0.4.0 can't be reached: the host cluster runs Kubernetes v1.37.1; v0.4.0 was tested with 1.38 to 1.39"},
 		{reason: "a release that only the operator knows", running: "v0.2.0", args: "v0.9.0", says: "clusterregistry.operator.clusterregistry.io/fleet patched\n", patched: true},
 		{reason: "no version", running: "v0.2.0", code: 2, text: `accepts between 1 and 2 arg(s), received 0; see "kubectl-registry to --help"`},
 	} {
@@ -163,6 +164,9 @@ func TestTo(t *testing.T) {
 				}
 				patched = true
 			}
+		}
+		if code == 0 && !strings.Contains(env.Stderr.String(), "ClusterRegistry registries/fleet in the host cluster of context hub: spec.version "+test.running+" -> ") {
+			t.Errorf("%s: it does not say where: %s", test.reason, env.Stderr)
 		}
 		if text != test.text || code != test.code || env.Stdout.String() != test.says || patched != test.patched {
 			t.Errorf("%s: %d, %q, it says %q, patched %t", test.reason, code, text, env.Stdout, patched)
