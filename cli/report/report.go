@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
@@ -24,23 +25,24 @@ import (
 	"github.com/clusterregistry/operator/cli/hostcluster"
 )
 
-// namespaced are what is read in the namespace of the registry and of the operator.
-// Secrets are not among them, nor are ConfigMaps, which may have anything in them.
+// namespaced are what is read in the namespace of the registry and of the operator, as
+// far as it is theirs; owners come before what they own, and events last. Secrets are
+// not among them, nor are ConfigMaps, which may have anything in them.
 var namespaced = []schema.GroupVersionResource{
 	hostcluster.Resource,
-	{Version: "v1", Resource: "pods"},
 	{Version: "v1", Resource: "services"},
 	{Version: "v1", Resource: "persistentvolumeclaims"},
-	{Version: "v1", Resource: "events"},
 	{Group: "apps", Version: "v1", Resource: "deployments"},
 	{Group: "apps", Version: "v1", Resource: "statefulsets"},
 	{Group: "batch", Version: "v1", Resource: "jobs"},
+	{Version: "v1", Resource: "pods"},
 	{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"},
 	{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"},
 	{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"},
 	{Group: "cert-manager.io", Version: "v1", Resource: "certificates"},
 	{Group: "cert-manager.io", Version: "v1", Resource: "certificaterequests"},
 	{Group: "cert-manager.io", Version: "v1", Resource: "issuers"},
+	{Version: "v1", Resource: "events"},
 }
 
 // clusterScoped are what is read of the host cluster.
@@ -51,6 +53,9 @@ var clusterScoped = []schema.GroupVersionResource{
 
 // tail is how many lines of a log are read, and of that before a restart.
 const tail = 2000
+
+// tailBytes is how much of those lines is read.
+const tailBytes = 8 << 20
 
 type reporter struct {
 	env               *command.Env
@@ -64,8 +69,8 @@ func New(env *command.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report [NAME]",
 		Short: "Write an archive for a bug report, without Secrets and credentials",
-		Long: `Write an archive for a bug report: the ClusterRegistry, the objects and logs of its namespace and
-of the operator's, and the host cluster's APIServices. Secrets and ConfigMaps are not read, and what
+		Long: `Write an archive for a bug report: the ClusterRegistry, its objects and logs, those of the
+operator, and the host cluster's APIServices. Secrets and ConfigMaps are not read, and what
 looks like a credential is left out of objects and logs. It has names and addresses of your
 clusters' host: read it before you publish it. What you may not read is named in errors.txt.`,
 		Example: `  # Of the only registry, to a file that is named after the time
@@ -95,9 +100,9 @@ func (r *reporter) run(ctx context.Context, name string) (err error) {
 		if r.file == "" {
 			r.file = top + ".tar.gz"
 		}
-		file, err := os.OpenFile(r.file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err != nil {
-			return fmt.Errorf("write the archive: %w; name another file with --file", err)
+		file, fault := os.OpenFile(r.file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+		if fault != nil {
+			return fmt.Errorf("write the archive: %w; name another file with --file", fault)
 		}
 		defer func() {
 			if closed := file.Close(); err == nil {
@@ -114,10 +119,14 @@ func (r *reporter) run(ctx context.Context, name string) (err error) {
 	archive := newArchive(out, top, r.env.Now())
 	namespaces := slices.Compact(slices.Sorted(slices.Values([]string{registry.Namespace, r.operatorNamespace})))
 	for _, namespace := range namespaces {
-		r.objects(ctx, archive, namespace, namespaced)
-		r.logs(ctx, archive, namespace)
+		own := newSelection(registry, r.operatorNamespace, namespace)
+		r.objects(ctx, archive, namespace, namespaced, own.keep)
+		r.logs(ctx, archive, namespace, own.pod)
 	}
-	r.objects(ctx, archive, "", clusterScoped)
+	r.objects(ctx, archive, "", clusterScoped, func(*unstructured.Unstructured) bool { return true })
+	if ctx.Err() != nil {
+		return fmt.Errorf("the report was interrupted, and no archive is left: %w", ctx.Err())
+	}
 	if err := archive.close(); err != nil {
 		return fmt.Errorf("write the archive: %w", err)
 	}
@@ -127,8 +136,8 @@ func (r *reporter) run(ctx context.Context, name string) (err error) {
 	return nil
 }
 
-// objects adds the objects of some resources.
-func (r *reporter) objects(ctx context.Context, archive *archive, namespace string, resources []schema.GroupVersionResource) {
+// objects adds those objects of some resources that are to be kept.
+func (r *reporter) objects(ctx context.Context, archive *archive, namespace string, resources []schema.GroupVersionResource, keep func(*unstructured.Unstructured) bool) {
 	host, err := r.env.Host()
 	if err != nil {
 		archive.fault("objects", err)
@@ -143,7 +152,9 @@ func (r *reporter) objects(ctx context.Context, archive *archive, namespace stri
 		}
 		var items []any
 		for i := range list.Items {
-			items = append(items, object(list.Items[i].Object))
+			if keep(&list.Items[i]) {
+				items = append(items, object(list.Items[i].Object))
+			}
 		}
 		content, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 		if err != nil {
@@ -161,20 +172,24 @@ func orCluster(namespace string) string {
 	return namespace
 }
 
-// logs adds the logs of all containers of a namespace, before their last restart too.
-func (r *reporter) logs(ctx context.Context, archive *archive, namespace string) {
+// logs adds the logs of all containers of the pods in a namespace that are to be kept,
+// before their last restart too.
+func (r *reporter) logs(ctx context.Context, archive *archive, namespace string, keep func(*corev1.Pod) bool) {
 	client, err := r.env.Kubernetes()
 	if err != nil {
 		archive.fault("logs", err)
 		return
 	}
-	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name"})
+	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: labelName})
 	if err != nil {
 		archive.fault(namespace+"/logs", err)
 		return
 	}
-	lines := int64(tail)
+	lines, bytes := int64(tail), int64(tailBytes)
 	for _, pod := range pods.Items {
+		if !keep(&pod) {
+			continue
+		}
 		for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			for _, previous := range []bool{false, true} {
 				if previous && container.RestartCount == 0 {
@@ -184,7 +199,7 @@ func (r *reporter) logs(ctx context.Context, archive *archive, namespace string)
 				if previous {
 					file += "_previous"
 				}
-				content, err := client.CoreV1().Pods(namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container.Name, Previous: previous, TailLines: &lines}).DoRaw(ctx)
+				content, err := client.CoreV1().Pods(namespace).GetLogs(pod.Name, &corev1.PodLogOptions{Container: container.Name, Previous: previous, TailLines: &lines, LimitBytes: &bytes}).DoRaw(ctx)
 				if err != nil {
 					archive.fault(file, err)
 					continue

@@ -3,10 +3,13 @@ package report
 import (
 	"archive/tar"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,6 +85,7 @@ kind: Pod
 metadata:
   name: fleet-server-0
   namespace: registries
+  labels: {app.kubernetes.io/managed-by: clusterregistry-operator, app.kubernetes.io/instance: fleet}
   annotations: {kubectl.kubernetes.io/last-applied-configuration: geheim, note: ` + token + `, kapp.k14s.io/original: ' {"data":{"a":"geheim"}}', long: ` + strings.Repeat("geheim ", 200) + `, short: kept}
   managedFields: [{manager: geheim}]
 spec:
@@ -96,6 +100,27 @@ spec:
 status:
   message: "could not sign in: password=geheim"
 `
+
+// neighbors are beside a registry and its operator, and of no bug report's business.
+var neighbors = []string{
+	"apiVersion: v1\nkind: Pod\nmetadata: {name: shop-0, namespace: registries, labels: {app.kubernetes.io/name: shop}}\n",
+	"apiVersion: v1\nkind: Pod\nmetadata: {name: shop-1, namespace: clusterregistry-system, labels: {app.kubernetes.io/managed-by: clusterregistry-operator, app.kubernetes.io/instance: fleet}}\n",
+	"apiVersion: v1\nkind: Event\nmetadata: {name: shop-2, namespace: registries}\ninvolvedObject: {kind: Pod, name: shop-0}\n",
+	"apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: shop-3, namespace: clusterregistry-system}\n",
+	"apiVersion: operator.clusterregistry.io/v1alpha1\nkind: ClusterRegistry\nmetadata: {name: shop-4, namespace: registries}\nspec: {version: v0.4.0}\n",
+	"apiVersion: cert-manager.io/v1\nkind: CertificateRequest\nmetadata: {name: shop-5, namespace: registries, ownerReferences: [{kind: Certificate, name: shop}]}\n",
+}
+
+// own are of the registry and the operator, each in its own way.
+var own = []string{
+	"apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: fleet-etcd, namespace: registries, labels: {app.kubernetes.io/managed-by: clusterregistry-operator, app.kubernetes.io/instance: fleet}}\n",
+	"apiVersion: v1\nkind: Event\nmetadata: {name: of-a-pod, namespace: registries}\ninvolvedObject: {kind: Pod, name: fleet-server-0}\n",
+	"apiVersion: v1\nkind: Event\nmetadata: {name: of-a-lost-pod, namespace: registries}\ninvolvedObject: {kind: Pod, name: fleet-etcd-0}\n",
+	"apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: fleet-ca, namespace: registries, labels: {app.kubernetes.io/managed-by: clusterregistry-operator, app.kubernetes.io/instance: fleet}}\n",
+	"apiVersion: cert-manager.io/v1\nkind: CertificateRequest\nmetadata: {name: of-a-certificate, namespace: registries, ownerReferences: [{kind: Certificate, name: fleet-ca}]}\n",
+	"apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: of-olm, namespace: clusterregistry-system}\nspec: {template: {metadata: {labels: {app.kubernetes.io/name: clusterregistry-operator}}}}\n",
+	"apiVersion: coordination.k8s.io/v1\nkind: Lease\nmetadata: {name: clusterregistry-operator, namespace: clusterregistry-system}\n",
+}
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
@@ -115,11 +140,17 @@ func newEnv(t *testing.T) (*commandtest.Env, *fake.Clientset) {
 		kinds[resource] = strings.TrimSuffix(resource.Resource, "s") + "List"
 	}
 	env := commandtest.New(t)
-	env.Objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds,
+	var others []runtime.Object
+	for _, text := range slices.Concat(neighbors, own) {
+		others = append(others, parse(t, text))
+	}
+	env.Objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, append(others,
 		parse(t, "apiVersion: operator.clusterregistry.io/v1alpha1\nkind: ClusterRegistry\nmetadata: {name: fleet, namespace: registries}\nspec: {version: v0.4.0}\n"), parse(t, pod),
-		parse(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: fleet-admin, namespace: registries}\nstringData: {a: geheim}\n"))
-	client := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "fleet-server-0", Namespace: "registries", Labels: map[string]string{"app.kubernetes.io/name": "server"}},
-		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "server", RestartCount: 1}}}})
+		parse(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: fleet-admin, namespace: registries}\nstringData: {a: geheim}\n"))...)
+	client := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "fleet-server-0", Namespace: "registries", Labels: map[string]string{"app.kubernetes.io/name": "clusterregistry", "app.kubernetes.io/managed-by": "clusterregistry-operator", "app.kubernetes.io/instance": "fleet"}},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "server", RestartCount: 1}}}},
+		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "shop-0", Namespace: "registries", Labels: map[string]string{"app.kubernetes.io/name": "shop"}},
+			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: "shop"}}}})
 	env.Kubernetes = func() (kubernetes.Interface, error) { return client, nil }
 	return env, client
 }
@@ -156,8 +187,8 @@ func files(t *testing.T, path string) map[string]string {
 // TestReport expects what a bug report needs, and no credential.
 func TestReport(t *testing.T) {
 	env, client := newEnv(t)
-	env.Objects.PrependReactor("list", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("leases are forbidden: " + token)
+	env.Objects.PrependReactor("list", "leases", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return action.GetNamespace() == "registries", nil, errors.New("leases are forbidden: " + token)
 	})
 	path := filepath.Join(t.TempDir(), "report.tar.gz")
 	if text, code := env.Run(t, New(env.Env), "fleet", "--file", path); code != 0 {
@@ -180,7 +211,20 @@ func TestReport(t *testing.T) {
 	if !strings.Contains(found["registries/pods.yaml"], "value: eu") || !strings.Contains(found["registries/pods.yaml"], "--etcd-prefix=/registry") || !strings.Contains(found["registries/pods.yaml"], "short: kept") {
 		t.Errorf("harmless values are left out:\n%s", found["registries/pods.yaml"])
 	}
+	for name, want := range map[string]string{
+		"registries/events.yaml": "of-a-pod of-a-lost-pod", "registries/certificaterequests.yaml": "of-a-certificate",
+		"clusterregistry-system/deployments.yaml": "of-olm", "clusterregistry-system/leases.yaml": "clusterregistry-operator",
+	} {
+		for _, object := range strings.Fields(want) {
+			if !strings.Contains(found[name], "name: "+object+"\n") {
+				t.Errorf("%s lacks %s:\n%s", name, object, found[name])
+			}
+		}
+	}
 	for name, content := range found {
+		if strings.Contains(name+content, "shop") {
+			t.Errorf("%s has something of a neighbor:\n%s", name, content)
+		}
 		for _, secret := range secrets {
 			if strings.Contains(content, secret) {
 				t.Errorf("%s has %q:\n%s", name, secret, content)
@@ -199,7 +243,22 @@ func TestReport(t *testing.T) {
 	if text, code := env.Run(t, New(env.Env), "fleet", "--file", path); code != 1 || !strings.HasSuffix(text, "file exists; name another file with --file") {
 		t.Errorf("again: %d, %s", code, text)
 	}
-	if text, code := env.Run(t, New(env.Env), "other"); code != 2 || text != `there is no ClusterRegistry "other": there are registries/fleet` {
+	if text, code := env.Run(t, New(env.Env), "other"); code != 2 || text != `there is no ClusterRegistry "other": there are registries/fleet, registries/shop-4` {
 		t.Errorf("another name: %d, %s", code, text)
+	}
+}
+
+// TestReportInterrupted expects no archive that lacks what was not read.
+func TestReportInterrupted(t *testing.T) {
+	env, _ := newEnv(t)
+	path := filepath.Join(t.TempDir(), "report.tar.gz")
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	r := &reporter{env: env.Env, file: path, operatorNamespace: "clusterregistry-system"}
+	if err := r.run(ctx, "fleet"); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ends with %v", err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the archive is there: %v", err)
 	}
 }
