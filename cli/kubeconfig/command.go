@@ -8,7 +8,9 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,6 +90,9 @@ Exits with 3 when nothing was confirmed, and with 4 when some entries were refus
 		ValidArgsFunction: b.env.CompleteClusters(0),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			b.names = args
+			if cmd.Flags().Changed("merge") && b.merge == "" {
+				return command.Usagef("--merge= names no file: leave out the = for that which \"kubectl config\" writes")
+			}
 			return b.run(cmd.Context())
 		},
 	}
@@ -118,34 +123,19 @@ func (b *builder) run(ctx context.Context) error {
 		return err
 	}
 	origin.Scope = scopeOf(b.names, b.selector)
-	var entries []entry
-	var refused []refusal
-	for i := range clusters {
-		made, err := newEntry(&clusters[i], b.prefix, client, b.allowExec)
-		if err != nil {
-			refused = append(refused, refusal{clusters[i].Name, err.Error()})
-			continue
-		}
-		entries = append(entries, made)
+	entries, refused := b.entries(clusters, client)
+	named := b.merge
+	if named == defaultFile {
+		named = clientcmd.NewDefaultPathOptions().GetDefaultFilename()
 	}
-	path := b.merge
-	if path == defaultFile {
-		path = clientcmd.NewDefaultPathOptions().GetDefaultFilename()
-	}
-	if path != "" {
-		path = target(path)
+	path := ""
+	if named != "" {
+		path = target(named)
 	}
 	planned := func() (*clientcmdapi.Config, plan, error) {
-		config := clientcmdapi.NewConfig()
-		var others []*clientcmdapi.Config
-		if path != "" {
-			var err error
-			if config, err = load(path); err != nil {
-				return nil, plan{}, err
-			}
-			if others, err = beside(path); err != nil {
-				return nil, plan{}, err
-			}
+		config, others, err := read(path)
+		if err != nil {
+			return nil, plan{}, err
 		}
 		return config, makePlan(config, others, entries, refused, origin, complete && path != ""), nil
 	}
@@ -168,7 +158,7 @@ func (b *builder) run(ctx context.Context) error {
 	if path == "" {
 		return b.print(config, plan, origin)
 	}
-	unlock, err := lock(ctx, path)
+	unlock, err := lock(ctx, named, path)
 	if err != nil {
 		return err
 	}
@@ -194,6 +184,19 @@ func (b *builder) run(ctx context.Context) error {
 	return plan.verdict()
 }
 
+// entries returns the entries of clusters, and those that get none.
+func (b *builder) entries(clusters []v1beta1.Cluster, client netip.Addr) (entries []entry, refused []refusal) {
+	for i := range clusters {
+		made, err := newEntry(&clusters[i], b.prefix, client, b.allowExec)
+		if err != nil {
+			refused = append(refused, refusal{clusters[i].Name, err.Error()})
+			continue
+		}
+		entries = append(entries, made)
+	}
+	return entries, refused
+}
+
 // check returns the client's address, or what is wrong with the command line.
 func (b *builder) check() (netip.Addr, error) {
 	chosen := 0
@@ -205,6 +208,16 @@ func (b *builder) check() (netip.Addr, error) {
 	if chosen != 1 {
 		return netip.Addr{}, command.Usagef("choose clusters by name, with --selector or with --all, and in one way only")
 	}
+	for _, name := range b.names {
+		if b.merge == defaultFile && looksLikeFile(name) {
+			return netip.Addr{}, command.Usagef("%s is taken for the name of a cluster: to merge into a file of this name, write --merge=%s", command.Plain(name), command.Plain(name))
+		}
+	}
+	for _, known := range plugins {
+		if slices.Contains(b.allowExec, known.command) {
+			fmt.Fprintf(b.env.ErrOut, "note: --allow-exec=%s lets entries run %s with any arguments, and not only as a plugin: read each one\n", known.command, known.command)
+		}
+	}
 	if b.client == "" {
 		return netip.Addr{}, nil
 	}
@@ -213,6 +226,12 @@ func (b *builder) check() (netip.Addr, error) {
 		return netip.Addr{}, command.Usagef("--for=%s is not an IP address: name the one that you reach clusters from, such as 10.1.2.3", command.Plain(b.client))
 	}
 	return client, nil
+}
+
+// looksLikeFile reports whether an argument is more likely a file than a cluster.
+func looksLikeFile(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil || strings.ContainsAny(name, `/\`)
 }
 
 // list returns the chosen clusters, and whether they are all that the choice can have.

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -28,6 +29,20 @@ func load(path string) (*clientcmdapi.Config, error) {
 		return nil, fmt.Errorf("the file %s is not a valid kubeconfig: %w; nothing was changed", path, err)
 	}
 	return config, nil
+}
+
+// read returns the kubeconfig at a path, and those that kubectl reads together with
+// it. That at no path is empty.
+func read(path string) (*clientcmdapi.Config, []*clientcmdapi.Config, error) {
+	if path == "" {
+		return clientcmdapi.NewConfig(), nil, nil
+	}
+	config, err := load(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	others, err := beside(path)
+	return config, others, err
 }
 
 // beside returns the kubeconfigs that kubectl reads together with the one at a path:
@@ -73,14 +88,33 @@ const (
 )
 
 // lock keeps other writers away from a kubeconfig, "kubectl config" among them, whose
-// lock it is. The function that it returns ends that.
-func lock(ctx context.Context, path string) (func(), error) {
+// lock it is. That locks the path that it is given: where it is a link, both that and
+// the file behind it are locked. The function that it returns ends that.
+func lock(ctx context.Context, paths ...string) (func(), error) {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	var locked []func()
+	unlock := func() {
+		for _, one := range locked {
+			one()
+		}
+	}
+	for _, path := range slices.Compact(slices.Clone(paths)) {
+		one, err := lockOne(ctx, path)
+		if err != nil {
+			unlock()
+			return nil, err
+		}
+		locked = append(locked, one)
+	}
+	return unlock, nil
+}
+
+func lockOne(ctx context.Context, path string) (func(), error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("make the directory of the kubeconfig: %w", err)
 	}
 	name := path + ".lock"
-	ctx, cancel := context.WithTimeout(ctx, lockPatience)
-	defer cancel()
 	for {
 		file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0)
 		if err == nil {

@@ -320,6 +320,19 @@ func TestMerge(t *testing.T) {
 	}
 	east, west, north := cluster("east", "https://e.example"), cluster("west", "https://w.example"), cluster("north", "https://n.example")
 
+	if err := os.WriteFile(link+".lock", nil, 0o600); err != nil { // as "kubectl config" locks it
+		t.Fatal(err)
+	}
+	dry := run([]*v1beta1.Cluster{north}, 0, "--all", "--dry-run")
+	b := &builder{env: commandtest.New(t, north).Env, all: true, merge: link, accept: shownDigest.FindString(dry.Stderr.String()), registry: func() (mark, error) { return mark{Registry: "https://hub.example"}, nil }}
+	impatient, stop := context.WithCancel(t.Context())
+	stop()
+	if err := b.run(impatient); err == nil || !strings.HasSuffix(err.Error(), "remove "+link+".lock") {
+		t.Errorf("a lock of the link: %v", err)
+	}
+	if err := os.Remove(link + ".lock"); err != nil {
+		t.Fatal(err)
+	}
 	env := run([]*v1beta1.Cluster{east, west, north}, 4, "--all")
 	if got := contexts(); got != "east north" || !strings.Contains(env.Stderr.String(), `! west refused: the kubeconfig has a cluster "west" of another origin, which stays`) {
 		t.Errorf("all: %s\n%s", got, env.Stderr)
@@ -403,6 +416,31 @@ func TestOwnUser(t *testing.T) {
 	}
 }
 
+// TestActingAs expects that as whom a person acts in a cluster stays their choice.
+func TestActingAs(t *testing.T) {
+	config := clientcmdapi.NewConfig()
+	origin := mark{Registry: "https://hub.example", Scope: "all"}
+	wanted := []entry{{Name: "east", cluster: "east", Server: "https://e.example", APIVersion: execV1, Command: "corp-login"}}
+	for range 2 {
+		if err := makePlan(config, nil, wanted, nil, origin, true).apply(config, origin); err != nil {
+			t.Fatal(err)
+		}
+		config.AuthInfos["east"].Impersonate = "auditor"
+		wanted[0].Server = "https://new.example"
+	}
+	if err := makePlan(config, nil, wanted, nil, origin, true).apply(config, origin); err != nil || config.AuthInfos["east"].Impersonate != "auditor" {
+		t.Errorf("the user is %+v, %v", config.AuthInfos["east"], err)
+	}
+}
+
+// TestAllowedPlugin expects a note where a known plugin's program is set free.
+func TestAllowedPlugin(t *testing.T) {
+	env := commandtest.New(t, cluster("east", "https://e.example", execOf("kubectl", "version")))
+	if _, code := env.Run(t, newCommand(env), "--all", "--allow-exec=kubectl", "--dry-run"); code != 0 || !strings.Contains(env.Stderr.String(), "note: --allow-exec=kubectl lets entries run kubectl with any arguments") {
+		t.Errorf("%d\n%s", code, env.Stderr)
+	}
+}
+
 func TestCommandLine(t *testing.T) {
 	locked := filepath.Join(t.TempDir(), "locked")
 	broken := filepath.Join(t.TempDir(), "broken")
@@ -418,6 +456,9 @@ func TestCommandLine(t *testing.T) {
 		{"", "choose clusters by name, with --selector or with --all, and in one way only", 2},
 		{"east --all", "choose clusters by name, with --selector or with --all, and in one way only", 2},
 		{"east --for=10.0.0", "--for=10.0.0 is not an IP address: name the one that you reach clusters from, such as 10.1.2.3", 2},
+		{"east --merge=", `--merge= names no file: leave out the = for that which "kubectl config" writes`, 2},
+		{"--merge ./fleet.kubeconfig", "./fleet.kubeconfig is taken for the name of a cluster: to merge into a file of this name, write --merge=./fleet.kubeconfig", 2},
+		{"--merge " + broken, broken + " is taken for the name of a cluster: ", 2},
 		{"west", `read the cluster west: clusters.clusterregistry.k8s.io "west" not found`, 1},
 		{"east --merge=" + broken, "the file " + broken + " is not a valid kubeconfig: ", 1},
 	} {
@@ -428,6 +469,13 @@ func TestCommandLine(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
+	other := filepath.Join(t.TempDir(), "other")
+	if _, err := lock(ctx, other, locked); err == nil {
+		t.Error("the file behind a link is locked by someone else, and is written")
+	}
+	if _, err := os.Stat(other + ".lock"); !os.IsNotExist(err) {
+		t.Errorf("a lock is left: %v", err)
+	}
 	if _, err := lock(ctx, locked); err == nil || err.Error() != "the kubeconfig is locked by another program: when none writes it, remove "+locked+".lock" {
 		t.Errorf("a lock: %v", err)
 	}

@@ -168,7 +168,11 @@ func (p plan) apply(config *clientcmdapi.Config, origin mark) error {
 		}
 		if exec := e.exec(); exec != nil {
 			context.AuthInfo = e.Name
-			config.AuthInfos[e.Name] = &clientcmdapi.AuthInfo{Exec: exec, Extensions: maps.Clone(extensions)}
+			user := &clientcmdapi.AuthInfo{Exec: exec, Extensions: maps.Clone(extensions)}
+			if set := config.AuthInfos[e.Name]; set != nil { // as whom a person acts is their own choice
+				user.Impersonate, user.ImpersonateUID, user.ImpersonateGroups, user.ImpersonateUserExtra = set.Impersonate, set.ImpersonateUID, set.ImpersonateGroups, set.ImpersonateUserExtra
+			}
+			config.AuthInfos[e.Name] = user
 		} else {
 			delete(config.AuthInfos, e.Name)
 			if before != nil && before.AuthInfo != e.Name {
