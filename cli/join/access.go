@@ -42,6 +42,9 @@ func (j *joiner) showAccess(ctx context.Context, wanted *v1beta1.Cluster) error 
 	for _, variable := range exec.Env {
 		fmt.Fprintf(j.env.ErrOut, "  with %s=%s\n", command.Plain(variable.Name), command.Plain(variable.Value))
 	}
+	if exec.InstallHint != "" {
+		fmt.Fprintf(j.env.ErrOut, "  with the hint: %s\n", command.Plain(exec.InstallHint))
+	}
 	if j.yes || j.dryRun != "none" {
 		return nil
 	}

@@ -168,6 +168,9 @@ func (j *joiner) wanted(found *member.Member) (*v1beta1.Cluster, error) {
 // admit returns the cluster that has the name, nil for none, or why the one that
 // joins may not have it.
 func (j *joiner) admit(ctx context.Context, clusters clusterclient.ClusterInterface, wanted *v1beta1.Cluster) (*v1beta1.Cluster, error) {
+	if wanted.Spec.ID == "" {
+		return nil, command.Refusedf("the namespace kube-system of the cluster of context %q has no UID, so the cluster can't be told from others: it is not a Kubernetes API server as others are; enter it by hand with an id of your choice", command.Plain(j.context))
+	}
 	stop := j.env.Progress(ctx, "Reading the registry's clusters")
 	defer stop()
 	list, err := clusters.List(ctx, metav1.ListOptions{})

@@ -53,6 +53,7 @@ users:
       apiVersion: client.authentication.k8s.io/v1
       command: gke-gcloud-auth-plugin
       interactiveMode: Never
+      installHint: ask ann
       env: [{name: REGION, value: eu}, {name: CLIENT_SECRET, value: geheim}]
 - name: secretive
   user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: login, interactiveMode: Never, args: [--password, geheim]}}
@@ -63,8 +64,11 @@ const idOfEast = "6f1c1f4e-0001-4000-8000-000000000001"
 // newJoin returns the command with a cluster that answers with an id.
 func newJoin(env *commandtest.Env, id string) *cobra.Command {
 	j := &joiner{env: env.Env, ask: func(context.Context, *member.Member) (member.Facts, error) {
-		if id == "" {
+		switch id {
+		case "":
 			return member.Facts{}, errors.New("it is silent")
+		case "none":
+			id = ""
 		}
 		return member.Facts{ID: id, Version: "v1.37.1"}, nil
 	}}
@@ -153,7 +157,7 @@ func TestJoinTakesNoCredentials(t *testing.T) {
 		if has := strings.Contains(env.Stdout.String(), "command: gke-gcloud-auth-plugin"); has != (context == "exec") {
 			t.Errorf("%s: the program is entered: %t", context, has)
 		}
-		if context == "exec" && !strings.Contains(env.Stderr.String(), "gke-gcloud-auth-plugin \n  with REGION=eu") {
+		if context == "exec" && !strings.Contains(env.Stderr.String(), "gke-gcloud-auth-plugin \n  with REGION=eu\n  with the hint: ask ann\n") {
 			t.Errorf("the program is not shown: %s", env.Stderr)
 		}
 	}
@@ -217,6 +221,7 @@ func TestJoinErrors(t *testing.T) {
 		{reason: "a program with a password", context: "secretive", id: idOfEast, args: []string{"--with-access", "--yes"}, code: 3, text: `cluster "east" is not valid: spec.access[0].exec.args[1]: Forbidden: the argument looks like a credential; the registry is readable by many; store a pointer to it (an issuer's URL, a client ID, the name of a Secret or of a plugin, under a key such as secretRef) instead`},
 		{reason: "a program that no one confirms", context: "exec", id: idOfEast, args: []string{"--with-access"}, code: 3, text: `Enter it? This needs a confirmation, and the standard input is not a terminal: check what is shown, then use --yes`},
 		{reason: "a silent cluster", context: "east", code: 1, text: "it is silent"},
+		{reason: "a cluster without identity", context: "east", id: "none", entries: []runtime.Object{entry("old", "")}, code: 3, text: `the namespace kube-system of the cluster of context "east" has no UID, so the cluster can't be told from others: it is not a Kubernetes API server as others are; enter it by hand with an id of your choice`},
 		{reason: "another name", context: "east", id: idOfEast, entries: []runtime.Object{entry("old", idOfEast)}, code: 3, text: `the cluster of context "east" is in the registry already, as "old" (id ` + idOfEast + `), and can't join as "east" too: join it as "old", or remove that with "kubectl registry unjoin old" first`},
 		{reason: "another cluster", context: "east", id: idOfEast, entries: []runtime.Object{entry("east", "other", "https://other.example")}, code: 3, text: `the name "east" belongs to another cluster: in the registry it is id other, at https://other.example, and the cluster of context "east" has id ` + idOfEast + `; choose another name, or if "east" is gone, remove it with "kubectl registry unjoin east" first`},
 		{reason: "perhaps another cluster", context: "east", id: idOfEast, entries: []runtime.Object{entry("east", "", "https://other.example")}, code: 3, text: `the registry has a cluster "east" without an id, at https://other.example, and whether it is that of context "east", at https://east.example:6443, is not known: choose another name, or if it is the same, set its id with kubectl patch crc east --type=merge -p '{"spec":{"id":"` + idOfEast + `"}}' first`},

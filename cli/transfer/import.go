@@ -121,14 +121,9 @@ func (i *importer) run(ctx context.Context) error {
 		return err
 	}
 	if stopped != nil {
-		return fmt.Errorf("stopped at entry %d of %d, %s: %w; the %d before are done, and running this again continues", len(results)+1, len(objects), nameOf(objects[len(results)]), i.env.Explain("enter it", command.OfRegistry, stopped), len(results))
+		return fmt.Errorf("stopped at entry %d of %d, %s: %w; of the %d before %d are done, and running this again continues", len(results)+1, len(objects), nameOf(objects[len(results)]), i.env.Explain("enter it", command.OfRegistry, stopped), len(results), len(results)-unfinished(results))
 	}
-	attention := 0
-	for _, result := range results {
-		if result.Result == differs || result.Result == refused {
-			attention++
-		}
-	}
+	attention := unfinished(results)
 	if attention > 0 {
 		return command.Attentionf("%d of %d entries differ or were refused", attention, len(results))
 	}
@@ -140,6 +135,17 @@ func plural(count int) string {
 		return "1 cluster"
 	}
 	return fmt.Sprintf("%d clusters", count)
+}
+
+// unfinished counts the entries that differ or were refused.
+func unfinished(results []Result) int {
+	count := 0
+	for _, result := range results {
+		if result.Result == differs || result.Result == refused {
+			count++
+		}
+	}
+	return count
 }
 
 // source names where clusters are read from.
@@ -159,7 +165,7 @@ func (i *importer) enter(ctx context.Context, clusters clusterclient.ClusterInte
 	stop := i.env.Progress(ctx, fmt.Sprintf("Entering %s", plural(len(objects))))
 	defer stop()
 	results := []Result{}
-	taken := map[string]string{}
+	taken, ids := map[string]string{}, map[string]string{}
 	for _, object := range objects {
 		entry := entryOf(object)
 		result := Result{From: entry.from, Message: entry.note}
@@ -168,6 +174,9 @@ func (i *importer) enter(ctx context.Context, clusters clusterclient.ClusterInte
 			if other := taken[entry.cluster.Name]; other != "" && entry.err == nil {
 				entry.err = fmt.Errorf("the name is taken by %s of the same source: rename one of them", other)
 			}
+			if other := ids[entry.cluster.Spec.ID]; other != "" && entry.err == nil {
+				entry.err = fmt.Errorf("its id is that of %s of the same source: it is one cluster with two names; remove one of them", other)
+			}
 		}
 		if entry.err != nil {
 			result.Result, result.Message = refused, command.Plain(entry.err.Error())
@@ -175,6 +184,9 @@ func (i *importer) enter(ctx context.Context, clusters clusterclient.ClusterInte
 			continue
 		}
 		taken[entry.cluster.Name] = entry.from
+		if id := entry.cluster.Spec.ID; id != "" {
+			ids[id] = entry.from
+		}
 		did, err := i.one(ctx, clusters, entry.cluster)
 		switch {
 		case err != nil && fatal(ctx, err):

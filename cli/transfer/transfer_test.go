@@ -190,6 +190,18 @@ spec: {controlPlaneEndpoint: {host: s.example}}
 	}
 }
 
+// TestImportOfOneIDTwice expects that a cluster does not get two names.
+func TestImportOfOneIDTwice(t *testing.T) {
+	env := commandtest.New(t)
+	for _, name := range []string{"a", "b"} {
+		env.Stdin.WriteString("---\n{apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: " + name + "}, spec: {id: one}}\n")
+	}
+	text, code := env.Run(t, NewImport(env.Env), "-f", "-")
+	if code != 4 || !strings.Contains(env.Stdout.String(), "its id is that of Cluster a of the same source") {
+		t.Errorf("%d, %s\n%s", code, text, env.Stdout)
+	}
+}
+
 // TestImportStops expects that a registry that fails ends an import with where it was.
 func TestImportStops(t *testing.T) {
 	env, calls := commandtest.New(t), 0
@@ -198,11 +210,12 @@ func TestImportStops(t *testing.T) {
 		return calls == 2, nil, apierrors.NewServiceUnavailable("no endpoints")
 	})
 	env.Stdin.WriteString("apiVersion: v1\nkind: List\nitems:\n")
+	env.Stdin.WriteString("- {apiVersion: v1, kind: Secret, metadata: {name: x}}\n")
 	for _, name := range []string{"a", "b", "c"} {
 		env.Stdin.WriteString("- {apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: " + name + "}}\n")
 	}
 	text, code := env.Run(t, NewImport(env.Env), "-f", "-")
-	if code != 1 || !strings.HasPrefix(text, "stopped at entry 2 of 3, Cluster b: enter it: the registry (context hub) is not available") || !strings.HasSuffix(text, "the 1 before are done, and running this again continues") {
+	if code != 1 || !strings.HasPrefix(text, "stopped at entry 3 of 4, Cluster b: enter it: the registry (context hub) is not available") || !strings.HasSuffix(text, "of the 2 before 1 are done, and running this again continues") {
 		t.Errorf("%d, %s", code, text)
 	}
 	if !strings.Contains(env.Stdout.String(), "Cluster a") {

@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -170,7 +172,10 @@ func (s *starter) follow(ctx context.Context, client dynamic.ResourceInterface, 
 		if done || err != nil {
 			return err
 		}
-		object := s.next(ctx, client, registry)
+		object, err := s.next(ctx, client, registry)
+		if err != nil {
+			return err
+		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s/%s is not done: %s; it continues, and \"kubectl registry status %s -w\" shows it", registry.Namespace, registry.Name, shown, registry.Name)
 		}
@@ -185,8 +190,9 @@ func (s *starter) follow(ctx context.Context, client dynamic.ResourceInterface, 
 }
 
 // next waits until the registry is another than it was, and returns it; nil when it
-// could not be read.
-func (s *starter) next(ctx context.Context, client dynamic.ResourceInterface, registry *v1alpha1.ClusterRegistry) *unstructured.Unstructured {
+// could not be read, and an error when it is gone.
+func (s *starter) next(ctx context.Context, client dynamic.ResourceInterface, registry *v1alpha1.ClusterRegistry) (*unstructured.Unstructured, error) {
+	deleted := fmt.Errorf("%s/%s was deleted while it was waited for", registry.Namespace, registry.Name)
 	watcher, err := client.Watch(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("metadata.name", registry.Name).String(), ResourceVersion: registry.ResourceVersion,
 	})
@@ -195,8 +201,12 @@ func (s *starter) next(ctx context.Context, client dynamic.ResourceInterface, re
 		select {
 		case <-ctx.Done():
 		case event, open := <-watcher.ResultChan():
-			if object, is := event.Object.(*unstructured.Unstructured); open && is {
-				return object
+			object, is := event.Object.(*unstructured.Unstructured)
+			switch {
+			case open && event.Type == watch.Deleted:
+				return nil, deleted
+			case open && is:
+				return object, nil
 			}
 		}
 	}
@@ -207,10 +217,13 @@ func (s *starter) next(ctx context.Context, client dynamic.ResourceInterface, re
 	case <-timer.C:
 	}
 	object, err := client.Get(ctx, registry.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && object.GetUID() != registry.UID:
+		return nil, deleted
+	case err != nil:
+		return nil, nil //nolint:nilnil,nilerr // it is asked again
 	}
-	return object
+	return object, nil
 }
 
 // judge reports whether the upgrade is done, how far it is, and why it will not be

@@ -222,6 +222,16 @@ func TestWait(t *testing.T) {
 			t.Errorf("%s: it shows %q", test.reason, env.Stderr)
 		}
 	}
+	// One that is deleted is not waited for.
+	gone := commandtest.New(t).WithObjects(t, fleet("v0.2.0"))
+	gone.Objects.PrependWatchReactor("*", func(clienttesting.Action) (bool, watch.Interface, error) {
+		w := watch.NewFakeWithChanSize(1, false)
+		w.Delete(&unstructured.Unstructured{Object: map[string]any{}})
+		return true, w, nil
+	})
+	if text, code := gone.Run(t, (&starter{env: gone.Env, releases: releases(t)}).command(), "v0.3.0", "--wait"); code != 1 || text != "registries/fleet was deleted while it was waited for" {
+		t.Errorf("one that is deleted: %d, %q", code, text)
+	}
 	env := commandtest.New(t).WithObjects(t, fleet("v0.2.0"))
 	s := &starter{env: env.Env, releases: releases(t)}
 	if text, code := env.Run(t, s.command(), "v0.3.0", "--wait", "--timeout=1ms"); code != 1 || !strings.HasSuffix(text, `it continues, and "kubectl registry status fleet -w" shows it`) {
