@@ -8,11 +8,11 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -209,7 +209,7 @@ func (b *builder) check() (netip.Addr, error) {
 		return netip.Addr{}, command.Usagef("choose clusters by name, with --selector or with --all, and in one way only")
 	}
 	for _, name := range b.names {
-		if b.merge == defaultFile && looksLikeFile(name) {
+		if b.merge == defaultFile && strings.ContainsAny(name, `/\`) {
 			return netip.Addr{}, command.Usagef("%s is taken for the name of a cluster: to merge into a file of this name, write --merge=%s", command.Plain(name), command.Plain(name))
 		}
 	}
@@ -226,12 +226,6 @@ func (b *builder) check() (netip.Addr, error) {
 		return netip.Addr{}, command.Usagef("--for=%s is not an IP address: name the one that you reach clusters from, such as 10.1.2.3", command.Plain(b.client))
 	}
 	return client, nil
-}
-
-// looksLikeFile reports whether an argument is more likely a file than a cluster.
-func looksLikeFile(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil || strings.ContainsAny(name, `/\`)
 }
 
 // list returns the chosen clusters, and whether they are all that the choice can have.
@@ -255,6 +249,9 @@ func (b *builder) list(ctx context.Context) ([]v1beta1.Cluster, bool, error) {
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
 		cluster, err := clusters.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) && b.merge == defaultFile {
+			err = fmt.Errorf("%w; if that is the file to merge into, write --merge=%s", err, command.Plain(name))
+		}
 		if err != nil {
 			return nil, false, b.env.Explain("read the cluster "+command.Plain(name), command.OfRegistry, err)
 		}

@@ -124,9 +124,6 @@ func fromFile(config *clientcmdapi.Config, name string) entry {
 	}
 	if user := config.AuthInfos[name]; user != nil && user.Exec != nil {
 		out.APIVersion, out.Command, out.Args, out.ClusterInfo = user.Exec.APIVersion, user.Exec.Command, user.Exec.Args, user.Exec.ProvideClusterInfo
-		if len(user.Exec.Env) > 0 {
-			out.Command += " (changed by hand)"
-		}
 	}
 	return out
 }

@@ -416,7 +416,8 @@ func TestOwnUser(t *testing.T) {
 	}
 }
 
-// TestActingAs expects that as whom a person acts in a cluster stays their choice.
+// TestActingAs expects that as whom a person acts in a cluster stays their choice, and
+// so do the variables that they have set for its program.
 func TestActingAs(t *testing.T) {
 	config := clientcmdapi.NewConfig()
 	origin := mark{Registry: "https://hub.example", Scope: "all"}
@@ -426,10 +427,18 @@ func TestActingAs(t *testing.T) {
 			t.Fatal(err)
 		}
 		config.AuthInfos["east"].Impersonate = "auditor"
+		config.AuthInfos["east"].Exec.Env = []clientcmdapi.ExecEnvVar{{Name: "AWS_PROFILE", Value: "work"}}
 		wanted[0].Server = "https://new.example"
 	}
-	if err := makePlan(config, nil, wanted, nil, origin, true).apply(config, origin); err != nil || config.AuthInfos["east"].Impersonate != "auditor" {
+	if err := makePlan(config, nil, wanted, nil, origin, true).apply(config, origin); err != nil || config.AuthInfos["east"].Impersonate != "auditor" || len(config.AuthInfos["east"].Exec.Env) != 1 {
 		t.Errorf("the user is %+v, %v", config.AuthInfos["east"], err)
+	}
+	if same := makePlan(config, nil, wanted, nil, origin, true); len(same.changes) != 0 {
+		t.Errorf("what a person has set is a change of the entry: %+v", same.changes)
+	}
+	wanted[0].Command = "other-login"
+	if err := makePlan(config, nil, wanted, nil, origin, true).apply(config, origin); err != nil || config.AuthInfos["east"].Exec.Env != nil {
+		t.Errorf("another program gets the variables: %+v, %v", config.AuthInfos["east"].Exec, err)
 	}
 }
 
@@ -458,7 +467,7 @@ func TestCommandLine(t *testing.T) {
 		{"east --for=10.0.0", "--for=10.0.0 is not an IP address: name the one that you reach clusters from, such as 10.1.2.3", 2},
 		{"east --merge=", `--merge= names no file: leave out the = for that which "kubectl config" writes`, 2},
 		{"--merge ./fleet.kubeconfig", "./fleet.kubeconfig is taken for the name of a cluster: to merge into a file of this name, write --merge=./fleet.kubeconfig", 2},
-		{"--merge " + broken, broken + " is taken for the name of a cluster: ", 2},
+		{"--merge fleet", `read the cluster fleet: clusters.clusterregistry.k8s.io "fleet" not found; if that is the file to merge into, write --merge=fleet`, 1},
 		{"west", `read the cluster west: clusters.clusterregistry.k8s.io "west" not found`, 1},
 		{"east --merge=" + broken, "the file " + broken + " is not a valid kubeconfig: ", 1},
 	} {

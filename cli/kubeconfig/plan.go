@@ -171,6 +171,9 @@ func (p plan) apply(config *clientcmdapi.Config, origin mark) error {
 			user := &clientcmdapi.AuthInfo{Exec: exec, Extensions: maps.Clone(extensions)}
 			if set := config.AuthInfos[e.Name]; set != nil { // as whom a person acts is their own choice
 				user.Impersonate, user.ImpersonateUID, user.ImpersonateGroups, user.ImpersonateUserExtra = set.Impersonate, set.ImpersonateUID, set.ImpersonateGroups, set.ImpersonateUserExtra
+				if set.Exec != nil && set.Exec.Command == exec.Command {
+					exec.Env = set.Exec.Env // entries have none, so these are the person's
+				}
 			}
 			config.AuthInfos[e.Name] = user
 		} else {

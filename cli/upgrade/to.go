@@ -221,7 +221,7 @@ func (s *starter) next(ctx context.Context, client dynamic.ResourceInterface, re
 	case apierrors.IsNotFound(err) || err == nil && object.GetUID() != registry.UID:
 		return nil, deleted
 	case err != nil:
-		return nil, nil //nolint:nilnil,nilerr // it is asked again
+		return nil, nil //nolint:nilnil // it is asked again
 	}
 	return object, nil
 }
