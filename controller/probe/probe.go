@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,7 +22,9 @@ import (
 )
 
 const (
-	// Timeout bounds one probe: from DNS to the last byte of the second answer.
+	// Timeout bounds one probe: from DNS to the last byte of the second answer. It is
+	// a deadline of the connections, too: Go leaves one that has answered 101 to the
+	// caller, and the end of the request's context no longer closes it.
 	Timeout = 10 * time.Second
 	// maxAnswer bounds what is read of an answer, and of its header, in bytes.
 	maxAnswer = 64 << 10
@@ -61,7 +64,7 @@ func (p *Prober) Probe(ctx context.Context, target Target) Result {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	transport, err := p.transport(target)
+	transport, err := p.transport(target, time.Now().Add(timeout))
 	if err != nil {
 		return Result{Outcome: NotAsked, Reason: ReasonInvalidEndpoint, Message: fmt.Sprintf("%s.caBundle has no certificate that can be read.", target.Field)}
 	}
@@ -99,8 +102,8 @@ func (t Target) base() (*url.URL, *Result) {
 	return base, nil
 }
 
-// transport returns a transport for one probe.
-func (p *Prober) transport(target Target) (*http.Transport, error) {
+// transport returns a transport for one probe, whose connections end at the deadline.
+func (p *Prober) transport(target Target, deadline time.Time) (*http.Transport, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: target.Endpoint.TLSServerName}
 	if len(target.Endpoint.CABundle) > 0 {
 		config.RootCAs = x509.NewCertPool()
@@ -109,9 +112,19 @@ func (p *Prober) transport(target Target) (*http.Transport, error) {
 		}
 	}
 	dialer := &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error { return p.admit(address, target.Own) }}
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		if err := conn.SetDeadline(deadline); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return conn, nil
+	}
 	return &http.Transport{
 		Proxy:                  nil, // not the one of the environment either
-		DialContext:            dialer.DialContext,
+		DialContext:            dial,
 		TLSClientConfig:        config,
 		DisableCompression:     true, // an answer is as large as what is read of it
 		MaxResponseHeaderBytes: maxAnswer,
@@ -148,11 +161,14 @@ func get(ctx context.Context, client *http.Client, at *url.URL) (answer, error) 
 		return answer{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return answer{}, err
+	out := answer{status: response.StatusCode}
+	// What follows a 101 is no answer, but a connection without an end. Other answers
+	// are read whole, so that the next request takes the same connection.
+	if response.StatusCode != http.StatusSwitchingProtocols {
+		if out.body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer)); err != nil {
+			return answer{}, err
+		}
 	}
-	out := answer{status: response.StatusCode, body: body}
 	if response.TLS != nil && len(response.TLS.PeerCertificates) > 0 {
 		out.expires = response.TLS.PeerCertificates[0].NotAfter
 	}

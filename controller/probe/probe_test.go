@@ -265,7 +265,7 @@ func TestNothingButTwoGETs(t *testing.T) {
 	if strings.Join(asked, ", ") != "GET /readyz, GET /version" {
 		t.Errorf("asked: %v", asked)
 	}
-	transport, err := local.transport(Target{})
+	transport, err := local.transport(Target{}, time.Now())
 	if err != nil || transport.Proxy != nil {
 		t.Errorf("the transport has a proxy, or %v", err)
 	}
