@@ -41,7 +41,8 @@ type Config struct {
 	// no more, with none.
 	Isolated func(message string)
 	// Period is the time between two probes of a cluster, and Concurrency how many
-	// clusters are asked at once, among those that answered last and among the others.
+	// clusters are asked at once, among those that answered soon when they were asked
+	// last, and among the others.
 	Period      time.Duration
 	Concurrency int
 	Clock       clock.Clock
@@ -56,10 +57,10 @@ type Controller struct {
 
 	mu     sync.Mutex
 	states map[string]*state
-	// asked and failing count clusters by their newest result; those of which there
-	// is none count as asked.
-	asked, failing int
-	isolated       bool
+	// unreached counts the clusters whose newest probe failed.
+	unreached int
+	outage    outage
+	isolated  bool
 }
 
 // state is what is remembered of one cluster.
@@ -67,21 +68,25 @@ type state struct {
 	uid      types.UID
 	endpoint v1beta1.Endpoint
 	history  history
+	// at is when the newest result came; zero for longer ago than results count as
+	// recent.
+	at time.Time
+	// reachable says that this controller has reported the cluster as reachable, at
+	// this endpoint, and not otherwise since; moved that the endpoint has changed and
+	// was not reached since.
+	reachable, moved bool
 	// seen is the last sign of life that this controller had itself, sign the last of
 	// any reporter: both by the clock of this process.
 	seen, sign time.Time
 }
 
-func (s *state) asked() bool {
-	return s.history.probes == 0 || s.history.last.Outcome != probe.NotAsked
-}
 func (s *state) failing() bool {
 	return s.history.probes > 0 && s.history.last.Outcome == probe.Failed
 }
 
 // New returns a controller that follows the informer, which the caller starts.
 func New(config Config) (*Controller, error) {
-	c := &Controller{Config: config, lister: config.Informer.Lister(), states: map[string]*state{}}
+	c := &Controller{Config: config, lister: config.Informer.Lister(), states: map[string]*state{}, outage: outage{window: config.Period + probe.Timeout}}
 	c.schedule = newSchedule(config.Clock, config.Period, config.Concurrency, c.Check, config.Metrics)
 	_, err := config.Informer.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(object any, initial bool) { c.added(object.(*v1beta1.Cluster), initial) },
@@ -100,7 +105,7 @@ func (c *Controller) added(cluster *v1beta1.Cluster, initial bool) {
 	c.forget(cluster.Name)
 	c.state(cluster)
 	c.mu.Unlock()
-	c.schedule.add(cluster.Name, string(cluster.UID), !initial)
+	c.schedule.add(cluster.Name, string(cluster.UID), !initial, is(published(cluster), metav1.ConditionTrue))
 }
 
 func (c *Controller) updated(before, now *v1beta1.Cluster) {
@@ -108,11 +113,12 @@ func (c *Controller) updated(before, now *v1beta1.Cluster) {
 		c.added(now, false)
 		return
 	}
+	c.mu.Lock()
+	s := c.state(now)
 	if !reflect.DeepEqual(signs(before), signs(now)) {
-		c.mu.Lock()
-		c.state(now).sign = c.Clock.Now()
-		c.mu.Unlock()
+		s.sign = c.Clock.Now()
 	}
+	c.mu.Unlock()
 	if before.Generation != now.Generation {
 		c.schedule.hurry(now.Name)
 	}
@@ -128,6 +134,7 @@ func (c *Controller) deleted(object any) {
 	}
 	c.mu.Lock()
 	c.forget(cluster.Name)
+	c.judge()
 	c.mu.Unlock()
 	c.schedule.remove(cluster.Name)
 }
@@ -152,34 +159,43 @@ func (c *Controller) state(cluster *v1beta1.Cluster) *state {
 		c.forget(cluster.Name)
 		s = nil
 	}
-	switch {
-	case s == nil:
+	if s == nil {
 		s = &state{uid: cluster.UID, endpoint: endpoint, sign: c.Clock.Now()}
 		c.states[cluster.Name] = s
 		c.count(s, 1)
-	case !reflect.DeepEqual(s.endpoint, endpoint):
-		c.count(s, -1)
-		s.endpoint, s.history = endpoint, history{}
-		c.count(s, 1)
 	}
+	c.count(s, -1)
+	if !reflect.DeepEqual(s.endpoint, endpoint) {
+		s.endpoint, s.history, s.moved = endpoint, history{}, true
+	}
+	s.reachable = !s.moved && is(published(cluster), metav1.ConditionTrue)
+	c.count(s, 1)
 	return s
+}
+
+// published returns what this controller has reported of whether a cluster is
+// reachable; nil for nothing.
+func published(cluster *v1beta1.Cluster) *metav1.Condition {
+	if own := ownEntry(statusOf(cluster)); own != nil {
+		return find(own.Conditions, Reachable)
+	}
+	return nil
 }
 
 func (c *Controller) forget(name string) {
 	if s := c.states[name]; s != nil {
 		c.count(s, -1)
+		s.at = time.Time{}
 		delete(c.states, name)
 	}
 }
 
 // count adds a cluster to the sums or takes it off.
 func (c *Controller) count(s *state, by int) {
-	if s.asked() {
-		c.asked += by
-	}
 	if s.failing() {
-		c.failing += by
+		c.unreached += by
 	}
+	c.outage.count(s, by)
 }
 
 // target returns what to ask of a cluster.
@@ -196,15 +212,25 @@ func (c *Controller) target(cluster *v1beta1.Cluster) probe.Target {
 	}
 }
 
+const (
+	// quick is how soon an answer must come that holds up no other cluster.
+	quick = time.Second
+	// patience bounds a report to the registry: until it has ended, no other cluster
+	// is asked in its place.
+	patience = 10 * time.Second
+)
+
 // Check asks one cluster and reports what that changes. It returns false when the
-// cluster did not answer.
+// cluster did not answer, or only slowly.
 func (c *Controller) Check(ctx context.Context, name string) bool {
 	asked, err := c.lister.Get(name)
 	if err != nil {
 		return true // it was deleted
 	}
 	target := c.target(asked)
+	began := c.Clock.Now()
 	result := c.Probe(ctx, target)
+	took := c.Clock.Since(began)
 	if ctx.Err() != nil {
 		return true // this side is ending, and that is why the probe failed
 	}
@@ -214,36 +240,43 @@ func (c *Controller) Check(ctx context.Context, name string) bool {
 		return true // what was asked is not the cluster's any more
 	}
 	c.note(cluster, result)
-	if err := c.publish(ctx, cluster); err != nil {
+	writing, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := c.publish(writing, cluster); err != nil {
 		c.Metrics.failed()
 		klog.FromContext(ctx).Error(err, "The health of a cluster could not be reported", "cluster", name)
 	}
-	return result.Outcome != probe.Failed
+	return result.Outcome != probe.Failed && took < quick
 }
 
 // note remembers a result, and whether this side is isolated.
 func (c *Controller) note(cluster *v1beta1.Cluster, result probe.Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.state(cluster)
+	s, now := c.state(cluster), c.Clock.Now()
 	c.count(s, -1)
 	before := s.history
 	s.history = before.after(result, false)
+	c.outage.note(s, now)
+	if result.Outcome.Reached() {
+		s.seen, s.sign, s.moved = now, now, false
+	}
 	c.count(s, 1)
-	was := c.isolated
-	c.isolated = isolated(c.failing, c.asked)
-	if c.isolated {
+	if c.judge(); c.isolated {
 		s.history = before.after(result, true)
 	}
-	if result.Outcome.Reached() {
-		s.seen = c.Clock.Now()
-		s.sign = s.seen
-	}
-	c.Metrics.clusters(len(c.states), c.failing, c.isolated)
+}
+
+// judge finds out whether this side is isolated, and tells when that changes. The caller
+// holds the lock.
+func (c *Controller) judge() {
+	was := c.isolated
+	c.isolated = c.outage.isolated(c.Clock.Now())
+	c.Metrics.clusters(len(c.states), c.unreached, c.isolated)
 	if was != c.isolated && c.Isolated != nil {
 		message := ""
 		if c.isolated {
-			message = "More than half of the clusters, and at least three, can't be reached: this is most likely an outage on the side of the health controller, so that no condition turns False meanwhile. See the metric clusterregistry_controller_clusters. If these clusters are gone for good, delete their entries."
+			message = "More than half of the clusters that were reachable, and at least three, can't be reached: this is most likely an outage on the side of the health controller, so that no condition turns False meanwhile. See the metric clusterregistry_controller_clusters. If these clusters are gone for good, delete their entries."
 		}
 		c.Isolated(message)
 	}

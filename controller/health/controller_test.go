@@ -221,6 +221,42 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
+// TestEntriesOfOthersFeignNoOutage has many more entries that were never reached, and
+// that are down for good, than others: one of the others still turns False.
+func TestEntriesOfOthersFeignNoOutage(t *testing.T) {
+	clusters, names := entries(30)
+	for _, gone := range clusters[20:] {
+		gone.Status = &v1beta1.ClusterStatus{Reporters: []v1beta1.Reporter{{Name: Reporter, Conditions: []metav1.Condition{
+			{Type: Reachable, Status: metav1.ConditionFalse}, {Type: ControlPlaneHealthy, Status: metav1.ConditionUnknown},
+		}}}}
+	}
+	b := newBench(t, clusters...)
+	b.answer(down, names[5:]...)
+	b.check(names...)
+	b.answer(down, names[0])
+	for range 3 {
+		b.check(names...)
+	}
+	if got := b.shown(names[0], Available); got != "False ConnectionRefused" || len(b.said) != 0 {
+		t.Errorf("%s, said %q", got, b.said)
+	}
+	b.answer(down, names[1:4]...)
+	b.check(names...)
+	if len(b.said) != 1 || b.said[0] == "" { // the entries of others hide no outage either
+		t.Errorf("said %q", b.said)
+	}
+	for _, gone := range names[1:4] {
+		if err := b.client.ClusterregistryV1beta1().Clusters().Delete(t.Context(), gone, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the outage to end with the entries", func() bool {
+		b.Controller.mu.Lock()
+		defer b.Controller.mu.Unlock()
+		return len(b.said) == 2
+	})
+}
+
 // TestForgets expects that what was seen of a cluster says nothing of another under its
 // name, or at another endpoint.
 func TestForgets(t *testing.T) {
@@ -267,8 +303,8 @@ func TestForgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the cluster to be forgotten", func() bool { uid, _, _ := known(); return uid == "" })
-	if !b.Check(t.Context(), "east") || b.asked != 0 || b.failing != 0 {
-		t.Errorf("%d asked, %d failing of none", b.asked, b.failing)
+	if !b.Check(t.Context(), "east") || b.outage.all != (sums{}) || b.outage.recent != (sums{}) || b.unreached != 0 {
+		t.Errorf("%+v, %d unreached of none", b.outage, b.unreached)
 	}
 }
 

@@ -108,12 +108,12 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-func TestIsolated(t *testing.T) {
+func TestMost(t *testing.T) {
 	for _, test := range []struct {
 		failing, asked int
 		want           bool
 	}{{0, 0, false}, {2, 2, false}, {3, 3, true}, {3, 5, true}, {3, 6, false}, {4, 6, true}, {5000, 10000, false}, {5001, 10000, true}} {
-		if got := isolated(test.failing, test.asked); got != test.want {
+		if got := (sums{asked: test.asked, failing: test.failing}).most(); got != test.want {
 			t.Errorf("%d of %d: %v", test.failing, test.asked, got)
 		}
 	}

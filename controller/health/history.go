@@ -74,7 +74,3 @@ func (h history) expires() time.Time {
 	}
 	return first
 }
-
-// isolated reports whether so many clusters can't be reached that it is most likely
-// this side that is cut off: more than half of all that are asked, and at least three.
-func isolated(failing, asked int) bool { return failing >= 3 && 2*failing > asked }

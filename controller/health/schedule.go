@@ -14,14 +14,15 @@ import (
 const pause = 5 * time.Second
 
 // schedule has every key checked once in a period, each at its own moment, so that
-// checks are spread evenly. Keys whose last check failed wait for places of their own:
-// they last until a timeout, and would delay the others. A key that is being checked is
+// checks are spread evenly. Keys whose last check failed or was slow wait for places of
+// their own, and so do new ones of which nothing good is known: they may last until a
+// timeout, and would delay the others. A key that is being checked is
 // not checked again before that has ended.
 type schedule struct {
 	clock  clock.Clock
 	period time.Duration
 	check  func(context.Context, string) bool
-	// good and bad are the places for keys whose last check succeeded, and for others.
+	// good and bad are the places for keys whose last check was good, and for others.
 	good, bad chan struct{}
 	metrics   *Metrics
 
@@ -36,7 +37,8 @@ type schedule struct {
 type item struct {
 	key, seed string
 	due, last time.Time
-	failed    bool
+	// bad says that its last check was not good.
+	bad bool
 	// index is its place in the queue; -1 while it is being checked.
 	index int
 	// soon says that it is to be checked at once when the running check has ended.
@@ -64,12 +66,13 @@ func next(now time.Time, seed string, period time.Duration) time.Time {
 	return at
 }
 
-// add begins with a key: at its moment, which the seed says, or soon.
-func (s *schedule) add(key, seed string, soon bool) {
+// add begins with a key: at its moment, which the seed says, or soon. Good says that its
+// last check was, before this process began.
+func (s *schedule) add(key, seed string, soon, good bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(key)
-	i := &item{key: key, seed: seed, index: -1}
+	i := &item{key: key, seed: seed, bad: !good, index: -1}
 	i.due = next(s.clock.Now(), seed, s.period)
 	if soon {
 		i.due = s.clock.Now()
@@ -179,7 +182,7 @@ func (s *schedule) take() ([]*item, time.Duration) {
 func (s *schedule) do(ctx context.Context, i *item) {
 	place := s.good
 	s.mu.Lock()
-	if i.failed {
+	if i.bad {
 		place = s.bad
 	}
 	s.mu.Unlock()
@@ -205,7 +208,7 @@ func (s *schedule) do(ctx context.Context, i *item) {
 	if s.items[i.key] != i {
 		return // it was removed, or begun with again
 	}
-	i.failed = !good
+	i.bad = !good
 	i.due = next(s.clock.Now(), i.seed, s.period)
 	if i.soon {
 		i.soon, i.due = false, s.soonest(i)
