@@ -46,10 +46,11 @@ func newEntry(cluster *v1beta1.Cluster, prefix string, client netip.Addr, allowe
 	if err := command.Validate(cluster); err != nil {
 		return entry{}, fmt.Errorf("%s", command.Plain(err.Error()))
 	}
-	endpoint, found := v1beta1.EndpointFor(cluster.Spec.Endpoints, client)
-	if !found {
+	at := cluster.Spec.EndpointFor(client)
+	if at < 0 {
 		return entry{}, fmt.Errorf("it has no endpoint for your address: say with --for which address you reach clusters from")
 	}
+	endpoint := cluster.Spec.Endpoints[at]
 	for _, text := range []string{cluster.Name, endpoint.URL, endpoint.TLSServerName, endpoint.ProxyURL} {
 		if text != command.Plain(text) {
 			return entry{}, fmt.Errorf("its endpoint has control characters: %q", command.Plain(text))

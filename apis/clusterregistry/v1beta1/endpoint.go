@@ -2,30 +2,31 @@ package v1beta1
 
 import "net/netip"
 
-// EndpointFor returns the endpoint that a client at an address uses: the one with
-// the longest range that contains the address, and else the first one for any
-// client. Endpoints without a URL don't count. The zero address is that of a client
-// that doesn't know its own: only endpoints for any client are for it. It is false
-// when no endpoint is for the client.
-func EndpointFor(endpoints []Endpoint, client netip.Addr) (Endpoint, bool) {
-	var chosen Endpoint
-	longest := -1 // bits of the range; one for any client has none
-	client = client.Unmap()
-	found := false
-	for _, endpoint := range endpoints {
+// EndpointFor returns the place in spec.endpoints of the endpoint that a client at an
+// address uses, or -1 when none is for it: the one with the longest of the ranges that
+// contain the address, else the first one for any client, which has no ranges.
+// Endpoints without a URL, and ranges that are none, don't count. The invalid address is
+// that of a client that doesn't know its own: for that one a range of all addresses of a
+// family is as good as none, but only where no endpoint is for any client.
+func (s *ClusterSpec) EndpointFor(client netip.Addr) int {
+	client = client.Unmap().WithZone("")
+	forAny, chosen, longest := -1, -1, -1
+	for i, endpoint := range s.Endpoints {
 		if endpoint.URL == "" {
 			continue
 		}
-		if len(endpoint.ClientCIDRs) == 0 && !found {
-			chosen, found = endpoint, true
+		if len(endpoint.ClientCIDRs) == 0 && forAny < 0 {
+			forAny = i
 		}
 		for _, cidr := range endpoint.ClientCIDRs {
 			prefix, err := netip.ParsePrefix(cidr)
-			if err != nil || !prefix.Contains(client) && (client.IsValid() || prefix.Bits() != 0) || prefix.Bits() <= longest {
-				continue
+			if err == nil && prefix.Bits() > longest && (prefix.Contains(client) || !client.IsValid() && prefix.Bits() == 0) {
+				chosen, longest = i, prefix.Bits()
 			}
-			chosen, longest, found = endpoint, prefix.Bits(), true
 		}
 	}
-	return chosen, found
+	if chosen < 0 || !client.IsValid() && forAny >= 0 {
+		return forAny
+	}
+	return chosen
 }
