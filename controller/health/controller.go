@@ -242,7 +242,7 @@ func (c *Controller) Check(ctx context.Context, name string) bool {
 	c.note(cluster, result)
 	writing, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := c.publish(writing, cluster); err != nil {
+	if err := c.publish(writing, cluster, target.Endpoint); err != nil {
 		c.Metrics.failed()
 		klog.FromContext(ctx).Error(err, "The health of a cluster could not be reported", "cluster", name)
 	}
@@ -299,8 +299,9 @@ const attempts = 5
 
 // publish writes what is to be said of a cluster, if its entry doesn't say so yet. The
 // write fails when the cluster has changed since it was read; then the report is made
-// again, of the cluster as it is.
-func (c *Controller) publish(ctx context.Context, cluster *v1beta1.Cluster) error {
+// again, of the cluster as it is, unless it has another endpoint than the one that was
+// asked.
+func (c *Controller) publish(ctx context.Context, cluster *v1beta1.Cluster, asked v1beta1.Endpoint) error {
 	uid := cluster.UID
 	var err error
 	for range attempts {
@@ -320,10 +321,14 @@ func (c *Controller) publish(ctx context.Context, cluster *v1beta1.Cluster) erro
 		if !apierrors.IsConflict(err) {
 			return err
 		}
-		if cluster, err = c.Clusters.Get(ctx, cluster.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) || err == nil && cluster.UID != uid {
+		cluster, err = c.Clusters.Get(ctx, cluster.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
 			return nil
-		} else if err != nil {
+		case err != nil:
 			return err
+		case cluster.UID != uid || !reflect.DeepEqual(c.target(cluster).Endpoint, asked):
+			return nil // what was found is not of this cluster any more
 		}
 	}
 	return fmt.Errorf("others have changed the cluster before each of %d attempts to report of it", attempts)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -386,6 +387,7 @@ type contested struct {
 	typed.ClusterInterface
 	t         *testing.T
 	conflicts int
+	moves     bool // to another endpoint, with the status as it is
 }
 
 func (c *contested) ApplyStatus(ctx context.Context, cluster *apply.ClusterApplyConfiguration, options metav1.ApplyOptions) (*v1beta1.Cluster, error) {
@@ -396,6 +398,14 @@ func (c *contested) ApplyStatus(ctx context.Context, cluster *apply.ClusterApply
 	stored, err := c.Get(ctx, *cluster.Name, metav1.GetOptions{})
 	if err != nil {
 		c.t.Fatal(err)
+	}
+	if c.moves {
+		stored.Spec.Endpoints[0].URL = "https://elsewhere"
+		stored.Generation++
+		if _, err := c.Update(ctx, stored, metav1.UpdateOptions{}); err != nil {
+			c.t.Fatal(err)
+		}
+		return nil, apierrors.NewConflict(v1beta1.Resource("clusters"), *cluster.Name, errors.New("it was changed"))
 	}
 	stored.Status = &v1beta1.ClusterStatus{Reporters: []v1beta1.Reporter{{Name: "agent", Conditions: []metav1.Condition{{Type: IdentityVerified, Status: metav1.ConditionFalse}}}}}
 	if _, err := c.UpdateStatus(ctx, stored, metav1.UpdateOptions{}); err != nil {
@@ -419,13 +429,64 @@ func TestConflict(t *testing.T) {
 	}
 	contest.conflicts = attempts
 	b.answer(withheld, "east")
-	if err := b.publish(t.Context(), b.get("east")); err != nil {
+	if err := b.publish(t.Context(), b.get("east"), b.get("east").Spec.Endpoints[0]); err != nil {
 		t.Errorf("nothing has changed, and %v", err)
 	}
 	b.check("east") // all attempts fail, and the next check begins again
 	b.check("east")
 	if got := brief(find(b.get("east").Status.Conditions, ControlPlaneHealthy)); got != "Unknown AnonymousRefused" {
 		t.Error(got)
+	}
+}
+
+// TestConflictWithNewEndpoint has the endpoint change between a read and a write.
+func TestConflictWithNewEndpoint(t *testing.T) {
+	b := newBench(t, entry("east"))
+	b.check("east")
+	contest := &contested{ClusterInterface: b.Clusters, t: t, conflicts: 1, moves: true}
+	b.Clusters = contest
+	b.answer(withheld, "east")
+	b.check("east")
+	if c := b.get("east"); contest.conflicts != 0 || b.writes.Load() != 1 || c.Status.ObservedGeneration != 1 || c.Generation != 2 {
+		t.Errorf("what the old endpoint answered was reported of the new one: %d writes, %+v", b.writes.Load(), c.Status)
+	}
+}
+
+// TestCarriedVerdict expects what was observed of the old endpoint to stay reported as
+// such until there is a verdict of the new one.
+func TestCarriedVerdict(t *testing.T) {
+	b := newBench(t, entry("east"))
+	b.check("east")
+	c := b.get("east")
+	c.Spec.Endpoints[0].URL = "https://elsewhere"
+	c.Generation = 2
+	if _, err := b.client.ClusterregistryV1beta1().Clusters().Update(t.Context(), c, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	b.settle("east")
+	b.answer(down, "elsewhere")
+	observed := func(want int64) {
+		t.Helper()
+		status := b.get("east").Status
+		conditions := append(slices.Clone(status.Conditions), ownEntry(*status).Conditions...)
+		for _, c := range conditions {
+			if c.ObservedGeneration != want {
+				t.Errorf("%s is observed of %d, want %d", c.Type, c.ObservedGeneration, want)
+			}
+		}
+		if status.ObservedGeneration != want {
+			t.Errorf("the status is observed of %d, want %d", status.ObservedGeneration, want)
+		}
+	}
+	for range 2 {
+		b.check("east")
+		if observed(1); b.shown("east", Available) != "True Available" || b.writes.Load() != 1 {
+			t.Errorf("%s, %d writes", b.shown("east", Available), b.writes.Load())
+		}
+	}
+	b.check("east")
+	if observed(2); b.shown("east", Available) != "False ConnectionRefused" {
+		t.Error(b.shown("east", Available))
 	}
 }
 

@@ -23,6 +23,7 @@ const (
 
 // report is what this controller says of a cluster, without times.
 type report struct {
+	// generation is that of the spec of which all of it was observed.
 	generation int64
 	// own are the conditions of its own entry, summary those of the status itself.
 	own, summary []metav1.Condition
@@ -49,8 +50,12 @@ func reportOf(cluster *v1beta1.Cluster, e evidence) report {
 	f := evaluate(e)
 	r := report{generation: cluster.Generation, version: e.history.last.Version}
 	for _, c := range []*metav1.Condition{f.reachable, f.healthy} {
-		if c != nil {
-			r.own = append(r.own, *c)
+		if c == nil {
+			continue
+		}
+		r.own = append(r.own, *c)
+		if c == find(e.before, c.Type) { // of before: nothing was observed of the spec as it is now
+			r.generation = min(r.generation, c.ObservedGeneration)
 		}
 	}
 	for _, c := range []*metav1.Condition{f.available, f.reachable, f.healthy, f.identity} {

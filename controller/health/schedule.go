@@ -53,7 +53,8 @@ func newSchedule(c clock.Clock, period time.Duration, concurrency int, check fun
 	}
 }
 
-// next returns the first moment after now that belongs to a seed.
+// next returns the first moment after now that belongs to a seed. It keeps now's
+// monotonic clock, so that a wall clock that is set back delays nothing.
 func next(now time.Time, seed string, period time.Duration) time.Time {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(seed))
@@ -63,7 +64,7 @@ func next(now time.Time, seed string, period time.Duration) time.Time {
 	if !at.After(now) {
 		at = at.Add(period)
 	}
-	return at
+	return now.Add(at.Sub(now))
 }
 
 // add begins with a key: at its moment, which the seed says, or soon. Good says that its

@@ -35,6 +35,14 @@ func TestNextIsSpreadEvenly(t *testing.T) {
 	}
 }
 
+// TestNextIsMonotonic expects that what is due doesn't depend on a wall clock that is
+// set back meanwhile.
+func TestNextIsMonotonic(t *testing.T) {
+	if at := next(time.Now(), "seed", time.Minute); at == at.Round(0) { // which strips the monotonic reading
+		t.Errorf("%v is by the wall clock alone", at)
+	}
+}
+
 // eventually waits for what another goroutine is about to do.
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
