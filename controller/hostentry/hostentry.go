@@ -7,6 +7,7 @@
 package hostentry
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,8 @@ const (
 	Manager = "clusterregistry-controller"
 	// endpointName is the endpoint that is this package's; others in the entry stay.
 	endpointName = "host"
+	// retry is the time until the next look after an error that may pass by itself.
+	retry = 10 * time.Second
 )
 
 // Config is what a [Registrar] needs.
@@ -60,10 +63,12 @@ type Config struct {
 type Registrar struct {
 	Config
 	published atomic.Pointer[v1beta1.Endpoint]
+	// verify returns why an endpoint does not lead to the host cluster.
+	verify func(context.Context, *v1beta1.Endpoint) error
 }
 
 // New returns a registrar that does nothing yet.
-func New(config Config) *Registrar { return &Registrar{Config: config} }
+func New(config Config) *Registrar { return &Registrar{Config: config, verify: handshake} }
 
 // Refusal is why the host cluster is not registered, for a person to resolve.
 type Refusal struct{ message string }
@@ -82,7 +87,7 @@ func (r *Registrar) Own(cluster string, endpoint v1beta1.Endpoint) bool {
 // Run keeps the entry until ctx ends.
 func (r *Registrar) Run(ctx context.Context) {
 	for {
-		refusal := &Refusal{}
+		refusal, wait := &Refusal{}, r.Period
 		switch err := r.Sync(ctx); {
 		case err == nil:
 			r.Say(contract.FunctionRunning, "")
@@ -92,11 +97,12 @@ func (r *Registrar) Run(ctx context.Context) {
 			r.Say(contract.FunctionRefused, refusal.message)
 		default:
 			r.Say(contract.FunctionFailing, err.Error())
+			wait = min(retry, r.Period)
 		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.Clock.After(r.Period):
+		case <-r.Clock.After(wait):
 		}
 	}
 }
@@ -113,17 +119,41 @@ func (r *Registrar) Sync(ctx context.Context) error {
 	}
 	id := string(system.UID)
 	cluster, err := r.Clusters.Get(ctx, r.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
+	absent := apierrors.IsNotFound(err)
+	if err != nil && !absent {
+		return err
+	}
+	// Without an endpoint that leads here, the rest is still reported.
+	endpoint, unverified := r.verified(ctx, cluster, endpoint)
+	if absent {
 		cluster, err = r.create(ctx, id, endpoint)
-	case err == nil:
+	} else {
 		cluster, err = r.update(ctx, cluster, id, endpoint)
 	}
 	if err != nil {
 		return err
 	}
-	r.published.Store(endpoint)
-	return r.report(ctx, cluster)
+	if endpoint != nil {
+		r.published.Store(endpoint)
+	}
+	return errors.Join(r.report(ctx, cluster), unverified)
+}
+
+// verified returns an endpoint if the entry has it already, or if a server answers there
+// with a certificate that its CA has signed. Else it returns nil, and why.
+func (r *Registrar) verified(ctx context.Context, entry *v1beta1.Cluster, endpoint *v1beta1.Endpoint) (*v1beta1.Endpoint, error) {
+	if endpoint == nil {
+		return nil, nil
+	}
+	for _, have := range entry.Spec.Endpoints {
+		if have.Name == endpointName && have.URL == endpoint.URL && bytes.Equal(have.CABundle, endpoint.CABundle) {
+			return endpoint, nil
+		}
+	}
+	if err := r.verify(ctx, endpoint); err != nil {
+		return nil, fmt.Errorf("%s is not published as the address of the host cluster: %w; correct registerHost.url and registerHost.caBundle, or kube-public/cluster-info", endpoint.URL, err)
+	}
+	return endpoint, nil
 }
 
 // create makes the entry, unless another has the id.
@@ -182,14 +212,14 @@ func (r *Registrar) update(ctx context.Context, cluster *v1beta1.Cluster, id str
 	return updated, nil
 }
 
-// setEndpoint puts the endpoint in the place that is its own; nil takes it away.
+// setEndpoint puts the endpoint in the place that is its own. Nil, for one that is not
+// known now, changes nothing: clients still use what was published.
 func setEndpoint(spec *v1beta1.ClusterSpec, endpoint *v1beta1.Endpoint) {
 	at := slices.IndexFunc(spec.Endpoints, func(e v1beta1.Endpoint) bool { return e.Name == endpointName })
 	switch {
 	case at < 0 && endpoint != nil:
 		spec.Endpoints = append(spec.Endpoints, *endpoint)
-	case at >= 0 && endpoint == nil:
-		spec.Endpoints = slices.Delete(spec.Endpoints, at, at+1)
+	case endpoint == nil:
 	case at >= 0 && !reflect.DeepEqual(spec.Endpoints[at], *endpoint):
 		// What people have added, such as the ranges of clients, stays.
 		spec.Endpoints[at].URL, spec.Endpoints[at].CABundle = endpoint.URL, endpoint.CABundle

@@ -64,6 +64,7 @@ func newBench(entries []runtime.Object, host ...runtime.Object) *bench {
 		Clock: testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
 		Say:   func(contract.FunctionState, string) {},
 	})
+	b.verify = func(context.Context, *v1beta1.Endpoint) error { return nil }
 	return b
 }
 

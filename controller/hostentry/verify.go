@@ -1,0 +1,43 @@
+package hostentry
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/url"
+	"time"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+)
+
+// patience bounds the look at an endpoint that is about to be published.
+const patience = 10 * time.Second
+
+// handshake returns why an endpoint does not lead to a server whose certificate its CA
+// has signed: nobody is sent there. It sends no credentials, and asks nothing.
+func handshake(ctx context.Context, endpoint *v1beta1.Endpoint) error {
+	base, err := url.Parse(endpoint.URL)
+	if err != nil || base.Scheme != "https" || base.Hostname() == "" {
+		return fmt.Errorf("it is not an https URL of a host")
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: base.Hostname()}
+	if len(endpoint.CABundle) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(endpoint.CABundle) {
+			return fmt.Errorf("its CA bundle has no certificate that can be read")
+		}
+	}
+	port := base.Port()
+	if port == "" {
+		port = "443"
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", net.JoinHostPort(base.Hostname(), port))
+	if err != nil {
+		return err
+	}
+	return conn.Close()
+}
