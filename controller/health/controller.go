@@ -1,6 +1,7 @@
 package health
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/netip"
@@ -75,6 +76,9 @@ type state struct {
 	// this endpoint, and not otherwise since; moved that the endpoint has changed and
 	// was not reached since.
 	reachable, moved bool
+	// led is the generation in which this controller saw the endpoint lead elsewhere
+	// than before; 0 for none.
+	led int64
 	// seen is the last sign of life that this controller had itself, sign the last of
 	// any reporter: both by the clock of this process.
 	seen, sign time.Time
@@ -166,11 +170,19 @@ func (c *Controller) state(cluster *v1beta1.Cluster) *state {
 	}
 	c.count(s, -1)
 	if !reflect.DeepEqual(s.endpoint, endpoint) {
+		if !sameServer(s.endpoint, endpoint) {
+			s.led = cluster.Generation
+		}
 		s.endpoint, s.history, s.moved = endpoint, history{}, true
 	}
 	s.reachable = !s.moved && is(published(cluster), metav1.ConditionTrue)
 	c.count(s, 1)
 	return s
+}
+
+// sameServer reports whether two endpoints lead to the same place.
+func sameServer(a, b v1beta1.Endpoint) bool {
+	return a.URL == b.URL && a.TLSServerName == b.TLSServerName && a.ProxyURL == b.ProxyURL && bytes.Equal(a.CABundle, b.CABundle)
 }
 
 // published returns what this controller has reported of whether a cluster is
@@ -291,7 +303,7 @@ func (c *Controller) evidence(cluster *v1beta1.Cluster) (evidence, time.Time) {
 	if c.Trouble != nil && c.Trouble().After(since) {
 		since = c.Trouble()
 	}
-	return evidence{history: s.history, isolated: c.isolated, silence: c.Clock.Since(since)}, s.seen
+	return evidence{history: s.history, isolated: c.isolated, led: s.led, silence: c.Clock.Since(since)}, s.seen
 }
 
 // attempts bounds how often a report is made again because others wrote meanwhile.

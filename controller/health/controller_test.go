@@ -529,6 +529,54 @@ func TestIdentityOfOthers(t *testing.T) {
 	}
 }
 
+// TestIdentityOfOldEndpoint takes back what another has verified at an endpoint that was
+// changed since, also after a restart, until it is verified again.
+func TestIdentityOfOldEndpoint(t *testing.T) {
+	b := newBench(t, entry("east"))
+	clusters := b.client.ClusterregistryV1beta1().Clusters()
+	verify := func(generation int64) {
+		t.Helper()
+		verified := metav1ac.Condition().WithType(IdentityVerified).WithStatus(metav1.ConditionTrue).WithReason("Joined").WithMessage("").WithObservedGeneration(generation).WithLastTransitionTime(metav1.Now())
+		if _, err := clusters.ApplyStatus(t.Context(), apply.Cluster("east").WithStatus(apply.ClusterStatus().WithConditions(verified)), metav1.ApplyOptions{FieldManager: "join", Force: true}); err != nil {
+			t.Fatal(err)
+		}
+		b.settle("east")
+		b.check("east")
+	}
+	change := func(generation int64, how func(*v1beta1.ClusterSpec)) {
+		t.Helper()
+		c := b.get("east")
+		c.Generation = generation
+		how(&c.Spec)
+		if _, err := clusters.Update(t.Context(), c, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		b.settle("east")
+		b.check("east")
+	}
+	shows := func(reason, want string) {
+		t.Helper()
+		if got := b.shown("east", IdentityVerified); got != want {
+			t.Errorf("%s: %s, want %s", reason, got, want)
+		}
+	}
+	verify(1)
+	change(2, func(s *v1beta1.ClusterSpec) { s.DisplayName, s.Endpoints[0].ClientCIDRs = "East", nil })
+	shows("another change", "True Joined")
+	change(3, func(s *v1beta1.ClusterSpec) { s.Endpoints[0].URL = "https://elsewhere" })
+	shows("another address", "Unknown EndpointChanged")
+	b.answer(withheld, "elsewhere")
+	b.check("east")
+	shows("after another report", "Unknown EndpointChanged")
+	b.Controller.mu.Lock()
+	b.forget("east") // as a restart does
+	b.Controller.mu.Unlock()
+	b.check("east")
+	shows("after a restart", "Unknown EndpointChanged")
+	verify(3)
+	shows("verified again", "True Joined")
+}
+
 // TestFailedWrite expects the report after the next probe.
 func TestFailedWrite(t *testing.T) {
 	b := newBench(t, entry("east"))

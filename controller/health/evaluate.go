@@ -24,6 +24,7 @@ const (
 	ReasonUnreachable      = "Unreachable"
 	ReasonAvailable        = "Available"
 	ReasonNotVerified      = "NotVerified"
+	ReasonEndpointChanged  = "EndpointChanged"
 	ReasonIdentityMismatch = "IdentityMismatch"
 	ReasonHeartbeatMissed  = "HeartbeatMissed"
 	ReasonReported         = "Reported"
@@ -40,6 +41,12 @@ type evidence struct {
 	reporters []v1beta1.Reporter
 	// identity is the condition IdentityVerified that others have set; nil for none.
 	identity *metav1.Condition
+	// led is the last generation of the spec in which the endpoint is known to lead
+	// elsewhere than before; 0 for none.
+	led int64
+	// retracted says that this controller has taken IdentityVerified back, and no one
+	// has set it since.
+	retracted bool
 	// heartbeat is what the cluster's entry expects, and silence how long no reporter
 	// has had a sign of life.
 	heartbeat *v1beta1.Heartbeat
@@ -106,16 +113,26 @@ func turnsFalse(e evidence, failures int, before *metav1.Condition) bool {
 	return !e.isolated && (failures >= threshold || is(before, metav1.ConditionFalse))
 }
 
-// identity is what others say of it, in the condition or in their own entries.
-// This controller signs in nowhere, so it can't tell one cluster from another.
+// identity is what others say of it, in the condition or in their own entries, unless
+// that was of another endpoint. This controller signs in nowhere, so it can't tell one
+// cluster from another.
 func identity(e evidence) *metav1.Condition {
-	if e.identity != nil {
+	reporter, c := reported(e.reporters, IdentityVerified)
+	switch {
+	case e.outdated(e.identity), e.identity == nil && e.outdated(c), e.retracted && c == nil:
+		return condition(IdentityVerified, metav1.ConditionUnknown, ReasonEndpointChanged, "The endpoint has changed since the cluster's identity was verified. To verify it again, join the cluster again.")
+	case e.identity != nil:
 		return nil
-	}
-	if reporter, c := reported(e.reporters, IdentityVerified); c != nil {
+	case c != nil:
 		return condition(IdentityVerified, c.Status, ReasonReported, fmt.Sprintf("Reported by %s.", reporter))
 	}
 	return condition(IdentityVerified, metav1.ConditionUnknown, ReasonNotVerified, "No one who can read the cluster's namespace kube-system has compared its UID with spec.id.")
+}
+
+// outdated reports whether a condition is True of an endpoint that is not the cluster's
+// any more. One that doesn't say what it was observed of stays.
+func (e evidence) outdated(c *metav1.Condition) bool {
+	return is(c, metav1.ConditionTrue) && c.ObservedGeneration > 0 && c.ObservedGeneration < e.led
 }
 
 // available sums up the others.

@@ -34,7 +34,7 @@ type report struct {
 // reportOf returns what is to be said of a cluster, given what its entry has now.
 func reportOf(cluster *v1beta1.Cluster, e evidence) report {
 	status := statusOf(cluster)
-	e.before, e.reporters, e.identity = nil, nil, nil
+	e.before, e.reporters, e.identity, e.retracted = nil, nil, nil, false
 	for _, reporter := range status.Reporters {
 		if reporter.Name == Reporter {
 			e.before = reporter.Conditions
@@ -43,8 +43,12 @@ func reportOf(cluster *v1beta1.Cluster, e evidence) report {
 		}
 	}
 	mine := owned(cluster)
-	if c := find(status.Conditions, IdentityVerified); c != nil && !mine.Has(conditionPath(IdentityVerified)) {
+	switch c := find(status.Conditions, IdentityVerified); {
+	case c == nil:
+	case !mine.Has(conditionPath(IdentityVerified)):
 		e.identity = c
+	case c.Reason == ReasonEndpointChanged: // seen before, perhaps by another process
+		e.retracted, e.led = true, max(e.led, c.ObservedGeneration)
 	}
 	e.heartbeat = cluster.Spec.Heartbeat
 	f := evaluate(e)
