@@ -165,10 +165,7 @@ func (p *program) runHealth(ctx context.Context) error {
 	prober := &probe.Prober{Policy: probe.Policy{HostCIDRs: func() []netip.Prefix { return inside.Prefixes() }, Allowed: p.allowed}}
 	config := health.Config{
 		Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
-		Probe: prober.Probe, Client: p.client, Trouble: p.trouble.Last,
-		Isolated: func(message string) {
-			say(map[bool]contract.FunctionState{true: contract.FunctionIsolated, false: contract.FunctionRunning}[message != ""], message)
-		},
+		Probe: prober.Probe, Client: p.client, Trouble: p.trouble.Last, Unwatched: p.trouble.Lasting, Say: say,
 		Period: p.period, Concurrency: p.concurrency, Clock: clock.RealClock{}, Metrics: p.metrics,
 	}
 	if p.registrar != nil {

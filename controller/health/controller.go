@@ -21,6 +21,7 @@ import (
 	informer "github.com/clusterregistry/operator/client/informers/clusterregistry/v1beta1"
 	lister "github.com/clusterregistry/operator/client/listers/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/probe"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // Config is what a [Controller] needs.
@@ -38,9 +39,11 @@ type Config struct {
 	// Trouble returns when the registry last failed to answer; zero for never. Signs
 	// of life that came meanwhile were not seen.
 	Trouble func() time.Time
-	// Isolated is told when this side is cut off, with a sentence, or when it is so
-	// no more, with none.
-	Isolated func(message string)
+	// Unwatched returns why clusters can't be watched for a while; nil when they can.
+	Unwatched func() error
+	// Say is told how the function is whenever that changes, with a sentence unless it
+	// is running, as it is in the beginning.
+	Say func(state contract.FunctionState, message string)
 	// Period is the time between two probes of a cluster, and Concurrency how many
 	// clusters are asked at once, among those that answered soon when they were asked
 	// last, and among the others.
@@ -62,6 +65,9 @@ type Controller struct {
 	unreached int
 	outage    outage
 	isolated  bool
+	// unreported is what could not be written, and said how the function is.
+	unreported unreported
+	said       contract.FunctionState
 }
 
 // state is what is remembered of one cluster.
@@ -90,7 +96,7 @@ func (s *state) failing() bool {
 
 // New returns a controller that follows the informer, which the caller starts.
 func New(config Config) (*Controller, error) {
-	c := &Controller{Config: config, lister: config.Informer.Lister(), states: map[string]*state{}, outage: outage{window: config.Period + probe.Timeout}}
+	c := &Controller{Config: config, lister: config.Informer.Lister(), states: map[string]*state{}, outage: outage{window: config.Period + probe.Timeout}, unreported: unreported{names: map[string]bool{}}, said: contract.FunctionRunning}
 	c.schedule = newSchedule(config.Clock, config.Period, config.Concurrency, c.Check, config.Metrics)
 	_, err := config.Informer.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(object any, initial bool) { c.added(object.(*v1beta1.Cluster), initial) },
@@ -138,6 +144,7 @@ func (c *Controller) deleted(object any) {
 	}
 	c.mu.Lock()
 	c.forget(cluster.Name)
+	c.unreported.note(cluster.Name, false, nil)
 	c.judge()
 	c.mu.Unlock()
 	c.schedule.remove(cluster.Name)
@@ -254,9 +261,19 @@ func (c *Controller) Check(ctx context.Context, name string) bool {
 	c.note(cluster, result)
 	writing, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := c.publish(writing, cluster, target.Endpoint); err != nil {
+	written, err := c.publish(writing, cluster, target.Endpoint)
+	if ctx.Err() != nil {
+		return true // this side is ending
+	}
+	if err != nil {
 		c.Metrics.failed()
 		klog.FromContext(ctx).Error(err, "The health of a cluster could not be reported", "cluster", name)
+	}
+	if !apierrors.IsInvalid(err) { // which says something of this one alone
+		c.mu.Lock()
+		c.unreported.note(name, written, err)
+		c.judge()
+		c.mu.Unlock()
 	}
 	return result.Outcome != probe.Failed && took < quick
 }
@@ -279,21 +296,6 @@ func (c *Controller) note(cluster *v1beta1.Cluster, result probe.Result) {
 	}
 }
 
-// judge finds out whether this side is isolated, and tells when that changes. The caller
-// holds the lock.
-func (c *Controller) judge() {
-	was := c.isolated
-	c.isolated = c.outage.isolated(c.Clock.Now())
-	c.Metrics.clusters(len(c.states), c.unreached, c.isolated)
-	if was != c.isolated && c.Isolated != nil {
-		message := ""
-		if c.isolated {
-			message = "More than half of the clusters that were reachable, and at least three, can't be reached: this is most likely an outage on the side of the health controller, so that no condition turns False meanwhile. See the metric clusterregistry_controller_clusters. If these clusters are gone for good, delete their entries."
-		}
-		c.Isolated(message)
-	}
-}
-
 // evidence returns what is known of a cluster besides what its entry says.
 func (c *Controller) evidence(cluster *v1beta1.Cluster) (evidence, time.Time) {
 	c.mu.Lock()
@@ -312,36 +314,35 @@ const attempts = 5
 // publish writes what is to be said of a cluster, if its entry doesn't say so yet. The
 // write fails when the cluster has changed since it was read; then the report is made
 // again, of the cluster as it is, unless it has another endpoint than the one that was
-// asked.
-func (c *Controller) publish(ctx context.Context, cluster *v1beta1.Cluster, asked v1beta1.Endpoint) error {
+// asked. It returns whether there was something to write.
+func (c *Controller) publish(ctx context.Context, cluster *v1beta1.Cluster, asked v1beta1.Endpoint) (written bool, err error) {
 	uid := cluster.UID
-	var err error
 	for range attempts {
 		e, seen := c.evidence(cluster)
 		r := reportOf(cluster, e)
 		if len(r.own) == 0 || r.same(statusOf(cluster)) {
-			return nil
+			return false, nil
 		}
 		_, err = c.Clusters.ApplyStatus(ctx, r.configuration(cluster, c.Clock.Now(), seen), metav1.ApplyOptions{FieldManager: Reporter, Force: true})
 		if err == nil {
 			c.Metrics.wrote()
-			return nil
+			return true, nil
 		}
 		if apierrors.IsNotFound(err) {
-			return nil
+			return false, nil
 		}
 		if !apierrors.IsConflict(err) {
-			return err
+			return false, err
 		}
 		cluster, err = c.Clusters.Get(ctx, cluster.Name, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
-			return nil
+			return false, nil
 		case err != nil:
-			return err
+			return false, err
 		case cluster.UID != uid || !reflect.DeepEqual(c.target(cluster).Endpoint, asked):
-			return nil // what was found is not of this cluster any more
+			return false, nil // what was found is not of this cluster any more
 		}
 	}
-	return fmt.Errorf("others have changed the cluster before each of %d attempts to report of it", attempts)
+	return false, fmt.Errorf("others have changed the cluster before each of %d attempts to report of it", attempts)
 }

@@ -26,6 +26,7 @@ import (
 	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/client/informers"
 	"github.com/clusterregistry/operator/controller/probe"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // bench is a controller with a registry in this process.
@@ -38,8 +39,10 @@ type bench struct {
 
 	mu      sync.Mutex
 	results map[string]probe.Result
-	said    []string
+	said    []contract.FunctionState
 	trouble time.Time
+	// unwatched is why clusters can't be watched.
+	unwatched error
 }
 
 func newBench(t testing.TB, clusters ...*v1beta1.Cluster) *bench {
@@ -57,12 +60,13 @@ func newBench(t testing.TB, clusters ...*v1beta1.Cluster) *bench {
 	factory := informers.NewSharedInformerFactory(b.client, 0)
 	var err error
 	b.Controller, err = New(Config{
-		Clusters: b.client.ClusterregistryV1beta1().Clusters(),
-		Informer: factory.Clusterregistry().V1beta1().Clusters(),
-		Probe:    b.probe,
-		Trouble:  func() time.Time { return b.trouble },
-		Isolated: func(message string) { b.said = append(b.said, message) },
-		Period:   time.Minute, Concurrency: 4, Clock: b.clock,
+		Clusters:  b.client.ClusterregistryV1beta1().Clusters(),
+		Informer:  factory.Clusterregistry().V1beta1().Clusters(),
+		Probe:     b.probe,
+		Trouble:   func() time.Time { return b.trouble },
+		Unwatched: func() error { return b.unwatched },
+		Say:       func(state contract.FunctionState, _ string) { b.said = append(b.said, state) },
+		Period:    time.Minute, Concurrency: 4, Clock: b.clock,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +213,7 @@ func TestIsolation(t *testing.T) {
 			t.Errorf("%s: %s", name, b.shown(name, Available))
 		}
 	}
-	if b.writes.Load() != 10 || len(b.said) != 1 || b.said[0] == "" {
+	if b.writes.Load() != 10 || !slices.Equal(b.said, []contract.FunctionState{contract.FunctionIsolated}) {
 		t.Errorf("%d writes, said %q", b.writes.Load(), b.said)
 	}
 	b.answer(ready, names[0])
@@ -217,7 +221,7 @@ func TestIsolation(t *testing.T) {
 	for range 3 {
 		b.check(names...)
 	}
-	if len(b.said) != 2 || b.said[1] != "" || b.shown(names[1], Available) != "False ConnectionRefused" || b.shown(names[0], Available) != "True Available" {
+	if !slices.Equal(b.said, []contract.FunctionState{contract.FunctionIsolated, contract.FunctionRunning}) || b.shown(names[1], Available) != "False ConnectionRefused" || b.shown(names[0], Available) != "True Available" {
 		t.Errorf("said %q, %s, %s", b.said, b.shown(names[1], Available), b.shown(names[0], Available))
 	}
 }
@@ -243,7 +247,7 @@ func TestEntriesOfOthersFeignNoOutage(t *testing.T) {
 	}
 	b.answer(down, names[1:4]...)
 	b.check(names...)
-	if len(b.said) != 1 || b.said[0] == "" { // the entries of others hide no outage either
+	if !slices.Equal(b.said, []contract.FunctionState{contract.FunctionIsolated}) { // the entries of others hide no outage either
 		t.Errorf("said %q", b.said)
 	}
 	for _, gone := range names[1:4] {
@@ -429,7 +433,7 @@ func TestConflict(t *testing.T) {
 	}
 	contest.conflicts = attempts
 	b.answer(withheld, "east")
-	if err := b.publish(t.Context(), b.get("east"), b.get("east").Spec.Endpoints[0]); err != nil {
+	if _, err := b.publish(t.Context(), b.get("east"), b.get("east").Spec.Endpoints[0]); err != nil {
 		t.Errorf("nothing has changed, and %v", err)
 	}
 	b.check("east") // all attempts fail, and the next check begins again
@@ -590,6 +594,53 @@ func TestFailedWrite(t *testing.T) {
 	if got := b.shown("east", Available); got != "True Available" {
 		t.Error(got)
 	}
+}
+
+// TestFailing says that reports can't be written, or clusters not watched, and that they
+// can again; not when that is so of one report, or of one cluster alone.
+func TestFailing(t *testing.T) {
+	clusters, names := entries(4)
+	b := newBench(t, clusters...)
+	var broken error
+	b.client.PrependReactor("patch", "clusters", func(kubetesting.Action) (bool, runtime.Object, error) {
+		return broken != nil, nil, broken
+	})
+	said := func(reason string, want ...contract.FunctionState) {
+		t.Helper()
+		if !slices.Equal(b.said, want) {
+			t.Errorf("%s: %v, want %v", reason, b.said, want)
+		}
+		b.said = nil
+	}
+	broken = apierrors.NewInvalid(v1beta1.SchemeGroupVersion.WithKind("Cluster").GroupKind(), names[0], nil)
+	for range 4 {
+		b.check(names[0])
+	}
+	said("the report of one cluster is not valid")
+	broken = apierrors.NewForbidden(v1beta1.Resource("clusters"), names[0], errors.New("no"))
+	b.check(names[:2]...)
+	said("two reports")
+	b.check(names[2])
+	said("three reports", contract.FunctionFailing)
+	b.check(names[3])
+	said("four reports")
+	broken = nil
+	b.check(names[3])
+	said("one that is written", contract.FunctionRunning)
+	b.check(names...)
+	b.unwatched = errors.New("forbidden")
+	b.check(names[0])
+	said("no watch", contract.FunctionFailing)
+	b.unwatched = nil
+	b.check(names[0])
+	said("a watch", contract.FunctionRunning)
+	b.answer(withheld, names...)
+	broken = apierrors.NewInternalError(errors.New("etcd is away"))
+	b.check(names...)
+	said("all reports", contract.FunctionFailing)
+	b.answer(ready, names...)
+	b.check(names...) // which is what was reported before
+	said("nothing is left to report", contract.FunctionRunning)
 }
 
 // TestSteadyFleetWritesNothing is what a fleet of 10,000 healthy clusters costs the

@@ -3,6 +3,7 @@ package health
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -17,6 +18,7 @@ import (
 	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/client/informers"
 	"github.com/clusterregistry/operator/controller/probe"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // fleet is a controller whose registry is its informer's cache: for many clusters, and
@@ -28,7 +30,7 @@ type fleet struct {
 	mu     sync.Mutex
 	answer func(name string) probe.Result
 	falses map[string]bool
-	said   []string
+	said   []contract.FunctionState
 }
 
 func newFleet(t *testing.T, concurrency int, clusters ...*v1beta1.Cluster) *fleet {
@@ -44,8 +46,8 @@ func newFleet(t *testing.T, concurrency int, clusters ...*v1beta1.Cluster) *flee
 			f.mu.Unlock()
 			return answer(target.Endpoint.URL[len("https://"):])
 		},
-		Isolated: func(message string) { f.said = append(f.said, message) },
-		Period:   time.Minute, Concurrency: concurrency, Clock: clock.RealClock{},
+		Say:    func(state contract.FunctionState, _ string) { f.said = append(f.said, state) },
+		Period: time.Minute, Concurrency: concurrency, Clock: clock.RealClock{},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -121,8 +123,8 @@ func TestOutageOfLargeFleet(t *testing.T) {
 			f.answers(timesOut)
 			time.Sleep(30 * time.Minute)
 		})
-		if len(f.falses) != 0 || len(f.said) != 1 || f.said[0] == "" {
-			t.Errorf("%d clusters turned False, said %q", len(f.falses), f.said)
+		if len(f.falses) != 0 || !slices.Equal(f.said, []contract.FunctionState{contract.FunctionIsolated}) {
+			t.Errorf("%d clusters turned False, said %v", len(f.falses), f.said)
 		}
 	})
 }
@@ -146,8 +148,8 @@ func TestPartialOutageOfLargeFleet(t *testing.T) {
 			})
 			time.Sleep(30 * time.Minute)
 		})
-		if len(f.falses) != 0 || len(f.said) != 1 || f.said[0] == "" {
-			t.Errorf("%d clusters turned False, said %q", len(f.falses), f.said)
+		if len(f.falses) != 0 || !slices.Equal(f.said, []contract.FunctionState{contract.FunctionIsolated}) {
+			t.Errorf("%d clusters turned False, said %v", len(f.falses), f.said)
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -12,25 +13,49 @@ import (
 
 func TestTrouble(t *testing.T) {
 	fake := testingclock.NewFakeClock(time.Unix(100, 0))
+	const clusters = "/apis/clusterregistry.k8s.io/v1beta1/clusters"
 	for _, test := range []struct {
-		reason string
-		status int
-		err    error
-		noted  bool
+		reason, method, url string
+		status              int
+		err                 error
+		noted               bool
 	}{
-		{"an answer", http.StatusOK, nil, false},
-		{"a conflict is an answer", http.StatusConflict, nil, false},
-		{"an error of the server", http.StatusServiceUnavailable, nil, true},
-		{"no connection", 0, errors.New("refused"), true},
-		{"this side gave up", 0, context.Canceled, false},
+		{"an answer", http.MethodGet, clusters, http.StatusOK, nil, false},
+		{"too old a watch", http.MethodGet, clusters + "?watch=true", http.StatusGone, nil, false},
+		{"no right to watch", http.MethodGet, clusters + "?watch=true", http.StatusForbidden, nil, true},
+		{"an error of the server", http.MethodGet, clusters, http.StatusServiceUnavailable, nil, true},
+		{"no connection", http.MethodGet, clusters, 0, errors.New("refused"), true},
+		{"this side gave up", http.MethodGet, clusters, 0, context.Canceled, false},
+		{"a report that is not taken", http.MethodPatch, clusters + "/east/status", http.StatusServiceUnavailable, nil, false},
+		{"one cluster", http.MethodGet, clusters + "/east", http.StatusServiceUnavailable, nil, false},
 	} {
-		trouble := NewTrouble(fake)
-		response, err := trouble.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+		trouble, failing := NewTrouble(fake), true
+		transport := trouble.Wrap(roundTripper(func(*http.Request) (*http.Response, error) {
+			if !failing {
+				return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
+			}
 			return &http.Response{StatusCode: test.status, Body: http.NoBody}, test.err
-		})).RoundTrip(nil)
-		_ = response.Body.Close()
-		if !errors.Is(err, test.err) || trouble.Last().Equal(fake.Now()) != test.noted {
-			t.Errorf("%s: noted %v, %v", test.reason, trouble.Last(), err)
+		}))
+		request := httptest.NewRequest(test.method, test.url, nil)
+		ask := func() {
+			response, err := transport.RoundTrip(request)
+			_ = response.Body.Close()
+			if failing && !errors.Is(err, test.err) {
+				t.Errorf("%s: %v", test.reason, err)
+			}
+		}
+		ask()
+		ask()
+		if trouble.Last().Equal(fake.Now()) != test.noted || trouble.Lasting() != nil {
+			t.Errorf("%s: noted %v, %v", test.reason, trouble.Last(), trouble.Lasting())
+		}
+		ask()
+		if (trouble.Lasting() != nil) != test.noted {
+			t.Errorf("%s, three times: %v", test.reason, trouble.Lasting())
+		}
+		failing = false
+		if ask(); test.noted && trouble.Lasting() != nil {
+			t.Errorf("%s, and then an answer: %v", test.reason, trouble.Lasting())
 		}
 	}
 }
