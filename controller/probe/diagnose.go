@@ -21,7 +21,7 @@ import (
 
 // diagnose says why a target was not reached. It takes the kind of an error, not its
 // text: that has addresses that change, and what the server has sent.
-func diagnose(target Target, base *url.URL, err error, timeout time.Duration) Result {
+func diagnose(target Target, base *url.URL, roots *x509.CertPool, err error, timeout time.Duration) Result {
 	address := base.Host
 	failed := func(reason, format string, args ...any) Result {
 		return Result{Outcome: Failed, Reason: reason, Message: fmt.Sprintf(format, args...)}
@@ -42,7 +42,7 @@ func diagnose(target Target, base *url.URL, err error, timeout time.Duration) Re
 	case errors.As(err, &dns):
 		return failed(ReasonDNSFailed, "DNS does not resolve the name %s now.", base.Hostname())
 	case errors.As(err, &untrust):
-		return untrusted(target, base, untrust)
+		return untrusted(target, base, roots, untrust)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return failed(ReasonConnectionRefused, "%s refuses connections: no API server listens there.", address)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
@@ -60,13 +60,14 @@ func diagnose(target Target, base *url.URL, err error, timeout time.Duration) Re
 func refused(target Target, refusal *Refusal) Result {
 	message := fmt.Sprintf("%s.url is not asked, since %v.", target.Field, refusal)
 	if refusal.Inside {
-		message += " The allowed CIDRs of the health controller can permit it."
+		message += " health.allowedCIDRs (--health-allowed-cidrs) can permit it."
 	}
 	return Result{Outcome: NotAsked, Reason: ReasonAddressRefused, Message: message}
 }
 
-// untrusted says what is wrong with a certificate.
-func untrusted(target Target, base *url.URL, err *tls.CertificateVerificationError) Result {
+// untrusted says what is wrong with a certificate. Go looks at dates and names first;
+// but those of a stranger's certificate are nothing to correct.
+func untrusted(target Target, base *url.URL, roots *x509.CertPool, err *tls.CertificateVerificationError) Result {
 	failed := func(reason, format string, args ...any) Result {
 		return Result{Outcome: Failed, Reason: reason, Message: fmt.Sprintf(format, args...)}
 	}
@@ -75,6 +76,8 @@ func untrusted(target Target, base *url.URL, err *tls.CertificateVerificationErr
 		name    x509.HostnameError
 	)
 	switch {
+	case len(err.UnverifiedCertificates) > 0 && stranger(err.UnverifiedCertificates, roots):
+		return wrongCA(target, base, err.UnverifiedCertificates)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		what := "The certificate of " + base.Host
 		if invalid.Cert.IsCA {
@@ -90,15 +93,53 @@ func untrusted(target Target, base *url.URL, err *tls.CertificateVerificationErr
 			want = base.Hostname()
 		}
 		return failed(ReasonCertificateNameMismatch, "The certificate of %s is not for %s%s. %s.tlsServerName can name another.", base.Host, want, names(name.Certificate), target.Field)
+	case errors.As(err, &invalid):
+		return failed(ReasonCertificateUntrusted, "The certificate of %s is signed by the entry's CA, but not fit for a server: %s.", base.Host, unfit(invalid.Reason))
 	case len(err.UnverifiedCertificates) == 0:
 		return failed(ReasonCertificateUntrusted, "%s shows no certificate that can be verified.", base.Host)
 	}
-	shown := err.UnverifiedCertificates[len(err.UnverifiedCertificates)-1]
+	return wrongCA(target, base, err.UnverifiedCertificates)
+}
+
+// stranger reports whether no CA has signed a certificate, whatever else is wrong.
+func stranger(shown []*x509.Certificate, roots *x509.CertPool) bool {
+	options := x509.VerifyOptions{
+		Roots: roots, Intermediates: x509.NewCertPool(),
+		// A time at which the certificate itself is valid. A CA that is not valid then is
+		// still a CA that has signed it.
+		CurrentTime: shown[0].NotBefore, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
+	}
+	for _, certificate := range shown[1:] {
+		options.Intermediates.AddCert(certificate)
+	}
+	_, err := shown[0].Verify(options)
+	var unknown x509.UnknownAuthorityError
+	return errors.As(err, &unknown)
+}
+
+// unfit says why a certificate that a CA has signed is refused.
+func unfit(reason x509.InvalidReason) string {
+	switch reason {
+	case x509.NotAuthorizedToSign:
+		return "one that signed it is not a CA"
+	case x509.IncompatibleUsage:
+		return "its extended key usage is not that of a server"
+	case x509.CANotAuthorizedForThisName:
+		return "a CA may not sign for its names"
+	case x509.TooManyIntermediates, x509.TooManyConstraints:
+		return "its chain is too long"
+	}
+	return "it breaks a rule of X.509"
+}
+
+// wrongCA says who has signed the certificates that are shown, and who should have.
+func wrongCA(target Target, base *url.URL, chain []*x509.Certificate) Result {
+	shown := chain[len(chain)-1]
 	trusted := fmt.Sprintf("and %s.caBundle is empty, so that only public CAs are trusted", target.Field)
 	if cas := fingerprints(target.Endpoint.CABundle); cas != "" {
 		trusted = fmt.Sprintf("%s.caBundle has SHA-256 %s", target.Field, cas)
 	}
-	return failed(ReasonCertificateUntrusted, "The certificate of %s is not signed by the entry's CA: it shows SHA-256 %s, %s.", base.Host, fingerprint(shown.Raw), trusted)
+	return Result{Outcome: Failed, Reason: ReasonCertificateUntrusted, Message: fmt.Sprintf("The certificate of %s is not signed by the entry's CA: it shows SHA-256 %s, %s.", base.Host, fingerprint(shown.Raw), trusted)}
 }
 
 // shownNames bounds the names of a certificate, and the CAs of a bundle, in a message.

@@ -1,8 +1,14 @@
 package probe
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -84,11 +90,7 @@ func TestConnectionsHaveTheDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	transport, err := local.transport(Target{}, time.Now().Add(time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := transport.DialContext(t.Context(), "tcp", listener.Addr().String())
+	conn, err := local.transport(Target{}, nil, time.Now().Add(time.Millisecond)).DialContext(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,4 +105,22 @@ func TestConnectionsHaveTheDeadline(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the connection has no deadline")
 	}
+}
+
+// costlyCA returns a CA with an RSA key of 16384 bits, in PEM. No one has its private
+// key, which would take minutes to make: another key has signed it.
+func costlyCA(t *testing.T) []byte {
+	t.Helper()
+	signer := newAuthority(t)
+	n := new(big.Int).Lsh(big.NewInt(1), 16383)
+	n.SetBit(n, 0, 1)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "costly"}, NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, signer.cert, &rsa.PublicKey{N: n, E: 65537}, signer.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }

@@ -64,16 +64,17 @@ func (p *Prober) Probe(ctx context.Context, target Target) Result {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	transport, err := p.transport(target, time.Now().Add(timeout))
+	roots, err := authorities(target.Endpoint.CABundle)
 	if err != nil {
-		return Result{Outcome: NotAsked, Reason: ReasonInvalidEndpoint, Message: fmt.Sprintf("%s.caBundle has no certificate that can be read.", target.Field)}
+		return Result{Outcome: NotAsked, Reason: ReasonInvalidEndpoint, Message: fmt.Sprintf("%s.caBundle %v.", target.Field, err)}
 	}
+	transport := p.transport(target, roots, time.Now().Add(timeout))
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 	ready, err := get(ctx, client, base.JoinPath("readyz"))
 	if err != nil {
-		return diagnose(target, base, err, timeout)
+		return diagnose(target, base, roots, err, timeout)
 	}
 	result := judge(ready.status)
 	result.Expires = ready.expires
@@ -103,14 +104,8 @@ func (t Target) base() (*url.URL, *Result) {
 }
 
 // transport returns a transport for one probe, whose connections end at the deadline.
-func (p *Prober) transport(target Target, deadline time.Time) (*http.Transport, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: target.Endpoint.TLSServerName}
-	if len(target.Endpoint.CABundle) > 0 {
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(target.Endpoint.CABundle) {
-			return nil, fmt.Errorf("no certificate in the CA bundle")
-		}
-	}
+func (p *Prober) transport(target Target, roots *x509.CertPool, deadline time.Time) *http.Transport {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: target.Endpoint.TLSServerName, RootCAs: roots}
 	dialer := &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error { return p.admit(address, target.Own) }}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
@@ -128,7 +123,7 @@ func (p *Prober) transport(target Target, deadline time.Time) (*http.Transport, 
 		TLSClientConfig:        config,
 		DisableCompression:     true, // an answer is as large as what is read of it
 		MaxResponseHeaderBytes: maxAnswer,
-	}, nil
+	}
 }
 
 // admit decides on the address that a connection is about to be opened to, after DNS.

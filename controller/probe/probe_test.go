@@ -154,6 +154,11 @@ func TestCertificates(t *testing.T) {
 	early.NotAfter = early.NotBefore.Add(time.Hour)
 	foreign.IPAddresses, foreign.DNSNames = nil, []string{"other.example.com", "not a name\x1b[31m"}
 	stranger := other.issue(leaf())
+	strange, past := *expired, *expired
+	strange.IPAddresses, strange.DNSNames = nil, []string{"other.example.com"}
+	client := leaf()
+	client.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	expiredStranger, strangeStranger := other.issue(&past), other.issue(&strange)
 	withCA := other.issue(leaf())
 	withCA.Certificate = append(withCA.Certificate, other.cert.Raw)
 	for _, test := range []struct {
@@ -165,6 +170,9 @@ func TestCertificates(t *testing.T) {
 	}{
 		{"another CA", stranger, ca.pem(), ReasonCertificateUntrusted, []string{fingerprint(stranger.Certificate[0]), fingerprint(ca.cert.Raw)}},
 		{"another CA that is shown", withCA, ca.pem(), ReasonCertificateUntrusted, []string{fingerprint(other.cert.Raw), fingerprint(ca.cert.Raw)}},
+		{"another CA and an expired certificate", expiredStranger, ca.pem(), ReasonCertificateUntrusted, []string{fingerprint(expiredStranger.Certificate[0]), fingerprint(ca.cert.Raw)}},
+		{"another CA, expired and for another name", strangeStranger, ca.pem(), ReasonCertificateUntrusted, []string{fingerprint(strangeStranger.Certificate[0])}},
+		{"a client's certificate", ca.issue(client), ca.pem(), ReasonCertificateUntrusted, []string{"extended key usage"}},
 		{"no CA in the entry", stranger, nil, ReasonCertificateUntrusted, []string{fingerprint(stranger.Certificate[0]), "spec.endpoints[0].caBundle is empty"}},
 		{"an expired one", ca.issue(expired), ca.pem(), ReasonCertificateExpired, []string{"expired at 2026-01-02T03:04:05Z"}},
 		{"one of the future", ca.issue(early), ca.pem(), ReasonCertificateNotYetValid, []string{"not valid before 2999-01-02T03:04:05Z"}},
@@ -265,9 +273,8 @@ func TestNothingButTwoGETs(t *testing.T) {
 	if strings.Join(asked, ", ") != "GET /readyz, GET /version" {
 		t.Errorf("asked: %v", asked)
 	}
-	transport, err := local.transport(Target{}, time.Now())
-	if err != nil || transport.Proxy != nil {
-		t.Errorf("the transport has a proxy, or %v", err)
+	if local.transport(Target{}, nil, time.Now()).Proxy != nil {
+		t.Error("the transport has a proxy")
 	}
 }
 
@@ -328,12 +335,13 @@ func TestNotAsked(t *testing.T) {
 		{"loopback by a name", Prober{}, with(func(e *v1beta1.Endpoint) { e.URL = "https://localhost:" + address.Port() }), ReasonAddressRefused, "a loopback address"},
 		{"loopback as a mapped address", Prober{}, with(func(e *v1beta1.Endpoint) { e.URL = "https://[::ffff:127.0.0.1]:" + address.Port() }), ReasonAddressRefused, "a loopback address"},
 		{"metadata", Prober{}, with(func(e *v1beta1.Endpoint) { e.URL = "https://169.254.169.254" }), ReasonAddressRefused, "the metadata service of a cloud"},
-		{"the host's Services", Prober{Policy: host}, with(func(e *v1beta1.Endpoint) { e.URL = "https://192.0.2.1" }), ReasonAddressRefused, "allowed CIDRs"},
+		{"the host's Services", Prober{Policy: host}, with(func(e *v1beta1.Endpoint) { e.URL = "https://192.0.2.1" }), ReasonAddressRefused, "health.allowedCIDRs (--health-allowed-cidrs) can permit it"},
 		{"a proxy", *local, with(func(e *v1beta1.Endpoint) { e.ProxyURL = "http://proxy:3128" }), ReasonProxied, "spec.endpoints[0].proxyURL"},
 		{"no URL", *local, with(func(e *v1beta1.Endpoint) { e.URL = "" }), ReasonNoEndpoint, "no endpoint"},
 		{"http", *local, with(func(e *v1beta1.Endpoint) { e.URL = "http://" + address.Host }), ReasonInvalidEndpoint, "spec.endpoints[0].url"},
 		{"a password", *local, with(func(e *v1beta1.Endpoint) { e.URL = "https://a:b@" + address.Host }), ReasonInvalidEndpoint, "spec.endpoints[0].url"},
 		{"a query", *local, with(func(e *v1beta1.Endpoint) { e.URL += "/?do=it" }), ReasonInvalidEndpoint, "spec.endpoints[0].url"},
+		{"a CA with a costly key", *local, with(func(e *v1beta1.Endpoint) { e.CABundle = append(ca.pem(), costlyCA(t)...) }), ReasonInvalidEndpoint, "spec.endpoints[0].caBundle has an RSA key of 16384 bits"},
 		{"a bundle without certificates", *local, with(func(e *v1beta1.Endpoint) { e.CABundle = []byte("?") }), ReasonInvalidEndpoint, "spec.endpoints[0].caBundle"},
 	} {
 		got := test.prober.Probe(t.Context(), Target{Endpoint: test.endpoint, Field: "spec.endpoints[0]"})
