@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -94,16 +95,30 @@ func (s *state) failing() bool {
 	return s.history.probes > 0 && s.history.last.Outcome == probe.Failed
 }
 
-// New returns a controller that follows the informer, which the caller starts.
+// New returns a controller that follows the informer, which the caller starts: with
+// clusters that are trimmed to what the controller needs.
 func New(config Config) (*Controller, error) {
 	c := &Controller{Config: config, lister: config.Informer.Lister(), states: map[string]*state{}, outage: outage{window: config.Period + probe.Timeout}, unreported: unreported{names: map[string]bool{}}, said: contract.FunctionRunning}
 	c.schedule = newSchedule(config.Clock, config.Period, config.Concurrency, c.Check, config.Metrics)
+	if err := config.Informer.Informer().SetTransform(trim); err != nil {
+		return nil, err
+	}
 	_, err := config.Informer.Informer().AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    func(object any, initial bool) { c.added(object.(*v1beta1.Cluster), initial) },
 		UpdateFunc: func(before, now any) { c.updated(before.(*v1beta1.Cluster), now.(*v1beta1.Cluster)) },
 		DeleteFunc: c.deleted,
 	})
 	return c, err
+}
+
+// trim drops what no verdict follows from before a cluster is kept in memory: anyone who
+// can write an entry can make these parts large.
+func trim(object any) (any, error) {
+	if cluster, ok := object.(*v1beta1.Cluster); ok {
+		cluster.Annotations, cluster.Spec.Access = nil, nil
+		cluster.ManagedFields = slices.DeleteFunc(cluster.ManagedFields, func(m metav1.ManagedFieldsEntry) bool { return m.Manager != Reporter })
+	}
+	return object, nil
 }
 
 // Run asks clusters until ctx ends. The informer must have synced.
@@ -172,6 +187,9 @@ func (c *Controller) state(cluster *v1beta1.Cluster) *state {
 	}
 	if s == nil {
 		s = &state{uid: cluster.UID, endpoint: endpoint, sign: c.Clock.Now()}
+		if p := property(statusOf(cluster).Properties); p != nil {
+			s.history = seeded(p.Value)
+		}
 		c.states[cluster.Name] = s
 		c.count(s, 1)
 	}
@@ -285,11 +303,12 @@ func (c *Controller) note(cluster *v1beta1.Cluster, result probe.Result) {
 	s, now := c.state(cluster), c.Clock.Now()
 	c.count(s, -1)
 	before := s.history
-	s.history = before.after(result, false)
-	c.outage.note(s, now)
 	if result.Outcome.Reached() {
 		s.seen, s.sign, s.moved = now, now, false
+		before = before.valid(now)
 	}
+	s.history = before.after(result, false)
+	c.outage.note(s, now)
 	c.count(s, 1)
 	if c.judge(); c.isolated {
 		s.history = before.after(result, true)

@@ -596,6 +596,47 @@ func TestFailedWrite(t *testing.T) {
 	}
 }
 
+// TestTrimmed keeps of an entry only what verdicts follow from.
+func TestTrimmed(t *testing.T) {
+	large := entry("east")
+	large.Annotations = map[string]string{"a": "b"}
+	large.Spec.Access = []v1beta1.Access{{Name: "a"}}
+	large.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "other"}, {Manager: Reporter}}
+	b := newBench(t, large)
+	kept, err := b.lister.Get("east")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if kept.Annotations != nil || kept.Spec.Access != nil || len(kept.Spec.Endpoints) != 1 || len(kept.ManagedFields) != 1 || kept.ManagedFields[0].Manager != Reporter {
+		t.Errorf("%+v", kept)
+	}
+}
+
+// TestExpiryAfterRestart has two API servers behind one address: the end of the first
+// certificate stays reported when another process asks the other one first, until it is
+// in the past.
+func TestExpiryAfterRestart(t *testing.T) {
+	b := newBench(t, entry("east"))
+	first, second := b.clock.Now().Add(time.Hour).UTC(), b.clock.Now().Add(48*time.Hour).UTC()
+	check := func(expires, want time.Time, writes int64) {
+		t.Helper()
+		result := ready
+		result.Expires = expires
+		b.answer(result, "east")
+		b.check("east")
+		if p := property(b.get("east").Status.Properties); p == nil || p.Value != want.Format(time.RFC3339) || b.writes.Load() != writes {
+			t.Errorf("%+v after %d writes, want %s after %d", p, b.writes.Load(), want, writes)
+		}
+	}
+	check(first, first, 1)
+	b.Controller.mu.Lock()
+	b.forget("east") // as a restart does
+	b.Controller.mu.Unlock()
+	check(second, first, 1)
+	b.clock.Step(time.Hour)
+	check(second, second, 2)
+}
+
 // TestFailing says that reports can't be written, or clusters not watched, and that they
 // can again; not when that is so of one report, or of one cluster alone.
 func TestFailing(t *testing.T) {

@@ -63,6 +63,24 @@ func (h history) after(result probe.Result, isolated bool) history {
 	return h
 }
 
+// seeded returns a history that begins with the end of the certificate that was reported
+// before this process began; text is in RFC 3339, or empty. Another one of several API
+// servers may be asked first now.
+func seeded(text string) history {
+	expires, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return history{}
+	}
+	return history{certificates: []certificate{{expires: expires}}}
+}
+
+// valid returns the history without certificates that have expired: when the API server
+// was reached, they have been renewed.
+func (h history) valid(now time.Time) history {
+	h.certificates = slices.DeleteFunc(slices.Clone(h.certificates), func(c certificate) bool { return c.expires.Before(now) })
+	return h
+}
+
 // expires returns when the first of the certificates that were seen lately expires;
 // zero when none was.
 func (h history) expires() time.Time {
