@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/x509"
 	"fmt"
 	"net/netip"
 	"os"
@@ -31,6 +32,9 @@ type options struct {
 	registerHostCAFile string
 	registerHostPeriod time.Duration
 
+	// podAddress is that of this pod, if it is one: no entry may lead there.
+	podAddress string
+
 	// What the texts above say, once they are validated.
 	client        netip.Addr
 	allowed, host []netip.Prefix
@@ -38,7 +42,7 @@ type options struct {
 }
 
 func newOptions() *options {
-	return &options{namespace: os.Getenv("POD_NAMESPACE"), clientAddress: os.Getenv("POD_IP")}
+	return &options{namespace: os.Getenv("POD_NAMESPACE"), clientAddress: os.Getenv("POD_IP"), podAddress: os.Getenv("POD_IP")}
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet) {
@@ -98,9 +102,20 @@ func (o *options) validate() error {
 	if o.host, err = prefixes("--host-cidrs", o.hostCIDRs); err != nil {
 		return err
 	}
+	if o.podAddress != "" {
+		address, err := netip.ParseAddr(o.podAddress)
+		if err != nil {
+			return fmt.Errorf("POD_IP: %w", err)
+		}
+		address = address.Unmap().WithZone("")
+		o.host = append(o.host, netip.PrefixFrom(address, address.BitLen()))
+	}
 	if o.registerHostCAFile != "" {
 		if o.hostCA, err = os.ReadFile(o.registerHostCAFile); err != nil {
 			return fmt.Errorf("--register-host-ca-file: %w", err)
+		}
+		if !x509.NewCertPool().AppendCertsFromPEM(o.hostCA) {
+			return fmt.Errorf("--register-host-ca-file: %s has no certificate that can be read: set a file with certificates in PEM, or none", o.registerHostCAFile)
 		}
 	}
 	return nil

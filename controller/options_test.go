@@ -1,8 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -36,5 +40,32 @@ func TestOptions(t *testing.T) {
 		if err := o.validate(); (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v, want %q", test.reason, err, test.says)
 		}
+	}
+}
+
+// TestOwnPod expects that no entry may lead to this program's own pod.
+func TestOwnPod(t *testing.T) {
+	t.Setenv("POD_IP", "::ffff:10.1.2.3")
+	o := newOptions()
+	o.namespace, o.health, o.clientAddress, o.hostCIDRs, o.readHostCIDRs = "fleet", true, "", []string{"10.96.0.0/12"}, false
+	o.period, o.concurrency, o.registerHostPeriod = time.Minute, 1, time.Minute
+	if err := o.validate(); err != nil || fmt.Sprint(o.host) != "[10.96.0.0/12 10.1.2.3/32]" {
+		t.Errorf("%v, %v", o.host, err)
+	}
+}
+
+// TestEmptyCAFile refuses what would have clients trust the public CAs instead.
+func TestEmptyCAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, flags := &options{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.addFlags(flags)
+	if err := flags.Parse([]string{"--namespace=fleet", "--register-host=host", "--register-host-url=https://api", "--register-host-ca-file=" + file}); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.validate(); err == nil || !strings.Contains(err.Error(), "no certificate") {
+		t.Error(err)
 	}
 }

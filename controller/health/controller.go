@@ -66,6 +66,8 @@ type Controller struct {
 	unreached int
 	outage    outage
 	isolated  bool
+	// cutOff is when this side was last isolated; zero for never.
+	cutOff time.Time
 	// unreported is what could not be written, and said how the function is.
 	unreported unreported
 	said       contract.FunctionState
@@ -140,7 +142,7 @@ func (c *Controller) updated(before, now *v1beta1.Cluster) {
 	}
 	c.mu.Lock()
 	s := c.state(now)
-	if !reflect.DeepEqual(signs(before), signs(now)) {
+	if alive(before, now) {
 		s.sign = c.Clock.Now()
 	}
 	c.mu.Unlock()
@@ -165,7 +167,19 @@ func (c *Controller) deleted(object any) {
 	c.schedule.remove(cluster.Name)
 }
 
-// signs are the signs of life that others report.
+// alive reports whether another reporter has had a sign of life: when one goes away, or
+// has none any more, that is none.
+func alive(before, now *v1beta1.Cluster) bool {
+	old := signs(before)
+	for reporter, at := range signs(now) {
+		if had, ok := old[reporter]; !ok || !had.Equal(&at) {
+			return true
+		}
+	}
+	return false
+}
+
+// signs are the signs of life that others report, by the reporter's name.
 func signs(cluster *v1beta1.Cluster) map[string]metav1.Time {
 	out := map[string]metav1.Time{}
 	for _, reporter := range statusOf(cluster).Reporters {
@@ -323,6 +337,9 @@ func (c *Controller) evidence(cluster *v1beta1.Cluster) (evidence, time.Time) {
 	since := s.sign
 	if c.Trouble != nil && c.Trouble().After(since) {
 		since = c.Trouble()
+	}
+	if c.cutOff.After(since) { // nothing was seen from here all the while
+		since = c.cutOff
 	}
 	return evidence{history: s.history, isolated: c.isolated, led: s.led, silence: c.Clock.Since(since)}, s.seen
 }

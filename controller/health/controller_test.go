@@ -596,6 +596,65 @@ func TestFailedWrite(t *testing.T) {
 	}
 }
 
+// TestSilenceOfIsolation expects that no heartbeat counts as missed while this side is cut
+// off, nor at once after it.
+func TestSilenceOfIsolation(t *testing.T) {
+	clusters, names := entries(5)
+	for _, cluster := range clusters {
+		cluster.Spec.Heartbeat = &v1beta1.Heartbeat{PeriodSeconds: 60, ToleratedMisses: 1}
+	}
+	b := newBench(t, clusters...)
+	b.check(names...)
+	b.answer(down, names...)
+	shown := func(when string) {
+		t.Helper()
+		for _, name := range names {
+			if got := b.shown(name, Available); got != "True Available" {
+				t.Errorf("%s, %s: %s", when, name, got)
+			}
+		}
+	}
+	for range 6 {
+		b.check(names...)
+	}
+	shown("while it is isolated")
+	b.answer(ready, names[:3]...)
+	b.check(names[0], names[1], names[2], names[3], names[4])
+	shown("after it")
+	if b.isolated {
+		t.Error("it is still isolated")
+	}
+}
+
+func TestAlive(t *testing.T) {
+	at := func(seconds int64) *v1beta1.Cluster {
+		c := entry("east")
+		if seconds >= 0 {
+			seen := metav1.NewTime(time.Unix(seconds, 0))
+			c.Status = &v1beta1.ClusterStatus{Reporters: []v1beta1.Reporter{{Name: "agent", LastSeen: &seen}}}
+		}
+		return c
+	}
+	own := entry("east")
+	own.Status = &v1beta1.ClusterStatus{Reporters: []v1beta1.Reporter{{Name: Reporter, LastSeen: &metav1.Time{Time: time.Unix(9, 0)}}}}
+	for _, test := range []struct {
+		reason      string
+		before, now *v1beta1.Cluster
+		want        bool
+	}{
+		{"the first", at(-1), at(5), true},
+		{"another", at(5), at(6), true},
+		{"an earlier one, by a clock that was set back", at(5), at(4), true},
+		{"the same", at(5), at(5), false},
+		{"the reporter has gone", at(5), at(-1), false},
+		{"this controller's own", at(-1), own, false},
+	} {
+		if got := alive(test.before, test.now); got != test.want {
+			t.Errorf("%s: %v", test.reason, got)
+		}
+	}
+}
+
 // TestTrimmed keeps of an entry only what verdicts follow from.
 func TestTrimmed(t *testing.T) {
 	large := entry("east")

@@ -35,7 +35,10 @@ const isolatedMessage = "More than half of the clusters that were reachable, and
 // judge finds out how the function is, and tells when that changes; not when only the
 // error does that it fails with. The caller holds the lock.
 func (c *Controller) judge() {
-	c.isolated = c.outage.isolated(c.Clock.Now())
+	now := c.Clock.Now()
+	if c.isolated = c.outage.isolated(now); c.isolated {
+		c.cutOff = now
+	}
 	c.Metrics.clusters(len(c.states), c.unreached, c.isolated)
 	state, message := contract.FunctionRunning, ""
 	var unwatched error

@@ -115,6 +115,9 @@ func forms(address netip.Addr) []netip.Addr {
 	if sixToFour.Contains(address) {
 		v4(2, 3, 4, 5)
 	}
+	if b[8]&^2 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe { // ISATAP, under any prefix: RFC 5214, 6.1
+		v4(12, 13, 14, 15)
+	}
 	if teredo.Contains(address) {
 		v4(4, 5, 6, 7)
 		out = append(out, netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}))

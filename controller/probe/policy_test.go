@@ -50,6 +50,8 @@ func TestPolicy(t *testing.T) {
 		{address: "2001:0:7f00:1::", refused: "a loopback address"},
 		{address: "127.0.0.1", allowed: everything, refused: "a loopback address"},
 		{address: "127.0.0.1", allowed: everything, own: true, refused: "a loopback address"},
+		{address: "2001:db8::5efe:127.0.0.1", refused: "a loopback address"},
+		{address: "2001:db8::200:5efe:10.96.0.1", refused: "the host cluster's Services or pods"},
 		{address: "0.0.0.0", refused: "the unspecified address"},
 		{address: "0.1.2.3", refused: "the unspecified address"},
 		{address: "::", refused: "the unspecified address"},
