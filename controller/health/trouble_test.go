@@ -36,7 +36,7 @@ func TestTrouble(t *testing.T) {
 			}
 			return &http.Response{StatusCode: test.status, Body: http.NoBody}, test.err
 		}))
-		request := httptest.NewRequest(test.method, test.url, nil)
+		request := httptest.NewRequestWithContext(t.Context(), test.method, test.url, nil)
 		ask := func() {
 			response, err := transport.RoundTrip(request)
 			_ = response.Body.Close()
