@@ -35,10 +35,11 @@ type Prober struct {
 	// Policy says which addresses may be dialed.
 	Policy Policy
 
-	// loopback and timeout are for this package's tests, whose servers are on this
-	// machine. No other package can set them.
+	// loopback, timeout and resolver are for this package's tests, whose servers are on
+	// this machine. No other package can set them.
 	loopback bool
 	timeout  time.Duration
+	resolver *net.Resolver // nil for the system's
 }
 
 // Target is the API server to ask.
@@ -106,7 +107,7 @@ func (t Target) base() (*url.URL, *Result) {
 // transport returns a transport for one probe, whose connections end at the deadline.
 func (p *Prober) transport(target Target, roots *x509.CertPool, deadline time.Time) *http.Transport {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: target.Endpoint.TLSServerName, RootCAs: roots}
-	dialer := &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error { return p.admit(address, target.Own) }}
+	dialer := &net.Dialer{Resolver: p.resolver, Control: func(_, address string, _ syscall.RawConn) error { return p.admit(address, target.Own) }}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err != nil {
