@@ -9,6 +9,7 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/cli/diagnose"
 	"github.com/clusterregistry/operator/cli/join"
 	"github.com/clusterregistry/operator/cli/kubeconfig"
 	"github.com/clusterregistry/operator/cli/report"
@@ -59,6 +60,7 @@ changed; 4 done, and something that is shown needs attention.`,
 		transfer.NewExport(env),
 		transfer.NewImport(env),
 		upgrade.New(env),
+		diagnose.New(env),
 		report.New(env),
 	)
 	return cmd

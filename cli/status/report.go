@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,8 +35,22 @@ type Report struct {
 	registries, clusters string
 }
 
+// Severity says how bad a problem is.
+type Severity string
+
+const (
+	// Critical: clients are not served, the host cluster suffers, or data is at stake.
+	Critical Severity = "critical"
+	// Error: something is not as it should be.
+	Error Severity = "error"
+	// Warning: nothing is broken yet, or it may be wanted.
+	Warning Severity = "warning"
+)
+
 // Problem is something that needs attention.
 type Problem struct {
+	Severity Severity `json:"severity"`
+	// Object is where it is.
 	Object  string `json:"object"`
 	Message string `json:"message"`
 	// Next is what to do.
@@ -93,13 +108,35 @@ type Cluster struct {
 
 func (r *Report) note(text string) { r.Notes = append(r.Notes, text) }
 
-func (r *Report) problem(object, next, format string, args ...any) {
-	r.Problems = append(r.Problems, Problem{Object: object, Message: fmt.Sprintf(format, args...), Next: next})
+func (r *Report) problem(severity Severity, object, next, format string, args ...any) {
+	r.Problems = append(r.Problems, Problem{Severity: severity, Object: object, Message: fmt.Sprintf(format, args...), Next: next})
 }
 
-// parts are the conditions that the summaries are made of, in the order in which a
+// Problems returns what of a ClusterRegistry needs attention, as it says itself.
+func Problems(creg *operatorv1alpha1.ClusterRegistry, now time.Time) []Problem {
+	r := &Report{now: now}
+	r.addRegistry(creg)
+	return r.Problems
+}
+
+// grave are the reasons that are critical although clients may still be served: data is
+// at stake, nothing can be written, or the host cluster suffers.
+var grave = []string{
+	operatorv1alpha1.ReasonDataLost, operatorv1alpha1.ReasonIdentityMismatch, operatorv1alpha1.ReasonNoSpace,
+	operatorv1alpha1.ReasonCorrupt, operatorv1alpha1.ReasonBackendDown,
+}
+
+// SeverityOf returns how bad it is that a condition with a reason is not true.
+func SeverityOf(reason string) Severity {
+	if slices.Contains(grave, reason) {
+		return Critical
+	}
+	return Error
+}
+
+// Parts are the conditions that the summaries are made of, in the order in which a
 // registry comes up: the first that is not true is most often why others are not.
-var parts = []string{
+var Parts = []string{
 	operatorv1alpha1.ConditionVersionSupported, operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady,
 	operatorv1alpha1.ConditionServerReady, operatorv1alpha1.ConditionAPIServiceReady, operatorv1alpha1.ConditionEndpointReady,
 }
@@ -116,14 +153,14 @@ func (r *Report) addRegistry(creg *operatorv1alpha1.ClusterRegistry) {
 	if operation := status.Operation; operation != nil {
 		out.Operation = strings.TrimSpace(fmt.Sprintf("%s %s -> %s: %s", operation.Type, operation.From, operation.To, operation.Progress))
 		if operation.Phase == operatorv1alpha1.PhaseRollback {
-			r.problem(object, "kubectl registry upgrade plan "+creg.Name+" -n "+creg.Namespace, "the upgrade to %s is rolled back: %s", operation.To, operation.Message)
+			r.problem(Error, object, "kubectl registry upgrade plan "+creg.Name+" -n "+creg.Namespace, "the upgrade to %s is rolled back: %s", operation.To, operation.Message)
 		}
 	}
 	switch {
 	case creg.DeletionTimestamp != nil:
-		r.problem(object, describe, "it is being deleted")
+		r.problem(Warning, object, describe, "it is being deleted")
 	case len(status.Conditions) == 0:
-		r.problem(object, "kubectl -n clusterregistry-system get pods", "the operator has not reported of it: it is not running, or doesn't watch this namespace")
+		r.problem(Error, object, "kubectl -n clusterregistry-system get pods", "the operator has not reported of it: it is not running, or doesn't watch this namespace")
 	case out.Available != string(metav1.ConditionTrue) || out.Ready != string(metav1.ConditionTrue):
 		r.conditions(object, describe, out, status.Conditions)
 	}
@@ -142,15 +179,15 @@ func (r *Report) addRegistry(creg *operatorv1alpha1.ClusterRegistry) {
 // conditions adds why a registry is not available or not ready: the first part that
 // is not, and else what the summary says.
 func (r *Report) conditions(object, describe string, registry Registry, conditions []metav1.Condition) {
-	prefix := "not ready"
+	prefix, severity := "not ready", Error
 	if registry.Available != string(metav1.ConditionTrue) {
-		prefix = "NOT AVAILABLE"
+		prefix, severity = "NOT AVAILABLE", Critical
 		if registry.Available == string(metav1.ConditionUnknown) {
-			prefix = "perhaps not available"
+			prefix, severity = "perhaps not available", Error
 		}
 	}
 	cause := meta.FindStatusCondition(conditions, operatorv1alpha1.ConditionReady)
-	for _, part := range parts {
+	for _, part := range Parts {
 		if found := meta.FindStatusCondition(conditions, part); found != nil && found.Status != metav1.ConditionTrue {
 			cause = found
 			break
@@ -160,10 +197,13 @@ func (r *Report) conditions(object, describe string, registry Registry, conditio
 		cause = meta.FindStatusCondition(conditions, operatorv1alpha1.ConditionAvailable)
 	}
 	if cause == nil {
-		r.problem(object, describe, "%s: the operator has not said why yet", prefix)
+		r.problem(severity, object, describe, "%s: the operator has not said why yet", prefix)
 		return
 	}
-	r.problem(object, describe+"; docs/how-to/troubleshooting.md, "+cause.Reason, "%s: %s: %s", prefix, cause.Reason, command.Plain(cause.Message))
+	if severity == Error {
+		severity = SeverityOf(cause.Reason)
+	}
+	r.problem(severity, object, describe+"; docs/how-to/troubleshooting.md, "+cause.Reason, "%s: %s: %s", prefix, cause.Reason, command.Plain(cause.Message))
 }
 
 // late is how long after its time a renewal may take.
@@ -181,9 +221,9 @@ func (r *Report) certificate(object, namespace string, from operatorv1alpha1.Cer
 	next := fmt.Sprintf("kubectl -n %s describe certificate %s", namespace, from.Name)
 	switch {
 	case !from.NotAfter.After(r.now):
-		r.problem(object, next, "certificate %s has expired on %s", from.Name, from.NotAfter.UTC().Format(time.DateTime))
+		r.problem(Error, object, next, "certificate %s has expired on %s", from.Name, from.NotAfter.UTC().Format(time.DateTime))
 	case from.RenewalTime != nil && r.now.Sub(from.RenewalTime.Time) > late:
-		r.problem(object, next, "certificate %s should have been renewed on %s, and expires in %d days", from.Name, from.RenewalTime.UTC().Format(time.DateOnly), days)
+		r.problem(Warning, object, next, "certificate %s should have been renewed on %s, and expires in %d days", from.Name, from.RenewalTime.UTC().Format(time.DateOnly), days)
 	}
 	return out
 }
@@ -255,7 +295,7 @@ func (r *Report) clustersNotWell() {
 		names = append(names, cluster.Name)
 	}
 	if len(names) > 0 {
-		r.problem("clusters", "kubectl describe crc "+names[0], "%s not well: %s", plural(len(r.NotWell), "cluster is", "clusters are"), strings.Join(names, ", "))
+		r.problem(Error, "clusters", "kubectl describe crc "+names[0], "%s not well: %s", plural(len(r.NotWell), "cluster is", "clusters are"), strings.Join(names, ", "))
 	}
 }
 
@@ -264,7 +304,7 @@ func (r *Report) clustersNotWell() {
 func (r *Report) noClusters(err error) {
 	for _, registry := range r.Registries {
 		if registry.Mode == string(operatorv1alpha1.ModeAggregated) {
-			r.problem("clusters", "kubectl get apiservices v1beta1.clusterregistry.k8s.io", "%s", command.Plain(err.Error()))
+			r.problem(Critical, "clusters", "kubectl get apiservices v1beta1.clusterregistry.k8s.io", "%s", command.Plain(err.Error()))
 			return
 		}
 	}
