@@ -79,7 +79,7 @@ func (a authority) serve(t *testing.T, address string, until time.Time, code int
 func TestEndpoint(t *testing.T) {
 	ca, other := newAuthority(t), newAuthority(t)
 	tomorrow := time.Now().Add(24 * time.Hour)
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/clusterregistry/operator/cli/status"
 )
 
-// Unchecked: it could not be asked whether something is wrong.
+// Unchecked means that it could not be asked whether something is wrong.
 const Unchecked status.Severity = "unchecked"
 
 // severities are all there are, the worst first.

@@ -39,11 +39,11 @@ type Report struct {
 type Severity string
 
 const (
-	// Critical: clients are not served, the host cluster suffers, or data is at stake.
+	// Critical means that clients are not served, the host cluster suffers, or data is at stake.
 	Critical Severity = "critical"
-	// Error: something is not as it should be.
+	// Error means that something is not as it should be.
 	Error Severity = "error"
-	// Warning: nothing is broken yet, or it may be wanted.
+	// Warning means that nothing is broken yet, or it may be wanted.
 	Warning Severity = "warning"
 )
 
