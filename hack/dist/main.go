@@ -74,6 +74,9 @@ func run(ctx context.Context, version, out, before string, rehearse bool) error 
 	if r.images, err = r.compile(ctx, stamp); err != nil {
 		return err
 	}
+	if r.plugin, err = compilePlugin(ctx, ".", filepath.Join("bin", "dist", stamp.Version, "plugin"), stamp, product.Plugin()); err != nil {
+		return err
+	}
 	if err := r.write(ctx, place, artefacts); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 const noAssertion = "NOASSERTION"
 
 // writeMaterials writes an SPDX document (2.3, JSON) for each program of each
-// image and architecture: the modules that the program says it was linked from.
+// image and architecture, and for the plugin: the modules that the program says it was linked from.
 func writeMaterials(_ context.Context, r *release, dir string) error {
 	out := filepath.Join(dir, "sbom")
 	if err := os.MkdirAll(out, 0o755); err != nil {
@@ -36,26 +36,39 @@ func writeMaterials(_ context.Context, r *release, dir string) error {
 					}
 					continue
 				}
-				document, err := materials(name, filepath.Join(c.dirs[arch], program), c)
-				if err != nil {
-					return err
-				}
-				var content bytes.Buffer
-				if err := spdxjson.Write(document, &content, spdxjson.Indent("  "), spdxjson.EscapeHTML(false)); err != nil {
-					return err
-				}
-				if err := os.WriteFile(filepath.Join(out, name+".spdx.json"), content.Bytes(), 0o644); err != nil {
+				if err := writeDocument(out, name, filepath.Join(c.dirs[arch], program), "/usr/local/bin/"+program, c); err != nil {
 					return err
 				}
 			}
 		}
 	}
+	for _, platform := range r.plugin.platforms() {
+		file := platform.File(r.plugin.program)
+		name := fmt.Sprintf("%s-%s-%s", r.plugin.program.Name, r.plugin.tag, platform)
+		if err := writeDocument(out, name, filepath.Join(r.plugin.places[platform], file), file, r.plugin.compiled); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// writeDocument writes the SPDX document of the program at path, which is shipped as
+// a file.
+func writeDocument(out, name, path, file string, c compiled) error {
+	document, err := materials(name, path, file, c)
+	if err != nil {
+		return err
+	}
+	var content bytes.Buffer
+	if err := spdxjson.Write(document, &content, spdxjson.Indent("  "), spdxjson.EscapeHTML(false)); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(out, name+".spdx.json"), content.Bytes(), 0o644)
 }
 
 // materials describes the program at path. The document's name and the program's
 // sum make it unique, as SPDX demands; its date is that of the source.
-func materials(name, path string, c compiled) (*spdx.Document, error) {
+func materials(name, path, file string, c compiled) (*spdx.Document, error) {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("what %s is built from: %w", path, err)
@@ -72,7 +85,7 @@ func materials(name, path string, c compiled) (*spdx.Document, error) {
 		PackageName:             filepath.Base(path),
 		PackageSPDXIdentifier:   "program",
 		PackageVersion:          c.tag,
-		PackageFileName:         "/usr/local/bin/" + filepath.Base(path),
+		PackageFileName:         file,
 		PackageDownloadLocation: noAssertion,
 		PackageChecksums:        []common.Checksum{{Algorithm: common.SHA256, Value: sum}},
 		PackageSourceInfo:       "Go package " + info.Path,

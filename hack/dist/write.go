@@ -9,6 +9,7 @@ import (
 
 	"github.com/clusterregistry/operator/hack/cluster/image"
 	"github.com/clusterregistry/operator/hack/install/render"
+	"github.com/clusterregistry/operator/hack/product"
 )
 
 // release is what is written, and what one artefact tells the next.
@@ -19,6 +20,8 @@ type release struct {
 	source    string
 	published published
 	images    []compiled
+	// plugin is the plugin for kubectl, which is not in an image.
+	plugin plugin
 	// recorded are the digests that the table of the registry's releases has, by name
 	// and tag.
 	recorded map[string]string
@@ -27,6 +30,8 @@ type release struct {
 
 	// digests are those of the images' indexes, in the order of images.
 	digests []string
+	// archives are the sums of the plugin's archives, by platform.
+	archives map[product.Platform]string
 }
 
 // artefact is a part of a release. It writes files below a folder.
@@ -36,13 +41,15 @@ type artefact struct {
 }
 
 // artefacts are all parts, in the order in which they are written. The bundle needs
-// the list of images; sums, the last, is about all files.
+// the list of images, the manifest for krew the archives' sums; sums, the last, is about all files.
 var artefacts = []artefact{
 	{"the images", writeImages},
 	{"the list of images", writeImageList},
 	{"install.yaml", writeInstall},
 	{"the bundle", writeBundle},
 	{"the catalog", writeCatalog},
+	{"the plugin for kubectl", writePlugin},
+	{"the manifest for krew", writeKrew},
 	{"the lists of materials", writeMaterials},
 	{"the sums", writeSums},
 }

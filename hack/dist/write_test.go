@@ -15,16 +15,23 @@ import (
 	"github.com/clusterregistry/operator/hack/product"
 )
 
-// small compiles the source of a small program, in a folder of its own, as
-// programs of this project are compiled.
-func small(t *testing.T) compiled {
+// smallSource writes the source of a small program in a folder of its own.
+func smallSource(t *testing.T) string {
 	t.Helper()
-	source, out := t.TempDir(), t.TempDir()
+	source := t.TempDir()
 	for name, content := range map[string]string{"go.mod": "module example.com/small\n\ngo 1.26.0\n", "main.go": "package main\n\nfunc main() { println(\"small\") }\n"} {
 		if err := os.WriteFile(filepath.Join(source, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return source
+}
+
+// small compiles the source of a small program, in a folder of its own, as
+// programs of this project are compiled.
+func small(t *testing.T) compiled {
+	t.Helper()
+	source, out := smallSource(t), t.TempDir()
 	stamp := product.Stamp{Version: "v0.2.0", Commit: "0123456789abcdef0123456789abcdef01234567", Date: "2026-11-20T01:02:03Z"}
 	program := product.Program{Name: "clusterregistry-operator", Package: "."}
 	dirs := map[string]string{}
@@ -41,6 +48,17 @@ func small(t *testing.T) compiled {
 	return image
 }
 
+// smallPlugin compiles that program as the plugin is.
+func smallPlugin(t *testing.T, image compiled) plugin {
+	t.Helper()
+	stamp := product.Stamp{Version: image.tag, Commit: image.commit, Date: image.created.Format(time.RFC3339)}
+	out, err := compilePlugin(t.Context(), smallSource(t), t.TempDir(), stamp, product.Program{Name: "kubectl-registry", Package: "."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // parts are the artefacts but for the catalog, which needs opm, and opm takes
 // minutes to build: "make catalog" makes it.
 var parts = slices.DeleteFunc(slices.Clone(artefacts), func(a artefact) bool { return a.name == "the catalog" })
@@ -51,7 +69,7 @@ func smallRelease(t *testing.T) string {
 	image := small(t)
 	other := image
 	other.name, other.tag, other.commit, other.created = "etcd", "v3.6.14", "", time.Time{}
-	r := release{repository: "registry.example/platform", source: "../..", images: []compiled{image, other}}
+	r := release{repository: "registry.example/platform", source: "../..", images: []compiled{image, other}, plugin: smallPlugin(t, image)}
 	dir := filepath.Join(t.TempDir(), "v0.2.0")
 	if err := r.write(t.Context(), dir, parts); err != nil {
 		t.Fatal(err)
@@ -80,8 +98,8 @@ func files(t *testing.T, dir string) map[string]string {
 // TestReproducible makes a release twice, of one source in two folders.
 func TestReproducible(t *testing.T) {
 	first, second := files(t, smallRelease(t)), files(t, smallRelease(t))
-	if len(first) != 16 || len(second) != 16 {
-		t.Errorf("there are %d and %d files, want 2 images, the bundle with 5 objects and its metadata and image, 4 lists of materials, images.txt, install.yaml and the sums", len(first), len(second))
+	if len(first) != 29 || len(second) != 29 {
+		t.Errorf("there are %d and %d files, want 2 images, the bundle with 5 objects and its metadata and image, 6 archives of the plugin with the manifest for krew, 10 lists of materials, images.txt, install.yaml and the sums", len(first), len(second))
 	}
 	for name, content := range first {
 		if second[name] != content {
@@ -226,7 +244,7 @@ func TestMaterials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	document, err := materials("test-v0.2.0-linux-amd64", path, compiled{tag: "v0.2.0", commit: "0123", created: time.Unix(1e9, 0)})
+	document, err := materials("test-v0.2.0-linux-amd64", path, "/usr/local/bin/test", compiled{tag: "v0.2.0", commit: "0123", created: time.Unix(1e9, 0)})
 	if err != nil {
 		t.Fatal(err)
 	}

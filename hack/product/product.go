@@ -124,15 +124,41 @@ func (s Stamp) LDFlags() string {
 	return strings.Join(flags, " ")
 }
 
+// Platform is what a program runs on, in Go's names.
+type Platform struct{ OS, Arch string }
+
+// String returns the platform as a part of file names.
+func (p Platform) String() string { return p.OS + "-" + p.Arch }
+
+// File returns the name of a program's file on the platform.
+func (p Platform) File(program Program) string {
+	if p.OS == "windows" {
+		return program.Name + ".exe"
+	}
+	return program.Name
+}
+
+// Desktops are the platforms of people's computers, on which the plugin runs.
+var Desktops = []Platform{
+	{"darwin", "amd64"}, {"darwin", "arm64"},
+	{"linux", "amd64"}, {"linux", "arm64"},
+	{"windows", "amd64"}, {"windows", "arm64"},
+}
+
 // Build compiles the programs of the checkout in dir for Linux on an architecture,
 // one of Go's names for them, into out.
 func Build(ctx context.Context, dir, out, arch string, stamp Stamp, programs ...Program) error {
+	return BuildFor(ctx, dir, out, Platform{"linux", arch}, stamp, programs...)
+}
+
+// BuildFor is Build for any platform. Files have the names that Platform.File gives them.
+func BuildFor(ctx context.Context, dir, out string, platform Platform, stamp Stamp, programs ...Program) error {
 	for _, p := range programs {
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp.LDFlags(), "-o", filepath.Join(out, p.Name), p.Package)
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp.LDFlags(), "-o", filepath.Join(out, platform.File(p)), p.Package)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Arch)
 		if output, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("build %s: %w\n%s", p.Name, err, output)
+			return fmt.Errorf("build %s for %s: %w\n%s", p.Name, platform, err, output)
 		}
 	}
 	return nil
@@ -140,6 +166,9 @@ func Build(ctx context.Context, dir, out, arch string, stamp Stamp, programs ...
 
 // Operator returns the operator.
 func Operator() Program { return Programs[0] }
+
+// Plugin returns the plugin for kubectl.
+func Plugin() Program { return Programs[len(Programs)-1] }
 
 // OfRelease returns the programs that a release of the registry consists of.
 func OfRelease() []Program {

@@ -50,3 +50,14 @@ func TestStampNeedsGitOrEnvironment(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestPlugin(t *testing.T) {
+	if got := Plugin(); got.Name != "kubectl-registry" || got.Image {
+		t.Errorf("the plugin is %+v", got)
+	}
+	for platform, want := range map[Platform]string{{"linux", "amd64"}: "kubectl-registry", {"windows", "arm64"}: "kubectl-registry.exe"} {
+		if got := platform.File(Plugin()); got != want {
+			t.Errorf("on %s its file is %s", platform, got)
+		}
+	}
+}
