@@ -128,6 +128,8 @@ func (d *diagnosis) registries(ctx context.Context) ([]operatorv1alpha1.ClusterR
 		return nil, d.env.Explain("list the ClusterRegistries", command.OfHost, err)
 	case meta.IsNoMatchError(err), apierrors.IsNotFound(err):
 		d.add(status.Critical, "host cluster", "docs/how-to/install.md; with --context, name another host cluster", "it has no ClusterRegistries: the operator's CRD is not installed, or this is the context of an independent registry")
+	case d.name == "" || d.env.Namespace() == "":
+		d.unchecked("ClusterRegistries, and so nothing that belongs to one; with a NAME and -n that is checked all the same", hostcluster.Resource, d.env.Namespace(), err)
 	default:
 		d.unchecked("ClusterRegistries", hostcluster.Resource, d.env.Namespace(), err)
 	}
@@ -144,13 +146,12 @@ var notable = []string{
 
 // registry finds what is wrong with one ClusterRegistry.
 func (d *diagnosis) registry(ctx context.Context, creg *operatorv1alpha1.ClusterRegistry) {
-	if creg.Spec.Version != "" { // it could be read
+	if known(creg) {
 		d.conditions(creg)
 	}
 	warnings := d.warnings(ctx, creg.Namespace)
 	d.happened(creg, warnings)
 	d.workloads(ctx, creg, warnings)
-	d.claims(ctx, creg, warnings)
 	d.certificates(ctx, creg)
 	d.endpoint(ctx, creg)
 }
@@ -194,6 +195,10 @@ func (d *diagnosis) conditions(creg *operatorv1alpha1.ClusterRegistry) {
 		d.add(status.Warning, object, "kubectl -n "+creg.Namespace+" patch creg "+creg.Name+` --type=merge -p '{"spec":{"paused":false}}'`, "it is paused: the operator changes and repairs nothing")
 	}
 }
+
+// known reports whether a ClusterRegistry could be read. The host cluster stores none
+// without a version.
+func known(creg *operatorv1alpha1.ClusterRegistry) bool { return creg.Spec.Version != "" }
 
 func registryName(creg *operatorv1alpha1.ClusterRegistry) string {
 	return "registry " + creg.Namespace + "/" + creg.Name

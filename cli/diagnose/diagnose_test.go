@@ -3,6 +3,7 @@ package diagnose
 import (
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -206,6 +207,12 @@ func TestFindings(t *testing.T) {
 			objects: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-fleet-etcd-0, namespace: registries, uid: claim, ` + labels + `}, spec: {storageClassName: fast}, status: {phase: Pending}}` + "\n---\n" +
 				`{apiVersion: v1, kind: Event, metadata: {name: a, namespace: registries}, type: Warning, message: no such class, involvedObject: {uid: claim}}`,
 		},
+		{reason: "a claim that no pod uses yet", objects: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: fleet-snapshots, namespace: registries, ` + labels + `}, status: {phase: Pending}}`},
+		{
+			reason: "a claim that a pod waits for", want: "error persistentvolumeclaim registries/data-fleet-etcd-0: it is not bound to a volume (the default StorageClass)\nwarning pod registries/fleet-etcd-0: pod fleet-etcd-0 is waiting to be scheduled",
+			objects: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-fleet-etcd-0, namespace: registries, ` + labels + `}, status: {phase: Pending}}` + "\n---\n" +
+				`{apiVersion: v1, kind: Pod, metadata: {name: fleet-etcd-0, namespace: registries, ` + labels + `}, spec: {volumes: [{name: data, persistentVolumeClaim: {claimName: data-fleet-etcd-0}}]}, status: {phase: Pending}}`,
+		},
 		{reason: "a volume that is gone", objects: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-fleet-etcd-0, namespace: registries, ` + labels + `}, status: {phase: Lost}}`, want: "critical persistentvolumeclaim registries/data-fleet-etcd-0: its volume is gone, and the data in it; delete nothing before docs/how-to/replace-an-etcd-member.md is read"},
 		{reason: "a claim that is being deleted", objects: `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data-fleet-etcd-0, namespace: registries, deletionTimestamp: "2026-11-23T11:00:00Z", ` + labels + `}, status: {phase: Bound}}`, want: "warning persistentvolumeclaim registries/data-fleet-etcd-0: it is being deleted, as soon as no pod uses it"},
 		{
@@ -297,6 +304,8 @@ func TestWhatCantBeAsked(t *testing.T) {
 	}{
 		{reason: "no operator's API", resource: "clusterregistries", err: missing, code: 4, text: "ATTENTION: 1 critical, 0 registries", want: "it has no ClusterRegistries"},
 		{reason: "no cert-manager", resource: "certificates", err: missing, code: 4, text: "ATTENTION: 1 error, 1 registry", want: "it has no cert-manager"},
+		{reason: "no right, and no name", resource: "clusterregistries", err: apierrors.NewForbidden(hostcluster.Resource.GroupResource(), "", errors.New("no")), code: 4, text: "ATTENTION: 1 unchecked, 0 registries", want: "not checked: ClusterRegistries, and so nothing that belongs to one; with a NAME and -n that is checked all the same: "},
+		{reason: "a host cluster that fails at it", resource: "clusterregistries", err: apierrors.NewInternalError(errors.New("broken")), code: 4, text: "ATTENTION: 1 unchecked, 0 registries", want: "broken"},
 		{reason: "credentials", resource: "clusterregistries", err: apierrors.NewUnauthorized("no"), code: 1, text: "list the ClusterRegistries: the host cluster (context hub) does not accept the credentials of the kubeconfig: sign in again, or name another context with --context"},
 		{reason: "an unknown name", args: "other", code: 2, text: `there is no ClusterRegistry "other": there are registries/fleet`},
 		{reason: "a form that is not known", args: "-o xml", code: 2, text: "--output=xml: use json or yaml"},
@@ -333,5 +342,28 @@ func TestServed(t *testing.T) {
 		if got := findings(t, test.reason, env); got != test.want {
 			t.Errorf("%s: it finds\n%s", test.reason, got)
 		}
+	}
+}
+
+// TestRendered has the objects of a registry as the operator makes them: each kind must
+// be found by its labels, and be read.
+func TestRendered(t *testing.T) {
+	content, err := os.ReadFile("../../operator/render/testdata/newest/aggregated-ha.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := newEnv(t, string(content)+"\n---\n"+strings.Replace(creg(served), "namespace: registries", "namespace: team", 1), "ClusterRegistry registries/fleet")
+	got := findings(t, "rendered", env, "fleet")
+	for _, want := range []string{
+		"error deployment team/fleet-server: 0 of ",
+		"error statefulset team/fleet-etcd: 0 of 3 pods exist",
+		"error certificate team/fleet-serving: Certificate fleet-serving is waiting for cert-manager to process it",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not among\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "not checked") {
+		t.Errorf("it can't read what the operator makes:\n%s", got)
 	}
 }

@@ -96,9 +96,10 @@ func unreached(err error) string {
 // served finds whether clusters can be listed through the host cluster, where it has an
 // aggregated registry.
 func (d *diagnosis) served(ctx context.Context, registries []operatorv1alpha1.ClusterRegistry) {
-	// One that was never installed is not expected to answer.
+	// One that was never installed is not expected to answer; one that could not be read
+	// may be.
 	if !slices.ContainsFunc(registries, func(creg operatorv1alpha1.ClusterRegistry) bool {
-		return creg.Spec.Mode == operatorv1alpha1.ModeAggregated && creg.Status.Version != ""
+		return !known(&creg) || creg.Spec.Mode == operatorv1alpha1.ModeAggregated && creg.Status.Version != ""
 	}) {
 		return
 	}

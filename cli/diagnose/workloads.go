@@ -29,10 +29,12 @@ func (d *diagnosis) happened(creg *operatorv1alpha1.ClusterRegistry, warnings wa
 	}
 }
 
-// workloads finds pods that are not ready, Jobs that failed, and pods that are missing.
+// workloads finds pods that are not ready and claims that they wait for, Jobs that
+// failed, and pods that are missing.
 func (d *diagnosis) workloads(ctx context.Context, creg *operatorv1alpha1.ClusterRegistry, warnings warnings) {
-	found, _ := list[corev1.Pod](ctx, d, pods, creg.Namespace, of(creg))
+	found, listed := list[corev1.Pod](ctx, d, pods, creg.Namespace, of(creg))
 	d.pods(found, warnings)
+	d.claims(ctx, creg, warnings, func(claim string) bool { return !listed || mounted(found, claim) })
 	if oom := diagnose.OutOfMemory(slices.DeleteFunc(slices.Clone(found), func(pod corev1.Pod) bool { return !diagnose.Ready(&pod) }), d.env.Now()); oom != "" {
 		d.add(status.Warning, registryName(creg), "kubectl -n "+creg.Namespace+" edit creg "+creg.Name, "%s", oom)
 	}
@@ -116,8 +118,18 @@ func unscheduled(pod *corev1.Pod) bool {
 	})
 }
 
-// claims finds claims without a volume.
-func (d *diagnosis) claims(ctx context.Context, creg *operatorv1alpha1.ClusterRegistry, warnings warnings) {
+// mounted reports whether a pod has a claim among its volumes.
+func mounted(pods []corev1.Pod, claim string) bool {
+	return slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
+		return slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
+			return volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ClaimName == claim
+		})
+	})
+}
+
+// claims finds claims without a volume. Of many StorageClasses a claim gets one only
+// when a pod is to use it: until then it lacks nothing.
+func (d *diagnosis) claims(ctx context.Context, creg *operatorv1alpha1.ClusterRegistry, warnings warnings, used func(claim string) bool) {
 	all, _ := list[corev1.PersistentVolumeClaim](ctx, d, persistentClaims, creg.Namespace, of(creg))
 	for _, claim := range all {
 		object, next := "persistentvolumeclaim "+claim.Namespace+"/"+claim.Name, "kubectl -n "+claim.Namespace+" describe pvc "+claim.Name
@@ -126,7 +138,7 @@ func (d *diagnosis) claims(ctx context.Context, creg *operatorv1alpha1.ClusterRe
 			d.add(status.Critical, object, next, "its volume is gone, and the data in it; delete nothing before docs/how-to/replace-an-etcd-member.md is read")
 		case claim.DeletionTimestamp != nil:
 			d.add(status.Warning, object, next, "it is being deleted, as soon as no pod uses it")
-		case claim.Status.Phase != corev1.ClaimBound:
+		case claim.Status.Phase != corev1.ClaimBound && (used(claim.Name) || warnings.last(claim.UID) != ""):
 			class := "the default StorageClass"
 			if claim.Spec.StorageClassName != nil {
 				class = "StorageClass " + *claim.Spec.StorageClassName

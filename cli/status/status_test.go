@@ -143,8 +143,8 @@ func TestStatusProblems(t *testing.T) {
 		var problems []string
 		for _, problem := range report.Problems {
 			problems = append(problems, problem.Object+": "+problem.Message)
-			if problem.Next == "" {
-				t.Errorf("%s: %s has no next step", test.reason, problem.Message)
+			if problem.Next == "" || problem.Severity == "" {
+				t.Errorf("%s: %s has no next step or severity", test.reason, problem.Message)
 			}
 		}
 		wantCode := 0
