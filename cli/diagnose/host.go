@@ -17,7 +17,7 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/cli/status"
-	"github.com/clusterregistry/operator/operator/diagnose"
+	"github.com/clusterregistry/operator/internal/diagnose"
 )
 
 const (

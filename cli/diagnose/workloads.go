@@ -14,7 +14,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/cli/status"
-	"github.com/clusterregistry/operator/operator/diagnose"
+	"github.com/clusterregistry/operator/internal/diagnose"
 )
 
 // recent is how old an event may be that is a finding of its own.

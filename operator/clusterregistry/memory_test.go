@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/clusterregistry/operator/operator/diagnose"
+	"github.com/clusterregistry/operator/operator/operand"
 )
 
 // TestOutOfMemory is about what becomes of a container that the host killed at its
@@ -30,13 +30,13 @@ func TestOutOfMemory(t *testing.T) {
 		if test.want != "" {
 			wantReason = "OOMKilled"
 		}
-		if reason := diagnose.MemoryReason("R", []corev1.Pod{pod}, s.Now); reason != wantReason {
+		if reason := operand.MemoryReason("R", []corev1.Pod{pod}, s.Now); reason != wantReason {
 			t.Errorf("%s: a part that does not serve has reason %s", test.reason, reason)
 		}
 		for _, kind := range []string{"VersionSupported", "CertificatesReady", "EtcdReady", "ServerReady", "APIServiceReady"} {
 			s.record(kind, done)
 		}
-		s.record("ServerReady", diagnose.NoteMemory(done, []corev1.Pod{pod}, s.Now))
+		s.record("ServerReady", operand.NoteMemory(done, []corev1.Pod{pod}, s.Now))
 		conditions := s.conditions()
 		server, ready := meta.FindStatusCondition(conditions, "ServerReady"), meta.FindStatusCondition(conditions, "Ready")
 		if server.Status != "True" || ready.Status != "True" || (server.Reason == "OOMKilled") != (test.want != "") {

@@ -11,8 +11,8 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/internal/diagnose"
 	"github.com/clusterregistry/operator/operator/apply"
-	"github.com/clusterregistry/operator/operator/diagnose"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
@@ -128,7 +128,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 		if next.mends() {
 			return s.rollMember(ctx, next)
 		}
-		return verdict.Waiting(diagnose.MemoryReason(operatorv1alpha1.ReasonMembersNotReady, pods, s.Now), "%d of %d etcd members ready: %s", state.Serving(), len(access.Endpoints), s.membersProblem(ctx, state, set, pods)).DegradedIf(serves)
+		return verdict.Waiting(operand.MemoryReason(operatorv1alpha1.ReasonMembersNotReady, pods, s.Now), "%d of %d etcd members ready: %s", state.Serving(), len(access.Endpoints), s.membersProblem(ctx, state, set, pods)).DegradedIf(serves)
 	}
 	if set.Status.ObservedGeneration < set.Generation {
 		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not observed the change yet", set.Name).In(verdict.Soon).DegradedIf(true)
@@ -138,7 +138,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.Registry.Name, contract.IdentitySuffix, id.Joining, s.ReadOnlyUntil()).DegradedIf(true)
 	}
 	if len(outdated) == 0 {
-		return diagnose.NoteMemory(s.volumesNoted(done), pods, s.Now)
+		return operand.NoteMemory(s.volumesNoted(done), pods, s.Now)
 	}
 	if learned {
 		return s.rolls(verdict.Waiting(operatorv1alpha1.ReasonProgressing, "what the members run was recorded just now, and may change what they should run").In(verdict.AtOnce).DegradedIf(true))

@@ -10,7 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/clusterregistry/operator/operator/diagnose"
+	"github.com/clusterregistry/operator/internal/diagnose"
 )
 
 // crashes is how often a new server may fail until it is given up.

@@ -12,7 +12,6 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
-	"github.com/clusterregistry/operator/operator/diagnose"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/servers"
@@ -63,7 +62,7 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 			return verdict.Failed(err)
 		}
 	}
-	return diagnose.NoteMemory(done, staying(pods), s.Now)
+	return operand.NoteMemory(done, staying(pods), s.Now)
 }
 
 // report writes the servers' part of the status, and returns that of the Deployment as
@@ -101,7 +100,7 @@ func (s *Stage) ready(ctx context.Context, deployment *appsv1.Deployment, status
 		problems = []string{s.Diagnoser().Replicas(ctx, deployment)}
 	}
 	if len(problems) > 0 {
-		reason := diagnose.MemoryReason(operatorv1alpha1.ReasonReplicasNotReady, staying(pods), s.Now)
+		reason := operand.MemoryReason(operatorv1alpha1.ReasonReplicasNotReady, staying(pods), s.Now)
 		return verdict.Waiting(reason, "%d of %d servers ready: %s", min(serving, desired), desired, strings.Join(problems, "; ")).DegradedIf(serving > 0)
 	}
 	if len(versions) > 1 {

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // TestOutOfMemory is about containers that kubelet reports as killed at their limit.
@@ -41,25 +39,6 @@ func TestOutOfMemory(t *testing.T) {
 		}
 		if got := OutOfMemory([]corev1.Pod{*pod, *pod}, now); got != two {
 			t.Errorf("%s, twice: %q, want %q", test.reason, got, two)
-		}
-	}
-}
-
-// TestMemoryNoted is about what becomes of a container that the host cluster killed at its
-// limit: a reason where the part does not serve, a note where it serves again.
-func TestMemoryNoted(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	for _, test := range []struct{ reason, killed, notReady, note, says string }{
-		{"it was killed at its limit", "OOMKilled", "OOMKilled", "OOMKilled", "a note; pod p: container server was killed at its memory limit (OOMKilled, 2026-01-01T11:59:00Z, 0 restarts): raise spec.server.resources.limits.memory"},
-		{"it failed otherwise", "Error", "R", "Noted", "a note"},
-	} {
-		pod := read[corev1.Pod](t, `{metadata: {name: p}, status: {containerStatuses: [{name: server, lastState: {terminated: {reason: `+test.killed+`, exitCode: 137, finishedAt: "2026-01-01T11:59:00Z"}}}]}}`)
-		if got := MemoryReason("R", []corev1.Pod{*pod}, now); got != test.notReady {
-			t.Errorf("%s: a part that does not serve has reason %s", test.reason, got)
-		}
-		v := NoteMemory(verdict.Verdict{Reason: "Noted", Message: "a note"}, []corev1.Pod{*pod}, now)
-		if !v.Complete() || v.Reason != test.note || v.Message != test.says {
-			t.Errorf("%s: a part that serves: %+v", test.reason, v)
 		}
 	}
 }
