@@ -23,8 +23,9 @@ const (
 
 // exitError is an error that says what to exit with.
 type exitError struct {
-	code int
-	err  error
+	code  int
+	err   error
+	shown bool
 }
 
 func (e *exitError) Error() string { return e.err.Error() }
@@ -32,17 +33,29 @@ func (e *exitError) Unwrap() error { return e.err }
 
 // Usagef returns an error about the command line.
 func Usagef(format string, args ...any) error {
-	return &exitError{ExitUsage, fmt.Errorf(format, args...)}
+	return &exitError{code: ExitUsage, err: fmt.Errorf(format, args...)}
 }
 
 // Refusedf returns an error about what is not done, and changed nothing.
 func Refusedf(format string, args ...any) error {
-	return &exitError{ExitRefused, fmt.Errorf(format, args...)}
+	return &exitError{code: ExitRefused, err: fmt.Errorf(format, args...)}
 }
 
 // Attentionf returns an error about what a finished command has shown.
 func Attentionf(format string, args ...any) error {
-	return &exitError{ExitAttention, fmt.Errorf(format, args...)}
+	return &exitError{code: ExitAttention, err: fmt.Errorf(format, args...)}
+}
+
+// Shown returns an error like those of Attentionf whose text the command has printed
+// already.
+func Shown(text string) error {
+	return &exitError{code: ExitAttention, err: errors.New(text), shown: true}
+}
+
+// IsShown reports whether the command has printed an error's text already.
+func IsShown(err error) bool {
+	var coded *exitError
+	return errors.As(err, &coded) && coded.shown
 }
 
 // ExitCode returns what to exit with after an error, 0 for none.

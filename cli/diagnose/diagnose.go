@@ -73,7 +73,10 @@ func (d *diagnoser) run(ctx context.Context) error {
 		err = report.print(d.env.Out)
 	}
 	if err == nil && len(report.Findings) > 0 {
-		err = command.Attentionf("%s", report.Verdict)
+		// For people, the verdict is the first line already.
+		if err = command.Shown(report.Verdict); d.output != "" {
+			err = command.Attentionf("%s", report.Verdict)
+		}
 	}
 	return err
 }

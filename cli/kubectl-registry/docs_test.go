@@ -74,6 +74,11 @@ func TestMessage(t *testing.T) {
 	if got := message(errors.New("read it: \x1b[31mred\u202e\nerror: none")); got != "error: read it: [31mred error: none" {
 		t.Errorf("%q", got)
 	}
+	for _, err := range []error{nil, command.Shown("ATTENTION")} {
+		if got := message(err); got != "" {
+			t.Errorf("%v: %q", err, got)
+		}
+	}
 }
 
 func TestUnknownCommand(t *testing.T) {

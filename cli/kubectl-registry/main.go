@@ -20,15 +20,20 @@ func main() {
 	cmd := root(command.New())
 	cmd.SetArgs(arguments(os.Args))
 	err := cmd.ExecuteContext(ctx)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, message(err))
+	if text := message(err); text != "" {
+		fmt.Fprintln(os.Stderr, text)
 	}
 	os.Exit(command.ExitCode(err))
 }
 
-// message returns an error for the terminal. It can repeat what servers and the
-// kubeconfigs of others say.
-func message(err error) string { return "error: " + command.Plain(err.Error()) }
+// message returns an error for the terminal, nothing when there is none to print. It can
+// repeat what servers and the kubeconfigs of others say.
+func message(err error) string {
+	if err == nil || command.IsShown(err) {
+		return ""
+	}
+	return "error: " + command.Plain(err.Error())
+}
 
 // arguments returns a process's arguments. Under the name by which kubectl asks
 // plugins for completions they are those of cobra's hidden command for that, so that

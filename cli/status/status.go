@@ -79,7 +79,10 @@ func (s *shower) show(ctx context.Context) error {
 		err = report.print(s.env.Out, s.name != "")
 	}
 	if err == nil && len(report.Problems) > 0 {
-		err = command.Attentionf("%s", report.Verdict)
+		// For people, the verdict is the first line already.
+		if err = command.Shown(report.Verdict); s.output != "" {
+			err = command.Attentionf("%s", report.Verdict)
+		}
 	}
 	return err
 }
