@@ -31,7 +31,7 @@ type plugin struct {
 	flags map[string]*regexp.Regexp
 	// needed are the flags without which the program doesn't know for what to sign in.
 	needed []string
-	// provideClusterInfo says whether the program is told of the cluster.
+	// provideClusterInfo says whether the program gets the address and CA of the cluster.
 	provideClusterInfo bool
 	// sends is what the server that an entry names gets, for the person who is to agree.
 	sends string

@@ -70,7 +70,7 @@ func Load(path, name string) (*Member, error) {
 	return member, nil
 }
 
-// Endpoint returns what the registry is told of the way to the cluster. A server
+// Endpoint returns what the registry is to list as the way to the cluster. A server
 // takes the place of the context's address unless it is empty. It refuses what would
 // lead other clients astray.
 func (m *Member) Endpoint(name, server string) (v1beta1.Endpoint, error) {

@@ -136,7 +136,7 @@ func (s *starter) check(releases []version.Release, registry *v1alpha1.ClusterRe
 	return nil
 }
 
-// patch sets the version of a registry that nobody has changed since it was read.
+// patch sets the version of a registry that no one has changed since it was read.
 func (s *starter) patch(ctx context.Context, client dynamic.ResourceInterface, registry *v1alpha1.ClusterRegistry) (*v1alpha1.ClusterRegistry, error) {
 	if s.dryRun.Client() {
 		registry.Spec.Version = v1alpha1.Version(s.to)

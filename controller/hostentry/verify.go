@@ -16,7 +16,7 @@ import (
 const patience = 10 * time.Second
 
 // handshake returns why an endpoint does not lead to a server whose certificate its CA
-// has signed: nobody is sent there. It sends no credentials, and asks nothing.
+// has signed: no one is sent there. It sends no credentials, and asks nothing.
 func handshake(ctx context.Context, endpoint *v1beta1.Endpoint) error {
 	base, err := url.Parse(endpoint.URL)
 	if err != nil || base.Scheme != "https" || base.Hostname() == "" {

@@ -83,7 +83,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []met
 		return fmt.Errorf("write the status: %w", err)
 	}
 	if status.Operation != nil && after.Status.Operation == nil {
-		// What is not recorded would begin anew in each reconcile.
+		// What is not recorded would begin again in each reconcile.
 		err := errors.New("the host cluster does not store status.operation, so no upgrade can proceed: its CustomResourceDefinition clusterregistries.operator.clusterregistry.io is of an earlier release than the operator; apply the one of the operator's release")
 		s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonInternalError, operatorv1alpha1.ConditionProgressing, "%s", err)
 		return err

@@ -14,10 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-const complete = `, history: [{version: v0.1.0, state: Completed, startTime: null}]`
+const complete = operandtest.Complete
 
 // TestConditions says which results of the stages lead to which conditions. A
 // result is a stage's hold, or "" for none; stages that are not named did not run.

@@ -82,3 +82,12 @@ func NotReplaced(pod *corev1.Pod, err error) verdict.Verdict {
 	}
 	return verdict.Failed(fmt.Errorf("evict pod %s: %w", pod.Name, err))
 }
+
+// Announce returns the verdict on a replacement with what is being replaced before what
+// that waits for. An unexpected error stays as it is.
+func Announce(rolling string, v verdict.Verdict) verdict.Verdict {
+	if rolling != "" && v.Err == nil {
+		v.Message = rolling + "; " + v.Message
+	}
+	return v
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/trust"
+	"github.com/clusterregistry/operator/operator/turn"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/volumes"
 )
@@ -50,8 +51,6 @@ var done verdict.Verdict
 // rolls returns the verdict on a replacement with what is being replaced before what that
 // waits for.
 func (s *Stage) rolls(v verdict.Verdict) verdict.Verdict {
-	if s.found.Rolling != "" && v.Err == nil {
-		s.found.Detail, v.Message = v.Message, s.found.Rolling+"; "+v.Message
-	}
-	return v
+	s.found.Detail = v.Message
+	return turn.Announce(s.found.Rolling, v)
 }

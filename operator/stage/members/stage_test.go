@@ -2,14 +2,7 @@ package members
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"math/big"
 	"testing"
 	"time"
 
@@ -76,7 +69,7 @@ func newManaged(t *testing.T, members int, changes ...func(*managed)) *managed {
 	for _, change := range changes {
 		change(m)
 	}
-	ca, pair := keyPair(t)
+	ca, pair := operandtest.KeyPair(t)
 	m.Authorities.Etcd.Current = ca
 	m.Ask = func(context.Context, etcd.Access) etcd.State { return m.state }
 	m.host(t, pair)
@@ -111,21 +104,4 @@ func (m *managed) host(t *testing.T, pair map[string][]byte) {
 		},
 	})
 	m.Applier = apply.New(m.Client, m.Live)
-}
-
-// keyPair returns a certificate that signed itself, and a Secret's content of it.
-func keyPair(t *testing.T) (ca []byte, secret map[string][]byte) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IsCA: true, BasicConstraintsValid: true}
-	der, certErr := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	private, keyErr := x509.MarshalPKCS8PrivateKey(key)
-	if err := errors.Join(certErr, keyErr); err != nil {
-		t.Fatal(err)
-	}
-	ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return ca, map[string][]byte{corev1.TLSCertKey: ca, corev1.TLSPrivateKeyKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})}
 }

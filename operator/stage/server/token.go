@@ -59,7 +59,7 @@ func (s *Stage) renewTokens(ctx context.Context, deployment *appsv1.Deployment, 
 	}
 	s.found.Rolling = fmt.Sprintf("servers: %d of %d are older than ServiceAccount %s, which was deleted and recreated, and kube-apiserver may reject their tokens", len(orphaned), len(pods), s.Registry.Name+contract.ServerSuffix)
 	wait := func(format string, args ...any) verdict.Verdict {
-		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, s.found.Rolling+"; "+format, args...).In(verdict.Soon)
+		return turn.Announce(s.found.Rolling, verdict.Waiting(operatorv1alpha1.ReasonProgressing, format, args...).In(verdict.Soon))
 	}
 	if s.ReadOnly() {
 		return wait("nothing is changed now; kubelet renews their tokens within an hour").In(verdict.Vigil)
@@ -73,11 +73,7 @@ func (s *Stage) renewTokens(ctx context.Context, deployment *appsv1.Deployment, 
 		return wait("%s is next, once the others are ready", next.Name)
 	}
 	if err := s.Writer().Evict(ctx, next); err != nil {
-		v := turn.NotReplaced(next, err)
-		if v.Err == nil {
-			v.Message = s.found.Rolling + "; " + v.Message
-		}
-		return v
+		return turn.Announce(s.found.Rolling, turn.NotReplaced(next, err))
 	}
 	s.Event(corev1.EventTypeNormal, "ServerReplaced", operatorv1alpha1.ConditionServerReady, "pod %s is replaced by another: %s", next.Name, s.found.Rolling)
 	return wait("%s is being replaced", next.Name)
