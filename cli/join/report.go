@@ -16,7 +16,7 @@ import (
 
 // The condition that tells that the cluster's identity was read from it.
 const (
-	conditionIdentityVerified = "IdentityVerified"
+	conditionIdentityVerified = v1beta1.ConditionIdentityVerified
 	reasonJoined              = "Joined"
 )
 

@@ -238,8 +238,8 @@ func conditionStatus(conditions []metav1.Condition, kind string) string {
 
 // Conditions of clusters.
 const (
-	clusterAvailable = "Available"
-	clusterIdentity  = "IdentityVerified"
+	clusterAvailable = v1beta1.ConditionAvailable
+	clusterIdentity  = v1beta1.ConditionIdentityVerified
 )
 
 // availability returns whether a cluster is available: True, False, Unknown, or ""

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -228,7 +229,7 @@ func sameServer(a, b v1beta1.Endpoint) bool {
 // reachable; nil for nothing.
 func published(cluster *v1beta1.Cluster) *metav1.Condition {
 	if own := ownEntry(statusOf(cluster)); own != nil {
-		return find(own.Conditions, Reachable)
+		return meta.FindStatusCondition(own.Conditions, Reachable)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -153,7 +154,7 @@ func entries(n int) ([]*v1beta1.Cluster, []string) {
 
 // shown returns the condition that a cluster has.
 func (b *bench) shown(name, kind string) string {
-	return brief(find(statusOf(b.get(name)).Conditions, kind))
+	return brief(meta.FindStatusCondition(statusOf(b.get(name)).Conditions, kind))
 }
 
 func TestController(t *testing.T) {
@@ -182,14 +183,14 @@ func TestController(t *testing.T) {
 	}
 	b.check("east")
 	c = b.get("east")
-	if since := find(c.Status.Conditions, Reachable).LastTransitionTime; b.shown("east", Reachable) != "False ConnectionRefused" || !since.Time.Equal(b.clock.Now()) ||
+	if since := meta.FindStatusCondition(c.Status.Conditions, Reachable).LastTransitionTime; b.shown("east", Reachable) != "False ConnectionRefused" || !since.Time.Equal(b.clock.Now()) ||
 		!ownEntry(*c.Status).LastSeen.Time.Equal(start.Add(11*time.Minute)) || c.Status.Version.Kubernetes != "v1.37.1" {
 		t.Errorf("after three failures: %+v", c.Status)
 	}
 	since := b.clock.Now()
 	b.answer(slow, "east")
 	b.check("east")
-	if c := find(b.get("east").Status.Conditions, Reachable); c.Reason != probe.ReasonTimedOut || !c.LastTransitionTime.Time.Equal(since) {
+	if c := meta.FindStatusCondition(b.get("east").Status.Conditions, Reachable); c.Reason != probe.ReasonTimedOut || !c.LastTransitionTime.Time.Equal(since) {
 		t.Errorf("another reason: %+v", c)
 	}
 	b.answer(ready, "east")
@@ -425,7 +426,7 @@ func TestConflict(t *testing.T) {
 	b.Clusters = contest
 	b.check("east")
 	status := statusOf(b.get("east"))
-	if got := brief(find(status.Conditions, Available)); got != "False IdentityMismatch" || contest.conflicts != 0 {
+	if got := brief(meta.FindStatusCondition(status.Conditions, Available)); got != "False IdentityMismatch" || contest.conflicts != 0 {
 		t.Errorf("%s: what the other wrote was not taken into account", got)
 	}
 	if len(status.Reporters) != 2 {
@@ -438,7 +439,7 @@ func TestConflict(t *testing.T) {
 	}
 	b.check("east") // all attempts fail, and the next check begins again
 	b.check("east")
-	if got := brief(find(b.get("east").Status.Conditions, ControlPlaneHealthy)); got != "Unknown AnonymousRefused" {
+	if got := brief(meta.FindStatusCondition(b.get("east").Status.Conditions, ControlPlaneHealthy)); got != "Unknown AnonymousRefused" {
 		t.Error(got)
 	}
 }

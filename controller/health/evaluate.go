@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
@@ -12,10 +13,10 @@ import (
 
 // The conditions of a cluster.
 const (
-	Available           = "Available"
-	Reachable           = "Reachable"
-	ControlPlaneHealthy = "ControlPlaneHealthy"
-	IdentityVerified    = "IdentityVerified"
+	Available           = v1beta1.ConditionAvailable
+	Reachable           = v1beta1.ConditionReachable
+	ControlPlaneHealthy = v1beta1.ConditionControlPlaneHealthy
+	IdentityVerified    = v1beta1.ConditionIdentityVerified
 )
 
 // The reasons of conditions, besides those of package probe.
@@ -75,7 +76,7 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 // reachable says whether the cluster's API server answers with a certificate that the
 // entry's CA has signed. A failure that may pass leaves what was reported before.
 func reachable(e evidence) *metav1.Condition {
-	last, before := e.history.last, find(e.before, Reachable)
+	last, before := e.history.last, meta.FindStatusCondition(e.before, Reachable)
 	switch {
 	case e.history.probes == 0:
 		return before
@@ -91,7 +92,7 @@ func reachable(e evidence) *metav1.Condition {
 
 // healthy says whether the cluster's API server says that it is ready.
 func healthy(e evidence, reachable *metav1.Condition) *metav1.Condition {
-	last, before := e.history.last, find(e.before, ControlPlaneHealthy)
+	last, before := e.history.last, meta.FindStatusCondition(e.before, ControlPlaneHealthy)
 	switch {
 	case e.history.probes == 0:
 		return before
@@ -177,21 +178,12 @@ func missed(h *v1beta1.Heartbeat, silence time.Duration) bool {
 func reported(reporters []v1beta1.Reporter, kind string) (string, *metav1.Condition) {
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue, metav1.ConditionUnknown} {
 		for _, reporter := range reporters {
-			if c := find(reporter.Conditions, kind); is(c, status) {
+			if c := meta.FindStatusCondition(reporter.Conditions, kind); is(c, status) {
 				return reporter.Name, c
 			}
 		}
 	}
 	return "", nil
-}
-
-func find(conditions []metav1.Condition, kind string) *metav1.Condition {
-	for i := range conditions {
-		if conditions[i].Type == kind {
-			return &conditions[i]
-		}
-	}
-	return nil
 }
 
 // is reports whether there is a condition, and with this status.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
@@ -83,7 +84,7 @@ func (f *fleet) ApplyStatus(_ context.Context, applied *apply.ClusterApplyConfig
 	if err := json.Unmarshal(content, now.Status); err != nil {
 		return nil, err
 	}
-	if is(find(now.Status.Conditions, Available), metav1.ConditionFalse) {
+	if is(meta.FindStatusCondition(now.Status.Conditions, Available), metav1.ConditionFalse) {
 		f.mu.Lock()
 		f.falses[now.Name] = true
 		f.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -43,7 +44,7 @@ func reportOf(cluster *v1beta1.Cluster, e evidence) report {
 		}
 	}
 	mine := owned(cluster)
-	switch c := find(status.Conditions, IdentityVerified); {
+	switch c := meta.FindStatusCondition(status.Conditions, IdentityVerified); {
 	case c == nil:
 	case !mine.Has(conditionPath(IdentityVerified)):
 		e.identity = c
@@ -58,7 +59,7 @@ func reportOf(cluster *v1beta1.Cluster, e evidence) report {
 			continue
 		}
 		r.own = append(r.own, *c)
-		if c == find(e.before, c.Type) { // of before: nothing was observed of the spec as it is now
+		if c == meta.FindStatusCondition(e.before, c.Type) { // of before: nothing was observed of the spec as it is now
 			r.generation = min(r.generation, c.ObservedGeneration)
 		}
 	}
@@ -89,7 +90,7 @@ func (r report) same(status v1beta1.ClusterStatus) bool {
 	}
 	for _, pair := range []struct{ want, have []metav1.Condition }{{r.own, own.Conditions}, {r.summary, status.Conditions}} {
 		for _, want := range pair.want {
-			have := find(pair.have, want.Type)
+			have := meta.FindStatusCondition(pair.have, want.Type)
 			if have == nil || have.Status != want.Status || have.Reason != want.Reason || have.Message != want.Message {
 				return false
 			}
@@ -139,7 +140,7 @@ func (r report) conditions(want, have []metav1.Condition, now time.Time) []*meta
 	var out []*metav1ac.ConditionApplyConfiguration
 	for _, c := range want {
 		since := metav1.NewTime(now)
-		if old := find(have, c.Type); is(old, c.Status) {
+		if old := meta.FindStatusCondition(have, c.Type); is(old, c.Status) {
 			since = old.LastTransitionTime
 		}
 		out = append(out, metav1ac.Condition().WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).WithMessage(c.Message).

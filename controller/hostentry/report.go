@@ -19,7 +19,7 @@ const (
 	// manager there.
 	Reporter = "clusterregistry-controller-host"
 
-	identityVerified = "IdentityVerified"
+	identityVerified = v1beta1.ConditionIdentityVerified
 	reason           = "HostCluster"
 	message          = "The controller runs in this cluster, and has read the UID of its namespace kube-system."
 )
