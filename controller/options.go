@@ -57,7 +57,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 
 	fs.BoolVar(&o.health, "health", false, "Report of every cluster whether it can be reached and is available.")
 	fs.DurationVar(&o.period, "health-period", time.Minute, "Time between two probes of a cluster, at least 1s.")
-	fs.IntVar(&o.concurrency, "health-concurrency", 64, "How many clusters are probed at once, among those that answered the last probe within a second, and the same number again among the others.")
+	fs.IntVar(&o.concurrency, "health-concurrency", 64, "How many clusters are probed at once, among those that answered the last probe within a second, and the same number again among the others, and among new ones.")
 	fs.StringVar(&o.clientAddress, "health-client-address", o.clientAddress, "IP address by which the endpoint of a cluster is chosen. Default: $POD_IP; without it, endpoints for any client.")
 	fs.StringSliceVar(&o.allowedCIDRs, "health-allowed-cidrs", nil, "Ranges among those of the host cluster's Services and pods that clusters may have their endpoints in, separated by commas. Loopback, link-local, multicast and metadata addresses are refused nevertheless.")
 	fs.StringSliceVar(&o.hostCIDRs, "host-cidrs", nil, "Ranges of the host cluster's Services and pods, besides those that are read, separated by commas.")

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"context"
 	"hash/fnv"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,23 +14,37 @@ import (
 // pause is the least time between two checks of a cluster, however often it changes.
 const pause = 5 * time.Second
 
+// lane is where a key waits for a place. Each has places of its own, since what may last
+// until a timeout would delay the others.
+type lane int
+
+const (
+	// fresh is for keys of which nothing is known yet: a new cluster is not to wait
+	// behind all that are dead.
+	fresh lane = iota
+	// good is for keys whose last check was good.
+	good
+	// bad is for keys whose last check failed or was slow.
+	bad
+	lanes
+)
+
 // schedule has every key checked once in a period, each at its own moment, so that
-// checks are spread evenly. Keys whose last check failed or was slow wait for places of
-// their own, and so do new ones of which nothing good is known: they may last until a
-// timeout, and would delay the others. A key that is being checked is
-// not checked again before that has ended.
+// checks are spread evenly. A key that is due waits for a place in its lane. One that is
+// being checked is not checked again before that has ended.
 type schedule struct {
-	clock  clock.Clock
-	period time.Duration
-	check  func(context.Context, string) bool
-	// good and bad are the places for keys whose last check was good, and for others.
-	good, bad chan struct{}
-	metrics   *Metrics
+	clock   clock.Clock
+	period  time.Duration
+	check   func(context.Context, string) bool
+	metrics *Metrics
 
 	mu    sync.Mutex
 	items map[string]*item
 	queue queue
-	// wake is signaled when something is due earlier than before.
+	// free counts the places of each lane, and waiting has what waits for one.
+	free    [lanes]int
+	waiting [lanes][]*item
+	// wake is signaled when something is due earlier than before, or a place is free.
 	wake chan struct{}
 }
 
@@ -37,18 +52,21 @@ type schedule struct {
 type item struct {
 	key, seed string
 	due, last time.Time
-	// bad says that its last check was not good.
-	bad bool
-	// index is its place in the queue; -1 while it is being checked.
+	lane      lane
+	// index is its place in the queue; -1 while it is due or being checked.
 	index int
-	// soon says that it is to be checked at once when the running check has ended.
-	soon bool
+	// running says that it is being checked.
+	running bool
+	// soon says that it is to be checked at once when the running check has ended, and
+	// moved that this is a check of another endpoint.
+	soon, moved bool
 }
 
-func newSchedule(c clock.Clock, period time.Duration, concurrency int, check func(context.Context, string) bool, metrics *Metrics) *schedule {
+// newSchedule returns a schedule with the same number of places in each lane.
+func newSchedule(c clock.Clock, period time.Duration, places int, check func(context.Context, string) bool, metrics *Metrics) *schedule {
 	return &schedule{
 		clock: c, period: period, check: check, metrics: metrics,
-		good: make(chan struct{}, concurrency), bad: make(chan struct{}, concurrency),
+		free:  [lanes]int{places, places, places},
 		items: map[string]*item{}, wake: make(chan struct{}, 1),
 	}
 }
@@ -67,13 +85,12 @@ func next(now time.Time, seed string, period time.Duration) time.Time {
 	return now.Add(at.Sub(now))
 }
 
-// add begins with a key: at its moment, which the seed says, or soon. Good says that its
-// last check was, before this process began.
-func (s *schedule) add(key, seed string, soon, good bool) {
+// add begins with a key: at its moment, which the seed says, or soon.
+func (s *schedule) add(key, seed string, soon bool, in lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drop(key)
-	i := &item{key: key, seed: seed, bad: !good, index: -1}
+	i := &item{key: key, seed: seed, lane: in, index: -1}
 	i.due = next(s.clock.Now(), seed, s.period)
 	if soon {
 		i.due = s.clock.Now()
@@ -82,17 +99,29 @@ func (s *schedule) add(key, seed string, soon, good bool) {
 	s.push(i)
 }
 
-// hurry has a key checked soon, because it has changed.
-func (s *schedule) hurry(key string) {
+// hurry has a key checked soon, because it has changed. Moved says that what is asked
+// is another endpoint, of which nothing is known.
+func (s *schedule) hurry(key string, moved bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.items[key]
-	if i == nil {
+	switch {
+	case i == nil:
+		return
+	case i.running:
+		i.soon, i.moved = true, i.moved || moved
+		return
+	case i.index < 0 && moved: // it waits already
+		s.leave(i)
+		i.lane = fresh
+		s.waiting[fresh] = append(s.waiting[fresh], i)
+		s.signal()
+		return
+	case i.index < 0:
 		return
 	}
-	if i.index < 0 {
-		i.soon = true
-		return
+	if moved {
+		i.lane = fresh
 	}
 	if at := s.soonest(i); at.Before(i.due) {
 		i.due = at
@@ -110,11 +139,20 @@ func (s *schedule) remove(key string) {
 
 func (s *schedule) drop(key string) {
 	if i := s.items[key]; i != nil {
+		s.leave(i)
 		if i.index >= 0 {
 			heap.Remove(&s.queue, i.index)
 		}
 		delete(s.items, key)
 	}
+}
+
+// leave takes an item out of those that wait for a place, if it is one of them.
+func (s *schedule) leave(i *item) {
+	if i.index >= 0 || i.running {
+		return
+	}
+	s.waiting[i.lane] = slices.DeleteFunc(s.waiting[i.lane], func(other *item) bool { return other == i })
 }
 
 func (s *schedule) push(i *item) {
@@ -163,57 +201,68 @@ func (s *schedule) run(ctx context.Context) {
 	}
 }
 
-// take takes what is due off the queue, and returns how long to wait for the next; 0
-// when there is none.
+// take returns what is due and has got a place, and how long to wait for what is due
+// next; 0 when there is none.
 func (s *schedule) take() ([]*item, time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var due []*item
-	for len(s.queue) > 0 {
+	var wait time.Duration
+	for len(s.queue) > 0 && wait == 0 {
 		first, now := s.queue[0], s.clock.Now()
 		if first.due.After(now) {
-			return due, first.due.Sub(now)
+			wait = first.due.Sub(now)
+			continue
 		}
-		due = append(due, heap.Pop(&s.queue).(*item))
+		heap.Pop(&s.queue)
+		s.waiting[first.lane] = append(s.waiting[first.lane], first)
 	}
-	return due, 0
+	var taken []*item
+	for in := range lanes {
+		n := min(s.free[in], len(s.waiting[in]))
+		for _, i := range s.waiting[in][:n] {
+			i.running = true
+			taken = append(taken, i)
+		}
+		s.free[in] -= n
+		s.waiting[in] = slices.Delete(s.waiting[in], 0, n)
+	}
+	return taken, wait
 }
 
-// do checks a key when there is a place for it, and puts it back into the queue.
+// do checks a key that has got a place, gives the place back, and puts the key back into
+// the queue.
 func (s *schedule) do(ctx context.Context, i *item) {
-	place := s.good
-	s.mu.Lock()
-	if i.bad {
-		place = s.bad
-	}
-	s.mu.Unlock()
-	select {
-	case place <- struct{}{}:
-	case <-ctx.Done():
-		return
-	}
-	defer func() { <-place }()
 	s.mu.Lock()
 	current := s.items[i.key] == i
 	i.last = s.clock.Now()
 	late := i.last.Sub(i.due)
 	s.mu.Unlock()
-	if !current {
-		return
+	well := false
+	if current {
+		s.metrics.began(late)
+		well = s.check(ctx, i.key)
 	}
-	s.metrics.began(late)
-	good := s.check(ctx, i.key)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.free[i.lane]++
+	i.running = false
+	s.signal()
 	if s.items[i.key] != i {
 		return // it was removed, or begun with again
 	}
-	i.bad = !good
+	i.lane = bad
+	if well {
+		i.lane = good
+	}
 	i.due = next(s.clock.Now(), i.seed, s.period)
 	if i.soon {
-		i.soon, i.due = false, s.soonest(i)
+		i.due = s.soonest(i)
 	}
+	if i.moved {
+		i.lane = fresh
+	}
+	i.soon, i.moved = false, false
 	s.push(i)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -58,7 +59,7 @@ func eventually(t testing.TB, what string, done func() bool) {
 // and more, from the start on: the others are checked in every period.
 func TestDeadClustersDelayNone(t *testing.T) {
 	fake := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	const places, dead, good = 4, 20, 50
+	const places, dead, live = 4, 20, 50
 	var mu sync.Mutex
 	checks, inFlight, most := map[string]int{}, 0, 0
 	hang := make(chan struct{})
@@ -80,10 +81,10 @@ func TestDeadClustersDelayNone(t *testing.T) {
 	}
 	s := newSchedule(fake, time.Minute, places, check, nil)
 	for i := range dead {
-		s.add(fmt.Sprint("dead-", i), fmt.Sprint(i), false, false)
+		s.add(fmt.Sprint("dead-", i), fmt.Sprint(i), false, bad)
 	}
-	for i := range good {
-		s.add(fmt.Sprint("good-", i), fmt.Sprint(-i), false, true)
+	for i := range live {
+		s.add(fmt.Sprint("good-", i), fmt.Sprint(-i), false, good)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
@@ -98,7 +99,7 @@ func TestDeadClustersDelayNone(t *testing.T) {
 					n++
 				}
 			}
-			return n == map[byte]int{'g': good, 'd': dead}[prefix]
+			return n == map[byte]int{'g': live, 'd': dead}[prefix]
 		}
 	}
 	waiting := func() bool {
@@ -120,6 +121,64 @@ func TestDeadClustersDelayNone(t *testing.T) {
 	}
 }
 
+// TestNewWaitsForNoDead expects that a new key, and one that leads elsewhere now, is
+// checked within seconds whatever number of dead ones waits for a place, and that new
+// ones are no more at once than others.
+func TestNewWaitsForNoDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const places = 4
+		begun := map[string]time.Time{}
+		var mu sync.Mutex
+		inFlight, most := 0, 0
+		s := newSchedule(clock.RealClock{}, time.Minute, places, func(ctx context.Context, key string) bool {
+			mu.Lock()
+			begun[key] = time.Now()
+			inFlight++
+			most = max(most, inFlight)
+			mu.Unlock()
+			defer func() { mu.Lock(); inFlight--; mu.Unlock() }()
+			select {
+			case <-time.After(10 * time.Second):
+			case <-ctx.Done():
+			}
+			return false
+		}, nil)
+		for i := range 1000 {
+			s.add(fmt.Sprint("dead-", i), fmt.Sprint(i), false, bad)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); s.run(ctx) }()
+		time.Sleep(10 * time.Minute)
+		s.mu.Lock()
+		waiting := s.waiting[bad][len(s.waiting[bad])-1].key
+		s.mu.Unlock()
+		at := time.Now()
+		s.add("new", "new", true, fresh)
+		s.hurry(waiting, true)
+		time.Sleep(time.Second)
+		mu.Lock()
+		for _, key := range []string{"new", waiting} {
+			if began := begun[key]; began.Before(at) {
+				t.Errorf("%s is not checked a second after it was added or changed", key)
+			}
+		}
+		mu.Unlock()
+		for i := range 10 * places {
+			s.add(fmt.Sprint("late-", i), fmt.Sprint(i), true, fresh)
+		}
+		time.Sleep(2 * time.Minute)
+		cancel()
+		<-ended
+		if most > 2*places {
+			t.Errorf("%d checks at once, of two lanes with %d places each", most, places)
+		}
+		if len(s.waiting[fresh]) != 0 {
+			t.Errorf("%d new ones were not checked in two minutes", len(s.waiting[fresh]))
+		}
+	})
+}
+
 // TestHurry checks a cluster that has changed at once, but not again and again.
 func TestHurry(t *testing.T) {
 	fake := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -131,11 +190,11 @@ func TestHurry(t *testing.T) {
 		}
 		return len(due)
 	}
-	s.add("a", "a", true, true)
+	s.add("a", "a", true, good)
 	if take() != 1 {
 		t.Fatal("a new one is not checked at once")
 	}
-	s.hurry("a")
+	s.hurry("a", false)
 	if take() != 0 {
 		t.Error("it is checked again without a pause")
 	}
@@ -146,12 +205,12 @@ func TestHurry(t *testing.T) {
 	fake.Step(pause)
 	due, _ := s.take()
 	if len(due) == 0 { // unless its own moment has come
-		s.hurry("a")
+		s.hurry("a", false)
 		if due, _ = s.take(); len(due) != 1 {
 			t.Fatal("it is not due after it has changed")
 		}
 	}
-	s.hurry("a") // while it is being checked
+	s.hurry("a", false) // while it is being checked
 	s.do(t.Context(), due[0])
 	fake.Step(pause)
 	if take() != 1 {
@@ -162,7 +221,7 @@ func TestHurry(t *testing.T) {
 	if take() != 0 || len(s.items) != 0 {
 		t.Error("it is checked after it was removed")
 	}
-	s.hurry("a")
+	s.hurry("a", false)
 }
 
 // TestReplacedWhileChecked expects one check at a time of a name that is deleted and
@@ -172,11 +231,11 @@ func TestReplacedWhileChecked(t *testing.T) {
 	checks := 0
 	s = newSchedule(clock.RealClock{}, time.Hour, 1, func(context.Context, string) bool {
 		if checks++; checks == 1 {
-			s.add("a", "new", true, true)
+			s.add("a", "new", true, good)
 		}
 		return true
 	}, nil)
-	s.add("a", "old", true, true)
+	s.add("a", "old", true, good)
 	for range 2 {
 		due, _ := s.take()
 		if len(due) != 1 {

@@ -1,0 +1,149 @@
+package health
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/controller/probe"
+)
+
+// target returns what to ask of a cluster.
+func (c *Controller) target(cluster *v1beta1.Cluster) probe.Target {
+	at := cluster.Spec.EndpointFor(c.Client)
+	if at < 0 {
+		return probe.Target{Field: "spec.endpoints"}
+	}
+	endpoint := cluster.Spec.Endpoints[at]
+	return probe.Target{
+		Endpoint: endpoint,
+		Field:    fmt.Sprintf("spec.endpoints[%d]", at),
+		Own:      c.Own != nil && c.Own(cluster.Name, endpoint),
+	}
+}
+
+const (
+	// quick is how soon an answer must come that holds up no other cluster.
+	quick = time.Second
+	// patience bounds a report to the registry: until it has ended, no other cluster
+	// is asked in its place.
+	patience = 10 * time.Second
+)
+
+// Check asks one cluster and reports what that changes. It returns false when the
+// cluster did not answer, or only slowly.
+func (c *Controller) Check(ctx context.Context, name string) bool {
+	asked, err := c.lister.Get(name)
+	if err != nil {
+		return true // it was deleted
+	}
+	target := c.target(asked)
+	began := c.Clock.Now()
+	result := c.Probe(ctx, target)
+	took := c.Clock.Since(began)
+	if ctx.Err() != nil {
+		return true // this side is ending, and that is why the probe failed
+	}
+	c.Metrics.probed(result)
+	cluster, err := c.lister.Get(name)
+	if err != nil || cluster.UID != asked.UID || !reflect.DeepEqual(c.target(cluster).Endpoint, target.Endpoint) {
+		return true // what was asked is not the cluster's any more
+	}
+	c.note(cluster, result)
+	writing, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	written, err := c.publish(writing, cluster, target.Endpoint)
+	if ctx.Err() != nil {
+		return true // this side is ending
+	}
+	if err != nil {
+		c.Metrics.failed()
+		klog.FromContext(ctx).Error(err, "The health of a cluster could not be reported", "cluster", name)
+	}
+	if !apierrors.IsInvalid(err) { // which says something of this one alone
+		c.mu.Lock()
+		c.unreported.note(name, written, err)
+		c.judge()
+		c.mu.Unlock()
+	}
+	return result.Outcome != probe.Failed && took < quick
+}
+
+// note remembers a result, and whether this side is isolated.
+func (c *Controller) note(cluster *v1beta1.Cluster, result probe.Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, now := c.state(cluster), c.Clock.Now()
+	c.count(s, -1)
+	before := s.history
+	if result.Outcome.Reached() {
+		s.seen, s.sign, s.moved = now, now, false
+		before = before.valid(now)
+	}
+	s.history = before.after(result, false)
+	c.outage.note(s, now)
+	c.count(s, 1)
+	if c.judge(); c.isolated {
+		s.history = before.after(result, true)
+	}
+}
+
+// evidence returns what is known of a cluster besides what its entry says.
+func (c *Controller) evidence(cluster *v1beta1.Cluster) (evidence, time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.state(cluster)
+	since := s.sign
+	if c.Trouble != nil && c.Trouble().After(since) {
+		since = c.Trouble()
+	}
+	if c.cutOff.After(since) { // nothing was seen from here all the while
+		since = c.cutOff
+	}
+	return evidence{history: s.history, isolated: c.isolated, led: s.led, silence: c.Clock.Since(since)}, s.seen
+}
+
+// attempts bounds how often a report is made again because others wrote meanwhile.
+const attempts = 5
+
+// publish writes what is to be said of a cluster, if its entry doesn't say so yet. The
+// write fails when the cluster has changed since it was read; then the report is made
+// again, of the cluster as it is, unless it has another endpoint than the one that was
+// asked. It returns whether there was something to write.
+func (c *Controller) publish(ctx context.Context, cluster *v1beta1.Cluster, asked v1beta1.Endpoint) (written bool, err error) {
+	uid := cluster.UID
+	for range attempts {
+		e, seen := c.evidence(cluster)
+		r := reportOf(cluster, e)
+		if len(r.own) == 0 || r.same(statusOf(cluster)) {
+			return false, nil
+		}
+		_, err = c.Clusters.ApplyStatus(ctx, r.configuration(cluster, c.Clock.Now(), seen), metav1.ApplyOptions{FieldManager: Reporter, Force: true})
+		if err == nil {
+			c.Metrics.wrote()
+			return true, nil
+		}
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		if !apierrors.IsConflict(err) {
+			return false, err
+		}
+		cluster, err = c.Clusters.Get(ctx, cluster.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return false, nil
+		case err != nil:
+			return false, err
+		case cluster.UID != uid || !reflect.DeepEqual(c.target(cluster).Endpoint, asked):
+			return false, nil // what was found is not of this cluster any more
+		}
+	}
+	return false, fmt.Errorf("others have changed the cluster before each of %d attempts to report of it", attempts)
+}
