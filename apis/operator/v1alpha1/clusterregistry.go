@@ -108,6 +108,12 @@ type ClusterRegistrySpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	TLS TLS `json:"tls,omitempty,omitzero"`
+
+	// controllers turns on functions that act on the content of the registry, such as
+	// health, which reports whether clusters are available. The operator runs them in a
+	// Deployment of their own, and removes it when none is set. Default: none.
+	// +optional
+	Controllers *Controllers `json:"controllers,omitempty"`
 }
 
 // Mode is how a registry is reached, and who knows its users.

@@ -35,6 +35,9 @@ func SetDefaults(r *ClusterRegistry) {
 		orElse(&issuer.Kind, "Issuer")
 		orElse(&issuer.Group, "cert-manager.io")
 	}
+	if controllers := r.Spec.Controllers; controllers != nil && controllers.Health != nil {
+		orElse(&controllers.Health.PeriodSeconds, 60)
+	}
 	if r.Spec.TLS.Duration == nil {
 		r.Spec.TLS.Duration = &metav1.Duration{Duration: DefaultDuration}
 	}

@@ -19,9 +19,9 @@ func TestSetDefaults(t *testing.T) {
 	structural := specSchema(t)
 	for reason, object := range map[string]string{
 		"nothing but what is required": `{spec: {etcd: {replicas: 1}}}`,
-		"each optional part, empty": `{spec: {images: {}, etcd: {storage: {}}, tls: {issuerRef: {}},
+		"each optional part, empty": `{spec: {images: {}, etcd: {storage: {}}, tls: {issuerRef: {}}, controllers: {health: {}, registerHost: {}},
 			server: {service: {}, authentication: {configMapRef: {}}, authorization: {webhookSecretRef: {}}}}}`,
-		"nothing to fill in": `{spec: {deletionPolicy: Delete, images: {pullPolicy: Always}, etcd: {storage: {size: 1Gi}}, tls: {duration: 1h, issuerRef: {kind: ClusterIssuer, group: example.org}},
+		"nothing to fill in": `{spec: {deletionPolicy: Delete, images: {pullPolicy: Always}, etcd: {storage: {size: 1Gi}}, tls: {duration: 1h, issuerRef: {kind: ClusterIssuer, group: example.org}}, controllers: {health: {periodSeconds: 5}},
 			server: {replicas: 1, service: {type: NodePort}, authentication: {configMapRef: {key: a}}, authorization: {webhookSecretRef: {key: b}}}}}`,
 	} {
 		tree := map[string]any{}

@@ -1,0 +1,96 @@
+package v1alpha1
+
+// Controllers says what acts on the content of a registry. A Deployment of its own,
+// NAME-controller, runs the functions that are set, and none is as long as none is set.
+// It has as many replicas as there are servers, two at most, of which one works.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.health) || has(self.registerHost)",message="controllers turns no function on: add health or registerHost, such as health: {}, or remove controllers"
+type Controllers struct {
+	// health reports of every cluster in the registry whether it can be reached and is
+	// available, in the cluster's conditions. It connects to the addresses in the
+	// registry, without credentials. {} turns it on. Default: off.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Health of clusters"
+	Health *HealthController `json:"health,omitempty"`
+
+	// registerHost keeps an entry of the host cluster in the registry. Default: off.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Register the host cluster"
+	RegisterHost *RegisterHost `json:"registerHost,omitempty"`
+
+	// resources are what each replica asks for and may use. Default: what the
+	// operator finds enough for 10,000 clusters.
+	// +optional
+	Resources Resources `json:"resources,omitempty,omitzero"`
+
+	Placement `json:",inline"`
+}
+
+// HealthController says how clusters are probed.
+type HealthController struct {
+	// periodSeconds is the time between two probes of a cluster, 5 to 3600 seconds. A
+	// condition turns False only after three failures in a row. Default: 60.
+	// +optional
+	// +kubebuilder:default=60
+	// +kubebuilder:validation:Minimum=5
+	// +kubebuilder:validation:Maximum=3600
+	PeriodSeconds int32 `json:"periodSeconds,omitempty"`
+
+	// clientAddress is the IP address for which the endpoint of a cluster is chosen,
+	// by the clientCIDRs of the entry. Default: that of the pod.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="write an IP address, without a port, such as 10.1.2.3"
+	ClientAddress string `json:"clientAddress,omitempty"`
+
+	// allowedCIDRs are ranges of the host cluster's Services and pods in which clusters
+	// may have their API server: everything else there is refused, since who can write
+	// an entry could otherwise have the host cluster's own services asked. Loopback,
+	// link-local, multicast and cloud metadata addresses are refused nevertheless; other
+	// addresses need no permission. At most 32. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	AllowedCIDRs []CIDR `json:"allowedCIDRs,omitempty"`
+}
+
+// CIDR is a range of IP addresses.
+//
+// +kubebuilder:validation:MaxLength=43
+// +kubebuilder:validation:XValidation:rule="isCIDR(self)",message="write a range of IP addresses as address/length, such as 10.96.0.0/12 or fd00:10:96::/112"
+// +kubebuilder:validation:XValidation:rule="!isCIDR(self) || cidr(self) == cidr(self).masked()",message="the address has bits set beyond the length of the range: write its first address, such as 10.96.0.0/12, or /32 (IPv6: /128) for a single address"
+type CIDR string
+
+// RegisterHost says how the host cluster is registered.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.url) || !has(self.caBundle)",message="caBundle belongs to url: add url, or remove caBundle to use the address and the CA in kube-public/cluster-info"
+type RegisterHost struct {
+	// name is the name of the entry, a DNS label. After a change of it the previous
+	// entry stays, and has to be deleted before the host cluster is registered again.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write a DNS label: lowercase letters, digits and dashes, neither beginning nor ending with a dash, such as management"
+	Name string `json:"name"`
+
+	// url is the address of the host cluster's API server for its clients. It is
+	// published once a server answers there with a certificate that caBundle has signed.
+	// Default: that in the ConfigMap cluster-info of kube-public, with its CA; else none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https://[^/?#@ ]+(/[^?# ]*)?$')",message="write an https URL without user, query and fragment, such as https://api.example.com:6443"
+	URL string `json:"url,omitempty"`
+
+	// caBundle holds the CA certificates that sign the certificate of url, in PEM,
+	// base64 encoded in JSON and YAML. At most 64 KiB. Default: the CAs that each client
+	// trusts anyway.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=87384
+	// +kubebuilder:validation:Format=""
+	// +kubebuilder:validation:XValidation:rule="self.matches('^LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$')",message="write CA certificates in PEM, base64 encoded in one line: \"base64 -w0 ca.crt\" prints them; the file begins with -----BEGIN CERTIFICATE-----"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('UFJJVkFURSBLRV|BSSVZBVEUgS0VZ|QUklWQVRFIEtFW')",message="there is a private key in it: write certificates only, clients of the registry get them"
+	CABundle []byte `json:"caBundle,omitempty"`
+}
