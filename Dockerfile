@@ -19,6 +19,11 @@ COPY --from=build /out/clusterregistry-helper /usr/local/bin/
 USER 65532:65532
 ENTRYPOINT ["/usr/local/bin/clusterregistry-helper"]
 
+FROM gcr.io/distroless/static:nonroot AS clusterregistry-controller
+COPY --from=build /out/clusterregistry-controller /usr/local/bin/
+USER 65532:65532
+ENTRYPOINT ["/usr/local/bin/clusterregistry-controller"]
+
 FROM gcr.io/distroless/static:nonroot AS clusterregistry-operator
 COPY --from=build /out/clusterregistry-operator /usr/local/bin/
 USER 65532:65532

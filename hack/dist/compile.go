@@ -79,7 +79,8 @@ func (r *release) registries(ctx context.Context, releases []version.Release, et
 // registry compiles the programs of a release of the registry.
 func (r *release) registry(ctx context.Context, of version.Release) ([]compiled, error) {
 	var all []compiled
-	for _, p := range product.OfRelease() {
+	programs := product.OfRelease(of)
+	for _, p := range programs {
 		all = append(all, compiled{name: p.Name, tag: of.Version, programs: []string{p.Name}})
 	}
 	if !slices.ContainsFunc(all, func(c compiled) bool { return !r.published.has(r.reference(c)) }) {
@@ -95,11 +96,11 @@ func (r *release) registry(ctx context.Context, of version.Release) ([]compiled,
 		absolute[arch] = path
 	}
 	fmt.Printf("  build the registry %s for %v\n", of.Version, architectures)
-	stamp, err := history.Build(ctx, ".", of, product.OfRelease(), absolute)
+	stamp, err := history.Build(ctx, ".", of, programs, absolute)
 	if err != nil {
 		return nil, err
 	}
-	for i, p := range product.OfRelease() {
+	for i, p := range programs {
 		if r.published.has(r.reference(all[i])) {
 			continue
 		}

@@ -52,13 +52,16 @@ func (m maker) build(ctx context.Context, of version.Image) (product.Image, erro
 
 // origin returns the program that an image has, and the release that it is of.
 func origin(releases []version.Release, of version.Image) (version.Release, product.Program, error) {
-	programs := product.OfRelease()
+	r, err := version.Find(releases, of.Tag)
+	if err != nil {
+		return version.Release{}, product.Program{}, err
+	}
+	programs := product.OfRelease(r)
 	i := slices.IndexFunc(programs, func(p product.Program) bool { return p.Name == of.Name })
 	if i < 0 {
-		return version.Release{}, product.Program{}, fmt.Errorf("no program of a release is %s, which releases run; hack/product lists them", of.Name)
+		return version.Release{}, product.Program{}, fmt.Errorf("no program of release %s is %s, which it is to run; hack/product lists them", r.Version, of.Name)
 	}
-	r, err := version.Find(releases, of.Tag)
-	return r, programs[i], err
+	return r, programs[i], nil
 }
 
 // ofRelease packs a program as it was at the commit of a release.

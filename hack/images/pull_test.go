@@ -102,13 +102,13 @@ func TestPullFails(t *testing.T) {
 	t.Cleanup(refusing.Close)
 	of := version.Image{Name: "other", Tag: "v0.1.0", Digest: "sha256:" + strings.Repeat("a", 64)}
 	for _, published := range []string{address + "/published", strings.TrimPrefix(refusing.URL, "http://") + "/published", ""} {
-		m := maker{repository: image.LocalRepository, published: published}
+		m := maker{repository: image.LocalRepository, published: published, releases: []version.Release{{Version: "v0.1.0"}}}
 		if published != "" {
 			if _, err := m.pull(t.Context(), of); err == nil {
 				t.Errorf("%s: pulled", published)
 			}
 		}
-		if _, err := m.pulledOrBuilt(t.Context(), of); err == nil || !strings.Contains(err.Error(), "no program of a release is other") {
+		if _, err := m.pulledOrBuilt(t.Context(), of); err == nil || !strings.Contains(err.Error(), "no program of release v0.1.0 is other") {
 			t.Errorf("%q: %v", published, err)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/clusterregistry/operator/hack/git"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 // Program is a command that the project ships.
@@ -23,17 +24,14 @@ type Program struct {
 	Package string
 	// Image is true when it is shipped as a container image too.
 	Image bool
-	// Release is true when its image belongs to every release of the registry:
-	// such images run in the registry, not beside it.
-	Release bool
 }
 
 // Programs are all that the project ships.
 var Programs = []Program{
 	{Name: "clusterregistry-operator", Package: "./operator", Image: true},
-	{Name: "clusterregistry-apiserver", Package: "./apiserver", Image: true, Release: true},
-	{Name: "clusterregistry-helper", Package: "./helper", Image: true, Release: true},
-	{Name: "clusterregistry-controller", Package: "./controller"},
+	{Name: "clusterregistry-apiserver", Package: "./apiserver", Image: true},
+	{Name: "clusterregistry-helper", Package: "./helper", Image: true},
+	{Name: "clusterregistry-controller", Package: "./controller", Image: true},
 	{Name: "kubectl-registry", Package: "./cli/kubectl-registry"},
 }
 
@@ -79,7 +77,7 @@ func ReadStamp(ctx context.Context, dir string) (Stamp, error) {
 		return Stamp{}, fmt.Errorf("commit time %q: %w", seconds, err)
 	}
 	date := time.Unix(unix, 0).UTC()
-	return s.orElse(Stamp{Version: version(tag, commit, date, changes != ""), Commit: commit, Date: date.Format(time.RFC3339), Dirty: changes != ""}), nil
+	return s.orElse(Stamp{Version: versionOf(tag, commit, date, changes != ""), Commit: commit, Date: date.Format(time.RFC3339), Dirty: changes != ""}), nil
 }
 
 // orElse fills empty fields of s from other.
@@ -96,7 +94,7 @@ func (s Stamp) orElse(other Stamp) Stamp {
 	return other
 }
 
-func version(tag, commit string, date time.Time, dirty bool) string {
+func versionOf(tag, commit string, date time.Time, dirty bool) string {
 	v, _, _ := strings.Cut(tag, "\n")
 	if v == "" {
 		v = "v0.0.0-" + date.Format("20060102150405") + "-" + commit[:12]
@@ -170,9 +168,13 @@ func Operator() Program { return Programs[0] }
 // Plugin returns the plugin for kubectl.
 func Plugin() Program { return Programs[len(Programs)-1] }
 
-// OfRelease returns the programs that a release of the registry consists of.
-func OfRelease() []Program {
-	return slices.DeleteFunc(slices.Clone(Programs), func(p Program) bool { return !p.Release })
+// OfRelease returns the programs that a release of the registry consists of: their
+// images run in the registry, not beside it. An older release may lack what the newest
+// has, such as the controller.
+func OfRelease(r version.Release) []Program {
+	return slices.DeleteFunc(slices.Clone(Programs), func(p Program) bool {
+		return !slices.ContainsFunc(r.Runs(), func(image version.Image) bool { return image.Name == p.Name })
+	})
 }
 
 // WithImage returns the programs that are shipped as images.

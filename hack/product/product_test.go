@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 func TestVersion(t *testing.T) {
@@ -20,7 +22,7 @@ func TestVersion(t *testing.T) {
 		{reason: "a changed release is not the release", tag: "v0.1.0", dirty: true, want: "v0.1.0-dirty"},
 		{reason: "two tags at one commit", tag: "v0.1.0\nv0.1.0-rc.1", want: "v0.1.0"},
 	} {
-		if got := version(test.tag, commit, date, test.dirty); got != test.want {
+		if got := versionOf(test.tag, commit, date, test.dirty); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.reason, got, test.want)
 		}
 	}
@@ -58,6 +60,33 @@ func TestPlugin(t *testing.T) {
 	for platform, want := range map[Platform]string{{"linux", "amd64"}: "kubectl-registry", {"windows", "arm64"}: "kubectl-registry.exe"} {
 		if got := platform.File(Plugin()); got != want {
 			t.Errorf("on %s its file is %s", platform, got)
+		}
+	}
+}
+
+// TestOfRelease expects every image that a release runs, but etcd's, to be made of one
+// program, and none of one that the release lacks.
+func TestOfRelease(t *testing.T) {
+	names := func(r version.Release) string {
+		var out []string
+		for _, p := range OfRelease(r) {
+			if !p.Image {
+				t.Errorf("%s is of a release, and has no image", p.Name)
+			}
+			out = append(out, p.Name)
+		}
+		return strings.Join(out, " ")
+	}
+	if got := names(version.Release{Version: "v0.3.0"}); got != "clusterregistry-apiserver clusterregistry-helper" {
+		t.Errorf("without a controller: %s", got)
+	}
+	r := version.Release{Version: "v0.4.0", Controllers: []string{"health"}}
+	if got := names(r); got != "clusterregistry-apiserver clusterregistry-helper clusterregistry-controller" {
+		t.Errorf("with a controller: %s", got)
+	}
+	for _, image := range r.Runs() {
+		if image.Name != "etcd" && !strings.Contains(names(r), image.Name) {
+			t.Errorf("no program is %s", image.Name)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func complete(dir string, programs []product.Program) error {
 	for _, p := range programs {
 		_, err := os.Stat(filepath.Join(dir, p.Package))
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("has no %s, the source of %s, which belongs to every release", p.Package, p.Name)
+			return fmt.Errorf("has no %s, the source of %s, which belongs to the release", p.Package, p.Name)
 		}
 		if err != nil {
 			return err

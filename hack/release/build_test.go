@@ -7,11 +7,12 @@ import (
 	"testing"
 
 	"github.com/clusterregistry/operator/hack/product"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 func TestComplete(t *testing.T) {
 	dir := t.TempDir()
-	programs := product.OfRelease()
+	programs := product.OfRelease(version.Release{Controllers: []string{"health"}})
 	for _, p := range programs {
 		err := complete(dir, programs)
 		if err == nil || !strings.Contains(err.Error(), "has no "+p.Package+", the source of "+p.Name) {

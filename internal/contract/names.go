@@ -8,6 +8,10 @@ const (
 	// ServerSuffix is for the servers: Deployment, Service, ServiceAccount,
 	// NetworkPolicy and PodDisruptionBudget.
 	ServerSuffix = "-server"
+	// ControllerSuffix is for the controller: Deployment, ServiceAccount, RoleBinding,
+	// NetworkPolicy and PodDisruptionBudget, its Lease, and, of an independent registry,
+	// its certificate, a Certificate with its Secret.
+	ControllerSuffix = "-controller"
 	// EtcdSuffix is for the registry's own etcd: StatefulSet, Service, ServiceAccount,
 	// NetworkPolicy and PodDisruptionBudget.
 	EtcdSuffix = "-etcd"

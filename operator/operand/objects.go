@@ -18,9 +18,10 @@ import (
 
 // The components of a registry that have pods, as the label of each names them.
 const (
-	ComponentEtcd     = "etcd"
-	ComponentServer   = "server"
-	ComponentSnapshot = "snapshot"
+	ComponentEtcd       = "etcd"
+	ComponentServer     = "server"
+	ComponentSnapshot   = "snapshot"
+	ComponentController = "controller"
 )
 
 // CAKey is the key of a Secret with CA certificates.

@@ -2,6 +2,8 @@ package render
 
 import (
 	kustomize "sigs.k8s.io/kustomize/api/types"
+
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 // PublishedRepository is where this project publishes its images.
@@ -41,6 +43,7 @@ func images(in Input) []kustomize.Image {
 		{Name: "clusterregistry-apiserver", NewTag: release.Version, Digest: release.ServerDigest},
 		{Name: "clusterregistry-helper", NewTag: release.Helper, Digest: release.HelperDigest},
 		{Name: "etcd", NewTag: release.Etcd, Digest: release.EtcdDigest},
+		{Name: version.ControllerImage, NewTag: release.Version, Digest: release.ControllerDigest},
 	}
 	for i := range all {
 		all[i].NewName = repository + "/" + all[i].Name

@@ -42,11 +42,14 @@ type Release struct {
 	// Version is the tag of the servers' image, Helper that of the helper's and Etcd
 	// that of etcd's.
 	Version, Helper, Etcd string
-	// ServerDigest, HelperDigest and EtcdDigest are the digests under which these images
-	// are published, empty where none is recorded.
-	ServerDigest, HelperDigest, EtcdDigest string
-	// Layout names the manifests of the servers and their registration with the
-	// host, EtcdLayout those of all else.
+	// ServerDigest, HelperDigest, EtcdDigest and ControllerDigest are the digests under
+	// which these images are published, empty where none is recorded. That of the
+	// controller has the tag of the servers'.
+	ServerDigest, HelperDigest, EtcdDigest, ControllerDigest string
+	// Controllers are the functions of the controller that the servers' release has.
+	Controllers []string
+	// Layout names the manifests of the servers, the controller and their registration
+	// with the host, EtcdLayout those of all else.
 	Layout, EtcdLayout string
 	// Serves are the API versions to register with the host.
 	Serves []string
@@ -57,6 +60,7 @@ type Release struct {
 func ReleaseOf(r version.Release) Release {
 	return Release{
 		Version: r.Version, Layout: r.Layout, Serves: r.Serves, ServerDigest: r.Images.Server,
+		Controllers: r.Controllers, ControllerDigest: r.Images.Controller,
 		Helper: r.Members.Helper, HelperDigest: r.Members.HelperDigest,
 		Etcd: r.Members.Etcd, EtcdDigest: r.Members.EtcdDigest, EtcdLayout: r.Members.Layout,
 	}

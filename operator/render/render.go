@@ -28,7 +28,7 @@ func Render(in Input) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, stage := range []Stage{StageServer, StageEndpoint} {
+		for _, stage := range []Stage{StageServer, StageController, StageEndpoint} {
 			result.Stages[stage] = servers.Stages[stage]
 		}
 		maps.Copy(result.lacks, servers.lacks)

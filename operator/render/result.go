@@ -22,6 +22,9 @@ const (
 	StageSnapshot Stage = "snapshot"
 	// StageServer is the API servers and their permissions.
 	StageServer Stage = "server"
+	// StageController is the controller and its permissions, of a release that has one
+	// and a registry that asks for one of its functions.
+	StageController Stage = "controller"
 	// StageEndpoint is the registration with the host.
 	StageEndpoint Stage = "endpoint"
 )
@@ -39,7 +42,7 @@ type Result struct {
 // Objects returns all objects, in the order of the stages.
 func (r *Result) Objects() []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
-	for _, stage := range []Stage{StageCertificates, StageEtcd, StageSnapshot, StageServer, StageEndpoint} {
+	for _, stage := range []Stage{StageCertificates, StageEtcd, StageSnapshot, StageServer, StageController, StageEndpoint} {
 		out = append(out, r.Stages[stage]...)
 	}
 	return out

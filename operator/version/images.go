@@ -15,13 +15,21 @@ type Image struct {
 	Digest string
 }
 
-// Runs returns the images that a registry of the release runs.
+// ControllerImage is the name of the controller's image.
+const ControllerImage = "clusterregistry-controller"
+
+// Runs returns the images that a registry of the release runs, that of the controller
+// included where the release has one.
 func (r Release) Runs() []Image {
-	return []Image{
+	all := []Image{
 		{Name: "clusterregistry-apiserver", Tag: r.Version, Digest: r.Images.Server},
 		{Name: "clusterregistry-helper", Tag: r.Helper, Digest: r.Images.Helper},
 		{Name: "etcd", Tag: r.Etcd, Digest: r.Images.Etcd},
 	}
+	if r.HasController() {
+		all = append(all, Image{Name: ControllerImage, Tag: r.Version, Digest: r.Images.Controller})
+	}
+	return all
 }
 
 // imageDigest is a digest as the OCI image specification writes it.
@@ -37,6 +45,9 @@ func (r Release) validateImages() error {
 		return nil
 	}
 	var errs []error
+	if r.Images.Controller != "" && !r.HasController() {
+		errs = append(errs, fmt.Errorf("it has a digest of image %s, and no controllers: remove the digest, or list the functions of the controller", ControllerImage))
+	}
 	for _, image := range r.Runs() {
 		if !imageDigest.MatchString(image.Digest) {
 			errs = append(errs, fmt.Errorf("the digest %q of image %s is not like sha256: and 64 hexadecimal digits; \"make digests\" records those of all images of a release", image.Digest, image.Name))

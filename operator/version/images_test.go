@@ -22,6 +22,9 @@ func TestImages(t *testing.T) {
 		{"capital digits", `"sha256:d"`, `"sha256:D"`, "of image clusterregistry-apiserver"},
 		{"an image of no release", `{clusterregistry-apiserver: "sha256:d"`, `{operator: "sha256:e", clusterregistry-apiserver: "sha256:d"`, `unknown field`},
 		{"one tag, two images", `etcd: "sha256:c"}, upgradesFrom`, `etcd: "sha256:e"}, upgradesFrom`, "for image etcd:v3.6.14, and an earlier release has sha256:cc"},
+		{"a controller", "upgradesFrom", "controllers: [health], upgradesFrom", `entry 1 (v0.2.0): the digest "" of image clusterregistry-controller is not like`},
+		{"a controller with its digest", `etcd: "sha256:c"}, upgradesFrom`, `etcd: "sha256:c", clusterregistry-controller: "sha256:e"}, controllers: [health], upgradesFrom`, ""},
+		{"the digest of a controller that it lacks", `etcd: "sha256:c"}, upgradesFrom`, `etcd: "sha256:c", clusterregistry-controller: "sha256:e"}, upgradesFrom`, "entry 1 (v0.2.0): it has a digest of image clusterregistry-controller, and no controllers"},
 		{"another helper of the same tag", `"sha256:b", etcd: "sha256:c"}, upgradesFrom`, `"sha256:e", etcd: "sha256:c"}, upgradesFrom`, "for image clusterregistry-helper:v0.1.0"},
 	} {
 		content := strings.NewReplacer("REST", strings.ReplaceAll(rest, "HASH", strings.Repeat("0", 40))).Replace(strings.Replace(table, test.old, test.new, 1))
@@ -37,12 +40,16 @@ func TestImages(t *testing.T) {
 
 // TestRuns expects the helper and etcd that a release runs, not those of its version.
 func TestRuns(t *testing.T) {
-	r := Release{Version: "v0.2.0", Helper: "v0.1.0", Etcd: "v3.6.14", Images: Images{Server: "sha256:a", Helper: "sha256:b", Etcd: "sha256:c"}}
-	var got []string
-	for _, image := range r.Runs() {
-		got = append(got, image.Name+":"+image.Tag+"@"+image.Digest)
-	}
-	if all := strings.Join(got, " "); all != "clusterregistry-apiserver:v0.2.0@sha256:a clusterregistry-helper:v0.1.0@sha256:b etcd:v3.6.14@sha256:c" {
-		t.Errorf("it runs %s", all)
+	r := Release{Version: "v0.2.0", Helper: "v0.1.0", Etcd: "v3.6.14", Images: Images{Server: "sha256:a", Helper: "sha256:b", Etcd: "sha256:c", Controller: "sha256:d"}}
+	const want = "clusterregistry-apiserver:v0.2.0@sha256:a clusterregistry-helper:v0.1.0@sha256:b etcd:v3.6.14@sha256:c"
+	for controllers, want := range map[string]string{"": want, "health": want + " clusterregistry-controller:v0.2.0@sha256:d"} {
+		r.Controllers = strings.Fields(controllers)
+		var got []string
+		for _, image := range r.Runs() {
+			got = append(got, image.Name+":"+image.Tag+"@"+image.Digest)
+		}
+		if all := strings.Join(got, " "); all != want {
+			t.Errorf("with the controllers %q, it runs %s", controllers, all)
+		}
 	}
 }

@@ -9,6 +9,9 @@ type Images struct {
 	Helper string `json:"clusterregistry-helper"`
 	// Etcd is the digest of etcd's image, whose tag is Release.Etcd.
 	Etcd string `json:"etcd"`
+	// Controller is the digest of the controller's image, whose tag is the release's
+	// version. Empty where the release has no controller.
+	Controller string `json:"clusterregistry-controller,omitempty"`
 }
 
 // Release is a release of the registry.
@@ -37,6 +40,9 @@ type Release struct {
 	// Layout names the manifests that the release is rendered from, a directory of
 	// manifests/registry. It never changes once a release with it is released.
 	Layout string `json:"layout"`
+	// Controllers are the functions of the controller that the release has, as
+	// spec.controllers names them. A release with none has no controller.
+	Controllers []string `json:"controllers,omitempty"`
 	// Members is what etcd's pods are made of: the release's own, unless what runs is
 	// composed of two releases.
 	Members Members `json:"-"`

@@ -66,6 +66,8 @@ var (
 	ref = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 	// layout is the name of a directory.
 	layout = regexp.MustCompile(`^v[1-9][0-9]*$`)
+	// controllerFunction is the name of a field.
+	controllerFunction = regexp.MustCompile(`^[a-z][A-Za-z]*$`)
 )
 
 func (r Release) validate() error {
@@ -89,6 +91,11 @@ func (r Release) validate() error {
 	}
 	if !layout.MatchString(r.Layout) {
 		errs = append(errs, fmt.Errorf("layout %q is not a name such as v1", r.Layout))
+	}
+	for i, function := range r.Controllers {
+		if !controllerFunction.MatchString(function) || slices.Contains(r.Controllers[:i], function) {
+			errs = append(errs, fmt.Errorf("controllers has %q, which is not the name of a function such as health, each once", function))
+		}
 	}
 	if slices.Contains(r.UpgradesFrom, r.Version) {
 		errs = append(errs, errors.New("it upgrades from itself"))

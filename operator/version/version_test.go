@@ -30,6 +30,9 @@ func TestParseRefuses(t *testing.T) {
 		"nothing served":            {"serves: [v1]", "serves: []", "serves is empty"},
 		"no layout":                 {"layout: v1, ", "", `layout "" is not a name such as v1`},
 		"a layout that is a path":   {"layout: v1", "layout: ../v1", `layout "../v1"`},
+		"functions of a controller": {"layout: v1", "layout: v1, controllers: [health, registerHost]", ""},
+		"a function twice":          {"layout: v1", "layout: v1, controllers: [health, health]", `controllers has "health"`},
+		"a function that is a word": {"layout: v1", "layout: v1, controllers: [register-host]", `controllers has "register-host"`},
 		"an etcd that is no number": {"v3.6.14", "newest", `etcd "newest"`},
 	} {
 		entry := strings.ReplaceAll(strings.Replace(good, test.old, test.new, 1), `"C"`, `"`+commit+`"`)

@@ -108,7 +108,8 @@ func TestComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range known {
-		for _, name := range []string{"/clusterregistry-apiserver:" + r.Version, "/clusterregistry-helper:" + r.Helper, "/etcd:" + r.Etcd} {
+		for _, image := range r.Runs() {
+			name := "/" + image.Name + ":" + image.Tag
 			if !slices.ContainsFunc(csv.Spec.RelatedImages, func(i operatorsv1alpha1.RelatedImage) bool { return strings.HasSuffix(i.Image, name) }) {
 				t.Errorf("%s is not among the related images", name)
 			}

@@ -42,6 +42,9 @@ func (o options) images(known []releases.Release) []operatorsv1alpha1.RelatedIma
 		add("clusterregistry-apiserver", r.Version)
 		add("clusterregistry-helper", r.Version)
 		add("etcd", r.Etcd)
+		if r.HasController() {
+			add(releases.ControllerImage, r.Version)
+		}
 	}
 	return out
 }
