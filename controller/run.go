@@ -34,7 +34,9 @@ import (
 // program is the controller as it runs.
 type program struct {
 	*options
-	host      kubernetes.Interface
+	host kubernetes.Interface
+	// address is the URL of the host cluster's API server.
+	address   string
 	registry  versioned.Interface
 	trouble   *health.Trouble
 	announcer *announce.Announcer
@@ -51,7 +53,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to the host cluster: %w; outside of a pod, --host-kubeconfig names the way", err)
 	}
-	p := &program{options: o, trouble: health.NewTrouble(clock.RealClock{})}
+	p := &program{options: o, address: hostConfig.Host, trouble: health.NewTrouble(clock.RealClock{})}
 	if p.host, err = kubernetes.NewForConfig(hostConfig); err != nil {
 		return err
 	}
@@ -124,7 +126,7 @@ func (p *program) manager(hostConfig *rest.Config) (manager.Manager, error) {
 func (p *program) newRegistrar() *hostentry.Registrar {
 	return hostentry.New(hostentry.Config{
 		Name: p.registerHost, URL: p.registerHostURL, CABundle: p.hostCA,
-		Host: p.host, Clusters: p.registry.ClusterregistryV1beta1().Clusters(),
+		Address: p.address, Host: p.host, Clusters: p.registry.ClusterregistryV1beta1().Clusters(),
 		Period: p.registerHostPeriod, Clock: clock.RealClock{},
 		Say: func(state contract.FunctionState, message string) {
 			p.announcer.Say(contract.RegisterHostFunction, state, message)

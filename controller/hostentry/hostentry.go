@@ -49,6 +49,8 @@ type Config struct {
 	// both are taken from kube-public/cluster-info, if that is there.
 	URL      string
 	CABundle []byte
+	// Address is the URL by which this program reaches the host cluster's API server.
+	Address string
 	// Host is the host cluster, and Clusters the registry.
 	Host     kubernetes.Interface
 	Clusters typed.ClusterInterface
@@ -63,8 +65,9 @@ type Config struct {
 type Registrar struct {
 	Config
 	published atomic.Pointer[v1beta1.Endpoint]
-	// verify returns why an endpoint does not lead to the host cluster.
-	verify func(context.Context, *v1beta1.Endpoint) error
+	// verify returns why an endpoint does not lead to the host cluster, or why the server
+	// at another URL can't stand for it; see [handshake].
+	verify func(ctx context.Context, endpoint *v1beta1.Endpoint, at string) error
 }
 
 // New returns a registrar that does nothing yet.
@@ -140,7 +143,9 @@ func (r *Registrar) Sync(ctx context.Context) error {
 }
 
 // verified returns an endpoint if the entry has it already, or if a server answers there
-// with a certificate that its CA has signed. Else it returns nil, and why.
+// with a certificate that its CA has signed. Where there is no connection from here, it
+// is enough that the host cluster's API server has a certificate for the endpoint. Else
+// it returns nil, and why.
 func (r *Registrar) verified(ctx context.Context, entry *v1beta1.Cluster, endpoint *v1beta1.Endpoint) (*v1beta1.Endpoint, error) {
 	if endpoint == nil {
 		return nil, nil
@@ -150,10 +155,24 @@ func (r *Registrar) verified(ctx context.Context, entry *v1beta1.Cluster, endpoi
 			return endpoint, nil
 		}
 	}
-	if err := r.verify(ctx, endpoint); err != nil {
-		return nil, fmt.Errorf("%s is not published as the address of the host cluster: %w; correct registerHost.url and registerHost.caBundle, or kube-public/cluster-info", endpoint.URL, err)
+	err := r.verify(ctx, endpoint, endpoint.URL)
+	unreached := unreached(err)
+	if unreached && r.Address != "" {
+		// Firewalls, and load balancers that don't let pods back in, say nothing against an
+		// address: whoever has the CA is led nowhere but to who shows this certificate.
+		if beside := r.verify(ctx, endpoint, r.Address); beside == nil {
+			return endpoint, nil
+		} else if err = fmt.Errorf("it can't be reached from here (%w), and the certificate of the host cluster's API server was not verified in its place: %v", err, beside); ctx.Err() != nil {
+			return nil, err
+		}
 	}
-	return endpoint, nil
+	switch {
+	case err == nil:
+		return endpoint, nil
+	case unreached:
+		return nil, fmt.Errorf("%s is not published as the address of the host cluster: %w; if clients reach it, add it to cluster %q yourself, as the endpoint %q with this url and caBundle; else correct registerHost.url and registerHost.caBundle, or kube-public/cluster-info", endpoint.URL, err, r.Name, endpointName)
+	}
+	return nil, fmt.Errorf("%s is not published as the address of the host cluster: %w; correct registerHost.url and registerHost.caBundle, or kube-public/cluster-info", endpoint.URL, err)
 }
 
 // create makes the entry, unless another has the id.
@@ -182,9 +201,15 @@ func (r *Registrar) free(ctx context.Context, id string) error {
 		return fmt.Errorf("look for clusters with the id of the host cluster: %w", err)
 	}
 	for _, other := range others.Items {
-		if other.Spec.ID == id && other.Name != r.Name {
-			return &Refusal{fmt.Sprintf("The host cluster can't be registered as %q: cluster %q has its id %s already. Delete cluster %q, or set registerHost.name to that name if this controller has made it.", r.Name, other.Name, id, other.Name)}
+		if other.Spec.ID != id || other.Name == r.Name {
+			continue
 		}
+		if other.Spec.Manager != nil && other.Spec.Manager.Name == Manager {
+			// It is not deleted here: what people have added to it, and all that refers to
+			// its name, would go because of what may be a typing error.
+			return &Refusal{fmt.Sprintf("The host cluster can't be registered as %[1]q: this controller has registered it as %[2]q before, with the id %[3]s. To keep that name, set registerHost.name to %[2]q. To rename it, save what you have added to cluster %[2]q and delete it: kubectl delete clusters.clusterregistry.k8s.io %[2]s", r.Name, other.Name, id)}
+		}
+		return &Refusal{fmt.Sprintf("The host cluster can't be registered as %[1]q: cluster %[2]q has its id %[3]s already, and was not made by this controller. Keep that one and unset registerHost, or delete it: kubectl delete clusters.clusterregistry.k8s.io %[2]s", r.Name, other.Name, id)}
 	}
 	return nil
 }

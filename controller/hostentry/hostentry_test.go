@@ -64,7 +64,7 @@ func newBench(entries []runtime.Object, host ...runtime.Object) *bench {
 		Clock: testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)),
 		Say:   func(contract.FunctionState, string) {},
 	})
-	b.verify = func(context.Context, *v1beta1.Endpoint) error { return nil }
+	b.verify = func(context.Context, *v1beta1.Endpoint, string) error { return nil }
 	return b
 }
 
@@ -201,7 +201,8 @@ func TestRefusals(t *testing.T) {
 		{"someone's entry of this cluster", entry("home", v1beta1.ClusterSpec{ID: id}), []string{`"home"`, `its manager ""`}},
 		{"another manager's", entry("home", v1beta1.ClusterSpec{ID: id, Manager: &v1beta1.Manager{Name: "fleet"}}), []string{`"home"`, `its manager "fleet"`}},
 		{"another host's", entry("home", v1beta1.ClusterSpec{ID: "another", Manager: ours}), []string{`"home"`, `"another"`}},
-		{"the same cluster under another name", entry("old", v1beta1.ClusterSpec{ID: id, Manager: ours}), []string{`"home"`, `"old"`, id}},
+		{"the same cluster under another name", entry("old", v1beta1.ClusterSpec{ID: id, Manager: ours}), []string{`"home"`, `"old"`, id, "this controller has registered it", "kubectl delete clusters.clusterregistry.k8s.io old"}},
+		{"a cluster that someone has joined", entry("joined", v1beta1.ClusterSpec{ID: id}), []string{`"home"`, `"joined"`, "not made by this controller", "kubectl delete clusters.clusterregistry.k8s.io joined"}},
 	} {
 		b := newBench([]runtime.Object{test.entry})
 		err := b.Sync(t.Context())

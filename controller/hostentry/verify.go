@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -15,9 +16,10 @@ import (
 // patience bounds the look at an endpoint that is about to be published.
 const patience = 10 * time.Second
 
-// handshake returns why an endpoint does not lead to a server whose certificate its CA
-// has signed: no one is sent there. It sends no credentials, and asks nothing.
-func handshake(ctx context.Context, endpoint *v1beta1.Endpoint) error {
+// handshake returns why the server at a URL has no certificate for the host of an
+// endpoint that the endpoint's CA has signed: no one is sent there. It sends no
+// credentials, and asks nothing.
+func handshake(ctx context.Context, endpoint *v1beta1.Endpoint, at string) error {
 	base, err := url.Parse(endpoint.URL)
 	if err != nil || base.Scheme != "https" || base.Hostname() == "" {
 		return fmt.Errorf("it is not an https URL of a host")
@@ -28,6 +30,9 @@ func handshake(ctx context.Context, endpoint *v1beta1.Endpoint) error {
 		if !config.RootCAs.AppendCertsFromPEM(endpoint.CABundle) {
 			return fmt.Errorf("its CA bundle has no certificate that can be read")
 		}
+	}
+	if base, err = url.Parse(at); err != nil || base.Hostname() == "" {
+		return fmt.Errorf("%q is not a URL of a host", at)
 	}
 	port := base.Port()
 	if port == "" {
@@ -40,4 +45,10 @@ func handshake(ctx context.Context, endpoint *v1beta1.Endpoint) error {
 		return err
 	}
 	return conn.Close()
+}
+
+// unreached reports whether a handshake failed before anyone answered.
+func unreached(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, context.DeadlineExceeded)
 }

@@ -41,10 +41,53 @@ func TestHandshake(t *testing.T) {
 		{"no one", strings.Replace(closed.URL, "http:", "https:", 1), bundle, "refused"},
 		{"no https", closed.URL, bundle, "https"},
 	} {
-		err := handshake(t.Context(), &v1beta1.Endpoint{URL: test.url, CABundle: test.bundle})
+		err := handshake(t.Context(), &v1beta1.Endpoint{URL: test.url, CABundle: test.bundle}, test.url)
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v, want %q", test.reason, err, test.says)
 		}
+	}
+}
+
+// TestUnreachedEndpoint publishes an address that can't be reached from here only if the
+// host cluster's API server has a certificate for it, of the CA that is published with it.
+func TestUnreachedEndpoint(t *testing.T) {
+	server := httptest.NewUnstartedServer(nil)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	nobody := strings.Replace(closed.URL, "http:", "https:", 1) // for 127.0.0.1, as the certificate is
+	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	for _, test := range []struct {
+		reason, url, address string
+		bundle               []byte
+		says                 string
+	}{
+		{"no connection, and the right certificate", nobody, server.URL, bundle, ""},
+		{"no DNS, and the right certificate", "https://example.com.invalid", server.URL, bundle, `add it to cluster "home" yourself`},
+		{"no connection, and another CA", nobody, server.URL, nil, "was not verified in its place"},
+		{"no connection, and no host cluster", nobody, nobody, bundle, "was not verified in its place"},
+		{"no connection, and nothing to compare with", nobody, "", bundle, `as the endpoint "host"`},
+		{"a connection to someone else", server.URL, server.URL, nil, "correct registerHost.url"},
+	} {
+		b := newBench(nil)
+		b.verify, b.URL, b.CABundle, b.Address = handshake, test.url, test.bundle, test.address
+		err := b.Sync(t.Context())
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v, want %q", test.reason, err, test.says)
+		}
+		if published := len(b.get(t).Spec.Endpoints); published != map[bool]int{true: 1}[test.says == ""] {
+			t.Errorf("%s: %d endpoints", test.reason, published)
+		}
+	}
+	// What an administrator has entered themselves is taken as it is.
+	b := newBench([]runtime.Object{&v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "home"}, Spec: v1beta1.ClusterSpec{
+		ID: id, Manager: &v1beta1.Manager{Name: Manager}, Endpoints: []v1beta1.Endpoint{{Name: "host", URL: nobody, CABundle: bundle}},
+	}}})
+	b.verify, b.URL, b.CABundle = handshake, nobody, bundle
+	if err := b.Sync(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -53,7 +96,7 @@ func TestHandshake(t *testing.T) {
 func TestEndpointStays(t *testing.T) {
 	b := newBench(nil, clusterInfo("https://api.example.com"))
 	verified := 0
-	b.verify = func(context.Context, *v1beta1.Endpoint) error { verified++; return nil }
+	b.verify = func(context.Context, *v1beta1.Endpoint, string) error { verified++; return nil }
 	if err := b.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +119,7 @@ func TestEndpointStays(t *testing.T) {
 		t.Errorf("what is published already was verified %d times", verified)
 	}
 	b.URL = "https://typo.example.com"
-	b.verify = func(context.Context, *v1beta1.Endpoint) error { return errors.New("no such host") }
+	b.verify = func(context.Context, *v1beta1.Endpoint, string) error { return errors.New("no such host") }
 	if err := b.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "https://typo.example.com") || !strings.Contains(err.Error(), "no such host") {
 		t.Errorf("an address that leads nowhere: %v", err)
 	}
@@ -86,7 +129,7 @@ func TestEndpointStays(t *testing.T) {
 // TestUnverifiedEntry registers the host without an address when that leads nowhere.
 func TestUnverifiedEntry(t *testing.T) {
 	b := newBench(nil, clusterInfo("https://api.example.com"))
-	b.verify = func(context.Context, *v1beta1.Endpoint) error { return errors.New("no such host") }
+	b.verify = func(context.Context, *v1beta1.Endpoint, string) error { return errors.New("no such host") }
 	if err := b.Sync(t.Context()); err == nil {
 		t.Error("it doesn't say that the address leads nowhere")
 	}
