@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterregistry/operator/controller/probe"
 )
 
 // options are what the command line and the environment say.
@@ -24,6 +26,7 @@ type options struct {
 	concurrency   int
 	clientAddress string
 	allowedCIDRs  []string
+	proxies       []string
 	hostCIDRs     []string
 	readHostCIDRs bool
 
@@ -36,9 +39,10 @@ type options struct {
 	podAddress string
 
 	// What the texts above say, once they are validated.
-	client        netip.Addr
-	allowed, host []netip.Prefix
-	hostCA        []byte
+	client         netip.Addr
+	allowed, host  []netip.Prefix
+	allowedProxies []probe.Proxy
+	hostCA         []byte
 }
 
 func newOptions() *options {
@@ -60,6 +64,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.concurrency, "health-concurrency", 64, "How many clusters are probed at once, among those that answered the last probe within a second, and the same number again among the others, and among new ones.")
 	fs.StringVar(&o.clientAddress, "health-client-address", o.clientAddress, "IP address by which the endpoint of a cluster is chosen. Default: $POD_IP; without it, endpoints for any client.")
 	fs.StringSliceVar(&o.allowedCIDRs, "health-allowed-cidrs", nil, "Ranges among those of the host cluster's Services and pods that clusters may have their endpoints in, separated by commas. Loopback, link-local, multicast and metadata addresses are refused nevertheless.")
+	fs.StringSliceVar(&o.proxies, "health-allowed-proxies", nil, "URLs of HTTP proxies, such as http://proxy.example.com:3128, that clusters may be probed through if their endpoint names one in proxyURL, separated by commas. A proxy connects wherever it is allowed to itself. Default: none.")
 	fs.StringSliceVar(&o.hostCIDRs, "host-cidrs", nil, "Ranges of the host cluster's Services and pods, besides those that are read, separated by commas.")
 	fs.BoolVar(&o.readHostCIDRs, "read-host-cidrs", true, "Read the ranges of the host cluster's Services and pods from its ServiceCIDRs and nodes. Without, --host-cidrs must have them.")
 
@@ -98,6 +103,13 @@ func (o *options) validate() error {
 	}
 	if o.allowed, err = prefixes("--health-allowed-cidrs", o.allowedCIDRs); err != nil {
 		return err
+	}
+	for _, text := range o.proxies {
+		proxy, err := probe.ParseProxy(text)
+		if err != nil {
+			return fmt.Errorf("--health-allowed-proxies: %w", err)
+		}
+		o.allowedProxies = append(o.allowedProxies, proxy)
 	}
 	if o.host, err = prefixes("--host-cidrs", o.hostCIDRs); err != nil {
 		return err

@@ -164,7 +164,7 @@ func (p *program) runHealth(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	prober := &probe.Prober{Policy: probe.Policy{HostCIDRs: func() []netip.Prefix { return inside.Prefixes() }, Allowed: p.allowed}}
+	prober := &probe.Prober{Policy: probe.Policy{HostCIDRs: func() []netip.Prefix { return inside.Prefixes() }, Allowed: p.allowed}, Proxies: p.allowedProxies}
 	config := health.Config{
 		Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
 		Probe: prober.Probe, Client: p.client, Trouble: p.trouble.Last, Unwatched: p.trouble.Lasting, Say: say,

@@ -90,7 +90,7 @@ func TestConnectionsHaveTheDeadline(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	conn, err := local.transport(Target{}, nil, time.Now().Add(time.Millisecond)).DialContext(t.Context(), "tcp", listener.Addr().String())
+	conn, err := local.transport(Target{}, nil, nil, time.Now().Add(time.Millisecond)).DialContext(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}

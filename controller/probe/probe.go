@@ -28,18 +28,24 @@ const (
 	Timeout = 10 * time.Second
 	// maxAnswer bounds what is read of an answer, and of its header, in bytes.
 	maxAnswer = 64 << 10
+	userAgent = "clusterregistry-controller"
 )
 
 // Prober asks API servers how they are.
 type Prober struct {
 	// Policy says which addresses may be dialed.
 	Policy Policy
+	// Proxies are those that an administrator allows entries to name. Behind them, the
+	// policy holds for addresses in URLs, not for what the proxy makes of names.
+	Proxies []Proxy
 
 	// loopback, timeout and resolver are for this package's tests, whose servers are on
 	// this machine. No other package can set them.
 	loopback bool
 	timeout  time.Duration
 	resolver *net.Resolver // nil for the system's
+	// proxyRoots are the CAs of https proxies; nil for the system's.
+	proxyRoots *x509.CertPool
 }
 
 // Target is the API server to ask.
@@ -59,6 +65,10 @@ func (p *Prober) Probe(ctx context.Context, target Target) Result {
 	if refused != nil {
 		return *refused
 	}
+	proxy, refused := p.proxy(target, base)
+	if refused != nil {
+		return *refused
+	}
 	timeout := Timeout
 	if p.timeout > 0 {
 		timeout = p.timeout
@@ -69,11 +79,16 @@ func (p *Prober) Probe(ctx context.Context, target Target) Result {
 	if err != nil {
 		return Result{Outcome: NotAsked, Reason: ReasonInvalidEndpoint, Message: fmt.Sprintf("%s.caBundle %v.", target.Field, err)}
 	}
-	transport := p.transport(target, roots, time.Now().Add(timeout))
+	transport := p.transport(target, proxy, roots, time.Now().Add(timeout))
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
 	ready, err := get(ctx, client, base.JoinPath("readyz"))
+	if err != nil && proxy != nil {
+		if result := proxyFailed(*proxy, base, err); result != nil {
+			return *result
+		}
+	}
 	if err != nil {
 		return diagnose(target, base, roots, err, timeout)
 	}
@@ -94,9 +109,6 @@ func (t Target) base() (*url.URL, *Result) {
 	if t.Endpoint.URL == "" {
 		return not(ReasonNoEndpoint, "The cluster has no endpoint with a URL for the client address of the health controller.")
 	}
-	if t.Endpoint.ProxyURL != "" {
-		return not(ReasonProxied, "%s.proxyURL is set: the health controller doesn't connect through proxies.", t.Field)
-	}
 	base, err := url.Parse(t.Endpoint.URL)
 	if err != nil || base.Scheme != "https" || base.Hostname() == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
 		return not(ReasonInvalidEndpoint, "%s.url is not an https URL of a host: nothing else is asked.", t.Field)
@@ -105,9 +117,15 @@ func (t Target) base() (*url.URL, *Result) {
 }
 
 // transport returns a transport for one probe, whose connections end at the deadline.
-func (p *Prober) transport(target Target, roots *x509.CertPool, deadline time.Time) *http.Transport {
+// Without a proxy they lead to the target.
+func (p *Prober) transport(target Target, proxy *Proxy, roots *x509.CertPool, deadline time.Time) *http.Transport {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: target.Endpoint.TLSServerName, RootCAs: roots}
-	dialer := &net.Dialer{Resolver: p.resolver, Control: func(_, address string, _ syscall.RawConn) error { return p.admit(address, target.Own) }}
+	dialer := &net.Dialer{Resolver: p.resolver, Control: func(_, address string, _ syscall.RawConn) error {
+		if proxy != nil {
+			return p.admitProxy(*proxy, address)
+		}
+		return p.admit(address, target.Own)
+	}}
 	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err != nil {
@@ -118,13 +136,17 @@ func (p *Prober) transport(target Target, roots *x509.CertPool, deadline time.Ti
 		}
 		return conn, nil
 	}
-	return &http.Transport{
+	transport := &http.Transport{
 		Proxy:                  nil, // not the one of the environment either
 		DialContext:            dial,
 		TLSClientConfig:        config,
 		DisableCompression:     true, // an answer is as large as what is read of it
 		MaxResponseHeaderBytes: maxAnswer,
 	}
+	if proxy != nil {
+		p.through(transport, *proxy, dial)
+	}
+	return transport
 }
 
 // admit decides on the address that a connection is about to be opened to, after DNS.
@@ -151,7 +173,7 @@ func get(ctx context.Context, client *http.Client, at *url.URL) (answer, error) 
 	if err != nil {
 		return answer{}, err
 	}
-	request.Header.Set("User-Agent", "clusterregistry-controller")
+	request.Header.Set("User-Agent", userAgent)
 	response, err := client.Do(request)
 	if err != nil {
 		return answer{}, err

@@ -273,7 +273,7 @@ func TestNothingButTwoGETs(t *testing.T) {
 	if strings.Join(asked, ", ") != "GET /readyz, GET /version" {
 		t.Errorf("asked: %v", asked)
 	}
-	if local.transport(Target{}, nil, time.Now()).Proxy != nil {
+	if local.transport(Target{}, nil, nil, time.Now()).Proxy != nil {
 		t.Error("the transport has a proxy")
 	}
 }

@@ -47,6 +47,7 @@ const (
 	ReasonNoEndpoint              = "NoEndpoint"
 	ReasonInvalidEndpoint         = "InvalidEndpoint"
 	ReasonProxied                 = "Proxied"
+	ReasonProxyFailed             = "ProxyFailed"
 	ReasonAddressRefused          = "AddressRefused"
 	ReasonDNSFailed               = "DNSFailed"
 	ReasonConnectionRefused       = "ConnectionRefused"
