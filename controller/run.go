@@ -115,7 +115,11 @@ func (p *program) manager(hostConfig *rest.Config) (manager.Manager, error) {
 	err = errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping), mgr.Add(manager.RunnableFunc(p.announcer.Run)))
 	if p.registerHost != "" {
 		p.registrar = p.newRegistrar()
-		err = errors.Join(err, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error { p.registrar.Run(ctx); return nil })))
+		err = errors.Join(err, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			p.announcer.Say(contract.RegisterHostFunction, contract.FunctionStarting, "")
+			p.registrar.Run(ctx)
+			return nil
+		})))
 	}
 	if p.health {
 		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runHealth)))

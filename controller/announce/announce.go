@@ -23,8 +23,13 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
-// retry is the time between two attempts to write.
-const retry = 10 * time.Second
+const (
+	// retry is the time between two attempts to write.
+	retry = 10 * time.Second
+	// recheck is the time between two readings of what was written: a Lease that is
+	// deleted is made again by the election, without the annotation.
+	recheck = 30 * time.Second
+)
 
 // Announcer writes the state of functions to a Lease, when it changes.
 type Announcer struct {
@@ -62,13 +67,14 @@ func (a *Announcer) Say(function string, state contract.FunctionState, message s
 	}
 }
 
-// Run writes what is said until ctx ends.
+// Run writes what is said until ctx ends, and again when it is lost.
 func (a *Announcer) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-a.changed:
+		case <-a.clock.After(recheck):
 		}
 		for {
 			err := a.write(ctx)
@@ -87,16 +93,27 @@ func (a *Announcer) Run(ctx context.Context) error {
 	}
 }
 
+// write writes what was said to the Lease, unless that has it or another one holds it.
 func (a *Announcer) write(ctx context.Context) error {
-	if a.leases == nil {
-		return nil
-	}
 	a.mu.Lock()
 	status := contract.ControllerStatus{Holder: a.holder, Functions: maps.Clone(a.functions)}
 	a.mu.Unlock()
+	if a.leases == nil || len(status.Functions) == 0 {
+		return nil
+	}
 	content, err := json.Marshal(status)
 	if err != nil {
 		return err
+	}
+	lease, err := a.leases.Get(ctx, a.name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if lease.Annotations[contract.ControllerStatusAnnotation] == string(content) {
+		return nil
+	}
+	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" && *holder != a.holder {
+		return nil // this process is about to lose the lead, and the other one says how it is
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{contract.ControllerStatusAnnotation: string(content)}}})
 	if err != nil {
