@@ -122,8 +122,12 @@ func (p *program) manager(hostConfig *rest.Config) (manager.Manager, error) {
 		})))
 	}
 	if p.health {
-		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runHealth)))
+		return mgr, errors.Join(err, mgr.Add(manager.RunnableFunc(p.runHealth)))
 	}
+	err = errors.Join(err, mgr.Add(manager.RunnableFunc(func(ctx context.Context) error {
+		health.Retract(ctx, p.registry.ClusterregistryV1beta1().Clusters(), clock.RealClock{})
+		return nil
+	})))
 	return mgr, err
 }
 
