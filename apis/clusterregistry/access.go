@@ -39,7 +39,21 @@ type ExecAccess struct {
 	Env                []ExecEnvVar
 	InstallHint        string
 	ProvideClusterInfo bool
+	InteractiveMode    InteractiveMode
 }
+
+// InteractiveMode is whether a program gets the standard input. Empty means
+// InteractiveIfAvailable.
+type InteractiveMode string
+
+const (
+	// InteractiveNever never lets the program ask the user.
+	InteractiveNever InteractiveMode = "Never"
+	// InteractiveIfAvailable lets it ask where there is someone to ask.
+	InteractiveIfAvailable InteractiveMode = "IfAvailable"
+	// InteractiveAlways doesn't run it where there is no one.
+	InteractiveAlways InteractiveMode = "Always"
+)
 
 // ExecEnvVar is an environment variable.
 type ExecEnvVar struct {

@@ -1072,6 +1072,14 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 							Format:      "",
 						},
 					},
+					"interactiveMode": {
+						SchemaProps: spec.SchemaProps{
+							Description: "interactiveMode says whether the program gets the standard input, to ask the user: Never; IfAvailable, where it is a terminal that nothing else reads; or Always, and the program is not run without one.",
+							Default:     "IfAvailable",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"apiVersion", "command"},
 			},

@@ -23,6 +23,7 @@ func accessOf(found *member.Member) (v1beta1.Access, error) {
 	exec := &v1beta1.ExecAccess{
 		APIVersion: found.Exec.APIVersion, Command: found.Exec.Command, Args: found.Exec.Args,
 		InstallHint: found.Exec.InstallHint, ProvideClusterInfo: found.Exec.ProvideClusterInfo,
+		InteractiveMode: v1beta1.InteractiveMode(found.Exec.InteractiveMode),
 	}
 	for _, variable := range found.Exec.Env {
 		if !validation.IsCredential(variable.Name, variable.Value) {
@@ -41,6 +42,9 @@ func (j *joiner) showAccess(ctx context.Context, wanted *v1beta1.Cluster) error 
 	fmt.Fprintf(j.env.ErrOut, "Access %q, readable by everyone who may read the registry:\n  %s %s\n", accessName, command.Plain(exec.Command), command.Plain(strings.Join(exec.Args, " ")))
 	for _, variable := range exec.Env {
 		fmt.Fprintf(j.env.ErrOut, "  with %s=%s\n", command.Plain(variable.Name), command.Plain(variable.Value))
+	}
+	if exec.InteractiveMode != v1beta1.InteractiveIfAvailable {
+		fmt.Fprintf(j.env.ErrOut, "  with interactiveMode %s\n", command.Plain(string(exec.InteractiveMode)))
 	}
 	if exec.InstallHint != "" {
 		fmt.Fprintf(j.env.ErrOut, "  with the hint: %s\n", command.Plain(exec.InstallHint))

@@ -157,8 +157,11 @@ func TestJoinTakesNoCredentials(t *testing.T) {
 		if has := strings.Contains(env.Stdout.String(), "command: gke-gcloud-auth-plugin"); has != (context == "exec") {
 			t.Errorf("%s: the program is entered: %t", context, has)
 		}
-		if context == "exec" && !strings.Contains(env.Stderr.String(), "gke-gcloud-auth-plugin \n  with REGION=eu\n  with the hint: ask ann\n") {
+		if context == "exec" && !strings.Contains(env.Stderr.String(), "gke-gcloud-auth-plugin \n  with REGION=eu\n  with interactiveMode Never\n  with the hint: ask ann\n") {
 			t.Errorf("the program is not shown: %s", env.Stderr)
+		}
+		if context == "exec" && !strings.Contains(env.Stdout.String(), "interactiveMode: Never") {
+			t.Errorf("whether the program may ask is not entered: %s", env.Stdout)
 		}
 	}
 }

@@ -28,6 +28,8 @@ type entry struct {
 	Command       string   `json:"command,omitempty"`
 	Args          []string `json:"args,omitempty"`
 	ClusterInfo   bool     `json:"clusterInfo,omitempty"`
+	// Interactive is whether the program gets the standard input; empty without one.
+	Interactive clientcmdapi.ExecInteractiveMode `json:"interactiveMode,omitempty"`
 
 	// hint is how to get the program; it is no part of what is compared.
 	hint string
@@ -78,6 +80,7 @@ func newEntry(cluster *v1beta1.Cluster, prefix string, client netip.Addr, allowe
 			continue
 		}
 		out.APIVersion, out.Command, out.Args, out.ClusterInfo, out.hint = exec.APIVersion, exec.Command, exec.Args, exec.ProvideClusterInfo, exec.InstallHint
+		out.Interactive = exec.InteractiveMode
 		return out, nil
 	}
 	if len(reasons) > 0 {
@@ -96,7 +99,7 @@ func (e entry) exec() *clientcmdapi.ExecConfig {
 	}
 	return &clientcmdapi.ExecConfig{
 		APIVersion: e.APIVersion, Command: e.Command, Args: e.Args, InstallHint: e.hint,
-		ProvideClusterInfo: e.ClusterInfo, InteractiveMode: clientcmdapi.IfAvailableExecInteractiveMode,
+		ProvideClusterInfo: e.ClusterInfo, InteractiveMode: e.Interactive,
 	}
 }
 
@@ -111,7 +114,7 @@ func (e entry) commandLine() string {
 // same reports whether two entries lead a person to the same place in the same way.
 func (e entry) same(other entry) bool {
 	return e.Server == other.Server && bytes.Equal(e.CA, other.CA) && e.TLSServerName == other.TLSServerName && e.Proxy == other.Proxy &&
-		e.APIVersion == other.APIVersion && e.Command == other.Command && slices.Equal(e.Args, other.Args) && e.ClusterInfo == other.ClusterInfo
+		e.APIVersion == other.APIVersion && e.Command == other.Command && slices.Equal(e.Args, other.Args) && e.ClusterInfo == other.ClusterInfo && e.Interactive == other.Interactive
 }
 
 // fromFile returns what a kubeconfig has under a name.
@@ -125,6 +128,7 @@ func fromFile(config *clientcmdapi.Config, name string) entry {
 	}
 	if user := config.AuthInfos[name]; user != nil && user.Exec != nil {
 		out.APIVersion, out.Command, out.Args, out.ClusterInfo = user.Exec.APIVersion, user.Exec.Command, user.Exec.Args, user.Exec.ProvideClusterInfo
+		out.Interactive = user.Exec.InteractiveMode
 	}
 	return out
 }

@@ -69,6 +69,24 @@ func TestKnownPlugins(t *testing.T) {
 	}
 }
 
+// TestInteractiveMode expects that what an entry says of asking the person is written,
+// for a known plugin and for one that they allow, and shown where it is not the default.
+func TestInteractiveMode(t *testing.T) {
+	for _, command := range []string{"gke-gcloud-auth-plugin", "corp-login"} {
+		for mode, want := range map[v1beta1.InteractiveMode]string{"": "IfAvailable", v1beta1.InteractiveIfAvailable: "IfAvailable", v1beta1.InteractiveNever: "Never", v1beta1.InteractiveAlways: "Always"} {
+			access := execOf(command)
+			access.Exec.InteractiveMode = mode
+			env := commandtest.New(t, cluster("east", "https://e.example", access)).Typing("y\n")
+			if text, code := env.Run(t, newCommand(env), "east", "--allow-exec=corp-login"); code != 0 || !strings.Contains(env.Stdout.String(), "interactiveMode: "+want+"\n") {
+				t.Errorf("%s, %q: %d, %s\n%s", command, mode, code, text, env.Stdout)
+			}
+			if shown := strings.Contains(env.Stderr.String(), "may ask you"); shown != (want != "IfAvailable") {
+				t.Errorf("%s, %q: it is shown: %t\n%s", command, mode, shown, env.Stderr)
+			}
+		}
+	}
+}
+
 // TestHostileEntries has an entry for each way to have something run or read on the
 // computers of those who use a registry, and expects that none gets through.
 func TestHostileEntries(t *testing.T) {
@@ -107,6 +125,11 @@ func TestHostileEntries(t *testing.T) {
 		{"a scope that is a flag", cluster("east", "https://e.example", oidc("https://login.example", "x", "--exec")), `does not take "--exec"`},
 		{"an escape sequence in a command", cluster("east", "https://e.example", execOf("aws\x1b[8m", "x")), `its command has control characters: "aws[8m"`},
 		{"text from right to left", cluster("east", "https://e.example", execOf("aws", "\u202eeks")), `its command has control characters`},
+		{"a mode that is none", func() *v1beta1.Cluster {
+			out := cluster("east", "https://e.example", execOf("gke-gcloud-auth-plugin"))
+			out.Spec.Access[0].Exec.InteractiveMode = "Always\x1b[8m"
+			return out
+		}(), `spec.access[0].exec.interactiveMode: Unsupported value`},
 		{"a server without TLS", cluster("east", "http://e.example"), `must be an https URL`},
 		{"a server with a password", cluster("east", "https://ann:geheim@e.example"), `must not contain a user or password`},
 		{"a name that leaves the file", cluster("../east", "https://e.example"), `is not valid: [metadata.name`},
@@ -222,18 +245,26 @@ func TestConfirmation(t *testing.T) {
 	if env, text, code := run(before, ""); code != 0 || !strings.Contains(env.Stdout.String(), "0 new or changed, 1 unchanged, 0 removed") {
 		t.Errorf("again: %d, %s, %s", code, text, env.Stdout)
 	}
+	// Registries up to v0.3.0 don't say the default.
+	said := before.DeepCopy()
+	said.Spec.Access[0].Exec.InteractiveMode = v1beta1.InteractiveIfAvailable
+	if env, text, code := run(said, ""); code != 0 || !strings.Contains(env.Stdout.String(), "0 new or changed, 1 unchanged, 0 removed") {
+		t.Errorf("the default as a value: %d, %s, %s", code, text, env.Stdout)
+	}
 	kept := written()
 	for name, change := range map[string]func(*v1beta1.Cluster){
-		"server: https://e.example -> https://evil.example":       func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://evil.example" },
-		"proxy: none -> http://evil.example:3128":                 func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].ProxyURL = "http://evil.example:3128" },
-		"certificate for: the server's host -> evil.example":      func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].TLSServerName = "evil.example" },
-		"runs: corp-login --to east -> corp-login --to evil":      func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.Args[1] = "evil" },
-		"runs: corp-login --to east -> gke-gcloud-auth-plugin":    func(c *v1beta1.Cluster) { c.Spec.Access[0] = execOf("gke-gcloud-auth-plugin") },
-		"runs: corp-login --to east -> nothing":                   func(c *v1beta1.Cluster) { c.Spec.Access = nil },
-		`runs: corp-login --to east -> corp-login "--to east"`:    func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.Args = []string{"--to east"} },
-		"version of its answer: " + execV1 + " -> " + execV1beta1: func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.APIVersion = execV1beta1 },
-		"tells it server and CA: no -> yes":                       func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.ProvideClusterInfo = true },
-		"CA: this computer's own authorities -> sha256 ":          func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].CABundle = certificate(t) },
+		"server: https://e.example -> https://evil.example":                                              func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://evil.example" },
+		"proxy: none -> http://evil.example:3128":                                                        func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].ProxyURL = "http://evil.example:3128" },
+		"certificate for: the server's host -> evil.example":                                             func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].TLSServerName = "evil.example" },
+		"runs: corp-login --to east -> corp-login --to evil":                                             func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.Args[1] = "evil" },
+		"runs: corp-login --to east -> gke-gcloud-auth-plugin":                                           func(c *v1beta1.Cluster) { c.Spec.Access[0] = execOf("gke-gcloud-auth-plugin") },
+		"runs: corp-login --to east -> nothing":                                                          func(c *v1beta1.Cluster) { c.Spec.Access = nil },
+		`runs: corp-login --to east -> corp-login "--to east"`:                                           func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.Args = []string{"--to east"} },
+		"version of its answer: " + execV1 + " -> " + execV1beta1:                                        func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.APIVersion = execV1beta1 },
+		"tells it server and CA: no -> yes":                                                              func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.ProvideClusterInfo = true },
+		"may ask you: where there is a terminal -> never":                                                func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.InteractiveMode = v1beta1.InteractiveNever },
+		"may ask you: where there is a terminal -> always, and it is not run where there is no terminal": func(c *v1beta1.Cluster) { c.Spec.Access[0].Exec.InteractiveMode = v1beta1.InteractiveAlways },
+		"CA: this computer's own authorities -> sha256 ":                                                 func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].CABundle = certificate(t) },
 	} {
 		changed := before.DeepCopy()
 		change(changed)

@@ -179,6 +179,9 @@ func login(access v1beta1.Access, allowed []string) (exec *clientcmdapi.ExecConf
 	for _, known := range plugins {
 		if known.command == entry.Command {
 			exec, err = known.rebuild(entry.Args)
+			if err == nil {
+				exec.InteractiveMode = interactive(entry)
+			}
 			if err == nil || !slices.Contains(allowed, entry.Command) {
 				return exec, note, err
 			}
@@ -187,10 +190,19 @@ func login(access v1beta1.Access, allowed []string) (exec *clientcmdapi.ExecConf
 	if slices.Contains(allowed, entry.Command) {
 		return &clientcmdapi.ExecConfig{
 			APIVersion: entry.APIVersion, Command: entry.Command, Args: entry.Args,
-			ProvideClusterInfo: entry.ProvideClusterInfo, InteractiveMode: clientcmdapi.IfAvailableExecInteractiveMode,
+			ProvideClusterInfo: entry.ProvideClusterInfo, InteractiveMode: interactive(entry),
 		}, note, nil
 	}
 	return nil, "", fmt.Errorf("it would run %s, which is not a known plugin%s", commandLine(entry.Command, entry.Args), suggestion(entry.Command))
+}
+
+// interactive returns whether an entry's program gets the standard input. It is one of
+// three words, which the registry's own rules have been asked about.
+func interactive(exec *v1beta1.ExecAccess) clientcmdapi.ExecInteractiveMode {
+	if exec.InteractiveMode == "" { // registries up to v0.3.0 have no mode
+		return clientcmdapi.IfAvailableExecInteractiveMode
+	}
+	return clientcmdapi.ExecInteractiveMode(exec.InteractiveMode)
 }
 
 // word is what a shell takes for one word, whatever shell it is.

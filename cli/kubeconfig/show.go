@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
 	"github.com/clusterregistry/operator/cli/command"
 )
 
@@ -55,6 +57,9 @@ func (c change) show(w io.Writer) {
 	if before.ClusterInfo != after.ClusterInfo {
 		line(w, known, "tells it server and CA", yesNo(before.ClusterInfo), yesNo(after.ClusterInfo))
 	}
+	if mode := after.Interactive; mode != "" && mode != clientcmdapi.IfAvailableExecInteractiveMode || known && mode != before.Interactive {
+		line(w, known, "may ask you", asks(before.Interactive), asks(mode))
+	}
 	switch {
 	case after.Command != "":
 		fmt.Fprintf(w, "    sends: %s, to this server\n", sends(after.Command, after.Args))
@@ -93,6 +98,19 @@ func (p plan) question() string {
 		}
 	}
 	return "Use these servers, CAs, proxies and programs (" + strings.Join(parts, ", ") + ")?"
+}
+
+// asks says when a program may ask the person.
+func asks(mode clientcmdapi.ExecInteractiveMode) string {
+	switch mode {
+	case clientcmdapi.NeverExecInteractiveMode:
+		return "never"
+	case clientcmdapi.IfAvailableExecInteractiveMode:
+		return "where there is a terminal"
+	case clientcmdapi.AlwaysExecInteractiveMode:
+		return "always, and it is not run where there is no terminal"
+	}
+	return "not set"
 }
 
 func yesNo(is bool) string {

@@ -45,7 +45,13 @@ func itemOf(cluster *v1beta1.Cluster, withStatus bool) item {
 	delete(annotations, lastApplied)
 	out := item{
 		APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Cluster",
-		Metadata: metadata{Name: cluster.Name, Labels: cluster.Labels, Annotations: annotations}, Spec: cluster.Spec,
+		Metadata: metadata{Name: cluster.Name, Labels: cluster.Labels, Annotations: annotations}, Spec: *cluster.Spec.DeepCopy(),
+	}
+	for _, access := range out.Spec.Access {
+		// Registries up to v0.3.0 don't set the default, which stays out for them.
+		if access.Exec != nil && access.Exec.InteractiveMode == v1beta1.InteractiveIfAvailable {
+			access.Exec.InteractiveMode = ""
+		}
 	}
 	if withStatus {
 		out.Status = cluster.Status

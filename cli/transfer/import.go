@@ -230,6 +230,9 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 	if err != nil {
 		return "", err
 	}
+	// What an export leaves out, and what registries up to v0.3.0 don't have.
+	v1beta1.SetObjectDefaults_Cluster(old)
+	v1beta1.SetObjectDefaults_Cluster(wanted)
 	next := old.DeepCopy()
 	next.Labels, next.Annotations, next.Spec = wanted.Labels, wanted.Annotations, wanted.Spec
 	if before, is := old.Annotations[lastApplied]; is {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -77,7 +78,9 @@ func (s schemas) resolved(in apiextensionsv1.JSONSchemaProps) (apiextensionsv1.J
 			out.Description = in.Description
 		}
 	}
-	out.Default = nil
+	if out.Default != nil && slices.Contains([]string{`{}`, `""`, "0", "false", "null"}, string(out.Default.Raw)) {
+		out.Default = nil
+	}
 	properties := out.Properties
 	out.Properties = map[string]apiextensionsv1.JSONSchemaProps{}
 	for name, property := range properties {

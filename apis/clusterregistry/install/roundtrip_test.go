@@ -42,6 +42,7 @@ func TestRoundTrips(t *testing.T) {
 						t.Fatal(err)
 					}
 					fill.Fill(external)
+					scheme.Default(external)
 					external.GetObjectKind().SetGroupVersionKind(version.WithKind(kind))
 					roundTrip(t, encoding+" "+version.Version+" "+kind, codec, serializer, external)
 				}
@@ -68,6 +69,29 @@ func roundTrip(t *testing.T, what string, codec runtime.Codec, serializer runtim
 	back, err := runtime.Decode(serializer, data)
 	if err != nil || !apiequality.Semantic.DeepEqual(external, back) {
 		t.Fatalf("%s: %v\n%s", what, err, diff.Diff(external, back))
+	}
+}
+
+// TestInteractiveModeHasADefault makes sure that a program without a mode, as in what
+// older clients send, gets the default in whatever encoding it comes, and that the
+// mode of one that has it stays.
+func TestInteractiveModeHasADefault(t *testing.T) {
+	scheme := runtime.NewScheme()
+	Install(scheme)
+	codec := serializer.NewCodecFactory(scheme).UniversalDecoder(clusterregistry.SchemeGroupVersion)
+	const written = `{"apiVersion":"clusterregistry.k8s.io/v1beta1","kind":"Cluster","spec":{"access":[{"name":"none","exec":{"command":"x"}},{"name":"empty","exec":{"command":"x","interactiveMode":""}},{"name":"set","exec":{"command":"x","interactiveMode":"Never"}},{"name":"other"}]}}`
+	object, err := runtime.Decode(codec, []byte(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	access := object.(*clusterregistry.Cluster).Spec.Access
+	for i, want := range []clusterregistry.InteractiveMode{clusterregistry.InteractiveIfAvailable, clusterregistry.InteractiveIfAvailable, clusterregistry.InteractiveNever} {
+		if got := access[i].Exec.InteractiveMode; got != want {
+			t.Errorf("access %q has the mode %q, want %q", access[i].Name, got, want)
+		}
+	}
+	if access[3].Exec != nil {
+		t.Errorf("the default made a program: %+v", access[3].Exec)
 	}
 }
 

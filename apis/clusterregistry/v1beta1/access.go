@@ -103,7 +103,26 @@ type ExecAccess struct {
 	// provideClusterInfo says whether the cluster is passed to the program.
 	// +optional
 	ProvideClusterInfo bool `json:"provideClusterInfo,omitempty" protobuf:"varint,6,opt,name=provideClusterInfo"`
+
+	// interactiveMode says whether the program gets the standard input, to ask the
+	// user: Never; IfAvailable, where it is a terminal that nothing else reads; or
+	// Always, and the program is not run without one.
+	// +optional
+	// +default="IfAvailable"
+	InteractiveMode InteractiveMode `json:"interactiveMode,omitempty" protobuf:"bytes,7,opt,name=interactiveMode,casttype=InteractiveMode"`
 }
+
+// InteractiveMode is whether a program gets the standard input, as in a kubeconfig.
+type InteractiveMode string
+
+const (
+	// InteractiveNever never lets the program ask the user.
+	InteractiveNever InteractiveMode = "Never"
+	// InteractiveIfAvailable lets it ask where there is someone to ask.
+	InteractiveIfAvailable InteractiveMode = "IfAvailable"
+	// InteractiveAlways doesn't run it where there is no one.
+	InteractiveAlways InteractiveMode = "Always"
+)
 
 // ExecEnvVar is an environment variable.
 type ExecEnvVar struct {

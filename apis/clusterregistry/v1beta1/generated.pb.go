@@ -604,6 +604,11 @@ func (m *ExecAccess) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.InteractiveMode)
+	copy(dAtA[i:], m.InteractiveMode)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.InteractiveMode)))
+	i--
+	dAtA[i] = 0x3a
 	i--
 	if m.ProvideClusterInfo {
 		dAtA[i] = 1
@@ -1326,6 +1331,8 @@ func (m *ExecAccess) Size() (n int) {
 	l = len(m.InstallHint)
 	n += 1 + l + sovGenerated(uint64(l))
 	n += 2
+	l = len(m.InteractiveMode)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -1676,6 +1683,7 @@ func (this *ExecAccess) String() string {
 		`Env:` + repeatedStringForEnv + `,`,
 		`InstallHint:` + fmt.Sprintf("%v", this.InstallHint) + `,`,
 		`ProvideClusterInfo:` + fmt.Sprintf("%v", this.ProvideClusterInfo) + `,`,
+		`InteractiveMode:` + fmt.Sprintf("%v", this.InteractiveMode) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -3718,6 +3726,38 @@ func (m *ExecAccess) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.ProvideClusterInfo = bool(v != 0)
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field InteractiveMode", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.InteractiveMode = InteractiveMode(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

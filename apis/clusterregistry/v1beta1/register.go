@@ -29,7 +29,7 @@ var (
 )
 
 func init() {
-	localSchemeBuilder.Register(addKnownTypes)
+	localSchemeBuilder.Register(addKnownTypes, RegisterDefaults)
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {

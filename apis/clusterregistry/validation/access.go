@@ -86,6 +86,12 @@ func exec(exec *clusterregistry.ExecAccess, path *field.Path) field.ErrorList {
 	texts := map[string]string{"command": exec.Command, "installHint": exec.InstallHint}
 	faults = append(faults, lengths(path, MaxText, texts)...)
 	faults = append(faults, noCredentials(path, texts)...)
+	switch exec.InteractiveMode {
+	case "", clusterregistry.InteractiveNever, clusterregistry.InteractiveIfAvailable, clusterregistry.InteractiveAlways:
+	default:
+		faults = append(faults, field.NotSupported(path.Child("interactiveMode"), exec.InteractiveMode,
+			[]clusterregistry.InteractiveMode{clusterregistry.InteractiveNever, clusterregistry.InteractiveIfAvailable, clusterregistry.InteractiveAlways}))
+	}
 	faults = append(faults, arguments(exec.Args, path.Child("args"))...)
 	faults = append(faults, count(path.Child("env"), len(exec.Env), MaxItems)...)
 	names := map[string]bool{}

@@ -12,8 +12,9 @@ import (
 )
 
 // A remainder is a JSON object with a member for each version that the object
-// holds more of than the stored version can. Members with other names are of a
-// newer release. These are the types of the known ones.
+// holds more of than the stored version can, and one for what an older release has
+// no field for: see interactiveModes. Members with other names are of a newer
+// release. These are the types of the known versions.
 type (
 	alpha struct {
 		Spec v1alpha1.ClusterSpec `json:"spec"`
@@ -24,11 +25,17 @@ type (
 	}
 )
 
-// of returns what a version has no field for of a cluster, or "".
-func of(cluster *clusterregistry.Cluster, version string) (string, error) {
+// of returns what a version has no field for of a cluster, or "". Modes are those
+// that were taken out of it.
+func of(cluster *clusterregistry.Cluster, modes modes, version string) (string, error) {
 	members := map[string]json.RawMessage{}
 	if cluster.Remainder != "" {
 		if err := json.Unmarshal([]byte(cluster.Remainder), &members); err != nil {
+			return "", err
+		}
+	}
+	if len(modes) > 0 {
+		if err := set(members, interactiveModes, modes); err != nil {
 			return "", err
 		}
 	}
@@ -91,8 +98,15 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 			return err
 		}
 	}
+	var said modes
+	if raw, ok := members[interactiveModes]; ok {
+		if err := json.Unmarshal(raw, &said); err != nil {
+			return err
+		}
+	}
 	delete(members, form.V1alpha1)
 	delete(members, form.V1beta1)
+	delete(members, interactiveModes)
 	var err error
 	if stored.Remainder, err = text(members); err != nil {
 		return err
@@ -105,6 +119,7 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 		form.Restore(form.V1beta1, cluster, stored)
 	}
 	cluster.Remainder = stored.Remainder
+	said.addTo(cluster)
 	return nil
 }
 

@@ -69,14 +69,15 @@ func (c codec) encode(object runtime.Object, to io.Writer) error {
 	if !ok {
 		return c.Codec.Encode(object, to)
 	}
-	remainder, err := of(cluster, c.version)
+	stored := *cluster
+	modes := takeModes(&stored)
+	remainder, err := of(&stored, modes, c.version)
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", cluster.Name, err)
 	}
 	if remainder == "" {
-		return c.Codec.Encode(object, to)
+		return c.Codec.Encode(&stored, to)
 	}
-	stored := *cluster
 	stored.Annotations = maps.Clone(cluster.Annotations)
 	if stored.Annotations == nil {
 		stored.Annotations = map[string]string{}

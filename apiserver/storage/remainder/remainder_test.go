@@ -2,6 +2,7 @@ package remainder
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"maps"
 	"math/rand"
@@ -113,6 +114,14 @@ func TestNothingIsLostInStorage(t *testing.T) {
 				c.Remainder = ""
 				if r.Bool() {
 					c.Remainder = `{"v2":{"n":1}}`
+				}
+				for i := range c.Spec.Access {
+					// What is stored was valid: each has a name of its own, and its mode the default.
+					access := &c.Spec.Access[i]
+					access.Name = fmt.Sprint(i, access.Name)
+					if access.Exec != nil && (access.Exec.InteractiveMode == "" || r.Bool()) {
+						access.Exec.InteractiveMode = clusterregistry.InteractiveIfAvailable
+					}
 				}
 				switch r.Intn(3) {
 				case 0:

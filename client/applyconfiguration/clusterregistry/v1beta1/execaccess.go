@@ -2,6 +2,10 @@
 
 package v1beta1
 
+import (
+	clusterregistryv1beta1 "github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+)
+
 // ExecAccessApplyConfiguration represents a declarative configuration of the ExecAccess type for use
 // with apply.
 //
@@ -22,6 +26,10 @@ type ExecAccessApplyConfiguration struct {
 	InstallHint *string `json:"installHint,omitempty"`
 	// provideClusterInfo says whether the cluster is passed to the program.
 	ProvideClusterInfo *bool `json:"provideClusterInfo,omitempty"`
+	// interactiveMode says whether the program gets the standard input, to ask the
+	// user: Never; IfAvailable, where it is a terminal that nothing else reads; or
+	// Always, and the program is not run without one.
+	InteractiveMode *clusterregistryv1beta1.InteractiveMode `json:"interactiveMode,omitempty"`
 }
 
 // ExecAccessApplyConfiguration constructs a declarative configuration of the ExecAccess type for use with
@@ -82,5 +90,13 @@ func (b *ExecAccessApplyConfiguration) WithInstallHint(value string) *ExecAccess
 // If called multiple times, the ProvideClusterInfo field is set to the value of the last call.
 func (b *ExecAccessApplyConfiguration) WithProvideClusterInfo(value bool) *ExecAccessApplyConfiguration {
 	b.ProvideClusterInfo = &value
+	return b
+}
+
+// WithInteractiveMode sets the InteractiveMode field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the InteractiveMode field is set to the value of the last call.
+func (b *ExecAccessApplyConfiguration) WithInteractiveMode(value clusterregistryv1beta1.InteractiveMode) *ExecAccessApplyConfiguration {
+	b.InteractiveMode = &value
 	return b
 }
