@@ -16,14 +16,14 @@ import (
 // and takes on the member's program in its place. kubelet restarts a container
 // without its Pod's init containers, and so the check must be in the container.
 func etcdGuard() *cobra.Command {
-	var dataDir, identityDir, member string
+	var member guard.Member
 	cmd := &cobra.Command{
 		Use:   "etcd-guard [flags] [-- PROGRAM [ARGUMENT...]]",
 		Short: "Fail unless etcd may start on the data that it would find; else become PROGRAM, if one is named",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, program []string) error {
 			passed := guard.Passed{State: os.Getenv(guard.StateVariable), Joining: os.Getenv(guard.JoiningVariable)}
-			start, err := guard.Check(dataDir, identityDir, member, passed)
+			start, err := guard.Check(cmd.Context(), member, passed)
 			if err != nil {
 				return err
 			}
@@ -31,8 +31,7 @@ func etcdGuard() *cobra.Command {
 			if len(program) == 0 {
 				return nil
 			}
-			// What was checked is what etcd is told.
-			if err := os.Setenv(guard.StateVariable, start.State); err != nil {
+			if err := tell(start); err != nil {
 				return err
 			}
 			if err := limitMemory(memlimit.Share(etcdMemory)); err != nil {
@@ -42,11 +41,28 @@ func etcdGuard() *cobra.Command {
 		},
 	}
 	requireStrings(cmd, []text{
-		{&dataDir, "data-dir", "etcd's own --data-dir"},
-		{&identityDir, "identity-dir", "directory of the mounted ConfigMap that records which cluster and member the data belongs to"},
-		{&member, "member", "name of the member, which is that of its Pod"},
+		{&member.DataDir, "data-dir", "etcd's own --data-dir"},
+		{&member.IdentityDir, "identity-dir", "directory of the mounted ConfigMap that records which cluster and member the data belongs to"},
+		{&member.Name, "member", "name of the member, which is that of its Pod"},
+		{&member.Cluster.PeerURL, "peer-url", "URL of a member for other members, with {member} in place of its name"},
+		{&member.Cluster.ClientURL, "client-url", "URL of a member for clients, with {member} in place of its name"},
+		{&member.Cluster.CA, "cacert", "file with the CA that signs the members' certificates"},
+		{&member.Cluster.Cert, "cert", "file with a certificate by which members let clients in; one that joins asks them whether it may"},
+		{&member.Cluster.Key, "key", "file with its key"},
 	})
 	return cmd
+}
+
+// tell has etcd told what was checked, and with which members it begins.
+func tell(start guard.Start) error {
+	if err := os.Setenv(guard.StateVariable, start.State); err != nil {
+		return err
+	}
+	if start.InitialCluster == "" {
+		// With data, etcd goes by that. Empty would not be a list of members.
+		return os.Unsetenv(guard.InitialClusterVariable)
+	}
+	return os.Setenv(guard.InitialClusterVariable, start.InitialCluster)
 }
 
 // etcdMemory is how much of the container's memory Go may use in etcd, in percent.

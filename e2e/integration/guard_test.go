@@ -62,7 +62,7 @@ func TestEtcdGuard(t *testing.T) {
 // guard refuses, the program never runs.
 func TestGuardBecomesEtcd(t *testing.T) {
 	t.Parallel()
-	program := []string{"--", "/bin/sh", "-c", "echo process $$ is $ETCD_INITIAL_CLUSTER_STATE"}
+	program := []string{"--", "/bin/sh", "-c", "echo process $$ is $ETCD_INITIAL_CLUSTER_STATE of $ETCD_INITIAL_CLUSTER"}
 	empty := t.TempDir()
 	for _, test := range []struct {
 		reason          string
@@ -70,8 +70,8 @@ func TestGuardBecomesEtcd(t *testing.T) {
 		passed, joining string
 		want            string
 	}{
-		{"a new cluster", recorded("new", 0, 0), "new", "", "is new"},
-		{"a member that joins", map[string]string{"initial-cluster-state": "existing", "cluster-id": "c1", "member-id.m0": "a1", "joining": "m0"}, "existing", "m0", "is existing"},
+		{"a new cluster", recorded("new", 0, 0), "new", "", "is new of m0=https://m0.etcd:2380"},
+		{"a member that joins, and there is no one to ask", map[string]string{"initial-cluster-state": "existing", "cluster-id": "c1", "member-id.m0": "a1", "members": "m0", "joining": "m0"}, "existing", "m0", ""},
 		{"the cluster has formed, and the volume is late", recorded("new", 0, 0), "existing", "", ""},
 		{"it has joined, and the volume is late", map[string]string{"initial-cluster-state": "existing", "joining": "m0"}, "existing", "", ""},
 		{"what was passed is late", recorded("existing", 0xc1, 0xa1), "new", "", ""},
@@ -120,7 +120,7 @@ func fillSegment(t *testing.T, etcd *framework.Etcd) {
 
 // recorded returns the keys of a ConfigMap about the member m0; 0 is not recorded.
 func recorded(state string, cluster, member uint64) map[string]string {
-	keys := map[string]string{"initial-cluster-state": state, "cluster-id": "", "member-id.m0": ""}
+	keys := map[string]string{"initial-cluster-state": state, "cluster-id": "", "member-id.m0": "", "members": "m0"}
 	if cluster != 0 {
 		keys["cluster-id"] = fmt.Sprintf("%x", cluster)
 	}
@@ -161,7 +161,8 @@ func guardCommand(t *testing.T, dir string, keys map[string]string, program ...s
 		}
 	}
 	helper := filepath.Join(framework.Root(t), "bin", "clusterregistry-helper")
-	return exec.CommandContext(t.Context(), helper, append([]string{"etcd-guard", "--data-dir=" + dir, "--identity-dir=" + identity, "--member=m0"}, program...)...)
+	return exec.CommandContext(t.Context(), helper, append([]string{"etcd-guard", "--data-dir=" + dir, "--identity-dir=" + identity, "--member=m0",
+		"--peer-url=https://{member}.etcd:2380", "--client-url=https://{member}.etcd:2379", "--cacert=ca.crt", "--cert=tls.crt", "--key=tls.key"}, program...)...)
 }
 
 // file is what a write to a file changes.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -114,7 +115,11 @@ func collect(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterR
 		}
 		delete(object.Object, "status")
 		if reference.Name == registry.Name+"-etcd-identity" {
-			object.Object["data"] = map[string]any{"initial-cluster-state": "new"}
+			var names []string
+			for _, member := range registry.Status.Etcd.Members {
+				names = append(names, member.Name)
+			}
+			object.Object["data"] = map[string]any{"initial-cluster-state": "new", "members": strings.Join(names, ",")}
 		}
 		unstructured.RemoveNestedField(object.Object, "spec", "clusterIP")
 		unstructured.RemoveNestedField(object.Object, "spec", "clusterIPs")

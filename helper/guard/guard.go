@@ -9,24 +9,40 @@
 // two minutes late. So it also comes in environment variables, which kubelet
 // looks up whenever it starts the container, and a member starts empty only if
 // both allow it: a record that is late can hold a member back for a while, but
-// never let one start that has lost its data.
+// never let one start that has lost its data. Of a member that was added again, both may
+// be late, since it may have got a vote a moment ago: so the members that run are asked,
+// and it starts empty only while they list it as a learner that was never started.
 //
 // Its errors are for people: kubelet shows the last 2048 bytes of a failed
 // container's output as the reason why the container does not run.
 package guard
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
-// The environment variables of Passed. etcd reads the first one, too.
+// The environment variables of Passed. etcd reads the first one, too, and the last one,
+// which the guard sets.
 const (
-	StateVariable   = "ETCD_INITIAL_CLUSTER_STATE"
-	JoiningVariable = "RECORDED_JOINING"
+	StateVariable          = "ETCD_INITIAL_CLUSTER_STATE"
+	JoiningVariable        = "RECORDED_JOINING"
+	InitialClusterVariable = "ETCD_INITIAL_CLUSTER"
 )
+
+// Member is what a member's container is configured with.
+type Member struct {
+	// Name is that of the member, and DataDir is etcd's own.
+	Name, DataDir string
+	// IdentityDir is where the record is mounted; see readRecord.
+	IdentityDir string
+	Cluster     Cluster
+}
 
 // Passed is what kubelet read from the record when it started the container. The
 // state is empty in an init container, which does not need it: its Pod has just
@@ -39,6 +55,9 @@ type Start struct {
 	Found string
 	// State is the value for etcd's --initial-cluster-state.
 	State string
+	// InitialCluster is the value for etcd's --initial-cluster, empty for a member with
+	// data, which does not need it.
+	InitialCluster string
 }
 
 // Refusal is the error of a member that must not start, or of which it is not
@@ -52,24 +71,51 @@ func (r *Refusal) Unwrap() error { return r.err }
 // etcd gives to none, stands for an ID that isn't known.
 type identity struct{ cluster, member uint64 }
 
-// Check returns how etcd may start as the named member on the data dir, or else
-// a *Refusal that says why it may not and what to do. The identity dir is
-// described at readRecord.
-func Check(dataDir, identityDir, member string, passed Passed) (Start, error) {
-	r, err := readRecord(identityDir, member)
+// Check returns how etcd may start as a member, or else a *Refusal that says why it may
+// not and what to do.
+func Check(ctx context.Context, m Member, passed Passed) (Start, error) {
+	r, err := readRecord(m.IdentityDir, m.Name)
 	if err != nil {
 		return Start{}, &Refusal{err}
 	}
-	r.restrict(member, passed)
-	d, err := readData(dataDir)
+	r.restrict(m.Name, passed)
+	d, err := readData(m.DataDir)
 	if err != nil {
-		return Start{}, &Refusal{fmt.Errorf("read the data of etcd member %s: %w; etcd does not start on data that can't be checked", member, err)}
+		return Start{}, &Refusal{fmt.Errorf("read the data of etcd member %s: %w; etcd does not start on data that can't be checked", m.Name, err)}
 	}
-	found, err := decide(member, dataDir, r, d)
+	start := Start{State: r.state}
+	if start.Found, err = decide(m.Name, m.DataDir, r, d); err == nil && !d.exists() {
+		start.InitialCluster, err = m.begin(ctx, r)
+	}
 	if err != nil {
 		return Start{}, &Refusal{err}
 	}
-	return Start{Found: found, State: r.state}, nil
+	return start, nil
+}
+
+// begin returns the value of etcd's --initial-cluster of a member that may start empty by
+// what is recorded. One that joins must be what the members that run take it for, too.
+func (m Member) begin(ctx context.Context, r record) (string, error) {
+	where := fmt.Sprintf("etcd member %s has no data, and %s is recorded", m.Name, r)
+	if !r.joins {
+		if !slices.Contains(r.members, m.Name) {
+			return "", fmt.Errorf("%s, but the key %s of the record does not have this member (found: %q): it is not known with which ones it is to form etcd, so it does not start; the ConfigMap mounted in %s is the operator's, which has to repair it",
+				where, contract.RecordMembers, strings.Join(r.members, contract.RecordSeparator), m.IdentityDir)
+		}
+		return m.Cluster.initialCluster(r.members), nil
+	}
+	if r.member == 0 {
+		return "", fmt.Errorf("%s with the key %s, but not under which ID it was added to etcd: record that in %s%s, too", where, contract.RecordJoining, contract.RecordMember, m.Name)
+	}
+	l, err := m.Cluster.list(ctx, r.others(m.Name))
+	if err != nil {
+		return "", fmt.Errorf("%s with the key %s, but the members that run can't be asked whether it may join: %w; it does not start before one of them has answered", where, contract.RecordJoining, err)
+	}
+	out, err := l.join(m.Name, url(m.Cluster.PeerURL, m.Name), r)
+	if err != nil {
+		return "", fmt.Errorf("%s with the key %s, but %w. Starting empty could lose or corrupt data; see the guide of the operator on replacing a member", where, contract.RecordJoining, err)
+	}
+	return out, nil
 }
 
 // decide is Check without reading.

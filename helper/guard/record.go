@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,6 +19,8 @@ type record struct {
 	state string
 	// joins is true of a member that etcd was told to expect without data.
 	joins bool
+	// members are the names of the members that etcd has, or that form a new one.
+	members []string
 }
 
 // readRecord reads a mounted ConfigMap, whose keys, those of the contract, are files.
@@ -39,7 +42,19 @@ func readRecord(dir, member string) (record, error) {
 	}
 	joining, err := readKey(dir, contract.RecordJoining)
 	r.joins = joining == member
+	if err != nil {
+		return record{}, err
+	}
+	members, err := readKey(dir, contract.RecordMembers)
+	if members != "" {
+		r.members = strings.Split(members, contract.RecordSeparator)
+	}
 	return r, err
+}
+
+// others returns the members that are recorded without one of them.
+func (r record) others(member string) []string {
+	return slices.DeleteFunc(slices.Clone(r.members), func(name string) bool { return name == member })
 }
 
 // restrict takes back what the mounted record allows and the one that was passed

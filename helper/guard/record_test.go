@@ -3,6 +3,7 @@ package guard
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -23,6 +24,7 @@ func TestReadRecord(t *testing.T) {
 		{reason: "of another member", keys: map[string]string{"initial-cluster-state": "existing", "member-id.m1": "f"}, record: record{state: contract.StateExisting}},
 
 		{reason: "joining", keys: map[string]string{"initial-cluster-state": "existing", "joining": "m0"}, record: record{state: contract.StateExisting, joins: true}},
+		{reason: "with its members", keys: map[string]string{"initial-cluster-state": "new", "members": "m0,m1\n"}, record: record{state: contract.StateNew, members: []string{"m0", "m1"}}},
 		{reason: "another one is joining", keys: map[string]string{"initial-cluster-state": "existing", "joining": "m1"}, record: record{state: contract.StateExisting}},
 		{reason: "not mounted", want: `there is no initial-cluster-state "new" or "existing"`},
 		{reason: "no state", keys: map[string]string{"cluster-id": "c1"}, want: `(found: "")`},
@@ -36,7 +38,7 @@ func TestReadRecord(t *testing.T) {
 			write(t, filepath.Join(dir, key), []byte(value))
 		}
 		got, err := readRecord(dir, "m0")
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) || err == nil && got != test.record {
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) || err == nil && !reflect.DeepEqual(got, test.record) {
 			t.Errorf("%s: %+v, %v", test.reason, got, err)
 		}
 	}

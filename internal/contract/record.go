@@ -12,10 +12,18 @@ const (
 	RecordCluster = "cluster-id"
 	// RecordMember, followed by the name of a member, has the ID of that one.
 	RecordMember = "member-id."
-	// RecordJoining has the name of the member that may start without data once, since
-	// a person has added it to the cluster again; empty or absent when there is none.
+	// RecordMembers has the names of all members that there are, or that are to form a new
+	// etcd, with RecordSeparator between them. It says whom a member that starts without
+	// data begins with, or asks whether it may.
+	RecordMembers = "members"
+	// RecordJoining has the name of the member that may start without data, under the ID
+	// that is recorded of it, as long as the members that run list it as a learner that was
+	// never started; empty or absent when there is none.
 	RecordJoining = "joining"
 )
+
+// RecordSeparator is between the names of members.
+const RecordSeparator = ","
 
 // The states of a record, which are the values of etcd's --initial-cluster-state.
 const (

@@ -42,8 +42,10 @@ type Record struct {
 	// InitialClusterState is contract.StateNew until etcd has formed, and
 	// contract.StateExisting from then on.
 	InitialClusterState string
-	// Replicas is how many members there are.
+	// Replicas is how many members there are, and Names are theirs, by which the guard has
+	// members find each other. Records of operators before v0.4.0 have no names.
 	Replicas int32
+	Names    []string
 	// CA is the fingerprint of the key of the CA that the members trust.
 	CA string
 	// Release is the newest release whose servers may have written, and EtcdVersion the
@@ -54,7 +56,8 @@ type Record struct {
 	// they stay when the servers of an older one return. It is empty until known.
 	EtcdRelease string
 	// Joining is the member whose data was lost, and that a person has added to the
-	// cluster again: it may start without any data, once. It is empty when there is none.
+	// cluster again: it may start without any data as long as it is a learner that was
+	// never started. It is empty when there is none.
 	Joining string
 }
 
@@ -107,7 +110,23 @@ func ParseRecord(data map[string]string) (*Record, error) {
 		return nil, fmt.Errorf("%s is %q and not a number of members: set it to that of the claims data-...-etcd-N", keyReplicas, data[keyReplicas])
 	}
 	r.Replicas = int32(replicas)
+	if r.Names, err = parseNames(data[contract.RecordMembers], r.Replicas); err != nil {
+		return nil, err
+	}
 	return r, nil
+}
+
+// parseNames reads the names of members, none where there is no text.
+func parseNames(text string, replicas int32) ([]string, error) {
+	if text == "" {
+		return nil, nil
+	}
+	names := strings.Split(text, contract.RecordSeparator)
+	distinct := slices.Compact(slices.Sorted(slices.Values(names)))
+	if len(names) != int(replicas) || len(distinct) != len(names) || distinct[0] == "" {
+		return nil, fmt.Errorf("%s is %q and not the names of %d members: correct the key of the two (%s, %s) that was changed; if the first is removed, the operator writes it again", contract.RecordMembers, text, replicas, contract.RecordMembers, keyReplicas)
+	}
+	return names, nil
 }
 
 // validID reports whether a text is an ID as etcdctl prints it, and the guard
@@ -131,6 +150,9 @@ func (r *Record) Data(previous *Record) map[string]string {
 		if value != "" {
 			data[key] = value
 		}
+	}
+	if len(r.Names) > 0 {
+		data[contract.RecordMembers] = strings.Join(r.Names, contract.RecordSeparator)
 	}
 	if r.Joining != "" || previous != nil && previous.Joining != "" {
 		data[contract.RecordJoining] = r.Joining

@@ -38,7 +38,7 @@ func TestNewRecord(t *testing.T) {
 func complete() map[string]string {
 	return map[string]string{
 		"initial-cluster-state": "existing", "cluster-id": "c", "member-id.fleet-etcd-0": "a0", "member-id.fleet-etcd-1": "a1", "replicas": "2", "ca": "f",
-		"release": "v0.2.0", "etcd-version": "v3.7.3", "etcd-release": "v0.3.0", "joining": "fleet-etcd-1",
+		"release": "v0.2.0", "etcd-version": "v3.7.3", "etcd-release": "v0.3.0", "joining": "fleet-etcd-1", "members": "fleet-etcd-0,fleet-etcd-1",
 	}
 }
 
@@ -46,7 +46,7 @@ func complete() map[string]string {
 // guards of all releases read what is written.
 func TestParseRecord(t *testing.T) {
 	want := &Record{InitialClusterState: "existing", Replicas: 2, CA: "f", Release: "v0.2.0", EtcdVersion: "v3.7.3", EtcdRelease: "v0.3.0", Joining: "fleet-etcd-1",
-		Identity: Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1"}}}
+		Names: []string{"fleet-etcd-0", "fleet-etcd-1"}, Identity: Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1"}}}
 	data := complete()
 	data["note"], data["member-id.fleet-etcd-2"] = "a person's", ""
 	got, err := ParseRecord(data)
@@ -69,6 +69,9 @@ func TestParseRecord(t *testing.T) {
 		{"more than any etcd has", "replicas", "10", "not a number of members"},
 		{"more than are counted", "replicas", "2147483648", "not a number of members"},
 		{"zero of them", "replicas", "0", "not a number of members"},
+		{"fewer names than members", "members", "fleet-etcd-0", `members is "fleet-etcd-0" and not the names of 2 members: correct the key of the two (members, replicas) that was changed`},
+		{"a name twice", "members", "fleet-etcd-0,fleet-etcd-0", "not the names of 2 members"},
+		{"an empty name", "members", ",fleet-etcd-1", "not the names of 2 members"},
 	} {
 		data := complete()
 		data[test.key] = test.value

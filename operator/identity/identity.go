@@ -67,16 +67,26 @@ func (s *Store) Members() []string {
 	if s.Record != nil {
 		members = max(members, s.Record.Replicas)
 	}
+	return s.names(members)
+}
+
+// names returns the names of so many members, in the order of their ordinals.
+func (s *Store) names(members int32) []string {
 	var out []string
 	for ordinal := range members {
-		out = append(out, contract.EtcdMember(registry.Name, int(ordinal)))
+		out = append(out, contract.EtcdMember(s.objects.Registry.Name, int(ordinal)))
 	}
 	return out
 }
 
-// Write records an etcd's identity. It is made for good: the finalizer removes it when
-// nothing is to be retained.
+// Write records an etcd's identity, with the names of its members. It is made for good: the
+// finalizer removes it when nothing is to be retained.
 func (s *Store) Write(ctx context.Context, record *etcd.Record) error {
+	if len(record.Names) == 0 {
+		named := *record
+		named.Names = s.names(record.Replicas)
+		record = &named
+	}
 	stored := &corev1.ConfigMap{ObjectMeta: meta(s.objects), Data: record.Data(s.Record)}
 	stored.APIVersion, stored.Kind = "v1", "ConfigMap"
 	object, err := operand.Unstructured(stored)
@@ -102,13 +112,14 @@ func (s *Store) WriteRelease(ctx context.Context, release string) error {
 }
 
 // Adopt has a record in the inventory that an earlier registry of this name has left, which
-// was never applied for this one, and restores its labels and annotations. It does nothing
-// in a read-only reconcile.
+// was never applied for this one, and restores its labels and annotations. One that an
+// operator before v0.4.0 wrote gets the names of its members, before any pod needs them. It
+// does nothing in a read-only reconcile.
 func (s *Store) Adopt(ctx context.Context) error {
 	switch inventory := s.objects.Registry.Status.Inventory; {
 	case s.objects.ReadOnly():
 		return nil
-	case s.unmarked:
+	case s.unmarked, len(s.Record.Names) == 0:
 		return s.Write(ctx, s.Record)
 	case slices.Contains(inventory, Reference(s.objects)):
 		return nil

@@ -77,6 +77,34 @@ func TestUnmarked(t *testing.T) {
 	}
 }
 
+// TestNames is about a record of an operator before v0.4.0: it gets the names of the
+// members before any pod is made that needs them, and again when a person removes them,
+// but not in a read-only reconcile.
+func TestNames(t *testing.T) {
+	o := operandtest.New(t, recorded)
+	if err := New(o).Write(t.Context(), &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: 3, Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.Client.Patch(t.Context(), stored(t, o), client.RawPatch(types.MergePatchType, []byte(`{"data":{"members":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	frozen := operandtest.New(t, recorded)
+	frozen.HostCluster = o.HostCluster
+	frozen.Freeze("spec.paused is false")
+	if own(t, frozen); stored(t, o).Data[contract.RecordMembers] != "" {
+		t.Error("a read-only reconcile writes names")
+	}
+	s := own(t, o)
+	const want = "fleet-etcd-0,fleet-etcd-1,fleet-etcd-2"
+	if after := stored(t, o); after.Data[contract.RecordMembers] != want || after.Data[contract.RecordCluster] != "c" || len(s.Record.Names) != 3 {
+		t.Errorf("the record is %v", after.Data)
+	}
+	before := stored(t, o)
+	if own(t, o); stored(t, o).ResourceVersion != before.ResourceVersion {
+		t.Error("names that are there are written again")
+	}
+}
+
 // own reads the record of a registry and owns it.
 func own(t *testing.T, o *operand.Objects) *Store {
 	t.Helper()
@@ -102,7 +130,7 @@ func TestAdopt(t *testing.T) {
 	o := operandtest.New(t, "{status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-trust}]}}")
 	o.HostCluster = operandtest.Host(t, o.Registry.DeepCopy())
 	s := New(o)
-	s.Record = &etcd.Record{}
+	s.Record = &etcd.Record{Names: []string{"fleet-etcd-0"}}
 	want := []operatorv1alpha1.ObjectReference{{Kind: "ConfigMap", Namespace: "team", Name: "fleet-trust"}, {Kind: "ConfigMap", Namespace: "team", Name: "fleet-etcd-identity"}}
 	for range 2 {
 		if err := s.Adopt(t.Context()); err != nil {

@@ -52,7 +52,7 @@ var fields = map[string]struct {
 		"StatefulSet/fleet-etcd/spec/volumeClaimTemplates/0/spec/storageClassName": `fast`,
 		"StatefulSet/fleet-etcd/spec/volumeClaimTemplates/0/spec/resources":        `{requests: {storage: 100Gi}}`,
 		"StatefulSet/fleet-etcd" + container + "/args/--quota-backend-bytes":       `"8589934592"`,
-		"StatefulSet/fleet-etcd" + container + "/args/--initial-cluster":           `"fleet-etcd-0=https://fleet-etcd-0.fleet-etcd.team.svc:2380"`,
+		"StatefulSet/fleet-etcd" + container + "/args/--initial-cluster":           `null`,
 		"PodDisruptionBudget/fleet-etcd/spec":                                      `null`,
 		"Deployment/fleet-server" + podSpec + "/nodeSelector":                      `null`,
 	}},

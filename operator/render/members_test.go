@@ -1,6 +1,7 @@
 package render
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -34,5 +35,24 @@ func TestMembers(t *testing.T) {
 	}
 	if got := EtcdEndpoints(in.Registry, in.Members[:1]); !slices.Equal(got, []string{EtcdMembers(in.Registry, in.Members)[0].ClientURL()}) {
 		t.Errorf("endpoints %q", got)
+	}
+}
+
+// TestMembersChangeNoTemplate renders one, three and five members from the newest layout:
+// their pods are the same, so that another number replaces none that is there.
+func TestMembersChangeNoTemplate(t *testing.T) {
+	templates := map[int]any{}
+	for _, members := range []int{1, 3, 5} {
+		in := input(t, registry, func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Etcd.Replicas = int32(members) })
+		template, ok := podTemplates(t, rendered(t, in))["StatefulSet "+in.Registry.Name+"-etcd"]
+		if !ok || len(in.Members) != members {
+			t.Fatalf("%d members, want %d; rendered: %t", len(in.Members), members, ok)
+		}
+		templates[members] = template
+	}
+	for _, members := range []int{3, 5} {
+		if !reflect.DeepEqual(templates[members], templates[1]) {
+			t.Errorf("pods of %d members are not those of one: %+v, %+v", members, templates[members], templates[1])
+		}
 	}
 }

@@ -1,0 +1,338 @@
+package integration
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// The addresses of members, which are their names, too: so the guard finds them
+// without DNS.
+const m0, m1, m2 = "127.0.0.30", "127.0.0.31", "127.0.0.32"
+
+// guarded is an etcd whose members are started by the guard, as in their pods: from a
+// record alone, with no list of members among their arguments.
+type guarded struct {
+	t               *testing.T
+	etcd            string
+	dir             string
+	ca              *framework.Authority
+	pair            framework.Pair
+	clients, peers  int // ports
+	processes       map[string]*process
+	mounted, passed map[string]string // the record
+}
+
+// process is a member's container.
+type process struct {
+	*exec.Cmd
+	done chan struct{}
+	lock sync.Mutex
+	log  bytes.Buffer
+}
+
+func (p *process) Write(b []byte) (int, error) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.log.Write(b)
+}
+
+func (p *process) said() string {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.log.String()
+}
+
+func newGuarded(t *testing.T, version string) *guarded {
+	t.Helper()
+	g := &guarded{t: t, etcd: framework.Program(t, "etcd", version, "etcd"), dir: t.TempDir(), ca: framework.NewAuthority(t, "etcd-ca"), processes: map[string]*process{}}
+	g.pair = g.ca.Issue("member", nil, "127.0.0.1", m0, m1, m2) // members connect from the first
+	var ports []int
+	for range 2 {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = listener.Close() }()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	g.clients, g.peers = ports[0], ports[1]
+	t.Cleanup(func() {
+		for name := range g.processes {
+			g.kill(name)
+		}
+	})
+	return g
+}
+
+func (g *guarded) peer(name string) string   { return fmt.Sprintf("https://%s:%d", name, g.peers) }
+func (g *guarded) client(name string) string { return fmt.Sprintf("https://%s:%d", name, g.clients) }
+func (g *guarded) data(name string) string   { return filepath.Join(g.dir, name) }
+
+// record changes the record, both in the volume and in what kubelet passes.
+func (g *guarded) record(keys map[string]string) {
+	g.mounted = maps.Clone(g.mounted)
+	if g.mounted == nil {
+		g.mounted = map[string]string{}
+	}
+	maps.Copy(g.mounted, keys)
+	g.passed = maps.Clone(g.mounted)
+}
+
+// start starts a member's container.
+func (g *guarded) start(name string) *process {
+	g.t.Helper()
+	identity := filepath.Join(g.dir, "identity-"+name)
+	if err := os.RemoveAll(identity); err != nil {
+		g.t.Fatal(err)
+	}
+	if err := os.Mkdir(identity, 0o755); err != nil {
+		g.t.Fatal(err)
+	}
+	for key, value := range g.mounted {
+		if err := os.WriteFile(filepath.Join(identity, key), []byte(value), 0o644); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+	p := &process{done: make(chan struct{})}
+	p.Cmd = exec.Command(filepath.Join(framework.Root(g.t), "bin", "clusterregistry-helper"), "etcd-guard", //nolint:noctx // it outlives the test's context
+		"--data-dir="+g.data(name), "--identity-dir="+identity, "--member="+name, fmt.Sprintf("--peer-url=https://{member}:%d", g.peers), fmt.Sprintf("--client-url=https://{member}:%d", g.clients),
+		"--cacert="+g.ca.File, "--cert="+g.pair.Cert, "--key="+g.pair.Key, "--", g.etcd,
+		"--name="+name, "--data-dir="+g.data(name), "--initial-cluster-token=team/fleet", "--unsafe-no-fsync", "--log-level=warn",
+		"--initial-advertise-peer-urls="+g.peer(name), "--listen-peer-urls="+g.peer(name), "--peer-client-cert-auth", "--peer-trusted-ca-file="+g.ca.File, "--peer-cert-file="+g.pair.Cert, "--peer-key-file="+g.pair.Key,
+		"--advertise-client-urls="+g.client(name), "--listen-client-urls="+g.client(name), "--client-cert-auth", "--trusted-ca-file="+g.ca.File, "--cert-file="+g.pair.Cert, "--key-file="+g.pair.Key)
+	p.Env = []string{"ETCD_INITIAL_CLUSTER_STATE=" + g.passed["initial-cluster-state"], "RECORDED_JOINING=" + g.passed["joining"]}
+	p.Stdout, p.Stderr = p, p
+	if err := p.Start(); err != nil {
+		g.t.Fatalf("%v; \"make build\" makes the program", err)
+	}
+	go func() { _ = p.Wait(); close(p.done) }()
+	g.processes[name] = p
+	return p
+}
+
+func (g *guarded) kill(name string) {
+	_ = g.processes[name].Process.Kill()
+	<-g.processes[name].done
+}
+
+// empties takes a member's data from it while its container is down.
+func (g *guarded) empties(name string) {
+	g.t.Helper()
+	g.kill(name)
+	if err := os.RemoveAll(g.data(name)); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+// refuses starts a member, which the guard does not let start, and says why.
+func (g *guarded) refuses(reason, name, says string) {
+	g.t.Helper()
+	p := g.start(name)
+	select {
+	case <-p.done:
+	case <-time.After(time.Minute):
+		g.t.Fatalf("%s: member %s runs: %s", reason, name, p.said())
+	}
+	if said := p.said(); p.ProcessState.ExitCode() != 65 || !strings.Contains(said, says) || strings.Count(said, "\n") != 1 {
+		g.t.Fatalf("%s: exit code %d: %s; want %q", reason, p.ProcessState.ExitCode(), said, says)
+	}
+	if entries, err := os.ReadDir(g.data(name)); err == nil && len(entries) > 0 {
+		g.t.Errorf("%s: member %s has begun with data: %v", reason, name, entries)
+	}
+}
+
+// use calls a member once it serves.
+func (g *guarded) use(name, what string, do func(context.Context, *clientv3.Client) error) {
+	g.t.Helper()
+	certificate, err := tls.LoadX509KeyPair(g.pair.Cert, g.pair.Key)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(g.ca.PEM)
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{g.client(name)}, TLS: &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: roots, MinVersion: tls.VersionTLS12}, Logger: zap.NewNop()})
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	framework.Eventually(g.t, what, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		if err := do(ctx, client); err != nil {
+			return fmt.Errorf("%w; %s says %s", err, name, g.processes[name].said())
+		}
+		return nil
+	})
+}
+
+// learner adds a member to etcd, and returns its ID.
+func (g *guarded) learner(name string) (id uint64) {
+	g.t.Helper()
+	g.use(m0, "etcd to let "+name+" in", func(ctx context.Context, client *clientv3.Client) error {
+		added, err := client.MemberAddAsLearner(ctx, []string{g.peer(name)})
+		if err == nil {
+			id = added.Member.ID
+		}
+		return err
+	})
+	return id
+}
+
+func (g *guarded) removes(id uint64) {
+	g.t.Helper()
+	g.use(m0, "etcd to let a member go", func(ctx context.Context, client *clientv3.Client) error {
+		_, err := client.MemberRemove(ctx, id)
+		return err
+	})
+}
+
+// serves waits until a member has what was written.
+func (g *guarded) serves(name string) {
+	g.t.Helper()
+	g.use(name, name+" to serve", func(ctx context.Context, client *clientv3.Client) error {
+		if answer, err := client.Get(ctx, "key"); err != nil || len(answer.Kvs) != 1 {
+			return fmt.Errorf("it has %v: %w", answer, err)
+		}
+		return nil
+	})
+}
+
+// promotes gives a learner a vote once it has caught up.
+func (g *guarded) promotes(id uint64) {
+	g.t.Helper()
+	g.use(m0, "the learner to catch up", func(ctx context.Context, client *clientv3.Client) error {
+		_, err := client.MemberPromote(ctx, id)
+		return err
+	})
+}
+
+// forms writes a key to an etcd that forms, and records who its members are.
+func (g *guarded) forms(names ...string) {
+	g.t.Helper()
+	g.record(map[string]string{"initial-cluster-state": "new", "cluster-id": "", "members": strings.Join(names, ",")})
+	for _, name := range names {
+		g.start(name)
+	}
+	keys := map[string]string{"initial-cluster-state": "existing"}
+	g.use(names[0], "etcd to form", func(ctx context.Context, client *clientv3.Client) error {
+		if _, err := client.Put(ctx, "key", "value"); err != nil {
+			return err
+		}
+		list, err := client.MemberList(ctx)
+		if err != nil {
+			return err
+		}
+		if len(list.Members) != len(names) {
+			g.t.Fatalf("it has %d members, want %v", len(list.Members), names)
+		}
+		keys["cluster-id"] = fmt.Sprintf("%x", list.Header.ClusterId)
+		for _, m := range list.Members {
+			if m.Name == "" {
+				return fmt.Errorf("member %x was not started yet", m.ID)
+			}
+			keys["member-id."+m.Name] = fmt.Sprintf("%x", m.ID)
+		}
+		return nil
+	})
+	g.record(keys)
+}
+
+// joins records m1 as a learner.
+func (g *guarded) joins(id uint64) {
+	g.record(map[string]string{"joining": m1, "member-id." + m1: fmt.Sprintf("%x", id)})
+}
+
+// TestMembersByRecord forms an etcd, and has members join it, by nothing but the record:
+// a member that has lost its data never starts empty, however late the record is.
+func TestMembersByRecord(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"v3.6.14", "v3.7.3"} {
+		t.Run("one becomes two/"+version, func(t *testing.T) {
+			t.Parallel()
+			testGuardedJoin(newGuarded(t, version))
+		})
+		t.Run("three/"+version, func(t *testing.T) {
+			t.Parallel()
+			g := newGuarded(t, version)
+			g.forms(m0, m1, m2)
+			for _, name := range []string{m1, m2} {
+				g.kill(name)
+				g.start(name) // with data it needs no list of members
+				g.serves(name)
+			}
+			g.empties(m1)
+			g.refuses("a voter has lost its data", m1, "has no data, but cluster")
+			g.joins(recordedID(t, g, m1))
+			g.refuses("a person has recorded that it joins, and not added it again", m1, "has a vote in etcd: it must be removed, and be added again as a learner")
+		})
+	}
+}
+
+// recordedID returns the ID of a member.
+func recordedID(t *testing.T, g *guarded, name string) (id uint64) {
+	t.Helper()
+	if _, err := fmt.Sscanf(g.mounted["member-id."+name], "%x", &id); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func testGuardedJoin(g *guarded) {
+	g.record(map[string]string{"initial-cluster-state": "new", "members": m1})
+	g.refuses("the record has other members", m0, "the key members of the record does not have this member")
+	g.forms(m0)
+	g.record(map[string]string{"members": m0 + "," + m1, "joining": m1})
+	g.refuses("it was not added yet", m1, "not under which ID it was added to etcd")
+	id := g.learner(m1)
+	g.joins(id + 1)
+	g.refuses("another ID is recorded", m1, "was added to etcd, too, and never started")
+	g.joins(id)
+	delete(g.passed, "joining")
+	g.refuses("what kubelet passes is late", m1, "has no data, but")
+	g.joins(id)
+	g.start(m1)
+	g.use(m1, "the learner to start", func(ctx context.Context, client *clientv3.Client) error {
+		_, err := client.Get(ctx, "key", clientv3.WithSerializable())
+		return err
+	})
+	g.use(m0, "the learner to say its name", func(ctx context.Context, client *clientv3.Client) error {
+		list, err := client.MemberList(ctx)
+		if err == nil && (len(list.Members) != 2 || list.Members[0].Name == "" || list.Members[1].Name == "") {
+			err = fmt.Errorf("members %v", list.Members)
+		}
+		return err
+	})
+	g.empties(m1)
+	g.refuses("the learner has lost its data", m1, "has been started before, as "+m1)
+	g.removes(id)
+	g.refuses("it was removed", m1, "do not list it")
+
+	id = g.learner(m1)
+	g.joins(id)
+	g.start(m1)
+	g.promotes(id)
+	g.serves(m1)
+	g.kill(m1)
+	g.start(m1) // the record still lets it start empty, but it has data
+	g.serves(m1)
+	g.empties(m1)
+	// One of two is no majority, so no one can say what it is.
+	g.refuses("it has lost its data just after it got its vote, and the record is late", m1, "can't be asked whether it may join")
+}
