@@ -13,14 +13,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// clusterName is the cluster that stories run on: the one that $E2E_CLUSTER names,
+// ClusterName is the cluster that stories run on: the one that $E2E_CLUSTER names,
 // or else that of "make cluster".
-func clusterName() string { return cmp.Or(os.Getenv("E2E_CLUSTER"), "registry") }
+func ClusterName() string { return cmp.Or(os.Getenv("E2E_CLUSTER"), "registry") }
 
 // ClusterKubeconfig returns the path of its kubeconfig.
 func ClusterKubeconfig(t *testing.T) string {
 	t.Helper()
-	if name := clusterName(); name != "registry" {
+	if name := ClusterName(); name != "registry" {
 		return filepath.Join(Root(t), ".cluster", name, "kubeconfig")
 	}
 	return filepath.Join(Root(t), ".cluster", "kubeconfig")
@@ -39,7 +39,7 @@ func Cluster(t *testing.T, args ...string) string {
 // TryCluster runs the project's cluster command from the given folder. It is about
 // the cluster of the stories unless the arguments name another.
 func TryCluster(ctx context.Context, root string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(root, "bin", "cluster"), append([]string{"--name", clusterName()}, args...)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "bin", "cluster"), append([]string{"--name", ClusterName()}, args...)...)
 	cmd.Dir = root
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -56,11 +56,18 @@ func command() *cobra.Command {
 	cmd.PersistentFlags().StringVar(&o.name, "name", defaultName, "name of the cluster")
 	cmd.PersistentFlags().StringVar(&o.components, "components", "", "directory of the modules that pin what is built (default: hack/cluster/components of the checkout)")
 
+	nodes := 0
 	up := &cobra.Command{Use: "up", Short: "Bring a cluster up, or complete it", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.up(cmd.Context()) }}
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("nodes") {
+				o.nodes = &nodes
+			}
+			return o.up(cmd.Context())
+		}}
 	up.Flags().StringVar(&o.provider, "provider", "auto", "auto, local, kind or existing (the cluster of $KUBECONFIG)")
 	up.Flags().StringVar(&o.kubernetesVersion, "kubernetes-version", "", "one of "+strings.Join(components.KubernetesVersions, ", ")+" (default: the first)")
-	up.Flags().IntVar(&o.nodes, "nodes", 0, "number of nodes (default 3)")
+	up.Flags().IntVar(&nodes, "nodes", 0, "number of nodes (default 3); 0: a control plane alone (local provider)")
+	up.Flags().StringVar(&o.beside, "beside", "", "name of the cluster on whose network a control plane without nodes is, so that its pods reach it (local provider); both go down together")
 	up.Flags().StringVar(&o.subnet, "subnet", "", "IPv4 /24 of the local provider's machines (default: a free one in 10.200.0.0/16)")
 
 	cmd.AddCommand(up,
@@ -69,6 +76,13 @@ func command() *cobra.Command {
 		o.onCluster("status", "Show machines and what does not run", 0, func(ctx context.Context, p provider, _ []string) error { return p.Status(ctx) }),
 		o.onCluster("load IMAGE.tar", "Bring an archive of images to every node", 1, func(ctx context.Context, p provider, args []string) error { return p.Load(ctx, args[0]) }),
 		o.onCluster("logs DIR", "Gather all logs into a folder", 1, func(ctx context.Context, p provider, args []string) error { return p.Logs(ctx, args[0]) }),
+		o.onCluster("stop", "End all machines at once, as a power cut does; \"up\" brings them back with their disks (local provider)", 0, func(ctx context.Context, p provider, _ []string) error {
+			cluster, ok := p.(*local.Cluster)
+			if !ok {
+				return errors.New("only clusters of the local provider can be stopped")
+			}
+			return cluster.Stop(ctx)
+		}),
 		o.node(), o.binaries(),
 		&cobra.Command{Use: "versions", Short: "Print the versions of Kubernetes that clusters can have, the default first", Args: cobra.NoArgs,
 			Run: func(*cobra.Command, []string) { fmt.Fprintln(o.out, strings.Join(components.KubernetesVersions, "\n")) }})

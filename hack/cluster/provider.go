@@ -34,12 +34,13 @@ const pins = "hack/cluster/components"
 
 // options are the command line's.
 type options struct {
-	name, provider, kubernetesVersion, subnet string
+	name, provider, kubernetesVersion, subnet, beside string
 	// components is the directory of the modules that pin what is built; empty
 	// means that of the checkout.
 	components string
 
-	nodes int
+	// nodes is how many there are to be; nil means as many as there are, or the default.
+	nodes *int
 	out   io.Writer
 }
 
@@ -137,12 +138,18 @@ func (o options) open(name string) (provider, error) {
 	case "local":
 		return o.local(dir)
 	case "kind":
-		nodes := o.nodes
-		if nodes == 0 {
-			nodes = 3
+		nodes := 3
+		if o.nodes != nil {
+			nodes = *o.nodes
+		}
+		if nodes < 1 || o.beside != "" {
+			return nil, errors.New("the kind provider has no control planes without nodes, and none beside another cluster; leave out --beside, and use --nodes=1 or more")
 		}
 		return &kind.Cluster{Name: o.name, Dir: dir, KubernetesVersion: o.kubernetesVersion, Nodes: nodes, Out: o.out}, nil
 	case "existing":
+		if o.nodes != nil || o.beside != "" {
+			return nil, errors.New("an existing cluster is used as it is; leave out --nodes and --beside")
+		}
 		return &existing.Cluster{Dir: dir, Out: o.out}, nil
 	}
 	return nil, fmt.Errorf("unknown provider %q; choose auto, local, kind or existing", name)
@@ -163,7 +170,7 @@ func (o options) local(dir string) (*local.Cluster, error) {
 	return &local.Cluster{
 		Name: o.name, Dir: dir, Out: o.out,
 		Builder:           components.Builder{Source: source, Cache: cache, Log: o.out},
-		KubernetesVersion: o.kubernetesVersion, Nodes: o.nodes, Subnet: o.subnet,
+		KubernetesVersion: o.kubernetesVersion, Nodes: o.nodes, Subnet: o.subnet, Beside: o.beside,
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,17 @@ func (c *Cluster) applyAddons(ctx context.Context, api client.Client, bins binar
 		return err
 	}
 	return addons.WaitCertManager(ctx, api)
+}
+
+// publishInfo publishes the cluster's own address, as kubeadm does.
+func (c *Cluster) publishInfo(ctx context.Context, api client.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	ca, err := os.ReadFile(c.pki().Cert("ca"))
+	if err != nil {
+		return err
+	}
+	return addons.Apply(ctx, api, addons.ClusterInfo(c.server(), ca))
 }
 
 // certManager renders cert-manager's chart, which its module on the proxy

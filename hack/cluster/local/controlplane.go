@@ -175,9 +175,13 @@ func (c *Cluster) controlPlaneMachine(bins binaries) machine.Machine {
 			"--service-account-private-key-file=" + store.Key("service-accounts"), "--root-ca-file=" + store.Cert("ca"),
 			"--cluster-signing-cert-file=" + store.Cert("ca"), "--cluster-signing-key-file=" + store.Key("ca"),
 			"--allocate-node-cidrs=false", "--leader-elect=false"}},
-		{Name: "kube-scheduler", Args: []string{bins.kubernetes("kube-scheduler"),
-			"--kubeconfig=" + c.kubeconfigFor("kube-scheduler"), "--leader-elect=false"}},
 	}
+	if c.state.Nodes == 0 {
+		return m // there is nothing to schedule to
+	}
+	m.Services = append(m.Services,
+		machine.Service{Name: "kube-scheduler", Args: []string{bins.kubernetes("kube-scheduler"),
+			"--kubeconfig=" + c.kubeconfigFor("kube-scheduler"), "--leader-elect=false"}})
 	return m
 }
 

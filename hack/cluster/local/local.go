@@ -33,11 +33,14 @@ type Cluster struct {
 	// Out receives progress.
 	Out io.Writer
 
-	// KubernetesVersion, Nodes and Subnet are wishes for a new cluster. An
-	// empty one means: as the cluster is, or the default for a new one.
+	// KubernetesVersion, Nodes, Subnet and Beside are wishes for a new cluster. An
+	// empty one means: as the cluster is, or the default for a new one. Without
+	// nodes, there is a control plane only. Beside is the name of the cluster on
+	// whose network that is; it goes down with it.
 	KubernetesVersion string
-	Nodes             int
+	Nodes             *int
 	Subnet            string
+	Beside            string
 
 	state state
 }
@@ -66,11 +69,13 @@ func (c *Cluster) Up(ctx context.Context) error {
 		return err
 	}
 	clock.lap("programs")
-	archive, err := c.platformImages(bins)
-	if err != nil {
-		return err
+	archive := ""
+	if c.state.Nodes > 0 {
+		if archive, err = c.platformImages(bins); err != nil {
+			return err
+		}
+		clock.lap("images")
 	}
-	clock.lap("images")
 	if err := c.startControlPlane(ctx, bins); err != nil {
 		return err
 	}
@@ -78,7 +83,14 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.publishInfo(ctx, api); err != nil {
+		return err
+	}
 	clock.lap("control plane")
+	if c.state.Nodes == 0 {
+		clock.total(fmt.Sprintf("control plane %q is up: Kubernetes %s at %s, no nodes", c.Name, c.state.KubernetesVersion, c.server()))
+		return nil
+	}
 	if err := c.startNodes(ctx, bins, archive); err != nil {
 		return err
 	}
@@ -101,6 +113,12 @@ func (c *Cluster) Down(ctx context.Context) error {
 		return fmt.Errorf("not root: only root may end the cluster's processes; run the command with sudo")
 	}
 	clock := newStopwatch(c.Out)
+	// They would be without a network.
+	for _, beside := range c.besideIt() {
+		if err := beside.Down(ctx); err != nil {
+			return err
+		}
+	}
 	if err := c.down(ctx); err != nil {
 		return err
 	}
@@ -138,7 +156,11 @@ func (c *Cluster) halt(ctx context.Context) error {
 }
 
 func (c *Cluster) network() network.Network {
-	return network.Network{ID: c.id(), Subnet: c.state.Subnet}
+	n := network.Network{ID: c.id(), Subnet: c.state.Subnet}
+	if beside := c.state.Beside; beside != nil {
+		n.Beside = &network.Beside{ID: c.sibling(beside.Cluster).id(), Index: beside.Index, Nodes: beside.Nodes}
+	}
+	return n
 }
 
 func (c *Cluster) pki() pki.Store { return pki.Store{Dir: filepath.Join(c.Dir, "pki")} }

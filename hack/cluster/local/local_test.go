@@ -51,11 +51,13 @@ func TestDisk(t *testing.T) {
 func TestWishesOfAnotherCluster(t *testing.T) {
 	existing := state{KubernetesVersion: "v1.37.1", Nodes: 3}
 	for wish, want := range map[Cluster]string{
-		{}:                                       "",
-		{KubernetesVersion: "v1.37.1", Nodes: 3}: "",
-		{KubernetesVersion: "v1.34.4"}:           "runs Kubernetes v1.37.1, not v1.34.4; take it down first",
-		{Nodes: 5}:                               "has 3 nodes, not 5",
-		{Subnet: "10.9.0.0/24"}:                  "not 10.9.0.0/24",
+		{}: "",
+		{KubernetesVersion: "v1.37.1", Nodes: new(3)}: "",
+		{KubernetesVersion: "v1.34.4"}:                "runs Kubernetes v1.37.1, not v1.34.4; take it down first",
+		{Nodes: new(5)}:                               "has 3 nodes, not 5",
+		{Nodes: new(0)}:                               "has 3 nodes, not 0",
+		{Beside: "other"}:                             `is not on the network of "other"`,
+		{Subnet: "10.9.0.0/24"}:                       "not 10.9.0.0/24",
 	} {
 		wish.state = existing
 		err := wish.matchWishes()

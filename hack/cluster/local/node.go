@@ -36,6 +36,9 @@ func (c *Cluster) nodeIndex(name string) (int, error) {
 			return i, nil
 		}
 	}
+	if c.state.Nodes == 0 {
+		return 0, fmt.Errorf("cluster %q has no nodes, and so no %q", c.Name, name)
+	}
 	return 0, fmt.Errorf("cluster %q has no node %q; its nodes are %s to %s", c.Name, name, nodeName(1), nodeName(c.state.Nodes))
 }
 

@@ -18,11 +18,22 @@ type binaries map[string]string
 // programs builds what is missing of everything that the cluster runs.
 func (c *Cluster) programs(ctx context.Context) (binaries, error) {
 	bins := binaries{}
-	for _, component := range []components.Component{
-		components.Pause, components.Etcd(components.EtcdVersions[0]), components.Kubernetes(c.state.KubernetesVersion),
-		components.CoreDNS, components.Provisioner, components.CertManager,
-	} {
-		dir, err := c.Builder.Ensure(ctx, component)
+	type need struct {
+		component components.Component
+		// programs are those that are run; none means all.
+		programs []string
+	}
+	needs := []need{
+		{component: components.Etcd(components.EtcdVersions[0]), programs: []string{"etcd"}},
+		{component: components.Kubernetes(c.state.KubernetesVersion), programs: []string{"kube-apiserver", "kube-controller-manager"}},
+	}
+	if c.state.Nodes > 0 {
+		needs[1].programs = nil
+		needs = append(needs, need{component: components.Pause}, need{component: components.CoreDNS}, need{component: components.Provisioner}, need{component: components.CertManager})
+	}
+	for _, n := range needs {
+		component := n.component
+		dir, err := c.Builder.Ensure(ctx, component, n.programs...)
 		if err != nil {
 			return nil, err
 		}

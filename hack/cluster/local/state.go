@@ -22,6 +22,8 @@ type state struct {
 	KubernetesVersion string       `json:"kubernetesVersion"`
 	Nodes             int          `json:"nodes"`
 	Subnet            netip.Prefix `json:"subnet"`
+	// Beside is set when the cluster is on the network of another one.
+	Beside *neighbor `json:"beside,omitempty"`
 }
 
 const (
@@ -64,14 +66,17 @@ func (c *Cluster) loadOrCreateState(ctx context.Context) error {
 	if c.KubernetesVersion != "" && !slices.Contains(components.KubernetesVersions, c.KubernetesVersion) {
 		return fmt.Errorf("Kubernetes %s is no version of a cluster here; choose one of %v", c.KubernetesVersion, components.KubernetesVersions) //nolint:staticcheck // a name
 	}
-	if c.Nodes < 0 || c.Nodes > maxNodes {
-		return fmt.Errorf("%d nodes are not possible; choose 1 to %d", c.Nodes, maxNodes)
+	if c.Nodes != nil && (*c.Nodes < 0 || *c.Nodes > maxNodes) {
+		return fmt.Errorf("%d nodes are not possible; choose 0 (a control plane alone) to %d", *c.Nodes, maxNodes)
 	}
 	if _, err := os.Stat(c.stateFile()); err == nil {
 		if err := c.load(); err != nil {
 			return err
 		}
-		return c.matchWishes()
+		if err := c.matchWishes(); err != nil {
+			return err
+		}
+		return c.checkBeside()
 	}
 	// Left-overs of a cluster whose folder was deleted by hand, or whose first
 	// Up was interrupted, would collide.
@@ -83,12 +88,12 @@ func (c *Cluster) loadOrCreateState(ctx context.Context) error {
 			return err
 		}
 	}
-	c.state = state{KubernetesVersion: c.KubernetesVersion, Nodes: c.Nodes}
+	c.state = state{KubernetesVersion: c.KubernetesVersion, Nodes: defaultNodes}
 	if c.state.KubernetesVersion == "" {
 		c.state.KubernetesVersion = components.KubernetesVersions[0]
 	}
-	if c.state.Nodes == 0 {
-		c.state.Nodes = defaultNodes
+	if c.Nodes != nil {
+		c.state.Nodes = *c.Nodes
 	}
 	// Two clusters that come up at once must not choose the same subnet; the
 	// winner's veth pair is what the loser sees.
@@ -97,15 +102,26 @@ func (c *Cluster) loadOrCreateState(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	if c.state.Subnet, err = network.ChooseSubnet(ctx, c.Subnet); err != nil {
+	if err := c.copyInit(); err != nil {
 		return err
 	}
-	if err := c.copyInit(); err != nil {
+	if c.Beside != "" {
+		// A place on another's network is taken by the record of it.
+		if err := c.placeBeside(); err != nil {
+			return err
+		}
+		return c.writeState()
+	}
+	if c.state.Subnet, err = network.ChooseSubnet(ctx, c.Subnet); err != nil {
 		return err
 	}
 	if err := c.network().Up(ctx, controlPlane); err != nil {
 		return err
 	}
+	return c.writeState()
+}
+
+func (c *Cluster) writeState() error {
 	content, err := json.MarshalIndent(c.state, "", "  ")
 	if err != nil {
 		return err
@@ -119,10 +135,12 @@ func (c *Cluster) matchWishes() error {
 	switch {
 	case c.KubernetesVersion != "" && c.KubernetesVersion != c.state.KubernetesVersion:
 		differs = fmt.Sprintf("runs Kubernetes %s, not %s", c.state.KubernetesVersion, c.KubernetesVersion)
-	case c.Nodes != 0 && c.Nodes != c.state.Nodes:
-		differs = fmt.Sprintf("has %d nodes, not %d", c.state.Nodes, c.Nodes)
+	case c.Nodes != nil && *c.Nodes != c.state.Nodes:
+		differs = fmt.Sprintf("has %d nodes, not %d", c.state.Nodes, *c.Nodes)
 	case c.Subnet != "" && c.Subnet != c.state.Subnet.String():
 		differs = fmt.Sprintf("uses subnet %s, not %s", c.state.Subnet, c.Subnet)
+	case c.Beside != "" && (c.state.Beside == nil || c.state.Beside.Cluster != c.Beside):
+		differs = fmt.Sprintf("is not on the network of %q", c.Beside)
 	default:
 		return nil
 	}

@@ -23,6 +23,9 @@ type Network struct {
 	ID string
 	// Subnet is the /24 that the computer, the control plane and the nodes share.
 	Subnet netip.Prefix
+	// Beside is set for a control plane on the bridge, and in the subnet, of another
+	// cluster.
+	Beside *Beside
 }
 
 const (
@@ -32,7 +35,12 @@ const (
 )
 
 // ControlPlane returns the control plane's address.
-func (n Network) ControlPlane() netip.Addr { return n.host(1) }
+func (n Network) ControlPlane() netip.Addr {
+	if n.Beside != nil {
+		return n.host(byte(firstBeside - 1 + n.Beside.Index))
+	}
+	return n.host(1)
+}
 
 // Node returns the address of the node with the given index, from 1.
 func (n Network) Node(index int) netip.Addr { return n.host(byte(10 + index)) }
@@ -60,6 +68,14 @@ func (n Network) netns(machine string) string { return "cr-" + n.ID + "-" + mach
 
 func (n Network) shellLink() string { return "cr-" + n.ID }
 
+// wayIn is the link through which the computer's shell gets in.
+func (n Network) wayIn() string {
+	if n.Beside != nil {
+		return Network{ID: n.Beside.ID}.shellLink()
+	}
+	return n.shellLink()
+}
+
 func (n Network) host(last byte) netip.Addr {
 	a := n.Subnet.Addr().As4()
 	a[3] = last
@@ -69,6 +85,9 @@ func (n Network) host(last byte) netip.Addr {
 // Up makes the control plane's namespace with its bridge and the way in, when
 // they are not there yet.
 func (n Network) Up(ctx context.Context, controlPlane string) error {
+	if n.Beside != nil {
+		return n.plug(ctx, controlPlane)
+	}
 	ns := n.netns(controlPlane)
 	if !exists(ctx, ns) {
 		// After a reboot, or when its last process died, the kernel takes its
@@ -198,8 +217,8 @@ func (n Network) Reachable(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("no route to the control plane: %w: %s", err, bytes.TrimSpace(out))
 	}
-	if !bytes.Contains(out, []byte(" dev "+n.shellLink()+" ")) {
-		return fmt.Errorf("the control plane %s is not reached through %s (ip route get says %q)", n.ControlPlane(), n.shellLink(), bytes.TrimSpace(out))
+	if !bytes.Contains(out, []byte(" dev "+n.wayIn()+" ")) {
+		return fmt.Errorf("the control plane %s is not reached through %s (ip route get says %q)", n.ControlPlane(), n.wayIn(), bytes.TrimSpace(out))
 	}
 	return nil
 }
