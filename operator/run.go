@@ -113,6 +113,8 @@ func (o *options) reconciler(mgr manager.Manager) (*clusterregistry.Reconciler, 
 			return nil, fmt.Errorf("read the CA of the host cluster: %w", err)
 		}
 	}
+	environment := o.environment
+	environment.Namespaced = len(o.namespaces) > 0
 	return &clusterregistry.Reconciler{
 		HostCluster: operand.HostCluster{
 			Client:  mgr.GetClient(),
@@ -122,7 +124,7 @@ func (o *options) reconciler(mgr manager.Manager) (*clusterregistry.Reconciler, 
 		},
 		Discovery:            asks,
 		Releases:             releases,
-		Environment:          o.environment,
+		Environment:          environment,
 		Host:                 mgr.GetConfig(),
 		HostCA:               ca,
 		Namespaces:           o.namespaces,

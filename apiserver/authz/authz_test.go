@@ -12,6 +12,8 @@ import (
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
 	rbacv1listers "k8s.io/client-go/listers/rbac/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // fixed returns an authorizer over the bootstrap roles and the given ones, each
@@ -82,6 +84,15 @@ func TestAuthorize(t *testing.T) {
 		{"discovery for everybody who is known", known("x"), path("/apis/clusterregistry.k8s.io"), true},
 		{"discovery for anonymous", &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}, path("/apis"), false},
 		{"clusters for everybody", known("x"), clusters("list", "", ""), false},
+		{"every cluster by the function health", known("x", contract.HealthGroup), clusters("watch", "", ""), true},
+		{"a report by the function health", known("x", contract.HealthGroup), clusters("patch", "east", "status"), true},
+		{"a new cluster by the function health", known("x", contract.HealthGroup), clusters("create", "", ""), false},
+		{"a change of a cluster by the function health", known("x", contract.HealthGroup), clusters("update", "east", ""), false},
+		{"a new cluster by the function registerHost", known("x", contract.RegisterHostGroup), clusters("create", "", ""), true},
+		{"a change of a cluster by the function registerHost", known("x", contract.RegisterHostGroup), clusters("update", "east", ""), true},
+		{"its report by the function registerHost", known("x", contract.RegisterHostGroup), clusters("patch", "host", "status"), true},
+		{"the end of a cluster by the function registerHost", known("x", contract.RegisterHostGroup), clusters("delete", "east", ""), false},
+		{"roles by both functions", known("x", contract.HealthGroup, contract.RegisterHostGroup), authorizer.AttributesRecord{Verb: "list", APIGroup: rbacv1.GroupName, Resource: "clusterroles", ResourceRequest: true}, false},
 		{"anything for the admins", known("x", Admins), clusters("deletecollection", "", ""), true},
 		{"anything for system:masters", known("x", user.SystemPrivilegedGroup), clusters("get", "east", ""), false},
 		{"nobody", nil, clusters("get", "east", ""), false},

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // Admins is the group that the role clusterregistry:admin is bound to.
@@ -20,6 +21,7 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 		return rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters"}, Verbs: verbs}
 	}
 	status := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get"}}
+	reports := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get", "patch"}}
 	return []rbacv1.ClusterRole{
 		role("admin",
 			rbacv1.PolicyRule{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}},
@@ -27,6 +29,9 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 		role("editor", clusters("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"), status),
 		role("viewer", clusters("get", "list", "watch"), status),
 		role("status-writer", clusters("get", "list", "watch"), rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get", "update", "patch"}}),
+		// What each function of the controller does: health alone creates no clusters.
+		role("controller:health", clusters("get", "list", "watch"), reports),
+		role("controller:register-host", clusters("get", "list", "create", "update"), reports),
 		role("discovery", rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{
 			"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"}}),
 		role("basic-user",
@@ -35,11 +40,14 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 	}
 }
 
-// bootstrapBindings say who holds bootstrap roles from the start: the admins,
-// and whoever is known at all, without which kubectl does not work.
+// bootstrapBindings say who holds bootstrap roles from the start: the admins, the
+// registry's controller by the functions in its certificate, and whoever is known at
+// all, without which kubectl does not work.
 func bootstrapBindings() []rbacv1.ClusterRoleBinding {
 	return []rbacv1.ClusterRoleBinding{
 		binding("admin", Admins),
+		binding("controller:health", contract.HealthGroup),
+		binding("controller:register-host", contract.RegisterHostGroup),
 		binding("discovery", user.AllAuthenticated),
 		binding("basic-user", user.AllAuthenticated),
 	}

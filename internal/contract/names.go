@@ -8,9 +8,9 @@ const (
 	// ServerSuffix is for the servers: Deployment, Service, ServiceAccount,
 	// NetworkPolicy and PodDisruptionBudget.
 	ServerSuffix = "-server"
-	// ControllerSuffix is for the controller: Deployment, ServiceAccount, RoleBinding,
-	// NetworkPolicy and PodDisruptionBudget, its Lease, and, of an independent registry,
-	// its certificate, a Certificate with its Secret.
+	// ControllerSuffix is for the controller: Deployment, ServiceAccount, ConfigMap,
+	// RoleBinding, NetworkPolicy and PodDisruptionBudget, its Lease, and, of an independent
+	// registry, its certificate, a Certificate with its Secret.
 	ControllerSuffix = "-controller"
 	// EtcdSuffix is for the registry's own etcd: StatefulSet, Service, ServiceAccount,
 	// NetworkPolicy and PodDisruptionBudget.
@@ -67,3 +67,10 @@ func EtcdMember(registry string, ordinal int) string {
 // EtcdMemberClaim returns the name of an etcd member's PersistentVolumeClaim: a
 // StatefulSet forms it from that of its template, which is "data", and the Pod's.
 func EtcdMemberClaim(member string) string { return "data-" + member }
+
+// The groups that the client certificate of an independent registry's controller has,
+// one for each function that is on. The registry binds a role of the same name to each.
+const (
+	HealthGroup       = "clusterregistry:controller:health"
+	RegisterHostGroup = "clusterregistry:controller:register-host"
+)

@@ -12,7 +12,7 @@ import (
 // TestFlows holds the rendered NetworkPolicies to who has to reach whom, and who
 // must not. The local cluster enforces none, so that only this test would tell.
 func TestFlows(t *testing.T) {
-	in := input(t, registry)
+	in := input(t, merged(t, registry, `{controllers: {health: {}}}`))
 	in.Snapshot = "before-the-next"
 	result := rendered(t, in)
 	templates := podTemplates(t, result)
@@ -36,7 +36,7 @@ func TestFlows(t *testing.T) {
 		return p
 	}
 	server, member := pod("Deployment fleet-server"), pod("StatefulSet fleet-etcd")
-	snapshot := pod("Job fleet-snapshot")
+	snapshot, controller := pod("Job fleet-snapshot"), pod("Deployment fleet-controller")
 	unknownJob := peer{"team", Labels(in.Registry), nil}
 	unknownJob.labels[operatorv1alpha1.LabelComponent] = "other"
 	operator := peer{"clusterregistry-system", map[string]string{"app.kubernetes.io/name": "clusterregistry-operator"}, nil}
@@ -59,6 +59,9 @@ func TestFlows(t *testing.T) {
 		{"the host's API server calls, which is no pod", outside, server, 6443, true},
 		{"clients in the host call", neighbour, server, 6443, true},
 		{"the operator asks each server", operator, server, 6443, true},
+		{"the controller reports", controller, server, 6443, true},
+		{"kubelets probe the controller", outside, controller, 8081, true},
+		{"Prometheus reads metrics", neighbour, controller, 8443, true},
 
 		{"others of the namespace have no business with the data", neighbour, member, 2379, false},
 		{"nor has the outside", outside, member, 2379, false},
@@ -72,6 +75,9 @@ func TestFlows(t *testing.T) {
 		{"a member in another namespace is none", elsewhere(member, "default"), member, 2380, false},
 		{"anybody can take the operator's labels outside of its namespace", elsewhere(operator, "team"), member, 2379, false},
 		{"another pod of the operator's namespace is not the operator", elsewhere(neighbour, "clusterregistry-system"), member, 2379, false},
+		{"the controller has no business with the data", controller, member, 2379, false},
+		{"nor is it a member", controller, member, 2380, false},
+		{"the controller has no other port", outside, controller, 8080, false},
 		{"servers have no other port", outside, server, 8080, false},
 		{"members have no other port", server, member, 2382, false},
 	} {

@@ -93,6 +93,10 @@ type Environment struct {
 	ImageDigests ImageDigests
 	// Namespace is the operator's own.
 	Namespace string
+	// Namespaced is true for an operator of some namespaces, which may write nothing
+	// that is of the whole cluster, as a ClusterRoleBinding is, for an independent
+	// registry.
+	Namespaced bool
 	// ClusterDomain is the host's DNS domain, such as cluster.local.
 	ClusterDomain string
 }

@@ -31,9 +31,14 @@ func TestLayoutsAreUsed(t *testing.T) {
 // TestTwoLayouts renders what there is in an upgrade: the servers of one release,
 // and all else of another.
 func TestTwoLayouts(t *testing.T) {
+	functionsOf := layouts(t)
 	layouts := func(servers, etcd string) *Result {
+		functions := functionsOf[servers]
+		if len(functionsOf[etcd]) == 0 {
+			functions = nil // members are never of an older release than servers
+		}
 		in := input(t, read(t, "aggregated-ha"))
-		in.Snapshot, in.Release.Layout, in.Release.EtcdLayout = "before-the-next", servers, etcd
+		in.Snapshot, in.Release.Layout, in.Release.EtcdLayout, in.Release.Controllers = "before-the-next", servers, etcd, functions
 		return rendered(t, in)
 	}
 	v1, v2 := layouts("v1", "v1"), layouts("v2", "v2")
@@ -48,6 +53,12 @@ func TestTwoLayouts(t *testing.T) {
 				t.Errorf("servers of %s, etcd of %s: stage %s is of another layout", test.servers, test.etcd, stage)
 			}
 		}
+		if len(got.Stages[StageController]) > 0 {
+			t.Errorf("servers of %s, etcd of %s: there is a controller, of which one has none", test.servers, test.etcd)
+		}
+	}
+	if len(v2.Stages[StageController]) == 0 || len(v1.Stages[StageController]) > 0 {
+		t.Error("there is no controller in v2, or one in v1")
 	}
 	if reflect.DeepEqual(v1.Stages[StageEtcd], v2.Stages[StageEtcd]) {
 		t.Error("the layouts are the same, and nothing was tested")

@@ -33,12 +33,17 @@ func named(t *testing.T, in Input) []string {
 	return out
 }
 
+// withController has a registry ask for all that its controller does.
+func withController(r *operatorv1alpha1.ClusterRegistry) {
+	r.Spec.Controllers = &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}, RegisterHost: &operatorv1alpha1.RegisterHost{Name: "host"}}
+}
+
 // TestNamesOfRegistriesDiffer renders registries of one namespace whose names
 // are each other's with what the operator appends, and looks for an object that
 // two of them would have.
 func TestNamesOfRegistriesDiffer(t *testing.T) {
 	appended := map[string]bool{"": true, "-0": true, "-etcd-0": true, "-data": true, "-ca": true, "-auth-delegator": true}
-	in := input(t, registry, func(r *operatorv1alpha1.ClusterRegistry) { r.Name = "a" })
+	in := input(t, registry, withController, func(r *operatorv1alpha1.ClusterRegistry) { r.Name = "a" })
 	for _, name := range named(t, in) {
 		_, local, _ := strings.Cut(name, "/a")
 		appended[local] = true
@@ -53,7 +58,7 @@ func TestNamesOfRegistriesDiffer(t *testing.T) {
 			if strings.Contains(registry, ":") {
 				continue // of names elsewhere, which no registry can have
 			}
-			in := input(t, registryNamed(registry, "team"), func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Mode = mode })
+			in := input(t, registryNamed(registry, "team"), withController, func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Mode = mode })
 			for _, name := range named(t, in) {
 				if other, taken := owner[name]; taken && other != registry {
 					t.Errorf("the registries %s and %s both have %s", other, registry, name)
@@ -69,7 +74,7 @@ func TestNamesOfRegistriesDiffer(t *testing.T) {
 func TestNamesElsewhereDiffer(t *testing.T) {
 	owner := map[string]string{}
 	for _, key := range [][2]string{{"a", "b-c"}, {"a-b", "c"}, {"a", "b"}, {"b", "a"}} {
-		in := input(t, registryNamed(key[1], key[0]), func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Mode = operatorv1alpha1.ModeAggregated })
+		in := input(t, registryNamed(key[1], key[0]), withController, func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Mode = operatorv1alpha1.ModeAggregated })
 		for _, object := range rendered(t, in).Objects() {
 			if object.GetNamespace() == key[0] || object.GetKind() == "APIService" {
 				continue

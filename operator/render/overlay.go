@@ -2,10 +2,12 @@ package render
 
 import (
 	"path"
+	"slices"
 
 	kustomize "sigs.k8s.io/kustomize/api/types"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // overlay returns the kustomization that composes a registry of a layout.
@@ -52,5 +54,15 @@ func components(in Input, layout string) []string {
 	include("several-servers", r.Spec.Server.Replicas > 1)
 	include("aggregated", r.Spec.Mode == operatorv1alpha1.ModeAggregated)
 	include("independent", r.Spec.Mode == operatorv1alpha1.ModeIndependent)
+	on, aggregated := functions(in), r.Spec.Mode == operatorv1alpha1.ModeAggregated
+	if len(on) == 0 {
+		return names
+	}
+	include("controller", true)
+	include("several-controllers", r.Spec.Server.Replicas > 1)
+	include("controller-host", aggregated || !in.Environment.Namespaced)
+	include("controller-health", aggregated && slices.Contains(on, contract.HealthFunction))
+	include("controller-register-host", aggregated && slices.Contains(on, contract.RegisterHostFunction))
+	include("controller-independent", !aggregated)
 	return names
 }

@@ -42,11 +42,12 @@ func patches(in Input) map[target][]operation {
 	r := in.Registry
 	server, etcd := r.Spec.Server, r.Spec.Etcd
 	out := map[target][]operation{
-		{kind: "Deployment"}:                          slices.Concat([]operation{add("/spec/replicas", server.Replicas), add("/spec/progressDeadlineSeconds", server.ProgressDeadlineSeconds)}, workload(r, "server", server.Resources, server.Placement), arguments(server), access(server)),
+		{kind: "Deployment", name: "<name>-server"}:   slices.Concat([]operation{add("/spec/replicas", server.Replicas), add("/spec/progressDeadlineSeconds", server.ProgressDeadlineSeconds)}, workload(r, "server", server.Resources, server.Placement), arguments(server), access(server)),
 		{kind: "Service", name: "<name>-server"}:      service(server.Service),
 		{kind: "Certificate", name: "<name>-serving"}: slices.Concat(serving(r), subjectNames(nil, in.Addresses)),
 		{kind: "Certificate", certificate: "leaf"}:    renewal(r.Spec.TLS),
 	}
+	maps.Copy(out, controllerPatches(in))
 	if etcd.External != nil {
 		return out
 	}

@@ -12,26 +12,42 @@ import (
 )
 
 // TestPermissions expects no roles, and exactly the bindings that an aggregated
-// server needs.
+// server needs, and the controller for the functions that are on.
 func TestPermissions(t *testing.T) {
 	for variant, in := range variants(t) {
 		name, namespace := in.Registry.Name, in.Registry.Namespace
 		var got, want []string
+		prefix := "clusterregistry:" + namespace + ":" + name
+		of := func(role string) {
+			_, suffix, _ := strings.Cut(role, ":")
+			want = append(want, "ClusterRoleBinding /"+prefix+":"+strings.ReplaceAll(suffix, ":", "-")+" to ClusterRole "+role)
+		}
 		if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
-			prefix := "clusterregistry:" + namespace + ":" + name
 			want = []string{
 				"ClusterRoleBinding /" + prefix + ":admission-reader to ClusterRole clusterregistry:admission-reader",
 				"ClusterRoleBinding /" + prefix + ":auth-delegator to ClusterRole system:auth-delegator",
 				"RoleBinding kube-system/" + prefix + " to Role extension-apiserver-authentication-reader",
 			}
 		}
+		if controllers := in.Registry.Spec.Controllers; controllers != nil {
+			want = append(want, "RoleBinding "+namespace+"/"+name+"-controller to ClusterRole clusterregistry:controller")
+			of("clusterregistry:controller:host")
+			if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && controllers.Health != nil {
+				of("clusterregistry:controller:health")
+			}
+			if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && controllers.RegisterHost != nil {
+				of("clusterregistry:controller:register-host")
+			}
+		}
+		slices.Sort(want)
 		for _, object := range rendered(t, in).Objects() {
 			if object.GroupVersionKind().Group != rbacv1.GroupName {
 				continue
 			}
 			binding := convert[rbacv1.ClusterRoleBinding](t, object) // a RoleBinding has the same fields
 			got = append(got, binding.Kind+" "+binding.Namespace+"/"+binding.Name+" to "+binding.RoleRef.Kind+" "+binding.RoleRef.Name)
-			if server := (rbacv1.Subject{Kind: "ServiceAccount", Name: name + "-server", Namespace: namespace}); !slices.Equal(binding.Subjects, []rbacv1.Subject{server}) {
+			holder := rbacv1.Subject{Kind: "ServiceAccount", Name: name + "-" + object.GetLabels()[operatorv1alpha1.LabelComponent], Namespace: namespace}
+			if !slices.Equal(binding.Subjects, []rbacv1.Subject{holder}) || strings.Contains(binding.RoleRef.Name, "controller") != strings.HasSuffix(holder.Name, "-controller") {
 				t.Errorf("%s: %s is about %v", variant, binding.Name, binding.Subjects)
 			}
 		}
@@ -112,7 +128,7 @@ func TestLabels(t *testing.T) {
 func TestStages(t *testing.T) {
 	for variant, in := range variants(t) {
 		result := rendered(t, in)
-		if len(result.Stages) > 5 || result.Stages[""] != nil {
+		if len(result.Stages) > 6 || result.Stages[""] != nil {
 			t.Errorf("%s: stages %v", variant, result.Stages)
 		}
 		for _, object := range result.Objects() {

@@ -33,6 +33,7 @@ func values(in Input) map[string]string {
 		"<serving-ca>":           string(in.Trust.Serving),
 		"<serving-ca-base64>":    base64.StdEncoding.EncodeToString(in.Trust.Serving),
 		"<client-ca>":            string(in.Trust.Clients),
+		"<host-trust-digest>":    digest([]byte(hostCA(r.Spec.Controllers))),
 		"<etcd-initial-cluster>": initialCluster(EtcdMembers(r, in.Members)),
 	}
 	out[less] = "<"

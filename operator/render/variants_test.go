@@ -33,6 +33,7 @@ func variants(t *testing.T) map[string]Input {
 		"aggregated over an external etcd": `{version: v0.1.0, mode: Aggregated, etcd: {external: {endpoints: ["https://etcd:2379"], tlsSecretRef: {name: etcd}}}}`,
 		"five members":                     `{version: v0.1.0, mode: Independent, server: {replicas: 5}, etcd: {replicas: 5}}`,
 		"a foreign issuer":                 `{version: v0.1.0, mode: Aggregated, etcd: {replicas: 1}, tls: {issuerRef: {name: corporate}, caBundle: Q0E=}}`,
+		"a single controller":              `{version: v0.1.0, mode: Independent, server: {replicas: 1}, etcd: {replicas: 1}, controllers: {registerHost: {name: host}}}`,
 		"users from elsewhere":             `{version: v0.1.0, mode: Independent, etcd: {replicas: 1}, server: {replicas: 1, authentication: {configMapRef: {name: issuers}}, authorization: {webhookSecretRef: {name: webhook}}}}`,
 	} {
 		out[name] = input(t, strings.Replace(registry, "{version: v0.1.0, mode: Independent, etcd: {replicas: 3}}", spec, 1))

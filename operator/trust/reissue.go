@@ -37,9 +37,15 @@ func (a *Authorities) EtcdLeaves() []Leaf {
 // previous one, so their servers' certificate stays until it is renewed anyway.
 func (a *Authorities) ServingLeaves(mode operatorv1alpha1.Mode) []Leaf {
 	if mode == operatorv1alpha1.ModeIndependent {
-		return []Leaf{{contract.ServingSuffix, a.Serving.Bundle(), a.Serving.Source}, {contract.AdminSuffix, a.Clients.Bundle(), a.Clients.Source}}
+		return []Leaf{{contract.ServingSuffix, a.Serving.Bundle(), a.Serving.Source}, a.ClientLeaf(contract.AdminSuffix)}
 	}
 	return []Leaf{{contract.ServingSuffix, a.Serving.Current, a.Serving.Source}}
+}
+
+// ClientLeaf is a certificate by which the operator's own are known to an independent
+// registry.
+func (a *Authorities) ClientLeaf(suffix string) Leaf {
+	return Leaf{suffix, a.Clients.Bundle(), a.Clients.Source}
 }
 
 // Reissue has cert-manager issue certificates again that the present CA did not

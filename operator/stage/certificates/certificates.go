@@ -114,7 +114,7 @@ func (s *Stage) withCAs(v verdict.Verdict) verdict.Verdict {
 // replacedCAs is complete when everything that is in use is signed by the present
 // CAs, and nothing else is published. It adds to a verdict that is done.
 func (s *Stage) replacedCAs(ctx context.Context, found verdict.Verdict) verdict.Verdict {
-	if v := trust.Reissue(ctx, s.Objects, s.Authorities.ServingLeaves(s.Registry.Spec.Mode)); !v.Complete() {
+	if v := trust.Reissue(ctx, s.Objects, s.leaves()); !v.Complete() {
 		return v.DegradedIf(true)
 	}
 	shown, err := s.SecretValue(ctx, s.Registry.Name+contract.ServingSuffix, corev1.TLSCertKey)
@@ -132,6 +132,17 @@ func (s *Stage) replacedCAs(ctx context.Context, found verdict.Verdict) verdict.
 		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one; client certificates of both are accepted (status.clientCABundle)", s.Authorities.Clients.Source))
 	}
 	return found
+}
+
+// leaves are the certificates that must be signed by the present CAs of the servers and
+// of users. The controller has one in an independent registry that asks for it.
+func (s *Stage) leaves() []trust.Leaf {
+	out := s.Authorities.ServingLeaves(s.Registry.Spec.Mode)
+	controller := s.Name(contract.ControllerSuffix)
+	if slices.ContainsFunc(s.Rendered.Stages[render.StageCertificates], func(o *unstructured.Unstructured) bool { return o.GetName() == controller }) {
+		out = append(out, s.Authorities.ClientLeaf(contract.ControllerSuffix))
+	}
+	return out
 }
 
 // expiryNoted returns a verdict with a note if the Certificate is of a CA that expires

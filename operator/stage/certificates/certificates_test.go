@@ -126,3 +126,27 @@ func TestReplacedWhileReadOnly(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// TestLeaves expects the controller's certificate among those that are issued again when
+// the CA of users was replaced, where there is one.
+func TestLeaves(t *testing.T) {
+	s := stageOf(operandtest.New(t, "{spec: {mode: Independent}}"))
+	suffixes := func() (out []string) {
+		for _, leaf := range s.leaves() {
+			out = append(out, leaf.Suffix)
+		}
+		return out
+	}
+	if got := strings.Join(suffixes(), " "); got != "-serving -admin" {
+		t.Errorf("without a controller: %s", got)
+	}
+	certificate := operandtest.Rendered(certmanagerv1.SchemeGroupVersion.WithKind(certmanagerv1.CertificateKind), "fleet-controller")
+	s.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {certificate}}
+	s.Authorities.Clients = trust.Authority{Source: "Secret fleet-client-ca", Current: []byte("x")}
+	if got := strings.Join(suffixes(), " "); got != "-serving -admin -controller" {
+		t.Errorf("with a controller: %s", got)
+	}
+	if leaf := s.leaves()[2]; string(leaf.Trusted) != "x" || leaf.Source != "Secret fleet-client-ca" {
+		t.Errorf("it has to be signed by %+v", leaf)
+	}
+}

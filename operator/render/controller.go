@@ -1,0 +1,100 @@
+package render
+
+import (
+	"strconv"
+	"strings"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+// controllerName is the name of the controller's objects in the manifests.
+const controllerName = "<name>" + contract.ControllerSuffix
+
+// hostCAKey is the key, in the controller's ConfigMap, of the host cluster's CA.
+const hostCAKey = "host-ca.crt"
+
+// functions returns the functions of the controller that the registry asks for and its
+// release has. With none there is no controller.
+func functions(in Input) []string {
+	asked := in.Registry.Spec.Controllers
+	if asked == nil {
+		return nil
+	}
+	on := map[string]bool{contract.HealthFunction: asked.Health != nil, contract.RegisterHostFunction: asked.RegisterHost != nil}
+	var out []string
+	for _, function := range in.Release.Controllers {
+		if on[function] {
+			out = append(out, function)
+		}
+	}
+	return out
+}
+
+// controllerGroups are the groups of an independent registry that are permitted what a
+// function does: roles of the registry are bound to them.
+var controllerGroups = map[string]string{
+	contract.HealthFunction:       contract.HealthGroup,
+	contract.RegisterHostFunction: contract.RegisterHostGroup,
+}
+
+// controllerPatches returns what the spec changes in the controller's components.
+func controllerPatches(in Input) map[target][]operation {
+	on := functions(in)
+	if len(on) == 0 {
+		return nil
+	}
+	spec := in.Registry.Spec.Controllers
+	out := map[target][]operation{}
+	deployment, groups := workload(in.Registry, "controller", spec.Resources, spec.Placement), []operation{}
+	for _, function := range on {
+		for _, argument := range controllerArguments(*spec, function) {
+			deployment = append(deployment, add(pod+"/containers/0/args/-", argument))
+		}
+		groups = append(groups, add("/spec/subject/organizations/-", controllerGroups[function]))
+		if ca := hostCA(spec); function == contract.RegisterHostFunction && ca != "" {
+			out[target{kind: "ConfigMap", name: controllerName}] = []operation{add("/data/"+hostCAKey, ca)}
+		}
+	}
+	out[target{kind: "Deployment", name: controllerName}] = deployment
+	if in.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
+		out[target{kind: "Certificate", name: controllerName}] = groups
+	}
+	return out
+}
+
+// controllerArguments returns the flags of a function.
+func controllerArguments(spec operatorv1alpha1.Controllers, function string) []string {
+	var out []string
+	flag := func(name, value string) {
+		if value != "" {
+			out = append(out, "--"+name+"="+value)
+		}
+	}
+	switch function {
+	case contract.HealthFunction:
+		out = append(out, "--health")
+		flag("health-period", strconv.Itoa(int(spec.Health.PeriodSeconds))+"s")
+		flag("health-client-address", spec.Health.ClientAddress)
+		var ranges []string
+		for _, allowed := range spec.Health.AllowedCIDRs {
+			ranges = append(ranges, string(allowed))
+		}
+		flag("health-allowed-cidrs", strings.Join(ranges, ","))
+	case contract.RegisterHostFunction:
+		flag("register-host", spec.RegisterHost.Name)
+		flag("register-host-url", spec.RegisterHost.URL)
+		if hostCA(&spec) != "" {
+			flag("register-host-ca-file", "/config/"+hostCAKey)
+		}
+	}
+	return out
+}
+
+// hostCA returns the CA certificates of the host cluster that the spec has.
+func hostCA(spec *operatorv1alpha1.Controllers) string {
+	if spec == nil || spec.RegisterHost == nil {
+		return ""
+	}
+	return string(spec.RegisterHost.CABundle)
+}

@@ -1,0 +1,125 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+// TestFunctionsAreKnown expects each function that a release has to be one of the
+// controller's, with a group of its own.
+func TestFunctionsAreKnown(t *testing.T) {
+	for _, release := range allReleases(t) {
+		for _, function := range release.Controllers {
+			if controllerGroups[function] == "" {
+				t.Errorf("%s has the function %s, which no one knows", release.Version, function)
+			}
+		}
+	}
+}
+
+// TestNoController renders registries that are to have no controller: nothing of one is
+// rendered, whatever the spec says where the release has none.
+func TestNoController(t *testing.T) {
+	for reason, in := range map[string]Input{
+		"not asked for":                    input(t, registry),
+		"no function is on":                input(t, merged(t, registry, `{controllers: {}}`)),
+		"a release without a controller":   change(input(t, registry, withController), func(*operatorv1alpha1.ClusterRegistry) {}),
+		"a release without that function":  input(t, merged(t, registry, `{controllers: {registerHost: {name: host}}}`)),
+		"the same, behind the host's APIs": input(t, merged(t, registry, `{mode: Aggregated, controllers: {registerHost: {name: host}}}`)),
+	} {
+		switch {
+		case strings.HasPrefix(reason, "a release without a controller"):
+			in.Release.Controllers = nil
+		case in.Registry.Spec.Controllers != nil:
+			in.Release.Controllers = []string{contract.HealthFunction}
+		}
+		result := rendered(t, in)
+		for _, object := range result.Objects() {
+			if strings.Contains(object.GetName(), "controller") {
+				t.Errorf("%s: %s %s is rendered", reason, object.GetKind(), object.GetName())
+			}
+		}
+	}
+}
+
+// TestOlderReleaseKeepsItsController renders both functions of a release that has one.
+func TestOlderReleaseKeepsItsController(t *testing.T) {
+	in := input(t, registry, withController)
+	in.Release.Controllers = []string{contract.HealthFunction}
+	args := podTemplates(t, rendered(t, in))["Deployment fleet-controller"].Spec.Containers[0].Args
+	if !slices.Contains(args, "--health") || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--register-host") }) {
+		t.Errorf("the controller runs with %v", args)
+	}
+}
+
+// TestControllerOfSomeNamespaces is about an operator that may write nothing of the whole
+// cluster for independent registries.
+func TestControllerOfSomeNamespaces(t *testing.T) {
+	for mode, want := range map[operatorv1alpha1.Mode]bool{operatorv1alpha1.ModeIndependent: false, operatorv1alpha1.ModeAggregated: true} {
+		in := input(t, registry, withController, func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Mode = mode })
+		in.Environment.Namespaced = true
+		found := false
+		for _, object := range rendered(t, in).Objects() {
+			found = found || object.GetKind() == "ClusterRoleBinding"
+		}
+		if found != want {
+			t.Errorf("%s: ClusterRoleBindings are rendered: %v", mode, found)
+		}
+	}
+}
+
+// TestControllerKubeconfig reads the kubeconfig as client-go does, which reloads what is
+// named by a path: the certificate when it is renewed, and the CAs when they change.
+func TestControllerKubeconfig(t *testing.T) {
+	result := rendered(t, input(t, registry, withController))
+	text, _ := at(t, result, "ConfigMap/fleet-controller/data/kubeconfig").(string)
+	config, err := clientcmd.Load([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	context := config.Contexts[config.CurrentContext]
+	cluster, user := config.Clusters[context.Cluster], config.AuthInfos[context.AuthInfo]
+	if cluster.Server != "https://fleet-server.team.svc:443" || cluster.CertificateAuthority != "/trust/serving-ca.crt" || cluster.InsecureSkipTLSVerify {
+		t.Errorf("it leads to %+v", cluster)
+	}
+	if user.ClientCertificate != "/client/tls.crt" || user.ClientKey != "/client/tls.key" {
+		t.Errorf("it is for %+v", user)
+	}
+	if len(cluster.CertificateAuthorityData)+len(user.ClientCertificateData)+len(user.ClientKeyData)+len(user.Token) > 0 {
+		t.Error("it has data of its own, which no one renews")
+	}
+	paths := map[string]bool{}
+	for _, mount := range podTemplates(t, result)["Deployment fleet-controller"].Spec.Containers[0].VolumeMounts {
+		paths[mount.MountPath] = mount.ReadOnly && mount.SubPath == ""
+	}
+	for _, path := range []string{"/trust", "/client", "/config"} {
+		if !paths[path] {
+			t.Errorf("%s is not a whole volume that can only be read: %v", path, paths)
+		}
+	}
+}
+
+// TestHostCAReplacesPods expects another CA of the host cluster, which is read at start,
+// to replace the controller's pods, and another CA of the servers, which is not, to leave
+// them.
+func TestHostCAReplacesPods(t *testing.T) {
+	of := func(ca, servers string) string {
+		in := input(t, registry, withController, func(r *operatorv1alpha1.ClusterRegistry) {
+			r.Spec.Controllers.RegisterHost.URL, r.Spec.Controllers.RegisterHost.CABundle = "https://host.example", []byte(ca)
+		})
+		in.Trust.Serving = []byte(servers)
+		return inline(t, podTemplates(t, rendered(t, in))["Deployment fleet-controller"])
+	}
+	if of("one", "a") == of("two", "a") {
+		t.Error("with another CA of the host cluster, pods stay")
+	}
+	if of("one", "a") != of("one", "b") {
+		t.Error("with another CA of the servers, pods are replaced")
+	}
+}
