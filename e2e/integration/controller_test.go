@@ -35,7 +35,7 @@ func TestController(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	framework.StartController(t, "--kubeconfig="+registry.Kubeconfig(t, clients.Issue("controller", admins)), "--host-kubeconfig="+host.Kubeconfig("root", "system:masters"),
+	framework.StartController(t, "--kubeconfig="+registry.Kubeconfig(t, clients.Issue("controller", []string{contract.HealthGroup, contract.RegisterHostGroup})), "--host-kubeconfig="+host.Kubeconfig("root", "system:masters"),
 		"--namespace=default", "--health", "--health-period=1s", "--health-allowed-cidrs=127.0.0.0/8", "--register-host=home", "--register-host-period=1s")
 
 	east := awaitCondition(t, clusters, "east", "Available", metav1.ConditionTrue, "Available")

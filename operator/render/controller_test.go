@@ -9,6 +9,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 // TestFunctionsAreKnown expects each function that a release has to be one of the
@@ -121,5 +122,22 @@ func TestHostCAReplacesPods(t *testing.T) {
 	}
 	if of("one", "a") != of("one", "b") {
 		t.Error("with another CA of the servers, pods are replaced")
+	}
+}
+
+// TestControllerImage expects the image of the servers' release, by digest where that is
+// published.
+func TestControllerImage(t *testing.T) {
+	in := input(t, registry, withController)
+	in.Release.ControllerDigest = "sha256:d"
+	for repository, want := range map[string]string{"": PublishedRepository + "/clusterregistry-controller:v0.1.0@sha256:d", "registry.example": "registry.example/clusterregistry-controller:v0.1.0"} {
+		in := change(in, func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Images.Repository = repository })
+		if got := podTemplates(t, rendered(t, in))["Deployment fleet-controller"].Spec.Containers[0].Image; got != want {
+			t.Errorf("from %q it is %s, want %s", repository, got, want)
+		}
+	}
+	of := ReleaseOf(version.Release{Version: "v0.4.0", Controllers: []string{contract.HealthFunction}, Images: version.Images{Controller: "sha256:e"}})
+	if of.ControllerDigest != "sha256:e" || len(of.Controllers) != 1 {
+		t.Errorf("of the release it is %+v", of)
 	}
 }
