@@ -152,6 +152,61 @@ func TestStatefulSetKeepsItsData(t *testing.T) {
 	checkValues(e, pods...)
 }
 
+// TestVolumesGrow has the volume of a pod that runs grow, and one of a class that does not
+// allow it stay as it is.
+func TestVolumesGrow(t *testing.T) {
+	e := framework.New(t)
+	set, service := store(t, 1)
+	e.Create(service, set)
+	waitReady(e, "store-0")
+	if _, err := e.Exec(t.Context(), "store-0", "etcdctl", "put", "key", "kept by store-0"); err != nil {
+		t.Fatal(err)
+	}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data-store-0", Namespace: e.Namespace}}
+	e.Update(claim, func() {
+		claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("200Mi")
+	})
+	e.Eventually("the claim to have 200Mi", func(ctx context.Context) error {
+		if err := e.Get(ctx, "data-store-0", claim); err != nil {
+			return err
+		}
+		if has := claim.Status.Capacity[corev1.ResourceStorage]; has.String() != "200Mi" || len(claim.Status.Conditions) > 0 {
+			return fmt.Errorf("it has %s, conditions %+v", has.String(), claim.Status.Conditions)
+		}
+		return nil
+	})
+	volume := &corev1.PersistentVolume{}
+	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: claim.Spec.VolumeName}, volume); err != nil {
+		t.Fatal(err)
+	}
+	if has := volume.Spec.Capacity[corev1.ResourceStorage]; has.String() != "200Mi" {
+		t.Errorf("the volume has %s", has.String())
+	}
+	checkValues(e, "store-0")
+
+	var standard storagev1.StorageClass
+	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: "standard"}, &standard); err != nil {
+		t.Fatal(err)
+	}
+	fixed := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}, Provisioner: standard.Provisioner, VolumeBindingMode: standard.VolumeBindingMode}
+	if err := e.Client.Create(t.Context(), fixed); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Client.Delete(context.Background(), fixed) })
+	other, _ := store(t, 1)
+	other.Name, other.Spec.VolumeClaimTemplates[0].Spec.StorageClassName = "fixed", &fixed.Name
+	other.Spec.Selector.MatchLabels, other.Spec.Template.Labels = map[string]string{"app": "fixed"}, map[string]string{"app": "fixed"}
+	e.Create(other)
+	waitReady(e, "fixed-0")
+	if err := e.Get(t.Context(), "data-fixed-0", claim); err != nil {
+		t.Fatal(err)
+	}
+	claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("200Mi")
+	if err := e.Client.Update(t.Context(), claim); !apierrors.IsForbidden(err) {
+		t.Errorf("a class that does not allow it: %v", err)
+	}
+}
+
 func TestWipeLosesAVolumesContent(t *testing.T) {
 	e := framework.New(t)
 	set, service := store(t, 1)

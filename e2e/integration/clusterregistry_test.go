@@ -36,6 +36,7 @@ func TestClusterRegistryAPI(t *testing.T) {
 			t.Run("samples", func(t *testing.T) { testSamples(t, framework.NewKubectl(t, newest, kubeconfig)) })
 			t.Run("refused", func(t *testing.T) { testRefused(t, registries) })
 			t.Run("refused changes", func(t *testing.T) { testRefusedChanges(t, registries) })
+			t.Run("a size taken back", func(t *testing.T) { testSizeTakenBack(t, registries) })
 			t.Run("defaults", func(t *testing.T) { testDefaults(t, registries) })
 			t.Run("kubectl", func(t *testing.T) { testShown(t, framework.NewKubectl(t, newest, kubeconfig)) })
 		})
@@ -146,6 +147,34 @@ func testRefusedChanges(t *testing.T, registries client.Client) {
 		if err := registries.Delete(t.Context(), before); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// testSizeTakenBack has a size that volumes can't grow to be taken back, as far as these are,
+// and no further.
+func testSizeTakenBack(t *testing.T, registries client.Client) {
+	registry := fleetBut(t, "replicas: 3", "replicas: 3, storage: {size: 32Gi}")
+	if err := registries.Create(t.Context(), registry); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = registries.Delete(context.Background(), registry) })
+	set := func(size string) error {
+		if err := unstructured.SetNestedField(registry.Object, size, "spec", "etcd", "storage", "size"); err != nil {
+			t.Fatal(err)
+		}
+		return registries.Update(t.Context(), registry)
+	}
+	if err := unstructured.SetNestedField(registry.Object, "8Gi", "status", "etcd", "volumeSize"); err != nil {
+		t.Fatal(err)
+	}
+	if err := registries.Status().Update(t.Context(), registry); err != nil {
+		t.Fatal(err)
+	}
+	if err := set("4Gi"); !refused(err, "spec.etcd.storage", "can grow but not shrink") {
+		t.Errorf("less than the volumes have: %v", err)
+	}
+	if err := set("8Gi"); err != nil {
+		t.Errorf("what the volumes have: %v", err)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,6 +25,9 @@ type Writer interface {
 	Delete(ctx context.Context, reference operatorv1alpha1.ObjectReference, owner string) (gone bool, err error)
 	// Evict evicts a pod, unless another one has taken its place.
 	Evict(ctx context.Context, pod *corev1.Pod) error
+	// Resize has a claim request a size, unless someone else has changed the claim since it
+	// was read. The claim is as it is then.
+	Resize(ctx context.Context, claim *corev1.PersistentVolumeClaim, size resource.Quantity) error
 	// PatchStatus changes the status of an object, unless someone else has changed the
 	// object since it was read as before.
 	PatchStatus(ctx context.Context, before, after client.Object) error
@@ -62,6 +66,11 @@ func (ReadOnly) Delete(context.Context, operatorv1alpha1.ObjectReference, string
 // Evict returns ErrReadOnly.
 func (ReadOnly) Evict(context.Context, *corev1.Pod) error { return ErrReadOnly }
 
+// Resize returns ErrReadOnly.
+func (ReadOnly) Resize(context.Context, *corev1.PersistentVolumeClaim, resource.Quantity) error {
+	return ErrReadOnly
+}
+
 // PatchStatus returns ErrReadOnly.
 func (ReadOnly) PatchStatus(context.Context, client.Object, client.Object) error { return ErrReadOnly }
 
@@ -73,6 +82,18 @@ func (a *Applier) Err() error { return nil }
 func (a *Applier) Evict(ctx context.Context, pod *corev1.Pod) error {
 	eviction := &policyv1.Eviction{DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}}}
 	return client.IgnoreNotFound(a.client.SubResource("eviction").Create(ctx, pod, eviction))
+}
+
+// Resize has a claim request a size, unless someone else has changed the claim since it
+// was read. The claim is as it is then, or as it was after an error.
+func (a *Applier) Resize(ctx context.Context, claim *corev1.PersistentVolumeClaim, size resource.Quantity) error {
+	grown := claim.DeepCopy()
+	grown.Spec.Resources.Requests[corev1.ResourceStorage] = size
+	if err := a.client.Patch(ctx, grown, client.MergeFromWithOptions(claim, client.MergeFromWithOptimisticLock{}), FieldOwner); err != nil {
+		return err
+	}
+	*claim = *grown
+	return nil
 }
 
 // PatchStatus changes the status of an object, unless someone else has changed the

@@ -62,6 +62,15 @@ func EtcdStorage(r *operatorv1alpha1.ClusterRegistry) resource.Quantity {
 	return resource.MustParse(operatorv1alpha1.DefaultStorageSize)
 }
 
+// etcdTemplate returns what the claim of a new member requests: what the StatefulSet says
+// that is there, since its claim templates are immutable. Claims grow after that.
+func etcdTemplate(in Input) resource.Quantity {
+	if template := in.Volumes.Template; !template.IsZero() {
+		return template
+	}
+	return EtcdStorage(in.Registry)
+}
+
 // leastQuota is what etcd may fill of a volume, in bytes, however small that is: 0
 // would mean 2 GiB to etcd. The schema refuses sizes that are so small.
 const leastQuota = 16 << 20

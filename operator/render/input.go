@@ -74,6 +74,9 @@ type Volumes struct {
 	Member resource.Quantity
 	// Quota is what etcd runs with already, zero when there is no etcd yet.
 	Quota int64
+	// Template is what etcd's StatefulSet has new claims request, which can't be changed;
+	// zero when there is none yet.
+	Template resource.Quantity
 	// Snapshots is the claim for snapshots, nil when there is none.
 	Snapshots *corev1.PersistentVolumeClaimSpec
 }

@@ -39,7 +39,7 @@ func values(in Input) map[string]string {
 	out[less] = "<"
 	snapshots, _ := snapshotsClaim(in)
 	out["<snapshot-name>"], out["<snapshots-storage>"] = in.Snapshot, snapshots.String()
-	size, quota := EtcdStorage(r), EtcdQuota(r, in.Volumes)
+	size, quota := etcdTemplate(in), EtcdQuota(r, in.Volumes)
 	out["<etcd-storage>"], out["<etcd-quota>"] = size.String(), strconv.FormatInt(quota, 10)
 	return out
 }

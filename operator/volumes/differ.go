@@ -1,6 +1,7 @@
 package volumes
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -19,13 +20,14 @@ func (v Volumes) Differ(registry *operatorv1alpha1.ClusterRegistry) string {
 	if limited := v.QuotaDiffers(registry); limited != "" {
 		out = append(out, limited)
 	} else if small := smaller(wanted, v.counted()); small != "" {
-		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.size is %s: nothing has to be done", small, wanted.String()))
+		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.size is %s: nothing has to be done%s", small, wanted.String(), v.holds(v.counted())))
 	}
 	all := v.Members
 	if v.Snapshots != nil {
 		room := render.SnapshotsStorage(registry, v.Rendered())
-		if small := smaller(room, []corev1.PersistentVolumeClaim{*v.Snapshots}); small != "" {
-			out = append(out, fmt.Sprintf("%s, and the snapshots of an etcd that is full take up to %s: an upgrade waits if they don't fit; enlarge the claim, or delete it with the snapshots in it, and the next upgrade creates it again", small, room.String()))
+		// One that has its request is resized when the next snapshot uses it.
+		if small := smaller(room, []corev1.PersistentVolumeClaim{*v.Snapshots}); small != "" && !requests(v.Snapshots, room) {
+			out = append(out, fmt.Sprintf("%s, and the snapshots of an etcd that is full take up to %s: an upgrade waits if they don't fit; enlarge the claim, or delete it with the snapshots in it, and the next upgrade creates it again%s", small, room.String(), v.holds([]corev1.PersistentVolumeClaim{*v.Snapshots})))
 		}
 		all = append(all[:len(all):len(all)], *v.Snapshots)
 	}
@@ -44,11 +46,11 @@ func (v Volumes) QuotaDiffers(registry *operatorv1alpha1.ClusterRegistry) string
 	fits := render.EtcdQuota(registry, found)
 	room := *resource.NewQuantity(2*quota, resource.BinarySI)
 	if small := smaller(room, claims); quota > fits && small != "" {
-		return fmt.Sprintf("%s, and etcd's quota is %d MiB of data, which is more than half of the volume and is not lowered while etcd exists: the volume may be full before etcd refuses writes; enlarge each of these claims to %s where its StorageClass allows it (spec.resources.requests.storage), or keep etcd's data below %d MiB (remove clusters, defragment each member)",
-			small, quota>>20, room.String(), fits>>20)
+		return fmt.Sprintf("%s, and etcd's quota is %d MiB of data, which is more than half of the volume and is not lowered while etcd exists: the volume may be full before etcd refuses writes; enlarge each of these claims to %s where its StorageClass allows it (spec.resources.requests.storage), or keep etcd's data below %d MiB (remove clusters, defragment each member)%s",
+			small, quota>>20, room.String(), fits>>20, v.holds(claims))
 	}
 	if quota < render.EtcdQuota(registry, render.Volumes{}) {
-		return fmt.Sprintf("%s, and spec.etcd.storage.size is %s: etcd's quota follows the smallest volume and is %d MiB of data; for more, enlarge each of these claims where its StorageClass allows it (spec.resources.requests.storage), and the quota follows", smaller(wanted, claims), wanted.String(), quota>>20)
+		return fmt.Sprintf("%s, and spec.etcd.storage.size is %s: etcd's quota follows the smallest volume and is %d MiB of data%s", smaller(wanted, claims), wanted.String(), quota>>20, cmp.Or(v.holds(claims), "; it is raised when all volumes have grown"))
 	}
 	return ""
 }
@@ -67,11 +69,17 @@ func smaller(size resource.Quantity, claims []corev1.PersistentVolumeClaim) stri
 		}
 		text := fmt.Sprintf("PersistentVolumeClaim %s %s %s", claims[i].Name, verb, has.String())
 		if requested.Cmp(has) > 0 {
-			text += fmt.Sprintf(" (%s requested)", requested.String())
+			text += fmt.Sprintf(" (%s requested%s)", requested.String(), pending(&claims[i]))
 		}
 		out = append(out, text)
 	}
 	return strings.Join(out, ", ")
+}
+
+// requests reports whether a claim requests a size at least.
+func requests(claim *corev1.PersistentVolumeClaim, size resource.Quantity) bool {
+	requested := claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	return requested.Cmp(size) >= 0
 }
 
 // ofOtherClass names the claims of another class than the one that is asked for.

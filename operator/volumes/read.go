@@ -32,10 +32,15 @@ func Read(ctx context.Context, reader client.Reader, registry *operatorv1alpha1.
 			found.Members = append(found.Members, *claim)
 		}
 	}
-	var err error
-	if found.Quota, err = runningQuota(ctx, reader, registry); err != nil {
+	set := &appsv1.StatefulSet{}
+	if err := reader.Get(ctx, client.ObjectKey{Namespace: registry.Namespace, Name: registry.Name + contract.EtcdSuffix}, set); client.IgnoreNotFound(err) != nil {
 		return Volumes{}, err
 	}
+	found.Quota = runningQuota(set)
+	for _, claim := range set.Spec.VolumeClaimTemplates {
+		found.Template = claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	}
+	var err error
 	found.Snapshots, err = readClaim(ctx, reader, registry.Namespace, registry.Name+contract.SnapshotsSuffix)
 	return found, err
 }
@@ -51,11 +56,7 @@ func readClaim(ctx context.Context, reader client.Reader, namespace, name string
 }
 
 // runningQuota returns the quota that etcd's StatefulSet has, zero when there is none.
-func runningQuota(ctx context.Context, reader client.Reader, registry *operatorv1alpha1.ClusterRegistry) (int64, error) {
-	set := &appsv1.StatefulSet{}
-	if err := reader.Get(ctx, client.ObjectKey{Namespace: registry.Namespace, Name: registry.Name + contract.EtcdSuffix}, set); err != nil {
-		return 0, client.IgnoreNotFound(err)
-	}
+func runningQuota(set *appsv1.StatefulSet) int64 {
 	for _, container := range set.Spec.Template.Spec.Containers {
 		for _, arg := range container.Args {
 			text, is := strings.CutPrefix(arg, "--quota-backend-bytes=")
@@ -67,10 +68,10 @@ func runningQuota(ctx context.Context, reader client.Reader, registry *operatorv
 			if err == nil && quota == 0 {
 				quota = etcdDefaultQuota
 			}
-			return max(0, quota), nil
+			return max(0, quota)
 		}
 	}
-	return 0, nil
+	return 0
 }
 
 // etcdDefaultQuota is what a quota of 0 means to etcd.

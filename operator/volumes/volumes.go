@@ -19,11 +19,16 @@ type Volumes struct {
 	Snapshots *corev1.PersistentVolumeClaim
 	// Quota is what etcd's StatefulSet has, in bytes, zero when there is none.
 	Quota int64
+	// Template is what its StatefulSet has new claims request, zero when there is none.
+	Template resource.Quantity
+
+	// held says why claims can't grow, by name.
+	held map[string]string
 }
 
 // Rendered returns what the registry's objects depend on.
 func (v Volumes) Rendered() render.Volumes {
-	out := render.Volumes{Quota: v.Quota}
+	out := render.Volumes{Quota: v.Quota, Template: v.Template}
 	claims := v.counted()
 	for i := range claims {
 		if size := capacity(&claims[i]); out.Member.IsZero() || size.Cmp(out.Member) < 0 {

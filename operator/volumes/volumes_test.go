@@ -52,9 +52,16 @@ func claimOf(name, asks, has, class string) *corev1.PersistentVolumeClaim {
 	return claim
 }
 
+// claimIn returns a claim with a condition.
+func claimIn(claim *corev1.PersistentVolumeClaim, kind corev1.PersistentVolumeClaimConditionType, message string) *corev1.PersistentVolumeClaim {
+	claim.Status.Conditions = []corev1.PersistentVolumeClaimCondition{{Type: kind, Status: corev1.ConditionTrue, Message: message}}
+	return claim
+}
+
 // setOf returns the StatefulSet of an etcd with a quota.
 func setOf(quota string) *appsv1.StatefulSet {
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}}
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{*claimOf("data", "3Gi", "", "")}
 	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "etcd", Args: []string{"--name=$(POD_NAME)", "--quota-backend-bytes=" + quota}}}
 	return set
 }
@@ -74,7 +81,10 @@ func TestVolumes(t *testing.T) {
 		{"volumes are larger, and the spec decides", "{size: 8Gi}", []client.Object{claimOf("data-fleet-etcd-0", "1Gi", "100Gi", ""), claimOf("data-fleet-etcd-1", "100Gi", "", "")}, 4096, ""},
 		{"the smallest counts", "{size: 100Gi}", []client.Object{claimOf("data-fleet-etcd-0", "100Gi", "100Gi", ""), claimOf("data-fleet-etcd-1", "4Gi", "4Gi", ""), claimOf("data-fleet-etcd-2", "8Gi", "8Gi", "")}, 2048,
 			"PersistentVolumeClaim data-fleet-etcd-1 has 4Gi, PersistentVolumeClaim data-fleet-etcd-2 has 8Gi, and spec.etcd.storage.size is 100Gi: etcd's quota follows the smallest volume and is 2048 MiB"},
-		{"one grows", "{size: 8Gi}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "4Gi", "")}, 2048, "data-fleet-etcd-0 has 4Gi (8Gi requested)"},
+		{"one grows", "{size: 8Gi}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "4Gi", "")}, 2048, "data-fleet-etcd-0 has 4Gi (8Gi requested), and spec.etcd.storage.size is 8Gi: etcd's quota follows the smallest volume and is 2048 MiB of data; it is raised when all volumes have grown"},
+		{"its file system is next", "{size: 8Gi}", []client.Object{claimIn(claimOf("data-fleet-etcd-0", "8Gi", "4Gi", ""), corev1.PersistentVolumeClaimFileSystemResizePending, "")}, 2048, "data-fleet-etcd-0 has 4Gi (8Gi requested, and the kubelet is to resize the file system"},
+		{"it fails", "{size: 8Gi}", []client.Object{claimIn(claimOf("data-fleet-etcd-0", "8Gi", "4Gi", ""), corev1.PersistentVolumeClaimControllerResizeError, "out of quota")}, 2048, "(8Gi requested, and the host cluster fails to resize the volume: out of quota)"},
+		{"snapshots get room when they are next used", "{size: 8Gi}", []client.Object{claimOf("fleet-snapshots", "20Gi", "1Gi", "")}, 4096, ""},
 		{"one has no volume, and never gets one", "{size: 8Gi}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "8Gi", ""), claimOf("data-fleet-etcd-1", "8Gi", "8Gi", ""), claimOf("data-fleet-etcd-2", "1Mi", "", "")}, 4096, ""},
 		{"its size is not known", "{size: 8Gi}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "0", "")}, 4096, ""},
 		{"none has a volume yet", "{size: 8Gi}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "", ""), claimOf("data-fleet-etcd-1", "4Gi", "", "")}, 2048, "data-fleet-etcd-1 requests 4Gi"},
@@ -133,7 +143,7 @@ func TestRead(t *testing.T) {
 		if (err != nil) != (test.missing != "") {
 			t.Errorf("%s: %v", test.reason, err)
 		}
-		if err == nil && (len(found.Members) != test.members || found.Quota != test.quota || (found.Snapshots != nil) != (test.members > 0)) {
+		if err == nil && (len(found.Members) != test.members || found.Quota != test.quota || found.Template.String() != map[bool]string{true: "3Gi", false: "0"}[test.quota > 0] || (found.Snapshots != nil) != (test.members > 0)) {
 			t.Errorf("%s: %+v", test.reason, found)
 		}
 	}

@@ -16,6 +16,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.status.endpoint.url`,description="Where clients reach the registry"
 // +kubebuilder:printcolumn:name="Status",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="What the condition Ready says"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]{0,38}[a-z0-9])?$')",message="metadata.name becomes a part of Service names and certificates: use at most 40 lowercase letters, digits and dashes, a letter first and no dash last"
+// +kubebuilder:validation:XValidation:rule="quantity(has(self.spec.etcd.storage) ? string(self.spec.etcd.storage.size) : '8Gi').compareTo(quantity(has(oldSelf.spec.etcd.storage) ? string(oldSelf.spec.etcd.storage.size) : '8Gi')) >= 0 || has(self.status) && has(self.status.etcd) && has(self.status.etcd.volumeSize) && quantity(has(self.spec.etcd.storage) ? string(self.spec.etcd.storage.size) : '8Gi').compareTo(quantity(string(self.status.etcd.volumeSize))) >= 0",fieldPath=".spec.etcd.storage",message="the size of etcd's volumes can grow but not shrink: the least is what the volumes have (status.etcd.volumeSize), or what it was before where that is not known"
 
 // ClusterRegistry is a registry of clusters that the operator installs and
 // keeps: its API server, its etcd, their certificates and, in Aggregated mode,

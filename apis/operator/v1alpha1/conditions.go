@@ -137,9 +137,12 @@ const (
 	// the etcd that exists.
 	ReasonReplicasDiffer = "ReplicasDiffer"
 	// ReasonVolumesDiffer is the reason of an etcd that is ready on claims that are
-	// smaller, or of another class, than the spec asks for, such as those that an
-	// earlier registry of the name has left: the message names them.
+	// smaller than the spec asks for and can't grow, or of another class, such as those
+	// that an earlier registry of the name has left: the message names them.
 	ReasonVolumesDiffer = "VolumesDiffer"
+	// ReasonVolumesGrowing is the reason of an etcd that is ready, and whose volumes are
+	// being expanded to what the spec asks for: the message says how far that is.
+	ReasonVolumesGrowing = "VolumesGrowing"
 	// ReasonSecretInvalid is the reason of a Secret of the user's that is missing
 	// or lacks a key.
 	ReasonSecretInvalid = "SecretInvalid"

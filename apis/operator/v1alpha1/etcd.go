@@ -11,7 +11,6 @@ const DefaultStorageSize = "8Gi"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.replicas) || has(self.storage) || has(self.resources) || has(self.nodeSelector) || has(self.tolerations) || has(self.topologySpreadConstraints) || has(self.priorityClassName))",message="the operator does not run an external etcd: remove external, or all else of etcd"
 // +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external)",message="a registry can't be moved between an etcd of its own and an external one: create another registry and copy the clusters"
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(oldSelf.replicas) || self.replicas == oldSelf.replicas",fieldPath=".replicas",message="changing the number of members of a running registry is not supported yet: create another registry and copy the clusters"
-// +kubebuilder:validation:XValidation:rule="quantity(has(self.storage) ? string(self.storage.size) : '8Gi').compareTo(quantity(has(oldSelf.storage) ? string(oldSelf.storage.size) : '8Gi')) == 0",fieldPath=".storage",message="the size of etcd's volumes can't be changed yet: create another registry and copy the clusters"
 // +kubebuilder:validation:XValidation:rule="(has(self.storage) && has(self.storage.storageClassName) ? self.storage.storageClassName : '-') == (has(oldSelf.storage) && has(oldSelf.storage.storageClassName) ? oldSelf.storage.storageClassName : '-')",fieldPath=".storage",message="the storage class of etcd's volumes can't be changed: create another registry and copy the clusters"
 type Etcd struct {
 	// replicas is how many members etcd has: 1, 3 or 5. With 3, one may fail;
@@ -23,7 +22,7 @@ type Etcd struct {
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// storage is the volume of each member. Default: 8Gi of the cluster's default
-	// StorageClass. It can't be changed yet.
+	// StorageClass.
 	// +optional
 	Storage *Storage `json:"storage,omitempty"`
 
@@ -41,7 +40,9 @@ type Etcd struct {
 
 // Storage is the volume of an etcd member.
 type Storage struct {
-	// size is the volume's size, at least 256Mi; etcd may fill half of it. Default: 8Gi.
+	// size is the volume's size, at least 256Mi; etcd may fill half of it. It can grow
+	// where the StorageClass allows expansion, and the quota follows, for which members
+	// are replaced one at a time: a single member interrupts the service. Default: 8Gi.
 	// +optional
 	// +kubebuilder:default="8Gi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="the size of a volume is a quantity of at least 256Mi, such as 8Gi: etcd may fill half of it, and its log alone takes 128 MB"

@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // ClusterRegistryStatus is what the operator observes. Nothing in it is copied
 // from the spec.
@@ -155,6 +158,11 @@ type EtcdStatus struct {
 	// other data, and is never used in its place.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
+
+	// volumeSize is the size of the members' volumes: of the smallest one where they
+	// differ.
+	// +optional
+	VolumeSize *resource.Quantity `json:"volumeSize,omitempty"`
 
 	// members are the members, in the order of their names.
 	// +optional

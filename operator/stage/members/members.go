@@ -64,6 +64,7 @@ func (s *Stage) selfHosted(ctx context.Context) verdict.Verdict {
 	if err := apply.IgnoreReadOnly(s.Apply(ctx, s.Rendered.Stages[render.StageEtcd]...)); err != nil {
 		return verdict.Failed(err)
 	}
+	s.grow(ctx)
 	return s.members(ctx)
 }
 

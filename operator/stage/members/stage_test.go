@@ -98,6 +98,12 @@ func (m *managed) host(t *testing.T, pair map[string][]byte) {
 			}
 			return m.refusal
 		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if m.refusal != nil {
+				return m.refusal
+			}
+			return c.Patch(ctx, object, patch, options...)
+		},
 		Delete: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.DeleteOption) error {
 			t.Errorf("it deletes %s", object.GetName())
 			return nil

@@ -33,12 +33,3 @@ func (s *Stage) etcdTrouble() verdict.Verdict {
 	}
 	return done
 }
-
-// volumesNoted returns a verdict that is done with a note on claims that are not what
-// the spec asks for: that was so when they were taken over, and does not go away.
-func (s *Stage) volumesNoted(v verdict.Verdict) verdict.Verdict {
-	if differ := s.Volumes.Differ(s.Registry); differ != "" {
-		return v.Note(operatorv1alpha1.ReasonVolumesDiffer, differ)
-	}
-	return v
-}

@@ -59,7 +59,7 @@ func TestEtcdTrouble(t *testing.T) {
 		quota int64
 		ends  string
 	}{
-		{claimOf("8Gi", "8Gi", "slow"), 0, "then disarm the alarm (etcdctl alarm disarm); after that: PersistentVolumeClaim data-fleet-etcd-0 has 8Gi, and spec.etcd.storage.size is 100Gi: etcd's quota follows the smallest volume and is 4096 MiB of data; for more, enlarge each of these claims where its StorageClass allows it (spec.resources.requests.storage), and the quota follows"},
+		{claimOf("8Gi", "8Gi", "slow"), 0, "then disarm the alarm (etcdctl alarm disarm); after that: PersistentVolumeClaim data-fleet-etcd-0 has 8Gi, and spec.etcd.storage.size is 100Gi: etcd's quota follows the smallest volume and is 4096 MiB of data; it is raised when all volumes have grown"},
 		{claimOf("8Gi", "8Gi", "slow"), 8 << 30, "or keep etcd's data below 4096 MiB (remove clusters, defragment each member)"},
 		{claimOf("18Gi", "18Gi", "slow"), 0, "then disarm the alarm (etcdctl alarm disarm)"},
 	} {

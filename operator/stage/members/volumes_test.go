@@ -1,13 +1,16 @@
 package members
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/operand"
@@ -58,6 +61,61 @@ func TestVolumesNote(t *testing.T) {
 			if !strings.Contains(v.Message, words) {
 				t.Errorf("%s: it says %q, want %q", what, v.Message, words)
 			}
+		}
+	}
+}
+
+// TestGrow is about claims that are smaller than the spec asks for: what the stage has them
+// request, and what it says of those that can't grow.
+func TestGrow(t *testing.T) {
+	class := func(name string, expands *bool) *storagev1.StorageClass {
+		return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name}, AllowVolumeExpansion: expands}
+	}
+	for _, test := range []struct {
+		what, class string
+		change      func(*managed)
+		requests    string
+		reason      string
+		says        []string
+	}{
+		{"its class allows it", "grows", nil, "100Gi", operatorv1alpha1.ReasonVolumesGrowing, []string{"data-fleet-etcd-0 has 8Gi (100Gi requested)", "it is raised when all volumes have grown"}},
+		{"its class does not", "fixed", nil, "8Gi", operatorv1alpha1.ReasonVolumesDiffer, []string{"quota follows the smallest volume and is 4096 MiB", "PersistentVolumeClaim data-fleet-etcd-0 can't grow, since its StorageClass fixed does not allow it: set allowVolumeExpansion there", "or set spec.etcd.storage.size to 8Gi"}},
+		{"its class says no", "no", nil, "8Gi", operatorv1alpha1.ReasonVolumesDiffer, []string{"its StorageClass no does not allow it"}},
+		{"its class is gone", "gone", nil, "8Gi", operatorv1alpha1.ReasonVolumesDiffer, []string{"its StorageClass gone does not exist"}},
+		{"it has no class", "", nil, "8Gi", operatorv1alpha1.ReasonVolumesDiffer, []string{"data-fleet-etcd-0 has no StorageClass"}},
+		{"the host refuses", "grows", func(m *managed) { m.refusal = errors.New("exceeded quota: team") }, "8Gi", operatorv1alpha1.ReasonVolumesDiffer, []string{"of StorageClass grows can't grow to 100Gi: exceeded quota: team, or set"}},
+		{"nothing may be changed", "grows", func(m *managed) { m.Freeze("spec.paused is false") }, "8Gi", operatorv1alpha1.ReasonVolumesDiffer, []string{"has 8Gi, and spec.etcd.storage.size is 100Gi"}},
+	} {
+		m := newManaged(t, 1, replaced(0))
+		m.Registry.Spec.Etcd.Storage = &operatorv1alpha1.Storage{Size: resource.MustParse("100Gi")}
+		claim := claimOf("8Gi", "8Gi", test.class)
+		for _, object := range []client.Object{claim, class("grows", new(true)), class("fixed", nil), class("no", new(false))} {
+			if err := m.Client.Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.Volumes.Members = []corev1.PersistentVolumeClaim{*claim}
+		if test.change != nil {
+			test.change(m)
+		}
+		m.grow(t.Context())
+		v := m.members(t.Context())
+		if !v.Complete() || v.Reason != test.reason {
+			t.Errorf("%s: %+v", test.what, v)
+		}
+		for _, words := range test.says {
+			if !strings.Contains(v.Message, words) {
+				t.Errorf("%s: it says %q, want %q", test.what, v.Message, words)
+			}
+		}
+		if err := m.Live.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+			t.Fatal(err)
+		}
+		if got := claim.Spec.Resources.Requests[corev1.ResourceStorage]; got.String() != test.requests {
+			t.Errorf("%s: it requests %s, want %s", test.what, got.String(), test.requests)
+		}
+		if got := m.Registry.Status.Etcd.VolumeSize; got == nil || got.String() != "8Gi" {
+			t.Errorf("%s: status.etcd.volumeSize is %v", test.what, got)
 		}
 	}
 }

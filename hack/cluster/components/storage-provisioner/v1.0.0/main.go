@@ -122,6 +122,9 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := (expander{client, p}).watch(ctx); err != nil {
+		return err
+	}
 	// Every instance works alone: the node decides whose claim it is.
 	controller.NewProvisionController(ctx, client, provisionerName, p,
 		controller.LeaderElection(false), controller.MetricsPort(0)).Run(ctx)
