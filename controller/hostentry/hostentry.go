@@ -162,7 +162,7 @@ func (r *Registrar) verified(ctx context.Context, entry *v1beta1.Cluster, endpoi
 		// address: whoever has the CA is led nowhere but to who shows this certificate.
 		if beside := r.verify(ctx, endpoint, r.Address); beside == nil {
 			return endpoint, nil
-		} else if err = fmt.Errorf("it can't be reached from here (%w), and the certificate of the host cluster's API server was not verified in its place: %v", err, beside); ctx.Err() != nil {
+		} else if err = fmt.Errorf("it can't be reached from here (%w), and the certificate of the host cluster's API server was not verified in its place: %w", err, beside); ctx.Err() != nil {
 			return nil, err
 		}
 	}
