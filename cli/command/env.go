@@ -86,6 +86,9 @@ func (e *Env) config() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find the registry's kubeconfig: %w; name a file with --kubeconfig and a context with --context", err)
 	}
+	if err := ApplyPluginPolicy(config); err != nil {
+		return nil, err
+	}
 	config.QPS, config.Burst = 50, 100
 	config.WarningHandler = rest.NewWarningWriter(e.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	return config, nil

@@ -37,8 +37,16 @@ func (e *Env) Explain(action, side string, err error) error {
 		return fmt.Errorf("%s: %s does not accept the credentials of the kubeconfig: sign in again, or name another context with --context", action, where)
 	case apierrors.IsServiceUnavailable(err):
 		return fmt.Errorf("%s: %s is not available: %s; ask it again later, or see \"kubectl registry status\"", action, where, text)
+	case DeniedPlugin(text):
+		return fmt.Errorf("%s: %s; the policy is in your kuberc", action, text)
 	case errors.As(err, &dial):
 		return fmt.Errorf("%s: %s can't be reached: %s; check the address in the kubeconfig and the network", action, where, text)
 	}
 	return fmt.Errorf("%s: %w", action, err)
+}
+
+// DeniedPlugin reports whether client-go has not run a credential plugin because of
+// the kuberc's policy. Its errors have no type.
+func DeniedPlugin(text string) bool {
+	return strings.Contains(text, " not allowed: policy set to ") || strings.Contains(text, "credential plugin allowlist")
 }

@@ -167,6 +167,9 @@ func (m *Member) Ask(ctx context.Context) (Facts, error) {
 	if err != nil {
 		return Facts{}, fmt.Errorf("context %q: %w", command.Plain(m.Context), err)
 	}
+	if err := command.ApplyPluginPolicy(config); err != nil {
+		return Facts{}, err
+	}
 	config.Timeout = timeout
 	client, err := kubernetes.NewForConfig(rest.AddUserAgent(config, command.FieldManager))
 	if err != nil {
@@ -209,6 +212,8 @@ func explain(name string, err error) error {
 		return fmt.Errorf(asked+"its certificate has expired or is not valid yet: %s; renew it, and check this computer's clock", name, text)
 	case errors.As(err, &host):
 		return fmt.Errorf(asked+"its certificate is for other names: %s; set tls-server-name in the kubeconfig", name, text)
+	case command.DeniedPlugin(text):
+		return fmt.Errorf(asked+"%s; the policy is in your kuberc", name, text)
 	case errors.As(err, &dial):
 		return fmt.Errorf(asked+"it can't be reached: %s; check the address in the kubeconfig and the network", name, text)
 	}

@@ -90,6 +90,9 @@ func readContext(ctx context.Context, kubeconfig, name string) ([]*unstructured.
 	if err != nil {
 		return nil, command.Usagef("context %q: %w; \"kubectl config get-contexts\" lists those that there are", command.Plain(name), err)
 	}
+	if err := command.ApplyPluginPolicy(config); err != nil {
+		return nil, err
+	}
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("context %q: %w", command.Plain(name), err)
