@@ -13,6 +13,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -180,7 +181,7 @@ func (d *diagnosis) apiServices(ctx context.Context, registries []operatorv1alph
 		registered := service.Spec.Group == v1beta1.GroupName
 		own = own || registered
 		for _, condition := range service.Status.Conditions {
-			if condition.Type != "Available" || condition.Status != metav1.ConditionFalse {
+			if condition.Type != string(apiregistrationv1.Available) || condition.Status != metav1.ConditionFalse {
 				continue
 			}
 			why := condition.Reason + ": " + condition.Message

@@ -1,0 +1,106 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/cli/command"
+)
+
+// Count counts clusters by their condition Available.
+type Count struct {
+	Total       int `json:"total"`
+	Available   int `json:"available"`
+	Unavailable int `json:"unavailable"`
+	Unknown     int `json:"unknown"`
+	// Unreported are clusters that no one reports of.
+	Unreported int `json:"unreported"`
+}
+
+// Cluster is a cluster that is not well.
+type Cluster struct {
+	Name      string `json:"name"`
+	Available string `json:"available"`
+	Reason    string `json:"reason,omitempty"`
+	Message   string `json:"message,omitempty"`
+}
+
+// Conditions of clusters.
+const (
+	clusterAvailable = v1beta1.ConditionAvailable
+	clusterIdentity  = v1beta1.ConditionIdentityVerified
+)
+
+// availability returns whether a cluster is available: True, False, Unknown, or ""
+// when no one reports of it.
+func availability(cluster *v1beta1.Cluster) (string, *metav1.Condition) {
+	if cluster.Status == nil {
+		return "", nil
+	}
+	found := meta.FindStatusCondition(cluster.Status.Conditions, clusterAvailable)
+	if found == nil {
+		return "", nil
+	}
+	return string(found.Status), found
+}
+
+// addCluster counts a cluster, and adds it to those that are not well.
+func (r *Report) addCluster(cluster *v1beta1.Cluster) {
+	r.Clusters.Total++
+	state, why := availability(cluster)
+	switch state {
+	case "":
+		r.Clusters.Unreported++
+	case string(metav1.ConditionTrue):
+		r.Clusters.Available++
+	case string(metav1.ConditionFalse):
+		r.Clusters.Unavailable++
+	default:
+		r.Clusters.Unknown++
+	}
+	if cluster.Status != nil {
+		if identity := meta.FindStatusCondition(cluster.Status.Conditions, clusterIdentity); identity != nil && identity.Status == metav1.ConditionFalse {
+			why, state = identity, "identity differs"
+		}
+	}
+	if state == "" || state == string(metav1.ConditionTrue) {
+		return
+	}
+	r.NotWell = append(r.NotWell, Cluster{Name: cluster.Name, Available: state, Reason: command.Plain(why.Reason), Message: command.Plain(why.Message)})
+}
+
+// named is how many clusters a problem names.
+const named = 5
+
+// clustersNotWell makes one problem of all clusters that are not well: one line of
+// each is below.
+func (r *Report) clustersNotWell() {
+	var names []string
+	for i, cluster := range r.NotWell {
+		if i == named {
+			names = append(names, fmt.Sprintf("and %d more", len(r.NotWell)-named))
+			break
+		}
+		names = append(names, cluster.Name)
+	}
+	if len(names) > 0 {
+		r.problem(Error, "clusters", "kubectl describe crc "+names[0], "%s not well: %s", plural(len(r.NotWell), "cluster is", "clusters are"), strings.Join(names, ", "))
+	}
+}
+
+// noClusters notes that the clusters could not be listed; it is a problem where one of
+// the registries should answer.
+func (r *Report) noClusters(err error) {
+	for _, registry := range r.Registries {
+		if registry.Mode == string(operatorv1alpha1.ModeAggregated) {
+			r.problem(Critical, "clusters", "kubectl get apiservices v1beta1.clusterregistry.k8s.io", "%s", command.Plain(err.Error()))
+			return
+		}
+	}
+	r.note("the clusters of an independent registry are listed with its own context: use --context, or --kubeconfig with the content of the Secret in status.kubeconfigSecretRef")
+}
