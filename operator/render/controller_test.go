@@ -29,10 +29,10 @@ func TestFunctionsAreKnown(t *testing.T) {
 func TestNoController(t *testing.T) {
 	for reason, in := range map[string]Input{
 		"not asked for":                    input(t, registry),
-		"no function is on":                input(t, merged(t, registry, `{controllers: {}}`)),
+		"no function is on":                input(t, merged(t, `{controllers: {}}`)),
 		"a release without a controller":   change(input(t, registry, withController), func(*operatorv1alpha1.ClusterRegistry) {}),
-		"a release without that function":  input(t, merged(t, registry, `{controllers: {registerHost: {name: host}}}`)),
-		"the same, behind the host's APIs": input(t, merged(t, registry, `{mode: Aggregated, controllers: {registerHost: {name: host}}}`)),
+		"a release without that function":  input(t, merged(t, `{controllers: {registerHost: {name: host}}}`)),
+		"the same, behind the host's APIs": input(t, merged(t, `{mode: Aggregated, controllers: {registerHost: {name: host}}}`)),
 	} {
 		switch {
 		case strings.HasPrefix(reason, "a release without a controller"):

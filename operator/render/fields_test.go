@@ -20,7 +20,7 @@ const (
 // what must not be there.
 func TestFields(t *testing.T) {
 	for reason, test := range fields {
-		in := input(t, merged(t, registry, test.spec))
+		in := input(t, merged(t, test.spec))
 		in.Addresses = test.addresses
 		result := rendered(t, in)
 		for path, text := range test.want {
@@ -35,11 +35,11 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// merged returns a registry with further fields in its spec.
-func merged(t *testing.T, base, spec string) string {
+// merged returns registry with further fields in its spec.
+func merged(t *testing.T, spec string) string {
 	t.Helper()
 	var object, more map[string]any
-	for text, into := range map[string]*map[string]any{base: &object, spec: &more} {
+	for text, into := range map[string]*map[string]any{registry: &object, spec: &more} {
 		if err := yaml.Unmarshal([]byte(text), into); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}

@@ -12,7 +12,7 @@ import (
 // TestFlows holds the rendered NetworkPolicies to who has to reach whom, and who
 // must not. The local cluster enforces none, so that only this test would tell.
 func TestFlows(t *testing.T) {
-	in := input(t, merged(t, registry, `{controllers: {health: {}}}`))
+	in := input(t, merged(t, `{controllers: {health: {}}}`))
 	in.Snapshot = "before-the-next"
 	result := rendered(t, in)
 	templates := podTemplates(t, result)

@@ -12,7 +12,7 @@ import (
 // them, and the claim for snapshots is applied as it is, since it can't be changed.
 // New members ask for what the spec says.
 func TestVolumes(t *testing.T) {
-	in := input(t, merged(t, registry, `{etcd: {replicas: 3, storage: {size: 100Gi, storageClassName: fast}}}`))
+	in := input(t, merged(t, `{etcd: {replicas: 3, storage: {size: 100Gi, storageClassName: fast}}}`))
 	in.Snapshot = "s1"
 	const quota, size = "StatefulSet/fleet-etcd" + container + "/args/--quota-backend-bytes", "StatefulSet/fleet-etcd/spec/volumeClaimTemplates/0/spec/resources/requests/storage"
 	const snapshots = "PersistentVolumeClaim/fleet-snapshots/spec"
