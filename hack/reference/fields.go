@@ -52,7 +52,7 @@ func walked(schema *apiextensionsv1.JSONSchemaProps) ([]*field, []string) {
 			switch {
 			case f == nil:
 				whole = append(whole, rule.Message)
-			case strings.Contains(rule.Rule, "oldSelf"):
+			case strings.Contains(rule.Rule, "oldSelf") && rule.OptionalOldSelf == nil:
 				f.changes = append(f.changes, rule.Message)
 				f.fixed = f.fixed || fixes(rule)
 			default:

@@ -16,9 +16,11 @@ import (
 
 const crdFile = "manifests/operator/crd/operator.clusterregistry.io_clusterregistries.yaml"
 
-// writeRule adds the rule about changes of the version to the definition, which
-// controller-gen has just written. It compares with what runs, in the status, and
-// so belongs to the whole object, on which no marker with a generated text can be.
+// writeRule adds the rules that follow from the releases to the definition, which
+// controller-gen has just written: the one about changes of the version, and one for
+// each function of the controller. They compare with what runs, in the status, and with
+// the version, and so belong to the whole object, on which no marker with a generated
+// text can be.
 func writeRule(releases []version.Release) error {
 	content, err := os.ReadFile(crdFile)
 	if err != nil {
@@ -30,7 +32,7 @@ func writeRule(releases []version.Release) error {
 	return os.WriteFile(crdFile, content, 0o644)
 }
 
-// withRule returns a definition, in YAML, with the rule about changes of the version.
+// withRule returns a definition, in YAML, with the rules that follow from the releases.
 func withRule(content []byte, releases []version.Release) ([]byte, error) {
 	crd := map[string]any{}
 	if err := yaml.Unmarshal(content, &crd); err != nil {
@@ -45,6 +47,9 @@ func withRule(content []byte, releases []version.Release) ([]byte, error) {
 	rules, _, err := unstructured.NestedSlice(served, schema...)
 	if err != nil {
 		return nil, err
+	}
+	for _, added := range functionRules(releases) {
+		rules = append(rules, map[string]any{"rule": added.Rule, "message": added.Message, "fieldPath": added.FieldPath, "optionalOldSelf": *added.OptionalOldSelf})
 	}
 	added, err := rule(releases)
 	if err != nil {

@@ -17,6 +17,9 @@ const (
 	// ConditionEndpointReady is true when the registry has an address that its
 	// certificate is valid for. Independent mode only.
 	ConditionEndpointReady = "EndpointReady"
+	// ConditionControllerReady is true when every function of spec.controllers runs. It
+	// is there only while one is set.
+	ConditionControllerReady = "ControllerReady"
 	// ConditionProgressing is true while the operator changes something.
 	ConditionProgressing = "Progressing"
 	// ConditionAvailable is true while clients are served: a read succeeds, through the
@@ -183,4 +186,32 @@ const (
 	// ReasonAddressChanged is the reason of the event of a registry that clients
 	// reach elsewhere than before.
 	ReasonAddressChanged = "AddressChanged"
+)
+
+// Reasons of ControllerReady, beside ReasonReplicasNotReady.
+const (
+	// ReasonStarting is the reason of a function that waits for what it needs, and of a
+	// controller of which no replica leads or reports yet.
+	ReasonStarting = "Starting"
+	// ReasonIsolated is the reason of health that reaches so few clusters that it turns no
+	// condition of a cluster False: most likely the outage is on its side.
+	ReasonIsolated = "Isolated"
+	// ReasonRefused is the reason of a function that may not do what the spec asks for:
+	// the message says what a person has to resolve.
+	ReasonRefused = "Refused"
+	// ReasonFailing is the reason of a function that fails and tries again: the message
+	// has the error.
+	ReasonFailing = "Failing"
+	// ReasonLeaderLost is the reason of a controller whose leader no longer renews its
+	// Lease, while no other replica has taken over.
+	ReasonLeaderLost = "LeaderLost"
+	// ReasonReportInvalid is the reason of a controller whose report in its Lease can't be
+	// understood.
+	ReasonReportInvalid = "ReportInvalid"
+	// ReasonRightsMissing is the reason of a controller that lacks rights in the host
+	// cluster: the message has the command by which an administrator grants them.
+	ReasonRightsMissing = "RightsMissing"
+	// ReasonFunctionUnsupported is the reason of a function that the release which runs
+	// does not have: the message names the first one that does.
+	ReasonFunctionUnsupported = "FunctionUnsupported"
 )

@@ -26,6 +26,19 @@ type Controllers struct {
 	Placement `json:",inline"`
 }
 
+// Functions returns the names of the functions that are set, as the spec spells them,
+// in the order of the fields.
+func (c *Controllers) Functions() []string {
+	var out []string
+	if c != nil && c.Health != nil {
+		out = append(out, "health")
+	}
+	if c != nil && c.RegisterHost != nil {
+		out = append(out, "registerHost")
+	}
+	return out
+}
+
 // HealthController says how clusters are probed.
 type HealthController struct {
 	// periodSeconds is the time between two probes of a cluster, 5 to 3600 seconds. A

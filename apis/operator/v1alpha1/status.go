@@ -14,8 +14,9 @@ type ClusterRegistryStatus struct {
 
 	// conditions say how far each part of the registry is, and what it waits for:
 	// VersionSupported, CertificatesReady, EtcdReady, ServerReady, APIServiceReady
-	// (Aggregated) or EndpointReady (Independent), Progressing, Available, which says
-	// whether clients are served now, and Ready, which sums them up.
+	// (Aggregated) or EndpointReady (Independent), ControllerReady where spec.controllers
+	// is set, Progressing, Available, which says whether clients are served now, and
+	// Ready, which sums them up.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
