@@ -27,7 +27,7 @@ func InstallOperator(t *testing.T, kubectl *Kubectl) {
 	t.Helper()
 	dir := filepath.Join(Root(t), "manifests", "operator")
 	kubectl.Run("apply", "-f", filepath.Join(dir, "crd"))
-	for _, file := range []string{"namespace.yaml", "serviceaccount.yaml", "clusterrole.yaml", "roles.yaml", "admission-reader.yaml"} {
+	for _, file := range []string{"namespace.yaml", "serviceaccount.yaml", "clusterrole.yaml", "roles.yaml", "admission-reader.yaml", "controller.yaml"} {
 		kubectl.Run("apply", "-f", filepath.Join(dir, file))
 	}
 	kubectl.Run("wait", "--for=condition=Established", "--timeout=5m", "-f", filepath.Join(dir, "crd"))

@@ -44,17 +44,28 @@ func TestDangerousRules(t *testing.T) {
 	const (
 		everywhere = "clusterregistry:operator"
 		kubeSystem = "kube-system/clusterregistry:operator"
+		controller = "clusterregistry:controller"
 	)
 	want := map[string]string{
 		everywhere + " secrets":             "get,create,patch,delete []",
-		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader]",
+		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader clusterregistry:controller clusterregistry:controller:host clusterregistry:controller:health clusterregistry:controller:register-host]",
 		everywhere + " clusterrolebindings": "get,list,watch,create,patch,delete []",
+		everywhere + " rolebindings":        "get,list,watch,create,patch,delete []",
+		everywhere + " leases":              "get,list,watch,create,patch,delete []",
 		kubeSystem + " roles":               "bind [extension-apiserver-authentication-reader]",
 		kubeSystem + " rolebindings":        "get,list,watch,create,patch,delete []",
 		everywhere + " pods":                "get,list,watch []",
 		everywhere + " pods/eviction":       "create []",
 		everywhere + " serviceaccounts":     "get,list,watch,create,patch,delete []",
 		everywhere + " tokenreviews":        "create []",
+
+		controller + " leases":                 "get,update,patch []",
+		controller + ":host nodes":             "list []",
+		controller + ":host namespaces":        "get [kube-system]",
+		controller + ":host configmaps":        "get [cluster-info]",
+		controller + ":host tokenreviews":      "create []",
+		controller + ":health clusters":        "get,list,watch []",
+		controller + ":register-host clusters": "get,list,create,update []",
 	}
 	never := []string{"pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers", "serviceaccounts/token", "nodes/proxy", "services/proxy",
 		"users", "groups", "uids", "certificatesigningrequests", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
