@@ -84,6 +84,7 @@ func SeverityOf(reason string) Severity {
 var Parts = []string{
 	operatorv1alpha1.ConditionVersionSupported, operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady,
 	operatorv1alpha1.ConditionServerReady, operatorv1alpha1.ConditionAPIServiceReady, operatorv1alpha1.ConditionEndpointReady,
+	operatorv1alpha1.ConditionControllerReady,
 }
 
 // conclude makes the verdict.

@@ -23,6 +23,8 @@ const (
 var memoryField = map[string]string{
 	"server": "spec.server.resources.limits.memory",
 	"etcd":   "spec.etcd.resources.limits.memory",
+
+	"controller": "spec.controllers.resources.limits.memory",
 }
 
 // OutOfMemory names the containers whose last termination was an OOM kill within the

@@ -16,13 +16,13 @@ import (
 func (s *scope) conditions() []metav1.Condition {
 	var out []metav1.Condition
 	waitsFor := ""
-	for _, kind := range parts(s.Registry.Spec.Mode) {
+	for _, kind := range s.allParts() {
 		if !s.verdicts[kind].Complete() {
 			waitsFor = kind
 			break
 		}
 	}
-	for _, kind := range parts(s.Registry.Spec.Mode) {
+	for _, kind := range s.allParts() {
 		out = append(out, s.condition(kind, waitsFor))
 	}
 	return append(out, s.progressing(out), s.availableCondition(), s.ready(out))
@@ -64,6 +64,12 @@ func (s *scope) well(kind string) string {
 		return fmt.Sprintf("%d/%d servers ready (%s)", status.Server.ReadyReplicas, s.Registry.Spec.Server.Replicas, status.Version)
 	case operatorv1alpha1.ConditionAPIServiceReady:
 		return fmt.Sprintf("the host cluster serves %s (%s)", apiservice.Group, strings.Join(s.release.Serves, ", "))
+	case operatorv1alpha1.ConditionControllerReady:
+		functions := s.Registry.Spec.Controllers.Functions()
+		if len(functions) == 1 {
+			return functions[0] + " runs"
+		}
+		return strings.Join(functions, " and ") + " run"
 	}
 	return "clients reach the registry at " + status.Endpoint.URL
 }
@@ -87,7 +93,7 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 		condition.Reason, condition.Message = halted, "nothing is changed until "+until
 	case s.Rendered == nil:
 		condition.Reason, condition.Message = waits.Reason, "nothing is changed: "+waits.Message
-	case !s.Installed() && waits != nil:
+	case !s.Installed() && waits != nil && waits.Type != operatorv1alpha1.ConditionControllerReady:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, fmt.Sprintf("the registry is being installed: %s: %s", waits.Type, waits.Message)
 	case s.rolling() != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, s.rolling()
@@ -96,7 +102,9 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 }
 
 // rolling says what is being replaced, member by member or server by server.
-func (s *scope) rolling() string { return cmp.Or(s.servers.Rolling, s.members.Rolling) }
+func (s *scope) rolling() string {
+	return cmp.Or(s.servers.Rolling, s.members.Rolling, s.controller.Rolling)
+}
 
 // upgrading reports whether an upgrade is under way and waits for something.
 func (s *scope) upgrading() bool {

@@ -8,8 +8,8 @@ import (
 	"github.com/clusterregistry/operator/operator/history"
 )
 
-// advanceHistory begins the installation's entry, and completes it when the
-// registry is ready for the first time.
+// advanceHistory begins the installation's entry, and completes it when all that clients
+// need is ready for the first time: what acts on the content of the registry may follow.
 func (s *scope) advanceHistory(conditions []metav1.Condition) {
 	if s.Registry.Status.Operation != nil || s.Rendered == nil {
 		return
@@ -22,7 +22,18 @@ func (s *scope) advanceHistory(conditions []metav1.Condition) {
 		history.Begin(s.Registry, s.release.Version, s.Now)
 		last = history.Last(s.Registry)
 	}
-	if last.State == operatorv1alpha1.TransitionProgressing && meta.IsStatusConditionTrue(conditions, operatorv1alpha1.ConditionReady) {
+	if last.State == operatorv1alpha1.TransitionProgressing && s.served(conditions) {
 		history.Complete(s.Registry, operatorv1alpha1.TransitionCompleted, "", s.Now)
 	}
+}
+
+// served reports whether the registry is ready, whatever its controller does.
+func (s *scope) served(conditions []metav1.Condition) bool {
+	var needed []metav1.Condition
+	for _, kind := range parts(s.Registry.Spec.Mode) {
+		if condition := meta.FindStatusCondition(conditions, kind); condition != nil {
+			needed = append(needed, *condition)
+		}
+	}
+	return s.ready(needed).Status == metav1.ConditionTrue
 }

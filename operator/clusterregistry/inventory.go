@@ -4,6 +4,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/stage/controller"
 )
 
 // made are the objects that no manifest has.
@@ -18,5 +19,5 @@ func (s *scope) made() []operatorv1alpha1.ObjectReference {
 	if s.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
 		out = append(out, reference("Secret", contract.KubeconfigSuffix))
 	}
-	return out
+	return append(out, controller.Made(s.Objects)...)
 }

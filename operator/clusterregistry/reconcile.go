@@ -19,7 +19,8 @@ import (
 //  1. observe: read it and what decides on its objects, once, into a scope
 //  2. plan:    which release may run?
 //  3. render:  scope to objects, without side effects
-//  4. stages:  certificates, etcd, server, endpoint; each waits for the one before
+//  4. stages:  certificates, etcd, server, endpoint; each waits for the one before. Then
+//     the controller, for which nothing waits
 //  5. advance: an upgrade goes to its next phase when the present one is complete
 //  6. read:    are clients served now?
 //  7. report:  conditions from the scope, one status patch, always
@@ -82,6 +83,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 			return
 		}
 	}
+	r.controller(ctx, s)
 	s.verdicts[operatorv1alpha1.ConditionProgressing] = r.proceed(ctx, s)
 }
 

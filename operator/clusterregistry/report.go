@@ -39,7 +39,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope) (reconcile.Result, er
 // that has one.
 func (s *scope) next() (after time.Duration, err error) {
 	after = verdict.Vigil
-	for _, kind := range append(parts(s.Registry.Spec.Mode), operatorv1alpha1.ConditionProgressing) {
+	for _, kind := range append(s.allParts(), operatorv1alpha1.ConditionProgressing) {
 		v := s.verdicts[kind]
 		if err == nil {
 			err = v.Err
@@ -70,6 +70,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []met
 			changed = append(changed, condition)
 		}
 		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	if s.deleting() == "" && len(s.Registry.Spec.Controllers.Functions()) == 0 {
+		meta.RemoveStatusCondition(&status.Conditions, operatorv1alpha1.ConditionControllerReady)
 	}
 	measure(s)
 	if apiequality.Semantic.DeepEqual(s.Before, *status) {

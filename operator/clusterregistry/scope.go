@@ -11,6 +11,7 @@ import (
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
+	"github.com/clusterregistry/operator/operator/stage/controller"
 	"github.com/clusterregistry/operator/operator/stage/members"
 	"github.com/clusterregistry/operator/operator/stage/server"
 	"github.com/clusterregistry/operator/operator/trust"
@@ -41,10 +42,11 @@ type scope struct {
 	upgrade *upgrade.Upgrade
 	// verdicts are what was found, by condition.
 	verdicts map[string]verdict.Verdict
-	// members, servers and available are what the stages of that name found.
-	members   members.Found
-	servers   server.Found
-	available available.Found
+	// members, servers, controller and available are what the stages of that name found.
+	members    members.Found
+	servers    server.Found
+	controller controller.Found
+	available  available.Found
 }
 
 func newScope(objects *operand.Objects) *scope {
@@ -156,11 +158,22 @@ func (s *scope) etcdSeen() []string {
 // planned is the condition of the plan, which comes before the stages.
 const planned = operatorv1alpha1.ConditionVersionSupported
 
-// parts are the conditions of the plan and of the stages of a mode, in their order.
+// parts are the conditions of the plan and of the stages of a mode, in their order: what
+// clients need. An upgrade goes by them.
 func parts(mode operatorv1alpha1.Mode) []string {
 	last := operatorv1alpha1.ConditionEndpointReady
 	if mode == operatorv1alpha1.ModeAggregated {
 		last = operatorv1alpha1.ConditionAPIServiceReady
 	}
 	return []string{planned, operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ConditionServerReady, last}
+}
+
+// allParts are the conditions of parts, and of what acts on the content of the registry
+// where the spec asks for that: what Ready sums up.
+func (s *scope) allParts() []string {
+	out := parts(s.Registry.Spec.Mode)
+	if len(s.Registry.Spec.Controllers.Functions()) > 0 {
+		out = append(out, operatorv1alpha1.ConditionControllerReady)
+	}
+	return out
 }

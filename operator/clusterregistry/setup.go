@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -34,6 +35,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	for _, kind := range informers.Owned() {
 		build = build.Watches(kind, handler.EnqueueRequestsFromMapFunc(registryOf))
 	}
+	build = build.WatchesMetadata(informers.Lease(), handler.EnqueueRequestsFromMapFunc(registryOf), builder.WithPredicates(reported))
 	if len(r.Namespaces) == 0 {
 		requests, terminating := r.terminatingNamespaces()
 		build = build.WatchesMetadata(informers.Namespace(), requests, builder.WithPredicates(terminating))
@@ -52,6 +54,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	}
 	return nil
 }
+
+// reported lets the changes of a Lease pass that tell something new.
+var reported = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return informers.Reported(e.ObjectOld, e.ObjectNew) }}
 
 // registryOf returns the registry that an object names in its labels, or whose
 // servers an APIService of the registry's group leads to.

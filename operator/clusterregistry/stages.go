@@ -9,6 +9,7 @@ import (
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
+	"github.com/clusterregistry/operator/operator/stage/controller"
 	"github.com/clusterregistry/operator/operator/stage/endpoint"
 	"github.com/clusterregistry/operator/operator/stage/members"
 	"github.com/clusterregistry/operator/operator/stage/server"
@@ -56,6 +57,17 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
 	stage := endpoint.Stage{Access: r.access(s), Addresses: s.addresses, Serving: s.authorities.Serving.Bundle(), Certificates: s.verdicts[operatorv1alpha1.ConditionCertificatesReady]}
 	return stage.Run(ctx)
+}
+
+// controller runs what acts on the content of the registry, where the spec asks for it.
+// Whatever becomes of it, the registry is driven further.
+func (r *Reconciler) controller(ctx context.Context, s *scope) {
+	if len(s.Registry.Spec.Controllers.Functions()) == 0 {
+		return // what there was of it is pruned
+	}
+	stage := controller.Stage{Objects: s.Objects, Release: s.release, Releases: r.Releases}
+	s.controller = stage.Run(ctx)
+	s.verdicts[operatorv1alpha1.ConditionControllerReady] = s.controller.Verdict
 }
 
 // available reads from the registry as clients do, however far the stages have got.

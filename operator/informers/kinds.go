@@ -4,6 +4,7 @@ import (
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -25,6 +26,12 @@ func Owned() []client.Object {
 	return kinds
 }
 
+// Lease returns the metadata of a Lease of a controller. It is owned, too, but what
+// changes every two seconds is of no interest: see Reported.
+func Lease() *metav1.PartialObjectMetadata { return MetadataOf(leaseKind) }
+
+var leaseKind = coordinationv1.SchemeGroupVersion.WithKind("Lease")
+
 // Issued returns an object of each kind that registries consist of and that cert-manager
 // brings. Before it is installed, none can be watched.
 func Issued() []client.Object {
@@ -45,7 +52,7 @@ var issuerKind = certmanagerv1.SchemeGroupVersion.WithKind(certmanagerv1.IssuerK
 // MetadataOnly returns the owned and issued kinds of which the cache has no more than
 // the metadata, for apply.New: what they contain is read from the host.
 func MetadataOnly() []schema.GroupKind {
-	out := []schema.GroupKind{issuerKind.GroupKind()}
+	out := []schema.GroupKind{issuerKind.GroupKind(), leaseKind.GroupKind()}
 	for _, kind := range unread {
 		out = append(out, kind.GroupKind())
 	}

@@ -13,7 +13,7 @@ import (
 // cache does not have.
 func TestMetadataOnly(t *testing.T) {
 	var watched []schema.GroupKind
-	for _, object := range append(Owned(), Issued()...) {
+	for _, object := range append(append(Owned(), Lease()), Issued()...) {
 		if _, is := object.(*metav1.PartialObjectMetadata); is {
 			watched = append(watched, object.GetObjectKind().GroupVersionKind().GroupKind())
 		}

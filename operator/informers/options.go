@@ -29,10 +29,18 @@ func Options(namespaces []string) cache.Options {
 			Namespace():                         {Label: labels.Everything()},
 			&corev1.Node{}:                      {Label: labels.Everything()},
 			&apiregistrationv1.APIService{}:     {Label: labels.Everything()},
-			// The permission of servers to read who the host's aggregator is.
-			&rbacv1.RoleBinding{}: {Namespaces: map[string]cache.Config{metav1.NamespaceSystem: {}}},
 		},
 	}
+	if len(namespaces) == 0 {
+		return options
+	}
+	// One permission of a registry's servers is elsewhere: to read in kube-system who the
+	// host's aggregator is.
+	bindings := map[string]cache.Config{metav1.NamespaceSystem: {}}
+	for _, namespace := range namespaces {
+		bindings[namespace] = cache.Config{}
+	}
+	options.ByObject[&rbacv1.RoleBinding{}] = cache.ByObject{Namespaces: bindings}
 	for _, namespace := range namespaces {
 		if options.DefaultNamespaces == nil {
 			options.DefaultNamespaces = map[string]cache.Config{}

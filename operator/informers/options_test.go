@@ -48,8 +48,8 @@ func TestOptions(t *testing.T) {
 	if crds == nil || !crds.Matches(fields.Set{metav1.ObjectNameField: CertificatesCRD().Name}) || crds.Matches(fields.Set{metav1.ObjectNameField: "issuers.cert-manager.io"}) {
 		t.Errorf("CRDs that are held: %v", crds)
 	}
-	if in := byKind[kindOf(&rbacv1.RoleBinding{})].Namespaces; len(in) != 1 {
-		t.Errorf("RoleBindings are held of %v", in)
+	if in := byKind[kindOf(&rbacv1.RoleBinding{})].Namespaces; in != nil {
+		t.Errorf("RoleBindings are held of %v, want all namespaces", in)
 	}
 }
 
@@ -58,11 +58,19 @@ func TestOptionsNamespaces(t *testing.T) {
 	if all := Options(nil).DefaultNamespaces; all != nil {
 		t.Errorf("an operator of all namespaces is limited to %v", all)
 	}
-	some := Options([]string{"a", "b"}).DefaultNamespaces
-	if _, a := some["a"]; !a || len(some) != 2 {
+	options := Options([]string{"a", "b"})
+	if some := options.DefaultNamespaces; len(some) != 2 || !has(some, "a") {
 		t.Errorf("an operator of the namespaces a and b is limited to %v", some)
 	}
+	for object, by := range options.ByObject {
+		if kindOf(object) == kindOf(&rbacv1.RoleBinding{}) && len(by.Namespaces) == 3 && has(by.Namespaces, "b") && has(by.Namespaces, metav1.NamespaceSystem) {
+			return
+		}
+	}
+	t.Errorf("RoleBindings are not held of a, b and kube-system: %v", options.ByObject)
 }
+
+func has(namespaces map[string]cache.Config, name string) bool { _, is := namespaces[name]; return is }
 
 // kindOf names the kind that an object stands for.
 func kindOf(object client.Object) string {

@@ -1,14 +1,20 @@
 package informers
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"maps"
+
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // onlyRead strips an object of all that is not read through the cache: the label that
@@ -18,6 +24,9 @@ import (
 func onlyRead(object any) (any, error) {
 	switch o := object.(type) {
 	case *metav1.PartialObjectMetadata:
+		if o.GroupVersionKind() == leaseKind {
+			return onlyReport(o), nil
+		}
 		return &metav1.PartialObjectMetadata{TypeMeta: o.TypeMeta, ObjectMeta: onlyIdentity(o.ObjectMeta)}, nil
 	case *operatorv1alpha1.ClusterRegistry:
 		return &operatorv1alpha1.ClusterRegistry{ObjectMeta: onlyIdentity(o.ObjectMeta)}, nil
@@ -42,6 +51,24 @@ func onlyRead(object any) (any, error) {
 		return &certmanagerv1.Certificate{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: certmanagerv1.CertificateSpec{IsCA: o.Spec.IsCA}, Status: o.Status}, nil
 	}
 	return cache.TransformStripManagedFields()(object)
+}
+
+// onlyReport leaves of a Lease what tells whether its controller has reported anything
+// new: a digest, since whoever may write Leases chooses how long the report is.
+func onlyReport(lease *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	out := &metav1.PartialObjectMetadata{TypeMeta: lease.TypeMeta, ObjectMeta: onlyIdentity(lease.ObjectMeta)}
+	if report, has := lease.Annotations[contract.ControllerStatusAnnotation]; has {
+		out.Annotations = map[string]string{contract.ControllerStatusAnnotation: fmt.Sprintf("%x", sha256.Sum256([]byte(report)))}
+	}
+	return out
+}
+
+// Reported tells changes of a Lease that matter from its renewals, which come every two
+// seconds: what its controller reports, and whose the Lease is. That it is not renewed
+// any more, no change tells.
+func Reported(before, after client.Object) bool {
+	return before.GetUID() != after.GetUID() || !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations()) ||
+		(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil)
 }
 
 // onlyIdentity leaves of metadata who an object is, whose, and in which state.

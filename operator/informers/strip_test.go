@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // TestOnlyRead has objects with the operator's label as large as somebody could make
@@ -23,11 +24,11 @@ func TestOnlyRead(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)
 	container := corev1.Container{Name: "server", Image: "server:v0.1.0", Args: []string{huge}, Env: []corev1.EnvVar{{Name: "A", Value: huge}}}
 	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{operatorv1alpha1.AnnotationHostVersion: "1.37", "a": huge}}, Spec: corev1.PodSpec{Containers: []corev1.Container{container}}}
-	all := append(append(Owned(), Issued()...), &operatorv1alpha1.ClusterRegistry{}, &corev1.Node{}, Namespace(), CertificatesCRD())
+	all := append(append(Owned(), Issued()...), Lease(), &operatorv1alpha1.ClusterRegistry{}, &corev1.Node{}, Namespace(), CertificatesCRD())
 	for _, object := range all {
 		object.SetName("fleet-server")
 		object.SetLabels(map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, "a": huge})
-		object.SetAnnotations(map[string]string{"a": huge})
+		object.SetAnnotations(map[string]string{"a": huge, contract.ControllerStatusAnnotation: huge})
 		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: huge}})
 		object.SetOwnerReferences([]metav1.OwnerReference{{Name: huge}})
 		object.SetFinalizers([]string{huge})
@@ -84,5 +85,36 @@ func TestOnlyReadKeeps(t *testing.T) {
 	left, _ = onlyRead(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{operatorv1alpha1.AnnotationSnapshot: "s", "a": "b"}}})
 	if job := left.(*batchv1.Job); len(job.Annotations) != 1 || job.Annotations[operatorv1alpha1.AnnotationSnapshot] != "s" {
 		t.Errorf("%+v", job)
+	}
+}
+
+// TestReported has a Lease renewed, which is of no interest, and changed in what is.
+func TestReported(t *testing.T) {
+	held := func(change func(*metav1.PartialObjectMetadata)) client.Object {
+		lease := Lease()
+		lease.UID, lease.Labels = "1", map[string]string{operatorv1alpha1.LabelInstance: "fleet"}
+		lease.Annotations = map[string]string{contract.ControllerStatusAnnotation: "Running", "renewed": "at noon"}
+		change(lease)
+		left, err := onlyRead(lease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return left.(client.Object)
+	}
+	before := held(func(*metav1.PartialObjectMetadata) {})
+	for reason, test := range map[string]struct {
+		change func(*metav1.PartialObjectMetadata)
+		want   bool
+	}{
+		"a renewal":                    {func(l *metav1.PartialObjectMetadata) { l.ResourceVersion, l.Annotations["renewed"] = "2", "at one" }, false},
+		"another report":               {func(l *metav1.PartialObjectMetadata) { l.Annotations[contract.ControllerStatusAnnotation] = "Isolated" }, true},
+		"the report is gone":           {func(l *metav1.PartialObjectMetadata) { l.Annotations = nil }, true},
+		"the labels are gone":          {func(l *metav1.PartialObjectMetadata) { l.Labels = nil }, true},
+		"it was deleted and recreated": {func(l *metav1.PartialObjectMetadata) { l.UID = "2" }, true},
+		"it is being deleted":          {func(l *metav1.PartialObjectMetadata) { l.DeletionTimestamp = new(metav1.Now()) }, true},
+	} {
+		if got := Reported(before, held(test.change)); got != test.want {
+			t.Errorf("%s: %v", reason, got)
+		}
 	}
 }

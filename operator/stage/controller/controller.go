@@ -1,0 +1,194 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/semver"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/internal/diagnose"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// Run applies the controller, observes it and reads what it reports. Where something is
+// wrong, the registry itself is available nevertheless: the verdict is Degraded.
+func (s *Stage) Run(ctx context.Context) Found {
+	s.found = Found{}
+	s.found.Verdict = s.run(ctx).DegradedIf(true)
+	return s.found
+}
+
+func (s *Stage) run(ctx context.Context) verdict.Verdict {
+	on, lacking := s.functions()
+	unsupported := s.unsupported(lacking)
+	if len(on) == 0 {
+		return unsupported
+	}
+	if rendered(s.Objects) < 0 {
+		return verdict.Failed(fmt.Errorf("the manifests of %s have no controller", s.Release.Version))
+	}
+	unbound, held, err := s.apply(ctx)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	deployment := &appsv1.Deployment{}
+	switch v := s.Applied(ctx, render.StageController, deployment); {
+	case v.Complete():
+	case held != "" && v.Reason == operatorv1alpha1.ReasonWaiting:
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "%s", held)
+	default:
+		return v
+	}
+	pods, err := s.Pods(ctx, operand.ComponentController)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	if v := s.wellKnown(ctx, on, deployment, operand.Running(pods), unbound); !v.Complete() {
+		return v
+	}
+	if held != "" {
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s", held)
+	}
+	if !unsupported.Complete() {
+		return unsupported
+	}
+	return operand.NoteMemory(done, pods, s.Now)
+}
+
+// functions returns the functions of the spec that the release has, and those that it
+// lacks.
+func (s *Stage) functions() (on, lacking []string) {
+	for _, function := range s.Registry.Spec.Controllers.Functions() {
+		if s.Release.Controls(function) {
+			on = append(on, function)
+		} else {
+			lacking = append(lacking, function)
+		}
+	}
+	return on, lacking
+}
+
+// unsupported says which release brings functions that the present one lacks. One that is
+// on its way is waited for.
+func (s *Stage) unsupported(lacking []string) verdict.Verdict {
+	if len(lacking) == 0 {
+		return done
+	}
+	first := ""
+	for _, function := range lacking {
+		if of := version.FirstWith(s.Releases, function); of == "" || semver.Compare(of, first) > 0 {
+			first = of
+		}
+		if first == "" {
+			return verdict.Waiting(operatorv1alpha1.ReasonFunctionUnsupported, "no release that this operator knows has %s: install a newer operator, or remove it from spec.controllers", function).In(verdict.Resync)
+		}
+	}
+	what := fmt.Sprintf("%s %s or later, and %s is what the servers run or are brought to now: nothing of it runs", needs(lacking), first, s.Release.Version)
+	if wanted := string(s.Registry.Spec.Version); semver.Compare(wanted, first) >= 0 {
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Waiting for %s: %s", wanted, what)
+	}
+	return verdict.Waiting(operatorv1alpha1.ReasonFunctionUnsupported, "%s; set spec.version to such a release, or remove it from spec.controllers", what).In(verdict.Resync)
+}
+
+func needs(functions []string) string {
+	if len(functions) == 1 {
+		return functions[0] + " needs"
+	}
+	return strings.Join(functions, " and ") + " need"
+}
+
+// apply applies the Lease and then what is rendered, unless the servers come first: what
+// it is held by is returned. Bindings that the operator may not make are returned, too,
+// and the rest is applied.
+func (s *Stage) apply(ctx context.Context) (unbound []*unstructured.Unstructured, held string, err error) {
+	if held = s.heldBack(); held != "" {
+		return nil, held, nil
+	}
+	for _, make := range []func(context.Context) error{s.applyLease, s.enlistSecret} {
+		if err := apply.IgnoreReadOnly(make(ctx)); err != nil {
+			return nil, "", err
+		}
+	}
+	for _, object := range s.Rendered.Stages[render.StageController] {
+		err := apply.IgnoreReadOnly(s.Apply(ctx, object))
+		if binding := strings.HasSuffix(object.GetKind(), "RoleBinding"); binding && apierrors.IsForbidden(err) {
+			unbound = append(unbound, object)
+		} else if err != nil {
+			return nil, "", err
+		}
+	}
+	return unbound, "", nil
+}
+
+// heldBack says what the controller of the rendered release waits for, nothing when it
+// may come: all servers are of that release, or of a later one, as in a rollback.
+func (s *Stage) heldBack() string {
+	if running := s.Registry.Status.Version; running == "" || semver.Compare(s.Release.Version, running) > 0 {
+		return fmt.Sprintf("Waiting for all servers to run %s; the controller follows", s.Release.Version)
+	}
+	return ""
+}
+
+// wellKnown is done when all replicas are up to date and ready, and each function runs.
+func (s *Stage) wellKnown(ctx context.Context, on []string, deployment *appsv1.Deployment, pods []corev1.Pod, unbound []*unstructured.Unstructured) verdict.Verdict {
+	if v := s.replicas(ctx, deployment, pods); !v.Complete() {
+		// Pods that can't come up for want of rights say so.
+		return s.withoutRights(ctx, on, unbound, v)
+	}
+	lease, err := s.lease(ctx)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	return s.withoutRights(ctx, on, unbound, s.reported(lease, on))
+}
+
+// replicas is done when as many replicas as desired are of the latest template and ready.
+func (s *Stage) replicas(ctx context.Context, deployment *appsv1.Deployment, pods []corev1.Pod) verdict.Verdict {
+	status, desired := deployment.Status, int32(1)
+	if deployment.Spec.Replicas != nil {
+		desired = *deployment.Spec.Replicas
+	}
+	if status.ObservedGeneration < deployment.Generation {
+		status.UpdatedReplicas = 0 // they are of what was rendered before
+	}
+	if status.UpdatedReplicas < desired || status.Replicas > status.UpdatedReplicas {
+		s.found.Rolling = fmt.Sprintf("controller: %d of %d updated", min(status.UpdatedReplicas, desired), desired)
+	}
+	staying := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	problems := s.Diagnoser().Pods(ctx, staying)
+	if len(problems) == 0 && s.found.Rolling != "" {
+		problems = []string{s.found.Rolling}
+	}
+	if len(pods) == 0 || len(problems) == 0 && int32(len(staying)) < desired {
+		problems = []string{s.Diagnoser().Replicas(ctx, deployment)}
+	}
+	if len(problems) == 0 {
+		return done
+	}
+	ready := int32(len(slices.DeleteFunc(slices.Clone(staying), func(pod corev1.Pod) bool { return !diagnose.Ready(&pod) })))
+	reason := operand.MemoryReason(operatorv1alpha1.ReasonReplicasNotReady, staying, s.Now)
+	return verdict.Waiting(reason, "%d of %d replicas ready: %s", min(ready, desired), desired, diagnose.Join(problems))
+}
+
+// rendered returns where the Deployment is among the objects of the stage, -1 when it is
+// not among them.
+func rendered(o *operand.Objects) int {
+	return slices.IndexFunc(o.Rendered.Stages[render.StageController], func(u *unstructured.Unstructured) bool { return u.GetKind() == "Deployment" })
+}
+
+// account is the ServiceAccount of the controller, as the host cluster names it as a user.
+func account(o *operand.Objects) string {
+	return "system:serviceaccount:" + o.Registry.Namespace + ":" + o.Name(contract.ControllerSuffix)
+}

@@ -1,0 +1,98 @@
+package controller
+
+import (
+	"context"
+	"slices"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+// The operator makes the Lease, which the controller may only change: so the Lease has
+// an owner, goes with the Deployment, and does not come back when it is deleted while the
+// last replica still runs. What replicas write into it every two seconds is no concern of
+// the operator's; it applies nothing but who owns it.
+
+// Made names the objects of the controller that are rendered as no manifest, as long as
+// the controller is: its Lease, and the Secret that cert-manager makes of its certificate
+// in an independent registry. Once they are none of these, they are pruned.
+func Made(o *operand.Objects) []operatorv1alpha1.ObjectReference {
+	var out []operatorv1alpha1.ObjectReference
+	if rendered(o) >= 0 {
+		out = append(out, operatorv1alpha1.ObjectReference{Group: coordinationv1.GroupName, Kind: "Lease", Namespace: o.Registry.Namespace, Name: o.Name(contract.ControllerSuffix)})
+	}
+	if hasCertificate(o) {
+		out = append(out, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: o.Registry.Namespace, Name: o.Name(contract.ControllerSuffix)})
+	}
+	return out
+}
+
+// hasCertificate reports whether the controller is a user of the registry by a client
+// certificate.
+func hasCertificate(o *operand.Objects) bool {
+	return slices.ContainsFunc(o.Rendered.Stages[render.StageCertificates], func(u *unstructured.Unstructured) bool {
+		return u.GetKind() == "Certificate" && u.GetName() == o.Name(contract.ControllerSuffix)
+	})
+}
+
+// enlistSecret has the Secret of the certificate, a credential, go with the controller.
+func (s *Stage) enlistSecret(ctx context.Context) error {
+	if !hasCertificate(s.Objects) {
+		return nil
+	}
+	secret := &unstructured.Unstructured{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	secret.SetNamespace(s.Registry.Namespace)
+	secret.SetName(s.Name(contract.ControllerSuffix))
+	return s.Enlist(ctx, secret)
+}
+
+// lease reads the Lease from the host cluster, nil when there is none: the cache has
+// neither who holds it nor what is reported.
+func (s *Stage) lease(ctx context.Context) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{}
+	err := s.Live.Get(ctx, s.Key(contract.ControllerSuffix), lease)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return lease, err
+}
+
+// applyLease makes the Lease, or makes it the registry's again where its labels are gone.
+// One that is not the operator's is an error: two programs must not share it.
+func (s *Stage) applyLease(ctx context.Context) error {
+	desired, err := s.desiredLease()
+	if err != nil {
+		return err
+	}
+	if err := s.Enlist(ctx, desired); err != nil {
+		return err
+	}
+	current, err := s.lease(ctx)
+	if err != nil {
+		return err
+	}
+	if current != nil && apply.Owner(current) == s.Owner() && len(current.OwnerReferences) > 0 {
+		return nil
+	}
+	return s.Writer().ApplyFrom(ctx, nil, desired)
+}
+
+func (s *Stage) desiredLease() (*unstructured.Unstructured, error) {
+	lease := &coordinationv1.Lease{ObjectMeta: s.Meta(contract.ControllerSuffix, operand.ComponentController)}
+	lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
+	desired, err := operand.Unstructured(lease)
+	if err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(desired.Object, "spec") // the controller's own
+	return desired, nil
+}

@@ -1,0 +1,31 @@
+// Package controller is the stage of a registry's controller, which acts on what is in
+// the registry: it runs where spec.controllers turns a function on and the release has it,
+// after the servers of the same release. Nothing that clients of the registry need
+// depends on it.
+package controller
+
+import (
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// Stage is the stage in one reconcile. All fields are required.
+type Stage struct {
+	*operand.Objects
+	// Release is what is rendered, and Releases are all that this operator knows.
+	Release  version.Release
+	Releases []version.Release
+
+	found Found
+}
+
+// Found is what the stage found. Its verdict never blocks anything else.
+type Found struct {
+	verdict.Verdict
+	// Rolling says how far a new controller is rolled out, nothing when none is.
+	Rolling string
+}
+
+// done is the verdict of a part that has nothing to say.
+var done verdict.Verdict
