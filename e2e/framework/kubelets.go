@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 
@@ -36,6 +37,7 @@ type Kubelets struct {
 
 	mu           sync.Mutex
 	certificates map[string]*tls.Certificate // by the Deployment's name
+	release      string                      // of the servers
 }
 
 // NewKubelets returns those of a namespace. The address must be its own.
@@ -113,6 +115,9 @@ func (k *Kubelets) serve(ctx context.Context, d *appsv1.Deployment) error {
 	}
 	k.mu.Lock()
 	k.certificates[d.Name] = &pair
+	if strings.HasSuffix(d.Name, contract.ServerSuffix) {
+		k.release = d.Labels["app.kubernetes.io/version"]
+	}
 	k.mu.Unlock()
 	if k.server != nil {
 		return nil
@@ -121,11 +126,12 @@ func (k *Kubelets) serve(ctx context.Context, d *appsv1.Deployment) error {
 	if err != nil {
 		return err
 	}
-	release := d.Labels["app.kubernetes.io/version"]
 	mux := http.NewServeMux()
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
 	mux.HandleFunc("/version", func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(version.Info{GitVersion: release})
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		_ = json.NewEncoder(w).Encode(version.Info{GitVersion: k.release})
 	})
 	k.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: mux, ErrorLog: log.New(io.Discard, "", 0)}, TLS: &tls.Config{GetCertificate: k.certificate, MinVersion: tls.VersionTLS12}} //nolint:gosec // it serves a test
 	k.server.StartTLS()

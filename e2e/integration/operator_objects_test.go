@@ -20,7 +20,7 @@ var kinds = []schema.GroupVersionKind{
 	{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"}, {Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
 	{Group: "cert-manager.io", Version: "v1", Kind: "Certificate"}, {Group: "cert-manager.io", Version: "v1", Kind: "Issuer"},
 	{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"}, {Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
-	{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"},
+	{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}, {Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
 }
 
 // objects returns all that carries the labels of a registry of the site, but for

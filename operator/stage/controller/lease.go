@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -80,7 +81,7 @@ func (s *Stage) applyLease(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if current != nil && apply.Owner(current) == s.Owner() && len(current.OwnerReferences) > 0 {
+	if current != nil && apply.Owner(current) == s.Owner() && len(current.OwnerReferences) > 0 && labeled(current, desired) {
 		return nil
 	}
 	return s.Writer().ApplyFrom(ctx, nil, desired)
@@ -95,4 +96,15 @@ func (s *Stage) desiredLease() (*unstructured.Unstructured, error) {
 	}
 	unstructured.RemoveNestedField(desired.Object, "spec") // the controller's own
 	return desired, nil
+}
+
+// labeled reports whether an object has all labels of another one.
+func labeled(object, desired client.Object) bool {
+	have := object.GetLabels()
+	for key, value := range desired.GetLabels() {
+		if have[key] != value {
+			return false
+		}
+	}
+	return true
 }

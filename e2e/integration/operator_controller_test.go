@@ -1,0 +1,132 @@
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+// testController turns functions on and off, and plays the controller: it holds the Lease
+// and reports in it.
+func testController(t *testing.T, s *site) {
+	s.apply("fleet", "{version: v0.4.0, mode: Independent, controllers: {health: {}, registerHost: {name: home}}}")
+	s.says("fleet", "ControllerReady", "False", "Starting", "no replica leads yet: the Lease fleet-controller has no holder")
+	s.says("fleet", "Ready", "False", "Starting", "ControllerReady: no replica leads yet")
+	s.says("fleet", "Progressing", "False", "UpToDate")
+	const objects = "Deployment/fleet-controller ServiceAccount/fleet-controller RoleBinding/fleet-controller Certificate/fleet-controller Lease/fleet-controller NetworkPolicy/fleet-controller"
+	s.holds("fleet", objects)
+
+	s.reports(map[string]contract.FunctionStatus{"health": {State: contract.FunctionRunning}, "registerHost": {State: contract.FunctionRunning}})
+	s.says("fleet", "ControllerReady", "True", "Ready", "health and registerHost run")
+	s.ready("fleet")
+	// A new report is noticed at once, not when the registry is reconciled anyway.
+	began := time.Now()
+	s.reports(map[string]contract.FunctionStatus{"health": {State: contract.FunctionIsolated, Message: "More than half."}, "registerHost": {State: contract.FunctionRunning}})
+	s.says("fleet", "ControllerReady", "False", "Isolated", "health is isolated: More than half")
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("the report was noticed after %s", took)
+	}
+	r := s.says("fleet", "Ready", "False", "Isolated")
+	if meta.IsStatusConditionFalse(r.Status.Conditions, operatorv1alpha1.ConditionAvailable) {
+		t.Errorf("it is not available: %s", shown(r.Status.Conditions))
+	}
+	s.reports(map[string]contract.FunctionStatus{"health": {State: contract.FunctionRunning}, "registerHost": {State: contract.FunctionRunning}})
+	s.ready("fleet")
+
+	for _, object := range s.objects("fleet") {
+		if kind := object.GetKind(); object.GetName() != "fleet-controller" || kind != "Lease" && kind != "RoleBinding" {
+			continue
+		}
+		s.labelledAway(&object)
+		if err := s.Delete(t.Context(), object.DeepCopy()); err != nil {
+			t.Fatal(err)
+		}
+		s.holds("fleet", object.GetKind()+"/fleet-controller")
+	}
+
+	s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Controllers = nil })
+	s.holds("fleet", "-"+strings.ReplaceAll(objects, " ", " -"))
+	s.gone(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "fleet-controller"}})
+	s.ready("fleet")
+	s.eventually("the condition to be gone", func(ctx context.Context) error {
+		r := &operatorv1alpha1.ClusterRegistry{}
+		if err := s.Get(ctx, s.key("fleet"), r); err != nil {
+			return err
+		}
+		if meta.FindStatusCondition(r.Status.Conditions, operatorv1alpha1.ConditionControllerReady) != nil || slices.ContainsFunc(r.Status.Inventory, func(o operatorv1alpha1.ObjectReference) bool { return strings.Contains(o.Name, "controller") }) {
+			return fmt.Errorf("%s, %v", shown(r.Status.Conditions), r.Status.Inventory)
+		}
+		return nil
+	})
+	s.change(func(r *operatorv1alpha1.ClusterRegistry) {
+		r.Spec.Controllers = &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}}
+	})
+	s.holds("fleet", objects)
+	s.gone(s.deleted("fleet"))
+	if left := s.objects("fleet"); slices.Contains(namesOf(left), "Lease/fleet-controller") || slices.Contains(namesOf(left), "Deployment/fleet-controller") {
+		t.Errorf("left: %v", namesOf(left))
+	}
+}
+
+// testControllerUpgraded brings a registry to the release that has a controller. It comes
+// after the servers; below that release it is refused.
+func testControllerUpgraded(t *testing.T, s *site) {
+	s.apply("fleet", "{version: v0.3.0, mode: Independent}")
+	s.ready("fleet")
+	r := &operatorv1alpha1.ClusterRegistry{}
+	s.get("fleet", r)
+	before := r.DeepCopy()
+	r.Spec.Controllers = &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}}
+	if err := s.Patch(t.Context(), r, client.MergeFrom(before)); !refused(err, "spec.controllers", "controllers.health needs v0.4.0 or later") {
+		t.Fatalf("it is turned on below: %v", err)
+	}
+	s.idle = true
+	s.change(func(r *operatorv1alpha1.ClusterRegistry) {
+		r.Spec.Version, r.Spec.Controllers = "v0.4.0", &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}}
+	})
+	s.says("fleet", "ControllerReady", "False", "Waiting", "Waiting for all servers to run v0.4.0; the controller follows")
+	s.holds("fleet", "-Deployment/fleet-controller -Lease/fleet-controller")
+	s.idle = false
+	s.holds("fleet", "Deployment/fleet-controller Lease/fleet-controller")
+	s.get("fleet", r)
+	if r.Status.Version != "v0.4.0" {
+		t.Errorf("the controller comes while the servers run %s", r.Status.Version)
+	}
+	s.gone(s.deleted("fleet"))
+}
+
+// reports holds the Lease of the controller and reports in it.
+func (s *site) reports(functions map[string]contract.FunctionStatus) {
+	s.t.Helper()
+	const holder = "fleet-controller-0_1"
+	content, err := json.Marshal(contract.ControllerStatus{Holder: holder, Functions: functions})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.eventually("the Lease to be held", func(ctx context.Context) error {
+		lease := &coordinationv1.Lease{}
+		if err := s.Get(ctx, s.key("fleet-controller"), lease); err != nil {
+			return err
+		}
+		if len(lease.OwnerReferences) != 1 {
+			return errors.New("no one owns it")
+		}
+		lease.Spec = coordinationv1.LeaseSpec{HolderIdentity: new(holder), LeaseDurationSeconds: new(int32(300)), RenewTime: new(metav1.NowMicro())}
+		lease.Annotations = map[string]string{contract.ControllerStatusAnnotation: string(content)}
+		return s.Update(ctx, lease)
+	})
+}
