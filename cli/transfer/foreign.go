@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
@@ -183,4 +184,14 @@ func fromClusterAPI(object *unstructured.Unstructured) (*v1beta1.Cluster, string
 // source says which object a cluster is from.
 func source(object *unstructured.Unstructured) *v1beta1.SourceReference {
 	return &v1beta1.SourceReference{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName(), UID: string(object.GetUID())}
+}
+
+// sameObject reports whether a reference is to the object that another one is to, in
+// whatever version of its API. A file may not know the object's UID.
+func sameObject(old, wanted *v1beta1.SourceReference) bool {
+	if old == nil || wanted == nil || wanted.UID != "" && wanted.UID != old.UID {
+		return false
+	}
+	return schema.FromAPIVersionAndKind(old.APIVersion, old.Kind).GroupKind() == schema.FromAPIVersionAndKind(wanted.APIVersion, wanted.Kind).GroupKind() &&
+		old.Namespace == wanted.Namespace && old.Name == wanted.Name
 }

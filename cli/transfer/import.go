@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/url"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -49,12 +50,15 @@ type importer struct {
 	withStatus       bool
 	dryRun           command.DryRun
 	output           command.Output
-	read             func(ctx context.Context, kubeconfig, name string) ([]*unstructured.Unstructured, error)
+	// pause is the time between two attempts to enter a cluster whose id another request
+	// holds, and held how long they are made.
+	pause, held time.Duration
+	read        func(ctx context.Context, kubeconfig, name string) ([]*unstructured.Unstructured, error)
 }
 
 // NewImport returns the command import.
 func NewImport(env *command.Env) *cobra.Command {
-	i := &importer{env: env, read: readContext}
+	i := &importer{env: env, pause: 5 * time.Second, held: held, read: readContext}
 	return i.command()
 }
 
@@ -221,7 +225,7 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 		if i.dryRun.Client() {
 			return created, nil
 		}
-		made, err := clusters.Create(ctx, wanted, metav1.CreateOptions{FieldManager: command.FieldManager, DryRun: i.dryRun.Options()})
+		made, err := i.create(ctx, clusters, wanted)
 		if err != nil {
 			return "", err
 		}
@@ -233,6 +237,9 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 	// What an export leaves out, and what registries up to v0.3.0 don't have.
 	v1beta1.SetObjectDefaults_Cluster(old)
 	v1beta1.SetObjectDefaults_Cluster(wanted)
+	if sameObject(old.Spec.SourceRef, wanted.Spec.SourceRef) {
+		wanted.Spec.SourceRef = old.Spec.SourceRef // which the registry lets no one change
+	}
 	next := old.DeepCopy()
 	next.Labels, next.Annotations, next.Spec = wanted.Labels, wanted.Annotations, wanted.Spec
 	if before, is := old.Annotations[lastApplied]; is {
@@ -259,6 +266,26 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 		return "", err
 	}
 	return updated, i.status(ctx, clusters, made, status)
+}
+
+// held is how long a registry keeps an id for a request that was cut off, such as the last
+// one of an import that was killed, and a little more.
+const held = 130 * time.Second
+
+// create enters a cluster that the registry doesn't have. It waits while another request
+// holds the cluster's id.
+func (i *importer) create(ctx context.Context, clusters clusterclient.ClusterInterface, wanted *v1beta1.Cluster) (*v1beta1.Cluster, error) {
+	for waited := time.Duration(0); ; waited += i.pause {
+		made, err := clusters.Create(ctx, wanted, metav1.CreateOptions{FieldManager: command.FieldManager, DryRun: i.dryRun.Options()})
+		if !apierrors.IsConflict(err) || waited >= i.held {
+			return made, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(i.pause):
+		}
+	}
 }
 
 // missing reports whether an error says that the registry's API is not there, and not

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
@@ -38,10 +40,15 @@ func readFile(path string, stdin io.Reader) ([]*unstructured.Unstructured, error
 	decoder := yaml.NewYAMLOrJSONDecoder(in, chunk)
 	var out []*unstructured.Unstructured
 	for document := 1; ; document++ {
-		object := &unstructured.Unstructured{}
-		err := decoder.Decode(&object.Object)
+		var raw json.RawMessage
+		err := decoder.Decode(&raw)
 		if errors.Is(err, io.EOF) {
 			return out, nil
+		}
+		object := &unstructured.Unstructured{}
+		if err == nil && len(raw) > 0 {
+			// Whole numbers are int64 then, as in objects that come from a server.
+			err = utiljson.Unmarshal(raw, &object.Object)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("document %d of %s is neither YAML nor JSON: %s; nothing was imported", document, path, command.Plain(err.Error()))

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,19 +39,30 @@ var foreign = []struct{ reason, object, want string }{
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
 	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
+	objects, err := readFile("-", strings.NewReader(text))
+	if err != nil || len(objects) != 1 {
+		t.Fatalf("%d objects, %v", len(objects), err)
 	}
-	out := &unstructured.Unstructured{}
-	if err := json.Unmarshal(raw, &out.Object); err != nil {
-		t.Fatal(err)
+	return objects[0]
+}
+
+// TestImportOfANewerVersion expects that an object that is read in another version than
+// before, or from a file that doesn't have its UID, is still the one that it was.
+func TestImportOfANewerVersion(t *testing.T) {
+	env := commandtest.New(t)
+	run := func(version, uid, want string) {
+		t.Helper()
+		env.Stdout.Reset()
+		env.Stdin.WriteString(`{apiVersion: cluster.x-k8s.io/` + version + `, kind: Cluster, metadata: {name: east, namespace: team, uid: ` + uid + `}, spec: {controlPlaneEndpoint: {host: e.example, port: 6443}}}`)
+		text, _ := env.Run(t, NewImport(env.Env), "-f", "-", "-o", "json")
+		if !strings.Contains(env.Stdout.String(), `"result": "`+want+`"`) {
+			t.Errorf("%s, UID %s: %s%s", version, uid, env.Stdout, text)
+		}
 	}
-	// Numbers are as they come from a server.
-	if port, found, _ := unstructured.NestedFloat64(out.Object, "spec", "controlPlaneEndpoint", "port"); found {
-		_ = unstructured.SetNestedField(out.Object, int64(port), "spec", "controlPlaneEndpoint", "port")
-	}
-	return out
+	run("v1beta1", "u1", created)
+	run("v1beta2", "u1", same)
+	run("v1beta2", "", same)
+	run("v1beta2", "u2", differs)
 }
 
 func TestForeignForms(t *testing.T) {
@@ -246,6 +258,27 @@ func TestImportStops(t *testing.T) {
 	}
 	if !strings.Contains(env.Stdout.String(), "Cluster a") {
 		t.Errorf("what was done is not reported: %s", env.Stdout)
+	}
+}
+
+// TestImportWaitsForAnID expects that an import that runs again after it was killed enters
+// the cluster whose id the registry still keeps for the request that was cut off.
+func TestImportWaitsForAnID(t *testing.T) {
+	for _, test := range []struct {
+		conflicts, code int
+		result          string
+	}{{3, 0, created}, {1000, 4, refused}} {
+		env, calls := commandtest.New(t), 0
+		env.Clusters.PrependReactor("create", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+			calls++
+			return calls <= test.conflicts, nil, apierrors.NewConflict(schema.GroupResource{Resource: "clusters"}, "a", errors.New("another request is giving its spec.id to a cluster"))
+		})
+		env.Stdin.WriteString("{apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: a}, spec: {id: one}}\n")
+		i := &importer{env: env.Env, pause: time.Millisecond, held: 20 * time.Millisecond}
+		text, code := env.Run(t, i.command(), "-f", "-", "-o", "json")
+		if code != test.code || !strings.Contains(env.Stdout.String(), `"result": "`+test.result+`"`) {
+			t.Errorf("%d conflicts: %d, %s, %s", test.conflicts, code, text, env.Stdout)
+		}
 	}
 }
 
