@@ -54,7 +54,25 @@ func (a *Authority) Secret() map[string][]byte {
 // groups and host names.
 func (a *Authority) Issue(name string, groups []string, hosts ...string) Pair {
 	a.t.Helper()
-	template := leaf(name, groups)
+	pair, _, _ := a.issue(leaf(name, groups, hosts))
+	return pair
+}
+
+// IssueExpired is Issue for a certificate that has expired a minute ago.
+func (a *Authority) IssueExpired(name string, groups []string, hosts ...string) Pair {
+	a.t.Helper()
+	template := leaf(name, groups, hosts)
+	template.NotAfter = time.Now().Add(-time.Minute)
+	pair, _, _ := a.issue(template)
+	return pair
+}
+
+func leaf(name string, groups, hosts []string) *x509.Certificate {
+	template := &x509.Certificate{
+		Subject:     pkix.Name{CommonName: name, Organization: groups},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			template.IPAddresses = append(template.IPAddresses, ip)
@@ -62,25 +80,7 @@ func (a *Authority) Issue(name string, groups []string, hosts ...string) Pair {
 			template.DNSNames = append(template.DNSNames, host)
 		}
 	}
-	pair, _, _ := a.issue(template)
-	return pair
-}
-
-// IssueExpired makes a certificate for a client that is not valid any more.
-func (a *Authority) IssueExpired(name string, groups []string) Pair {
-	a.t.Helper()
-	template := leaf(name, groups)
-	template.NotAfter = time.Now().Add(-time.Minute)
-	pair, _, _ := a.issue(template)
-	return pair
-}
-
-func leaf(name string, groups []string) *x509.Certificate {
-	return &x509.Certificate{
-		Subject:     pkix.Name{CommonName: name, Organization: groups},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
-	}
+	return template
 }
 
 func (a *Authority) issue(template *x509.Certificate) (Pair, *x509.Certificate, *ecdsa.PrivateKey) {

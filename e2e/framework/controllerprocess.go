@@ -11,29 +11,68 @@ import (
 	"testing"
 )
 
+// Controller is a running clusterregistry-controller of this checkout.
+type Controller struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	log  *lockedBuffer
+	done chan error
+}
+
 // StartController starts the clusterregistry-controller of this checkout with the given
 // flags; it ends with the test, and when the test failed its log is shown.
-func StartController(t *testing.T, flags ...string) {
+func StartController(t *testing.T, flags ...string) *Controller {
 	t.Helper()
-	log, done := &lockedBuffer{}, make(chan error, 1)
-	cmd := exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-controller"), //nolint:noctx // it outlives the test's context
-		append([]string{"--metrics-bind-address=0", "--health-probe-bind-address=0"}, flags...)...)
-	cmd.Stdout, cmd.Stderr = log, log
+	return startController(t, exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-controller"), flags...)) //nolint:gosec,noctx // it outlives the test's context
+}
+
+// StartControllerIn is StartController in the second place of a network.
+func StartControllerIn(t *testing.T, network *Network, flags ...string) *Controller {
+	t.Helper()
+	return startController(t, network.Command(filepath.Join(Root(t), "bin", "clusterregistry-controller"), flags...))
+}
+
+func startController(t *testing.T, cmd *exec.Cmd) *Controller {
+	t.Helper()
+	c := &Controller{t: t, cmd: cmd, log: &lockedBuffer{}, done: make(chan error, 1)}
+	cmd.Args = append(cmd.Args, "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	cmd.Stdout, cmd.Stderr = c.log, c.log
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start the controller: %v; \"make build\" builds it", err)
 	}
-	go func() { done <- cmd.Wait() }()
+	go func() { c.done <- cmd.Wait() }()
 	t.Cleanup(func() {
-		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Errorf("the controller had ended: %v", err)
-		}
-		if err := <-done; err != nil {
-			t.Errorf("the controller was told to end, and ended with %v", err)
+		if c.cmd != nil {
+			c.end(syscall.SIGTERM, "")
 		}
 		if t.Failed() {
-			t.Logf("the controller's log:\n%s", log.String())
+			t.Logf("a controller's log:\n%s", c.log.String())
 		}
 	})
+	return c
+}
+
+// Kill ends the controller as a power cut would.
+func (c *Controller) Kill() {
+	c.t.Helper()
+	c.end(syscall.SIGKILL, "signal: killed")
+}
+
+// end sends the controller a signal, and expects that it ends with an error of the given
+// text; "" is for none.
+func (c *Controller) end(signal syscall.Signal, want string) {
+	c.t.Helper()
+	if err := c.cmd.Process.Signal(signal); err != nil {
+		c.t.Errorf("the controller had ended: %v", err)
+	}
+	got := ""
+	if err := <-c.done; err != nil {
+		got = err.Error()
+	}
+	if got != want {
+		c.t.Errorf("the controller got %s, and ended with %q, want %q", signal, got, want)
+	}
+	c.cmd = nil
 }
 
 // Relay passes connections on from an address of this machine that is not loopback.

@@ -1,11 +1,8 @@
 package framework
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +30,9 @@ type Host struct {
 
 	t           *testing.T
 	environment *envtest.Environment
+	// command is the kube-apiserver's, once it was killed, and restarted runs it again.
+	command   []string
+	restarted *exec.Cmd
 }
 
 // HostEtcdVersion is the version of a host's etcd.
@@ -134,30 +134,6 @@ func (h *Host) Tokens() (valid, expired string) {
 	expired, err = jwt.Signed(signer).Claims(claims).CompactSerialize()
 	must(err)
 	return valid, expired
-}
-
-// PID returns the process id of the host's kube-apiserver.
-func (h *Host) PID() int {
-	h.t.Helper()
-	server := h.environment.ControlPlane.APIServer
-	commands, err := filepath.Glob("/proc/[0-9]*/cmdline")
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	for _, command := range commands {
-		// A process may end while it is looked at.
-		line, err := os.ReadFile(command)
-		if err != nil || !slices.Contains(strings.Split(string(line), "\x00"), "--secure-port="+server.Port) || !strings.HasPrefix(string(line), server.Path) {
-			continue
-		}
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(command)))
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		return pid
-	}
-	h.t.Fatalf("no process runs %s on port %s", server.Path, server.Port)
-	return 0
 }
 
 // Program returns the path of a program of Kubernetes or etcd; the cluster
