@@ -27,11 +27,12 @@ help: ## Show this text
 LOCAL := KUBECONFIG=$(CURDIR)/.cluster/$(if $(filter-out registry,$(NAME)),$(NAME)/)kubeconfig
 
 .PHONY: demo
-demo: ## From a bare computer to a registry with clusters in it, on the local cluster
+demo: ## From a bare computer to a living fleet: a registry on the local cluster, and clusters that join it
 	@$(MAKE) --no-print-directory cluster
 	@$(MAKE) --no-print-directory load RELEASES=newest # the samples' release
 	@$(LOCAL) $(MAKE) --no-print-directory install
-	@$(LOCAL) hack/run demo
+	@hack/run build bin kubectl-registry
+	@$(LOCAL) hack/run demo $(NAME)
 
 ##@ Build
 
@@ -66,7 +67,7 @@ cluster: cluster-command ## Bring up a Kubernetes cluster on this computer; its 
 	@bin/cluster up --name=$(NAME) --provider=$(PROVIDER) $(if $(KUBERNETES_VERSION),--kubernetes-version=$(KUBERNETES_VERSION)) $(if $(NODES),--nodes=$(NODES))
 
 .PHONY: cluster-down
-cluster-down: cluster-command ## Remove the cluster without a trace
+cluster-down: cluster-command ## Remove the cluster without a trace, and the control planes beside it
 	@bin/cluster down --name=$(NAME)
 
 .PHONY: load

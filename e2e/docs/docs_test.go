@@ -4,6 +4,7 @@
 package docs
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -24,7 +25,7 @@ var guides = []struct {
 	stays bool
 }{
 	{file: "README.md", blocks: 1, stays: true},
-	{file: "docs/tutorials/quickstart.md", blocks: 5},
+	{file: "docs/tutorials/quickstart.md", blocks: 6},
 	{file: "docs/tutorials/aggregated.md", blocks: 5},
 	{file: "docs/tutorials/independent.md", blocks: 6},
 }
@@ -44,6 +45,7 @@ func TestGuides(t *testing.T) {
 	if there := kubectl.Run("get", "creg", "--all-namespaces", "-o", "name"); there != "" {
 		t.Fatalf("the guides need a cluster without registries, and there are:\n%s", there)
 	}
+	home := newHome(t, kubectl)
 	for _, guide := range guides {
 		t.Run(filepath.Base(guide.file), func(t *testing.T) {
 			content, err := os.ReadFile(filepath.Join(framework.Root(t), guide.file))
@@ -60,7 +62,7 @@ func TestGuides(t *testing.T) {
 			}
 			// What a guide that fails in the middle has made is in the way of the next.
 			t.Cleanup(func() { tidy(t, kubectl) })
-			typeAll(t, guide.file, run)
+			typeAll(t, home, guide.file, run)
 			if there := kubectl.Run("get", kinds, "--namespace=default", "--selector="+mine, "-o", "name"); there != "" && !guide.stays {
 				t.Errorf("%s leaves behind:\n%s", guide.file, there)
 			}
@@ -97,9 +99,44 @@ func tidy(t *testing.T, kubectl *framework.Kubectl) {
 	}
 }
 
-// typeAll types blocks into one shell, in a folder from which the paths in them
+// home is what a reader of a guide has on their computer.
+type home struct {
+	// kubeconfig has a context of the cluster that the tests run on, the current one,
+	// and one of another cluster, east.
+	kubeconfig string
+	// programs is a directory with the plugin.
+	programs string
+}
+
+// newHome brings up the other cluster, and builds the plugin.
+func newHome(t *testing.T, kubectl *framework.Kubectl) home {
+	t.Helper()
+	root, dir := framework.Root(t), t.TempDir()
+	h := home{kubeconfig: filepath.Join(dir, "kubeconfig"), programs: dir}
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir, "./cli/kubectl-registry")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", build, err, out)
+	}
+	name := framework.ClusterName() + "-docs"
+	t.Cleanup(func() {
+		if out, err := framework.TryCluster(context.Background(), root, "--name", name, "down"); err != nil {
+			t.Errorf("down: %v: %s", err, out)
+		}
+	})
+	framework.Cluster(t, "--name", name, "up", "--nodes", "0", "--beside", framework.ClusterName())
+	files := []string{framework.ClusterKubeconfig(t), filepath.Join(root, ".cluster", name, "kubeconfig")}
+	both := kubectl.Environment("KUBECONFIG="+strings.Join(files, string(os.PathListSeparator))).Run("config", "view", "--flatten", "--kubeconfig=")
+	if err := os.WriteFile(h.kubeconfig, []byte(both), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	kubectl.Run("config", "rename-context", name, "east", "--kubeconfig="+h.kubeconfig)
+	return h
+}
+
+// typeAll types blocks into one shell, in a directory from which the paths in them
 // lead where they do from the top of the repository, and that takes what they write.
-func typeAll(t *testing.T, file string, blocks []block) {
+func typeAll(t *testing.T, h home, file string, blocks []block) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Symlink(filepath.Join(framework.Root(t), "manifests"), filepath.Join(dir, "manifests")); err != nil {
@@ -113,8 +150,8 @@ func typeAll(t *testing.T, file string, blocks []block) {
 	// Each command is shown before it runs, and the first that fails ends it.
 	cmd := exec.CommandContext(t.Context(), "bash", "-euxo", "pipefail", "-c", script.String())
 	cmd.Dir = dir
-	path := filepath.Dir(framework.Program(t, "kubernetes", "v1.37.1", "kubectl")) + string(os.PathListSeparator) + os.Getenv("PATH")
-	cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+dir, "KUBECONFIG="+framework.ClusterKubeconfig(t))
+	path := strings.Join([]string{filepath.Dir(framework.Program(t, "kubernetes", "v1.37.1", "kubectl")), h.programs, os.Getenv("PATH")}, string(os.PathListSeparator))
+	cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+dir, "KUBECONFIG="+h.kubeconfig)
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("what %s says does not work: %v\n%s", file, err, out)

@@ -2,24 +2,19 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
-	"github.com/clusterregistry/operator/apis/clusterregistry"
-	clusterregistryv1alpha1 "github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
-	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/hack/cluster/pki"
 )
 
 func condition(kind, status, reason, message string) metav1.Condition {
@@ -88,54 +83,136 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestClustersAreValid holds the entries to the registry's own rules, of which
-// one is that there are no credentials in them.
-func TestClustersAreValid(t *testing.T) {
-	store := pki.Store{Dir: t.TempDir()}
-	if _, err := store.Authority("ca"); err != nil {
+// TestControllersAreValid holds what the demo turns on to the operator's own types.
+func TestControllersAreValid(t *testing.T) {
+	var patch operatorv1alpha1.ClusterRegistry
+	if err := yaml.UnmarshalStrict([]byte(controllers), &patch); err != nil {
 		t.Fatal(err)
 	}
-	authority, err := os.ReadFile(store.Cert("ca"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, err := hostEntry(&rest.Config{Host: "https://10.200.0.1:6443", BearerToken: "secret", Password: "secret",
-		TLSClientConfig: rest.TLSClientConfig{CAFile: store.Cert("ca"), CertData: []byte("secret"), KeyData: []byte("secret")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(host), "secret") || strings.Contains(string(host), base64.StdEncoding.EncodeToString([]byte("secret"))) {
-		t.Errorf("credentials are in it:\n%s", host)
-	}
-	samples, err := os.ReadFile("clusters.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := []string{}
-	for document := range strings.SplitSeq(string(host)+"---\n"+string(samples), "---\n") {
-		var cluster clusterregistryv1alpha1.Cluster
-		if err := yaml.UnmarshalStrict([]byte(document), &cluster); err != nil {
-			t.Fatalf("%v:\n%s", err, document)
-		}
-		var hub clusterregistry.Cluster
-		if err := clusterregistryv1alpha1.Convert_v1alpha1_Cluster_To_clusterregistry_Cluster(&cluster, &hub, nil); err != nil {
-			t.Fatal(err)
-		}
-		for _, fault := range validation.Cluster(&hub, clusterregistryv1alpha1.SchemeGroupVersion.Version) {
-			t.Errorf("%s: %v", cluster.Name, fault)
-		}
-		names = append(names, cluster.Name)
-		if bundle := cluster.Spec.KubernetesAPIEndpoints.CABundle; cluster.Name == "host" && string(bundle) != string(authority) {
-			t.Errorf("the host's CA is %q", bundle)
-		}
-	}
-	if !slices.Equal(names, []string{"host", "east", "west"}) {
-		t.Errorf("the clusters are %v", names)
+	if c := patch.Spec.Controllers; c == nil || c.Health == nil || c.RegisterHost == nil || c.RegisterHost.Name != "host" {
+		t.Errorf("it turns on %+v", c)
 	}
 }
 
-func TestHostWithoutCA(t *testing.T) {
-	if _, err := hostEntry(&rest.Config{Host: "https://10.200.0.1:6443"}); err == nil || !strings.Contains(err.Error(), "names no CA") {
+// TestNewFleet says which clusters join: none where the host cluster can have no others
+// beside it.
+func TestNewFleet(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, test := range []struct{ reason, host, provider, want, fails string }{
+		{reason: "the cluster of make demo", host: "registry", provider: "local\n", want: "east west"},
+		{reason: "another one has others", host: "mine", provider: "local\n", want: "mine-east mine-west"},
+		{reason: "another provider", host: "docker", provider: "kind\n"},
+		{reason: "no cluster", host: "absent", fails: "make cluster NAME=absent makes one"},
+	} {
+		if test.provider != "" {
+			dir := filepath.Join(clusters, test.host)
+			if err := os.MkdirAll(dir, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, "provider"), []byte(test.provider), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := newFleet(test.host)
+		if (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+			t.Errorf("%s: got %v, want %q", test.reason, err, test.fails)
+		}
+		var locals []string
+		for _, m := range f.members {
+			locals = append(locals, m.local)
+		}
+		if got := strings.Join(locals, " "); got != test.want {
+			t.Errorf("%s: members are %q, want %q", test.reason, got, test.want)
+		}
+	}
+}
+
+// play returns a shell in which a script plays each of the named programs.
+func play(t *testing.T, script string, names ...string) (shell, *strings.Builder) {
+	t.Helper()
+	dir, out := t.TempDir(), &strings.Builder{}
+	for _, name := range names {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return shell{path: []string{dir}, out: out}, out
+}
+
+// TestStory tells the whole story to programs that only say what they are asked, and
+// expects that it ends with the fleet's status and a call into a member.
+func TestStory(t *testing.T) {
+	const script = `#!/bin/sh
+case "$*" in
+*--dry-run) echo "digest of what is to be confirmed: sha256:0123456789abcdef0123456789abcdef" ;;
+"get crc east --watch"*) echo "ADDED  east  East  v1  True  1m"; sleep 0.2; echo "MODIFIED  east  East  v1  False  1m"; echo "MODIFIED  east  East  v1  True  1m" ;;
+"registry status") if [ ! -e "$0.asked" ]; then touch "$0.asked"; exit 4; fi ;;
+esac
+`
+	top := t.TempDir()
+	t.Chdir(top)
+	s, out := play(t, script, "kubectl")
+	if err := os.MkdirAll("bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("bin/cluster", []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := fleet{host: "registry", members: []member{{"east", "east", "East", "region=eu"}, {"west", "west", "West", "region=us"}}}
+	if err := f.show(t.Context(), s); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	var commands []string
+	for line := range strings.Lines(out.String()) {
+		if command, is := strings.CutPrefix(line, "$ "); is {
+			commands = append(commands, strings.TrimSpace(command))
+		}
+	}
+	want := []string{"kubectl registry status", "kubectl --kubeconfig=.cluster/registry/fleet.kubeconfig --context=east get namespaces"}
+	if got := commands[len(commands)-2:]; !slices.Equal(got, want) {
+		t.Errorf("it ends with %q, want %q", got, want)
+	}
+	for _, want := range []string{
+		"bin/cluster up --name=west --nodes=0 --beside=registry",
+		"kubectl registry join east --cluster-kubeconfig=.cluster/east/kubeconfig --cluster-context=east --display-name=East --label=region=eu",
+		"bin/cluster stop --name=east",
+		"kubectl registry kubeconfig --all --merge=.cluster/registry/fleet.kubeconfig --accept=sha256:0123456789abcdef0123456789abcdef",
+	} {
+		if !slices.Contains(commands, want) {
+			t.Errorf("%q is missing in:\n%s", want, strings.Join(commands, "\n"))
+		}
+	}
+}
+
+// TestHostAlone tells the story where no other cluster can be had.
+func TestHostAlone(t *testing.T) {
+	s, out := play(t, "#!/bin/sh\necho digest: sha256:0123456789abcdef0123456789abcdef\n", "kubectl")
+	if err := (fleet{host: "docker"}).show(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if text := out.String(); !strings.Contains(text, "the host cluster alone") || strings.Contains(text, "east") {
+		t.Errorf("it says\n%s", text)
+	}
+}
+
+// TestNothingWrong expects that an outage which the registry does not report of ends the demo.
+func TestNothingWrong(t *testing.T) {
+	s, _ := play(t, `#!/bin/sh
+case "$*" in "get crc"*) echo "ADDED  east  True  1m"; sleep 0.2; echo "MODIFIED  east  False  1m" ;; esac
+`, "kubectl")
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("bin/cluster", []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	err := fleet{host: "registry", members: []member{{"east", "east", "East", ""}}}.outage(t.Context(), s)
+	if err == nil || !strings.Contains(err.Error(), "finds nothing wrong") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -144,10 +221,10 @@ func TestHostWithoutCA(t *testing.T) {
 func TestTyped(t *testing.T) {
 	for _, args := range [][]string{
 		{"get", "crc", "-l", "region=eu"},
-		{"get", "creg", "-o", `jsonpath={range .status.conditions[*]}{.type}: {.message}{"\n"}{end}`},
+		{"patch", "creg", "-p", controllers},
 		{"label", "it's", "", "$HOME", "a\nb"},
 	} {
-		out, err := exec.CommandContext(t.Context(), "sh", "-c", `kubectl() { printf '%s\0' "$@"; }; `+typed(args)).Output()
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", `kubectl() { printf '%s\0' "$@"; }; `+typed(append([]string{"kubectl"}, args...))).Output()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,12 +232,12 @@ func TestTyped(t *testing.T) {
 			t.Errorf("%s is taken as %q, want %q", typed(args), got, args)
 		}
 	}
-	if got := typed([]string{"get", "crc", "-l", "region=eu"}); got != "kubectl get crc -l region=eu" {
+	if got := typed([]string{"kubectl", "get", "crc", "-l", "region=eu"}); got != "kubectl get crc -l region=eu" {
 		t.Errorf("more quotes than needed: %s", got)
 	}
 }
 
-// TestWatch lets a script play kubectl, which goes on when the label is set.
+// TestWatch lets a script play kubectl, which continues when the label is set.
 func TestWatch(t *testing.T) {
 	const follow = `#!/bin/sh
 case $1 in
@@ -168,19 +245,17 @@ get) echo "EVENT  NAME"; echo "ADDED  east"; while [ ! -e "$0.labeled" ]; do sle
 label) : > "$0.labeled"; echo labeled ;;
 esac
 `
+	until := regexp.MustCompile(`\sFalse\s`)
 	for _, test := range []struct{ reason, then, says, fails string }{
-		{"the event ends it", `echo "MODIFIED  east"; exec sleep 600`, "$ kubectl get east &\nEVENT  NAME\nADDED  east\n$ kubectl label east\nlabeled\nMODIFIED  east\n", ""},
+		{"the event ends it", `echo "MODIFIED  east  True 1m"; echo "MODIFIED  east  False 1m"; exec sleep 600`,
+			"$ kubectl get east &   # until False, for 2m0s at most\nEVENT  NAME\nADDED  east\n$ kubectl label east\nlabeled\nMODIFIED  east  True 1m\nMODIFIED  east  False 1m\n", ""},
 		{"a watch that ends without", `echo broken >&2`, "labeled\n", "before the change was seen: broken"},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
-			program := filepath.Join(t.TempDir(), "kubectl")
-			if err := os.WriteFile(program, []byte(strings.Replace(follow, "%s", test.then, 1)), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			var out strings.Builder
+			s, out := play(t, strings.Replace(follow, "%s", test.then, 1), "kubectl")
 			ctx, cancel := context.WithTimeout(t.Context(), eventTime)
 			defer cancel()
-			err := shell{program: program, out: &out}.watch(ctx, []string{"get", "east"}, []string{"label", "east"})
+			err := s.watch(ctx, []string{"kubectl", "get", "east"}, []string{"kubectl", "label", "east"}, until)
 			if (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
 				t.Errorf("got %v, want %q", err, test.fails)
 			}

@@ -1,7 +1,8 @@
-// Command demo is the last part of "make demo": on the cluster of $KUBECONFIG,
-// where the operator runs, it brings up the registry of
-// manifests/samples/aggregated-ha.yaml, puts clusters into it and shows what can
-// be done with them. It prints each command before what the command prints.
+// Command demo is the last part of "make demo": on the local cluster of the given name,
+// that of $KUBECONFIG, where the operator runs, it brings up the registry of
+// manifests/samples/aggregated-ha.yaml with its controller, two more clusters that join
+// it, and shows how the registry follows what happens to them. It prints each command
+// before what the command prints, and can be run again.
 package main
 
 import (
@@ -17,7 +18,6 @@ import (
 	"syscall"
 
 	"github.com/go-logr/logr"
-	"k8s.io/client-go/rest"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/clusterregistry/operator/hack/access"
@@ -25,25 +25,33 @@ import (
 	"github.com/clusterregistry/operator/hack/cluster/components"
 )
 
-// The files that are applied, from the top of the repository.
+// Paths from the top of the repository.
 const (
 	registryFile = "manifests/samples/aggregated-ha.yaml"
-	clustersFile = "hack/demo/clusters.yaml"
-	hostFile     = "bin/demo/host.yaml"
+	clusters     = ".cluster"
+	programs     = "bin"
 )
+
+// controllers turns on what fills the list: the host's own entry, and a check of each
+// cluster every five seconds, so that the demo is short. The default is every minute.
+const controllers = `{"spec":{"controllers":{"registerHost":{"name":"host"},"health":{"periodSeconds":5}}}}`
 
 func main() {
 	logf.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Stdout); err != nil {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: demo NAME, where NAME is that of the local cluster of $KUBECONFIG; \"make demo\" runs it")
+		os.Exit(2)
+	}
+	if err := run(ctx, os.Args[1], os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer) error {
-	c, config, err := access.New()
+func run(ctx context.Context, host string, out io.Writer) error {
+	c, _, err := access.New()
 	if err != nil {
 		return err
 	}
@@ -54,94 +62,50 @@ func run(ctx context.Context, out io.Writer) error {
 	if !installed {
 		return errors.New("the cluster has no cert-manager, which issues the registry's certificates; install it (https://cert-manager.io/docs/installation) and run make demo again")
 	}
-	kubectl, err := findKubectl(ctx, out)
+	s, err := newShell(ctx, out)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "\nA registry: two API servers, three members of etcd.")
-	if err := kubectl.run(ctx, "apply", "-f", registryFile); err != nil {
-		return err
+	s.say("A registry: two API servers, three etcd members, and a controller that enters the host cluster and checks every cluster.")
+	for _, args := range [][]string{
+		{"kubectl", "apply", "-f", registryFile},
+		{"kubectl", "patch", "creg", "fleet", "--type=merge", "-p", controllers},
+	} {
+		if err := s.run(ctx, args...); err != nil {
+			return err
+		}
 	}
 	if err := untilReady(ctx, c, out); err != nil {
 		return err
 	}
-	if err := kubectl.run(ctx, "get", "creg", "fleet"); err != nil {
+	if err := s.run(ctx, "kubectl", "get", "creg", "fleet"); err != nil {
 		return err
 	}
-	if err := show(ctx, kubectl, config); err != nil {
-		return err
-	}
-	return goOn(out, kubectl.program)
-}
-
-// show puts clusters into the registry, the host itself among them, and reads
-// them in the ways that its users will.
-func show(ctx context.Context, kubectl shell, config *rest.Config) error {
-	entry, err := hostEntry(config)
+	f, err := newFleet(host)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(hostFile), 0o755); err != nil {
-		return err
+	if err := f.show(ctx, s); err != nil {
+		return fmt.Errorf("%w\nlook at\n  kubectl registry diagnose\n  kubectl registry status\n  kubectl get crc -o yaml\n  kubectl logs deployment/fleet-controller --all-pods", err)
 	}
-	if err := os.WriteFile(hostFile, entry, 0o644); err != nil {
-		return err
-	}
-	kubectl.say("Clusters in it: this one, and two that are made up.")
-	for _, args := range [][]string{
-		{"apply", "-f", hostFile, "-f", clustersFile},
-		{"get", "crc"},
-	} {
-		if err := kubectl.run(ctx, args...); err != nil {
-			return err
-		}
-	}
-	kubectl.say("Labels select, as with any Kubernetes object.")
-	if err := kubectl.run(ctx, "get", "crc", "-l", "region=eu", "-L", "region,tier"); err != nil {
-		return err
-	}
-	kubectl.say("Whoever watches learns of a change at once.")
-	if err := kubectl.watch(ctx,
-		[]string{"get", "crc", "east", "-L", "tier", "--watch", "--output-watch-events"},
-		[]string{"label", "crc", "east", "tier=gold", "--overwrite"}); err != nil {
-		return err
-	}
-	kubectl.say("What the operator says of the registry.")
-	return kubectl.run(ctx, "get", "creg", "fleet", "-o", `jsonpath={range .status.conditions[*]}{.type}: {.status}, {.message}{"\n"}{end}`)
+	return nil
 }
 
-// findKubectl returns the kubectl of the newest Kubernetes that the local
-// cluster can run.
-func findKubectl(ctx context.Context, out io.Writer) (shell, error) {
-	cmd := exec.CommandContext(ctx, "bin/cluster", "binaries", "kubernetes", components.KubernetesVersions[0], "kubectl")
+// newShell returns a shell with the plugin and with the kubectl of the newest Kubernetes
+// that the local cluster can run.
+func newShell(ctx context.Context, out io.Writer) (shell, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, "cluster"), "binaries", "kubernetes", components.KubernetesVersions[0], "kubectl")
 	cmd.Stderr = out
 	dir, err := cmd.Output()
 	if err != nil {
 		return shell{}, fmt.Errorf("%s: %w; make cluster-command builds it", cmd, err)
 	}
-	return shell{program: filepath.Join(strings.TrimSpace(string(dir)), "kubectl"), out: out}, nil
-}
-
-// goOn says what to do next, and how to remove everything.
-func goOn(out io.Writer, kubectl string) error {
-	kubeconfig, err := filepath.Abs(os.Getenv("KUBECONFIG"))
+	plugins, err := filepath.Abs(programs)
 	if err != nil {
-		return err
+		return shell{}, err
 	}
-	path := ""
-	if _, err := exec.LookPath("kubectl"); err != nil {
-		path = " PATH=$PATH:" + filepath.Dir(kubectl)
+	if _, err := os.Stat(filepath.Join(plugins, "kubectl-registry")); err != nil {
+		return shell{}, fmt.Errorf("the plugin is missing: %w; make build builds it", err)
 	}
-	fmt.Fprintf(out, `
-Go on:
-  export KUBECONFIG=%s%s
-  kubectl get crc -o wide
-  kubectl explain crc.spec
-  kubectl describe creg fleet
-Remove it all:
-  kubectl delete creg fleet   # its data stays, and a new registry of that name takes it over
-  make uninstall              # the operator
-  make cluster-down           # the cluster, and with it the data
-`, kubeconfig, path)
-	return nil
+	return shell{path: []string{strings.TrimSpace(string(dir)), plugins}, out: out}, nil
 }

@@ -139,7 +139,8 @@ func (s Store) ServiceAccountKey(name string) error {
 func (s Store) PublicKey(name string) string { return filepath.Join(s.Dir, name+".pub") }
 
 // Kubeconfig writes a kubeconfig for the named certificate with everything
-// inline, so that the file can be copied anywhere.
+// inline, so that the file can be copied anywhere. The user has the context's name, too,
+// so that kubeconfigs of several clusters can be merged.
 func (s Store) Kubeconfig(path, context, server, authority, name string) error {
 	ca, err := os.ReadFile(s.Cert(authority))
 	if err != nil {
@@ -155,8 +156,9 @@ func (s Store) Kubeconfig(path, context, server, authority, name string) error {
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters[context] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
-	config.AuthInfos[name] = &clientcmdapi.AuthInfo{ClientCertificateData: crt, ClientKeyData: key}
-	config.Contexts[context] = &clientcmdapi.Context{Cluster: context, AuthInfo: name}
+	user := name + "@" + context
+	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: crt, ClientKeyData: key}
+	config.Contexts[context] = &clientcmdapi.Context{Cluster: context, AuthInfo: user}
 	config.CurrentContext = context
 	return clientcmd.WriteToFile(*config, path)
 }
