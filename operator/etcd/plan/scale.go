@@ -1,0 +1,147 @@
+package plan
+
+// begin decides while no member joins or leaves.
+func (p planner) begin() Step {
+	if step, ok := p.replace(); ok {
+		return step
+	}
+	if dead := p.silent(None); dead != None && (p.missing() != None || len(p.IDs) != p.Replicas || p.Target != p.Replicas) {
+		return wait("the number of members changes when %s serves again, or is replaced: every voter must serve before that", p.name(dead))
+	}
+	if p.Target != p.Replicas {
+		return Step{Action: RecordTarget, Ordinal: None, Size: p.Replicas}
+	}
+	if ordinal := p.missing(); ordinal != None {
+		return p.add(ordinal)
+	}
+	if len(p.IDs) > p.Replicas {
+		return p.reduce()
+	}
+	if p.Servers != p.Replicas {
+		return Step{Action: PointServers, Ordinal: None, Size: p.Replicas}
+	}
+	if step, ok := p.excess(); ok {
+		return step
+	}
+	return Step{Action: Done, Ordinal: None}
+}
+
+// replace begins to replace a member, if one is to be replaced.
+func (p planner) replace() (Step, bool) {
+	for ordinal := range p.highest() + 1 {
+		if _, member := p.IDs[ordinal]; !member {
+			continue
+		}
+		why := p.replaced(ordinal)
+		if why == "" {
+			continue
+		}
+		all, serve := p.voters(ordinal)
+		switch {
+		case all == 0:
+			return hold("%s is the only member and can't be replaced (%s): restore a snapshot if its data is lost; to move it, scale to 3 first", p.name(ordinal), why), true
+		case serve < majority(all+1):
+			// Before the removal, the others must be enough to agree on it.
+			return hold("%s is to be replaced (%s), but only %d of %d voters serve without it, and %d are needed", p.name(ordinal), why, serve, all+1, majority(all+1)), true
+		}
+		return p.leaving(ordinal), true
+	}
+	return Step{}, false
+}
+
+// highest is the highest ordinal of a member.
+func (p planner) highest() int {
+	highest := None
+	for ordinal := range p.IDs {
+		highest = max(highest, ordinal)
+	}
+	return highest
+}
+
+// missing returns the lowest ordinal that is asked for and has no member, None when
+// there is none.
+func (p planner) missing() int {
+	for ordinal := range p.Replicas {
+		if _, member := p.IDs[ordinal]; !member {
+			return ordinal
+		}
+	}
+	return None
+}
+
+// add begins to add a member, once everything that it needs is there.
+func (p planner) add(ordinal int) Step {
+	_, exists := p.Claims[ordinal]
+	switch {
+	case p.Nodes < p.Replicas:
+		return hold("%s is not added: there is room for %d of %d members, each on a node of its own as spec.etcd.topologySpreadConstraints asks; add nodes, or set spec.etcd.replicas back to %d", p.name(ordinal), p.Nodes, p.Replicas, len(p.IDs))
+	case p.Named < p.Replicas:
+		return Step{Action: IssueNames, Ordinal: None, Size: p.Replicas}
+	case exists && ordinal >= p.Claimed:
+		return hold("%s is not added: there is a claim of its name, data-%s, that the operator did not make; move its data away and delete it, or set spec.etcd.replicas back to %d", p.name(ordinal), p.name(ordinal), len(p.IDs))
+	case ordinal >= p.Size: // what is left of a member of before
+		if step, ok := p.unclaim(ordinal); ok {
+			return step
+		}
+	}
+	return Step{Action: RecordJoining, Ordinal: ordinal}
+}
+
+// reduce begins to remove the highest member, of more than are asked for.
+func (p planner) reduce() Step {
+	ordinal := p.highest()
+	switch {
+	case p.Servers > p.Replicas:
+		return Step{Action: PointServers, Ordinal: None, Size: p.Replicas}
+	case p.Replicas == 1 && !p.Snapshot:
+		return Step{Action: TakeSnapshot, Ordinal: None, Reason: "one member has no other copy"}
+	}
+	return p.leaving(ordinal)
+}
+
+// join takes the member that joins one step further, or has it leave again.
+func (p planner) join() Step {
+	ordinal := p.Joining
+	added, isAdded := p.added()
+	m, recorded := p.listed(ordinal)
+	lost, others := p.lost(ordinal)
+	switch {
+	case isAdded:
+		return Step{Action: RecordID, Ordinal: ordinal, ID: added.ID}
+	case !recorded && (ordinal >= p.Replicas || others):
+		return Step{Action: RecordLeft, Ordinal: ordinal} // nothing was added yet
+	case ordinal >= p.Replicas, lost:
+		return p.leaving(ordinal) // someone has changed their mind, or its data is lost
+	case !recorded:
+		if dead := p.silent(None); dead != None {
+			return wait("%s is added when %s serves again", p.name(ordinal), p.name(dead))
+		}
+		return Step{Action: AddLearner, Ordinal: ordinal}
+	case p.Size <= ordinal:
+		return Step{Action: Resize, Ordinal: ordinal, Size: ordinal + 1}
+	case !m.Serves && m.Learner && others:
+		return p.leaving(ordinal) // a voter is to be replaced, and one learner is the most
+	case !m.Serves:
+		return wait("%s is being added, and does not serve yet", p.name(ordinal))
+	case m.Learner:
+		if all, serve := p.voters(None); serve+1 < majority(all+1) {
+			return wait("%s gets its vote when the others serve again", p.name(ordinal))
+		}
+		return Step{Action: Promote, Ordinal: ordinal, ID: m.ID}
+	}
+	return Step{Action: Verify, Ordinal: ordinal}
+}
+
+// lost reports whether a member is to be replaced, and whether another one is.
+func (p planner) lost(ordinal int) (it, another bool) {
+	for other, id := range p.IDs {
+		switch {
+		case id == "" || p.replaced(other) == "":
+		case other == ordinal:
+			it = true
+		default:
+			another = true
+		}
+	}
+	return it, another
+}
