@@ -63,7 +63,11 @@ func (u *unjoiner) run(ctx context.Context) error {
 		return u.env.Explain("read the cluster "+command.Plain(u.name), command.OfRegistry, err)
 	}
 	if !u.yes && u.dryRun == "none" {
-		fmt.Fprintf(u.env.ErrOut, "%s (%s), %s, at %s, in the registry of %s\n", cluster.Name, command.Plain(cluster.Spec.DisplayName), command.ID(cluster), addresses(cluster), command.Plain(u.env.Context()))
+		name := cluster.Name
+		if people := cluster.Spec.DisplayName; people != "" {
+			name += " (" + command.Plain(people) + ")"
+		}
+		fmt.Fprintf(u.env.ErrOut, "%s, %s, at %s, in the registry of context %s\n", name, command.ID(cluster), addresses(cluster), command.Plain(u.env.Context()))
 		if err := u.env.Confirm(ctx, fmt.Sprintf("Remove %q from the registry?", cluster.Name), "--yes"); err != nil {
 			return err
 		}

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"bytes"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/kubernetes"
+	kubernetesfake "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/yaml"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/cli/command/commandtest"
+)
+
+// sessionClusters are the registry of the sessions.
+var sessionClusters = []string{`
+metadata: {name: east, labels: {region: eu}}
+spec:
+  id: 5f0e8c1a-0c6f-4b2e-9a53-2f1f3f6f7a10
+  endpoints: [{name: main, url: "https://east.example.com:6443"}]
+  access: [{name: users, audience: User, exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: gke-gcloud-auth-plugin}}]
+status:
+  version: {kubernetes: v1.37.1}
+  conditions: [{type: Available, status: "True", reason: Ready, lastTransitionTime: "2026-11-20T10:00:00Z"}]
+`, `
+metadata: {name: west, labels: {region: us}}
+spec:
+  id: 0d0b0a62-6f5e-4d6f-8f0e-6d1f0c2b3a41
+  endpoints: [{name: main, url: "https://west.example.com:6443"}]
+status:
+  version: {kubernetes: v1.36.3}
+  conditions: [{type: Available, status: "False", reason: Refused, message: "connection refused", lastTransitionTime: "2026-11-23T11:58:00Z"}]
+`}
+
+// sessionHost is the host cluster of the sessions.
+const sessionHost = `
+apiVersion: operator.clusterregistry.io/v1alpha1
+kind: ClusterRegistry
+metadata: {name: fleet, namespace: registries, generation: 1}
+spec: {version: v0.3.0, mode: Aggregated, etcd: {replicas: 3}}
+status:
+  version: v0.3.0
+  observedGeneration: 1
+  etcdVersion: v3.7.3
+  hostVersion: v1.37.1
+  etcd: {ready: 3/3, members: [{name: fleet-etcd-0, ready: true, version: 3.7.3}, {name: fleet-etcd-1, ready: true, version: 3.7.3}, {name: fleet-etcd-2, ready: true, version: 3.7.3}]}
+  certificates: [{name: fleet-serving, notAfter: "2027-01-20T12:00:00Z", renewalTime: "2026-12-21T12:00:00Z"}]
+  conditions:
+  - {type: Available, status: "True", reason: Available}
+  - {type: Ready, status: "True", reason: Ready}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data-fleet-etcd-1, namespace: registries, deletionTimestamp: "2026-11-23T11:00:00Z", labels: {app.kubernetes.io/instance: fleet, app.kubernetes.io/managed-by: clusterregistry-operator}}
+status: {phase: Bound}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: clusterregistry-operator, namespace: clusterregistry-system, labels: {app.kubernetes.io/name: clusterregistry-operator}}
+status: {availableReplicas: 2}
+---
+apiVersion: coordination.k8s.io/v1
+kind: Lease
+metadata: {name: clusterregistry-operator, namespace: clusterregistry-system}
+spec: {holderIdentity: a, leaseDurationSeconds: 15, renewTime: "2026-11-23T11:59:55.000000Z"}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: cert-manager, namespace: cert-manager, labels: {app.kubernetes.io/name: cert-manager}}
+status: {availableReplicas: 1}
+---
+apiVersion: apiregistration.k8s.io/v1
+kind: APIService
+metadata: {name: v1beta1.clusterregistry.k8s.io}
+spec: {group: clusterregistry.k8s.io}
+status: {conditions: [{type: Available, status: "True"}]}
+`
+
+// session is what a person types and sees.
+type session struct {
+	section string
+	// line is the command line; typed is what the person answers.
+	line, typed string
+	code        int
+	// without are clusters that the registry doesn't have yet.
+	without string
+}
+
+// sessions are those of the page, one of each command at least.
+var sessions = []session{
+	{section: "join", line: "kubectl registry join east --cluster-context admin@east --server https://east.example.com:6443 --label region=eu", without: "east"},
+	{section: "unjoin", line: "kubectl registry unjoin west", typed: "y\n"},
+	{section: "status", line: "kubectl registry status", code: 4},
+	{section: "clusters", line: "kubectl registry clusters --by region"},
+	{section: "kubeconfig", line: "kubectl registry kubeconfig --all --merge", typed: "y\n"},
+	{section: "export", line: "kubectl registry export -l region=eu"},
+	{section: "import", line: "kubectl registry import -f clusters.yaml", code: 4},
+	{section: "upgrade plan", line: "kubectl registry upgrade plan fleet"},
+	{section: "upgrade to", line: "kubectl registry upgrade to v0.4.0 fleet"},
+	{section: "diagnose", line: "kubectl registry diagnose fleet", code: 4},
+	{section: "report", line: "kubectl registry report fleet"},
+}
+
+// TestSessions runs each command as a person does and compares what the page shows of
+// it. UPDATE_DOCS=1 writes the page. The registry, its host cluster and the member are
+// made up; what is printed is not.
+func TestSessions(t *testing.T) {
+	page, err := filepath.Abs(pluginPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, shown := string(content), map[string]bool{}
+	for _, s := range sessions {
+		shown[s.section] = true
+		begin := strings.Index(text, "\n## "+s.section+"\n")
+		if begin < 0 {
+			t.Fatalf("the page has no section %q", s.section)
+		}
+		recorded := "```console\n$ " + s.line + "\n" + s.run(t) + "```\n"
+		rest := text[begin+1:]
+		end := len(rest)
+		if next := strings.Index(rest, "\n## "); next >= 0 {
+			end = next + 1
+		}
+		section := rest[:end]
+		if from := strings.Index(section, "```console\n$ "+s.line+"\n"); from >= 0 {
+			to := from + strings.Index(section[from:], "\n```\n") + len("\n```\n")
+			section = section[:from] + recorded + section[to:]
+		} else {
+			// Before the rights, which end each section.
+			rights := strings.Index(section, "**Rights:**")
+			section = section[:rights] + recorded + "\n" + section[rights:]
+		}
+		text = text[:begin+1] + section + rest[end:]
+	}
+	for _, name := range strings.Split("join unjoin status clusters kubeconfig export import diagnose report", " ") {
+		if !shown[name] {
+			t.Errorf("no session of %s", name)
+		}
+	}
+	if text == string(content) {
+		return
+	}
+	if os.Getenv("UPDATE_DOCS") == "" {
+		t.Fatalf("the sessions in %s differ from what the commands print: run UPDATE_DOCS=1 go test ./cli/kubectl-registry, and compare with git diff", pluginPage)
+	}
+	if err := os.WriteFile(page, []byte(text), 0o644); err != nil { //nolint:gosec // a page of the documentation
+		t.Fatal(err)
+	}
+}
+
+// run returns what a person sees, both outputs in the order of a terminal.
+func (s session) run(t *testing.T) string {
+	t.Helper()
+	var clusters []runtime.Object
+	for _, text := range sessionClusters {
+		c := &v1beta1.Cluster{}
+		if err := yaml.UnmarshalStrict([]byte(text), c); err != nil {
+			t.Fatal(err)
+		}
+		if c.Name != s.without {
+			clusters = append(clusters, c)
+		}
+	}
+	env := commandtest.New(t, clusters...)
+	seen := &bytes.Buffer{}
+	env.Out, env.ErrOut = seen, seen
+	if s.typed != "" {
+		env.Typing(s.typed)
+	}
+	env.Objects = hostOf(t)
+	client := kubernetesfake.NewClientset()
+	env.Env.Kubernetes = func() (kubernetes.Interface, error) { return client, nil }
+	t.Chdir(t.TempDir())
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("KUBECONFIG", filepath.Join(home, "config"))
+	writeSessionFiles(t, filepath.Join(home, "config"))
+
+	cmd := root(env.Env)
+	cmd.SetArgs(strings.Fields(s.line)[2:])
+	err := cmd.ExecuteContext(t.Context())
+	if text := message(err); text != "" {
+		fmt.Fprintln(seen, text)
+	}
+	if got := command.ExitCode(err); got != s.code {
+		t.Fatalf("%s exits with %d, want %d:\n%s", s.line, got, s.code, seen)
+	}
+	// A person's answer stands behind its question.
+	out := strings.ReplaceAll(seen.String(), "[y/N] ", "[y/N] "+strings.TrimSuffix(s.typed, "\n")+"\n")
+	out = strings.ReplaceAll(out, home, "/home/ann/.kube")
+	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ") // as columns leave them
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// hostOf returns the host cluster.
+func hostOf(t *testing.T) *dynamicfake.FakeDynamicClient {
+	t.Helper()
+	var objects []runtime.Object
+	for document := range strings.SplitSeq(sessionHost, "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	kinds := map[schema.GroupVersionResource]string{}
+	for group, resources := range map[schema.GroupVersion]string{
+		{Version: "v1"}:                                             "pods events persistentvolumeclaims services",
+		{Group: "apps", Version: "v1"}:                              "deployments statefulsets",
+		{Group: "batch", Version: "v1"}:                             "jobs",
+		{Group: "policy", Version: "v1"}:                            "poddisruptionbudgets",
+		{Group: "storage.k8s.io", Version: "v1"}:                    "storageclasses",
+		{Group: "networking.k8s.io", Version: "v1"}:                 "networkpolicies",
+		{Group: "coordination.k8s.io", Version: "v1"}:               "leases",
+		{Group: "cert-manager.io", Version: "v1"}:                   "certificates certificaterequests issuers",
+		{Group: "apiregistration.k8s.io", Version: "v1"}:            "apiservices",
+		{Group: "operator.clusterregistry.io", Version: "v1alpha1"}: "clusterregistries",
+	} {
+		for _, name := range strings.Fields(resources) {
+			kinds[group.WithResource(name)] = name + "List"
+		}
+	}
+	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
+}
+
+// writeSessionFiles writes the kubeconfig of the person, with a member that answers, and
+// a file to import.
+func writeSessionFiles(t *testing.T, path string) {
+	t.Helper()
+	member := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/version" {
+			_, _ = fmt.Fprint(w, `{"gitVersion":"v1.37.1"}`)
+			return
+		}
+		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":"5f0e8c1a-0c6f-4b2e-9a53-2f1f3f6f7a10"}}`)
+	}))
+	t.Cleanup(member.Close)
+	config := clientcmdapi.NewConfig()
+	config.CurrentContext = "hub"
+	config.Clusters["hub"] = &clientcmdapi.Cluster{Server: "https://hub.example.com:6443"}
+	config.Contexts["hub"] = &clientcmdapi.Context{Cluster: "hub"}
+	config.Clusters["member"] = &clientcmdapi.Cluster{Server: member.URL, CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: member.Certificate().Raw})}
+	config.Contexts["admin@east"] = &clientcmdapi.Context{Cluster: "member"}
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	const file = `apiVersion: v1
+kind: List
+items:
+- {apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: north}, spec: {endpoints: [{name: main, url: "https://north.example.com:6443"}]}}
+- {apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: west}, spec: {displayName: West}}
+- {apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: south}, spec: {endpoints: [{name: main, url: "http://south.example.com"}]}}
+`
+	if err := os.WriteFile("clusters.yaml", []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
