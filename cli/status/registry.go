@@ -55,6 +55,9 @@ func (r *Report) addRegistry(creg *operatorv1alpha1.ClusterRegistry) {
 	describe := fmt.Sprintf("kubectl -n %s describe creg %s", creg.Namespace, creg.Name)
 	if operation := status.Operation; operation != nil {
 		out.Operation = strings.TrimSpace(fmt.Sprintf("%s %s -> %s: %s", operation.Type, operation.From, operation.To, operation.Progress))
+		if operation.From == "" {
+			out.Operation = strings.TrimSpace(fmt.Sprintf("%s %s: %s", operation.Type, operation.To, operation.Progress))
+		}
 		if operation.Phase == operatorv1alpha1.PhaseRollback {
 			r.problem(Error, object, "kubectl registry upgrade plan "+creg.Name+" -n "+creg.Namespace, "the upgrade to %s is rolled back: %s", operation.To, operation.Message)
 		}

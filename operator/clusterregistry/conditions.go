@@ -52,7 +52,7 @@ func (s *scope) well(kind string) string {
 	status := s.Registry.Status
 	switch kind {
 	case operatorv1alpha1.ConditionVersionSupported:
-		if s.Registry.Status.Operation != nil {
+		if s.upgrade != nil {
 			return fmt.Sprintf("Upgrade from %s to %s is supported on Kubernetes %s", s.upgrade.From.Version, s.upgrade.To.Version, s.host)
 		}
 		return fmt.Sprintf("%s is supported on Kubernetes %s", s.release.Version, s.host)
@@ -95,6 +95,8 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 		condition.Reason, condition.Message = waits.Reason, "nothing is changed: "+waits.Message
 	case !s.Installed() && waits != nil && waits.Type != operatorv1alpha1.ConditionControllerReady:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, fmt.Sprintf("the registry is being installed: %s: %s", waits.Type, waits.Message)
+	case !s.defragmentation.Complete():
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, s.defragmentation.Reason, s.defragmentation.Message
 	case s.rolling() != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, s.rolling()
 	}

@@ -15,7 +15,7 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "etcd members are of %s, which this operator does not know: install the operator that upgraded them, or a newer one; nothing is changed until then", recorded).In(verdict.Resync)
 	}
 	releases := version.WithMembers(all, recorded, s.etcdSeen()...)
-	if s.Registry.Status.Operation != nil {
+	if s.Registry.Status.Operation != nil && !s.defragmenting() {
 		return s.planUpgrade(releases)
 	}
 	wanted, running := string(s.Registry.Spec.Version), s.running()
@@ -53,6 +53,12 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 	}
 	if err != nil {
 		return s.stay(releases, verdict.Waiting(reasonOf(err), "%s", err))
+	}
+	if s.defragmenting() {
+		if s.Registry.Status.Operation.Phase != operatorv1alpha1.PhasePreflight {
+			return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when the defragmentation of etcd is complete", to.Version)).In(verdict.Soon)
+		}
+		s.Registry.Status.Operation = nil // no member is touched yet
 	}
 	from, err := version.Find(releases, s.running())
 	if err != nil {

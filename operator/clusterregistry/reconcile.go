@@ -94,6 +94,8 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	v := done
 	if s.upgrade != nil {
 		v = r.advance(ctx, s)
+	} else {
+		s.defragmentation = r.defragment(ctx, s)
 	}
 	if err == nil {
 		return v

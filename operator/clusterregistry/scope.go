@@ -40,6 +40,8 @@ type scope struct {
 	// release is what is rendered, and upgrade how far it is on its way to another.
 	release version.Release
 	upgrade *upgrade.Upgrade
+	// defragmentation is what the defragmentation of etcd waits for, done when there is none.
+	defragmentation verdict.Verdict
 	// verdicts are what was found, by condition.
 	verdicts map[string]verdict.Verdict
 	// members, servers, controller and available are what the stages of that name found.

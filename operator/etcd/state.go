@@ -34,8 +34,9 @@ type Member struct {
 	Learner bool
 	// Term, CommittedIndex and AppliedIndex are those of raft.
 	Term, CommittedIndex, AppliedIndex uint64
-	// DBSize is in bytes.
-	DBSize int64
+	// DBSize is the size of the member's file, and DBSizeInUse what of it is not free, in
+	// bytes.
+	DBSize, DBSizeInUse int64
 	// Errors are what the member itself complains of.
 	Errors []string
 }

@@ -76,6 +76,8 @@ const (
 	// ReasonHostUnsupported is the reason of a host whose version the release was
 	// never tested with.
 	ReasonHostUnsupported = "HostUnsupported"
+	// ReasonOperationInProgress is the reason of an upgrade that waits for another operation.
+	ReasonOperationInProgress = "OperationInProgress"
 	// ReasonUpgradeInProgress is the reason of a version that has to wait until the
 	// upgrade to another one is done.
 	ReasonUpgradeInProgress = "UpgradeInProgress"

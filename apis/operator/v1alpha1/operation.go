@@ -5,7 +5,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Operation is a long operation, and how far it is. A registry has one at a time. Each
 // phase is written here before it begins.
 type Operation struct {
-	// type is what is being done: Upgrade brings the registry to another release.
+	// type is what is being done: Upgrade brings the registry to another release,
+	// Defragmentation gives free space of etcd's files back, one member at a time.
 	// +required
 	Type OperationType `json:"type"`
 
@@ -14,14 +15,15 @@ type Operation struct {
 	// +kubebuilder:validation:MaxLength=64
 	From string `json:"from,omitempty"`
 
-	// to is the target: of an upgrade the release.
+	// to is the target: of an upgrade the release, of a defragmentation the member.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	To string `json:"to,omitempty"`
 
 	// phase is the present step. Those of an upgrade are Preflight, Snapshot, Etcd, Server, Verification,
 	// StorageMigration, in this order, or Rollback when the servers return to the
-	// previous release.
+	// previous release. Those of a defragmentation are Preflight and Defragmentation, for
+	// each member.
 	// +required
 	Phase OperationPhase `json:"phase"`
 
@@ -55,15 +57,19 @@ type Operation struct {
 
 // OperationType is a kind of operation.
 //
-// +kubebuilder:validation:Enum=Upgrade
+// +kubebuilder:validation:Enum=Upgrade;Defragmentation
 type OperationType string
 
-// OperationUpgrade brings a registry to another release.
-const OperationUpgrade OperationType = "Upgrade"
+const (
+	// OperationUpgrade brings a registry to another release.
+	OperationUpgrade OperationType = "Upgrade"
+	// OperationDefragmentation gives free space of etcd's files back.
+	OperationDefragmentation OperationType = "Defragmentation"
+)
 
 // OperationPhase is a step of an operation.
 //
-// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback
+// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback;Defragmentation
 type OperationPhase string
 
 // The phases of an upgrade, in their order.
@@ -83,6 +89,10 @@ const (
 	// PhaseRollback brings the servers back to the previous release.
 	PhaseRollback OperationPhase = "Rollback"
 )
+
+// PhaseDefragmentation is the phase of a defragmentation, after PhasePreflight, in which a
+// member writes its file anew.
+const PhaseDefragmentation OperationPhase = "Defragmentation"
 
 // Transition is an installation or an upgrade.
 type Transition struct {

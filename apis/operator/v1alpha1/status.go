@@ -189,6 +189,11 @@ type EtcdMember struct {
 	// version is the version of etcd that the member runs.
 	// +optional
 	Version string `json:"version,omitempty"`
+
+	// defragmentedTime is when the operator last had the member give free space of its file
+	// back.
+	// +optional
+	DefragmentedTime *metav1.Time `json:"defragmentedTime,omitempty"`
 }
 
 // CertificateStatus is the state of a certificate.

@@ -1,0 +1,59 @@
+package clusterregistry
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/operation"
+	"github.com/clusterregistry/operator/operator/operation/defragmentation"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// defragmenting reports whether a defragmentation of etcd is under way.
+func (s *scope) defragmenting() bool {
+	o := s.Registry.Status.Operation
+	return o != nil && o.Type == operatorv1alpha1.OperationDefragmentation
+}
+
+// defragment takes a defragmentation of the registry's own etcd one step further, or begins
+// one where members have much free space and nothing else is going on.
+func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
+	if s.identity.Record == nil || s.Registry.Spec.Etcd.External != nil {
+		return done
+	}
+	status := &s.Registry.Status
+	handler := defragmentation.Handler{Operation: status.Operation, Members: status.Etcd.Members, Now: s.Now, State: s.members.State, Recorded: s.identity.Record.Identity,
+		Defragment: s.members.Access.Defragment, Event: func(message string) {
+			s.Event(corev1.EventTypeNormal, "MemberDefragmented", operatorv1alpha1.ConditionEtcdReady, "%s", message)
+		}}
+	if status.Operation == nil {
+		if !s.ReadOnly() && s.steady() && handler.Due() {
+			status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationDefragmentation}
+			handler.Operation = status.Operation
+			operation.Enter(status.Operation, operatorv1alpha1.PhasePreflight, s.Now)
+			return handler.Waiting("starts").In(verdict.AtOnce)
+		}
+		return done
+	}
+	reason, until := s.halted()
+	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.frozenBy(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
+	v, progress := driver.Advance(ctx, handler)
+	if progress != operation.UnderWay {
+		status.Operation = nil
+		return done.In(verdict.AtOnce)
+	}
+	return v
+}
+
+// steady reports whether the registry was complete once, all its parts are ready and nothing
+// is being replaced.
+func (s *scope) steady() bool {
+	for _, kind := range parts(s.Registry.Spec.Mode) {
+		if v, reached := s.verdicts[kind]; !reached || !v.Complete() {
+			return false
+		}
+	}
+	return s.Installed() && s.rolling() == "" && !s.members.Replacing
+}

@@ -1,0 +1,85 @@
+package clusterregistry
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// fragmented returns a look at a complete registry with three members, of which the second
+// has much free space, and with an operation in YAML if there is one.
+func fragmented(t *testing.T, version, operation string) *scope {
+	t.Helper()
+	s := look(t, "{spec: {version: "+version+", mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.1.0, etcdVersion: v3.6.14, etcd: {members: [{name: m0}, {name: m1}, {name: m2}]}"+operation+
+		", history: [{version: v0.1.0, state: Completed, startTime: null}]}}")
+	recorded := etcd.Identity{ClusterID: "c", Members: map[string]string{"m0": "a0", "m1": "a1", "m2": "a2"}}
+	s.identity.Record = &etcd.Record{EtcdVersion: "v3.6.14", Identity: recorded}
+	for _, name := range []string{"m0", "m1", "m2"} {
+		s.members.State.Members = append(s.members.State.Members, etcd.Member{Name: name, ID: recorded.Members[name], ClusterID: "c", Leader: "a0", Term: 1, DBSize: 300 << 20, DBSizeInUse: 290 << 20})
+		s.members.State.List = append(s.members.State.List, etcd.Listed{ID: recorded.Members[name], Name: name})
+	}
+	s.members.State.Members[1].DBSizeInUse = 1 << 20
+	for _, kind := range parts(s.Registry.Spec.Mode) {
+		s.record(kind, done)
+	}
+	return s
+}
+
+// TestDefragmentBegins is about when a defragmentation begins, and what is said of it.
+func TestDefragmentBegins(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		change func(*scope)
+		begins bool
+	}{
+		{"all is ready", func(*scope) {}, true},
+		{"a server is not ready", func(s *scope) {
+			s.record(operatorv1alpha1.ConditionServerReady, verdict.Waiting("ServersNotReady", "1 of 2").DegradedIf(true))
+		}, false},
+		{"servers are being replaced", func(s *scope) { s.servers.Rolling = "servers: 1 of 2 updated" }, false},
+		{"members are to be replaced", func(s *scope) { s.members.Replacing = true }, false},
+		{"it is paused", func(s *scope) { s.Freeze("spec.paused is false") }, false},
+		{"it was never complete", func(s *scope) { s.Registry.Status.History = nil }, false},
+		{"etcd is external", func(s *scope) { s.Registry.Spec.Etcd.External = &operatorv1alpha1.ExternalEtcd{} }, false},
+		{"little is free", func(s *scope) { s.members.State.Members[1].DBSizeInUse = 290 << 20 }, false},
+	} {
+		s := fragmented(t, "v0.1.0", "")
+		test.change(s)
+		s.defragmentation = reading(t, s).defragment(t.Context(), s)
+		if o := s.Registry.Status.Operation; (o != nil) != test.begins || test.begins && (o.Type != operatorv1alpha1.OperationDefragmentation || o.Phase != operatorv1alpha1.PhasePreflight || s.defragmentation.Complete()) {
+			t.Errorf("%s: %+v, %+v", test.reason, o, s.defragmentation)
+		}
+	}
+}
+
+// TestDefragmentAndUpgrade has an upgrade wait for a member that is being defragmented, and
+// come first otherwise.
+func TestDefragmentAndUpgrade(t *testing.T) {
+	for phase, waits := range map[string]bool{"Preflight": false, "Defragmentation": true} {
+		s := fragmented(t, "v0.2.0", ", operation: {type: Defragmentation, to: m1, phase: "+phase+", phaseStartedTime: null}")
+		s.Registry.Status.Operation.PhaseStartedTime = metav1.NewTime(s.Now)
+		v := s.plan(released)
+		if waits != strings.Contains(v.Message, "the upgrade to v0.2.0 starts when the defragmentation of etcd is complete; v0.1.0 keeps running") || waits != (v.Reason == operatorv1alpha1.ReasonOperationInProgress) || waits != (s.upgrade == nil) {
+			t.Errorf("%s: %+v, %+v", phase, v, s.Registry.Status.Operation)
+		}
+		if s.release.Version != "v0.1.0" {
+			t.Errorf("%s: it renders %s", phase, s.release.Version)
+		}
+	}
+	s := fragmented(t, "v0.1.0", ", operation: {type: Defragmentation, to: m1, phase: Defragmentation, phaseStartedTime: null}")
+	if v := s.plan(released); !v.Complete() || s.upgrade != nil {
+		t.Errorf("without an upgrade: %+v", v)
+	}
+	s.defragmentation = verdict.Waiting(string(operatorv1alpha1.PhaseDefragmentation), "m1 is through")
+	if c := s.progressing(nil); c.Status != metav1.ConditionTrue || c.Reason != string(operatorv1alpha1.PhaseDefragmentation) {
+		t.Errorf("it says %+v", c)
+	}
+	if message := s.well(operatorv1alpha1.ConditionVersionSupported); message != "v0.1.0 is supported on Kubernetes v1.37.1" {
+		t.Errorf("it says %q", message)
+	}
+}

@@ -1,0 +1,203 @@
+package defragmentation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/operation"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// fleet is an etcd of members m0, led by it, m1 and so on, whose free pages defragmenting
+// takes away.
+type fleet struct {
+	operation *operatorv1alpha1.Operation
+	members   []operatorv1alpha1.EtcdMember
+	state     etcd.State
+	recorded  etcd.Identity
+	now       time.Time
+	called    []string
+	refusal   error
+	keeps     bool // the free pages
+}
+
+func newFleet(members int, fragmented ...int) *fleet {
+	f := &fleet{now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), recorded: etcd.Identity{ClusterID: "c", Members: map[string]string{}}}
+	for i := range members {
+		name, id := fmt.Sprintf("m%d", i), fmt.Sprintf("a%d", i)
+		f.members = append(f.members, operatorv1alpha1.EtcdMember{Name: name})
+		f.state.Members = append(f.state.Members, etcd.Member{Name: name, ID: id, ClusterID: "c", Leader: "a0", Term: 1, DBSize: 300 << 20, DBSizeInUse: 290 << 20})
+		f.state.List = append(f.state.List, etcd.Listed{ID: id, Name: name})
+		f.recorded.Members[name] = id
+		if slices.Contains(fragmented, i) {
+			f.state.Members[i].DBSizeInUse = 100 << 20
+		}
+	}
+	return f
+}
+
+func (f *fleet) handler() Handler {
+	return Handler{Operation: f.operation, Members: f.members, Now: f.now, State: f.state, Recorded: f.recorded, Event: func(string) {},
+		Defragment: func(_ context.Context, member string) error {
+			f.called = append(f.called, member)
+			i := slices.IndexFunc(f.state.Members, func(m etcd.Member) bool { return m.Name == member })
+			if !f.keeps {
+				f.state.Members[i].DBSize = f.state.Members[i].DBSizeInUse
+			}
+			return f.refusal
+		}}
+}
+
+// reconcile is one reconcile of a registry, after which the operator is killed before the
+// status is written, or not.
+func (f *fleet) reconcile(t *testing.T, killed bool, change func(*operation.Driver)) (verdict.Verdict, operation.Progress) {
+	t.Helper()
+	wrote, members := f.operation.DeepCopy(), slices.Clone(f.members)
+	d := &operation.Driver{Status: f.operation, Recorded: wrote, Now: f.now}
+	if change != nil {
+		change(d)
+	}
+	v, progress := d.Advance(t.Context(), f.handler())
+	if killed {
+		f.operation, f.members = wrote, members
+	}
+	return v, progress
+}
+
+// TestDue is about when a defragmentation begins.
+func TestDue(t *testing.T) {
+	ago := func(d time.Duration) func(*fleet) {
+		return func(f *fleet) { f.members[1].DefragmentedTime = &metav1.Time{Time: f.now.Add(-d)} }
+	}
+	for _, test := range []struct {
+		reason  string
+		members int
+		which   []int
+		change  func(*fleet)
+		want    bool
+	}{
+		{"none is fragmented", 3, nil, nil, false},
+		{"one is", 3, []int{1}, nil, true},
+		{"a single member would take the registry down", 1, []int{0}, nil, false},
+		{"it was tried a short while ago", 3, []int{1}, ago(time.Minute), false},
+		{"it was tried long ago", 3, []int{1}, ago(2 * time.Hour), true},
+		{"another member is down", 3, []int{1}, func(f *fleet) { f.state.Members[2].Err = errors.New("down") }, false},
+		{"the fragmented one is down", 3, []int{1}, func(f *fleet) { f.state.Members[1].Err = errors.New("down") }, false},
+		{"an alarm is raised", 3, []int{1}, func(f *fleet) { f.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "CORRUPT"}} }, false},
+		{"a member was added", 3, []int{1}, func(f *fleet) { f.state.List = append(f.state.List, etcd.Listed{ID: "a9", Learner: true}) }, false},
+		{"a follower is behind", 3, []int{1}, func(f *fleet) { f.state.Members[0].CommittedIndex = 5000 }, false},
+	} {
+		f := newFleet(test.members, test.which...)
+		if test.change != nil {
+			test.change(f)
+		}
+		if got := f.handler().Due(); got != test.want {
+			t.Errorf("%s: due %t", test.reason, got)
+		}
+	}
+}
+
+// TestDefragmentation goes through all members with an operator that is killed in every
+// other reconcile: one at a time, the leader last, with time between them, and with each
+// member in the status before it is defragmented.
+func TestDefragmentation(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		f := newFleet(3, 0, 1, 2)
+		f.operation = &operatorv1alpha1.Operation{Phase: operatorv1alpha1.PhasePreflight, PhaseStartedTime: metav1.NewTime(f.now)}
+		last, calls := time.Time{}, 0
+		for i := range 200 {
+			f.now = f.now.Add(3 * time.Second)
+			recorded := *f.operation
+			v, progress := f.reconcile(t, killed && i%2 == 0, nil)
+			if len(f.called) > calls {
+				calls = len(f.called)
+				if recorded.Phase != operatorv1alpha1.PhaseDefragmentation || recorded.To != f.called[calls-1] {
+					t.Errorf("%s was defragmented in %+v", f.called[calls-1], recorded)
+				}
+				if wait := f.now.Sub(last); wait < pause && f.called[calls-1] != f.called[max(0, calls-2)] {
+					t.Errorf("%s was defragmented after %s", f.called[calls-1], wait)
+				}
+				last = f.now
+			}
+			if progress == operation.Completed && !(killed && i%2 == 0) {
+				break
+			}
+			if v.Complete() == (progress == operation.UnderWay) {
+				t.Fatalf("%+v, progress %d", v, progress)
+			}
+		}
+		if got := slices.Compact(slices.Clone(f.called)); !slices.Equal(got, []string{"m1", "m2", "m0"}) {
+			t.Errorf("defragmented %q", f.called)
+		}
+	}
+}
+
+// TestDefragmentationWaits is about what happens in one reconcile.
+func TestDefragmentationWaits(t *testing.T) {
+	started := func(f *fleet) {
+		f.operation.Phase, f.operation.To = operatorv1alpha1.PhaseDefragmentation, "m1"
+	}
+	tried := func(f *fleet) {
+		started(f)
+		f.members[1].DefragmentedTime = &metav1.Time{Time: f.now}
+		f.state.Members[1].DBSizeInUse = f.state.Members[1].DBSize
+	}
+	down := func(i int) func(*fleet) { return func(f *fleet) { f.state.Members[i].Err = errors.New("down") } }
+	for _, test := range []struct {
+		reason  string
+		changes []func(*fleet)
+		driver  func(*operation.Driver)
+		called  int
+		then    operatorv1alpha1.OperationPhase
+		says    string // completed when empty
+	}{
+		{"the first", nil, nil, 0, "Defragmentation", "starts"},
+		{"paused meanwhile", nil, func(d *operation.Driver) { d.HeldReason, d.HeldUntil = "Paused", "spec.paused is false" }, 0, "Preflight", "Preflight completed; Defragmentation starts when spec.paused is false"},
+		{"a member is down", []func(*fleet){down(2)}, nil, 0, "Preflight", "m1 is next, but must wait: only 2 of 3 members are ready"},
+		{"another one a short while ago", []func(*fleet){func(f *fleet) { f.members[2].DefragmentedTime = &metav1.Time{Time: f.now.Add(-time.Second)} }}, nil, 0, "Preflight", "m1 is next, 36s after m2"},
+		{"it is chosen", []func(*fleet){started}, nil, 1, "Defragmentation", "m1 is through"},
+		{"it is chosen, and a member is down since", []func(*fleet){started, down(2)}, nil, 0, "Preflight", "m1 must wait: only 2 of 3"},
+		{"it is chosen, and down since", []func(*fleet){started, down(1)}, nil, 0, "Preflight", "m1 must wait"},
+		{"it fails", []func(*fleet){started, func(f *fleet) { f.refusal = errors.New("no space left on device") }}, nil, 1, "Defragmentation", "m1: no space left on device"},
+		{"it takes its time", []func(*fleet){tried, down(1)}, nil, 0, "Defragmentation", "m1 does not answer until it is through"},
+		{"it is through, and another one is next", []func(*fleet){tried, func(f *fleet) { f.state.Members[2].DBSizeInUse = 0 }}, nil, 0, "Preflight", "m1 is through"},
+		{"it is through", []func(*fleet){tried}, nil, 0, "Defragmentation", ""},
+		{"nothing may be changed", []func(*fleet){started}, func(d *operation.Driver) { d.ReadOnly = "EtcdReady: it is another etcd" }, 0, "Defragmentation", "nothing is changed now: EtcdReady"},
+	} {
+		f := newFleet(3, 1)
+		f.operation = &operatorv1alpha1.Operation{Phase: operatorv1alpha1.PhasePreflight, PhaseStartedTime: metav1.NewTime(f.now.Add(-time.Minute))}
+		for _, change := range test.changes {
+			change(f)
+		}
+		v, progress := f.reconcile(t, false, test.driver)
+		if !strings.Contains(v.Message, test.says) || (progress == operation.Completed) != (test.says == "") || f.operation.Phase != test.then || len(f.called) != test.called {
+			t.Errorf("%s: %+v, progress %d, %+v, called %q", test.reason, v, progress, f.operation, f.called)
+		}
+	}
+}
+
+// TestNotAgainAtOnce is about a member whose free pages stay: it is not defragmented again
+// and again.
+func TestNotAgainAtOnce(t *testing.T) {
+	f := newFleet(3, 1)
+	f.keeps = true
+	f.operation = &operatorv1alpha1.Operation{Phase: operatorv1alpha1.PhasePreflight, PhaseStartedTime: metav1.NewTime(f.now)}
+	for range 100 {
+		f.now = f.now.Add(3 * time.Second)
+		if _, progress := f.reconcile(t, false, nil); progress == operation.Completed {
+			break
+		}
+	}
+	if len(f.called) != 1 || f.handler().Due() {
+		t.Errorf("called %q", f.called)
+	}
+}
