@@ -89,7 +89,7 @@ func testStages(t *testing.T, s *site) {
 	s.holds("fleet", "StatefulSet/fleet-etcd PodDisruptionBudget/fleet-etcd -Deployment/fleet-server -NetworkPolicy/fleet-server")
 	record := &corev1.ConfigMap{}
 	s.get("fleet-etcd-identity", record)
-	if record.Data["initial-cluster-state"] != "new" || record.Data["replicas"] != "3" || record.Data["cluster-id"] != "" {
+	if record.Data["initial-cluster-state"] != "new" || record.Data["replicas"] != "3" || record.Data["members"] != "fleet-etcd-0,fleet-etcd-1,fleet-etcd-2" || record.Data["cluster-id"] != "" {
 		t.Errorf("the record of etcd's identity is %v", record.Data)
 	}
 	for _, object := range s.objects("fleet") {
