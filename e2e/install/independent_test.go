@@ -64,6 +64,7 @@ func TestIndependent(t *testing.T) {
 			t.Errorf("the kubeconfig of registry %s is that of\n%s", registries[i].Name, out)
 		}
 	}
+	controllers(t, e, team)
 }
 
 // TestLoadBalancer lets a load balancer's address come late, and names hosts later
