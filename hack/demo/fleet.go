@@ -211,6 +211,9 @@ and to remove it all:
 // finish shows the fleet, and calls a member through its kubeconfig.
 func (f fleet) finish(ctx context.Context, s shell) error {
 	s.say("The fleet, and a cluster of it.")
+	if err := s.run(ctx, "kubectl", "wait", "creg/fleet", "--for=condition=Ready", "--timeout=2m"); err != nil {
+		return err
+	}
 	if err := s.run(ctx, "kubectl", "registry", "status"); err != nil || len(f.members) == 0 {
 		return err
 	}
