@@ -188,7 +188,7 @@ func (s session) run(t *testing.T) string {
 	}
 	env.Objects = hostOf(t)
 	client := kubernetesfake.NewClientset()
-	env.Env.Kubernetes = func() (kubernetes.Interface, error) { return client, nil }
+	env.Kubernetes = func() (kubernetes.Interface, error) { return client, nil }
 	t.Chdir(t.TempDir())
 	home := t.TempDir()
 	t.Setenv("HOME", home)

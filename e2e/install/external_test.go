@@ -32,7 +32,7 @@ func TestExternalEtcd(t *testing.T) {
 	refused := func(reason string, texts ...string) {
 		t.Helper()
 		e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, reason, texts...)
-		t.Log(message(registry, operatorv1alpha1.ConditionEtcdReady))
+		t.Log(etcdMessage(registry))
 	}
 	refused(operatorv1alpha1.ReasonSecretInvalid, "Secret etcd-client", "does not exist")
 	fill(t, e, "right", "foreign")

@@ -54,7 +54,7 @@ func TestGrow(t *testing.T) {
 	e.Update(class, func() { class.AllowVolumeExpansion = nil })
 	size("4Gi")
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionTrue, operatorv1alpha1.ReasonVolumesDiffer, "data-grow-etcd-0 can't grow, since its StorageClass "+class.Name+" does not allow it", "set spec.etcd.storage.size to 2Gi")
-	t.Log(message(registry, operatorv1alpha1.ConditionEtcdReady))
+	t.Log(etcdMessage(registry))
 	size("2Gi")
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady)
 	if out := newest(t, e.Kubeconfig(registry)).Run("get", "crc", "-o", "name"); out != "cluster.clusterregistry.k8s.io/kept\n" {

@@ -163,9 +163,9 @@ func checkEvents(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clus
 	}
 }
 
-// message returns what a condition of a registry says.
-func message(registry *operatorv1alpha1.ClusterRegistry, kind string) string {
-	if condition := meta.FindStatusCondition(registry.Status.Conditions, kind); condition != nil {
+// etcdMessage returns what the condition of a registry's etcd says.
+func etcdMessage(registry *operatorv1alpha1.ClusterRegistry) string {
+	if condition := meta.FindStatusCondition(registry.Status.Conditions, operatorv1alpha1.ConditionEtcdReady); condition != nil {
 		return condition.Message
 	}
 	return ""

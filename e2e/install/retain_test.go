@@ -38,7 +38,7 @@ func TestRetain(t *testing.T) {
 		larger.Spec.Etcd.Replicas = 3
 		e.Install(larger)
 		e.WaitCondition(larger, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonReplicasDiffer, "etcd has 1 members", "spec.etcd.replicas")
-		t.Log(message(larger, operatorv1alpha1.ConditionEtcdReady))
+		t.Log(etcdMessage(larger))
 	})
 	checkLeft(t, e, retained...)
 
@@ -55,7 +55,7 @@ func TestRetain(t *testing.T) {
 	after := independent(e, "team")
 	e.Install(after)
 	e.WaitCondition(after, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonIdentityMismatch, "Secret team-etcd-ca", "restore that Secret")
-	t.Log(message(after, operatorv1alpha1.ConditionEtcdReady))
+	t.Log(etcdMessage(after))
 	write(right.Data)
 	e.WaitReady(after)
 	if got, want := after.Status.Etcd, before.Status.Etcd; got.ClusterID != want.ClusterID || !slices.Equal(got.Members, want.Members) {

@@ -92,7 +92,7 @@ func (p planner) expel(m Listed) Step {
 	case all == 0:
 		return Step{Action: RecordStays, Ordinal: m.Ordinal}
 	case p.Replicas == 1 && all == 1 && !p.Snapshot && why == "":
-		return Step{Action: TakeSnapshot, Ordinal: None, Reason: "one member has no other copy"}
+		return Step{Action: TakeSnapshot, Ordinal: None, Message: "one member has no other copy"}
 	case serve < majority(all+1)-boolean(m.Serves) || serve < majority(all):
 		return wait("%s is removed when %d of the other %d voters serve", p.name(m.Ordinal), majority(all), all)
 	case m.Leads:

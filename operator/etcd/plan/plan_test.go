@@ -92,7 +92,7 @@ func unsafe(step Step, spec Spec, record Record, seen Observed) string {
 			}
 		}
 	case Wait, Hold:
-		if step.Reason == "" {
+		if step.Message == "" {
 			return "nothing to read"
 		}
 	case Done:
@@ -229,7 +229,7 @@ func TestDecisions(t *testing.T) {
 		{"the only one is to be replaced", 1, Spec{Replicas: 1, Replace: []string{"a0"}}, nil, hold(""), "fleet-etcd-0 is the only member"},
 		{"a replacement that was asked for once", 3, Spec{Replicas: 3, Replace: []string{"gone"}}, nil, Step{Action: Done, Ordinal: None}, ""},
 		{"fewer are asked for: servers first", 3, Spec{Replicas: 1}, func(r *Record, _ *Observed) { r.Target = 1 }, Step{Action: PointServers, Ordinal: None, Size: 1}, ""},
-		{"to one only after a snapshot", 3, Spec{Replicas: 1}, func(r *Record, o *Observed) { r.Target, o.Servers = 1, 1 }, Step{Action: TakeSnapshot, Ordinal: None, Reason: "one member has no other copy"}, ""},
+		{"to one only after a snapshot", 3, Spec{Replicas: 1}, func(r *Record, o *Observed) { r.Target, o.Servers = 1, 1 }, Step{Action: TakeSnapshot, Ordinal: None, Message: "one member has no other copy"}, ""},
 		{"the highest goes first", 5, Spec{Replicas: 3}, func(r *Record, o *Observed) { r.Target, o.Servers = 3, 3 }, Step{Action: RecordLeaving, Ordinal: 4, ID: "a4", UID: "claim-4"}, ""},
 		{"the leader hands over", 3, Spec{Replicas: 1}, func(r *Record, o *Observed) {
 			r.Leaving, o.Snapshot, o.List[0].Leads, o.List[2].Leads = 2, true, false, true
@@ -251,12 +251,12 @@ func TestDecisions(t *testing.T) {
 			test.change(&record, &seen)
 		}
 		got := Next(test.spec, record, seen)
-		if !strings.Contains(got.Reason, test.says) {
-			t.Errorf("%s: it says %q", test.reason, got.Reason)
+		if !strings.Contains(got.Message, test.says) {
+			t.Errorf("%s: it says %q", test.reason, got.Message)
 		}
 		if test.says != "" {
-			got.Reason = ""
-			test.want.Reason = ""
+			got.Message = ""
+			test.want.Message = ""
 		}
 		if got != test.want {
 			t.Errorf("%s: %+v, want %+v", test.reason, got, test.want)

@@ -94,7 +94,7 @@ func (p planner) reduce() Step {
 	case p.Servers > p.Replicas:
 		return Step{Action: PointServers, Ordinal: None, Size: p.Replicas}
 	case p.Replicas == 1 && !p.Snapshot:
-		return Step{Action: TakeSnapshot, Ordinal: None, Reason: "one member has no other copy"}
+		return Step{Action: TakeSnapshot, Ordinal: None, Message: "one member has no other copy"}
 	}
 	return p.leaving(ordinal)
 }

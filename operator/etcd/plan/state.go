@@ -156,14 +156,14 @@ type Step struct {
 	ID, UID string
 	// Size is a number of members.
 	Size int
-	// Reason says, for people, what is waited for or what to do.
-	Reason string
+	// Message says, for people, what is waited for or what to do.
+	Message string
 }
 
 func wait(format string, args ...any) Step {
-	return Step{Action: Wait, Ordinal: None, Reason: fmt.Sprintf(format, args...)}
+	return Step{Action: Wait, Ordinal: None, Message: fmt.Sprintf(format, args...)}
 }
 
 func hold(format string, args ...any) Step {
-	return Step{Action: Hold, Ordinal: None, Reason: fmt.Sprintf(format, args...)}
+	return Step{Action: Hold, Ordinal: None, Message: fmt.Sprintf(format, args...)}
 }
