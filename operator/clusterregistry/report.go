@@ -36,12 +36,14 @@ func (r *Reconciler) report(ctx context.Context, s *scope) (reconcile.Result, er
 }
 
 // next returns when to reconcile again at the latest, and the error of the first stage
-// that has one.
+// that has one. That of the controller is tried again after the backstop: as an error of
+// the reconcile it would have the whole registry wait for longer and longer, an upgrade
+// that is under way, too.
 func (s *scope) next() (after time.Duration, err error) {
 	after = verdict.Vigil
 	for _, kind := range append(s.allParts(), operatorv1alpha1.ConditionProgressing) {
 		v := s.verdicts[kind]
-		if err == nil {
+		if err == nil && kind != operatorv1alpha1.ConditionControllerReady {
 			err = v.Err
 		}
 		switch {

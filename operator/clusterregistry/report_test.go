@@ -208,6 +208,15 @@ func TestNext(t *testing.T) {
 	if after, err := s.next(); after != verdict.Backstop || err != nil {
 		t.Errorf("a stage waits: after %s: %v", after, err)
 	}
+	s = look(t, "{spec: {"+withController+"}}")
+	s.record("ControllerReady", verdict.Failed(errors.New("no route")))
+	if after, err := s.next(); after != verdict.Backstop || err != nil {
+		t.Errorf("the controller fails, for which nothing waits: after %s: %v", after, err)
+	}
+	s.record("Progressing", verdict.Waiting("R", "").In(verdict.Soon))
+	if after, err := s.next(); after != verdict.Soon || err != nil {
+		t.Errorf("the controller fails during an upgrade: after %s: %v", after, err)
+	}
 }
 
 func TestVerdictOfAnError(t *testing.T) {

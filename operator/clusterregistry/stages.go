@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/servers"
@@ -67,6 +69,9 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 	}
 	stage := controller.Stage{Objects: s.Objects, Release: s.release, Releases: r.Releases}
 	s.controller = stage.Run(ctx)
+	if err := s.controller.Err; err != nil {
+		logf.FromContext(ctx).Error(err, "run the controller of the registry; it is tried again")
+	}
 	s.verdicts[operatorv1alpha1.ConditionControllerReady] = s.controller.Verdict
 }
 
