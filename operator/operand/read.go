@@ -71,7 +71,8 @@ func (o *Objects) Deployment(ctx context.Context) (*appsv1.Deployment, error) {
 
 // Applied reads the only rendered object of a stage that has the kind of into, as it is
 // after it was applied, and is done when that is known. Until the cache has that, it would
-// report what was before; and there may be none, when nothing may be made at the moment.
+// report what was before; and there may be none, when nothing may be made at the moment,
+// which may last: what ends that is said.
 func (o *Objects) Applied(ctx context.Context, stage render.Stage, into client.Object) verdict.Verdict {
 	kind, err := apiutil.GVKForObject(into, o.Client.Scheme())
 	if err != nil {
@@ -81,6 +82,8 @@ func (o *Objects) Applied(ctx context.Context, stage render.Stage, into client.O
 	desired := o.Rendered.Stages[stage][i]
 	err = o.Client.Get(ctx, client.ObjectKeyFromObject(desired), into)
 	switch {
+	case apierrors.IsNotFound(err) && o.ReadOnly():
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "%s %s does not exist, and nothing is made until %s", kind.Kind, desired.GetName(), o.ReadOnlyUntil()).In(verdict.Vigil)
 	case apierrors.IsNotFound(err):
 		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "%s %s does not exist yet", kind.Kind, desired.GetName()).In(verdict.Soon)
 	case err != nil:

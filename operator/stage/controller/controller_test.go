@@ -27,6 +27,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -180,7 +181,8 @@ func TestRun(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	s := newStage(t, healthOnly, "v0.2.0", "v0.2.0")
 	s.Freeze("spec.paused is false")
-	if found := s.Run(t.Context()); found.Reason != "Waiting" || found.Err != nil || len(s.Registry.Status.Inventory) > 0 {
+	if found := s.Run(t.Context()); found.Reason != "Waiting" || found.Err != nil || len(s.Registry.Status.Inventory) > 0 || found.After < verdict.Backstop ||
+		found.Message != "Deployment fleet-controller does not exist, and nothing is made until spec.paused is false" {
 		t.Errorf("%+v, %v", found, s.Registry.Status.Inventory)
 	}
 	s = newStage(t, healthOnly, "v0.2.0", "v0.2.0", append(running(asItWas), leased(runs))...)
