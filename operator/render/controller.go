@@ -76,11 +76,8 @@ func controllerArguments(spec operatorv1alpha1.Controllers, function string) []s
 		out = append(out, "--health")
 		flag("health-period", strconv.Itoa(int(spec.Health.PeriodSeconds))+"s")
 		flag("health-client-address", spec.Health.ClientAddress)
-		var ranges []string
-		for _, allowed := range spec.Health.AllowedCIDRs {
-			ranges = append(ranges, string(allowed))
-		}
-		flag("health-allowed-cidrs", strings.Join(ranges, ","))
+		flag("health-allowed-cidrs", joined(spec.Health.AllowedCIDRs))
+		flag("health-allowed-proxies", joined(spec.Health.AllowedProxies))
 	case contract.RegisterHostFunction:
 		flag("register-host", spec.RegisterHost.Name)
 		flag("register-host-url", spec.RegisterHost.URL)
@@ -89,6 +86,16 @@ func controllerArguments(spec operatorv1alpha1.Controllers, function string) []s
 		}
 	}
 	return out
+}
+
+// joined returns values as the flags for lists take them. The API refuses those with a
+// comma or a quotation mark.
+func joined[T ~string](values []T) string {
+	var texts []string
+	for _, value := range values {
+		texts = append(texts, string(value))
+	}
+	return strings.Join(texts, ",")
 }
 
 // hostCA returns the CA certificates of the host cluster that the spec has.

@@ -66,7 +66,22 @@ type HealthController struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	AllowedCIDRs []CIDR `json:"allowedCIDRs,omitempty"`
+
+	// allowedProxies are the HTTP proxies through which clusters may be probed whose
+	// endpoint names one of them in proxyURL; with any other proxyURL, nothing is asked.
+	// Anyone who can write an entry has these proxies connect to wherever they connect
+	// anyone: list none that reaches what no one is to reach. At most 32. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	AllowedProxies []ProxyURL `json:"allowedProxies,omitempty"`
 }
+
+// ProxyURL is the URL of an HTTP proxy.
+//
+// +kubebuilder:validation:MaxLength=300
+// +kubebuilder:validation:XValidation:rule="isURL(self) && self.matches('^https?://([a-zA-Z0-9._-]+|\\\\[[0-9a-fA-F:.]+\\\\])(:[0-9]{1,5})?/?$') && (!self.contains('[') || isIP(self.substring(self.indexOf('[') + 1, self.indexOf(']'))))",message="write the URL of an HTTP proxy, without user, path and query, such as http://proxy.example.com:3128"
+type ProxyURL string
 
 // CIDR is a range of IP addresses.
 //
