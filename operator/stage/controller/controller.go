@@ -143,7 +143,11 @@ func (s *Stage) heldBack() string {
 
 // wellKnown is done when all replicas are up to date and ready, and each function runs.
 func (s *Stage) wellKnown(ctx context.Context, on []string, deployment *appsv1.Deployment, pods []corev1.Pod, unbound []*unstructured.Unstructured) verdict.Verdict {
-	if v := s.replicas(ctx, deployment, pods); !v.Complete() {
+	replicas := s.replicas(ctx, deployment, pods)
+	if v := s.renewTokens(ctx, deployment, pods); !v.Complete() {
+		return v
+	}
+	if v := replicas; !v.Complete() {
 		// Pods that can't come up for want of rights say so.
 		return s.withoutRights(ctx, on, unbound, v)
 	}
