@@ -23,7 +23,8 @@ import (
 )
 
 // Sample returns the ClusterRegistry in a file of manifests/samples, for the
-// test's namespace. It does not exist yet.
+// test's namespace, without controllers: most tests are about clients of the registry,
+// in releases that have no controller, too. It does not exist yet.
 func (e *Env) Sample(file string) *operatorv1alpha1.ClusterRegistry {
 	e.t.Helper()
 	content, err := os.ReadFile(filepath.Join(Root(e.t), "manifests", "samples", file))
@@ -34,7 +35,7 @@ func (e *Env) Sample(file string) *operatorv1alpha1.ClusterRegistry {
 	if err := yaml.UnmarshalStrict(content, registry); err != nil {
 		e.t.Fatalf("%s: %v", file, err)
 	}
-	registry.Namespace = e.Namespace
+	registry.Namespace, registry.Spec.Controllers = e.Namespace, nil
 	return registry
 }
 
