@@ -58,6 +58,12 @@ func (c *Controller) Kill() {
 	c.end(syscall.SIGKILL, "signal: killed")
 }
 
+// Stop ends the controller as a Deployment would: it hands its Lease over.
+func (c *Controller) Stop() {
+	c.t.Helper()
+	c.end(syscall.SIGTERM, "")
+}
+
 // end sends the controller a signal, and expects that it ends with an error of the given
 // text; "" is for none.
 func (c *Controller) end(signal syscall.Signal, want string) {

@@ -7,12 +7,15 @@ import (
 	"encoding/pem"
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	apply "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/e2e/framework"
@@ -36,8 +39,11 @@ func TestController(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	framework.StartController(t, "--kubeconfig="+registry.Kubeconfig(t, clients.Issue("controller", []string{contract.HealthGroup, contract.RegisterHostGroup})), "--host-kubeconfig="+host.Kubeconfig("root", "system:masters"),
-		"--namespace=default", "--health", "--health-period=1s", "--health-allowed-cidrs=127.0.0.0/8", "--register-host=home", "--register-host-period=1s")
+	start := func(groups []string, flags ...string) *framework.Controller {
+		return framework.StartController(t, append(flags, "--kubeconfig="+registry.Kubeconfig(t, clients.Issue("controller", groups)), "--host-kubeconfig="+host.Kubeconfig("root", "system:masters"),
+			"--namespace=default", "--register-host=home", "--register-host-period=1s")...)
+	}
+	controller := start([]string{contract.HealthGroup, contract.RegisterHostGroup}, "--health", "--health-period=1s", "--health-allowed-cidrs=127.0.0.0/8")
 
 	east := awaitCondition(t, clusters, "east", "Available", metav1.ConditionTrue, "Available")
 	if east.Status.Version.Kubernetes != newest {
@@ -52,6 +58,76 @@ func TestController(t *testing.T) {
 	awaitRunning(t, host)
 
 	testSteadyFleet(t, clusters)
+
+	reportAs(t, clusters, "agent", "east")
+	controller.Stop()
+	start([]string{contract.RegisterHostGroup})
+	testTakenBack(t, clusters)
+}
+
+// reportAs reports a condition of a cluster as another reporter does.
+func reportAs(t *testing.T, clusters typed.ClusterInterface, reporter, cluster string) {
+	t.Helper()
+	now := metav1.Now()
+	joined := metav1ac.Condition().WithType("Joined").WithStatus(metav1.ConditionTrue).WithReason("Joined").WithMessage("").WithLastTransitionTime(now)
+	status := apply.ClusterStatus().WithConditions(joined).WithReporters(apply.Reporter().WithName(reporter).WithLastSeen(now).WithConditions(joined))
+	if _, err := clusters.ApplyStatus(t.Context(), apply.Cluster(cluster).WithStatus(status), metav1.ApplyOptions{FieldManager: reporter}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clusterStatus is the status of a cluster, an empty one where it has none.
+func clusterStatus(cluster *v1beta1.Cluster) v1beta1.ClusterStatus {
+	if cluster.Status == nil {
+		return v1beta1.ClusterStatus{}
+	}
+	return *cluster.Status
+}
+
+// testTakenBack waits until the controller, whose function health is off now and whose
+// user has the rights of registerHost alone, has taken its reports back, and expects that
+// what others have reported stays.
+func testTakenBack(t *testing.T, clusters typed.ClusterInterface) {
+	t.Helper()
+	framework.Eventually(t, "the reports of health to be taken back", func(ctx context.Context) error {
+		list, err := clusters.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for _, cluster := range list.Items {
+			for _, is := range clusterStatus(&cluster).Reporters {
+				if is.Name == "clusterregistry-controller-health" {
+					return fmt.Errorf("%s has its entry", cluster.Name)
+				}
+			}
+		}
+		return nil
+	})
+	list, err := clusters.List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type rest struct {
+		conditions, reporters []string
+		version               string
+	}
+	want := map[string]rest{
+		"east": {conditions: []string{"Joined"}, reporters: []string{"agent"}},
+		"home": {conditions: []string{"IdentityVerified"}, reporters: []string{"clusterregistry-controller-host"}, version: newest},
+	}
+	for _, cluster := range list.Items {
+		status := clusterStatus(&cluster)
+		got := rest{version: status.Version.Kubernetes}
+		for _, c := range status.Conditions {
+			got.conditions = append(got.conditions, c.Type)
+		}
+		for _, r := range status.Reporters {
+			got.reporters = append(got.reporters, r.Name)
+		}
+		if !reflect.DeepEqual(got, want[cluster.Name]) || len(status.Properties) > 0 {
+			t.Errorf("%s, once health is off: %+v with properties %v, want %+v", cluster.Name, got, status.Properties, want[cluster.Name])
+		}
+	}
 }
 
 // awaitCondition waits until a cluster has a condition, and returns the cluster.
