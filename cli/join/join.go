@@ -4,6 +4,7 @@ package join
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -287,8 +288,8 @@ func (j *joiner) write(ctx context.Context, clusters clusterclient.ClusterInterf
 	if j.dryRun.Client() {
 		return next, "configured", nil
 	}
-	made, err := clusters.Update(ctx, next, metav1.UpdateOptions{FieldManager: command.FieldManager, DryRun: j.dryRun.Options()})
-	if apierrors.IsConflict(err) {
+	made, err := command.Update(ctx, clusters, old, next, metav1.UpdateOptions{FieldManager: command.FieldManager, DryRun: j.dryRun.Options()})
+	if errors.Is(err, command.ErrChanged) {
 		return nil, "", fmt.Errorf("someone else has changed the cluster %q at the same time: join it again", j.name)
 	}
 	return made, "configured", j.env.Explain("update the cluster "+j.name, command.OfRegistry, err)

@@ -225,7 +225,9 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 		if i.dryRun.Client() {
 			return created, nil
 		}
-		made, err := i.create(ctx, clusters, wanted)
+		made, err := i.waiting(ctx, func() (*v1beta1.Cluster, error) {
+			return clusters.Create(ctx, wanted, metav1.CreateOptions{FieldManager: command.FieldManager, DryRun: i.dryRun.Options()})
+		})
 		if err != nil {
 			return "", err
 		}
@@ -261,7 +263,12 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 	if i.dryRun.Client() {
 		return updated, nil
 	}
-	made, err := clusters.Update(ctx, next, metav1.UpdateOptions{FieldManager: command.FieldManager, DryRun: i.dryRun.Options()})
+	made, err := i.waiting(ctx, func() (*v1beta1.Cluster, error) {
+		return command.Update(ctx, clusters, old, next, metav1.UpdateOptions{FieldManager: command.FieldManager, DryRun: i.dryRun.Options()})
+	})
+	if errors.Is(err, command.ErrChanged) {
+		return "", fmt.Errorf("%w, and stays as it is now: see \"kubectl get crc %s -o yaml\", then run this again", err, old.Name)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -272,11 +279,10 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 // one of an import that was killed, and a little more.
 const held = 130 * time.Second
 
-// create enters a cluster that the registry doesn't have. It waits while another request
-// holds the cluster's id.
-func (i *importer) create(ctx context.Context, clusters clusterclient.ClusterInterface, wanted *v1beta1.Cluster) (*v1beta1.Cluster, error) {
+// waiting writes a cluster. It waits while another request holds the cluster's id.
+func (i *importer) waiting(ctx context.Context, write func() (*v1beta1.Cluster, error)) (*v1beta1.Cluster, error) {
 	for waited := time.Duration(0); ; waited += i.pause {
-		made, err := clusters.Create(ctx, wanted, metav1.CreateOptions{FieldManager: command.FieldManager, DryRun: i.dryRun.Options()})
+		made, err := write()
 		if !apierrors.IsConflict(err) || waited >= i.held {
 			return made, err
 		}
@@ -300,9 +306,7 @@ func (i *importer) status(ctx context.Context, clusters clusterclient.ClusterInt
 	if status == nil || !i.withStatus || i.dryRun != "none" {
 		return nil
 	}
-	made = made.DeepCopy()
-	made.Status = status
-	if _, err := clusters.UpdateStatus(ctx, made, metav1.UpdateOptions{FieldManager: command.FieldManager}); err != nil {
+	if _, err := command.UpdateStatus(ctx, clusters, made, func(next *v1beta1.Cluster) { next.Status = status }); err != nil {
 		return fmt.Errorf("the cluster was entered, and its status was not: %w", err)
 	}
 	return nil

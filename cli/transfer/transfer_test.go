@@ -91,6 +91,9 @@ func TestRefusedEntries(t *testing.T) {
 		{"no verification", `{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: east}, spec: {apiEndpoint: "https://e.example", disabledTLSValidations: ["*"]}}`, `it has disabledTLSValidations (*), and a registry takes only endpoints whose certificate is verified: give it a CA bundle that is valid, or join it`},
 		{"no TLS", `{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: east}, spec: {apiEndpoint: "http://e.example"}}`, `spec.endpoints[0].url: Invalid value`},
 		{"no endpoint", `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: east}, spec: {}}`, `it has no spec.controlPlaneEndpoint yet: import it again when its control plane is up`},
+		{"a user that is no reference", `{apiVersion: clusterregistry.k8s.io/v1alpha1, kind: Cluster, metadata: {name: east}, spec: {authInfo: {user: geheim}}}`, `spec.authInfo.user is not a reference to an object`},
+		{"a reference of another form", `{apiVersion: clusterregistry.k8s.io/v1alpha1, kind: Cluster, metadata: {name: east}, spec: {authInfo: {controller: {name: 1}}}}`, `spec.authInfo.controller is not a reference to an object`},
+		{"a KubeFedCluster of another form", `{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: east}, spec: {apiEndpoint: 1}}`, `it is not a valid KubeFedCluster: cannot`},
 		{"a name that no registry takes", `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: east.eu}, spec: {controlPlaneEndpoint: {host: e.example}}}`, `metadata.name: Invalid value: "east.eu"`},
 	} {
 		if got := entryOf(parse(t, test.object)); got.err == nil || !strings.Contains(got.err.Error(), test.text) || strings.Contains(got.err.Error(), "geheim") {
@@ -306,6 +309,54 @@ func TestReadContext(t *testing.T) {
 	if _, err := readSources(t.Context(), client, "host"); err == nil || err.Error() != `context "host" leads to a cluster that has no clusters of a registry, KubeFed or Cluster API: name another one` {
 		t.Errorf("of none: %v", err)
 	}
+	client.PrependReactor("list", "kubefedclusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
+	})
+	if _, err := readSources(t.Context(), client, "host"); err == nil || err.Error() != `list kubefedclusters.core.kubefed.io of context "host": kubefedclusters.core.kubefed.io is forbidden: no; nothing was imported` {
+		t.Errorf("without the right: %v", err)
+	}
+}
+
+// TestFromContextErrors has what is wrong with the kubeconfig that is named.
+func TestFromContextErrors(t *testing.T) {
+	const content = `{apiVersion: v1, kind: Config, clusters: [{name: odd, cluster: {server: "https://e.example:port"}}], contexts: [{name: odd, context: {cluster: odd}}]}`
+	path := filepath.Join(t.TempDir(), "config")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, want string
+		code       int
+	}{
+		{"nowhere", `context "nowhere": context "nowhere" does not exist; "kubectl config get-contexts" lists those that there are`, 2},
+		{"odd", `context "odd": host must be a URL or a host:port pair: "https://e.example:port"`, 1},
+	} {
+		env := commandtest.New(t)
+		if text, code := env.Run(t, NewImport(env.Env), "--from-context", test.name, "--from-kubeconfig", path); code != test.code || text != test.want {
+			t.Errorf("%d, %s", code, text)
+		}
+	}
+}
+
+// full is a disk that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestExportErrors expects that half of a file is not taken for one.
+func TestExportErrors(t *testing.T) {
+	env := commandtest.New(t, some("east", "one"))
+	env.Out = full{}
+	if text, code := env.Run(t, NewExport(env.Env)); code != 1 || text != "write the clusters: no space left on device" {
+		t.Errorf("a full disk: %d, %s", code, text)
+	}
+	env = commandtest.New(t)
+	env.Clusters.PrependReactor("list", "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
+	})
+	if text, code := env.Run(t, NewExport(env.Env)); code != 1 || !strings.HasPrefix(text, "list the clusters: clusters.clusterregistry.k8s.io is forbidden: no; docs/reference/plugin.md lists the rights") {
+		t.Errorf("no right: %d, %s", code, text)
+	}
 }
 
 // TestImportOfTheSameKubeconfig expects that --kubeconfig also says where the other
@@ -338,6 +389,10 @@ func TestImportCommandLine(t *testing.T) {
 		{"-f -", "kind: List\nitems: 1\n", "document 1 of - is a list whose items are none", 1},
 		{"-f -", "kind: List\nitems: [1]\n", "document 1 of - is a list with an item that is not an object; nothing was imported", 1},
 		{"-f -", "- 1\n", "document 1 of - is neither YAML nor JSON", 1},
+		{"-f /nowhere/clusters.yaml", "", "read the clusters: open /nowhere/clusters.yaml: ", 1},
+		{"-f - --dry-run=maybe", "", "--dry-run=maybe: use none or client or server", 2},
+		{"-f - -o xml", "", "--output=xml: use json or yaml", 2},
+		{"east", "", `unknown command "east" for "kubectl-registry import"; see "kubectl-registry import --help"`, 2},
 		{"--from-context y", "", "it is silent", 1},
 		{"-f -", "", "the standard input has no clusters: nothing was imported; check that it is the one that you mean", 3},
 		{"-f -", "apiVersion: v1\nkind: List\nitems: []\n", "the standard input has no clusters", 3},
