@@ -150,7 +150,7 @@ func (b *builder) run(ctx context.Context) error {
 	}
 	if b.dryRun {
 		fmt.Fprintf(b.env.ErrOut, "digest of what is to be confirmed: %s\n", agreed)
-		return plan.verdict()
+		return plan.verdict("")
 	}
 	if err := b.confirm(ctx, plan, agreed); err != nil {
 		return err
@@ -181,7 +181,7 @@ func (b *builder) run(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(b.env.Out, "%s: %d new or changed, %d unchanged, %d removed\n", path, len(plan.changes), len(plan.same), len(plan.pruned))
-	return plan.verdict()
+	return plan.verdict(othersDone)
 }
 
 // entries returns the entries of clusters, and those that get none.
@@ -286,13 +286,17 @@ func (b *builder) print(config *clientcmdapi.Config, p plan, origin mark) error 
 	if _, err := b.env.Out.Write(content); err != nil {
 		return err
 	}
-	return p.verdict()
+	return p.verdict(othersDone)
 }
 
-// verdict is an error when clusters were refused.
-func (p plan) verdict() error {
+// othersDone says what became of the clusters that were not refused.
+const othersDone = "; the others are done"
+
+// verdict is an error when clusters were refused, which ends with what became of the
+// others.
+func (p plan) verdict(others string) error {
 	if len(p.refused) == 0 {
 		return nil
 	}
-	return command.Attentionf("%d refused, see above; the others are done", len(p.refused))
+	return command.Attentionf("%d refused, see above%s", len(p.refused), others)
 }

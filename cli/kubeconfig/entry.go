@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -30,6 +31,10 @@ type entry struct {
 	ClusterInfo   bool     `json:"clusterInfo,omitempty"`
 	// Interactive is whether the program gets the standard input; empty without one.
 	Interactive clientcmdapi.ExecInteractiveMode `json:"interactiveMode,omitempty"`
+
+	// Foreign are settings of a kubeconfig that entries never have, by their names there:
+	// of an entry in a file that someone has changed by hand. They are removed.
+	Foreign []string `json:"foreign,omitempty"`
 
 	// hint is how to get the program; it is no part of what is compared.
 	hint string
@@ -114,7 +119,7 @@ func (e entry) commandLine() string {
 // same reports whether two entries lead a person to the same place in the same way.
 func (e entry) same(other entry) bool {
 	return e.Server == other.Server && bytes.Equal(e.CA, other.CA) && e.TLSServerName == other.TLSServerName && e.Proxy == other.Proxy &&
-		e.APIVersion == other.APIVersion && e.Command == other.Command && slices.Equal(e.Args, other.Args) && e.ClusterInfo == other.ClusterInfo && e.Interactive == other.Interactive
+		e.APIVersion == other.APIVersion && e.Command == other.Command && slices.Equal(e.Args, other.Args) && e.ClusterInfo == other.ClusterInfo && e.Interactive == other.Interactive && slices.Equal(e.Foreign, other.Foreign)
 }
 
 // fromFile returns what a kubeconfig has under a name.
@@ -122,15 +127,64 @@ func fromFile(config *clientcmdapi.Config, name string) entry {
 	out := entry{Name: name}
 	if cluster := config.Clusters[name]; cluster != nil {
 		out.Server, out.CA, out.TLSServerName, out.Proxy = cluster.Server, cluster.CertificateAuthorityData, cluster.TLSServerName, cluster.ProxyURL
-		if cluster.InsecureSkipTLSVerify || cluster.CertificateAuthority != "" {
-			out.Server += " (changed by hand)" // so it differs, and is put right
-		}
+		out.Foreign = foreignIn(cluster)
 	}
-	if user := config.AuthInfos[name]; user != nil && user.Exec != nil {
+	if context := config.Contexts[name]; context != nil && context.Cluster != name {
+		// The user that a person has set for their context would get to know another server.
+		out.Server = fmt.Sprintf("that of the cluster %q", command.Plain(context.Cluster))
+	}
+	user := config.AuthInfos[name]
+	if user != nil {
+		out.Foreign = append(out.Foreign, credentialsIn(user)...)
+	}
+	if user != nil && user.Exec != nil {
 		out.APIVersion, out.Command, out.Args, out.ClusterInfo = user.Exec.APIVersion, user.Exec.Command, user.Exec.Args, user.Exec.ProvideClusterInfo
 		out.Interactive = user.Exec.InteractiveMode
 	}
 	return out
+}
+
+// set returns the names of the settings that are set.
+func set(settings map[string]bool) []string {
+	maps.DeleteFunc(settings, func(_ string, is bool) bool { return !is })
+	return slices.Sorted(maps.Keys(settings))
+}
+
+// foreignIn returns what of a cluster in a kubeconfig entries never have, and weakens
+// what was confirmed.
+func foreignIn(cluster *clientcmdapi.Cluster) []string {
+	return set(map[string]bool{"insecure-skip-tls-verify": cluster.InsecureSkipTLSVerify, "certificate-authority": cluster.CertificateAuthority != ""})
+}
+
+// credentialsIn returns what of a user in a kubeconfig entries never have: credentials,
+// which go to the entry's server.
+func credentialsIn(user *clientcmdapi.AuthInfo) []string {
+	return set(map[string]bool{
+		"client-certificate": user.ClientCertificate != "" || len(user.ClientCertificateData) > 0,
+		"client-key":         user.ClientKey != "" || len(user.ClientKeyData) > 0,
+		"token":              user.Token != "" || user.TokenFile != "",
+		"username":           user.Username != "" || user.Password != "",
+		"auth-provider":      user.AuthProvider != nil,
+	})
+}
+
+// kept returns what of the user of an entry in a kubeconfig is a person's own choice and
+// stays, for that person: as whom they act, and the variables of the program that the
+// entry still has.
+func kept(user *clientcmdapi.AuthInfo, wanted entry) string {
+	if user == nil || wanted.Command == "" {
+		return ""
+	}
+	var out []string
+	if user.Exec != nil && user.Exec.Command == wanted.Command {
+		for _, variable := range user.Exec.Env {
+			out = append(out, "the variable "+distinct(command.Plain(variable.Name)))
+		}
+	}
+	if user.Impersonate != "" {
+		out = append(out, "as "+distinct(command.Plain(user.Impersonate)))
+	}
+	return strings.Join(out, ", ")
 }
 
 // digest is what a person accepts: all that they are shown, and where it is from.
@@ -139,6 +193,7 @@ func (p plan) digest(origin mark) (string, error) {
 		Before  *entry `json:"before,omitempty"`
 		After   entry  `json:"after"`
 		User    string `json:"user,omitempty"`
+		Kept    string `json:"kept,omitempty"`
 		OtherCA bool   `json:"otherCA,omitempty"`
 	}
 	content := struct {
@@ -148,12 +203,13 @@ func (p plan) digest(origin mark) (string, error) {
 		Pruned   []string `json:"pruned,omitempty"`
 	}{Registry: origin.Registry, CA: origin.CA, Pruned: p.pruned}
 	for _, change := range p.changes {
-		content.Items = append(content.Items, item{change.before, change.after, change.user, change.otherCA})
+		content.Items = append(content.Items, item{change.before, change.after, change.user, change.kept, change.otherCA})
 	}
 	raw, err := json.Marshal(content)
 	if err != nil {
 		return "", fmt.Errorf("digest of what is to be confirmed: %w", err)
 	}
-	sum := sha256.Sum256(raw)
-	return fmt.Sprintf("sha256:%x", sum[:16]), nil
+	// All of it: who writes both the entry that is accepted and the one that follows must
+	// not find two with the same digest.
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(raw)), nil
 }

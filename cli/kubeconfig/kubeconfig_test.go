@@ -191,7 +191,7 @@ func TestEnvironmentIsLeftOut(t *testing.T) {
 	}
 }
 
-var shownDigest = regexp.MustCompile(`sha256:[0-9a-f]{32}`)
+var shownDigest = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
 
 // TestConfirmation expects that the first use and each change is shown and confirmed.
 func TestConfirmation(t *testing.T) {

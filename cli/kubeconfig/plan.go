@@ -54,6 +54,8 @@ type change struct {
 	// user is the one that the person has set for the entry's context, other than that
 	// of the entry: whose credentials go where the entry leads.
 	user string
+	// kept is what of the entry's user stays, as it is shown.
+	kept string
 	// otherCA says that it was marked by a registry of this address with another CA.
 	otherCA bool
 }
@@ -100,7 +102,7 @@ func makePlan(config *clientcmdapi.Config, beside []*clientcmdapi.Config, entrie
 			continue
 		}
 		before := fromFile(config, wanted.Name)
-		next := change{before: &before, after: wanted, otherCA: !ofCA(config, wanted.Name, origin)}
+		next := change{before: &before, after: wanted, kept: kept(config.AuthInfos[wanted.Name], wanted), otherCA: !ofCA(config, wanted.Name, origin)}
 		if context := config.Contexts[wanted.Name]; context != nil && context.AuthInfo != wanted.Name {
 			next.user = context.AuthInfo
 		}
@@ -160,7 +162,11 @@ func (p plan) apply(config *clientcmdapi.Config, origin mark) error {
 		if err != nil {
 			return err
 		}
-		config.Clusters[e.Name] = &clientcmdapi.Cluster{Server: e.Server, CertificateAuthorityData: e.CA, TLSServerName: e.TLSServerName, ProxyURL: e.Proxy, Extensions: extensions}
+		cluster := &clientcmdapi.Cluster{Server: e.Server, CertificateAuthorityData: e.CA, TLSServerName: e.TLSServerName, ProxyURL: e.Proxy, Extensions: extensions}
+		if set := config.Clusters[e.Name]; set != nil {
+			cluster.DisableCompression = set.DisableCompression // the person's own choice, which leads nowhere
+		}
+		config.Clusters[e.Name] = cluster
 		before := config.Contexts[e.Name]
 		context := &clientcmdapi.Context{Cluster: e.Name, Extensions: maps.Clone(extensions)}
 		if before != nil {

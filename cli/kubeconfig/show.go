@@ -60,9 +60,15 @@ func (c change) show(w io.Writer) {
 	if mode := after.Interactive; mode != "" && mode != clientcmdapi.IfAvailableExecInteractiveMode || known && mode != before.Interactive {
 		line(w, known, "may ask you", asks(before.Interactive), asks(mode))
 	}
+	if len(before.Foreign) > 0 {
+		line(w, known, "set by hand", strings.Join(before.Foreign, ", "), "nothing")
+	}
 	switch {
 	case after.Command != "":
 		fmt.Fprintf(w, "    sends: %s, to this server\n", sends(after.Command, after.Args))
+		if c.kept != "" {
+			fmt.Fprintf(w, "    with what you have set for your user: %s\n", c.kept)
+		}
 		if c.user != "" {
 			fmt.Fprintf(w, "    signs in as: what that program says, and no longer as your user %q\n", command.Plain(c.user))
 		}

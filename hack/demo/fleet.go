@@ -160,7 +160,7 @@ func (f fleet) signIn(ctx context.Context, s shell) error {
 	if err != nil {
 		return err
 	}
-	digest := regexp.MustCompile(`sha256:[0-9a-f]{32}\b`).FindString(shown)
+	digest := regexp.MustCompile(`sha256:[0-9a-f]{64}\b`).FindString(shown)
 	if digest == "" {
 		return fmt.Errorf("%s shows no digest", strings.Join(merge, " "))
 	}
