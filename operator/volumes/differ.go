@@ -20,7 +20,7 @@ func (v Volumes) Differ(registry *operatorv1alpha1.ClusterRegistry) string {
 	if limited := v.QuotaDiffers(registry); limited != "" {
 		out = append(out, limited)
 	} else if small := smaller(wanted, v.counted()); small != "" {
-		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.size is %s: nothing has to be done%s", small, wanted.String(), v.holds(v.counted())))
+		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.size is %s: nothing has to be done%s", small, wanted.String(), cmp.Or(v.holds(v.counted()), v.unasked(registry, v.counted()))))
 	}
 	all := v.Members
 	if v.Snapshots != nil {
@@ -50,7 +50,7 @@ func (v Volumes) QuotaDiffers(registry *operatorv1alpha1.ClusterRegistry) string
 			small, quota>>20, room.String(), fits>>20, v.holds(claims))
 	}
 	if quota < render.EtcdQuota(registry, render.Volumes{}) {
-		return fmt.Sprintf("%s, and spec.etcd.storage.size is %s: etcd's quota follows the smallest volume and is %d MiB of data%s", smaller(wanted, claims), wanted.String(), quota>>20, cmp.Or(v.holds(claims), "; it is raised when all volumes have grown"))
+		return fmt.Sprintf("%s, and spec.etcd.storage.size is %s: etcd's quota follows the smallest volume and is %d MiB of data%s", smaller(wanted, claims), wanted.String(), quota>>20, cmp.Or(v.holds(claims), v.unasked(registry, claims), "; it is raised when all volumes have grown"))
 	}
 	return ""
 }

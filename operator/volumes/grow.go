@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -19,11 +20,14 @@ type Growth struct {
 	IsMember bool
 }
 
-// Growths returns the claims that request less than the registry asks for and that have a
+// Growths returns the claims that request less than a person asks for and that have a
 // volume, without which the host refuses any change of a claim. Whether their class lets
 // them grow is for the host to say.
 func (v Volumes) Growths(registry *operatorv1alpha1.ClusterRegistry) []Growth {
 	var out []Growth
+	if !v.asked(registry) {
+		return nil
+	}
 	add := func(claim *corev1.PersistentVolumeClaim, size resource.Quantity) {
 		if hasVolume(claim) && claim.DeletionTimestamp == nil && !requests(claim, size) {
 			out = append(out, Growth{claim, size, claim != v.Snapshots})
@@ -36,6 +40,27 @@ func (v Volumes) Growths(registry *operatorv1alpha1.ClusterRegistry) []Growth {
 		add(v.Snapshots, render.SnapshotsStorage(registry, v.Rendered()))
 	}
 	return out
+}
+
+// asked reports whether a person asks for larger volumes than the registry was made with,
+// which the claim template of its StatefulSet has for good: also of a member that is added
+// later, or whose claim is created again. What was taken over smaller than that stays as it
+// is, and so it does where the spec names no size: a newer operator, or another default, is
+// not to resize the volumes of a registry that runs.
+func (v Volumes) asked(registry *operatorv1alpha1.ClusterRegistry) bool {
+	storage := registry.Spec.Etcd.Storage
+	return storage != nil && !v.Template.IsZero() && storage.Size.Cmp(v.Template) > 0
+}
+
+// unasked says what has claims grow that stay smaller than the spec says, since no one has
+// asked for more than the registry was made with; nothing for all others.
+func (v Volumes) unasked(registry *operatorv1alpha1.ClusterRegistry, claims []corev1.PersistentVolumeClaim) string {
+	size := render.EtcdStorage(registry)
+	stays := func(claim corev1.PersistentVolumeClaim) bool { return !requests(&claim, size) }
+	if v.Template.IsZero() || v.asked(registry) || !slices.ContainsFunc(claims, stays) {
+		return ""
+	}
+	return fmt.Sprintf("; to have the claims grow, set spec.etcd.storage.size to more than %s, with which StatefulSet %s%s was made", v.Template.String(), registry.Name, contract.EtcdSuffix)
 }
 
 // Hold notes why a claim can't grow, and what can be done, in a sentence.

@@ -78,6 +78,7 @@ func TestGrow(t *testing.T) {
 		reason      string
 		says        []string
 	}{
+		{"it was taken over so small", "grows", func(m *managed) { m.Volumes.Template = resource.MustParse("100Gi") }, "8Gi", operatorv1alpha1.ReasonVolumesDiffer, []string{"set spec.etcd.storage.size to more than 100Gi"}},
 		{"its class allows it", "grows", nil, "100Gi", operatorv1alpha1.ReasonVolumesGrowing, []string{"data-fleet-etcd-0 has 8Gi (100Gi requested)", "it is raised when all volumes have grown"}},
 		{"its class does not", "fixed", nil, "8Gi", operatorv1alpha1.ReasonVolumesDiffer, []string{"quota follows the smallest volume and is 4096 MiB", "PersistentVolumeClaim data-fleet-etcd-0 can't grow, since its StorageClass fixed does not allow it: set allowVolumeExpansion there", "or set spec.etcd.storage.size to 8Gi"}},
 		{"its class says no", "no", nil, "8Gi", operatorv1alpha1.ReasonVolumesDiffer, []string{"its StorageClass no does not allow it"}},
@@ -94,7 +95,7 @@ func TestGrow(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		m.Volumes.Members = []corev1.PersistentVolumeClaim{*claim}
+		m.Volumes.Members, m.Volumes.Template = []corev1.PersistentVolumeClaim{*claim}, resource.MustParse("8Gi")
 		if test.change != nil {
 			test.change(m)
 		}
