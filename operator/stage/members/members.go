@@ -64,8 +64,12 @@ func (s *Stage) selfHosted(ctx context.Context) verdict.Verdict {
 	if err := apply.IgnoreReadOnly(s.Apply(ctx, s.Rendered.Stages[render.StageEtcd]...)); err != nil {
 		return verdict.Failed(err)
 	}
-	s.grow(ctx)
-	return s.members(ctx)
+	again := s.grow(ctx)
+	v := s.members(ctx)
+	if again > 0 && (v.After == 0 || again < v.After) {
+		v = v.In(again)
+	}
+	return v
 }
 
 // members observes the members and records who they are as soon as all are ready.

@@ -14,6 +14,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // claimOf returns the first member's claim, which asks for a size and a class, if one is named, and
@@ -118,5 +119,33 @@ func TestGrow(t *testing.T) {
 		if got := m.Registry.Status.Etcd.VolumeSize; got == nil || got.String() != "8Gi" {
 			t.Errorf("%s: status.etcd.volumeSize is %v", test.what, got)
 		}
+	}
+}
+
+// TestGrowConflict has a claim change between the pass's read and its write: that it can't
+// grow is not said, and it is tried again soon.
+func TestGrowConflict(t *testing.T) {
+	m := newManaged(t, 1, replaced(0))
+	m.Registry.Spec.Etcd.Storage = &operatorv1alpha1.Storage{Size: resource.MustParse("100Gi")}
+	claim := claimOf("8Gi", "8Gi", "grows")
+	for _, object := range []client.Object{claim, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "grows"}, AllowVolumeExpansion: new(true)}} {
+		if err := m.Client.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Volumes.Members, m.Volumes.Template = []corev1.PersistentVolumeClaim{*claim}, resource.MustParse("8Gi")
+	claim.Labels = map[string]string{"changed": "meanwhile"}
+	if err := m.Client.Update(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	if again := m.grow(t.Context()); again != verdict.Soon {
+		t.Errorf("it is tried again in %s", again)
+	}
+	if v := m.members(t.Context()); !v.Complete() || strings.Contains(v.Message, "can't grow") {
+		t.Errorf("%+v", v)
+	}
+	m.Volumes.Members = []corev1.PersistentVolumeClaim{*claim}
+	if again := m.grow(t.Context()); again != 0 {
+		t.Errorf("what has succeeded is tried again in %s", again)
 	}
 }
