@@ -70,7 +70,7 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 	stage := controller.Stage{Objects: s.Objects, Release: s.release, Releases: r.Releases}
 	s.controller = stage.Run(ctx)
 	if err := s.controller.Err; err != nil {
-		logf.FromContext(ctx).Error(err, "run the controller of the registry; it is tried again")
+		logf.FromContext(ctx).Error(err, "run the controller of the registry; the operator will retry")
 	}
 	s.verdicts[operatorv1alpha1.ConditionControllerReady] = s.controller.Verdict
 }
