@@ -1,11 +1,13 @@
 package clusterregistry
 
 import (
+	"cmp"
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/maintenance"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/defragmentation"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -24,7 +26,11 @@ func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
 		return done
 	}
 	status := &s.Registry.Status
-	handler := defragmentation.Handler{Operation: status.Operation, Members: status.Etcd.Members, Now: s.Now, State: s.members.State, Recorded: s.identity.Record.Identity,
+	window := maintenance.New(s.Registry.Spec.Etcd.MaintenanceWindow)
+	if err := window.Err(); err != nil {
+		s.noteEtcd(operatorv1alpha1.ReasonMaintenanceWindowInvalid, err.Error()+"; until then no etcd member is defragmented")
+	}
+	handler := defragmentation.Handler{Operation: status.Operation, Members: status.Etcd.Members, Now: s.Now, State: s.members.State, Recorded: s.identity.Record.Identity, Window: window,
 		Defragment: s.members.Access.Defragment, Event: func(message string) {
 			s.Event(corev1.EventTypeNormal, "MemberDefragmented", operatorv1alpha1.ConditionEtcdReady, "%s", message)
 		}}
@@ -35,7 +41,7 @@ func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
 			operation.Enter(status.Operation, operatorv1alpha1.PhasePreflight, s.Now)
 			return handler.Waiting("starts").In(verdict.AtOnce)
 		}
-		return done
+		return s.held(handler)
 	}
 	reason, until := s.halted()
 	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.frozenBy(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
@@ -45,6 +51,26 @@ func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
 		return done.In(verdict.AtOnce)
 	}
 	return v
+}
+
+// held notes what waits for the maintenance window, and returns when that opens.
+func (s *scope) held(handler defragmentation.Handler) verdict.Verdict {
+	message, opens := handler.Held()
+	if message == "" || handler.Window.Err() != nil {
+		return done
+	}
+	s.noteEtcd(operatorv1alpha1.ReasonDefragmentationPending, message)
+	if opens.IsZero() {
+		return done
+	}
+	return done.In(opens.Sub(s.Now))
+}
+
+// noteEtcd adds what a person should know to an etcd that is ready.
+func (s *scope) noteEtcd(reason, message string) {
+	if v, reached := s.verdicts[operatorv1alpha1.ConditionEtcdReady]; reached && v.Complete() {
+		s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v.Note(cmp.Or(v.Reason, reason), message)
+	}
 }
 
 // steady reports whether the registry was complete once, all its parts are ready and nothing

@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -81,5 +82,50 @@ func TestDefragmentAndUpgrade(t *testing.T) {
 	}
 	if message := s.well(operatorv1alpha1.ConditionVersionSupported); message != "v0.1.0 is supported on Kubernetes v1.37.1" {
 		t.Errorf("it says %q", message)
+	}
+}
+
+// TestMaintenanceWindow is about what EtcdReady, which stays True, says of the maintenance
+// window, and that the registry is reconciled when it opens.
+func TestMaintenanceWindow(t *testing.T) {
+	window := func(schedule, zone string) *operatorv1alpha1.MaintenanceWindow {
+		return &operatorv1alpha1.MaintenanceWindow{Schedule: schedule, Duration: metav1.Duration{Duration: time.Hour}, TimeZone: zone}
+	}
+	for _, test := range []struct {
+		reason       string
+		change       func(*scope)
+		begins       bool
+		want, says   string
+		within, from time.Duration
+	}{
+		{"no window", func(*scope) {}, true, "Ready", "etcd members ready", 0, 0},
+		{"it is open", func(s *scope) { s.Registry.Spec.Etcd.MaintenanceWindow = window("* * * * *", "") }, true, "Ready", "etcd members ready", 0, 0},
+		{"it opens later", func(s *scope) {
+			s.Registry.Spec.Etcd.MaintenanceWindow = window(s.Now.Add(2*time.Hour).UTC().Format("4 15 * * *"), "")
+		}, false, "DefragmentationPending", "much of the file is free of m1, to be defragmented in the maintenance window, which opens next at ", 2 * time.Hour, time.Hour},
+		{"nothing waits for it", func(s *scope) {
+			s.Registry.Spec.Etcd.MaintenanceWindow = window(s.Now.Add(2*time.Hour).UTC().Format("4 15 * * *"), "")
+			s.members.State.Members[1].DBSizeInUse = 290 << 20
+		}, false, "Ready", "etcd members ready", 0, 0},
+		{"a time zone that there is not", func(s *scope) { s.Registry.Spec.Etcd.MaintenanceWindow = window("0 2 * * *", "Europe/Atlantis") }, false, "MaintenanceWindowInvalid", `timeZone "Europe/Atlantis" is not known`, 0, 0},
+		{"nonsense, and something else to know", func(s *scope) {
+			s.Registry.Spec.Etcd.MaintenanceWindow = window("TZ=", "")
+			s.record(operatorv1alpha1.ConditionEtcdReady, done.Note("VolumesGrowing", "they grow"))
+		}, false, "VolumesGrowing", `they grow; spec.etcd.maintenanceWindow.schedule "TZ="`, 0, 0},
+		{"nonsense, in a paused registry", func(s *scope) {
+			s.Registry.Spec.Etcd.MaintenanceWindow = window("", "")
+			s.Freeze("spec.paused is false")
+		}, false, "MaintenanceWindowInvalid", "until then no etcd member is defragmented", 0, 0},
+	} {
+		s := fragmented(t, "v0.1.0", "")
+		test.change(s)
+		s.defragmentation = reading(t, s).defragment(t.Context(), s)
+		c := s.condition(operatorv1alpha1.ConditionEtcdReady, "")
+		if c.Status != metav1.ConditionTrue || c.Reason != test.want || !strings.Contains(c.Message, test.says) || (s.Registry.Status.Operation != nil) != test.begins {
+			t.Errorf("%s: %+v, %+v", test.reason, c, s.Registry.Status.Operation)
+		}
+		if after := s.defragmentation.After; !test.begins && (after > test.within || after < test.from) {
+			t.Errorf("%s: it is reconciled after %s", test.reason, after)
+		}
 	}
 }

@@ -148,6 +148,13 @@ const (
 	// ReasonVolumesGrowing is the reason of an etcd that is ready, and whose volumes are
 	// being expanded to what the spec asks for: the message says how far that is.
 	ReasonVolumesGrowing = "VolumesGrowing"
+	// ReasonDefragmentationPending is the reason of an etcd that is ready, and has members
+	// to defragment that wait for spec.etcd.maintenanceWindow: the message says when it
+	// opens next, or that there is none.
+	ReasonDefragmentationPending = "DefragmentationPending"
+	// ReasonMaintenanceWindowInvalid is the reason of an etcd that is ready, and of a
+	// spec.etcd.maintenanceWindow that never opens: the message says why.
+	ReasonMaintenanceWindowInvalid = "MaintenanceWindowInvalid"
 	// ReasonSecretInvalid is the reason of a Secret of the user's that is missing
 	// or lacks a key.
 	ReasonSecretInvalid = "SecretInvalid"

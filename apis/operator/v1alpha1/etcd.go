@@ -1,6 +1,9 @@
 package v1alpha1
 
-import "k8s.io/apimachinery/pkg/api/resource"
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // DefaultStorageSize is the size of a member's volume when the spec names none.
 const DefaultStorageSize = "8Gi"
@@ -8,7 +11,7 @@ const DefaultStorageSize = "8Gi"
 // Etcd is where a registry's data is.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.external) || has(self.replicas)",message="say how many members etcd has (replicas: 1, 3 or 5), or name an external etcd"
-// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.replicas) || has(self.storage) || has(self.resources) || has(self.nodeSelector) || has(self.tolerations) || has(self.topologySpreadConstraints) || has(self.priorityClassName))",message="the operator does not run an external etcd: remove external, or all else of etcd"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.replicas) || has(self.storage) || has(self.resources) || has(self.nodeSelector) || has(self.tolerations) || has(self.topologySpreadConstraints) || has(self.priorityClassName) || has(self.maintenanceWindow))",message="the operator does not run an external etcd: remove external, or all else of etcd"
 // +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external)",message="a registry can't be moved between an etcd of its own and an external one: create another registry and copy the clusters"
 // +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(oldSelf.replicas) || self.replicas == oldSelf.replicas",fieldPath=".replicas",message="changing the number of members of a running registry is not supported yet: create another registry and copy the clusters"
 // +kubebuilder:validation:XValidation:rule="(has(self.storage) && has(self.storage.storageClassName) ? self.storage.storageClassName : '-') == (has(oldSelf.storage) && has(oldSelf.storage.storageClassName) ? oldSelf.storage.storageClassName : '-')",fieldPath=".storage",message="the storage class of etcd's volumes can't be changed: create another registry and copy the clusters"
@@ -33,9 +36,43 @@ type Etcd struct {
 
 	Placement `json:",inline"`
 
+	// maintenanceWindow is when etcd members may be defragmented. A single member is
+	// defragmented only then, since the registry is unavailable meanwhile. Default: with
+	// three or five members at any time, with a single one never.
+	// +optional
+	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
+
 	// external is an etcd that is run elsewhere, which the operator does not manage.
 	// +optional
 	External *ExternalEtcd `json:"external,omitempty"`
+}
+
+// MaintenanceWindow is a time that recurs, in which the operator may do what can wait for it.
+type MaintenanceWindow struct {
+	// schedule is when the window opens, in the five fields of cron: minute, hour, day of
+	// the month, month and day of the week (0 or sun is Sunday). A time that the clocks
+	// skip opens none, and one that they repeat opens two.
+	// +required
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?(,([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)* ([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?(,([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)* ([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?(,([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)* ([*]|(0?[1-9]|1[0-2]|[A-Za-z]{3})(-(0?[1-9]|1[0-2]|[A-Za-z]{3}))?)(/[1-9][0-9]?)?(,([*]|(0?[1-9]|1[0-2]|[A-Za-z]{3})(-(0?[1-9]|1[0-2]|[A-Za-z]{3}))?)(/[1-9][0-9]?)?)* ([*]|([0-6]|[A-Za-z]{3})(-([0-6]|[A-Za-z]{3}))?)(/[1-9][0-9]?)?(,([*]|([0-6]|[A-Za-z]{3})(-([0-6]|[A-Za-z]{3}))?)(/[1-9][0-9]?)?)*$')",message="write five fields with one space between two of them: minute, hour, day of the month, month and day of the week, such as 0 2 * * sat, without a time zone, which is timeZone"
+	// +operator-sdk:csv:customresourcedefinitions:displayName="When etcd's maintenance window opens",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
+	Schedule string `json:"schedule"`
+
+	// duration is how long the window is open, from 5m to 168h (a week). What was begun in
+	// it is completed after it. Windows that overlap are one.
+	// +required
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('5m') && duration(self) <= duration('168h')",message="write how long the window is open in hours, minutes or seconds, from 5m to 168h (a week), such as 2h"
+	Duration metav1.Duration `json:"duration"`
+
+	// timeZone is the time zone of schedule, by its name in the IANA database, such as
+	// Europe/Berlin. Default: UTC.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'",message="write the name of a time zone in the IANA database, such as Europe/Berlin or UTC"
+	TimeZone string `json:"timeZone,omitempty"`
 }
 
 // Storage is the volume of an etcd member.

@@ -5,14 +5,17 @@ package defragmentation
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/maintenance"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -35,29 +38,80 @@ type Handler struct {
 	// State is what etcd said, and Recorded what is recorded of it.
 	State    etcd.State
 	Recorded etcd.Identity
+	// Window is when members may be defragmented, if one is given.
+	Window maintenance.Window
 	// Defragment defragments one member. It may return before the member is through.
 	Defragment func(ctx context.Context, member string) error
 	// Event tells what was done, of a member.
 	Event func(message string)
 }
 
-// Due reports whether there is a member to defragment now, and nothing is against it. A
-// single member is not: the registry would be unavailable meanwhile.
+// Due reports whether there is a member to defragment now, and nothing is against it.
 func (h Handler) Due() bool {
 	next := h.next()
-	return next != "" && len(h.Recorded.Members) > 1 && h.State.Gate(h.Recorded, next) == nil
+	return next != "" && h.gate(next) == nil
 }
 
-// next returns the member to defragment next, the leader last; empty when none is to be.
+// Held says which members wait for the maintenance window, and when it opens next, in its
+// time zone: zero when it never does. It says nothing when none does.
+func (h Handler) Held() (message string, opens time.Time) {
+	due := h.fragmented()
+	if len(due) == 0 || h.allowed() {
+		return "", time.Time{}
+	}
+	slices.Sort(due)
+	message = "much of the file is free of " + strings.Join(due, ", ") + ", to be defragmented "
+	switch opens = h.Window.Next(h.Now); {
+	case !h.Window.Given():
+		message += "in a maintenance window, since a single member answers nothing meanwhile, and there is none: add spec.etcd.maintenanceWindow"
+	case opens.IsZero():
+		message += "in the maintenance window, which does not open"
+	default:
+		message += "in the maintenance window, which opens next at " + opens.Format(time.RFC3339)
+		if len(h.Recorded.Members) == 1 {
+			message += ": the registry is unavailable then for about a second per 100 MB that are in use"
+		}
+	}
+	return message, opens
+}
+
+// allowed reports whether a member may be defragmented now: at any time where no window is
+// given. A single one is not without a window, since the registry is unavailable meanwhile.
+func (h Handler) allowed() bool {
+	if !h.Window.Given() {
+		return len(h.Recorded.Members) > 1
+	}
+	return h.Window.Open(h.Now)
+}
+
+// gate returns nil when the member can be defragmented now. The outage of a single one is
+// accepted with the window.
+func (h Handler) gate(member string) error {
+	err := h.State.Gate(h.Recorded, member)
+	if errors.Is(err, etcd.ErrSingleMember) && h.serves(member) {
+		return nil
+	}
+	return err
+}
+
+// next returns the member to defragment next, the leader last; empty when none is to be now.
 func (h Handler) next() string {
+	if !h.allowed() {
+		return ""
+	}
+	next, _ := h.State.Next(h.fragmented())
+	return next
+}
+
+// fragmented returns the members that are to be defragmented.
+func (h Handler) fragmented() []string {
 	var due []string
 	for _, member := range h.State.Members {
 		if at := h.attempted(member.Name); member.Fragmented() && (at == nil || h.Now.Sub(at.Time) >= retry) {
 			due = append(due, member.Name)
 		}
 	}
-	next, _ := h.State.Next(due)
-	return next
+	return due
 }
 
 // attempted returns when a member was last defragmented, nil when that is not known.
@@ -101,7 +155,7 @@ func (h Handler) preflight(context.Context) verdict.Verdict {
 			return h.Waiting("%s is next, %s after %s", next, pause, member.Name)
 		}
 	}
-	if err := h.State.Gate(h.Recorded, next); err != nil {
+	if err := h.gate(next); err != nil {
 		return h.Waiting("%s is next, but must wait: %s", next, err)
 	}
 	return verdict.Verdict{}
@@ -121,7 +175,10 @@ func (h Handler) defragment(ctx context.Context) verdict.Verdict {
 	}
 	if at := h.Members[i].DefragmentedTime; at == nil || at.Time.Before(h.PhaseStartedTime.Time) {
 		// Anything can have happened since it was chosen.
-		if err := h.State.Gate(h.Recorded, h.To); err != nil || !h.serves() {
+		if !h.allowed() {
+			return verdict.Verdict{} // and the window is over
+		}
+		if err := h.gate(h.To); err != nil || !h.serves(h.To) {
 			operation.Enter(h.Operation, operatorv1alpha1.PhasePreflight, h.Now)
 			return h.Waiting("%s must wait: %v", h.To, err)
 		}
@@ -134,7 +191,7 @@ func (h Handler) defragment(ctx context.Context) verdict.Verdict {
 		h.Event(fmt.Sprintf("etcd member %s was defragmented", h.To))
 		return h.Waiting("%s is through", h.To).In(verdict.AtOnce)
 	}
-	if !h.serves() {
+	if !h.serves(h.To) {
 		return h.Waiting("%s does not answer until it is through", h.To)
 	}
 	if h.next() != "" {
@@ -144,7 +201,7 @@ func (h Handler) defragment(ctx context.Context) verdict.Verdict {
 	return verdict.Verdict{}
 }
 
-// serves reports whether the member serves that is being defragmented.
-func (h Handler) serves() bool {
-	return slices.ContainsFunc(h.State.Members, func(m etcd.Member) bool { return m.Name == h.To && m.Err == nil })
+// serves reports whether a member serves.
+func (h Handler) serves(member string) bool {
+	return slices.ContainsFunc(h.State.Members, func(m etcd.Member) bool { return m.Name == member && m.Err == nil })
 }

@@ -13,6 +13,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/maintenance"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -28,6 +29,7 @@ type fleet struct {
 	called    []string
 	refusal   error
 	keeps     bool // the free pages
+	window    maintenance.Window
 }
 
 func newFleet(members int, fragmented ...int) *fleet {
@@ -46,7 +48,7 @@ func newFleet(members int, fragmented ...int) *fleet {
 }
 
 func (f *fleet) handler() Handler {
-	return Handler{Operation: f.operation, Members: f.members, Now: f.now, State: f.state, Recorded: f.recorded, Event: func(string) {},
+	return Handler{Operation: f.operation, Members: f.members, Now: f.now, State: f.state, Recorded: f.recorded, Window: f.window, Event: func(string) {},
 		Defragment: func(_ context.Context, member string) error {
 			f.called = append(f.called, member)
 			i := slices.IndexFunc(f.state.Members, func(m etcd.Member) bool { return m.Name == member })
@@ -73,6 +75,11 @@ func (f *fleet) reconcile(t *testing.T, killed bool, change func(*operation.Driv
 	return v, progress
 }
 
+// hours returns a window that opens at an hour of each day, and is open for one.
+func hours(hour int) maintenance.Window {
+	return maintenance.New(&operatorv1alpha1.MaintenanceWindow{Schedule: fmt.Sprintf("0 %d * * *", hour), Duration: metav1.Duration{Duration: time.Hour}})
+}
+
 // TestDue is about when a defragmentation begins.
 func TestDue(t *testing.T) {
 	ago := func(d time.Duration) func(*fleet) {
@@ -88,6 +95,14 @@ func TestDue(t *testing.T) {
 		{"none is fragmented", 3, nil, nil, false},
 		{"one is", 3, []int{1}, nil, true},
 		{"a single member would take the registry down", 1, []int{0}, nil, false},
+		{"a single member, in the window", 1, []int{0}, func(f *fleet) { f.window = hours(3) }, true},
+		{"a single member, outside of the window", 1, []int{0}, func(f *fleet) { f.window = hours(4) }, false},
+		{"a single member that is down, in the window", 1, []int{0}, func(f *fleet) { f.window, f.state.Members[0].Err = hours(3), errors.New("down") }, false},
+		{"a single member with an alarm, in the window", 1, []int{0}, func(f *fleet) { f.window, f.state.Alarms = hours(3), []etcd.Alarm{{MemberID: "a0", Type: "CORRUPT"}} }, false},
+		{"one is, in the window", 3, []int{1}, func(f *fleet) { f.window = hours(3) }, true},
+		{"one is, outside of the window", 3, []int{1}, func(f *fleet) { f.window = hours(4) }, false},
+		{"one is, and the window never opens", 3, []int{1}, func(f *fleet) { f.window = hours(99) }, false},
+		{"another one is down, in the window", 3, []int{1}, func(f *fleet) { f.window, f.state.Members[2].Err = hours(3), errors.New("down") }, false},
 		{"it was tried a short while ago", 3, []int{1}, ago(time.Minute), false},
 		{"it was tried long ago", 3, []int{1}, ago(2 * time.Hour), true},
 		{"another member is down", 3, []int{1}, func(f *fleet) { f.state.Members[2].Err = errors.New("down") }, false},
@@ -171,6 +186,10 @@ func TestDefragmentationWaits(t *testing.T) {
 		{"it takes its time", []func(*fleet){tried, down(1)}, nil, 0, "Defragmentation", "m1 does not answer until it is through"},
 		{"it is through, and another one is next", []func(*fleet){tried, func(f *fleet) { f.state.Members[2].DBSizeInUse = 0 }}, nil, 0, "Preflight", "m1 is through"},
 		{"it is through", []func(*fleet){tried}, nil, 0, "Defragmentation", ""},
+		{"it is chosen, and the window is over", []func(*fleet){started, func(f *fleet) { f.window = hours(4) }}, nil, 0, "Defragmentation", ""},
+		{"it is to be chosen, and the window is over", []func(*fleet){func(f *fleet) { f.window = hours(4) }}, nil, 0, "Defragmentation", "starts"},
+		{"it takes its time, and the window is over", []func(*fleet){tried, down(1), func(f *fleet) { f.window = hours(4) }}, nil, 0, "Defragmentation", "m1 does not answer until it is through"},
+		{"it is through, another one is next, and the window is over", []func(*fleet){tried, func(f *fleet) { f.state.Members[2].DBSizeInUse, f.window = 0, hours(4) }}, nil, 0, "Defragmentation", ""},
 		{"nothing may be changed", []func(*fleet){started}, func(d *operation.Driver) { d.ReadOnly = "EtcdReady: it is another etcd" }, 0, "Defragmentation", "nothing is changed now: EtcdReady"},
 	} {
 		f := newFleet(3, 1)
@@ -199,5 +218,59 @@ func TestNotAgainAtOnce(t *testing.T) {
 	}
 	if len(f.called) != 1 || f.handler().Due() {
 		t.Errorf("called %q", f.called)
+	}
+}
+
+// TestWindow has members defragmented in a window that closes before the last one of them,
+// which waits for the next one.
+func TestWindow(t *testing.T) {
+	for _, members := range []int{1, 3} {
+		f := newFleet(members, []int{0, 1, 2}[:members]...)
+		f.window = maintenance.New(&operatorv1alpha1.MaintenanceWindow{Schedule: "0 4 * * *", Duration: metav1.Duration{Duration: time.Minute}})
+		for end := f.now.Add(48 * time.Hour); f.now.Before(end); f.now = f.now.Add(5 * time.Second) {
+			before := len(f.called)
+			if f.operation == nil && f.handler().Due() {
+				f.operation = &operatorv1alpha1.Operation{}
+				operation.Enter(f.operation, operatorv1alpha1.PhasePreflight, f.now)
+			} else if f.operation != nil {
+				if _, progress := f.reconcile(t, false, nil); progress != operation.UnderWay {
+					f.operation = nil
+				}
+			}
+			if len(f.called) > before && !f.window.Open(f.now) {
+				t.Errorf("%s was defragmented at %s", f.called[before], f.now)
+			}
+			message, opens := f.handler().Held()
+			if waits := len(f.called) < members && !f.window.Open(f.now); waits != (message != "") || waits && (opens.Before(f.now) || opens.Hour() != 4) {
+				t.Errorf("at %s, after %q: %q, opens %s", f.now, f.called, message, opens)
+			}
+		}
+		if want := []string{"m1", "m2", "m0"}; members == 3 && !slices.Equal(f.called, want) || members == 1 && !slices.Equal(f.called, want[2:]) {
+			t.Errorf("defragmented %q of %d", f.called, members)
+		}
+	}
+}
+
+// TestHeld is about what is said of members that wait for a window.
+func TestHeld(t *testing.T) {
+	for _, test := range []struct {
+		reason  string
+		members int
+		window  maintenance.Window
+		says    string
+	}{
+		{"a single member without a window", 1, maintenance.Window{}, "much of the file is free of m0, to be defragmented in a maintenance window, since a single member answers nothing meanwhile, and there is none: add spec.etcd.maintenanceWindow"},
+		{"a single member", 1, hours(4), "much of the file is free of m0, to be defragmented in the maintenance window, which opens next at 2030-01-02T04:00:00Z: the registry is unavailable then for about a second per 100 MB that are in use"},
+		{"a single member that had its window today", 1, hours(2), "opens next at 2030-01-03T02:00:00Z"},
+		{"three members", 3, hours(4), "much of the file is free of m0, m1, m2, to be defragmented in the maintenance window, which opens next at 2030-01-02T04:00:00Z"},
+		{"three members, in the window", 3, hours(3), ""},
+		{"three members without a window", 3, maintenance.Window{}, ""},
+		{"a window that never opens", 3, hours(99), "in the maintenance window, which does not open"},
+	} {
+		f := newFleet(test.members, []int{0, 1, 2}[:test.members]...)
+		f.window = test.window
+		if message, _ := f.handler().Held(); !strings.Contains(message, test.says) || (message == "") != (test.says == "") {
+			t.Errorf("%s: %q", test.reason, message)
+		}
 	}
 }
