@@ -57,7 +57,7 @@ func (s *scope) well(kind string) string {
 		}
 		return fmt.Sprintf("%s is supported on Kubernetes %s", s.release.Version, s.host)
 	case operatorv1alpha1.ConditionCertificatesReady:
-		return fmt.Sprintf("%d certificates are issued", len(status.Certificates))
+		return fmt.Sprintf("%d certificates are issued", issued(status.Certificates))
 	case operatorv1alpha1.ConditionEtcdReady:
 		return fmt.Sprintf("%s etcd members ready (%s)", status.Etcd.Ready, status.EtcdVersion)
 	case operatorv1alpha1.ConditionServerReady:
@@ -72,6 +72,17 @@ func (s *scope) well(kind string) string {
 		return strings.Join(functions, " and ") + " run"
 	}
 	return "clients reach the registry at " + status.Endpoint.URL
+}
+
+// issued counts the certificates that there are. That of the controller may be missing.
+func issued(certificates []operatorv1alpha1.CertificateStatus) int {
+	count := 0
+	for _, certificate := range certificates {
+		if certificate.NotAfter != nil {
+			count++
+		}
+	}
+	return count
 }
 
 // progressing is true while something is being changed.

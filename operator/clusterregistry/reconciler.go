@@ -10,10 +10,10 @@ import (
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/health"
+	"github.com/clusterregistry/operator/operator/issuance"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/render"
-	"github.com/clusterregistry/operator/operator/stage/certificates"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -40,7 +40,7 @@ type Reconciler struct {
 	AskEtcd   func(context.Context, etcd.Access) etcd.State
 	AskServer func(context.Context, health.Server) (version string, err error)
 
-	certManager certificates.CertManager
+	certManager issuance.CertManager
 	outages     available.Outages
 	notes       upgrade.Notes
 	host        answers

@@ -67,7 +67,7 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 	if len(s.Registry.Spec.Controllers.Functions()) == 0 {
 		return // what there was of it is pruned
 	}
-	stage := controller.Stage{Objects: s.Objects, Release: s.release, Releases: r.Releases}
+	stage := controller.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities, Release: s.release, Releases: r.Releases}
 	s.controller = stage.Run(ctx)
 	if err := s.controller.Err; err != nil {
 		logf.FromContext(ctx).Error(err, "run the controller of the registry; the operator will retry")

@@ -7,15 +7,14 @@ import (
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/diagnose"
 	"github.com/clusterregistry/operator/operator/address"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/issuance"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -34,7 +33,7 @@ func (s *Stage) Run(ctx context.Context) verdict.Verdict {
 		s.Registry.Status.Certificates = nil
 		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertManagerNotInstalled, "cert-manager, which issues the registry's certificates, is not installed in the host cluster: install it (https://cert-manager.io/docs/installation); the operator then continues automatically").DegradedIf(usable))
 	}
-	if v := s.foreignSecret(ctx); !v.Complete() {
+	if v := issuance.Permitted(ctx, s.Objects, s.Rendered.Stages[render.StageCertificates]...); !v.Complete() {
 		return s.withCAs(v.DegradedIf(usable))
 	}
 	if v := s.announce(ctx); !v.Complete() {
@@ -54,27 +53,13 @@ func (s *Stage) Run(ctx context.Context) verdict.Verdict {
 		if object.GetKind() != certmanagerv1.CertificateKind {
 			continue
 		}
-		certificate := &certmanagerv1.Certificate{}
-		if err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), certificate); err != nil && !apierrors.IsNotFound(err) {
+		certificate, problem, err := issuance.Observe(ctx, s.Objects, object)
+		if err != nil {
 			return verdict.Failed(err)
 		}
-		if certificate.Name == "" {
-			waiting, issued = append(waiting, fmt.Sprintf("Certificate %s does not exist yet", object.GetName())), false
-			continue
-		}
 		issued = issued && certificate.Status.NotAfter != nil
-		s.Registry.Status.Certificates = append(s.Registry.Status.Certificates, operatorv1alpha1.CertificateStatus{
-			Name: certificate.Name, NotAfter: certificate.Status.NotAfter, RenewalTime: certificate.Status.RenewalTime})
 		v = s.expiryNoted(v, certificate)
-		problem := diagnose.Certificate(certificate)
-		if s.Applier.Behind(object, certificate) {
-			// Its status is about what was desired before.
-			problem = fmt.Sprintf("Certificate %s was changed just now", certificate.Name)
-		}
 		if problem != "" {
-			if why := s.Diagnoser().CertificateRequest(ctx, certificate); why != "" {
-				problem += " (" + why + ")"
-			}
 			waiting = append(waiting, problem)
 		}
 	}
@@ -114,7 +99,7 @@ func (s *Stage) withCAs(v verdict.Verdict) verdict.Verdict {
 // replacedCAs is complete when everything that is in use is signed by the present
 // CAs, and nothing else is published. It adds to a verdict that is done.
 func (s *Stage) replacedCAs(ctx context.Context, found verdict.Verdict) verdict.Verdict {
-	if v := trust.Reissue(ctx, s.Objects, s.leaves()); !v.Complete() {
+	if v := trust.Reissue(ctx, s.Objects, s.Authorities.ServingLeaves(s.Registry.Spec.Mode)); !v.Complete() {
 		return v.DegradedIf(true)
 	}
 	shown, err := s.SecretValue(ctx, s.Registry.Name+contract.ServingSuffix, corev1.TLSCertKey)
@@ -132,17 +117,6 @@ func (s *Stage) replacedCAs(ctx context.Context, found verdict.Verdict) verdict.
 		return found.Note(operatorv1alpha1.ReasonCAReplaced, fmt.Sprintf("the CA in %s has replaced another one; client certificates of both are accepted (status.clientCABundle)", s.Authorities.Clients.Source))
 	}
 	return found
-}
-
-// leaves are the certificates that must be signed by the present CAs of the servers and
-// of users. The controller has one in an independent registry that asks for it.
-func (s *Stage) leaves() []trust.Leaf {
-	out := s.Authorities.ServingLeaves(s.Registry.Spec.Mode)
-	controller := s.Name(contract.ControllerSuffix)
-	if slices.ContainsFunc(s.Rendered.Stages[render.StageCertificates], func(o *unstructured.Unstructured) bool { return o.GetName() == controller }) {
-		out = append(out, s.Authorities.ClientLeaf(contract.ControllerSuffix))
-	}
-	return out
 }
 
 // expiryNoted returns a verdict with a note if the Certificate is of a CA that expires

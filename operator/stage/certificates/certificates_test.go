@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/issuance"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/render"
@@ -23,7 +24,7 @@ func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
 // stageOf returns the stage of a registry of which no CA is known.
 func stageOf(o *operand.Objects) *Stage {
-	return &Stage{Objects: o, CertManager: &CertManager{}, Authorities: &trust.Authorities{}}
+	return &Stage{Objects: o, CertManager: &issuance.CertManager{}, Authorities: &trust.Authorities{}}
 }
 
 // TestExpiryNoted is about a stage that is done and warns.
@@ -124,29 +125,5 @@ func TestReplacedWhileReadOnly(t *testing.T) {
 	v := s.replacedCAs(t.Context(), done)
 	if v.Complete() || v.Reason != operatorv1alpha1.ReasonCAReplaced || v.State != verdict.Degraded || v.After <= verdict.Soon || !strings.Contains(v.Message, "what is published stays as it is until spec.paused is false") {
 		t.Errorf("%+v", v)
-	}
-}
-
-// TestLeaves expects the controller's certificate among those that are issued again when
-// the CA of users was replaced, where there is one.
-func TestLeaves(t *testing.T) {
-	s := stageOf(operandtest.New(t, "{spec: {mode: Independent}}"))
-	suffixes := func() (out []string) {
-		for _, leaf := range s.leaves() {
-			out = append(out, leaf.Suffix)
-		}
-		return out
-	}
-	if got := strings.Join(suffixes(), " "); got != "-serving -admin" {
-		t.Errorf("without a controller: %s", got)
-	}
-	certificate := operandtest.Rendered(certmanagerv1.SchemeGroupVersion.WithKind(certmanagerv1.CertificateKind), "fleet-controller")
-	s.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {certificate}}
-	s.Authorities.Clients = trust.Authority{Source: "Secret fleet-client-ca", Current: []byte("x")}
-	if got := strings.Join(suffixes(), " "); got != "-serving -admin -controller" {
-		t.Errorf("with a controller: %s", got)
-	}
-	if leaf := s.leaves()[2]; string(leaf.Trusted) != "x" || leaf.Source != "Secret fleet-client-ca" {
-		t.Errorf("it has to be signed by %+v", leaf)
 	}
 }

@@ -3,6 +3,7 @@
 package certificates
 
 import (
+	"github.com/clusterregistry/operator/operator/issuance"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -12,7 +13,7 @@ import (
 type Stage struct {
 	*operand.Objects
 	// CertManager knows whether cert-manager is installed.
-	CertManager *CertManager
+	CertManager *issuance.CertManager
 	// Authorities are the registry's CAs.
 	Authorities *trust.Authorities
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"golang.org/x/mod/semver"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -39,9 +40,14 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	if rendered(s.Objects) < 0 {
 		return verdict.Failed(fmt.Errorf("the manifests of %s have no controller", s.Release.Version))
 	}
-	unbound, held, err := s.apply(ctx)
+	held := s.heldBack()
+	certified := s.certified(ctx, held != "")
+	unbound, err := s.apply(ctx, held != "", certified.Complete())
 	if err != nil {
 		return verdict.Failed(err)
+	}
+	if held == "" && !certified.Complete() {
+		return certified
 	}
 	deployment := &appsv1.Deployment{}
 	switch v := s.Applied(ctx, render.StageController, deployment); {
@@ -109,27 +115,30 @@ func needs(functions []string) string {
 	return strings.Join(functions, " and ") + " need"
 }
 
-// apply applies the Lease and then what is rendered, unless the servers come first: what
-// it is held by is returned. Bindings that the operator may not make are returned, too,
-// and the rest is applied.
-func (s *Stage) apply(ctx context.Context) (unbound []*unstructured.Unstructured, held string, err error) {
-	if held = s.heldBack(); held != "" {
-		return nil, held, nil
+// apply applies the Lease and then what is rendered, unless the servers come first. The
+// Certificate is applied already, and without it the Deployment stays as it is: replicas
+// that run have functions for which the present one has groups. Bindings that the
+// operator may not make are returned, and the rest is applied.
+func (s *Stage) apply(ctx context.Context, serversFirst, certified bool) (unbound []*unstructured.Unstructured, err error) {
+	if serversFirst {
+		return nil, nil
 	}
-	for _, make := range []func(context.Context) error{s.applyLease, s.enlistSecret} {
-		if err := apply.IgnoreReadOnly(make(ctx)); err != nil {
-			return nil, "", err
-		}
+	if err := apply.IgnoreReadOnly(s.applyLease(ctx)); err != nil {
+		return nil, err
 	}
 	for _, object := range s.Rendered.Stages[render.StageController] {
+		kind := object.GetKind()
+		if kind == certmanagerv1.CertificateKind || kind == "Deployment" && !certified {
+			continue
+		}
 		err := apply.IgnoreReadOnly(s.Apply(ctx, object))
-		if binding := strings.HasSuffix(object.GetKind(), "RoleBinding"); binding && apierrors.IsForbidden(err) {
+		if strings.HasSuffix(kind, "RoleBinding") && apierrors.IsForbidden(err) {
 			unbound = append(unbound, object)
 		} else if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 	}
-	return unbound, "", nil
+	return unbound, nil
 }
 
 // heldBack says what the controller of the rendered release waits for, nothing when it

@@ -24,9 +24,11 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/issuance"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -54,7 +56,7 @@ func newStage(t *testing.T, spec, running, release string, objects ...client.Obj
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Stage{Objects: o, Release: found, Releases: releases}
+	s := &Stage{Objects: o, CertManager: &issuance.CertManager{Watch: func() error { return nil }}, Authorities: &trust.Authorities{}, Release: found, Releases: releases}
 	if found.HasController() {
 		s.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageController: {
 			binding("ClusterRoleBinding", "clusterregistry:team:fleet:controller-health", roleHealth), binding("RoleBinding", "fleet-controller", roleLease), rolloutOf(t, 1),

@@ -2,10 +2,8 @@ package controller
 
 import (
 	"context"
-	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,7 +12,6 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/operand"
-	"github.com/clusterregistry/operator/operator/render"
 )
 
 // The operator makes the Lease, which the controller may only change: so the Lease has
@@ -30,30 +27,10 @@ func Made(o *operand.Objects) []operatorv1alpha1.ObjectReference {
 	if rendered(o) >= 0 {
 		out = append(out, operatorv1alpha1.ObjectReference{Group: coordinationv1.GroupName, Kind: "Lease", Namespace: o.Registry.Namespace, Name: o.Name(contract.ControllerSuffix)})
 	}
-	if hasCertificate(o) {
+	if certificate(o) != nil {
 		out = append(out, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: o.Registry.Namespace, Name: o.Name(contract.ControllerSuffix)})
 	}
 	return out
-}
-
-// hasCertificate reports whether the controller is a user of the registry by a client
-// certificate.
-func hasCertificate(o *operand.Objects) bool {
-	return slices.ContainsFunc(o.Rendered.Stages[render.StageCertificates], func(u *unstructured.Unstructured) bool {
-		return u.GetKind() == "Certificate" && u.GetName() == o.Name(contract.ControllerSuffix)
-	})
-}
-
-// enlistSecret has the Secret of the certificate, a credential, go with the controller.
-func (s *Stage) enlistSecret(ctx context.Context) error {
-	if !hasCertificate(s.Objects) {
-		return nil
-	}
-	secret := &unstructured.Unstructured{}
-	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-	secret.SetNamespace(s.Registry.Namespace)
-	secret.SetName(s.Name(contract.ControllerSuffix))
-	return s.Enlist(ctx, secret)
 }
 
 // lease reads the Lease from the host cluster, nil when there is none: the cache has

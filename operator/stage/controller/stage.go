@@ -5,7 +5,9 @@
 package controller
 
 import (
+	"github.com/clusterregistry/operator/operator/issuance"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -13,6 +15,10 @@ import (
 // Stage is the stage in one reconcile. All fields are required.
 type Stage struct {
 	*operand.Objects
+	// CertManager knows whether cert-manager is installed.
+	CertManager *issuance.CertManager
+	// Authorities are the registry's CAs.
+	Authorities *trust.Authorities
 	// Release is what is rendered, and Releases are all that this operator knows.
 	Release  version.Release
 	Releases []version.Release

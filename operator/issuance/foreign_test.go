@@ -1,4 +1,4 @@
-package certificates
+package issuance
 
 import (
 	"strings"
@@ -12,12 +12,11 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
-	"github.com/clusterregistry/operator/operator/render"
 )
 
-// TestForeignSecret is about Secrets that have the name of a Certificate's before
+// TestPermitted is about Secrets that have the name of a Certificate's before
 // there is one.
-func TestForeignSecret(t *testing.T) {
+func TestPermitted(t *testing.T) {
 	labels := func(name string) map[string]string {
 		return map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: "team", operatorv1alpha1.LabelInstance: name}
 	}
@@ -44,15 +43,14 @@ func TestForeignSecret(t *testing.T) {
 		{"somebody else's, of a Certificate of that name that was deleted", []client.Object{secret(nil, noted("fleet-serving", "corporate"))}, false, "Secret team/fleet-serving is in the way"},
 		{"one that lost all that tells, while the Certificate is there", []client.Object{certificate, secret(nil, nil)}, false, ""},
 	} {
-		s := stageOf(operandtest.New(t, "{spec: {mode: Independent}}", test.objects...))
+		s := operandtest.New(t, "{spec: {mode: Independent}}", test.objects...)
 		if test.frozen {
 			s.Freeze("spec.paused is false")
 		}
 		wanted := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "spec": map[string]any{"secretName": "fleet-serving", "issuerRef": map[string]any{"name": "fleet-serving"}}}}
 		wanted.SetNamespace("team")
 		wanted.SetName("fleet-serving")
-		s.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageCertificates: {wanted}}
-		v := s.foreignSecret(t.Context())
+		v := Permitted(t.Context(), s, wanted)
 		if (!v.Complete()) != (test.says != "") || !v.Complete() && (v.Reason != operatorv1alpha1.ReasonNotOwned || !strings.Contains(v.Message, test.says)) {
 			t.Errorf("%s: %+v", test.reason, v)
 		}

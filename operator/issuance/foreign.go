@@ -1,4 +1,4 @@
-package certificates
+package issuance
 
 import (
 	"cmp"
@@ -12,19 +12,20 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
-	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// foreignSecret is blocked when a Certificate that does not exist yet would be
+// Permitted is blocked when a rendered Certificate that does not exist yet would be
 // given a Secret that is someone else's: cert-manager would overwrite what is in it
-// and give it the registry's labels, by which it is deleted with the registry.
-func (s *Stage) foreignSecret(ctx context.Context) verdict.Verdict {
-	for _, object := range s.Rendered.Stages[render.StageCertificates] {
-		if s.ReadOnly() || object.GetKind() != certmanagerv1.CertificateKind {
+// and give it the registry's labels, by which it is deleted with the registry. Objects of
+// other kinds don't count.
+func Permitted(ctx context.Context, o *operand.Objects, rendered ...*unstructured.Unstructured) verdict.Verdict {
+	for _, object := range rendered {
+		if o.ReadOnly() || object.GetKind() != certmanagerv1.CertificateKind {
 			continue
 		}
-		err := s.Client.Get(ctx, client.ObjectKeyFromObject(object), &certmanagerv1.Certificate{})
+		err := o.Client.Get(ctx, client.ObjectKeyFromObject(object), &certmanagerv1.Certificate{})
 		if err == nil {
 			continue
 		}
@@ -32,15 +33,15 @@ func (s *Stage) foreignSecret(ctx context.Context) verdict.Verdict {
 			return verdict.Failed(err)
 		}
 		name, _, _ := unstructured.NestedString(object.Object, "spec", "secretName")
-		secret, err := s.Secret(ctx, name)
+		secret, err := o.Secret(ctx, name)
 		if err != nil {
 			return verdict.Failed(err)
 		}
-		if secret != nil && !issuedFor(secret, object, s.Owner()) {
+		if secret != nil && !issuedFor(secret, object, o.Owner()) {
 			return verdict.Failed(&apply.NotOurs{Object: operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name}, Owner: apply.Owner(secret)})
 		}
 	}
-	return done
+	return verdict.Verdict{}
 }
 
 // issuedFor reports whether a Secret is that of one of the registry's Certificates:
