@@ -11,6 +11,7 @@ import (
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
+	"github.com/clusterregistry/operator/operator/stage/apiservice"
 	"github.com/clusterregistry/operator/operator/stage/controller"
 	"github.com/clusterregistry/operator/operator/stage/members"
 	"github.com/clusterregistry/operator/operator/stage/server"
@@ -44,11 +45,13 @@ type scope struct {
 	defragmentation verdict.Verdict
 	// verdicts are what was found, by condition.
 	verdicts map[string]verdict.Verdict
-	// members, servers, controller and available are what the stages of that name found.
-	members    members.Found
-	servers    server.Found
-	controller controller.Found
-	available  available.Found
+	// members, servers, controller and available are what the stages of that name found,
+	// and registration what that of the APIService did.
+	members      members.Found
+	servers      server.Found
+	registration apiservice.Found
+	controller   controller.Found
+	available    available.Found
 }
 
 func newScope(objects *operand.Objects) *scope {

@@ -53,7 +53,8 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA, Release: s.release,
 		Servers: s.verdicts[operatorv1alpha1.ConditionServerReady], Answering: s.servers.Answering}
-	return stage.Run(ctx)
+	s.registration = stage.Run(ctx)
+	return s.registration.Verdict
 }
 
 func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
@@ -67,7 +68,7 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 	if len(s.Registry.Spec.Controllers.Functions()) == 0 {
 		return // what there was of it is pruned
 	}
-	stage := controller.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities, Release: s.release, Releases: r.Releases}
+	stage := controller.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities, Release: s.release, Releases: r.Releases, TakenBy: s.registration.TakenBy}
 	s.controller = stage.Run(ctx)
 	if err := s.controller.Err; err != nil {
 		logf.FromContext(ctx).Error(err, "run the controller of the registry; the operator will retry")

@@ -20,17 +20,23 @@ import (
 
 // Run is done when the host itself serves the registry's API. It is
 // registered only once a server answers, and never in place of another.
-func (s *Stage) Run(ctx context.Context) verdict.Verdict {
+func (s *Stage) Run(ctx context.Context) Found {
 	services := s.Rendered.Stages[render.StageEndpoint]
 	for _, service := range services {
 		owner, err := s.takenBy(ctx, service)
 		if err != nil {
-			return verdict.Failed(err)
+			return Found{Verdict: verdict.Failed(err)}
 		}
 		if owner != "" {
-			return verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host cluster already serves %s, from %s, which is left unchanged: remove it, or use mode Independent", Group, owner)
+			v := verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host cluster already serves %s, from %s, which is left unchanged: remove it, or use mode Independent", Group, owner)
+			return Found{Verdict: v, TakenBy: owner}
 		}
 	}
+	return Found{Verdict: s.register(ctx, services)}
+}
+
+// register registers the servers with the host cluster, which no one else is.
+func (s *Stage) register(ctx context.Context, services []*unstructured.Unstructured) verdict.Verdict {
 	for _, service := range services {
 		registered, err := s.registered(ctx, service)
 		if err != nil {

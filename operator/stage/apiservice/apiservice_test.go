@@ -93,3 +93,14 @@ func TestRegistration(t *testing.T) {
 		}
 	}
 }
+
+// TestTaken names the registry that has the API group, for what would act through it.
+func TestTaken(t *testing.T) {
+	o := operandtest.New(t, operandtest.InstalledAggregated, operandtest.APIService("other", nil))
+	o.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageEndpoint: {operandtest.Rendered(apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), operandtest.APIService("fleet", nil).Name)}}
+	o.Rendered.Stages[render.StageEndpoint][0].SetNamespace("")
+	stage := Stage{Objects: o, Release: version.Release{Version: "v0.1.0", Serves: []string{"v1alpha1"}}, Answering: 1}
+	if found := stage.Run(t.Context()); found.Reason != "GroupTaken" || found.TakenBy == "" || !strings.Contains(found.Message, found.TakenBy) {
+		t.Errorf("%+v", found)
+	}
+}

@@ -29,5 +29,13 @@ type Stage struct {
 	Answering int
 }
 
+// Found is what the stage found.
+type Found struct {
+	verdict.Verdict
+	// TakenBy names who serves the API group on the host cluster in the registry's place,
+	// empty where no one does: requests through the host cluster lead there.
+	TakenBy string
+}
+
 // done is the verdict of a part that has nothing to say.
 var done verdict.Verdict

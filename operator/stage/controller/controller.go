@@ -40,6 +40,9 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	if rendered(s.Objects) < 0 {
 		return verdict.Failed(fmt.Errorf("the manifests of %s have no controller", s.Release.Version))
 	}
+	if s.TakenBy != "" {
+		return s.withdraw(ctx)
+	}
 	held := s.heldBack()
 	certified := s.certified(ctx, held != "")
 	unbound, err := s.apply(ctx, held != "", certified.Complete())

@@ -1,0 +1,60 @@
+package controller
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterregistry/operator/operator/apply"
+)
+
+// TestWithdraw takes the rights and the pods of a controller away while the host cluster
+// serves another registry, and brings them back.
+func TestWithdraw(t *testing.T) {
+	s := newStage(t, healthOnly, "v0.2.0", "v0.2.0", append(running(asItWas), leased(runs))...)
+	allowing(s, everything, nothing)
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{appsv1.SchemeGroupVersion, rbacv1.SchemeGroupVersion})
+	mapper.Add(appsv1.SchemeGroupVersion.WithKind("Deployment"), meta.RESTScopeNamespace)
+	mapper.Add(rbacv1.SchemeGroupVersion.WithKind("ClusterRoleBinding"), meta.RESTScopeRoot)
+	s.Client = mapped{mapper: mapper, WithWatch: s.Client.(client.WithWatch)}
+	s.Applier = apply.New(s.Client, s.Live)
+	for _, object := range s.Rendered.Stages["controller"] {
+		object.SetLabels(rolledOut().Labels)
+	}
+	there := func() (found []string) {
+		for name, object := range map[client.ObjectKey]client.Object{
+			{Name: "clusterregistry:team:fleet:controller-health"}: &rbacv1.ClusterRoleBinding{}, s.Key("-controller"): &appsv1.Deployment{}} {
+			if err := s.Live.Get(t.Context(), name, object); err == nil {
+				found = append(found, name.Name)
+			} else if !apierrors.IsNotFound(err) {
+				t.Fatal(err)
+			}
+		}
+		return found
+	}
+	if found := s.Run(t.Context()); !found.Complete() || len(there()) != 2 {
+		t.Fatalf("%+v, %v", found, there())
+	}
+
+	s.TakenBy = "ClusterRegistry team/other"
+	if found := s.Run(t.Context()); found.Reason != "GroupTaken" || !found.Usable() || len(there()) > 0 ||
+		!strings.Contains(found.Message, "the host cluster serves the API group from ClusterRegistry team/other") || !strings.Contains(found.Message, "waiting for pod fleet-controller-x to terminate") {
+		t.Errorf("%+v, %v", found, there())
+	}
+	s.TakenBy = ""
+	s.Run(t.Context())
+	if len(there()) != 2 {
+		t.Errorf("the group is its own again, and there are %v", there())
+	}
+	s.TakenBy = "ClusterRegistry team/other"
+	s.Freeze("spec.paused is false")
+	if found := s.Run(t.Context()); found.Reason != "GroupTaken" || found.Err != nil || len(there()) != 2 || !strings.Contains(found.Message, "nothing is changed until spec.paused is false") {
+		t.Errorf("while nothing may be changed: %+v, %v", found, there())
+	}
+}
