@@ -293,6 +293,16 @@ func TestUnchecked(t *testing.T) {
 	}
 }
 
+// TestUnknownForm expects that what this plugin doesn't understand is named, and hides
+// nothing of the rest.
+func TestUnknownForm(t *testing.T) {
+	got := findings(t, "a pod of another form", newEnv(t, `{apiVersion: v1, kind: Pod, metadata: {name: odd, namespace: registries, `+labels+`}, spec: new}`+"\n---\n"+
+		`{apiVersion: cert-manager.io/v1, kind: Certificate, metadata: {name: fleet-serving, namespace: registries, `+labels+`}, status: {conditions: [{type: Ready, status: "False", message: pending}]}}`))
+	if !strings.Contains(got, "not checked: pods: pods odd: cannot restore struct from: string; this plugin may be too old") || !strings.Contains(got, "is not issued yet") {
+		t.Errorf("it finds\n%s", got)
+	}
+}
+
 func TestWhatCantBeAsked(t *testing.T) {
 	missing := &apierrors.StatusError{}
 	missing.ErrStatus.Reason, missing.ErrStatus.Code, missing.ErrStatus.Message = "NotFound", 404, "the server could not find the requested resource"

@@ -248,6 +248,23 @@ func TestReport(t *testing.T) {
 	}
 }
 
+// full is a disk that is full.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
+
+// TestReportCantBeWritten expects that half of an archive is not taken for one.
+func TestReportCantBeWritten(t *testing.T) {
+	env, _ := newEnv(t)
+	env.Out = full{}
+	if text, code := env.Run(t, New(env.Env), "fleet", "--file=-"); code != 1 || text != "write the archive: no space left on device" {
+		t.Errorf("a full disk: %d, %s", code, text)
+	}
+	if text, code := env.Run(t, New(env.Env), "fleet", "--file=/nowhere/report.tar.gz"); code != 1 || !strings.HasPrefix(text, "write the archive: open /nowhere/report.tar.gz: ") || !strings.HasSuffix(text, "; name another file with --file") {
+		t.Errorf("no directory: %d, %s", code, text)
+	}
+}
+
 // TestReportInterrupted expects no archive that lacks what was not read.
 func TestReportInterrupted(t *testing.T) {
 	env, _ := newEnv(t)
@@ -255,7 +272,7 @@ func TestReportInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	r := &reporter{env: env.Env, file: path, operatorNamespace: "clusterregistry-system"}
-	if err := r.run(ctx, "fleet"); !errors.Is(err, context.Canceled) {
+	if err := r.run(ctx, "fleet"); !errors.Is(err, context.Canceled) || err.Error() != "the report was interrupted, and no archive is left: context canceled" {
 		t.Errorf("it ends with %v", err)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -96,6 +97,10 @@ func (r *Report) clustersNotWell() {
 // noClusters notes that the clusters could not be listed; it is a problem where one of
 // the registries should answer.
 func (r *Report) noClusters(err error) {
+	if apierrors.IsForbidden(err) {
+		r.note("you may not list the clusters in the registry: see docs/reference/plugin.md for the rights")
+		return
+	}
 	for _, registry := range r.Registries {
 		if registry.Mode == string(operatorv1alpha1.ModeAggregated) {
 			r.problem(Critical, "clusters", "kubectl get apiservices v1beta1.clusterregistry.k8s.io", "%s", command.Plain(err.Error()))

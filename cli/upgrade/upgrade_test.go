@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -109,6 +110,36 @@ func TestPlanErrors(t *testing.T) {
 		p := &planner{env: env.Env, releases: releases(t)}
 		if text, code := env.Run(t, p.command(), strings.Fields(test.args)...); code != test.code || !strings.HasPrefix(text, test.text) && !strings.Contains(text, test.text) {
 			t.Errorf("%s of %s: %d, %s", test.args, test.running, code, text)
+		}
+	}
+}
+
+// TestPlanWithoutAPath expects that a release to which no upgrade leads is shown as such.
+func TestPlanWithoutAPath(t *testing.T) {
+	all, _ := releases(t)()
+	all = append(all[:3:3], version.Release{Version: "v0.5.0", UpgradesFrom: []string{"v0.4.9"}})
+	plan, err := MakePlan(all, fleet("v0.3.0"), "")
+	if err != nil || len(plan.Releases) != 1 || plan.Releases[0].Problem != "no upgrade leads there from v0.3.0" {
+		t.Errorf("%+v, %v", plan, err)
+	}
+}
+
+// TestToRefused expects the reason when the host cluster doesn't take the version.
+func TestToRefused(t *testing.T) {
+	resource := hostcluster.Resource.GroupResource()
+	for _, test := range []struct {
+		reason string
+		err    error
+		text   string
+	}{
+		{"someone else has changed it", apierrors.NewConflict(resource, "fleet", errors.New("the object has been modified")), `set the version of registries/fleet: Operation cannot be fulfilled on clusterregistries.operator.clusterregistry.io "fleet": the object has been modified`},
+		{"no right", apierrors.NewForbidden(resource, "fleet", errors.New("no")), `set the version of registries/fleet: clusterregistries.operator.clusterregistry.io "fleet" is forbidden: no; docs/reference/plugin.md lists the rights that each command needs`},
+	} {
+		env := commandtest.New(t).WithObjects(t, fleet("v0.2.0"))
+		env.Objects.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, test.err })
+		s := &starter{env: env.Env, releases: releases(t)}
+		if text, code := env.Run(t, s.command(), "v0.3.0", "fleet"); code != 1 || text != test.text {
+			t.Errorf("%s: %d, %s", test.reason, code, text)
 		}
 	}
 }
