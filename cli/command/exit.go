@@ -13,7 +13,8 @@ import (
 const (
 	// ExitFailed: it failed, perhaps half-way; the error says where.
 	ExitFailed = 1
-	// ExitUsage: the command line is wrong. Nothing was asked or changed.
+	// ExitUsage: the command line is wrong, or names a context or a ClusterRegistry that
+	// is not there. Nothing was changed.
 	ExitUsage = 2
 	// ExitRefused: a rule or a missing confirmation forbids it. Nothing was changed.
 	ExitRefused = 3

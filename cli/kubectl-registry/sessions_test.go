@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes"
 	kubernetesfake "k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
@@ -134,7 +136,8 @@ func TestSessions(t *testing.T) {
 		if begin < 0 {
 			t.Fatalf("the page has no section %q", s.section)
 		}
-		recorded := "```console\n$ " + s.line + "\n" + s.run(t) + "```\n"
+		seen, _ := s.run(t)
+		recorded := "```console\n$ " + s.line + "\n" + seen + "```\n"
 		rest := text[begin+1:]
 		end := len(rest)
 		if next := strings.Index(rest, "\n## "); next >= 0 {
@@ -167,20 +170,11 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// run returns what a person sees, both outputs in the order of a terminal.
-func (s session) run(t *testing.T) string {
+// run returns what a person sees, both outputs in the order of a terminal, and the
+// requests that were sent to the registry and its host cluster.
+func (s session) run(t *testing.T) (string, []clienttesting.Action) {
 	t.Helper()
-	var clusters []runtime.Object
-	for _, text := range sessionClusters {
-		c := &v1beta1.Cluster{}
-		if err := yaml.UnmarshalStrict([]byte(text), c); err != nil {
-			t.Fatal(err)
-		}
-		if c.Name != s.without {
-			clusters = append(clusters, c)
-		}
-	}
-	env := commandtest.New(t, clusters...)
+	env := commandtest.New(t, clustersOf(t, s.without)...)
 	seen := &bytes.Buffer{}
 	env.Out, env.ErrOut = seen, seen
 	if s.typed != "" {
@@ -211,7 +205,23 @@ func (s session) run(t *testing.T) string {
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ") // as columns leave them
 	}
-	return strings.Join(lines, "\n") + "\n"
+	return strings.Join(lines, "\n") + "\n", slices.Concat(env.Clusters.Actions(), env.Objects.Actions(), client.Actions())
+}
+
+// clustersOf returns the clusters in the registry but one.
+func clustersOf(t *testing.T, without string) []runtime.Object {
+	t.Helper()
+	var out []runtime.Object
+	for _, text := range sessionClusters {
+		c := &v1beta1.Cluster{}
+		if err := yaml.UnmarshalStrict([]byte(text), c); err != nil {
+			t.Fatal(err)
+		}
+		if c.Name != without {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 // hostOf returns the host cluster.
