@@ -28,7 +28,10 @@ func main() {
 	cmd.AddCommand(install(), etcdGuard(), snapshots())
 	if err := cmd.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		if errors.As(err, new(*guard.Refusal)) {
+		switch {
+		case errors.As(err, new(*guard.Undecided)):
+			os.Exit(contract.GuardWaits)
+		case errors.As(err, new(*guard.Refusal)):
 			os.Exit(contract.GuardRefused)
 		}
 		os.Exit(1)

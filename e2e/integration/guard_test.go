@@ -69,12 +69,13 @@ func TestGuardBecomesEtcd(t *testing.T) {
 		keys            map[string]string
 		passed, joining string
 		want            string
+		code            int // the exit code
 	}{
-		{"a new cluster", recorded("new", 0, 0), "new", "", "is new of m0=https://m0.etcd:2380"},
-		{"a member that joins, and there is no one to ask", map[string]string{"initial-cluster-state": "existing", "cluster-id": "c1", "member-id.m0": "a1", "members": "m0", "joining": "m0"}, "existing", "m0", ""},
-		{"the cluster has formed, and the volume is late", recorded("new", 0, 0), "existing", "", ""},
-		{"it has joined, and the volume is late", map[string]string{"initial-cluster-state": "existing", "joining": "m0"}, "existing", "", ""},
-		{"what was passed is late", recorded("existing", 0xc1, 0xa1), "new", "", ""},
+		{"a new cluster", recorded("new", 0, 0), "new", "", "is new of m0=https://m0.etcd:2380", 0},
+		{"a member that joins, and there is no one to ask", map[string]string{"initial-cluster-state": "existing", "cluster-id": "c1", "member-id.m0": "a1", "members": "m0", "joining": "m0"}, "existing", "m0", "", 66},
+		{"the cluster has formed, and the volume is late", recorded("new", 0, 0), "existing", "", "", 65},
+		{"it has joined, and the volume is late", map[string]string{"initial-cluster-state": "existing", "joining": "m0"}, "existing", "", "", 65},
+		{"what was passed is late", recorded("existing", 0xc1, 0xa1), "new", "", "", 65},
 	} {
 		cmd := guardCommand(t, empty, test.keys, program...)
 		cmd.Env = []string{"ETCD_INITIAL_CLUSTER_STATE=" + test.passed}
@@ -86,10 +87,10 @@ func TestGuardBecomesEtcd(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, runs := cmd.ProcessState.ExitCode(), strings.Contains(string(out), fmt.Sprintf("process %d %s\n", cmd.Process.Pid, test.want))
-		if test.want != "" && (code != 0 || !runs) {
+		if test.want != "" && (code != test.code || !runs) {
 			t.Errorf("%s: exit code %d: %s", test.reason, code, out)
 		}
-		if test.want == "" && (code != 65 || strings.Contains(string(out), "process") || !strings.Contains(string(out), "has no data")) {
+		if test.want == "" && (code != test.code || strings.Contains(string(out), "process") || !strings.Contains(string(out), "has no data")) {
 			t.Errorf("%s: exit code %d: %s", test.reason, code, out)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // The addresses of members, which are their names, too: so the guard finds them
@@ -144,13 +145,24 @@ func (g *guarded) empties(name string) {
 // refuses starts a member, which the guard does not let start, and says why.
 func (g *guarded) refuses(reason, name, says string) {
 	g.t.Helper()
+	g.ends(reason, name, says, contract.GuardRefused)
+}
+
+// waits starts a member of which the guard can't know yet whether it may start.
+func (g *guarded) waits(reason, name, says string) {
+	g.t.Helper()
+	g.ends(reason, name, says, contract.GuardWaits)
+}
+
+func (g *guarded) ends(reason, name, says string, code int) {
+	g.t.Helper()
 	p := g.start(name)
 	select {
 	case <-p.done:
 	case <-time.After(time.Minute):
 		g.t.Fatalf("%s: member %s runs: %s", reason, name, p.said())
 	}
-	if said := p.said(); p.ProcessState.ExitCode() != 65 || !strings.Contains(said, says) || strings.Count(said, "\n") != 1 {
+	if said := p.said(); p.ProcessState.ExitCode() != code || !strings.Contains(said, says) || strings.Count(said, "\n") != 1 {
 		g.t.Fatalf("%s: exit code %d: %s; want %q", reason, p.ProcessState.ExitCode(), said, says)
 	}
 	if entries, err := os.ReadDir(g.data(name)); err == nil && len(entries) > 0 {
@@ -296,10 +308,10 @@ func recordedID(t *testing.T, g *guarded, name string) (id uint64) {
 
 func testGuardedJoin(g *guarded) {
 	g.record(map[string]string{"initial-cluster-state": "new", "members": m1})
-	g.refuses("the record has other members", m0, "the key members of the record does not have this member")
+	g.waits("the record has other members", m0, "the key members of the record does not have this member")
 	g.forms(m0)
 	g.record(map[string]string{"members": m0 + "," + m1, "joining": m1})
-	g.refuses("it was not added yet", m1, "not under which ID it was added to etcd")
+	g.waits("it was not added yet", m1, "not under which ID it was added to etcd")
 	id := g.learner(m1)
 	g.joins(id + 1)
 	g.refuses("another ID is recorded", m1, "was added to etcd, too, and never started")
@@ -334,5 +346,5 @@ func testGuardedJoin(g *guarded) {
 	g.serves(m1)
 	g.empties(m1)
 	// One of two is no majority, so no one can say what it is.
-	g.refuses("it has lost its data just after it got its vote, and the record is late", m1, "can't be asked whether it may join")
+	g.waits("it has lost its data just after it got its vote, and the record is late", m1, "can't be asked whether it may join")
 }

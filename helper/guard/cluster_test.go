@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -77,6 +78,9 @@ func TestBegin(t *testing.T) {
 		}
 		if err != nil && !strings.Contains(err.Error(), test.want) || err == nil && got != test.want {
 			t.Errorf("%s: %q, %v; want %q", test.reason, got, err, test.want)
+		}
+		if err != nil && !errors.As(err, new(*Undecided)) {
+			t.Errorf("%s: it counts as lost: %v", test.reason, err)
 		}
 		if err != nil && !strings.Contains(err.Error(), "etcd member m0 has no data") {
 			t.Errorf("%s: it does not say of which member: %v", test.reason, err)

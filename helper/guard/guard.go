@@ -60,23 +60,32 @@ type Start struct {
 	InitialCluster string
 }
 
-// Refusal is the error of a member that must not start, or of which it is not
-// known whether it may.
+// Refusal is the error of a member that must not start.
 type Refusal struct{ err error }
 
 func (r *Refusal) Error() string { return r.err.Error() }
 func (r *Refusal) Unwrap() error { return r.err }
 
+// Undecided is the error of a member of which it is not known yet whether it may start: the
+// record is late, incomplete or damaged, or those that know do not answer.
+type Undecided struct{ err error }
+
+func (u *Undecided) Error() string { return u.err.Error() }
+func (u *Undecided) Unwrap() error { return u.err }
+
+// undecided returns an *Undecided with a text, as fmt.Errorf does.
+func undecided(format string, args ...any) error { return &Undecided{fmt.Errorf(format, args...)} }
+
 // identity are the IDs of an etcd cluster and of one of its members; 0, which
 // etcd gives to none, stands for an ID that isn't known.
 type identity struct{ cluster, member uint64 }
 
-// Check returns how etcd may start as a member, or else a *Refusal that says why it may
-// not and what to do.
+// Check returns how etcd may start as a member, or else a *Refusal or an *Undecided that
+// says why it may not and what to do.
 func Check(ctx context.Context, m Member, passed Passed) (Start, error) {
 	r, err := readRecord(m.IdentityDir, m.Name)
 	if err != nil {
-		return Start{}, &Refusal{err}
+		return Start{}, &Undecided{err}
 	}
 	r.restrict(m.Name, passed)
 	d, err := readData(m.DataDir)
@@ -87,7 +96,10 @@ func Check(ctx context.Context, m Member, passed Passed) (Start, error) {
 	if start.Found, err = decide(m.Name, m.DataDir, r, d); err == nil && !d.exists() {
 		start.InitialCluster, err = m.begin(ctx, r)
 	}
-	if err != nil {
+	switch {
+	case errors.As(err, new(*Undecided)):
+		return Start{}, err
+	case err != nil:
 		return Start{}, &Refusal{err}
 	}
 	return start, nil
@@ -99,17 +111,17 @@ func (m Member) begin(ctx context.Context, r record) (string, error) {
 	where := fmt.Sprintf("etcd member %s has no data, and %s is recorded", m.Name, r)
 	if !r.joins {
 		if !slices.Contains(r.members, m.Name) {
-			return "", fmt.Errorf("%s, but the key %s of the record does not have this member (found: %q): it is not known with which ones it is to form etcd, so it does not start; the ConfigMap mounted in %s is the operator's, which has to repair it",
+			return "", undecided("%s, but the key %s of the record does not have this member (found: %q): it is not known with which ones it is to form etcd, so it does not start; the ConfigMap mounted in %s is the operator's, which has to repair it",
 				where, contract.RecordMembers, strings.Join(r.members, contract.RecordSeparator), m.IdentityDir)
 		}
 		return m.Cluster.initialCluster(r.members), nil
 	}
 	if r.member == 0 {
-		return "", fmt.Errorf("%s with the key %s, but not under which ID it was added to etcd: record that in %s%s, too", where, contract.RecordJoining, contract.RecordMember, m.Name)
+		return "", undecided("%s with the key %s, but not under which ID it was added to etcd: record that in %s%s, too", where, contract.RecordJoining, contract.RecordMember, m.Name)
 	}
 	l, err := m.Cluster.list(ctx, r.others(m.Name))
 	if err != nil {
-		return "", fmt.Errorf("%s with the key %s, but the members that run can't be asked whether it may join: %w; it does not start before one of them has answered", where, contract.RecordJoining, err)
+		return "", undecided("%s with the key %s, but the members that run can't be asked whether it may join: %w; it does not start before one of them has answered", where, contract.RecordJoining, err)
 	}
 	out, err := l.join(m.Name, url(m.Cluster.PeerURL, m.Name), r)
 	if err != nil {

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -73,6 +74,31 @@ func TestErrorFits(t *testing.T) {
 			t.Errorf("it starts on %+v", d)
 		} else if n := len("error: " + err.Error() + "\n"); n > 2048 {
 			t.Errorf("%d bytes: %v", n, err)
+		}
+	}
+}
+
+// TestCheckKinds tells what only has to wait, or is wrong with the record, from data that is
+// lost: the operator reports the latter alone as such.
+func TestCheckKinds(t *testing.T) {
+	for _, test := range []struct {
+		reason    string
+		keys      map[string]string
+		undecided bool
+	}{
+		{"there is no record", nil, true},
+		{"the record is damaged", map[string]string{contract.RecordState: "existing", contract.RecordCluster: "x"}, true},
+		{"it is to form an etcd of others", map[string]string{contract.RecordState: "new", contract.RecordMembers: "m1"}, true},
+		{"it joins, and is alone", map[string]string{contract.RecordState: "existing", contract.RecordCluster: "c1", "member-id.m0": "a1", contract.RecordJoining: "m0", contract.RecordMembers: "m0"}, true},
+		{"it has lost its data", map[string]string{contract.RecordState: "existing", contract.RecordCluster: "c1", "member-id.m0": "a1", contract.RecordMembers: "m0"}, false},
+	} {
+		dir := t.TempDir()
+		for key, value := range test.keys {
+			write(t, filepath.Join(dir, key), []byte(value))
+		}
+		_, err := Check(t.Context(), Member{Name: "m0", DataDir: t.TempDir(), IdentityDir: dir}, Passed{})
+		if undecided, refused := errors.As(err, new(*Undecided)), errors.As(err, new(*Refusal)); undecided != test.undecided || refused == undecided {
+			t.Errorf("%s: undecided: %t, refused: %t: %v", test.reason, undecided, refused, err)
 		}
 	}
 }

@@ -33,6 +33,13 @@ const (
 	StateExisting = "existing"
 )
 
-// GuardRefused is the exit code of the guard when it does not let a member start.
-// etcd itself, which the guard becomes otherwise, ends with 1 or 2.
-const GuardRefused = 65
+// The exit codes of the guard when it does not let a member start. etcd itself, which the
+// guard becomes otherwise, ends with 1 or 2.
+const (
+	// GuardRefused is that of a member whose data is lost, damaged or another's.
+	GuardRefused = 65
+	// GuardWaits is that of a member of which it is not known yet whether it may start: the
+	// record is late, incomplete or damaged, or no other member answers. No data is known to
+	// be lost. Guards before v0.4.0 end with GuardRefused then, too.
+	GuardWaits = 66
+)

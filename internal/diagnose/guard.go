@@ -15,8 +15,9 @@ const (
 	guardContainer = "guard"
 )
 
-// Guard returns why the guard keeps the first etcd member that it holds from starting,
-// empty when all may start.
+// Guard returns why the guard refuses to let the first etcd member that it holds start,
+// empty when it refuses none: one that only waits, as for a record that is late, is a pod
+// that is not ready.
 func Guard(pods []corev1.Pod) string {
 	for i := range pods {
 		if status := refusal(&pods[i]); status != nil {
@@ -26,7 +27,8 @@ func Guard(pods []corev1.Pod) string {
 	return ""
 }
 
-// GuardRefuses reports whether the guard keeps etcd from starting in a pod.
+// GuardRefuses reports whether the guard refuses to let etcd start in a pod, since data is
+// lost or not the member's.
 func GuardRefuses(pod *corev1.Pod) bool { return refusal(pod) != nil }
 
 // refusal returns the container in which the guard refuses to let etcd start, nil
@@ -38,7 +40,7 @@ func refusal(pod *corev1.Pod) *corev1.ContainerStatus {
 		}
 	}
 	for i, status := range pod.Status.ContainerStatuses {
-		// etcd itself ends with another code.
+		// etcd itself ends with another code, and so does a guard that only waits.
 		if terminated := Failure(status); status.Name == etcdContainer && terminated != nil && terminated.ExitCode == contract.GuardRefused {
 			return &pod.Status.ContainerStatuses[i]
 		}

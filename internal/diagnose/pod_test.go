@@ -69,6 +69,8 @@ func TestPod(t *testing.T) {
 			"pod p: container guard exited with code 3: empty"},
 		"the guard refuses in etcd's own container": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: etcd, state: {waiting: {reason: CrashLoopBackOff, message: back-off 10s}}, lastState: {terminated: {exitCode: 65, message: empty}}}]}}`,
 			"pod p: container etcd exited with code 65: empty"},
+		"the guard can't know yet": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: etcd, state: {waiting: {reason: CrashLoopBackOff, message: back-off 10s}}, lastState: {terminated: {exitCode: 66, message: no member answers}}}]}}`,
+			"pod p: container etcd exited with code 66: no member answers"},
 		"etcd itself fails": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: etcd, state: {terminated: {exitCode: 1, message: panic}}}]}}`,
 			"pod p: container etcd exited with code 1: panic"},
 		"etcd runs after the guard refused": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: etcd, state: {running: {}}, lastState: {terminated: {exitCode: 65}}}]}}`,

@@ -8,7 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/volumes"
 )
 
@@ -73,5 +76,20 @@ func TestEtcdTrouble(t *testing.T) {
 	s.found.State = etcd.State{List: []etcd.Listed{{ID: "a0", Name: "m0"}, {ID: "a1"}}, Alarms: []etcd.Alarm{{MemberID: "a0", Type: "NOSPACE"}}}
 	if v := s.etcdTrouble(); v.Complete() || v.Reason != operatorv1alpha1.ReasonNoSpace {
 		t.Errorf("an external etcd: %+v", v)
+	}
+}
+
+// TestGuardKinds tells a member whose data is lost from one of which the guard can't know
+// yet whether it may start.
+func TestGuardKinds(t *testing.T) {
+	for code, reason := range map[int32]string{contract.GuardRefused: operatorv1alpha1.ReasonDataLost, contract.GuardWaits: operatorv1alpha1.ReasonMembersNotReady} {
+		m := newManaged(t, 3, replaced(0, 1, 2), func(m *managed) {
+			m.pods[1].Status.Conditions = nil
+			m.pods[1].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: operand.ComponentEtcd, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code, Message: "what the guard says"}}}}
+			m.state.Members[1].Err = errors.New("no answer")
+		})
+		if v := m.members(t.Context()); v.Reason != reason || v.State != verdict.Degraded || !strings.Contains(v.Message, "what the guard says") {
+			t.Errorf("exit code %d: %+v", code, v)
+		}
 	}
 }
