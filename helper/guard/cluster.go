@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/etcdclient"
 )
 
@@ -120,6 +121,12 @@ func (c Cluster) ask(ctx context.Context, member string) (listing, error) {
 // members of this moment, and no other ones. It may join if it has never had data that
 // others count on: a learner has no vote, and one without a name was never started.
 func (l listing) join(member, peerURL string, r record) (string, error) {
+	if r.cluster != 0 && l.cluster != r.cluster {
+		return "", fmt.Errorf("the members that run are of cluster %x", l.cluster)
+	}
+	if err := l.late(member, peerURL, r); err != nil {
+		return "", err
+	}
 	var out []string
 	found := false
 	for _, m := range l.members {
@@ -140,11 +147,24 @@ func (l listing) join(member, peerURL string, r record) (string, error) {
 			out = append(out, m.name+"="+peer)
 		}
 	}
-	switch {
-	case r.cluster != 0 && l.cluster != r.cluster:
-		return "", fmt.Errorf("the members that run are of cluster %x", l.cluster)
-	case !found:
+	if !found {
 		return "", errors.New("the members that run do not list it, or not under this ID")
 	}
 	return strings.Join(out, ","), nil
+}
+
+// late is about a member that was added to etcd under another ID than the recorded one, which
+// etcd does not list any more: the record that is mounted is older than that, or no one has
+// written the new ID down.
+func (l listing) late(member, peerURL string, r record) error {
+	at := func(m listed) bool { return m.name == "" && slices.Equal(m.peers, []string{peerURL}) }
+	i := slices.IndexFunc(l.members, at)
+	if i < 0 || slices.ContainsFunc(l.members, func(m listed) bool { return m.id == r.member }) {
+		return nil
+	}
+	added := l.members[i]
+	if !added.learner {
+		return fmt.Errorf("the members that run list it as member ID %x, which has a vote in etcd: it must be removed, and be added again as a learner", added.id)
+	}
+	return undecided("it is recorded as member ID %x, and the members that run list it as %x: record %x in %s%s, or wait, where that is recorded already: what is mounted may be two minutes late", r.member, added.id, added.id, contract.RecordMember, member)
 }

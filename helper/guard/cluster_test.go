@@ -37,7 +37,11 @@ func TestJoin(t *testing.T) {
 		{"it was promoted before it said its name", listing{0xc1, []listed{first, changed(func(m *listed) { m.learner = false })}}, "member ID a2 has a vote", true},
 		{"it has had data as a learner", listing{0xc1, []listed{first, changed(func(m *listed) { m.name = "m2" })}}, "member ID a2 has been started before, as m2", true},
 		{"it was removed", listing{0xc1, []listed{first, second}}, "do not list it, or not under this ID", true},
-		{"it was added under another ID", listing{0xc1, []listed{first, changed(func(m *listed) { m.id = 0xa3 })}}, "member ID a3 at " + peer("m2") + " was added to etcd, too", true},
+		{"it was added under another ID", listing{0xc1, []listed{first, changed(func(m *listed) { m.id = 0xa3 })}}, "it is recorded as member ID a2, and the members that run list it as a3: record a3 in member-id.m2, or wait", true},
+		{"it was added under another ID, and with a vote", listing{0xc1, []listed{first, changed(func(m *listed) { m.id, m.learner = 0xa3, false })}}, "list it as member ID a3, which has a vote in etcd: it must be removed", true},
+		{"it was added twice", listing{0xc1, []listed{first, joining, changed(func(m *listed) { m.id = 0xa3 })}}, "member ID a3 at " + peer("m2") + " was added to etcd, too", true},
+		{"it was removed, and another one was added", listing{0xc1, []listed{first, {id: 0xa4, peers: []string{peer("m4")}, learner: true}}}, "member ID a4 at " + peer("m4") + " was added to etcd, too", true},
+		{"another cluster, and another ID", listing{0xc2, []listed{first, changed(func(m *listed) { m.id = 0xa3 })}}, "are of cluster c2", true},
 		{"at the URL of another", listing{0xc1, []listed{first, changed(func(m *listed) { m.peers = []string{peer("m3")} })}}, "was added to etcd at " + peer("m3") + " and not at " + peer("m2"), true},
 		{"one more that was never started", listing{0xc1, []listed{first, joining, {id: 0xa4, peers: []string{peer("m4")}}}}, "member ID a4 at " + peer("m4"), true},
 		{"another cluster", listing{0xc2, []listed{first, joining}}, "are of cluster c2", true},
@@ -50,6 +54,9 @@ func TestJoin(t *testing.T) {
 		}
 		if err != nil && !strings.Contains(err.Error(), test.want) || err == nil && got != test.want {
 			t.Errorf("%s: %q, %v; want %q", test.reason, got, err, test.want)
+		}
+		if undecided := errors.As(err, new(*Undecided)); undecided != strings.HasSuffix(test.reason, "under another ID") {
+			t.Errorf("%s: undecided: %t: %v", test.reason, undecided, err)
 		}
 	}
 }

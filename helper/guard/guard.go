@@ -124,7 +124,10 @@ func (m Member) begin(ctx context.Context, r record) (string, error) {
 		return "", undecided("%s with the key %s, but the members that run can't be asked whether it may join: %w; it does not start before one of them has answered", where, contract.RecordJoining, err)
 	}
 	out, err := l.join(m.Name, url(m.Cluster.PeerURL, m.Name), r)
-	if err != nil {
+	switch {
+	case errors.As(err, new(*Undecided)):
+		return "", fmt.Errorf("%s with the key %s, but %w", where, contract.RecordJoining, err)
+	case err != nil:
 		return "", fmt.Errorf("%s with the key %s, but %w. Starting empty could lose or corrupt data; see the guide of the operator on replacing a member", where, contract.RecordJoining, err)
 	}
 	return out, nil
