@@ -4,6 +4,7 @@ package identity
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -93,7 +94,11 @@ func (s *Store) Write(ctx context.Context, record *etcd.Record) error {
 	if err != nil {
 		return err
 	}
-	if err := s.objects.Apply(ctx, object); err != nil {
+	err = s.objects.Apply(ctx, object)
+	if notOurs := (*apply.NotOurs)(nil); errors.As(err, &notOurs) {
+		return &unlabeled{notOurs, stored.Labels}
+	}
+	if err != nil {
 		return err
 	}
 	s.Record, s.unmarked = record, false
@@ -126,6 +131,28 @@ func (s *Store) Adopt(ctx context.Context) error {
 	default:
 		return s.objects.WriteInventory(ctx, append(slices.Clone(inventory), Reference(s.objects)))
 	}
+}
+
+// unlabeled is the error of a record that does not say that it is this registry's, as one
+// that a person has restored from a backup. Deleting it is the one thing not to do.
+type unlabeled struct {
+	*apply.NotOurs
+	// made are the labels of a record of this registry.
+	made map[string]string
+}
+
+// Error says which labels to add.
+func (e *unlabeled) Error() string {
+	has := "does not have the labels by which the operator knows its objects"
+	if e.Owner != "" {
+		has = "has the labels of ClusterRegistry " + e.Owner
+	}
+	add := ""
+	for _, label := range []string{operatorv1alpha1.LabelManagedBy, operatorv1alpha1.LabelNamespace, operatorv1alpha1.LabelInstance} {
+		add += " " + label + "=" + e.made[label]
+	}
+	return fmt.Sprintf("%s, the record of etcd's identity, %s, as after it was restored by hand; never delete it: it keeps an empty etcd from taking the place of this one. If it is of this registry's etcd, label it: kubectl -n %s label --overwrite configmap %s%s",
+		e.Object, has, e.Object.Namespace, e.Object.Name, add)
 }
 
 // Reference refers to the record of a registry.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -73,6 +74,46 @@ func TestUnmarked(t *testing.T) {
 		after := stored(t, o)
 		if !maps.Equal(after.Data, before.Data) || !marked(after, meta(o)) || s.unmarked {
 			t.Errorf("%s: the record is %v, with labels %v and annotations %v", reason, after.Data, after.Labels, after.Annotations)
+		}
+	}
+}
+
+// TestRestored is about a record that a person has created again from a backup, without its
+// labels or with those of another registry: it is not written, the error says which labels
+// to add, and with these it is the registry's again.
+func TestRestored(t *testing.T) {
+	for reason, labels := range map[string]map[string]string{
+		"does not have the labels":                        nil,
+		"has the labels of ClusterRegistry staging/fleet": {operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: "staging", operatorv1alpha1.LabelInstance: "fleet"},
+	} {
+		o := operandtest.New(t, recorded)
+		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd-identity", Labels: labels}, Data: map[string]string{contract.RecordState: contract.StateExisting, contract.RecordCluster: "c", "replicas": "3"}}
+		if err := o.Client.Create(t.Context(), record); err != nil {
+			t.Fatal(err)
+		}
+		s := Read(t.Context(), o)
+		err := errors.Join(s.Err, s.Adopt(t.Context()))
+		var expected interface{ Reason() string }
+		if !errors.As(err, &expected) || expected.Reason() != operatorv1alpha1.ReasonNotOwned {
+			t.Fatalf("%s: %v", reason, err)
+		}
+		said := err.Error()
+		_, command, _ := strings.Cut(said, "configmap fleet-etcd-identity ")
+		if !strings.Contains(said, reason) || !strings.Contains(said, "never delete it") || strings.Contains(said, "delete it, or") {
+			t.Errorf("%s: it says %q", reason, said)
+		}
+		record = stored(t, o)
+		record.Labels = map[string]string{}
+		for _, pair := range strings.Fields(command) {
+			label, value, _ := strings.Cut(pair, "=")
+			record.Labels[label] = value
+		}
+		if err := o.Client.Update(t.Context(), record); err != nil {
+			t.Fatal(err)
+		}
+		own(t, o)
+		if after := stored(t, o); !marked(after, meta(o)) || after.Data[contract.RecordCluster] != "c" {
+			t.Errorf("%s: after the advice was followed, the record is %v with labels %v", reason, after.Data, after.Labels)
 		}
 	}
 }
