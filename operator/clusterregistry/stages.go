@@ -8,6 +8,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/available"
+	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
@@ -68,7 +69,8 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 	if len(s.Registry.Spec.Controllers.Functions()) == 0 {
 		return // what there was of it is pruned
 	}
-	stage := controller.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities, Release: s.release, Releases: r.Releases, TakenBy: s.registration.TakenBy}
+	stage := controller.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities, Release: s.release, Releases: r.Releases,
+		NotAllowed: render.ControllerNotAllowed(s.Registry.Namespace, r.Environment), TakenBy: s.registration.TakenBy}
 	s.controller = stage.Run(ctx)
 	if err := s.controller.Err; err != nil {
 		logf.FromContext(ctx).Error(err, "run the controller of the registry; the operator will retry")

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 )
@@ -18,7 +20,7 @@ const hostCAKey = "host-ca.crt"
 // release has. With none there is no controller.
 func functions(in Input) []string {
 	asked := in.Registry.Spec.Controllers
-	if asked == nil {
+	if asked == nil || ControllerNotAllowed(in.Registry.Namespace, in.Environment) != "" {
 		return nil
 	}
 	on := map[string]bool{contract.HealthFunction: asked.Health != nil, contract.RegisterHostFunction: asked.RegisterHost != nil}
@@ -29,6 +31,19 @@ func functions(in Input) []string {
 		}
 	}
 	return out
+}
+
+// ControllerNotAllowed says why no registry in a namespace may have a controller, nothing
+// when it may. The controller's role is one for all registries, so that it names no Lease:
+// where others elect their leaders by Leases, the controller could take those over.
+func ControllerNotAllowed(namespace string, environment Environment) string {
+	switch namespace {
+	case metav1.NamespaceSystem:
+		return "in namespace " + namespace + ", Kubernetes itself elects leaders by Leases"
+	case environment.Namespace:
+		return "in namespace " + namespace + ", the operator elects its leader by a Lease"
+	}
+	return ""
 }
 
 // controllerGroups are the groups of an independent registry that are permitted what a

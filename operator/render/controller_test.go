@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -45,6 +46,17 @@ func TestNoController(t *testing.T) {
 			if strings.Contains(object.GetName(), "controller") {
 				t.Errorf("%s: %s %s is rendered", reason, object.GetKind(), object.GetName())
 			}
+		}
+	}
+}
+
+// TestControllerNotAllowed renders nothing of a controller where others elect leaders.
+func TestControllerNotAllowed(t *testing.T) {
+	for namespace, allowed := range map[string]bool{"team": true, "kube-system": false, "clusterregistry-system": false} {
+		in := input(t, registry, withController, func(r *operatorv1alpha1.ClusterRegistry) { r.Namespace = namespace })
+		found := slices.ContainsFunc(rendered(t, in).Objects(), func(o *unstructured.Unstructured) bool { return strings.Contains(o.GetName(), "-controller") })
+		if found != allowed || (ControllerNotAllowed(namespace, in.Environment) == "") != allowed {
+			t.Errorf("in %s, there is a controller: %v, %q", namespace, found, ControllerNotAllowed(namespace, in.Environment))
 		}
 	}
 }

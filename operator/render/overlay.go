@@ -61,6 +61,7 @@ func components(in Input, layout string) []string {
 	include("controller", true)
 	include("several-controllers", r.Spec.Server.Replicas > 1)
 	include("controller-host", aggregated || !in.Environment.Namespaced)
+	include("controller-metrics", aggregated)
 	include("controller-health", aggregated && slices.Contains(on, contract.HealthFunction))
 	include("controller-register-host", aggregated && slices.Contains(on, contract.RegisterHostFunction))
 	include("controller-independent", !aggregated)

@@ -32,6 +32,9 @@ func TestPermissions(t *testing.T) {
 		if controllers := in.Registry.Spec.Controllers; controllers != nil {
 			want = append(want, "RoleBinding "+namespace+"/"+name+"-controller to ClusterRole clusterregistry:controller")
 			of("clusterregistry:controller:host")
+			if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
+				of("clusterregistry:controller:metrics")
+			}
 			if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && controllers.Health != nil {
 				of("clusterregistry:controller:health")
 			}

@@ -220,6 +220,9 @@ const (
 	// ReasonRightsMissing is the reason of a controller that lacks rights in the host
 	// cluster: the message has the command by which an administrator grants them.
 	ReasonRightsMissing = "RightsMissing"
+	// ReasonNamespaceNotAllowed is the reason of a controller in a namespace where others
+	// elect leaders by Leases: kube-system, or the operator's own.
+	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
 	// ReasonFunctionUnsupported is the reason of a function that the release which runs
 	// does not have: the message names the first one that does.
 	ReasonFunctionUnsupported = "FunctionUnsupported"

@@ -48,7 +48,7 @@ func TestDangerousRules(t *testing.T) {
 	)
 	want := map[string]string{
 		everywhere + " secrets":             "get,create,patch,delete []",
-		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader clusterregistry:controller clusterregistry:controller:host clusterregistry:controller:health clusterregistry:controller:register-host]",
+		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader clusterregistry:controller clusterregistry:controller:host clusterregistry:controller:metrics clusterregistry:controller:health clusterregistry:controller:register-host]",
 		everywhere + " clusterrolebindings": "get,list,watch,create,patch,delete []",
 		everywhere + " rolebindings":        "get,list,watch,create,patch,delete []",
 		everywhere + " leases":              "get,list,watch,create,patch,delete []",
@@ -63,7 +63,7 @@ func TestDangerousRules(t *testing.T) {
 		controller + ":host nodes":             "list []",
 		controller + ":host namespaces":        "get [kube-system]",
 		controller + ":host configmaps":        "get [cluster-info]",
-		controller + ":host tokenreviews":      "create []",
+		controller + ":metrics tokenreviews":   "create []",
 		controller + ":health clusters":        "get,list,watch []",
 		controller + ":register-host clusters": "get,list,create,update []",
 	}

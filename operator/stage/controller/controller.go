@@ -32,6 +32,10 @@ func (s *Stage) Run(ctx context.Context) Found {
 }
 
 func (s *Stage) run(ctx context.Context) verdict.Verdict {
+	if s.NotAllowed != "" {
+		// Nothing of it is rendered, and what there was is pruned.
+		return verdict.Waiting(operatorv1alpha1.ReasonNamespaceNotAllowed, "no controller runs: %s, and the controller's rights to Leases would reach that one; move the registry to a namespace of its own, or remove spec.controllers", s.NotAllowed).In(verdict.Resync)
+	}
 	on, lacking := s.functions()
 	unsupported := s.unsupported(lacking)
 	if len(on) == 0 {

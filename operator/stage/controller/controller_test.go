@@ -179,6 +179,15 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestNotAllowed makes nothing, and says why.
+func TestNotAllowed(t *testing.T) {
+	s := newStage(t, healthOnly, "v0.2.0", "v0.2.0")
+	s.NotAllowed, s.Rendered.Stages = "in namespace kube-system, Kubernetes itself elects leaders by Leases", nil
+	if found := s.Run(t.Context()); found.Reason != "NamespaceNotAllowed" || found.Err != nil || !found.Usable() || !strings.Contains(found.Message, s.NotAllowed) || len(s.Registry.Status.Inventory) > 0 {
+		t.Errorf("%+v, %v", found, s.Registry.Status.Inventory)
+	}
+}
+
 // TestReadOnly observes, and makes nothing.
 func TestReadOnly(t *testing.T) {
 	s := newStage(t, healthOnly, "v0.2.0", "v0.2.0")

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// Stage is the stage in one reconcile. All fields but TakenBy are required.
+// Stage is the stage in one reconcile. All fields but NotAllowed and TakenBy are required.
 type Stage struct {
 	*operand.Objects
 	// CertManager knows whether cert-manager is installed.
@@ -22,6 +22,9 @@ type Stage struct {
 	// Release is what is rendered, and Releases are all that this operator knows.
 	Release  version.Release
 	Releases []version.Release
+	// NotAllowed says why no controller may run in the registry's namespace, empty where one
+	// may.
+	NotAllowed string
 	// TakenBy names who serves the API group on the host cluster in the registry's place,
 	// empty where no one does.
 	TakenBy string
