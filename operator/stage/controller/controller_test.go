@@ -259,7 +259,7 @@ func TestRights(t *testing.T) {
 		{"it may do all", starting, "", nothing, "Starting", nil},
 		{"a role is gone, but it runs", runs, "nodes", nothing, "", nil},
 		{"a role that is bound is gone", starting, "clusters", nothing, "RightsMissing", []string{
-			"ServiceAccount fleet-controller lacks rights in the host cluster: list clusters.clusterregistry.k8s.io, watch clusters.clusterregistry.k8s.io, patch clusters.clusterregistry.k8s.io/status. An administrator of the cluster runs: kubectl apply --server-side -k manifests/operator, of the operator's release: its ClusterRole clusterregistry:controller:health is missing, or lacks rules"}},
+			"ServiceAccount fleet-controller lacks rights in the host cluster: list clusters.clusterregistry.k8s.io, watch clusters.clusterregistry.k8s.io, patch clusters.clusterregistry.k8s.io/status. Missing or without all of its rules: ClusterRole clusterregistry:controller:health; install the operator's manifests of this release again, as you installed them"}},
 		{"a role is not bound by this operator", starting, "nodes", nothing, "RightsMissing", []string{
 			"list nodes", "kubectl create clusterrolebinding clusterregistry:team:fleet:controller-host:by-administrator --clusterrole=clusterregistry:controller:host --serviceaccount=team:fleet-controller"}},
 		{"the operator may bind nothing", starting, "clusters leases", forbidden, "RightsMissing", []string{

@@ -83,8 +83,15 @@ func (s *Stage) withoutRights(ctx context.Context, functions []string, unbound [
 	if len(roles) == 0 {
 		return v
 	}
-	return verdict.Waiting(operatorv1alpha1.ReasonRightsMissing, "ServiceAccount %s lacks rights in the host cluster: %s. An administrator of the cluster runs: %s",
-		s.Name(contract.ControllerSuffix), strings.Join(missing, ", "), strings.Join(s.grants(roles, unbound), "; ")).In(verdict.Vigil)
+	message := fmt.Sprintf("ServiceAccount %s lacks rights in the host cluster: %s", s.Name(contract.ControllerSuffix), strings.Join(missing, ", "))
+	commands, incomplete := s.grants(roles, unbound)
+	if len(commands) > 0 {
+		message += ". An administrator of the cluster runs: " + strings.Join(commands, "; ")
+	}
+	if len(incomplete) > 0 {
+		message += ". Missing or without all of its rules: ClusterRole " + strings.Join(incomplete, ", ") + "; install the operator's manifests of this release again, as you installed them"
+	}
+	return verdict.Waiting(operatorv1alpha1.ReasonRightsMissing, "%s", message).In(verdict.Vigil)
 }
 
 // may asks the host cluster whether the controller may do something.
@@ -112,33 +119,34 @@ func words(a authorizationv1.ResourceAttributes) string {
 	return a.Verb + " " + what
 }
 
-// grants are the commands that give roles. What the operator does not bind, as an operator
+// grants returns the commands that give roles, and the roles that no command helps. What the operator does not bind, as an operator
 // of some namespaces for an independent registry, an administrator does; what it could not
 // bind, too. The names are others than the operator's, which takes over nothing that it has
-// not made. A role that is bound and does not give what it should is installed again.
-func (s *Stage) grants(roles []string, unbound []*unstructured.Unstructured) []string {
+// not made. A role that is bound and does not give what it should is incomplete: there is
+// no one command to install it again, since the operator may be of OLM, of manifests for
+// some namespaces or of a mirror.
+func (s *Stage) grants(roles []string, unbound []*unstructured.Unstructured) (commands, incomplete []string) {
 	gives := func(role string) func(*unstructured.Unstructured) bool {
 		return func(u *unstructured.Unstructured) bool { return roleOf(u) == role }
 	}
 	bind := func(kind, name, role string) string {
 		return fmt.Sprintf("kubectl create %s %s --clusterrole=%s --serviceaccount=%s:%s", kind, name, role, s.Registry.Namespace, s.Name(contract.ControllerSuffix))
 	}
-	var out []string
 	for _, role := range slices.Compact(slices.Sorted(slices.Values(roles))) {
 		refused := slices.IndexFunc(unbound, gives(role))
 		switch bound := slices.ContainsFunc(s.Rendered.Stages[render.StageController], gives(role)); {
 		case refused >= 0 && unbound[refused].GetNamespace() != "":
-			out = append(out, bind("rolebinding --namespace="+s.Registry.Namespace, unbound[refused].GetName()+":by-administrator", role))
+			commands = append(commands, bind("rolebinding --namespace="+s.Registry.Namespace, unbound[refused].GetName()+":by-administrator", role))
 		case refused >= 0:
-			out = append(out, bind("clusterrolebinding", unbound[refused].GetName()+":by-administrator", role))
+			commands = append(commands, bind("clusterrolebinding", unbound[refused].GetName()+":by-administrator", role))
 		case !bound:
 			name := "clusterregistry:" + s.Registry.Namespace + ":" + s.Registry.Name + ":controller" + strings.ReplaceAll(strings.TrimPrefix(role, roleLease), ":", "-")
-			out = append(out, bind("clusterrolebinding", name+":by-administrator", role))
+			commands = append(commands, bind("clusterrolebinding", name+":by-administrator", role))
 		default:
-			out = append(out, "kubectl apply --server-side -k manifests/operator, of the operator's release: its ClusterRole "+role+" is missing, or lacks rules")
+			incomplete = append(incomplete, role)
 		}
 	}
-	return out
+	return commands, incomplete
 }
 
 // roleOf returns the role that a binding gives.
