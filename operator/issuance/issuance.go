@@ -44,6 +44,7 @@ func Observe(ctx context.Context, o *operand.Objects, desired *unstructured.Unst
 
 // enter has a certificate in the status once.
 func enter(registry *operatorv1alpha1.ClusterRegistry, found operatorv1alpha1.CertificateStatus) {
-	others := slices.DeleteFunc(slices.Clone(registry.Status.Certificates), func(c operatorv1alpha1.CertificateStatus) bool { return c.Name == found.Name })
-	registry.Status.Certificates = append(others, found)
+	certificates := slices.DeleteFunc(slices.Clone(registry.Status.Certificates), func(c operatorv1alpha1.CertificateStatus) bool { return c.Name == found.Name })
+	certificates = append(certificates, found)
+	registry.Status.Certificates = certificates
 }

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -83,6 +84,20 @@ func TestControllerOfSomeNamespaces(t *testing.T) {
 		}
 		if found != want {
 			t.Errorf("%s: ClusterRoleBindings are rendered: %v", mode, found)
+		}
+	}
+}
+
+// TestClientsDoNotNeedIt expects what clients need to be the same with a controller and
+// without: all of the controller, its certificate too, is of its own stage.
+func TestClientsDoNotNeedIt(t *testing.T) {
+	for _, mode := range []operatorv1alpha1.Mode{operatorv1alpha1.ModeIndependent, operatorv1alpha1.ModeAggregated} {
+		as := func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Mode = mode }
+		with, without := rendered(t, input(t, registry, withController, as)), rendered(t, input(t, registry, as))
+		for _, stage := range []Stage{StageCertificates, StageEtcd, StageServer, StageEndpoint} {
+			if !reflect.DeepEqual(with.Stages[stage], without.Stages[stage]) {
+				t.Errorf("%s: stage %s is another one with a controller", mode, stage)
+			}
 		}
 	}
 }
