@@ -1,15 +1,21 @@
 package kubeconfig
 
 import (
+	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterregistry/operator/cli/command"
 	"github.com/clusterregistry/operator/cli/command/commandtest"
 )
 
@@ -109,6 +115,33 @@ func TestChangedWhileAsked(t *testing.T) {
 	}
 	if content, err := os.ReadFile(path); err != nil || strings.Contains(string(content), "https://e.example") {
 		t.Errorf("it is written: %s, %v", content, err)
+	}
+}
+
+// TestInterruptedAtTheEnd expects that Ctrl-C keeps a file as it is up to the last moment.
+func TestInterruptedAtTheEnd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "config")
+	env := commandtest.New(t, cluster("east", "https://e.example"))
+	text, _ := env.Run(t, newCommand(env), "east", "--merge="+path)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	b := &builder{env: env.Env, names: []string{"east"}, merge: path, accept: shownDigest.FindString(text), registry: func() (mark, error) { return mark{Registry: "https://hub.example"}, nil }}
+	if err := b.run(ctx); command.ExitCode(err) != command.ExitRefused || err.Error() != "interrupted: nothing was changed" {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
+		t.Errorf("it leaves %v, %v", left, err)
+	}
+}
+
+// TestNoRightToList expects which right is missing.
+func TestNoRightToList(t *testing.T) {
+	env := commandtest.New(t)
+	env.Clusters.PrependReactor("list", "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
+	})
+	if text, code := env.Run(t, newCommand(env), "--all"); code != 1 || text != "list the clusters: clusters.clusterregistry.k8s.io is forbidden: no; docs/reference/plugin.md lists the rights that each command needs" {
+		t.Errorf("%d, %s", code, text)
 	}
 }
 

@@ -138,6 +138,7 @@ func TestHostileEntries(t *testing.T) {
 			out.Spec.Endpoints[0].CABundle = []byte("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")
 			return out
 		}(), `caBundle`},
+		{"an endpoint with a letter that no one sees", cluster("east", "https://e.example/\u200bx"), `its endpoint has control characters: "https://e.example/x"`},
 		{"no endpoint for the client", func() *v1beta1.Cluster {
 			out := cluster("east", "https://e.example")
 			out.Spec.Endpoints[0].ClientCIDRs = []string{"10.0.0.0/8"}

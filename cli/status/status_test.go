@@ -80,6 +80,12 @@ func TestStatusProblems(t *testing.T) {
 		verdict  string
 		problems []string
 	}{
+		{
+			reason: "an operator that has begun only", registry: fleet(func(c *operatorv1alpha1.ClusterRegistry) {
+				c.Status.Conditions = []metav1.Condition{condition("Progressing", "True", "Creating", "")}
+			}),
+			verdict: "ATTENTION: 1 problem in 1 registry, 0 clusters", problems: []string{"registry registries/fleet: perhaps not available: the operator has not said why yet"},
+		},
 		{reason: "all is well", registry: fleet(), clusters: []runtime.Object{cluster("east", condition("Available", "True", "Probed", "")), cluster("west")}, verdict: "OK: 1 registry, 2 clusters"},
 		{
 			reason: "the first part that is not ready is the cause", verdict: "ATTENTION: 1 problem in 1 registry, 0 clusters",
@@ -320,5 +326,11 @@ us       1          1/1         v1.37 (1)              v1.37.0 (c)      5d
 	env = commandtest.New(t)
 	if text, code := env.Run(t, NewClusters(env.Env)); code != 2 || text != "--by is missing: name the label to count by, such as --by region" {
 		t.Errorf("without a label: %d, %q", code, text)
+	}
+	env.Clusters.PrependReactor("list", "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no"))
+	})
+	if text, code := env.Run(t, NewClusters(env.Env), "--by", "region"); code != 1 || text != "list the clusters: clusters.clusterregistry.k8s.io is forbidden: no; docs/reference/plugin.md lists the rights that each command needs" {
+		t.Errorf("without the right: %d, %q", code, text)
 	}
 }
