@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -90,6 +91,9 @@ func awaitCluster(t *testing.T, e *framework.Env, api clusters.ClusterInterface,
 		cluster, err := api.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return err
+		}
+		if cluster.Status == nil {
+			return errors.New("it has no status")
 		}
 		condition := meta.FindStatusCondition(cluster.Status.Conditions, clusterregistryv1beta1.ConditionAvailable)
 		if condition == nil || condition.Status != status || condition.Reason != reason {
