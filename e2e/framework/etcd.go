@@ -97,6 +97,12 @@ func (e *Etcd) Start(member int) {
 	e.running[member] = cmd
 }
 
+// AddFlags has a member run with more flags from its next start on, of which the last one
+// of a name counts.
+func (e *Etcd) AddFlags(member int, flags ...string) {
+	e.flags[member] = append(e.flags[member], flags...)
+}
+
 // Kill ends a member as a power cut would.
 func (e *Etcd) Kill(member int) {
 	e.t.Helper()

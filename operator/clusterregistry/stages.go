@@ -8,6 +8,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/available"
+	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
@@ -37,6 +38,9 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 
 func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	stage := members.Stage{Objects: s.Objects, Ask: r.AskEtcd, Authorities: s.authorities, Identity: s.identity, Volumes: s.volumes, Release: s.release.Members.Release}
+	stage.Disarm = func(ctx context.Context, access etcd.Access, state etcd.State) error {
+		return access.DisarmNoSpace(ctx, state)
+	}
 	s.members = stage.Run(ctx)
 	return s.members.Verdict
 }

@@ -1,8 +1,15 @@
 package etcd
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // The types of alarms. Both last until someone disarms them.
@@ -37,4 +44,85 @@ func (s State) RaisedBy(kind string) string {
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
+}
+
+// without returns the state as if no alarms of these types were raised. A member lists
+// the alarms among its own errors, too.
+func (s State) without(kinds []string) State {
+	if len(kinds) == 0 {
+		return s
+	}
+	s.Alarms = slices.DeleteFunc(slices.Clone(s.Alarms), func(a Alarm) bool { return slices.Contains(kinds, a.Type) })
+	s.Members = slices.Clone(s.Members)
+	for i := range s.Members {
+		s.Members[i].Errors = slices.DeleteFunc(slices.Clone(s.Members[i].Errors), func(text string) bool {
+			return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasSuffix(text, "alarm:"+kind) })
+		})
+	}
+	return s
+}
+
+// roomShare is how much of its quota, in percent, a member's file must be below for
+// NOSPACE to be disarmed: etcd would raise it again soon.
+const roomShare = 90
+
+// Full returns why NOSPACE is not to be disarmed, nil when it can be: all recorded members
+// serve, no other alarm is raised, and the file of each is well below its quota.
+func (s State) Full(recorded Identity) error {
+	if len(recorded.Members) == 0 {
+		return errors.New("the IDs of etcd's members are not recorded yet")
+	}
+	if s.ListErr != nil {
+		return fmt.Errorf("etcd's list of members is not known: %w", s.ListErr)
+	}
+	if err := s.Check(recorded); err != nil {
+		return err
+	}
+	if alarm, raised := s.without([]string{AlarmNoSpace}).Raised(); raised {
+		return fmt.Errorf("etcd's alarm %s is raised by %s", alarm.Type, s.RaisedBy(alarm.Type))
+	}
+	if err := s.othersServe(recorded, ""); err != nil {
+		return err
+	}
+	if err := s.Differs(recorded); err != nil {
+		return err
+	}
+	for _, m := range s.Members {
+		if m.Quota <= 0 {
+			return fmt.Errorf("member %s does not say what its quota is", m.Name)
+		}
+		if m.DBSize*100 >= m.Quota*roomShare {
+			return fmt.Errorf("the file of member %s has %d MiB, and its quota is %d MiB", m.Name, m.DBSize>>20, m.Quota>>20)
+		}
+	}
+	return nil
+}
+
+// DisarmNoSpace disarms the alarms NOSPACE that were raised, and no others. The State
+// should be fresh, and Full must have returned nil. One that is disarmed already is no
+// error, and a member that is full raises it again.
+func (a Access) DisarmNoSpace(ctx context.Context, s State) error {
+	i := slices.IndexFunc(s.Members, func(m Member) bool { return m.Err == nil })
+	if i < 0 {
+		return errors.New("disarm NOSPACE: no member is ready")
+	}
+	err := a.call(ctx, s.Members[i].Name, func(ctx context.Context, client *clientv3.Client) error {
+		for _, alarm := range s.Alarms {
+			if alarm.Type != AlarmNoSpace {
+				continue
+			}
+			member, err := strconv.ParseUint(alarm.MemberID, 16, 64)
+			if err != nil {
+				return fmt.Errorf("the alarm of a member with the ID %q: %w", alarm.MemberID, err)
+			}
+			if _, err := client.AlarmDisarm(ctx, &clientv3.AlarmMember{MemberID: member, Alarm: pb.AlarmType_NOSPACE}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("disarm NOSPACE: %w", err)
+	}
+	return nil
 }

@@ -43,12 +43,12 @@ func (s State) Failures() string {
 
 // Gate returns nil when the member can be taken down now: all others serve and
 // are enough without it, etcd is the one that was recorded, no change of its
-// members is under way, and nothing is wrong with it. The member itself need
-// not serve. The error says in a sentence what is against it.
+// members is under way, and nothing is wrong with it but alarms of the accepted types.
+// The member itself need not serve. The error says in a sentence what is against it.
 //
 // What a State can't tell is for how long this has been so. Let a member serve
 // for some seconds before the next is taken down.
-func (s State) Gate(recorded Identity, member string) error {
+func (s State) Gate(recorded Identity, member string, accepted ...string) error {
 	if len(recorded.Members) == 0 {
 		return errors.New("the IDs of etcd's members are not recorded yet")
 	}
@@ -58,6 +58,7 @@ func (s State) Gate(recorded Identity, member string) error {
 	if err := s.Check(recorded); err != nil {
 		return err
 	}
+	s = s.without(accepted)
 	if alarm, raised := s.Raised(); raised {
 		return fmt.Errorf("etcd's alarm %s is raised by %s", alarm.Type, s.RaisedBy(alarm.Type))
 	}

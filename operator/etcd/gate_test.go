@@ -163,3 +163,29 @@ func TestServes(t *testing.T) {
 		t.Errorf("%d serve", s.Serving())
 	}
 }
+
+// TestGateAccepts is about alarms that are accepted, and no others.
+func TestGateAccepts(t *testing.T) {
+	for reason, test := range map[string]struct {
+		alarms []Alarm
+		errors []string // of m1
+		want   string
+	}{
+		"none":                        {},
+		"the accepted one":            {alarms: []Alarm{{"a1", "NOSPACE"}, {"a2", "NOSPACE"}}, errors: []string{"memberID:1  alarm:NOSPACE"}},
+		"another one":                 {alarms: []Alarm{{"a1", "CORRUPT"}}, want: "CORRUPT is raised by member m1"},
+		"both":                        {alarms: []Alarm{{"a1", "NOSPACE"}, {"a2", "CORRUPT"}}, want: "CORRUPT is raised by member m2"},
+		"one that a newer etcd knows": {alarms: []Alarm{{"a1", "NOSPACE"}, {"a2", "QUAKE"}}, want: "QUAKE is raised by member m2"},
+		"another complaint":           {alarms: []Alarm{{"a1", "NOSPACE"}}, errors: []string{"memberID:1 alarm:NOSPACE", "no leader"}, want: "member m1 reports errors: no leader"},
+	} {
+		s, recorded := healthy(3)
+		s.Alarms, s.Members[1].Errors = test.alarms, test.errors
+		err := s.Gate(recorded, "m1", AlarmNoSpace)
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v", reason, err)
+		}
+		if err := s.Gate(recorded, "m1"); (err == nil) != (len(test.alarms) == 0) {
+			t.Errorf("%s, not accepted: %v", reason, err)
+		}
+	}
+}

@@ -37,6 +37,8 @@ type Member struct {
 	// DBSize is the size of the member's file, and DBSizeInUse what of it is not free, in
 	// bytes.
 	DBSize, DBSizeInUse int64
+	// Quota is the size of the file at which the member refuses writes, in bytes.
+	Quota int64
 	// Errors are what the member itself complains of.
 	Errors []string
 }

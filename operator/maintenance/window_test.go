@@ -62,7 +62,7 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%s: open %t", test.reason, open)
 		}
 		next := test.window.Next(now)
-		if got := next.Format(time.RFC3339); got != test.next && !(test.next == "" && next.IsZero()) {
+		if got := next.Format(time.RFC3339); got != test.next && (test.next != "" || !next.IsZero()) {
 			t.Errorf("%s: opens next at %s, not %s", test.reason, got, test.next)
 		}
 	}

@@ -143,7 +143,7 @@ func TestDefragmentation(t *testing.T) {
 				}
 				last = f.now
 			}
-			if progress == operation.Completed && !(killed && i%2 == 0) {
+			if progress == operation.Completed && (!killed || i%2 != 0) {
 				break
 			}
 			if v.Complete() == (progress == operation.UnderWay) {

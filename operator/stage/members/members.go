@@ -111,7 +111,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 		// Of a restored etcd it is another one than before.
 		s.Registry.Status.Etcd.ClusterID = id.ClusterID
 	}
-	next := roll{access, state, id.Identity, pods, outdated}
+	next := roll{access, state, id.Identity, pods, outdated, s.Volumes.EtcdQuota(s.Registry)}
 	s.found.Replacing = set.Status.ObservedGeneration < set.Generation || s.underWay(len(access.Endpoints)-state.Serving(), pods, outdated) || next.proceeds()
 	if len(outdated) > 0 {
 		s.found.Rolling = fmt.Sprintf("etcd: %d of %d members updated", len(pods)-len(outdated), len(pods))
@@ -126,6 +126,9 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	if v := s.etcdTrouble(); !v.Complete() {
 		if failures := state.Failures(); failures != "" && v.Reason != operatorv1alpha1.ReasonCorrupt {
 			v.Message += "; besides, " + s.membersProblem(ctx, state, set, pods)
+		}
+		if v.Reason == operatorv1alpha1.ReasonNoSpace && set.Status.ObservedGeneration >= set.Generation {
+			v = s.makeRoom(ctx, v, next)
 		}
 		return v.DegradedIf(serves)
 	}

@@ -53,6 +53,8 @@ type roll struct {
 	recorded etcd.Identity
 	pods     []corev1.Pod
 	outdated []string
+	// quota is the one that members are to have, in bytes.
+	quota int64
 }
 
 // proceeds reports whether members are to be replaced and nothing is against it.
@@ -64,10 +66,21 @@ func (o roll) proceeds() bool {
 // refusal returns why a member can't be taken down now, nil when it can: with a single
 // one, there is no better time.
 func (o roll) refusal(member string) error {
-	if err := o.state.Gate(o.recorded, member); !errors.Is(err, etcd.ErrSingleMember) {
+	var accepted []string
+	if o.grows(member) {
+		accepted = []string{etcd.AlarmNoSpace}
+	}
+	if err := o.state.Gate(o.recorded, member, accepted...); !errors.Is(err, etcd.ErrSingleMember) {
 		return err
 	}
 	return nil
+}
+
+// grows reports whether a member gets a larger quota with its replacement, by which etcd
+// may get over its alarm NOSPACE. No other replacement is begun while that is raised.
+func (o roll) grows(member string) bool {
+	i := slices.IndexFunc(o.state.Members, func(m etcd.Member) bool { return m.Name == member })
+	return i >= 0 && slices.Contains(o.outdated, member) && o.state.Members[i].Quota > 0 && o.state.Members[i].Quota < o.quota
 }
 
 // mends reports whether the member to be replaced next is not ready anyway.

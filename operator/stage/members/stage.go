@@ -18,7 +18,9 @@ import (
 type Stage struct {
 	*operand.Objects
 	// Ask asks the members.
-	Ask         func(context.Context, etcd.Access) etcd.State
+	Ask func(context.Context, etcd.Access) etcd.State
+	// Disarm ends the alarm NOSPACE.
+	Disarm      func(context.Context, etcd.Access, etcd.State) error
 	Authorities *trust.Authorities
 	// Identity is the record of the registry's own etcd.
 	Identity *identity.Store

@@ -44,6 +44,8 @@ type managed struct {
 	// refusal answers evictions, which are noted.
 	refusal error
 	evicted []string
+	// disarmed counts how often the alarm NOSPACE was disarmed.
+	disarmed int
 }
 
 // newManaged returns one whose members all wait to be replaced, when nothing was
@@ -71,6 +73,7 @@ func newManaged(t *testing.T, members int, changes ...func(*managed)) *managed {
 	}
 	ca, pair := operandtest.KeyPair(t)
 	m.Authorities.Etcd.Current = ca
+	m.Disarm = func(context.Context, etcd.Access, etcd.State) error { m.disarmed++; return m.refusal }
 	m.Ask = func(context.Context, etcd.Access) etcd.State { return m.state }
 	m.host(t, pair)
 	operandtest.RenderServers(m.Objects)

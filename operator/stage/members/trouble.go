@@ -1,25 +1,24 @@
 package members
 
 import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // etcdTrouble returns what etcd itself says is wrong with it, although its members
-// answer: an alarm that is raised, or members that are not recorded. Only a person
-// can resolve either, so no member is replaced meanwhile.
+// answer: an alarm that is raised, or members that are not recorded. No member is replaced
+// meanwhile, unless that makes room.
 func (s *Stage) etcdTrouble() verdict.Verdict {
 	if alarm, raised := s.found.State.Raised(); raised {
 		by := s.found.State.RaisedBy(alarm.Type)
 		switch alarm.Type {
 		case etcd.AlarmNoSpace:
-			v := verdict.Waiting(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Make room (remove clusters, compact, defragment each member), then disarm the alarm (etcdctl alarm disarm)", by)
-			// Members get no other quota while an alarm is raised: room comes first.
-			if limited := s.Volumes.QuotaDiffers(s.Registry); limited != "" {
-				v.Message += "; after that: " + limited
-			}
-			return v
+			return s.noSpace(by)
 		case etcd.AlarmCorrupt:
 			return verdict.Waiting(operatorv1alpha1.ReasonCorrupt, "etcd refuses every write, and its reads may be wrong: its alarm CORRUPT is raised by %s, whose data differs from the others'. Keep all volumes. If the alarm names one member of several, remove that one, disarm the alarm (etcdctl alarm disarm) and add it again; otherwise restore a snapshot", by)
 		}
@@ -32,4 +31,43 @@ func (s *Stage) etcdTrouble() verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonMembershipDiffers, "etcd's list of members differs from the recorded one, and every member in it counts toward the quorum: %s. Complete the change, or undo it: etcdctl member list, etcdctl member remove ID", err)
 	}
 	return done
+}
+
+// noSpace says what a person can do when members are full.
+func (s *Stage) noSpace(by string) verdict.Verdict {
+	if s.Registry.Spec.Etcd.External != nil {
+		return verdict.Waiting(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Make room (remove clusters, compact, defragment each member), then disarm the alarm (etcdctl alarm disarm)", by)
+	}
+	v := verdict.Waiting(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Raise spec.etcd.storage.size, or make room: remove clusters, compact, defragment each member. The operator disarms the alarm when the file of each member is below 90%% of its quota", by)
+	if limited := s.Volumes.QuotaDiffers(s.Registry); limited != "" {
+		v.Message += "; besides: " + limited
+	}
+	return v
+}
+
+// makeRoom does what the operator can to end NOSPACE: an outdated member is replaced by one
+// with a larger quota, and the alarm is disarmed once all members have room. A quota that
+// grew reaches members in no other way.
+func (s *Stage) makeRoom(ctx context.Context, v verdict.Verdict, next roll) verdict.Verdict {
+	if name, _ := next.state.Next(next.outdated); next.grows(name) {
+		rolled := s.rollMember(ctx, next)
+		v.Message += "; the quota grows: " + rolled.Message
+		v.After, v.Err = rolled.After, rolled.Err
+		return v
+	}
+	if err := next.state.Full(next.recorded); err != nil {
+		v.Message += "; it stays: " + err.Error()
+		return v.In(verdict.Backstop)
+	}
+	if s.ReadOnly() {
+		v.Message += "; it is disarmed when " + s.ReadOnlyUntil()
+		return v
+	}
+	if err := s.Disarm(ctx, next.access, next.state); err != nil {
+		v.Message += "; " + err.Error()
+		return v.In(verdict.Soon)
+	}
+	s.Event(corev1.EventTypeNormal, "AlarmDisarmed", operatorv1alpha1.ConditionEtcdReady, "etcd's alarm NOSPACE was disarmed: the file of each member is below 90%% of its quota")
+	v.Message += "; it was disarmed just now"
+	return v.In(verdict.AtOnce)
 }

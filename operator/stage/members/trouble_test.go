@@ -24,7 +24,7 @@ func TestEtcdTrouble(t *testing.T) {
 		says   []string
 	}{
 		{"all is well", func(*etcd.State) {}, "", nil},
-		{"one was full", func(s *etcd.State) { s.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}} }, "NoSpace", []string{"NOSPACE is raised by member fleet-etcd-1", "etcdctl alarm disarm"}},
+		{"one was full", func(s *etcd.State) { s.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}} }, "NoSpace", []string{"NOSPACE is raised by member fleet-etcd-1", "Raise spec.etcd.storage.size, or make room"}},
 		{"one has other data", func(s *etcd.State) {
 			s.Alarms = []etcd.Alarm{{MemberID: "a2", Type: "CORRUPT"}, {MemberID: "a1", Type: "NOSPACE"}}
 		}, "Corrupt", []string{"CORRUPT is raised by member fleet-etcd-2", "Keep all volumes"}},
@@ -53,8 +53,8 @@ func TestEtcdTrouble(t *testing.T) {
 			}
 		}
 	}
-	// What was taken over may be what is full. A larger quota reaches no member before
-	// the alarm is disarmed, and what has nothing to do with the quota is not named.
+	// What was taken over may be what is full. What has nothing to do with the quota is not
+	// named.
 	small := newStage(t, "{spec: {etcd: {replicas: 3, storage: {size: 100Gi, storageClassName: fast}}}}")
 	small.found.State = etcd.State{Alarms: []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}}}
 	for _, test := range []struct {
@@ -62,9 +62,9 @@ func TestEtcdTrouble(t *testing.T) {
 		quota int64
 		ends  string
 	}{
-		{claimOf("8Gi", "8Gi", "slow"), 0, "then disarm the alarm (etcdctl alarm disarm); after that: PersistentVolumeClaim data-fleet-etcd-0 has 8Gi, and spec.etcd.storage.size is 100Gi: etcd's quota follows the smallest volume and is 4096 MiB of data; it is raised when all volumes have grown"},
+		{claimOf("8Gi", "8Gi", "slow"), 0, "below 90% of its quota; besides: PersistentVolumeClaim data-fleet-etcd-0 has 8Gi, and spec.etcd.storage.size is 100Gi: etcd's quota follows the smallest volume and is 4096 MiB of data; it is raised when all volumes have grown"},
 		{claimOf("8Gi", "8Gi", "slow"), 8 << 30, "or keep etcd's data below 4096 MiB (remove clusters, defragment each member)"},
-		{claimOf("18Gi", "18Gi", "slow"), 0, "then disarm the alarm (etcdctl alarm disarm)"},
+		{claimOf("18Gi", "18Gi", "slow"), 0, "The operator disarms the alarm when the file of each member is below 90% of its quota"},
 	} {
 		small.Volumes = volumes.Volumes{Members: []corev1.PersistentVolumeClaim{*test.claim}, Quota: test.quota}
 		if v := small.etcdTrouble(); v.Complete() || v.Reason != operatorv1alpha1.ReasonNoSpace || !strings.HasSuffix(v.Message, test.ends) {
@@ -90,6 +90,56 @@ func TestGuardKinds(t *testing.T) {
 		})
 		if v := m.members(t.Context()); v.Reason != reason || v.State != verdict.Degraded || !strings.Contains(v.Message, "what the guard says") {
 			t.Errorf("exit code %d: %+v", code, v)
+		}
+	}
+}
+
+// TestNoSpace is about what the operator does by itself about a full etcd: it replaces
+// members where that gives them a larger quota, and disarms the alarm when all have room.
+func TestNoSpace(t *testing.T) {
+	full := func(size, quota int64, raised ...string) func(*managed) {
+		return func(m *managed) {
+			for i := range m.state.Members {
+				m.state.Members[i].DBSize, m.state.Members[i].Quota = size<<20, quota<<20
+			}
+			for _, kind := range raised {
+				m.state.Alarms = append(m.state.Alarms, etcd.Alarm{MemberID: "a1", Type: kind})
+			}
+		}
+	}
+	down := func(m *managed) { m.state.Members[2].Err, m.state.Members[2].Quota = errors.New("it is down"), 0 }
+	for _, test := range []struct {
+		reason   string
+		changes  []func(*managed)
+		evicted  string
+		disarmed int
+		says     string
+	}{
+		{"the quota grew", []func(*managed){full(2048, 2048, "NOSPACE")}, "fleet-etcd-1", 0, "the quota grows: etcd: 0 of 3 members updated"},
+		{"the quota grew, and one has it", []func(*managed){full(2048, 2048, "NOSPACE"), replaced(1), func(m *managed) { m.state.Members[1].Quota = 4 << 30 }}, "fleet-etcd-2", 0, "the quota grows"},
+		{"the quota grew, and the leader is last", []func(*managed){full(2048, 2048, "NOSPACE"), replaced(1, 2)}, "", 0, "the leader fleet-etcd-0 is next, but can't hand over"},
+		{"the quota grew, and a member is down", []func(*managed){full(2048, 2048, "NOSPACE"), down}, "", 0, "it stays: only 2 of 3 members are ready"},
+		{"the quota grew, and the member that has it is not up yet", []func(*managed){full(2048, 2048, "NOSPACE"), replaced(2), down}, "", 0, "fleet-etcd-1 is next, but must wait: only 2 of 3 members are ready"},
+		{"the quota grew, and data differs", []func(*managed){full(2048, 2048, "NOSPACE", "CORRUPT")}, "", 0, "CORRUPT"},
+		{"the quota grew, and there is another alarm", []func(*managed){full(2048, 2048, "NOSPACE", "QUAKE")}, "", 0, "etcd's alarm QUAKE is raised"},
+		{"the quota grew, in a paused registry", []func(*managed){full(2048, 2048, "NOSPACE"), func(m *managed) { m.Freeze("spec.paused is false") }}, "", 0, "nothing is changed now"},
+		{"something else is to be changed", []func(*managed){full(4096, 4096, "NOSPACE")}, "", 0, "it stays: the file of member fleet-etcd-0 has 4096 MiB, and its quota is 4096 MiB"},
+		{"the template has changed, and nobody has looked yet", []func(*managed){full(2048, 2048, "NOSPACE"), func(m *managed) { m.set.Generation = 7 }}, "", 0, "Raise spec.etcd.storage.size"},
+		{"they are full", []func(*managed){full(3687, 4096, "NOSPACE"), replaced(0, 1, 2)}, "", 0, "it stays: the file of member fleet-etcd-0 has 3687 MiB"},
+		{"they have room", []func(*managed){full(3686, 4096, "NOSPACE"), replaced(0, 1, 2)}, "", 1, "it was disarmed just now"},
+		{"one is full", []func(*managed){full(100, 4096, "NOSPACE"), replaced(0, 1, 2), func(m *managed) { m.state.Members[2].DBSize = 4 << 30 }}, "", 0, "it stays: the file of member fleet-etcd-2"},
+		{"one is down", []func(*managed){full(100, 4096, "NOSPACE"), replaced(0, 1, 2), down}, "", 0, "it stays: only 2 of 3 members are ready"},
+		{"their quota is not known", []func(*managed){full(100, 0, "NOSPACE"), replaced(0, 1, 2)}, "", 0, "does not say what its quota is"},
+		{"they have room, and data differs", []func(*managed){full(100, 4096, "NOSPACE", "CORRUPT"), replaced(0, 1, 2)}, "", 0, "CORRUPT"},
+		{"they have room, and there is another alarm", []func(*managed){full(100, 4096, "NOSPACE", "QUAKE"), replaced(0, 1, 2)}, "", 0, "it stays: etcd's alarm QUAKE"},
+		{"they have room, and a member was added", []func(*managed){full(100, 4096, "NOSPACE"), replaced(0, 1, 2), func(m *managed) { m.state.List = append(m.state.List, etcd.Listed{ID: "a9"}) }}, "", 0, "it stays: member a9"},
+		{"they have room, in a paused registry", []func(*managed){full(100, 4096, "NOSPACE"), replaced(0, 1, 2), func(m *managed) { m.Freeze("spec.paused is false") }}, "", 0, "it is disarmed when spec.paused is false"},
+		{"they have room, and etcd refuses", []func(*managed){full(100, 4096, "NOSPACE"), replaced(0, 1, 2), func(m *managed) { m.refusal = errors.New("no leader") }}, "", 1, "no leader"},
+	} {
+		m := newManaged(t, 3, test.changes...)
+		v := m.members(t.Context())
+		if v.Complete() || !strings.Contains(v.Message, test.says) || strings.Join(m.evicted, " ") != test.evicted || m.disarmed != test.disarmed {
+			t.Errorf("%s: %+v, evicted %q, disarmed %d", test.reason, v, m.evicted, m.disarmed)
 		}
 	}
 }

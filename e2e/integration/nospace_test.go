@@ -1,0 +1,140 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/operator/etcd"
+)
+
+// TestNoSpace fills an etcd: with history, which is compacted and defragmented away, and
+// with live data, for which its quota grows while the alarm is raised. What makes room ends
+// the alarm, nothing else does, and all that was acknowledged is there at the end.
+func TestNoSpace(t *testing.T) {
+	members := framework.StartEtcdVersion(t, "v3.7.3", 3, "--quota-backend-bytes=25165824")
+	access := accessTo(members)
+	_, recorded := recordIdentity(t, access, 3)
+	wrote := map[string][]string{}
+
+	fillEtcd(t, members, wrote, func(int) string { return "/history" })
+	heldFull(t, access, recorded)
+	found, err := members.Client.Get(t.Context(), "/history")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := members.Client.Compact(t.Context(), found.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+		t.Fatalf("compact while the alarm is raised: %v", err)
+	}
+	if err := access.Observe(t.Context()).Full(recorded); err == nil {
+		t.Error("what is compacted but not defragmented counts as room")
+	}
+	for _, name := range []string{"m0", "m1", "m2"} {
+		if err := access.Defragment(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+	}
+	disarm(t, members, access, recorded, wrote)
+
+	fillEtcd(t, members, wrote, func(i int) string { return fmt.Sprintf("/live/%d", i) })
+	heldFull(t, access, recorded)
+	for i := range 3 {
+		name := fmt.Sprintf("m%d", i)
+		framework.Eventually(t, name+" to get a larger quota", func(ctx context.Context) error {
+			return access.Observe(ctx).Gate(recorded, name, etcd.AlarmNoSpace)
+		})
+		if err := access.Observe(t.Context()).Full(recorded); err == nil {
+			t.Errorf("there is room before %s has its quota", name)
+		}
+		members.Kill(i)
+		members.AddFlags(i, "--quota-backend-bytes=50331648")
+		members.Start(i)
+	}
+	disarm(t, members, access, recorded, wrote)
+	if err := access.Agree(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// noValue stands for no value, of a key of which no write was acknowledged.
+const noValue = ""
+
+// fillEtcd writes until etcd refuses, and notes what each key may hold: what was
+// acknowledged last and, since etcd applies the write by which it notices that it is full,
+// what was refused.
+func fillEtcd(t *testing.T, members *framework.Etcd, wrote map[string][]string, key func(int) string) {
+	t.Helper()
+	for i := range 1000 {
+		value := strings.Repeat("x", 256<<10) + fmt.Sprint(i)
+		switch _, err := members.Client.Put(t.Context(), key(i), value); {
+		case errors.Is(err, rpctypes.ErrNoSpace):
+			if len(wrote[key(i)]) == 0 {
+				wrote[key(i)] = []string{noValue}
+			}
+			wrote[key(i)] = append(wrote[key(i)], value)
+			return
+		case err != nil:
+			t.Fatal(err)
+		}
+		wrote[key(i)] = []string{value}
+	}
+	t.Fatal("it is never full")
+}
+
+// heldFull expects that an etcd which is full stays so.
+func heldFull(t *testing.T, access etcd.Access, recorded etcd.Identity) {
+	t.Helper()
+	s := access.Observe(t.Context())
+	if alarm, raised := s.Raised(); !raised || alarm.Type != etcd.AlarmNoSpace {
+		t.Fatalf("it is not full: %+v", s)
+	}
+	if err := s.Full(recorded); err == nil || !strings.Contains(err.Error(), "and its quota is 24 MiB") {
+		t.Errorf("it is full: %v", err)
+	}
+	if err := s.Gate(recorded, "m0"); err == nil || !strings.Contains(err.Error(), "NOSPACE") {
+		t.Errorf("a member may be taken down: %v", err)
+	}
+	if err := s.Gate(recorded, "m0", etcd.AlarmNoSpace); err != nil {
+		t.Errorf("the alarm is accepted, and still: %v (%q)", err, s.Members[0].Errors)
+	}
+}
+
+// disarm waits until there is room and ends the alarm, after which writes succeed, and
+// expects all that was acknowledged.
+func disarm(t *testing.T, members *framework.Etcd, access etcd.Access, recorded etcd.Identity, wrote map[string][]string) {
+	t.Helper()
+	framework.Eventually(t, "room", func(ctx context.Context) error { return access.Observe(ctx).Full(recorded) })
+	if _, err := members.Client.Put(t.Context(), "/refused", ""); !errors.Is(err, rpctypes.ErrNoSpace) {
+		t.Errorf("a write before the alarm is disarmed: %v", err)
+	}
+	for range 2 { // the second is one of an operator that was killed after the first
+		if err := access.DisarmNoSpace(t.Context(), access.Observe(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := access.Observe(t.Context()).Gate(recorded, "m0"); err != nil {
+		t.Errorf("after the alarm: %v", err)
+	}
+	wrote["/after"] = []string{time.Now().String()}
+	if _, err := members.Client.Put(t.Context(), "/after", wrote["/after"][0]); err != nil {
+		t.Errorf("a write after the alarm is disarmed: %v", err)
+	}
+	for key, values := range wrote {
+		found, err := members.Client.Get(t.Context(), key)
+		switch {
+		case err != nil:
+			t.Error(err)
+		case values[0] == noValue && len(found.Kvs) == 0: // and never acknowledged
+		case len(found.Kvs) != 1 || !slices.Contains(values, string(found.Kvs[0].Value)):
+			t.Errorf("%s is not what was acknowledged", key)
+		}
+	}
+}
