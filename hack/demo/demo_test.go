@@ -148,7 +148,7 @@ func play(t *testing.T, script string, names ...string) (shell, *strings.Builder
 func TestStory(t *testing.T) {
 	const script = `#!/bin/sh
 case "$*" in
-*--dry-run) echo "digest of what is to be confirmed: sha256:0123456789abcdef0123456789abcdef" ;;
+*--dry-run) echo "digest of what is to be confirmed: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef" ;;
 "get crc east --watch"*) echo "ADDED  east  East  v1  True  1m"; sleep 0.2; echo "MODIFIED  east  East  v1  False  1m"; echo "MODIFIED  east  East  v1  True  1m" ;;
 "registry status") if [ ! -e "$0.asked" ]; then touch "$0.asked"; exit 4; fi ;;
 esac
@@ -180,7 +180,7 @@ esac
 		"bin/cluster up --name=west --nodes=0 --beside=registry",
 		"kubectl registry join east --cluster-kubeconfig=.cluster/east/kubeconfig --cluster-context=east --display-name=East --label=region=eu",
 		"bin/cluster stop --name=east",
-		"kubectl registry kubeconfig --all --merge=.cluster/registry/fleet.kubeconfig --accept=sha256:0123456789abcdef0123456789abcdef",
+		"kubectl registry kubeconfig --all --merge=.cluster/registry/fleet.kubeconfig --accept=sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
 	} {
 		if !slices.Contains(commands, want) {
 			t.Errorf("%q is missing in:\n%s", want, strings.Join(commands, "\n"))
@@ -190,7 +190,7 @@ esac
 
 // TestHostAlone tells the story where no other cluster can be had.
 func TestHostAlone(t *testing.T) {
-	s, out := play(t, "#!/bin/sh\necho digest: sha256:0123456789abcdef0123456789abcdef\n", "kubectl")
+	s, out := play(t, "#!/bin/sh\necho digest: sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n", "kubectl")
 	if err := (fleet{host: "docker"}).show(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
