@@ -30,7 +30,7 @@ func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
 	if err := window.Err(); err != nil {
 		s.noteEtcd(operatorv1alpha1.ReasonMaintenanceWindowInvalid, err.Error()+"; until then no etcd member is defragmented")
 	}
-	handler := defragmentation.Handler{Operation: status.Operation, Members: status.Etcd.Members, Now: s.Now, State: s.members.State, Recorded: s.identity.Record.Identity, Window: window,
+	handler := defragmentation.Handler{Operation: status.Operation, Members: status.Etcd.Members, Now: s.Now, State: s.members.State, Recorded: s.identity.Record.Identity, Busy: s.replacingMembers(), Window: window,
 		Defragment: s.members.Access.Defragment, Event: func(message string) {
 			s.Event(corev1.EventTypeNormal, "MemberDefragmented", operatorv1alpha1.ConditionEtcdReady, "%s", message)
 		}}
@@ -73,13 +73,21 @@ func (s *scope) noteEtcd(reason, message string) {
 	}
 }
 
+// replacingMembers says that etcd members are being replaced, or are about to be.
+func (s *scope) replacingMembers() string {
+	if s.members.Rolling == "" && s.members.Replacing {
+		return "etcd members are being replaced"
+	}
+	return s.members.Rolling
+}
+
 // steady reports whether the registry was complete once, all its parts are ready and nothing
-// is being replaced.
+// that serves clients is being replaced. Which release it should run does not matter.
 func (s *scope) steady() bool {
 	for _, kind := range parts(s.Registry.Spec.Mode) {
-		if v, reached := s.verdicts[kind]; !reached || !v.Complete() {
+		if v, reached := s.verdicts[kind]; kind != planned && (!reached || !v.Complete()) {
 			return false
 		}
 	}
-	return s.Installed() && s.rolling() == "" && !s.members.Replacing
+	return s.Installed() && s.servers.Rolling == "" && s.replacingMembers() == ""
 }

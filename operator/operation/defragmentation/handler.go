@@ -38,6 +38,9 @@ type Handler struct {
 	// State is what etcd said, and Recorded what is recorded of it.
 	State    etcd.State
 	Recorded etcd.Identity
+	// Busy says what else is done to members now, which would take a second one out of
+	// service; empty when nothing is. State may be older than that.
+	Busy string
 	// Window is when members may be defragmented, if one is given.
 	Window maintenance.Window
 	// Defragment defragments one member. It may return before the member is through.
@@ -151,14 +154,27 @@ func (h Handler) preflight(context.Context) verdict.Verdict {
 		return verdict.Verdict{}
 	}
 	for _, member := range h.Members {
-		if at := member.DefragmentedTime; at != nil && h.Now.Sub(at.Time) < pause {
+		if h.justDone(member) {
 			return h.Waiting("%s is next, %s after %s", next, pause, member.Name)
 		}
+	}
+	if h.Busy != "" {
+		return h.Waiting("%s is next, but must wait: %s", next, h.Busy)
 	}
 	if err := h.gate(next); err != nil {
 		return h.Waiting("%s is next, but must wait: %s", next, err)
 	}
 	return verdict.Verdict{}
+}
+
+// justDone reports whether a member was defragmented so short a while ago that the members
+// are still to be left alone. It is through when the preflight of the next one begins.
+func (h Handler) justDone(member operatorv1alpha1.EtcdMember) bool {
+	at := member.DefragmentedTime
+	if at == nil || h.Now.Sub(at.Time) >= retry {
+		return false
+	}
+	return h.Now.Sub(at.Time) < pause || h.Now.Sub(h.PhaseStartedTime.Time) < pause
 }
 
 // choose writes down which member is next.
@@ -173,23 +189,12 @@ func (h Handler) defragment(ctx context.Context) verdict.Verdict {
 	if i < 0 {
 		return verdict.Verdict{} // none is left
 	}
-	if at := h.Members[i].DefragmentedTime; at == nil || at.Time.Before(h.PhaseStartedTime.Time) {
-		// Anything can have happened since it was chosen.
-		if !h.allowed() {
-			return verdict.Verdict{} // and the window is over
-		}
-		if err := h.gate(h.To); err != nil || !h.serves(h.To) {
-			operation.Enter(h.Operation, operatorv1alpha1.PhasePreflight, h.Now)
-			return h.Waiting("%s must wait: %v", h.To, err)
+	at := h.Members[i].DefragmentedTime
+	if noted := at != nil && !at.Time.Before(h.PhaseStartedTime.Time); !noted {
+		if h.pending() {
+			return h.attempt(ctx, &h.Members[i])
 		}
 		h.Members[i].DefragmentedTime = &metav1.Time{Time: h.Now}
-		if err := h.Defragment(ctx, h.To); err != nil {
-			// It may go on, as with much data, or have failed, and is tried again later.
-			h.Event(fmt.Sprintf("the defragmentation of etcd member %s is not known to be complete: %s", h.To, err))
-			return h.Waiting("%s: %s", h.To, err)
-		}
-		h.Event(fmt.Sprintf("etcd member %s was defragmented", h.To))
-		return h.Waiting("%s is through", h.To).In(verdict.AtOnce)
 	}
 	if !h.serves(h.To) {
 		return h.Waiting("%s does not answer until it is through", h.To)
@@ -199,6 +204,38 @@ func (h Handler) defragment(ctx context.Context) verdict.Verdict {
 		return h.Waiting("%s is through", h.To).In(verdict.AtOnce)
 	}
 	return verdict.Verdict{}
+}
+
+// pending reports whether the chosen member is still to be defragmented, as far as is known:
+// an attempt that was not noted, since the operator ended in between, is not repeated.
+func (h Handler) pending() bool {
+	return !h.serves(h.To) || slices.Contains(h.fragmented(), h.To)
+}
+
+// attempt defragments the chosen member, unless something has come up since it was chosen.
+func (h Handler) attempt(ctx context.Context, member *operatorv1alpha1.EtcdMember) verdict.Verdict {
+	if !h.allowed() {
+		return verdict.Verdict{} // the window is over
+	}
+	obstacle := h.Busy
+	if err := h.gate(h.To); obstacle == "" && err != nil {
+		obstacle = err.Error()
+	}
+	if obstacle == "" && !h.serves(h.To) {
+		obstacle = "it does not answer"
+	}
+	if obstacle != "" {
+		operation.Enter(h.Operation, operatorv1alpha1.PhasePreflight, h.Now)
+		return h.Waiting("%s must wait: %s", h.To, obstacle)
+	}
+	member.DefragmentedTime = &metav1.Time{Time: h.Now}
+	if err := h.Defragment(ctx, h.To); err != nil {
+		// It may go on, as with much data, or have failed, and is tried again later.
+		h.Event(fmt.Sprintf("the defragmentation of etcd member %s is not known to be complete: %s", h.To, err))
+		return h.Waiting("%s: %s", h.To, err)
+	}
+	h.Event(fmt.Sprintf("etcd member %s was defragmented", h.To))
+	return h.Waiting("%s is through", h.To).In(verdict.AtOnce)
 }
 
 // serves reports whether a member serves.
