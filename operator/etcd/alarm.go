@@ -47,7 +47,7 @@ func (s State) RaisedBy(kind string) string {
 }
 
 // without returns the state as if no alarms of these types were raised. A member lists
-// the alarms among its own errors, too.
+// the alarms among its own errors, too: etcd 3.6 with a space at the end.
 func (s State) without(kinds []string) State {
 	if len(kinds) == 0 {
 		return s
@@ -56,7 +56,7 @@ func (s State) without(kinds []string) State {
 	s.Members = slices.Clone(s.Members)
 	for i := range s.Members {
 		s.Members[i].Errors = slices.DeleteFunc(slices.Clone(s.Members[i].Errors), func(text string) bool {
-			return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasSuffix(text, "alarm:"+kind) })
+			return slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasSuffix(strings.TrimSpace(text), "alarm:"+kind) })
 		})
 	}
 	return s

@@ -173,6 +173,7 @@ func TestGateAccepts(t *testing.T) {
 	}{
 		"none":                        {},
 		"the accepted one":            {alarms: []Alarm{{"a1", "NOSPACE"}, {"a2", "NOSPACE"}}, errors: []string{"memberID:1  alarm:NOSPACE"}},
+		"the accepted one of 3.6":     {alarms: []Alarm{{"a1", "NOSPACE"}, {"a2", "NOSPACE"}}, errors: []string{"memberID:1  alarm:NOSPACE "}},
 		"another one":                 {alarms: []Alarm{{"a1", "CORRUPT"}}, want: "CORRUPT is raised by member m1"},
 		"both":                        {alarms: []Alarm{{"a1", "NOSPACE"}, {"a2", "CORRUPT"}}, want: "CORRUPT is raised by member m2"},
 		"one that a newer etcd knows": {alarms: []Alarm{{"a1", "NOSPACE"}, {"a2", "QUAKE"}}, want: "QUAKE is raised by member m2"},

@@ -1,6 +1,7 @@
 package members
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -107,10 +108,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 		return verdict.Failed(err)
 	}
 	id := s.Identity.Record
-	if id.ClusterID != "" {
-		// Of a restored etcd it is another one than before.
-		s.Registry.Status.Etcd.ClusterID = id.ClusterID
-	}
+	s.Registry.Status.Etcd.ClusterID = cmp.Or(id.ClusterID, s.Registry.Status.Etcd.ClusterID) // another one of a restored etcd
 	next := roll{access, state, id.Identity, pods, outdated, s.Volumes.EtcdQuota(s.Registry)}
 	s.found.Replacing = set.Status.ObservedGeneration < set.Generation || s.underWay(len(access.Endpoints)-state.Serving(), pods, outdated) || next.proceeds()
 	if len(outdated) > 0 {
@@ -127,7 +125,11 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 		if failures := state.Failures(); failures != "" && v.Reason != operatorv1alpha1.ReasonCorrupt {
 			v.Message += "; besides, " + s.membersProblem(ctx, state, set, pods)
 		}
-		if v.Reason == operatorv1alpha1.ReasonNoSpace && set.Status.ObservedGeneration >= set.Generation {
+		switch {
+		case v.Reason != operatorv1alpha1.ReasonNoSpace || set.Status.ObservedGeneration < set.Generation:
+		case learned: // which may change what the members should run
+			v = v.In(verdict.AtOnce)
+		default:
 			v = s.makeRoom(ctx, v, next)
 		}
 		return v.DegradedIf(serves)

@@ -45,17 +45,17 @@ func (s *Stage) noSpace(by string) verdict.Verdict {
 	return v
 }
 
-// makeRoom does what the operator can to end NOSPACE: an outdated member is replaced by one
-// with a larger quota, and the alarm is disarmed once all members have room. A quota that
-// grew reaches members in no other way.
+// makeRoom does what the operator can to end NOSPACE: the alarm is disarmed once all members
+// have room, and until then an outdated member is replaced by one with a larger quota, which
+// reaches members in no other way.
 func (s *Stage) makeRoom(ctx context.Context, v verdict.Verdict, next roll) verdict.Verdict {
-	if name, _ := next.state.Next(next.outdated); next.grows(name) {
-		rolled := s.rollMember(ctx, next)
-		v.Message += "; the quota grows: " + rolled.Message
-		v.After, v.Err = rolled.After, rolled.Err
-		return v
-	}
 	if err := next.state.Full(next.recorded); err != nil {
+		if name, _ := next.state.Next(next.outdated); next.grows(name) {
+			rolled := s.rollMember(ctx, next)
+			v.Message += "; the quota grows: " + rolled.Message
+			v.After, v.Err = rolled.After, rolled.Err
+			return v
+		}
 		v.Message += "; it stays: " + err.Error()
 		return v.In(verdict.Backstop)
 	}
