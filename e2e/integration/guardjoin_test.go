@@ -142,10 +142,10 @@ func (g *guarded) empties(name string) {
 	}
 }
 
-// refuses starts a member, which the guard does not let start, and says why.
-func (g *guarded) refuses(reason, name, says string) {
+// refuses starts the member m1, which the guard does not let start, and says why.
+func (g *guarded) refuses(reason, says string) {
 	g.t.Helper()
-	g.ends(reason, name, says, contract.GuardRefused)
+	g.ends(reason, m1, says, contract.GuardRefused)
 }
 
 // waits starts a member of which the guard can't know yet whether it may start.
@@ -290,9 +290,9 @@ func TestMembersByRecord(t *testing.T) {
 				g.serves(name)
 			}
 			g.empties(m1)
-			g.refuses("a voter has lost its data", m1, "has no data, but cluster")
+			g.refuses("a voter has lost its data", "has no data, but cluster")
 			g.joins(recordedID(t, g, m1))
-			g.refuses("a person has recorded that it joins, and not added it again", m1, "has a vote in etcd: it must be removed, and be added again as a learner")
+			g.refuses("a person has recorded that it joins, and not added it again", "has a vote in etcd: it must be removed, and be added again as a learner")
 		})
 	}
 }
@@ -317,7 +317,7 @@ func testGuardedJoin(g *guarded) {
 	g.waits("another ID is recorded", m1, "in member-id."+m1+", or wait")
 	g.joins(id)
 	delete(g.passed, "joining")
-	g.refuses("what kubelet passes is late", m1, "has no data, but")
+	g.refuses("what kubelet passes is late", "has no data, but")
 	g.joins(id)
 	g.start(m1)
 	g.use(m1, "the learner to start", func(ctx context.Context, client *clientv3.Client) error {
@@ -332,9 +332,9 @@ func testGuardedJoin(g *guarded) {
 		return err
 	})
 	g.empties(m1)
-	g.refuses("the learner has lost its data", m1, "has been started before, as "+m1)
+	g.refuses("the learner has lost its data", "has been started before, as "+m1)
 	g.removes(id)
-	g.refuses("it was removed", m1, "do not list it")
+	g.refuses("it was removed", "do not list it")
 
 	id = g.learner(m1)
 	g.joins(id)
