@@ -42,14 +42,20 @@ func TestGrow(t *testing.T) {
 		}
 		return nil
 	})
+	e.Eventually("the status to say how large the volume is", func(ctx context.Context) error {
+		claim := &corev1.PersistentVolumeClaim{}
+		if err := e.Get(ctx, "data-grow-etcd-0", claim); err != nil {
+			return err
+		}
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+			return err
+		}
+		if has := claim.Status.Capacity[corev1.ResourceStorage]; has.String() != "2Gi" || registry.Status.Etcd.VolumeSize.String() != "2Gi" {
+			return fmt.Errorf("the claim has %s, and the status says %s", has.String(), registry.Status.Etcd.VolumeSize)
+		}
+		return nil
+	})
 	e.WaitReady(registry)
-	claim := &corev1.PersistentVolumeClaim{}
-	if err := e.Get(t.Context(), "data-grow-etcd-0", claim); err != nil {
-		t.Fatal(err)
-	}
-	if has := claim.Status.Capacity[corev1.ResourceStorage]; has.String() != "2Gi" || registry.Status.Etcd.VolumeSize.String() != "2Gi" {
-		t.Errorf("the claim has %s, and the status says %s", has.String(), registry.Status.Etcd.VolumeSize)
-	}
 
 	e.Update(class, func() { class.AllowVolumeExpansion = nil })
 	size("4Gi")
