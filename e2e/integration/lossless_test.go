@@ -42,7 +42,7 @@ func richSpec() v1beta1.ClusterSpec {
 		},
 		Access: []v1beta1.Access{
 			{Name: "people", Audience: v1beta1.AudienceUser, Provider: &v1beta1.ProviderAccess{Type: "oidc", Config: map[string]string{"client-id": "kubernetes"}}},
-			{Name: "login", Audience: v1beta1.AudienceUser, Exec: &v1beta1.ExecAccess{APIVersion: "client.authentication.k8s.io/v1", Command: "kubelogin", Args: []string{"get-token"}, Env: []v1beta1.ExecEnvVar{{Name: "PROFILE", Value: "east"}}}},
+			{Name: "login", Audience: v1beta1.AudienceUser, Exec: &v1beta1.ExecAccess{APIVersion: "client.authentication.k8s.io/v1", Command: "kubelogin", Args: []string{"get-token"}, Env: []v1beta1.ExecEnvVar{{Name: "PROFILE", Value: "east"}}, InteractiveMode: v1beta1.InteractiveIfAvailable}},
 			{Name: "issuer", Audience: v1beta1.AudienceUser, OIDC: &v1beta1.OIDCAccess{IssuerURL: "https://idp.example", ClientID: "kubernetes", Scopes: []string{"groups"}}},
 			{Name: "agent", Audience: v1beta1.AudienceController, ObjectRef: &v1beta1.ObjectReference{APIVersion: "v1", Kind: "Secret", Namespace: "fleet", Name: "east"}},
 		},
@@ -255,6 +255,11 @@ func TestAReplicaOfV010(t *testing.T) {
 
 	want.Spec.Endpoints[0].URL = "https://moved.example:6443"
 	want.Spec.Access = want.Spec.Access[1:]
+	for _, access := range want.Spec.Access {
+		if access.Exec != nil {
+			access.Exec.InteractiveMode = v1beta1.InteractiveIfAvailable // the default, which v0.3.0 does not show
+		}
+	}
 	want.Status.Version.Kubernetes = "v1.38.0"
 	got, err := clusters.Get(ctx, "east", metav1.GetOptions{})
 	if err != nil || !apiequality.Semantic.DeepEqual(got.Spec, want.Spec) || !apiequality.Semantic.DeepEqual(got.Status, want.Status) || got.Labels["by"] != "v0.1.0" {
