@@ -59,6 +59,12 @@ func Running(pods []corev1.Pod) []corev1.Pod {
 	})
 }
 
+// Staying returns the pods but for those that are terminating: one that ends has been
+// replaced already.
+func Staying(pods []corev1.Pod) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+}
+
 // Deployment returns the Deployment of the servers, nil when there is none.
 func (o *Objects) Deployment(ctx context.Context) (*appsv1.Deployment, error) {
 	deployment := &appsv1.Deployment{}

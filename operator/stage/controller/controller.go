@@ -163,9 +163,9 @@ func (s *Stage) wellKnown(ctx context.Context, on []string, deployment *appsv1.D
 	if v := s.renewTokens(ctx, deployment, pods); !v.Complete() {
 		return v
 	}
-	if v := replicas; !v.Complete() {
+	if !replicas.Complete() {
 		// Pods that can't come up for want of rights say so.
-		return s.withoutRights(ctx, on, unbound, v)
+		return s.withoutRights(ctx, on, unbound, replicas)
 	}
 	lease, err := s.lease(ctx)
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *Stage) replicas(ctx context.Context, deployment *appsv1.Deployment, pod
 	if status.UpdatedReplicas < desired || status.Replicas > status.UpdatedReplicas {
 		s.found.Rolling = fmt.Sprintf("controller: %d of %d updated", min(status.UpdatedReplicas, desired), desired)
 	}
-	staying := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	staying := operand.Staying(pods)
 	problems := s.Diagnoser().Pods(ctx, staying)
 	if len(problems) == 0 && s.found.Rolling != "" {
 		problems = []string{s.found.Rolling}

@@ -62,7 +62,7 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 			return verdict.Failed(err)
 		}
 	}
-	return operand.NoteMemory(done, staying(pods), s.Now)
+	return operand.NoteMemory(done, operand.Staying(pods), s.Now)
 }
 
 // report writes the servers' part of the status, and returns that of the Deployment as
@@ -84,7 +84,7 @@ func (s *Stage) report(deployment *appsv1.Deployment) appsv1.DeploymentStatus {
 func (s *Stage) ready(ctx context.Context, deployment *appsv1.Deployment, status appsv1.DeploymentStatus, pods []corev1.Pod, answers []servers.Answer) verdict.Verdict {
 	// In a read-only pass, someone else may have scaled the Deployment.
 	serving, desired := int32(s.found.Answering), s.Registry.Spec.Server.Replicas
-	problems := s.Diagnoser().Pods(ctx, staying(pods))
+	problems := s.Diagnoser().Pods(ctx, operand.Staying(pods))
 	versions := map[string]bool{}
 	for _, answer := range answers {
 		if answer.Err != nil {
@@ -100,19 +100,13 @@ func (s *Stage) ready(ctx context.Context, deployment *appsv1.Deployment, status
 		problems = []string{s.Diagnoser().Replicas(ctx, deployment)}
 	}
 	if len(problems) > 0 {
-		reason := operand.MemoryReason(operatorv1alpha1.ReasonReplicasNotReady, staying(pods), s.Now)
+		reason := operand.MemoryReason(operatorv1alpha1.ReasonReplicasNotReady, operand.Staying(pods), s.Now)
 		return verdict.Waiting(reason, "%d of %d servers ready: %s", min(serving, desired), desired, strings.Join(problems, "; ")).DegradedIf(serving > 0)
 	}
 	if len(versions) > 1 {
 		return verdict.Waiting(operatorv1alpha1.ReasonReplicasNotReady, "the servers run different releases: %s", strings.Join(slices.Sorted(maps.Keys(versions)), ", ")).In(verdict.Soon).DegradedIf(true)
 	}
 	return done
-}
-
-// staying returns the pods but for those that are terminating: an old server that ends
-// has been replaced already.
-func staying(pods []corev1.Pod) []corev1.Pod {
-	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 }
 
 // updating says how far a Deployment has replaced its pods.
