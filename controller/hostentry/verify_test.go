@@ -57,18 +57,18 @@ func TestUnreachedEndpoint(t *testing.T) {
 	defer server.Close()
 	closed := httptest.NewServer(nil)
 	closed.Close()
-	nobody := strings.Replace(closed.URL, "http:", "https:", 1) // for 127.0.0.1, as the certificate is
+	unreachable := strings.Replace(closed.URL, "http:", "https:", 1) // for 127.0.0.1, as the certificate is
 	bundle := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	for _, test := range []struct {
 		reason, url, address string
 		bundle               []byte
 		says                 string
 	}{
-		{"no connection, and the right certificate", nobody, server.URL, bundle, ""},
+		{"no connection, and the right certificate", unreachable, server.URL, bundle, ""},
 		{"no DNS, and the right certificate", "https://example.com.invalid", server.URL, bundle, `add it to cluster "home" yourself`},
-		{"no connection, and another CA", nobody, server.URL, nil, "was not verified in its place"},
-		{"no connection, and no host cluster", nobody, nobody, bundle, "was not verified in its place"},
-		{"no connection, and nothing to compare with", nobody, "", bundle, `as the endpoint "host"`},
+		{"no connection, and another CA", unreachable, server.URL, nil, "was not verified in its place"},
+		{"no connection, and no host cluster", unreachable, unreachable, bundle, "was not verified in its place"},
+		{"no connection, and nothing to compare with", unreachable, "", bundle, `as the endpoint "host"`},
 		{"a connection to someone else", server.URL, server.URL, nil, "correct registerHost.url"},
 	} {
 		b := newBench(nil)
@@ -83,9 +83,9 @@ func TestUnreachedEndpoint(t *testing.T) {
 	}
 	// What an administrator has entered themselves is taken as it is.
 	b := newBench([]runtime.Object{&v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "home"}, Spec: v1beta1.ClusterSpec{
-		ID: id, Manager: &v1beta1.Manager{Name: Manager}, Endpoints: []v1beta1.Endpoint{{Name: "host", URL: nobody, CABundle: bundle}},
+		ID: id, Manager: &v1beta1.Manager{Name: Manager}, Endpoints: []v1beta1.Endpoint{{Name: "host", URL: unreachable, CABundle: bundle}},
 	}}})
-	b.verify, b.URL, b.CABundle = handshake, nobody, bundle
+	b.verify, b.URL, b.CABundle = handshake, unreachable, bundle
 	if err := b.Sync(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -109,7 +109,7 @@ func (e *Etcd) Kill(member int) {
 	if err := e.running[member].Process.Kill(); err != nil {
 		e.t.Fatalf("kill etcd's member %d: %v", member, err)
 	}
-	_ = e.running[member].Wait() // it tells of the kill
+	_ = e.running[member].Wait() // its error is that of the kill
 	e.running[member] = nil
 }
 

@@ -48,7 +48,7 @@ func (h *Host) Restart() {
 
 func (h *Host) endRestarted() {
 	_ = h.restarted.Process.Kill()
-	_ = h.restarted.Wait() // it tells of the kill
+	_ = h.restarted.Wait() // its error is that of the kill
 	h.restarted = nil
 }
 

@@ -100,7 +100,7 @@ func fragment(t *testing.T, members *framework.Etcd) {
 	})
 }
 
-// defragmentAll plays the operator, which finds etcd anew in each reconcile, and returns the
+// defragmentAll plays the operator, which observes etcd again in each reconcile, and returns the
 // members in the order in which they were defragmented. A minute passes for it between two
 // reconciles.
 func defragmentAll(t *testing.T, access etcd.Access, recorded etcd.Identity) (done []string) {

@@ -193,7 +193,7 @@ func (w *watched) testSilence(t *testing.T, s silence) {
 }
 
 // testKilled stops a member, and kills the controller while that is down: the one that
-// takes over begins to count anew, and writes nothing of what has not changed.
+// takes over starts counting again, and writes nothing of what has not changed.
 func (w *watched) testKilled(t *testing.T) {
 	south, since := w.members["south"], time.Now()
 	south.Kill()

@@ -88,7 +88,7 @@ func testInterrupted(t *testing.T, from, to plugin, old, clusters typed.ClusterI
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // it tells of the kill
+	_ = cmd.Wait() // its error is that of the kill
 	list, err := clusters.List(t.Context(), metav1.ListOptions{})
 	if err != nil || len(list.Items) > many {
 		t.Fatalf("the import was done before it was killed: %d, %v", len(list.Items), err)

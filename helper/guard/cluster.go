@@ -90,7 +90,7 @@ func (c Cluster) ask(ctx context.Context, member string) (listing, error) {
 	// say no more than that its time is up.
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	trust, err := c.TLS() // anew: the files may be renewed meanwhile
+	trust, err := c.TLS() // each time: the files may be renewed meanwhile
 	if err != nil {
 		return listing{}, err
 	}

@@ -27,7 +27,7 @@ func (m Member) Fragmented() bool {
 // defragmentTime is how long Defragment waits for a member, unless Access.Timeout is longer.
 const defragmentTime = 10 * time.Second
 
-// Defragment has a member write its file anew, without what is free in it. The member
+// Defragment has a member rewrite its file without what is free in it. The member
 // answers nothing meanwhile. It continues when the time is up, which is an error here: that
 // it answers again tells that it is through.
 func (a Access) Defragment(ctx context.Context, member string) error {

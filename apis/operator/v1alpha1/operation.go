@@ -91,7 +91,7 @@ const (
 )
 
 // PhaseDefragmentation is the phase of a defragmentation, after PhasePreflight, in which a
-// member writes its file anew.
+// member rewrites its file.
 const PhaseDefragmentation OperationPhase = "Defragmentation"
 
 // Transition is an installation or an upgrade.

@@ -99,7 +99,7 @@ type Action string
 const (
 	// Done means that there is nothing to do.
 	Done Action = "Done"
-	// Wait means that something comes by itself, and Hold that a person is needed.
+	// Wait means that something comes without a person, and Hold that a person is needed.
 	Wait Action = "Wait"
 	Hold Action = "Hold"
 	// RecordTarget writes down the number of members to aim at.

@@ -139,7 +139,7 @@ func (w *world) fail(format string, args ...any) {
 	}
 }
 
-// tick lets everything that acts by itself act once: kubelets, the guard, etcd, clients,
+// tick lets everything that acts on its own act once: kubelets, the guard, etcd, clients,
 // the controller of the StatefulSet, cert-manager.
 func (w *world) tick() {
 	if w.quorum() {

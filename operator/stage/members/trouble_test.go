@@ -94,7 +94,7 @@ func TestGuardKinds(t *testing.T) {
 	}
 }
 
-// TestNoSpace is about what the operator does by itself about a full etcd: it replaces
+// TestNoSpace is about what the operator does automatically about a full etcd: it replaces
 // members where that gives them a larger quota, and disarms the alarm when all have room.
 func TestNoSpace(t *testing.T) {
 	full := func(size, quota int64, raised ...string) func(*managed) {
@@ -124,7 +124,7 @@ func TestNoSpace(t *testing.T) {
 		{"the quota grew, and there is another alarm", []func(*managed){full(2048, 2048, "NOSPACE", "QUAKE")}, "", 0, "etcd's alarm QUAKE is raised"},
 		{"the quota grew, in a paused registry", []func(*managed){full(2048, 2048, "NOSPACE"), func(m *managed) { m.Freeze("spec.paused is false") }}, "", 0, "nothing is changed now"},
 		{"something else is to be changed", []func(*managed){full(4096, 4096, "NOSPACE")}, "", 0, "it stays: the file of member fleet-etcd-0 has 4096 MiB, and its quota is 4096 MiB"},
-		{"the template has changed, and nobody has looked yet", []func(*managed){full(2048, 2048, "NOSPACE"), func(m *managed) { m.set.Generation = 7 }}, "", 0, "Raise spec.etcd.storage.size"},
+		{"the template has changed, and its controller has not observed it yet", []func(*managed){full(2048, 2048, "NOSPACE"), func(m *managed) { m.set.Generation = 7 }}, "", 0, "Raise spec.etcd.storage.size"},
 		{"they are full", []func(*managed){full(3687, 4096, "NOSPACE"), replaced(0, 1, 2)}, "", 0, "it stays: the file of member fleet-etcd-0 has 3687 MiB"},
 		{"they have room", []func(*managed){full(3686, 4096, "NOSPACE"), replaced(0, 1, 2)}, "", 1, "it was disarmed just now"},
 		{"one is full", []func(*managed){full(100, 4096, "NOSPACE"), replaced(0, 1, 2), func(m *managed) { m.state.Members[2].DBSize = 4 << 30 }}, "", 0, "it stays: the file of member fleet-etcd-2"},
