@@ -96,6 +96,15 @@ var wrong = []struct{ old, new, at, says string }{
 	{"tls: {}", "tls: {renewBefore: 1m}", "spec.tls.renewBefore", "write how long before its end a certificate is renewed in hours, minutes or seconds, at least 5m, such as 720h"},
 	{"tls: {}", "tls: {renewBefore: 2160h}", "spec.tls.renewBefore", "renewBefore must be less than duration: a certificate is renewed while it is valid"},
 
+	{"tls: {}", "tls: {rotation: {etcd: 0}}", "spec.tls.rotation.etcd", "greater than or equal to 1"},
+	{"tls: {}", "tls: {rotation: {client: 10000}}", "spec.tls.rotation.client", "less than or equal to 9999"},
+	{"tls: {}", "tls: {rotation: {serving: 2, drop: {serving: 2}}}", "spec.tls.rotation.drop.serving", "drop.serving must be less than serving: raise serving first"},
+	{"tls: {}", "tls: {rotation: {drop: {client: 1}}}", "spec.tls.rotation.drop.client", "drop.client must be less than client: raise client first"},
+	{"tls: {}", "tls: {rotation: {serving: 2}, issuerRef: {name: corporate}, caBundle: " + encoded("", "") + "}", "spec.tls.rotation.serving", "the issuer in issuerRef signs the servers' certificate, and has no CA of the registry's to rotate"},
+	{"etcd: {replicas: 3}\n  tls: {}", "etcd: {external: {endpoints: ['https://e:2379'], tlsSecretRef: {name: e}}}\n  tls: {rotation: {etcd: 2}}", "spec.tls.rotation.etcd", "the operator does not manage the CA of an external etcd"},
+	{"Independent\n  paused: false\n  server: {}\n  etcd: {replicas: 3}\n  tls: {}", "Aggregated\n  etcd: {replicas: 3}\n  tls: {rotation: {client: 2}}", "spec.tls.rotation.client", "an Aggregated registry has no CA of clients"},
+	{"Independent\n  paused: false\n  server: {}\n  etcd: {replicas: 3}\n  tls: {}", "Aggregated\n  etcd: {replicas: 3}\n  tls: {rotation: {serving: 2, drop: {serving: 1}}}", "spec.tls.rotation.drop", "no client of an Aggregated registry has a copy of a CA"},
+
 	{"tls: {}", "controllers: {}", "spec.controllers", "controllers turns no function on: add health or registerHost, such as health: {}, or remove controllers"},
 	{"tls: {}", "controllers: {resources: {requests: {cpu: 1}}}", "spec.controllers", "controllers turns no function on"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 4}}", "spec.controllers.health.periodSeconds", "greater than or equal to 5"},
@@ -173,6 +182,10 @@ var changes = []struct {
 	{[]string{"replicas: 3", "replicas: 3, storage: {size: 16Gi}"}, nil, "spec.etcd.storage", "can grow but not shrink"},
 	{[]string{"replicas: 3", "replicas: 3, storage: {storageClassName: slow}"}, []string{"replicas: 3", "replicas: 3, storage: {storageClassName: fast}"}, "spec.etcd.storage", "the storage class of etcd's volumes can't be changed"},
 	{[]string{"replicas: 3", "replicas: 3, storage: {storageClassName: slow}"}, nil, "spec.etcd.storage", "the storage class of etcd's volumes can't be changed"},
+	{[]string{"tls: {}", "tls: {rotation: {etcd: 3}}"}, []string{"tls: {}", "tls: {rotation: {etcd: 2}}"}, "spec.tls.rotation", "rotation.etcd can't be lowered, and 1 is what it is without a number"},
+	{[]string{"tls: {}", "tls: {rotation: {etcd: 2}}"}, nil, "spec.tls.rotation", "rotation.etcd can't be lowered"},
+	{[]string{"tls: {}", "tls: {rotation: {client: 2}}"}, []string{"tls: {}", "tls: {rotation: {serving: 2}}"}, "spec.tls.rotation", "rotation.client can't be lowered"},
+	{[]string{"tls: {}", "tls: {rotation: {serving: 2}}"}, []string{"tls: {}", "tls: {rotation: {client: 2}}"}, "spec.tls.rotation", "rotation.serving can't be lowered"},
 	{nil, []string{"v0.1.0", "v99.0.0"}, "spec.version", "Unsupported value"},
 
 	{nil, []string{"replicas: 3", "replicas: 3, storage: {size: 8192Mi}"}, "", ""},
@@ -181,4 +194,8 @@ var changes = []struct {
 	{nil, []string{"server: {}", "server: {replicas: 4, service: {type: LoadBalancer}}"}, "", ""},
 	{[]string{"replicas: 3", "external: {endpoints: ['https://e:2379'], tlsSecretRef: {name: e}}"}, []string{"replicas: 3", "external: {endpoints: ['https://f:2379'], tlsSecretRef: {name: f}}"}, "", ""},
 	{nil, []string{"paused: false", "paused: true\n  deletionPolicy: Delete"}, "", ""},
+	{[]string{"tls: {}", "tls: {rotation: {etcd: 1, serving: 2, client: 3}}"}, []string{"tls: {}", "tls: {rotation: {etcd: 2, serving: 2, client: 4, drop: {serving: 1, client: 3}}}"}, "", ""},
+	{[]string{"tls: {}", "tls: {rotation: {etcd: 1, serving: 1, client: 1}}"}, nil, "", ""},
+	{[]string{"tls: {}", "tls: {rotation: {client: 4, drop: {client: 3}}}"}, []string{"tls: {}", "tls: {rotation: {client: 4}}"}, "", ""},
+	{[]string{"tls: {}", "tls: {rotation: {serving: 2}}"}, []string{"tls: {}", "tls: {issuerRef: {name: corporate}, caBundle: " + encoded("", "") + "}"}, "", ""},
 }

@@ -6,16 +6,19 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // phase is written here before it begins.
 type Operation struct {
 	// type is what is being done: Upgrade brings the registry to another release,
-	// Defragmentation gives free space of etcd's files back, one member at a time.
+	// Defragmentation gives free space of etcd's files back, one member at a time, Rotation
+	// replaces a CA by one with another key.
 	// +required
 	Type OperationType `json:"type"`
 
-	// from is what the operation started from: of an upgrade the release.
+	// from is what the operation started from: of an upgrade the release, of a rotation the
+	// CA that signs, with its generation, as in "etcd 1".
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	From string `json:"from,omitempty"`
 
-	// to is the target: of an upgrade the release, of a defragmentation the member.
+	// to is the target: of an upgrade the release, of a defragmentation the member, of a
+	// rotation the CA that is to sign, with its generation, as in "etcd 2".
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	To string `json:"to,omitempty"`
@@ -23,7 +26,8 @@ type Operation struct {
 	// phase is the present step. Those of an upgrade are Preflight, Snapshot, Etcd, Server, Verification,
 	// StorageMigration, in this order, or Rollback when the servers return to the
 	// previous release. Those of a defragmentation are Preflight and Defragmentation, for
-	// each member.
+	// each member. Those of a rotation are Preflight, Issuance, Trust, Reissue, Server (of
+	// etcd's CA alone) and Withdrawal; the first that is not done yet follows Preflight.
 	// +required
 	Phase OperationPhase `json:"phase"`
 
@@ -57,7 +61,7 @@ type Operation struct {
 
 // OperationType is a kind of operation.
 //
-// +kubebuilder:validation:Enum=Upgrade;Defragmentation
+// +kubebuilder:validation:Enum=Upgrade;Defragmentation;Rotation
 type OperationType string
 
 const (
@@ -65,11 +69,13 @@ const (
 	OperationUpgrade OperationType = "Upgrade"
 	// OperationDefragmentation gives free space of etcd's files back.
 	OperationDefragmentation OperationType = "Defragmentation"
+	// OperationRotation replaces a CA by one with another key.
+	OperationRotation OperationType = "Rotation"
 )
 
 // OperationPhase is a step of an operation.
 //
-// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback;Defragmentation
+// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback;Defragmentation;Issuance;Trust;Reissue;Withdrawal
 type OperationPhase string
 
 // The phases of an upgrade, in their order.
@@ -93,6 +99,20 @@ const (
 // PhaseDefragmentation is the phase of a defragmentation, after PhasePreflight, in which a
 // member rewrites its file.
 const PhaseDefragmentation OperationPhase = "Defragmentation"
+
+// The phases of a rotation after PhasePreflight, in their order. PhaseServer, before
+// PhaseWithdrawal, is one of them where the CA is etcd's: servers are replaced by such as do
+// not trust the previous one.
+const (
+	// PhaseIssuance has the new CA made. Nothing trusts it yet.
+	PhaseIssuance OperationPhase = "Issuance"
+	// PhaseTrust publishes both CAs, and waits until both are trusted.
+	PhaseTrust OperationPhase = "Trust"
+	// PhaseReissue has certificates issued by the new CA, and waits until they are shown.
+	PhaseReissue OperationPhase = "Reissue"
+	// PhaseWithdrawal drops the previous CA, and waits until nothing trusts it.
+	PhaseWithdrawal OperationPhase = "Withdrawal"
+)
 
 // Transition is an installation or an upgrade.
 type Transition struct {

@@ -45,9 +45,9 @@ type ClusterRegistryStatus struct {
 	Endpoint *Endpoint `json:"endpoint,omitempty"`
 
 	// clientCABundle are the CA certificates, in PEM, whose client certificates the
-	// servers accept. When the CA in Secret NAME-client-ca is replaced, the previous
-	// one stays here until it expires or this field is removed. Independent mode
-	// only.
+	// servers accept. When the CA of clients is rotated, the previous one stays here until
+	// spec.tls.rotation.drop.client names it; when its Secret was replaced otherwise, until
+	// it expires or this field is removed. Independent mode only.
 	// +optional
 	// +kubebuilder:validation:Format=""
 	ClientCABundle []byte `json:"clientCABundle,omitempty"`
@@ -209,4 +209,26 @@ type CertificateStatus struct {
 	// renewalTime is when cert-manager renews it.
 	// +optional
 	RenewalTime *metav1.Time `json:"renewalTime,omitempty"`
+
+	// generation is, of a CA, the number in spec.tls.rotation that made it.
+	// +optional
+	Generation int32 `json:"generation,omitempty"`
+
+	// use is, of a CA, Signing when the registry's certificates are issued by it, and
+	// Trusted when they are not, but it is trusted beside that one: the next one, or the
+	// previous one.
+	// +optional
+	Use CAUse `json:"use,omitempty"`
 }
+
+// CAUse is what a CA of a registry is used for.
+//
+// +kubebuilder:validation:Enum=Signing;Trusted
+type CAUse string
+
+const (
+	// CASigning is a CA that signs.
+	CASigning CAUse = "Signing"
+	// CATrusted is a CA that is trusted beside the one that signs.
+	CATrusted CAUse = "Trusted"
+)

@@ -14,6 +14,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.issuerRef) || has(self.caBundle)",message="clients must know whom to trust: add caBundle, the CA certificates of the issuer that issuerRef names"
 // +kubebuilder:validation:XValidation:rule="has(self.issuerRef) || !has(self.caBundle)",message="caBundle belongs to issuerRef: add issuerRef, or remove caBundle to use the registry's own CA"
 // +kubebuilder:validation:XValidation:rule="!has(self.renewBefore) || !has(self.duration) || ![self.renewBefore, self.duration].all(d, d.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')) || duration(self.renewBefore) < duration(self.duration)",fieldPath=".renewBefore",message="renewBefore must be less than duration: a certificate is renewed while it is valid"
+// +kubebuilder:validation:XValidation:rule="!has(self.issuerRef) || !has(self.rotation) || !has(self.rotation.serving)",fieldPath=".rotation.serving",message="the issuer in issuerRef signs the servers' certificate, and has no CA of the registry's to rotate: remove rotation.serving, or issuerRef and caBundle"
+// +kubebuilder:validation:XValidation:rule="(has(self.rotation) && has(self.rotation.etcd) ? self.rotation.etcd : 1) >= (has(oldSelf.rotation) && has(oldSelf.rotation.etcd) ? oldSelf.rotation.etcd : 1)",fieldPath=".rotation",message="rotation.etcd can't be lowered, and 1 is what it is without a number: no key is used again; set it to what it was, or raise it to make another CA"
+// +kubebuilder:validation:XValidation:rule="has(self.issuerRef) || (has(self.rotation) && has(self.rotation.serving) ? self.rotation.serving : 1) >= (has(oldSelf.rotation) && has(oldSelf.rotation.serving) ? oldSelf.rotation.serving : 1)",fieldPath=".rotation",message="rotation.serving can't be lowered, and 1 is what it is without a number: no key is used again; set it to what it was, or raise it to make another CA"
+// +kubebuilder:validation:XValidation:rule="(has(self.rotation) && has(self.rotation.client) ? self.rotation.client : 1) >= (has(oldSelf.rotation) && has(oldSelf.rotation.client) ? oldSelf.rotation.client : 1)",fieldPath=".rotation",message="rotation.client can't be lowered, and 1 is what it is without a number: no key is used again; set it to what it was, or raise it to make another CA"
 type TLS struct {
 	// issuerRef names the issuer of the servers' serving certificate, in place of
 	// the registry's own serving CA. It replaces no other CA. It needs caBundle.
@@ -47,6 +51,10 @@ type TLS struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('5m')",message="write how long before its end a certificate is renewed in hours, minutes or seconds, at least 5m, such as 720h"
 	RenewBefore *metav1.Duration `json:"renewBefore,omitempty"`
+
+	// rotation gives the registry's CAs new keys. Default: each CA keeps its key.
+	// +optional
+	Rotation Rotation `json:"rotation,omitempty,omitzero"`
 }
 
 // IssuerReference names an issuer of cert-manager.

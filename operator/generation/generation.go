@@ -1,0 +1,102 @@
+// Package generation decides which keys of a registry's CAs are in use while one takes the
+// place of another. A CA has generations, each with a key of its own; the number in
+// spec.tls.rotation is that of the newest one. All here is pure.
+package generation
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// First is the generation of a CA that was never rotated.
+const First = 1
+
+// InUse are the generations of one CA that are in use, and so rendered and trusted. The zero
+// value is that of a CA of which nothing is known.
+type InUse struct {
+	// Signing is the generation that signs.
+	Signing int32
+	// Also is another one that is trusted: the next one until it signs, and then the
+	// previous one until it is dropped. It is 0 where there is none.
+	Also int32
+}
+
+// separator is between the two generations in a record.
+const separator = ","
+
+// String returns the generations as they are recorded, the one that signs first: "2" or
+// "2,1".
+func (u InUse) String() string {
+	if u.Also == 0 {
+		return strconv.Itoa(int(u.Signing))
+	}
+	return strconv.Itoa(int(u.Signing)) + separator + strconv.Itoa(int(u.Also))
+}
+
+// Parse reads what String returns.
+func Parse(text string) (InUse, error) {
+	signing, also, two := strings.Cut(text, separator)
+	numbers := []string{signing}
+	if two {
+		numbers = append(numbers, also)
+	}
+	var read []int32
+	for _, number := range numbers {
+		n, err := strconv.ParseInt(number, 10, 32)
+		if err != nil || n < First {
+			return InUse{}, fmt.Errorf("%q is not the generation of a CA that signs, as 2, nor that and the one of another that is trusted, as 2%s1", text, separator)
+		}
+		read = append(read, int32(n))
+	}
+	u := InUse{Signing: read[0]}
+	if two {
+		u.Also = read[1]
+	}
+	if u.Also == u.Signing {
+		return InUse{}, fmt.Errorf("%q names the same generation of a CA twice", text)
+	}
+	return u, nil
+}
+
+// All returns the generations in use, the oldest first.
+func (u InUse) All() []int32 {
+	switch {
+	case u.Also == 0:
+		return []int32{u.Signing}
+	case u.Also < u.Signing:
+		return []int32{u.Also, u.Signing}
+	}
+	return []int32{u.Signing, u.Also}
+}
+
+// Next reports whether a generation that is trusted is to sign, and does not yet.
+func (u InUse) Next() bool { return u.Also > u.Signing }
+
+// Previous reports whether a generation is trusted that no longer signs.
+func (u InUse) Previous() bool { return u.Also != 0 && u.Also < u.Signing }
+
+// Desired is what a spec asks for, of one CA.
+type Desired struct {
+	// Generation is the newest generation that there is to be.
+	Generation int32
+	// Replaceable is the newest generation that may be replaced as the one that signs, and
+	// Dropped the newest that is no longer to be trusted once it does not sign.
+	Replaceable, Dropped int32
+}
+
+// Toward returns the generations to be in use next on the way to what is desired, a step
+// of three: the next one is trusted beside the one that signs, takes its place, and is the
+// only one. It returns false where there is nothing to do, or what is desired does not
+// permit more. A desired generation below the one that signs changes nothing.
+func (u InUse) Toward(d Desired) (InUse, bool) {
+	switch {
+	case u.Also == 0 && d.Generation > u.Signing:
+		return InUse{u.Signing, d.Generation}, true
+	case u.Next() && u.Signing <= d.Replaceable:
+		return InUse{u.Also, u.Signing}, true
+	case u.Previous() && u.Also <= d.Dropped:
+		return InUse{Signing: u.Signing}, true
+	}
+	return u, false
+}
