@@ -28,14 +28,22 @@ func main() {
 	cmd.AddCommand(install(), etcdGuard(), snapshots())
 	if err := cmd.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
-		switch {
-		case errors.As(err, new(*guard.Undecided)):
-			os.Exit(contract.GuardWaits)
-		case errors.As(err, new(*guard.Refusal)):
-			os.Exit(contract.GuardRefused)
-		}
-		os.Exit(1)
+		os.Exit(exitCode(err))
 	}
+}
+
+// exitCode returns the code by which the operator knows why a member does not start.
+func exitCode(err error) int {
+	var refusal *guard.Refusal
+	switch {
+	case errors.As(err, new(*guard.Undecided)):
+		return contract.GuardWaits
+	case errors.As(err, &refusal) && refusal.Lost:
+		return contract.GuardRefused
+	case refusal != nil:
+		return contract.GuardForeign
+	}
+	return 1
 }
 
 // text is a flag that must be given.

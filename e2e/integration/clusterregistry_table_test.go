@@ -174,7 +174,9 @@ var changes = []struct {
 	at, says string
 }{
 	{nil, []string{"Independent", "Aggregated"}, "spec.mode", "the mode of a registry can't be changed: create another registry and copy the clusters"},
-	{nil, []string{"replicas: 3", "replicas: 5"}, "spec.etcd.replicas", "changing the number of members of a running registry is not supported yet: create another registry and copy the clusters"},
+	{nil, []string{"replicas: 3", "replicas: 5"}, "", ""},
+	{nil, []string{"replicas: 3", "replicas: 3, replaceAfter: 0s"}, "", ""},
+	{nil, []string{"replicas: 3", "replicas: 3, replaceAfter: 25h"}, "spec.etcd.replaceAfter", "write how long a lost member is waited for in hours, minutes or seconds, at most 24h"},
 	{nil, []string{"replicas: 3", "external: {endpoints: ['https://e:2379'], tlsSecretRef: {name: e}}"}, "spec.etcd", "a registry can't be moved between an etcd of its own and an external one"},
 	{[]string{"replicas: 3", "external: {endpoints: ['https://e:2379'], tlsSecretRef: {name: e}}"}, nil, "spec.etcd", "a registry can't be moved between an etcd of its own and an external one"},
 	{[]string{"replicas: 3", "replicas: 3, storage: {size: 16Gi}"}, []string{"replicas: 3", "replicas: 3, storage: {size: 12Gi}"}, "spec.etcd.storage", "the size of etcd's volumes can grow but not shrink: the least is what the volumes have (status.etcd.volumeSize)"},

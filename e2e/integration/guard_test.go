@@ -133,7 +133,7 @@ func recorded(state string, cluster, member uint64) map[string]string {
 }
 
 // guard runs the guard and compares what it says; a start is on stdout, a
-// refusal on stderr and an exit code of 65.
+// refusal on stderr and an exit code of the contract.
 func guard(t *testing.T, dir string, keys map[string]string, want string) {
 	t.Helper()
 	cmd := guardCommand(t, dir, keys)
@@ -144,7 +144,7 @@ func guard(t *testing.T, dir string, keys map[string]string, want string) {
 		t.Fatalf("%v; \"make build\" makes the program", err)
 	}
 	said, code := stdout.String(), cmd.ProcessState.ExitCode()
-	if (code == contract.GuardRefused || code == contract.GuardWaits) && said == "" {
+	if (code == contract.GuardRefused || code == contract.GuardWaits || code == contract.GuardForeign) && said == "" {
 		said = stderr.String()
 	}
 	starts := !strings.HasPrefix(said, "error: ")

@@ -61,7 +61,12 @@ type Start struct {
 }
 
 // Refusal is the error of a member that must not start.
-type Refusal struct{ err error }
+type Refusal struct {
+	err error
+	// Lost is true when the member's data is gone or damaged, and false when there is other
+	// data, or data that can't be read.
+	Lost bool
+}
 
 func (r *Refusal) Error() string { return r.err.Error() }
 func (r *Refusal) Unwrap() error { return r.err }
@@ -90,7 +95,7 @@ func Check(ctx context.Context, m Member, passed Passed) (Start, error) {
 	r.restrict(m.Name, passed)
 	d, err := readData(m.DataDir)
 	if err != nil {
-		return Start{}, &Refusal{fmt.Errorf("read the data of etcd member %s: %w; etcd does not start on data that can't be checked", m.Name, err)}
+		return Start{}, &Refusal{err: fmt.Errorf("read the data of etcd member %s: %w; etcd does not start on data that can't be checked", m.Name, err)}
 	}
 	start := Start{State: r.state}
 	if start.Found, err = decide(m.Name, m.DataDir, r, d); err == nil && !d.exists() {
@@ -100,7 +105,7 @@ func Check(ctx context.Context, m Member, passed Passed) (Start, error) {
 	case errors.As(err, new(*Undecided)):
 		return Start{}, err
 	case err != nil:
-		return Start{}, &Refusal{err}
+		return Start{}, &Refusal{err: err, Lost: d.damage != nil || !d.exists()}
 	}
 	return start, nil
 }

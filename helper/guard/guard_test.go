@@ -84,21 +84,32 @@ func TestCheckKinds(t *testing.T) {
 	for _, test := range []struct {
 		reason    string
 		keys      map[string]string
+		data      bool // of cluster c1, member a1
 		undecided bool
+		lost      bool
 	}{
-		{"there is no record", nil, true},
-		{"the record is damaged", map[string]string{contract.RecordState: "existing", contract.RecordCluster: "x"}, true},
-		{"it is to form an etcd of others", map[string]string{contract.RecordState: "new", contract.RecordMembers: "m1"}, true},
-		{"it joins, and is alone", map[string]string{contract.RecordState: "existing", contract.RecordCluster: "c1", "member-id.m0": "a1", contract.RecordJoining: "m0", contract.RecordMembers: "m0"}, true},
-		{"it has lost its data", map[string]string{contract.RecordState: "existing", contract.RecordCluster: "c1", "member-id.m0": "a1", contract.RecordMembers: "m0"}, false},
+		{"there is no record", nil, false, true, false},
+		{"the record is damaged", map[string]string{contract.RecordState: "existing", contract.RecordCluster: "x"}, false, true, false},
+		{"it is to form an etcd of others", map[string]string{contract.RecordState: "new", contract.RecordMembers: "m1"}, false, true, false},
+		{"it joins, and is alone", map[string]string{contract.RecordState: "existing", contract.RecordCluster: "c1", "member-id.m0": "a1", contract.RecordJoining: "m0", contract.RecordMembers: "m0"}, false, true, false},
+		{"it has lost its data", map[string]string{contract.RecordState: "existing", contract.RecordCluster: "c1", "member-id.m0": "a1", contract.RecordMembers: "m0"}, false, false, true},
+		{"it has the data of another member", map[string]string{contract.RecordState: "existing", contract.RecordCluster: "c1", "member-id.m0": "a2", contract.RecordMembers: "m0"}, true, false, false},
 	} {
 		dir := t.TempDir()
 		for key, value := range test.keys {
 			write(t, filepath.Join(dir, key), []byte(value))
 		}
-		_, err := Check(t.Context(), Member{Name: "m0", DataDir: t.TempDir(), IdentityDir: dir}, Passed{})
+		dataDir := t.TempDir()
+		if test.data {
+			write(t, filepath.Join(dataDir, "member/wal/0000000000000000-0000000000000000.wal"), segment(7, identity{cluster: 0xc1, member: 0xa1}))
+		}
+		_, err := Check(t.Context(), Member{Name: "m0", DataDir: dataDir, IdentityDir: dir}, Passed{})
 		if undecided, refused := errors.As(err, new(*Undecided)), errors.As(err, new(*Refusal)); undecided != test.undecided || refused == undecided {
 			t.Errorf("%s: undecided: %t, refused: %t: %v", test.reason, undecided, refused, err)
+		}
+		var refusal *Refusal
+		if errors.As(err, &refusal) && refusal.Lost != test.lost {
+			t.Errorf("%s: lost: %t: %v", test.reason, refusal.Lost, err)
 		}
 	}
 }

@@ -54,6 +54,8 @@ const (
 const (
 	// EtcdClientPort is where each etcd member serves clients.
 	EtcdClientPort = "2379"
+	// EtcdPeerPort is where each etcd member serves other members.
+	EtcdPeerPort = "2380"
 	// ServerPort is where each server serves clients.
 	ServerPort = "6443"
 )

@@ -36,10 +36,14 @@ const (
 // The exit codes of the guard when it does not let a member start. etcd itself, which the
 // guard becomes otherwise, ends with 1 or 2.
 const (
-	// GuardRefused is that of a member whose data is lost, damaged or another's.
+	// GuardRefused is that of a member whose data is lost or damaged.
 	GuardRefused = 65
 	// GuardWaits is that of a member of which it is not known yet whether it may start: the
 	// record is late, incomplete or damaged, or no other member answers. No data is known to
 	// be lost. Guards before v0.4.0 end with GuardRefused then, too.
 	GuardWaits = 66
+	// GuardForeign is that of a member whose volume has the data of another cluster or
+	// member, or data that can't be read: the member's own may be elsewhere or come back.
+	// Guards before v0.4.0 end with GuardRefused then, too.
+	GuardForeign = 67
 )

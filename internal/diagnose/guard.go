@@ -31,6 +31,13 @@ func Guard(pods []corev1.Pod) string {
 // lost or not the member's.
 func GuardRefuses(pod *corev1.Pod) bool { return refusal(pod) != nil }
 
+// DataLost reports whether the guard refuses since the member's data is lost or damaged, and
+// not just elsewhere. Guards before v0.4.0 do not tell the two apart.
+func DataLost(pod *corev1.Pod) bool {
+	status := refusal(pod)
+	return status != nil && status.Name == etcdContainer && Failure(*status).ExitCode == contract.GuardRefused
+}
+
 // refusal returns the container in which the guard refuses to let etcd start, nil
 // when it does not.
 func refusal(pod *corev1.Pod) *corev1.ContainerStatus {
@@ -41,7 +48,7 @@ func refusal(pod *corev1.Pod) *corev1.ContainerStatus {
 	}
 	for i, status := range pod.Status.ContainerStatuses {
 		// etcd itself ends with another code, and so does a guard that only waits.
-		if terminated := Failure(status); status.Name == etcdContainer && terminated != nil && terminated.ExitCode == contract.GuardRefused {
+		if terminated := Failure(status); status.Name == etcdContainer && terminated != nil && (terminated.ExitCode == contract.GuardRefused || terminated.ExitCode == contract.GuardForeign) {
 			return &pod.Status.ContainerStatuses[i]
 		}
 	}

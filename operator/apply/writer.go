@@ -28,6 +28,11 @@ type Writer interface {
 	// Resize has a claim request a size, unless someone else has changed the claim since it
 	// was read. The claim is as it is then.
 	Resize(ctx context.Context, claim *corev1.PersistentVolumeClaim, size resource.Quantity) error
+	// Retain has a volume outlive its claim, unless someone else has changed the volume
+	// since it was read.
+	Retain(ctx context.Context, volume *corev1.PersistentVolume) error
+	// DeleteClaim deletes a claim, unless another one has taken its place.
+	DeleteClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error
 	// PatchStatus changes the status of an object, unless someone else has changed the
 	// object since it was read as before.
 	PatchStatus(ctx context.Context, before, after client.Object) error
@@ -71,6 +76,12 @@ func (ReadOnly) Resize(context.Context, *corev1.PersistentVolumeClaim, resource.
 	return ErrReadOnly
 }
 
+// Retain returns ErrReadOnly.
+func (ReadOnly) Retain(context.Context, *corev1.PersistentVolume) error { return ErrReadOnly }
+
+// DeleteClaim returns ErrReadOnly.
+func (ReadOnly) DeleteClaim(context.Context, *corev1.PersistentVolumeClaim) error { return ErrReadOnly }
+
 // PatchStatus returns ErrReadOnly.
 func (ReadOnly) PatchStatus(context.Context, client.Object, client.Object) error { return ErrReadOnly }
 
@@ -94,6 +105,20 @@ func (a *Applier) Resize(ctx context.Context, claim *corev1.PersistentVolumeClai
 	}
 	*claim = *grown
 	return nil
+}
+
+// Retain has a volume outlive its claim, unless someone else has changed the volume since it
+// was read.
+func (a *Applier) Retain(ctx context.Context, volume *corev1.PersistentVolume) error {
+	retained := volume.DeepCopy()
+	retained.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimRetain
+	return a.client.Patch(ctx, retained, client.MergeFromWithOptions(volume, client.MergeFromWithOptimisticLock{}), FieldOwner)
+}
+
+// DeleteClaim deletes a claim, unless another one has taken its place. One that a pod uses is
+// there until that pod is gone.
+func (a *Applier) DeleteClaim(ctx context.Context, claim *corev1.PersistentVolumeClaim) error {
+	return client.IgnoreNotFound(a.client.Delete(ctx, claim, client.Preconditions{UID: &claim.UID}))
 }
 
 // PatchStatus changes the status of an object, unless someone else has changed the

@@ -99,7 +99,10 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 			condition.Status = metav1.ConditionTrue
 		}
 	case !v.Complete():
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, v.Reason, v.Message
+		condition.Reason, condition.Message = v.Reason, v.Message
+		if v.Reason != operatorv1alpha1.ReasonMembersBlocked && v.Reason != halted {
+			condition.Status = metav1.ConditionTrue
+		}
 	case halted != "":
 		condition.Reason, condition.Message = halted, "nothing is changed until "+until
 	case s.Rendered == nil:

@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/history"
+	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -15,7 +16,7 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "etcd members are of %s, which this operator does not know: install the operator that upgraded them, or a newer one; nothing is changed until then", recorded).In(verdict.Resync)
 	}
 	releases := version.WithMembers(all, recorded, s.etcdSeen()...)
-	if s.Registry.Status.Operation != nil && !s.defragmenting() {
+	if operation := s.Registry.Status.Operation; operation != nil && !s.defragmenting() && !membership.Is(operation) {
 		return s.planUpgrade(releases)
 	}
 	wanted, running := string(s.Registry.Spec.Version), s.running()
@@ -59,6 +60,9 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 			return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when the defragmentation of etcd is complete", to.Version)).In(verdict.Soon)
 		}
 		s.Registry.Status.Operation = nil // no member is touched yet
+	}
+	if membership.Is(s.Registry.Status.Operation) {
+		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when the change of etcd's members is complete", to.Version)).In(verdict.Soon)
 	}
 	from, err := version.Find(releases, s.running())
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -91,10 +92,11 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 // more goes, and an upgrade advances.
 func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	err := apply.IgnoreReadOnly(s.Prune(ctx, s.made()...))
-	v := done
-	if s.upgrade != nil {
-		v = r.advance(ctx, s)
-	} else {
+	v := r.changeMembers(ctx, s)
+	switch {
+	case s.upgrade != nil:
+		v = s.besides(v, r.advance(ctx, s))
+	case !membership.Is(s.Registry.Status.Operation):
 		s.defragmentation = r.defragment(ctx, s)
 	}
 	if err == nil {
@@ -110,12 +112,14 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 
 func (s *scope) input(environment render.Environment) render.Input {
 	snapshot := ""
-	if s.upgrade != nil && s.upgrade.Phase == operatorv1alpha1.PhaseSnapshot {
-		snapshot = s.upgrade.Snapshot
+	if operation := s.Registry.Status.Operation; operation != nil && operation.Phase == operatorv1alpha1.PhaseSnapshot {
+		snapshot = operation.Snapshot
 	}
 	return render.Input{
 		Snapshot:    snapshot,
 		Members:     s.identity.Members(),
+		Certified:   s.identity.Certified(),
+		Endpoints:   s.identity.Endpoints(),
 		Volumes:     s.volumes.Rendered(),
 		Registry:    s.Registry,
 		Release:     render.ReleaseOf(s.release),

@@ -10,6 +10,7 @@ import (
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
 	"github.com/clusterregistry/operator/operator/stage/controller"
@@ -107,9 +108,11 @@ func (s *scope) record(condition string, v verdict.Verdict) (proceed bool) {
 }
 
 // pausedUntil says what ends that nothing may be changed now, nothing when changes may
-// be made. An upgrade is paused between its phases, never in the middle of one.
+// be made. An upgrade is paused between its phases, never in the middle of one, and a change
+// of etcd's members not while a member joins or leaves.
 func (s *scope) pausedUntil() string {
 	between := s.upgrade == nil || s.upgrade.PhaseCompleted || s.upgrade.Phase == operatorv1alpha1.PhasePreflight
+	between = between && !membership.UnderWay(s.identity.Record)
 	if reason, until := s.halted(); reason != "" && between {
 		return until
 	}

@@ -21,6 +21,12 @@ const (
 	keyRelease     = "release"
 	keyEtcdVersion = "etcd-version"
 	keyEtcdRelease = "etcd-release"
+
+	keyTarget       = "target"
+	keyClaimed      = "claimed"
+	keyEndpoints    = "endpoints"
+	keyLeaving      = "leaving"
+	keyLeavingClaim = "leaving-claim"
 )
 
 // mostMembers is more than any etcd of a registry has: what a person wrote into the
@@ -42,10 +48,17 @@ type Record struct {
 	// InitialClusterState is contract.StateNew until etcd has formed, and
 	// contract.StateExisting from then on.
 	InitialClusterState string
-	// Replicas is how many members there are, and Names are theirs, by which the guard has
-	// members find each other. Records of operators before v0.4.0 have no names.
+	// Replicas is how many pods the members have, and Names are theirs, by which the guard
+	// has members find each other. Records of operators before v0.4.0 have no names.
 	Replicas int32
 	Names    []string
+	// Target is how many members were last aimed at, Claimed how many ordinals, from 0 on,
+	// have claims that are of members or of pods that the operator asked for, and Endpoints
+	// how many members the servers use. They are Replicas but for a change of size.
+	Target, Claimed, Endpoints int32
+	// Leaving is the member that is being removed, and LeavingClaim the UID of its claim.
+	// Both are empty when there is none.
+	Leaving, LeavingClaim string
 	// CA is the fingerprint of the key of the CA that the members trust.
 	CA string
 	// Release is the newest release whose servers may have written, and EtcdVersion the
@@ -55,9 +68,9 @@ type Record struct {
 	// EtcdRelease is the release whose etcd, helper and layout a member has run with:
 	// they stay when the servers of an older one return. It is empty until known.
 	EtcdRelease string
-	// Joining is the member whose data was lost, and that a person has added to the
-	// cluster again: it may start without any data as long as it is a learner that was
-	// never started. It is empty when there is none.
+	// Joining is the member that is being added: it may start without any data as long as
+	// it is a learner that was never started. It is empty when there is none. A person may
+	// have added it, to replace a member of a release before v0.4.0.
 	Joining string
 }
 
@@ -66,7 +79,7 @@ type Record struct {
 // known of the etcd, and where there are volumes (hasData) their members must have data.
 // Members that are known without an ID are left out.
 func NewRecord(replicas int32, ca string, known Identity, hasData bool) *Record {
-	r := &Record{InitialClusterState: contract.StateNew, Replicas: replicas, CA: ca, Identity: Identity{Members: map[string]string{}}}
+	r := &Record{InitialClusterState: contract.StateNew, Replicas: replicas, Target: replicas, Claimed: replicas, Endpoints: replicas, CA: ca, Identity: Identity{Members: map[string]string{}}}
 	if known.ClusterID != "" {
 		r.ClusterID = known.ClusterID
 		for name, id := range known.Members {
@@ -113,7 +126,28 @@ func ParseRecord(data map[string]string) (*Record, error) {
 	if r.Names, err = parseNames(data[contract.RecordMembers], r.Replicas); err != nil {
 		return nil, err
 	}
+	r.Leaving, r.LeavingClaim = data[keyLeaving], data[keyLeavingClaim]
+	if r.Joining != "" && r.Leaving != "" {
+		return nil, fmt.Errorf("%s is %q while %s is %q: remove the key %s if that member is still in etcd's list, the other one if it is not", contract.RecordJoining, r.Joining, keyLeaving, r.Leaving, keyLeaving)
+	}
+	for key, number := range map[string]*int32{keyTarget: &r.Target, keyClaimed: &r.Claimed, keyEndpoints: &r.Endpoints} {
+		if *number, err = parseNumber(key, data[key], r.Replicas); err != nil {
+			return nil, err
+		}
+	}
 	return r, nil
+}
+
+// parseNumber reads a number of members, which is that of all where there is no text.
+func parseNumber(key, text string, replicas int32) (int32, error) {
+	if text == "" {
+		return replicas, nil
+	}
+	number, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || number < 1 || number > mostMembers {
+		return 0, fmt.Errorf("%s is %q and not a number of members: remove the key, which makes it %d", key, text, replicas)
+	}
+	return int32(number), nil
 }
 
 // parseNames reads the names of members, none where there is no text.
@@ -137,27 +171,41 @@ func validID(text string) bool {
 }
 
 // Data returns the record as a ConfigMap's data. It takes the place of previous, which
-// is nil when nothing was recorded: a member that is no longer joining has to be
-// written as none, since a person wrote it there.
+// is nil when nothing was recorded: what is no longer so has to be written as empty, since
+// a person may have written it there.
 func (r *Record) Data(previous *Record) map[string]string {
 	data := map[string]string{
 		contract.RecordState: r.InitialClusterState, contract.RecordCluster: r.ClusterID, keyCA: r.CA, keyReplicas: strconv.Itoa(int(r.Replicas)),
 	}
+	if previous != nil {
+		for key := range previous.optional() {
+			data[key] = ""
+		}
+	}
+	maps.Copy(data, r.optional())
+	return data
+}
+
+// optional returns the keys that are there only where they have a value.
+func (r *Record) optional() map[string]string {
+	data := map[string]string{
+		keyRelease: r.Release, keyEtcdVersion: r.EtcdVersion, keyEtcdRelease: r.EtcdRelease,
+		contract.RecordMembers: strings.Join(r.Names, contract.RecordSeparator), contract.RecordJoining: r.Joining, keyLeaving: r.Leaving, keyLeavingClaim: r.LeavingClaim,
+		keyTarget: r.number(r.Target), keyClaimed: r.number(r.Claimed), keyEndpoints: r.number(r.Endpoints),
+	}
 	for name, id := range r.Members {
 		data[contract.RecordMember+name] = id
 	}
-	for key, value := range map[string]string{keyRelease: r.Release, keyEtcdVersion: r.EtcdVersion, keyEtcdRelease: r.EtcdRelease} {
-		if value != "" {
-			data[key] = value
-		}
-	}
-	if len(r.Names) > 0 {
-		data[contract.RecordMembers] = strings.Join(r.Names, contract.RecordSeparator)
-	}
-	if r.Joining != "" || previous != nil && previous.Joining != "" {
-		data[contract.RecordJoining] = r.Joining
-	}
+	maps.DeleteFunc(data, func(_, value string) bool { return value == "" })
 	return data
+}
+
+// number returns a number of members as it is recorded: not at all where it is that of all.
+func (r *Record) number(members int32) string {
+	if members == r.Replicas || members == 0 {
+		return ""
+	}
+	return strconv.Itoa(int(members))
 }
 
 // Check compares the record with what is desired: the number of members, and the
@@ -182,17 +230,21 @@ type Observation struct {
 	// Current are the names of the members whose pods are of Release.
 	Current []string
 	Release string
+	// Manual is true where a person replaces members, and has said so in Joining.
+	Manual bool
 }
 
 // Learn returns the record with what is new: who the members are as soon as all have
 // said it, the newest version of etcd among them, and the release that they are of as
 // soon as one of its pods has said anything: to a release whose etcd never started, the
-// members are not bound. A member that joined is one like all others as soon as it
-// serves. It returns false, and the record as it is, when nothing is new.
+// members are not bound. A member that a person has added is one like all others as soon
+// as it serves. It returns false, and the record as it is, when nothing is new.
 func (r *Record) Learn(seen Observation) (*Record, bool) {
 	learned := *r
-	// A record that was made up for from the status may lack members.
-	if formed, ok := seen.State.Identity(); ok && (r.ClusterID == "" || len(r.Members) < len(formed.Members)) {
+	// A record that was made up for from the status may lack members, and so may one of
+	// which a member joins or leaves.
+	changing := r.Joining != "" || r.Leaving != ""
+	if formed, ok := seen.State.Identity(); ok && !changing && (r.ClusterID == "" || len(r.Members) < len(formed.Members)) {
 		learned.InitialClusterState, learned.Identity = contract.StateExisting, formed
 	}
 	for _, version := range seen.Versions {
@@ -205,7 +257,7 @@ func (r *Record) Learn(seen Observation) (*Record, bool) {
 			learned.EtcdRelease = seen.Release
 		}
 	}
-	if seen.State.Joined(learned.Identity, learned.Joining) {
+	if seen.Manual && seen.State.Joined(learned.Identity, learned.Joining) {
 		learned.Joining = ""
 	}
 	if learned.ClusterID == r.ClusterID && len(learned.Members) == len(r.Members) && learned.EtcdVersion == r.EtcdVersion && learned.EtcdRelease == r.EtcdRelease && learned.Joining == r.Joining {

@@ -27,7 +27,7 @@ func TestNewRecord(t *testing.T) {
 		{"the record was lost, and the IDs are known", known, false, contract.StateExisting, Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0"}}},
 		{"that of the cluster only", Identity{ClusterID: "c"}, true, contract.StateExisting, Identity{ClusterID: "c", Members: map[string]string{}}},
 	} {
-		want := &Record{InitialClusterState: test.state, Replicas: 3, CA: "f", Identity: test.want}
+		want := &Record{InitialClusterState: test.state, Replicas: 3, Target: 3, Claimed: 3, Endpoints: 3, CA: "f", Identity: test.want}
 		if got := NewRecord(3, "f", test.known, test.hasData); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v", test.reason, got)
 		}
@@ -39,13 +39,14 @@ func complete() map[string]string {
 	return map[string]string{
 		"initial-cluster-state": "existing", "cluster-id": "c", "member-id.fleet-etcd-0": "a0", "member-id.fleet-etcd-1": "a1", "replicas": "2", "ca": "f",
 		"release": "v0.2.0", "etcd-version": "v3.7.3", "etcd-release": "v0.3.0", "joining": "fleet-etcd-1", "members": "fleet-etcd-0,fleet-etcd-1",
+		"target": "3", "endpoints": "1",
 	}
 }
 
 // TestParseRecord spells the keys out: those of earlier operators must be read, and the
 // guards of all releases read what is written.
 func TestParseRecord(t *testing.T) {
-	want := &Record{InitialClusterState: "existing", Replicas: 2, CA: "f", Release: "v0.2.0", EtcdVersion: "v3.7.3", EtcdRelease: "v0.3.0", Joining: "fleet-etcd-1",
+	want := &Record{InitialClusterState: "existing", Replicas: 2, Target: 3, Claimed: 2, Endpoints: 1, CA: "f", Release: "v0.2.0", EtcdVersion: "v3.7.3", EtcdRelease: "v0.3.0", Joining: "fleet-etcd-1",
 		Names: []string{"fleet-etcd-0", "fleet-etcd-1"}, Identity: Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1"}}}
 	data := complete()
 	data["note"], data["member-id.fleet-etcd-2"] = "a person's", ""
@@ -92,9 +93,9 @@ func TestRecordData(t *testing.T) {
 	if got := first.Data(&Record{}); !maps.Equal(got, want) {
 		t.Errorf("after one in which nobody joins: %v", got)
 	}
-	want["joining"] = ""
-	if got := first.Data(&Record{Joining: "fleet-etcd-1"}); !maps.Equal(got, want) {
-		t.Errorf("a member that has joined: %v", got)
+	maps.Copy(want, map[string]string{"joining": "", "member-id.fleet-etcd-1": "", "target": ""})
+	if got := first.Data(&Record{Joining: "fleet-etcd-1", Target: 5, Identity: Identity{Members: map[string]string{"fleet-etcd-1": "a1"}}}); !maps.Equal(got, want) {
+		t.Errorf("a member that has joined and left: %v", got)
 	}
 }
 
@@ -177,8 +178,10 @@ func TestLearn(t *testing.T) {
 		{"no pod is of the new release yet", recorded, Observation{State: state, Release: "v0.4.0"}, recorded},
 		{"the first one that is does not start", recorded, Observation{State: one, Current: []string{"e1"}, Release: "v0.4.0"}, recorded},
 		{"it has started", recorded, Observation{State: state, Current: []string{"e1"}, Release: "v0.4.0"}, with(func(r *Record) { r.EtcdRelease = "v0.4.0" })},
-		{"a member that joins is a learner", joining, Observation{State: learner}, joining},
-		{"and is promoted", joining, Observation{State: state}, recorded},
+		{"a member that joins is a learner", joining, Observation{State: learner, Manual: true}, joining},
+		{"and is promoted: the operator that added it says when it has joined", joining, Observation{State: state}, joining},
+		{"and is promoted, which a person has done", joining, Observation{State: state, Manual: true}, recorded},
+		{"one that leaves is not recorded again", with(func(r *Record) { r.Leaving, r.Members = "e1", partial.Members }), Observation{State: state}, with(func(r *Record) { r.Leaving, r.Members = "e1", partial.Members })},
 	} {
 		before := test.before
 		before.Members = maps.Clone(before.Members)

@@ -3,6 +3,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,20 +56,47 @@ func Read(ctx context.Context, objects *operand.Objects) *Store {
 	return s
 }
 
-// Members returns the names of the members that the registry's own etcd has: as many as
-// are recorded, or as the spec asks for where there is no record yet. While the two differ,
-// they are all of both: certificates are issued before that is found to be a problem, and
-// must not lack the name of a member that runs. With an external etcd, there are none.
+// Members returns the names of the members that have pods: as many as are recorded, and
+// never fewer than members that have an ID, whatever a person has written there; or as many as
+// the spec asks for where there is no record yet. With an external etcd, there are none.
 func (s *Store) Members() []string {
 	registry := s.objects.Registry
-	if registry.Spec.Etcd.External != nil {
+	switch {
+	case registry.Spec.Etcd.External != nil:
 		return nil
+	case s.Record == nil:
+		return s.names(registry.Spec.Etcd.Replicas)
 	}
-	members := registry.Spec.Etcd.Replicas
-	if s.Record != nil {
-		members = max(members, s.Record.Replicas)
+	members := s.Record.Replicas
+	for i, name := range s.names(mostMembers) {
+		if s.Record.Members[name] != "" {
+			members = max(members, int32(i)+1) //nolint:gosec // G115: it is less than mostMembers
+		}
 	}
 	return s.names(members)
+}
+
+// mostMembers is more than any etcd of a registry has.
+const mostMembers = 9
+
+// Certified returns the names of the members that certificates are to have: of those that
+// there are, and of those that the spec asks for, since a member is added only when its
+// name is in them.
+func (s *Store) Certified() []string {
+	members := s.Members()
+	if wanted := s.names(s.objects.Registry.Spec.Etcd.Replicas); len(members) > 0 && len(wanted) > len(members) {
+		return wanted
+	}
+	return members
+}
+
+// Endpoints returns the names of the members that the servers use.
+func (s *Store) Endpoints() []string {
+	members := s.Members()
+	if s.Record == nil || len(members) == 0 {
+		return members
+	}
+	return s.names(cmp.Or(s.Record.Endpoints, s.Record.Replicas))
 }
 
 // names returns the names of so many members, in the order of their ordinals.
@@ -83,7 +111,7 @@ func (s *Store) names(members int32) []string {
 // Write records an etcd's identity, with the names of its members. It is made for good: the
 // finalizer removes it when nothing is to be retained.
 func (s *Store) Write(ctx context.Context, record *etcd.Record) error {
-	if len(record.Names) == 0 {
+	if len(record.Names) != int(record.Replicas) {
 		named := *record
 		named.Names = s.names(record.Replicas)
 		record = &named

@@ -189,26 +189,33 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
-// TestMembers goes by the record and by the spec: certificates are issued before it is
-// found that the two differ, and must not lack a member that runs.
+// TestMembers goes by the record. No member that there is loses its pod by what a person has
+// written there, and certificates have the names of those that are asked for, too.
 func TestMembers(t *testing.T) {
 	s := New(operandtest.New(t, "{spec: {etcd: {replicas: 3}}}"))
+	three := []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"}
+	four := append(slices.Clone(three), "fleet-etcd-3")
 	for _, test := range []struct {
-		reason string
-		record *etcd.Record
-		want   []string
+		reason                        string
+		record                        *etcd.Record
+		members, certified, endpoints []string
 	}{
-		{"there is no record yet", nil, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"}},
-		{"three are recorded", &etcd.Record{Replicas: 3}, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"}},
-		{"a person wrote another number into the record", &etcd.Record{Replicas: 1}, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2"}},
-		{"retained data has more", &etcd.Record{Replicas: 4}, []string{"fleet-etcd-0", "fleet-etcd-1", "fleet-etcd-2", "fleet-etcd-3"}},
+		{"there is no record yet", nil, three, three, three},
+		{"three are recorded", &etcd.Record{Replicas: 3}, three, three, three},
+		{"more are asked for", &etcd.Record{Replicas: 1, Endpoints: 1}, three[:1], three, three[:1]},
+		{"one has been added, and servers do not use it yet", &etcd.Record{Replicas: 2, Endpoints: 1}, three[:2], three, three[:1]},
+		{"a person wrote another number into the record", &etcd.Record{Replicas: 1, Identity: etcd.Identity{Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-2": "a2"}}}, three, three, three[:1]},
+		{"retained data has more", &etcd.Record{Replicas: 4, Endpoints: 4}, four, four, four},
 	} {
 		s.Record = test.record
-		if got := s.Members(); !slices.Equal(got, test.want) {
-			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
+		for what, got := range map[string][2][]string{"members": {s.Members(), test.members}, "certified": {s.Certified(), test.certified}, "endpoints": {s.Endpoints(), test.endpoints}} {
+			if !slices.Equal(got[0], got[1]) {
+				t.Errorf("%s: %s %q, want %q", test.reason, what, got[0], got[1])
+			}
 		}
 	}
-	if got := New(operandtest.New(t, "{spec: {etcd: {external: {endpoints: ['https://a:1']}}}}")).Members(); got != nil {
+	external := New(operandtest.New(t, "{spec: {etcd: {external: {endpoints: ['https://a:1']}}}}"))
+	if got := slices.Concat(external.Members(), external.Certified(), external.Endpoints()); got != nil {
 		t.Errorf("with an external etcd: %q", got)
 	}
 }

@@ -29,6 +29,9 @@ type EtcdMember struct {
 // ClientURL is where the member serves clients.
 func (m EtcdMember) ClientURL() string { return "https://" + m.Host + ":" + contract.EtcdClientPort }
 
+// PeerURL is where the member serves other members.
+func (m EtcdMember) PeerURL() string { return "https://" + m.Host + ":" + contract.EtcdPeerPort }
+
 // EtcdMembers returns the members with the given names of a registry's own etcd.
 func EtcdMembers(r *operatorv1alpha1.ClusterRegistry, names []string) []EtcdMember {
 	var members []EtcdMember

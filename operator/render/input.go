@@ -26,9 +26,12 @@ type Input struct {
 	// Addresses are names and IP addresses at which clients outside of the host
 	// reach the servers, beyond the Service's own names.
 	Addresses []string
-	// Members are the names of the members that the registry's own etcd has, in the
-	// order of their ordinals; none when it is external.
+	// Members are the names of the members of the registry's own etcd that have pods, in
+	// the order of their ordinals; none when it is external.
 	Members []string
+	// Certified are the members whose names the certificates of etcd have, and Endpoints
+	// those that the servers use, where these are not Members: while their number changes.
+	Certified, Endpoints []string
 	// Volumes are those that the registry has already.
 	Volumes Volumes
 	// Snapshot is the name of the snapshot of etcd to be taken now, empty for none.

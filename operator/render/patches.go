@@ -53,6 +53,10 @@ func patches(in Input) map[target][]operation {
 	}
 	members := memberNames(in)
 	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", len(in.Members))}, workload(r, "etcd", etcd.Resources, etcd.Placement), class("/spec/volumeClaimTemplates/0/spec", etcdClass(etcd)))
+	if len(in.Members) == 2 {
+		// While one becomes three, or three one: neither can be missed.
+		out[target{kind: "PodDisruptionBudget", name: "<name>-etcd"}] = []operation{add("/spec/maxUnavailable", 0)}
+	}
 	if in.Snapshot != "" {
 		placement := operatorv1alpha1.Placement{NodeSelector: etcd.NodeSelector, Tolerations: etcd.Tolerations, PriorityClassName: etcd.PriorityClassName}
 		out[target{kind: "Job"}] = workload(r, "snapshot", operatorv1alpha1.Resources{}, placement)
@@ -166,7 +170,11 @@ func class(spec, name string) []operation {
 // that their addresses have in DNS.
 func memberNames(in Input) []string {
 	var out []string
-	for _, member := range EtcdMembers(in.Registry, in.Members) {
+	names := in.Certified
+	if names == nil {
+		names = in.Members
+	}
+	for _, member := range EtcdMembers(in.Registry, names) {
 		out = append(out, member.Host, member.Host+"."+in.Environment.ClusterDomain)
 	}
 	return out

@@ -17,7 +17,10 @@ var token = regexp.MustCompile(`<[a-z0-9-]+>`)
 
 // values returns what stands for each name.
 func values(in Input) map[string]string {
-	r := in.Registry
+	r, endpoints := in.Registry, in.Endpoints
+	if endpoints == nil {
+		endpoints = in.Members
+	}
 	out := map[string]string{
 		"<name>":                 r.Name,
 		"<namespace>":            r.Namespace,
@@ -26,7 +29,7 @@ func values(in Input) map[string]string {
 		"<host-version>":         in.HostVersion,
 		"<pull-policy>":          string(r.Spec.Images.PullPolicy),
 		"<duration>":             r.Spec.TLS.Duration.Duration.String(),
-		"<etcd-endpoints>":       strings.Join(EtcdEndpoints(r, in.Members), ","),
+		"<etcd-endpoints>":       strings.Join(EtcdEndpoints(r, endpoints), ","),
 		"<etcd-client-secret>":   EtcdClientSecret(r),
 		"<etcd-ca>":              string(in.Trust.Etcd),
 		"<etcd-trust-digest>":    digest(in.Trust.Etcd),
@@ -47,7 +50,7 @@ func values(in Input) map[string]string {
 func initialCluster(members []EtcdMember) string {
 	var out []string
 	for _, member := range members {
-		out = append(out, member.Name+"=https://"+member.Host+":2380")
+		out = append(out, member.Name+"="+member.PeerURL())
 	}
 	return strings.Join(out, ",")
 }

@@ -87,6 +87,11 @@ func (m Members) Same(other Members) bool {
 	return m == other
 }
 
+// Changeable reports whether members can be added, removed and replaced by the operator:
+// their pods take the members from the record of etcd's identity, and need not be replaced
+// themselves. In the first layout, they have them as an argument.
+func (m Members) Changeable() bool { return m.Layout != "v1" }
+
 // Range is a range of minor versions of Kubernetes, such as "1.34", ends included.
 type Range struct {
 	From string `json:"from"`

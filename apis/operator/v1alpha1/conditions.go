@@ -138,6 +138,12 @@ const (
 	// ReasonMembershipDiffers is the reason of an etcd whose own list of members is
 	// not the recorded one.
 	ReasonMembershipDiffers = "MembershipDiffers"
+	// ReasonMembersChanging is the reason of an etcd whose members are being added, removed
+	// or replaced: the message says which, and what that waits for.
+	ReasonMembersChanging = "MembersChanging"
+	// ReasonMembersBlocked is the reason of a change of etcd's members that can't proceed
+	// before a person has done what the message says.
+	ReasonMembersBlocked = "MembersBlocked"
 	// ReasonReplicasDiffer is the reason of a number of members that is not that of
 	// the etcd that exists.
 	ReasonReplicasDiffer = "ReplicasDiffer"

@@ -1,6 +1,8 @@
 package v1alpha1
 
 import (
+	"time"
+
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -8,17 +10,21 @@ import (
 // DefaultStorageSize is the size of a member's volume when the spec names none.
 const DefaultStorageSize = "8Gi"
 
+// DefaultReplaceAfter is how long a lost member is waited for when the spec does not say
+// it.
+const DefaultReplaceAfter = 5 * time.Minute
+
 // Etcd is where a registry's data is.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.external) || has(self.replicas)",message="say how many members etcd has (replicas: 1, 3 or 5), or name an external etcd"
-// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.replicas) || has(self.storage) || has(self.resources) || has(self.nodeSelector) || has(self.tolerations) || has(self.topologySpreadConstraints) || has(self.priorityClassName) || has(self.maintenanceWindow))",message="the operator does not run an external etcd: remove external, or all else of etcd"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.replicas) || has(self.storage) || has(self.resources) || has(self.nodeSelector) || has(self.tolerations) || has(self.topologySpreadConstraints) || has(self.priorityClassName) || has(self.maintenanceWindow) || has(self.replaceAfter))",message="the operator does not run an external etcd: remove external, or all else of etcd"
 // +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external)",message="a registry can't be moved between an etcd of its own and an external one: create another registry and copy the clusters"
-// +kubebuilder:validation:XValidation:rule="!has(self.replicas) || !has(oldSelf.replicas) || self.replicas == oldSelf.replicas",fieldPath=".replicas",message="changing the number of members of a running registry is not supported yet: create another registry and copy the clusters"
 // +kubebuilder:validation:XValidation:rule="(has(self.storage) && has(self.storage.storageClassName) ? self.storage.storageClassName : '-') == (has(oldSelf.storage) && has(oldSelf.storage.storageClassName) ? oldSelf.storage.storageClassName : '-')",fieldPath=".storage",message="the storage class of etcd's volumes can't be changed: create another registry and copy the clusters"
 type Etcd struct {
 	// replicas is how many members etcd has: 1, 3 or 5. With 3, one may fail;
-	// with 5, two; with 1, none, and an upgrade interrupts the service. It can't be
-	// changed yet.
+	// with 5, two; with 1, none, and an upgrade interrupts the service. When it changes,
+	// members are added or removed one at a time, while the registry serves. That needs
+	// members of v0.4.0 or later. Before etcd goes down to one member, a snapshot is taken.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self in [1, 3, 5]",message="etcd has 1, 3 or 5 members: an even number survives no more failures than one less"
 	// +operator-sdk:csv:customresourcedefinitions:displayName="etcd's members",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:1","urn:alm:descriptor:com.tectonic.ui:select:3","urn:alm:descriptor:com.tectonic.ui:select:5"}
@@ -41,6 +47,16 @@ type Etcd struct {
 	// three or five members at any time, with a single one never.
 	// +optional
 	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
+
+	// replaceAfter is how long a member whose data is certainly gone is waited for before a
+	// new member takes its place: the volume was lost, emptied or damaged, or its node was
+	// deleted. It takes a majority of the other members. From 0s, which means never, to 24h;
+	// "kubectl registry etcd replace" replaces a member at any time. Default: 5m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) <= duration('24h')",message="write how long a lost member is waited for in hours, minutes or seconds, at most 24h, such as 5m; 0s means that only a person replaces members"
+	ReplaceAfter *metav1.Duration `json:"replaceAfter,omitempty"`
 
 	// external is an etcd that is run elsewhere, which the operator does not manage.
 	// +optional

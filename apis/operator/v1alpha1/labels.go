@@ -21,6 +21,10 @@ const (
 	// AnnotationSnapshot is on the Job that saves etcd, with the name of the snapshot
 	// that it takes.
 	AnnotationSnapshot = GroupName + "/snapshot"
+	// AnnotationReplaceMember is on a registry whose etcd member is to be replaced, with the
+	// member's ID in hexadecimal as status.etcd.members has it, or several with commas
+	// between them. The new member has another ID, so one value replaces it once.
+	AnnotationReplaceMember = GroupName + "/replace-etcd-member"
 	// Finalizer holds the deletion of a registry up until nothing of it is left,
 	// but for what is retained.
 	Finalizer = GroupName + "/cleanup"

@@ -7,18 +7,21 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type Operation struct {
 	// type is what is being done: Upgrade brings the registry to another release,
 	// Defragmentation gives free space of etcd's files back, one member at a time, Rotation
-	// replaces a CA by one with another key.
+	// replaces a CA by one with another key, Scale changes the number of etcd's members,
+	// Replacement has a new member take the place of one.
 	// +required
 	Type OperationType `json:"type"`
 
 	// from is what the operation started from: of an upgrade the release, of a rotation the
-	// CA that signs, with its generation, as in "etcd 1".
+	// CA that signs, with its generation, as in "etcd 1", of a change of etcd's size the
+	// number of members.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	From string `json:"from,omitempty"`
 
-	// to is the target: of an upgrade the release, of a defragmentation the member, of a
-	// rotation the CA that is to sign, with its generation, as in "etcd 2".
+	// to is the target: of an upgrade the release, of a rotation the CA that is to sign, with
+	// its generation, as in "etcd 2", of a change of etcd's size the number of members, of a
+	// defragmentation or a replacement the member.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	To string `json:"to,omitempty"`
@@ -27,7 +30,10 @@ type Operation struct {
 	// StorageMigration, in this order, or Rollback when the servers return to the
 	// previous release. Those of a defragmentation are Preflight and Defragmentation, for
 	// each member. Those of a rotation are Preflight, Issuance, Trust, Reissue, Server (of
-	// etcd's CA alone) and Withdrawal; the first that is not done yet follows Preflight.
+	// etcd's CA alone) and Withdrawal; the first that is not done yet follows Preflight. A
+	// change of etcd's size or a replacement begins with Preflight, and has MemberAddition,
+	// MemberRemoval, ServerEndpoints and, before the last member but one is removed,
+	// Snapshot, as often as it takes.
 	// +required
 	Phase OperationPhase `json:"phase"`
 
@@ -54,6 +60,10 @@ type Operation struct {
 	// +optional
 	Snapshot string `json:"snapshot,omitempty"`
 
+	// snapshotTime is when that snapshot was complete, of a change of etcd's size.
+	// +optional
+	SnapshotTime *metav1.Time `json:"snapshotTime,omitempty"`
+
 	// message is why the operation is rolled back.
 	// +optional
 	Message string `json:"message,omitempty"`
@@ -61,7 +71,7 @@ type Operation struct {
 
 // OperationType is a kind of operation.
 //
-// +kubebuilder:validation:Enum=Upgrade;Defragmentation;Rotation
+// +kubebuilder:validation:Enum=Upgrade;Defragmentation;Rotation;Scale;Replacement
 type OperationType string
 
 const (
@@ -71,11 +81,15 @@ const (
 	OperationDefragmentation OperationType = "Defragmentation"
 	// OperationRotation replaces a CA by one with another key.
 	OperationRotation OperationType = "Rotation"
+	// OperationScale changes the number of etcd's members.
+	OperationScale OperationType = "Scale"
+	// OperationReplacement has a new member of etcd take the place of one.
+	OperationReplacement OperationType = "Replacement"
 )
 
 // OperationPhase is a step of an operation.
 //
-// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback;Defragmentation;Issuance;Trust;Reissue;Withdrawal
+// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback;Defragmentation;Issuance;Trust;Reissue;Withdrawal;MemberAddition;MemberRemoval;ServerEndpoints
 type OperationPhase string
 
 // The phases of an upgrade, in their order.
@@ -112,6 +126,18 @@ const (
 	PhaseReissue OperationPhase = "Reissue"
 	// PhaseWithdrawal drops the previous CA, and waits until nothing trusts it.
 	PhaseWithdrawal OperationPhase = "Withdrawal"
+)
+
+// The phases of a change of etcd's members, beside PhasePreflight and PhaseSnapshot, in the
+// order that the members need.
+const (
+	// PhaseMemberAddition adds a member as a learner, which gets a vote when it has the
+	// data.
+	PhaseMemberAddition OperationPhase = "MemberAddition"
+	// PhaseMemberRemoval removes a member, its pod and its claim.
+	PhaseMemberRemoval OperationPhase = "MemberRemoval"
+	// PhaseServerEndpoints has the servers use the members that there are, or will be.
+	PhaseServerEndpoints OperationPhase = "ServerEndpoints"
 )
 
 // Transition is an installation or an upgrade.

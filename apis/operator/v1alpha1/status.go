@@ -194,6 +194,11 @@ type EtcdMember struct {
 	// back.
 	// +optional
 	DefragmentedTime *metav1.Time `json:"defragmentedTime,omitempty"`
+
+	// lostTime is since when the member's data is certainly gone. It is not set as long as
+	// the member may come back with it.
+	// +optional
+	LostTime *metav1.Time `json:"lostTime,omitempty"`
 }
 
 // CertificateStatus is the state of a certificate.

@@ -300,6 +300,11 @@ func (in *Etcd) DeepCopyInto(out *Etcd) {
 		*out = new(MaintenanceWindow)
 		**out = **in
 	}
+	if in.ReplaceAfter != nil {
+		in, out := &in.ReplaceAfter, &out.ReplaceAfter
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.External != nil {
 		in, out := &in.External, &out.External
 		*out = new(ExternalEtcd)
@@ -323,6 +328,10 @@ func (in *EtcdMember) DeepCopyInto(out *EtcdMember) {
 	*out = *in
 	if in.DefragmentedTime != nil {
 		in, out := &in.DefragmentedTime, &out.DefragmentedTime
+		*out = (*in).DeepCopy()
+	}
+	if in.LostTime != nil {
+		in, out := &in.LostTime, &out.LostTime
 		*out = (*in).DeepCopy()
 	}
 	return
@@ -506,6 +515,10 @@ func (in *Operation) DeepCopyInto(out *Operation) {
 	in.PhaseStartedTime.DeepCopyInto(&out.PhaseStartedTime)
 	if in.FailingSince != nil {
 		in, out := &in.FailingSince, &out.FailingSince
+		*out = (*in).DeepCopy()
+	}
+	if in.SnapshotTime != nil {
+		in, out := &in.SnapshotTime, &out.SnapshotTime
 		*out = (*in).DeepCopy()
 	}
 	return

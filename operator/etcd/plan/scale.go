@@ -74,7 +74,7 @@ func (p planner) add(ordinal int) Step {
 	_, exists := p.Claims[ordinal]
 	switch {
 	case p.Nodes < p.Replicas:
-		return hold("%s is not added: there is room for %d of %d members, each on a node of its own as spec.etcd.topologySpreadConstraints asks; add nodes, or set spec.etcd.replicas back to %d", p.name(ordinal), p.Nodes, p.Replicas, len(p.IDs))
+		return hold("%s is not added: there is room for %d of %d members, each on a node of its own; add nodes that members may run on, or set spec.etcd.replicas back to %d", p.name(ordinal), p.Nodes, p.Replicas, len(p.IDs))
 	case p.Named < p.Replicas:
 		return Step{Action: IssueNames, Ordinal: None, Size: p.Replicas}
 	case exists && ordinal >= p.Claimed:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -118,7 +119,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 		return v
 	}
 	serves := id.ClusterID != "" && state.Serves() == nil
-	if refusal := diagnose.Guard(pods); refusal != "" {
+	if refusal := diagnose.Guard(s.staying(pods)); refusal != "" {
 		return verdict.Waiting(operatorv1alpha1.ReasonDataLost, "%s", refusal).DegradedIf(serves)
 	}
 	if v := s.etcdTrouble(); !v.Complete() {
@@ -143,7 +144,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	if set.Status.ObservedGeneration < set.Generation {
 		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not observed the change yet", set.Name).In(verdict.Soon).DegradedIf(true)
 	}
-	if s.ReadOnly() && state.Joined(id.Identity, id.Joining) {
+	if s.ReadOnly() && !s.Changeable && state.Joined(id.Identity, id.Joining) {
 		// A volume that is emptied from here on would not be noticed.
 		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.Registry.Name, contract.IdentitySuffix, id.Joining, s.ReadOnlyUntil()).DegradedIf(true)
 	}
@@ -154,6 +155,13 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 		return s.rolls(verdict.Waiting(operatorv1alpha1.ReasonProgressing, "what the members run was recorded just now, and may change what they should run").In(verdict.AtOnce).DegradedIf(true))
 	}
 	return s.rollMember(ctx, next)
+}
+
+// staying returns the pods of members that neither join nor leave: what the guard of one of
+// those says is no one's loss.
+func (s *Stage) staying(pods []corev1.Pod) []corev1.Pod {
+	record := s.Identity.Record
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.Name == record.Joining || pod.Name == record.Leaving })
 }
 
 // membersProblem says what is wrong with members that are not ready: what their

@@ -32,7 +32,7 @@ func (s *Stage) learn(ctx context.Context, current []string) (learned bool, err 
 	if s.ReadOnly() {
 		return false, nil
 	}
-	seen := etcd.Observation{State: s.found.State, Current: current, Release: s.Release}
+	seen := etcd.Observation{State: s.found.State, Current: current, Release: s.Release, Manual: !s.Changeable}
 	for _, member := range s.Registry.Status.Etcd.Members {
 		seen.Versions = append(seen.Versions, member.Version)
 	}
@@ -46,12 +46,16 @@ func (s *Stage) learn(ctx context.Context, current []string) (learned bool, err 
 // identityProblem says why the etcd that was recorded can't be this registry's.
 func (s *Stage) identityProblem() verdict.Verdict {
 	recorded, ca := s.Identity.Record, trust.KeyFingerprint(s.Authorities.Etcd.Current)
-	err := recorded.Check(s.Registry.Spec.Etcd.Replicas, ca)
+	replicas := s.Registry.Spec.Etcd.Replicas
+	if s.Changeable {
+		replicas = recorded.Replicas // those that there are come up first, whatever is asked for
+	}
+	err := recorded.Check(replicas, ca)
 	switch {
 	case err == nil:
 		return done
 	case errors.Is(err, etcd.ErrReplicasDiffer):
-		what := fmt.Sprintf("etcd has %d members, and changing that is not supported yet: set spec.etcd.replicas back to %d", recorded.Replicas, recorded.Replicas)
+		what := fmt.Sprintf("etcd has %d members, and their number can be changed from release v0.4.0 on: set spec.etcd.replicas back to %d, and upgrade first", recorded.Replicas, recorded.Replicas)
 		if !s.Installed() {
 			what = fmt.Sprintf("there is retained data of a registry of this name whose etcd has %d members: delete this ClusterRegistry and apply it again with spec.etcd.replicas %d, which takes the data over; or, to begin without that data, delete ConfigMap %s and the PersistentVolumeClaims of %s%s",
 				recorded.Replicas, recorded.Replicas, s.Registry.Name+contract.IdentitySuffix, s.Registry.Name, contract.EtcdSuffix)

@@ -26,8 +26,10 @@ type Stage struct {
 	Identity *identity.Store
 	// Volumes are those that the registry's own etcd has.
 	Volumes volumes.Volumes
-	// Release is the release that members are rendered of.
-	Release string
+	// Release is the release that members are rendered of, and Changeable says whether
+	// their number can change, and the operator replaces them.
+	Release    string
+	Changeable bool
 
 	found Found
 }

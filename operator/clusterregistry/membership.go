@@ -1,0 +1,99 @@
+package clusterregistry
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd/plan"
+	"github.com/clusterregistry/operator/operator/operation"
+	"github.com/clusterregistry/operator/operator/operation/membership"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// changeMembers takes a change of the members of the registry's own etcd one step further,
+// or begins one. Beside another operation, it only replaces members: that operation waits for
+// them. It does nothing as long as etcd was not observed.
+func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdict {
+	if s.identity.Record == nil || s.Registry.Spec.Etcd.External != nil || !s.release.Members.Changeable() || len(s.members.State.Members) == 0 || s.frozenBy() != "" {
+		return done
+	}
+	status := &s.Registry.Status
+	change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: s.members.Access.Among(s.identity.Record.Identity),
+		Repair: status.Operation != nil && !membership.Is(status.Operation), TakeSnapshot: s.takeSnapshot}
+	step, v := change.Next(ctx)
+	s.noteLost(change.Within())
+	if v.Complete() {
+		v = r.stepMembers(ctx, s, change, step)
+	}
+	if within := change.Within(); within > 0 && (v.After == 0 || within < v.After) {
+		v = v.In(within)
+	}
+	return v
+}
+
+// stepMembers takes a step, in an operation of its own unless another one is under way.
+func (r *Reconciler) stepMembers(ctx context.Context, s *scope, change *membership.Change, step plan.Step) verdict.Verdict {
+	status := &s.Registry.Status
+	waits := step.Action == plan.Wait || step.Action == plan.Hold
+	switch {
+	case membership.Is(status.Operation):
+		return s.driveMembers(ctx, membership.Handler{Change: change, Step: step})
+	case step.Action == plan.Done, waits && !change.Asked():
+		return done
+	case waits, change.Repair:
+		return change.Act(ctx, step)
+	case s.ReadOnly(), !s.Installed():
+		return done
+	}
+	begun := change.Begin(step)
+	if begun.Type == operatorv1alpha1.OperationScale && (s.servers.Rolling != "" || s.replacingMembers() != "") {
+		return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "etcd is scaled from %s to %s members once what is being replaced is", begun.From, begun.To).In(verdict.Soon)
+	}
+	status.Operation = begun
+	return membership.Handler{Change: change, Step: step}.Waiting("starts").In(verdict.AtOnce)
+}
+
+// driveMembers drives the operation that changes members.
+func (s *scope) driveMembers(ctx context.Context, handler membership.Handler) verdict.Verdict {
+	status := &s.Registry.Status
+	reason, until := s.halted()
+	if s.ReadOnly() {
+		return verdict.Waiting(reason, "%s: it continues when %s", handler.Title(), until).In(verdict.Resync)
+	}
+	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
+	v, progress := driver.Advance(ctx, handler)
+	if progress == operation.UnderWay {
+		return v
+	}
+	s.Event(corev1.EventTypeNormal, "MembersChanged", operatorv1alpha1.ConditionEtcdReady, "%s", handler.Completed())
+	status.Operation = nil
+	return done.In(verdict.AtOnce)
+}
+
+// noteLost adds to an etcd whose data is lost of a member when that is replaced.
+func (s *scope) noteLost(within time.Duration) {
+	v, reached := s.verdicts[operatorv1alpha1.ConditionEtcdReady]
+	if within == 0 || !reached || v.Complete() {
+		return
+	}
+	// The time does not change from one reconcile to the next.
+	v.Message += "; a new member takes its place at " + s.Now.Add(within).UTC().Truncate(time.Second).Format(time.RFC3339) + " (spec.etcd.replaceAfter)"
+	s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v
+}
+
+// besides returns the verdict of an upgrade beside which a member is replaced.
+func (s *scope) besides(members, upgrade verdict.Verdict) verdict.Verdict {
+	if members.After > 0 && (upgrade.After == 0 || members.After < upgrade.After) {
+		upgrade = upgrade.In(members.After)
+	}
+	if members.Complete() || upgrade.Complete() {
+		return upgrade
+	}
+	if upgrade.Message += "; besides, " + members.Message; upgrade.Err == nil {
+		upgrade.Err = members.Err
+	}
+	return upgrade
+}

@@ -1,0 +1,118 @@
+package membership
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/diagnose"
+	"github.com/clusterregistry/operator/operator/etcd/plan"
+	"github.com/clusterregistry/operator/operator/operand"
+)
+
+// lost observes of which members the data is certainly gone, and has been for as long as
+// they are waited for. A member that serves is not lost, and neither is a learner that was
+// never started. A learner has no data that others count on: it is not waited for.
+func (c *Change) lost(ctx context.Context, seen *plan.Observed, pods []corev1.Pod, claims map[int]*corev1.PersistentVolumeClaim) error {
+	after := operatorv1alpha1.DefaultReplaceAfter
+	if given := c.Registry.Spec.Etcd.ReplaceAfter; given != nil {
+		after = given.Duration
+	}
+	for _, m := range seen.List {
+		if m.Ordinal == plan.None || c.Identity.Record.Members[c.member(m.Ordinal)] != m.ID {
+			continue
+		}
+		why := ""
+		if m.Named && !m.Serves {
+			var err error
+			if why, err = c.gone(ctx, pod(pods, c.member(m.Ordinal)), claims[m.Ordinal]); err != nil {
+				return err
+			}
+		}
+		if why == "" {
+			c.found(m.Ordinal)
+			continue
+		}
+		since := c.lostSince(m.Ordinal)
+		due := since.Add(after)
+		switch {
+		case m.Learner, after > 0 && !c.Now.Before(due):
+			seen.Lost[m.Ordinal] = why
+		case after > 0 && (c.within == 0 || due.Sub(c.Now) < c.within):
+			c.within = max(due.Sub(c.Now), time.Second)
+		}
+	}
+	return nil
+}
+
+// pod returns the pod of a name, nil when there is none.
+func pod(pods []corev1.Pod, name string) *corev1.Pod {
+	i := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &pods[i]
+}
+
+// gone says why the data of a member that does not serve is certainly gone; it says nothing
+// when the member may come back with it.
+func (c *Change) gone(ctx context.Context, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) (string, error) {
+	switch {
+	case pod != nil && diagnose.DataLost(pod):
+		return "its data is lost or damaged", nil
+	case pod != nil && damaged(pod) != "":
+		return fmt.Sprintf("its data is damaged (etcd ends with %q)", damaged(pod)), nil
+	case claim == nil || claim.DeletionTimestamp != nil || pod != nil && pod.Spec.NodeName != "" && claim.Status.Phase != corev1.ClaimLost:
+		return "", nil // the pod that comes, or the one that there is, finds out
+	case claim.Status.Phase == corev1.ClaimLost:
+		return fmt.Sprintf("PersistentVolume %s of its claim %s no longer exists", claim.Spec.VolumeName, claim.Name), nil
+	case claim.Spec.VolumeName == "":
+		return "", nil
+	}
+	pv := &corev1.PersistentVolume{}
+	err := c.Live.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, pv)
+	switch {
+	case apierrors.IsForbidden(err):
+		return "", nil // it can't be known
+	case apierrors.IsNotFound(err):
+		return fmt.Sprintf("PersistentVolume %s of its claim %s no longer exists", claim.Spec.VolumeName, claim.Name), nil
+	case err != nil:
+		return "", err
+	}
+	without, err := c.withoutNode(ctx, pv)
+	if !without {
+		return "", err
+	}
+	return fmt.Sprintf("PersistentVolume %s of its claim %s is on a node that was deleted", pv.Name, claim.Name), nil
+}
+
+// fatal are what etcd (v3.6 and v3.7) and its database end with where a file is damaged, or
+// where the data is not what the other members have (InitialCorruptCheck).
+var fatal = []string{"checkInitialHashKV failed", "found data inconsistency with peers", "walpb: crc mismatch", "crc mismatch", "invalid database", "file size too small", "freelist: already freed", "unexpected page type", "max entry size limit exceeded"}
+
+// damaged returns by which of these a pod's etcd has ended that is started again and again;
+// empty when by none.
+func damaged(pod *corev1.Pod) string {
+	if !diagnose.CrashLooping(pod, operand.ComponentEtcd) {
+		return ""
+	}
+	for _, status := range pod.Status.ContainerStatuses {
+		failure := diagnose.Failure(status)
+		if status.Name != operand.ComponentEtcd || failure == nil {
+			continue
+		}
+		for _, text := range fatal {
+			if strings.Contains(failure.Message, text) {
+				return text
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,205 @@
+package membership
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/identity"
+)
+
+// TestScale goes from one member to three, five and back. Each reconcile is that of an
+// operator which knows nothing but what is recorded.
+func TestScale(t *testing.T) {
+	w := newWorld(t, 1)
+	for _, test := range []struct {
+		members int32
+		did     []string
+		phases  []string
+	}{
+		{3, []string{"add fleet-etcd-1", "promote fleet-etcd-1", "add fleet-etcd-2", "promote fleet-etcd-2"}, []string{"Scale Preflight", "Scale MemberAddition", "Scale ServerEndpoints"}},
+		{5, []string{"add fleet-etcd-3", "promote fleet-etcd-3", "add fleet-etcd-4", "promote fleet-etcd-4"}, nil},
+		{3, []string{"remove fleet-etcd-4", "remove fleet-etcd-3"}, []string{"Scale Preflight", "Scale ServerEndpoints", "Scale MemberRemoval", "Scale Preflight"}},
+		{1, []string{"snapshot", "remove fleet-etcd-2", "remove fleet-etcd-1"}, []string{"Scale Preflight", "Scale ServerEndpoints", "Scale Snapshot", "Scale MemberRemoval", "Scale Preflight"}},
+		{3, []string{"add fleet-etcd-1", "promote fleet-etcd-1", "add fleet-etcd-2", "promote fleet-etcd-2"}, nil},
+	} {
+		w.objects.Registry.Spec.Etcd.Replicas, w.did = test.members, nil
+		phases := w.settle()
+		if !slices.Equal(w.did, test.did) || test.phases != nil && !slices.Equal(phases, test.phases) {
+			t.Errorf("to %d members: %q in %q", test.members, w.did, phases)
+		}
+		record := identity.Read(t.Context(), w.objects).Record
+		if len(w.list) != int(test.members) || len(record.Members) != int(test.members) || record.Replicas != test.members || record.Endpoints != test.members || record.Claimed != test.members || UnderWay(record) {
+			t.Errorf("to %d members: etcd has %+v, and %+v is recorded", test.members, w.list, record)
+		}
+		for ordinal := range most {
+			if claimed := w.claim(ordinal) != ""; claimed != (ordinal < int(test.members)) {
+				t.Errorf("with %d members, member %d has a claim: %t", test.members, ordinal, claimed)
+			}
+		}
+	}
+}
+
+// TestReplaceLost has a member whose data is gone replaced by a new one, after the time that
+// it is waited for, with its old volume kept.
+func TestReplaceLost(t *testing.T) {
+	w := newWorld(t, 3)
+	old := w.claim(1)
+	w.data[old], w.exit[w.name(1)] = "", contract.GuardRefused
+	w.tick()
+	if _, done := w.reconcile(); done || len(w.did) > 0 || w.objects.Registry.Status.Operation != nil {
+		t.Fatalf("it is not waited for: %q", w.did)
+	}
+	if since := w.objects.Registry.Status.Etcd.Members[1].LostTime; since == nil {
+		t.Error("it is not noted since when it is lost")
+	}
+	w.objects.Now = w.objects.Now.Add(operatorv1alpha1.DefaultReplaceAfter)
+	for range 200 {
+		if w.claim(1) != old {
+			delete(w.exit, w.name(1))
+		}
+		if _, done := w.reconcile(); done {
+			break
+		}
+	}
+	if want := []string{"remove fleet-etcd-1", "add fleet-etcd-1", "promote fleet-etcd-1"}; !slices.Equal(w.did, want) {
+		t.Errorf("%q", w.did)
+	}
+	pv := &corev1.PersistentVolume{}
+	w.must(w.objects.Client.Get(t.Context(), client.ObjectKey{Name: "pv-" + old}, pv))
+	if w.claim(1) == old || pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		t.Errorf("its claim is %s, its old volume is %s", w.claim(1), pv.Spec.PersistentVolumeReclaimPolicy)
+	}
+	if since := w.objects.Registry.Status.Etcd.Members[1].LostTime; since != nil {
+		t.Errorf("it is still lost since %s", since)
+	}
+}
+
+// TestReplaceAsked has a member replaced that a person names by its ID, once.
+func TestReplaceAsked(t *testing.T) {
+	w := newWorld(t, 3)
+	w.objects.Registry.Annotations = map[string]string{operatorv1alpha1.AnnotationReplaceMember: " " + w.list[0].ID}
+	for range 2 {
+		phases := w.settle()
+		if want := []string{"move leader to fleet-etcd-1", "remove fleet-etcd-0", "add fleet-etcd-0", "promote fleet-etcd-0"}; !slices.Equal(w.did, want) {
+			t.Errorf("%q in %q", w.did, phases)
+		}
+	}
+}
+
+// TestNotReplaced is about members that nothing replaces.
+func TestNotReplaced(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		change func(*world)
+		says   string
+	}{
+		{"it does not answer", func(w *world) { w.dead[w.name(1)] = true }, ""},
+		{"its guard waits", func(w *world) { w.dead[w.name(1)], w.exit[w.name(1)] = true, contract.GuardWaits }, ""},
+		{"it has the data of another one", func(w *world) { w.dead[w.name(1)], w.exit[w.name(1)] = true, contract.GuardForeign }, ""},
+		{"no member is replaced without a person", func(w *world) {
+			w.dead[w.name(1)], w.exit[w.name(1)] = true, contract.GuardRefused
+			w.objects.Registry.Spec.Etcd.ReplaceAfter = &metav1.Duration{}
+		}, ""},
+		{"a second one is down", func(w *world) {
+			w.dead[w.name(1)], w.dead[w.name(2)], w.exit[w.name(1)] = true, true, contract.GuardRefused
+		}, "only 1 of 3 voters serve without it, and 2 are needed"},
+		{"it is asked for, and a second one is down", func(w *world) {
+			w.dead[w.name(2)] = true
+			w.objects.Registry.Annotations = map[string]string{operatorv1alpha1.AnnotationReplaceMember: w.list[1].ID}
+		}, "a person asked for it"},
+	} {
+		w := newWorld(t, 3)
+		test.change(w)
+		w.tick()
+		said := ""
+		for range 3 {
+			said, _ = w.reconcile()
+			w.objects.Now = w.objects.Now.Add(operatorv1alpha1.DefaultReplaceAfter)
+		}
+		if len(w.did) > 0 || w.objects.Registry.Status.Operation != nil || !strings.Contains(said, test.says) || (said == "") != (test.says == "") {
+			t.Errorf("%s: %q, it says %q", test.reason, w.did, said)
+		}
+	}
+}
+
+// TestLostNode takes a member's data for gone when its volume is that of a node which was
+// deleted, and not while the node is there.
+func TestLostNode(t *testing.T) {
+	for node, lost := range map[string]bool{"n1": false, "gone": true} {
+		w := newWorld(t, 3)
+		w.dead[w.name(1)] = true
+		pv := &corev1.PersistentVolume{}
+		w.must(w.objects.Client.Get(t.Context(), client.ObjectKey{Name: "pv-" + w.claim(1)}, pv))
+		pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
+			Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}}}}}}
+		w.must(w.objects.Client.Update(t.Context(), pv))
+		change := &Change{Objects: w.objects, Identity: identity.Read(t.Context(), w.objects), State: w.state(), Etcd: w}
+		claims, err := change.claims(t.Context())
+		w.must(err)
+		pending := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}
+		if why, err := change.gone(t.Context(), pending, claims[1]); (why != "") != lost || err != nil || lost && !strings.Contains(why, "on a node that was deleted") {
+			t.Errorf("on node %s: %q, %v", node, why, err)
+		}
+		scheduled := &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n0"}}
+		if why, _ := change.gone(t.Context(), scheduled, claims[1]); why != "" {
+			t.Errorf("its pod has a node: %q", why)
+		}
+	}
+}
+
+// TestNodes has no member added for which there is no node.
+func TestNodes(t *testing.T) {
+	w := newWorld(t, 1)
+	for i := 2; i < most; i++ {
+		node := &corev1.Node{}
+		w.must(w.objects.Client.Get(t.Context(), client.ObjectKey{Name: "n" + string(rune('0'+i))}, node))
+		switch i {
+		case 2:
+			node.Spec.Unschedulable = true
+		case 3:
+			node.Spec.Taints = []corev1.Taint{{Key: "control-plane", Effect: corev1.TaintEffectNoSchedule}}
+		default:
+			w.must(w.objects.Client.Delete(t.Context(), node))
+			continue
+		}
+		w.must(w.objects.Client.Update(t.Context(), node))
+	}
+	w.objects.Registry.Spec.Etcd.Replicas = 3
+	said := ""
+	for range 10 {
+		said, _ = w.reconcile()
+	}
+	if len(w.did) > 0 || !strings.Contains(said, "there is room for 2 of 3 members") {
+		t.Errorf("%q, it says %q", w.did, said)
+	}
+	w.objects.Registry.Spec.Etcd.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	w.settle()
+	if len(w.list) != 3 {
+		t.Errorf("with a toleration: %q", w.did)
+	}
+}
+
+// TestMindChanges goes back from wherever a change is.
+func TestMindChanges(t *testing.T) {
+	for steps := range 25 {
+		w := newWorld(t, 3)
+		for i, replicas := range []int32{5, 1} {
+			w.objects.Registry.Spec.Etcd.Replicas = replicas
+			for range steps {
+				w.reconcile()
+			}
+			w.objects.Registry.Spec.Etcd.Replicas = 3
+			w.settle()
+			if record := identity.Read(t.Context(), w.objects).Record; len(w.list) != 3 || len(record.Members) != 3 || record.Replicas != 3 || w.claim(3) != "" || w.claim(4) != "" {
+				t.Fatalf("after %d steps of change %d: %+v, %+v", steps, i, w.list, record)
+			}
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package membership
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/etcd/plan"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/turn"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// fresh is how old a snapshot may be for a member to be removed that is the last but one.
+const fresh = 30 * time.Minute
+
+// observe returns what there is. Claims are read from the host cluster itself: what is
+// deleted is decided by them.
+func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed, verdict.Verdict) {
+	set := &appsv1.StatefulSet{}
+	if v := c.Applied(ctx, render.StageEtcd, set); !v.Complete() {
+		return plan.Observed{}, v
+	}
+	if set.Status.ObservedGeneration < set.Generation || set.Spec.Replicas == nil {
+		return plan.Observed{}, c.changing("StatefulSet %s has changed, and its controller has not observed the change yet", set.Name)
+	}
+	seen := plan.Observed{Known: c.State.ListErr == nil, Size: int(*set.Spec.Replicas), Pods: map[int]plan.Pod{}, Claims: map[int]plan.Claim{}, Lost: map[int]string{}, Nodes: most}
+	if alarm, raised := c.State.Raised(); raised {
+		seen.Alarm = alarm.Type
+	}
+	if !Is(c.Registry.Status.Operation) {
+		// What else changes the StatefulSet's size is undone when it is applied.
+		seen.Size = len(c.Identity.Members())
+	}
+	seen.List = c.list()
+	claims, err := c.claims(ctx)
+	if err != nil {
+		return plan.Observed{}, verdict.Failed(err)
+	}
+	pods, err := c.Pods(ctx, operand.ComponentEtcd)
+	if err != nil {
+		return plan.Observed{}, verdict.Failed(err)
+	}
+	for i := range pods {
+		if ordinal := c.ordinal(pods[i].Name); ordinal != plan.None {
+			seen.Pods[ordinal] = plan.Pod{Claim: startedWith(&pods[i], claims[ordinal], record.Claim)}
+		}
+	}
+	for ordinal, claim := range claims {
+		retained := false
+		if ordinal == record.Leaving && claim.DeletionTimestamp == nil {
+			if retained, err = c.retained(ctx, claim); err != nil {
+				return plan.Observed{}, c.notRetained(ordinal, claim, err)
+			}
+		}
+		seen.Claims[ordinal] = plan.Claim{UID: string(claim.UID), Terminating: claim.DeletionTimestamp != nil, Retained: retained || claim.DeletionTimestamp != nil}
+	}
+	if err := c.observeRest(ctx, &seen, pods, claims); err != nil {
+		return plan.Observed{}, verdict.Failed(err)
+	}
+	return seen, verdict.Verdict{}
+}
+
+// observeRest observes what members need of the rest of the registry and of the host
+// cluster.
+func (c *Change) observeRest(ctx context.Context, seen *plan.Observed, pods []corev1.Pod, claims map[int]*corev1.PersistentVolumeClaim) (err error) {
+	if err := c.lost(ctx, seen, pods, claims); err != nil {
+		return err
+	}
+	if seen.Named, err = c.certified(ctx); err != nil {
+		return err
+	}
+	if seen.Servers, err = c.servers(ctx); err != nil {
+		return err
+	}
+	if c.Registry.Spec.Etcd.Replicas > c.Identity.Record.Replicas {
+		if seen.Nodes, err = c.nodes(ctx); err != nil {
+			return err
+		}
+	}
+	if operation := c.Registry.Status.Operation; Is(operation) && operation.SnapshotTime != nil {
+		seen.Snapshot = c.Now.Sub(operation.SnapshotTime.Time) < fresh
+	}
+	return nil
+}
+
+// list returns etcd's own list of members.
+func (c *Change) list() []plan.Listed {
+	names := make([]string, most)
+	for i := range names {
+		names[i] = c.member(i)
+	}
+	members := render.EtcdMembers(c.Registry, names)
+	newest := uint64(0)
+	for _, m := range c.State.Members {
+		newest = max(newest, m.CommittedIndex)
+	}
+	var out []plan.Listed
+	for _, l := range c.State.List {
+		listed := plan.Listed{ID: l.ID, Named: l.Name != "", Learner: l.Learner}
+		listed.Ordinal = slices.IndexFunc(members, func(m render.EtcdMember) bool { return slices.Contains(l.PeerURLs, m.PeerURL()) })
+		if i := slices.IndexFunc(c.State.Members, func(m etcd.Member) bool { return m.ID == l.ID }); i >= 0 {
+			m := c.State.Members[i]
+			listed.Serves, listed.Leads = m.Err == nil, m.Err == nil && m.Leads()
+			if l.Learner {
+				// It completes no linearizable read. How much it may lack is for etcd to
+				// decide, too, when it is promoted.
+				listed.Serves = m.Learner && m.AppliedIndex > 0 && m.AppliedIndex >= newest/10*9
+			}
+		}
+		out = append(out, listed)
+	}
+	return out
+}
+
+// claims returns the claims of members' names, by ordinal.
+func (c *Change) claims(ctx context.Context) (map[int]*corev1.PersistentVolumeClaim, error) {
+	out := map[int]*corev1.PersistentVolumeClaim{}
+	for ordinal := range most {
+		claim := &corev1.PersistentVolumeClaim{}
+		err := c.Live.Get(ctx, client.ObjectKey{Namespace: c.Registry.Namespace, Name: contract.EtcdMemberClaim(c.member(ordinal))}, claim)
+		switch {
+		case err == nil:
+			out[ordinal] = claim
+		case !apierrors.IsNotFound(err):
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// startedWith returns the UID of the claim that a pod was started with. A pod refers to its
+// claim by name: one that is older than the claim of that name was started with the one before,
+// which is the one that leaves if any does.
+func startedWith(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, leaving string) string {
+	if claim == nil || pod.CreationTimestamp.Before(&claim.CreationTimestamp) {
+		return leaving
+	}
+	return string(claim.UID)
+}
+
+// certified returns the number of members, from the first one on, whose names the
+// certificates have that are issued for etcd.
+func (c *Change) certified(ctx context.Context) (int, error) {
+	names := make([]string, most)
+	for i := range names {
+		names[i] = c.member(i)
+	}
+	members := render.EtcdMembers(c.Registry, names)
+	count := most
+	for _, suffix := range []string{contract.EtcdServerSuffix, contract.EtcdPeerSuffix} {
+		content, err := c.SecretValue(ctx, c.Name(suffix), corev1.TLSCertKey)
+		if err != nil {
+			return 0, err
+		}
+		var certificate x509.Certificate
+		if block, _ := pem.Decode(content); block != nil {
+			if parsed, err := x509.ParseCertificate(block.Bytes); err == nil {
+				certificate = *parsed
+			}
+		}
+		if i := slices.IndexFunc(members, func(m render.EtcdMember) bool { return !slices.Contains(certificate.DNSNames, m.Host) }); i >= 0 {
+			count = min(count, i)
+		}
+	}
+	return count, nil
+}
+
+// servers returns how many members the servers use. While that is being changed, it is more
+// than there can be: none of those that they used may go yet.
+func (c *Change) servers(ctx context.Context) (int, error) {
+	if !Is(c.Registry.Status.Operation) {
+		return int(c.Identity.Record.Endpoints), nil
+	}
+	deployment, err := c.Deployment(ctx)
+	if err != nil || deployment == nil {
+		return most + 1, err
+	}
+	if replacing, err := turn.Servers(ctx, c.Objects); replacing || err != nil {
+		return most + 1, err
+	}
+	endpoints := strings.Join(render.EtcdEndpoints(c.Registry, c.Identity.Endpoints()), ",")
+	for _, container := range deployment.Spec.Template.Spec.Containers {
+		if slices.Contains(container.Args, "--etcd-servers="+endpoints) {
+			return int(c.Identity.Record.Endpoints), nil
+		}
+	}
+	return most + 1, nil
+}

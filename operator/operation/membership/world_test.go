@@ -1,0 +1,320 @@
+package membership
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/etcd/plan"
+	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/operation"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/snapshot"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// world is a registry in a host cluster whose controllers, kubelet and etcd are played.
+type world struct {
+	t       *testing.T
+	objects *operand.Objects
+	// list is etcd's own, and data has the ID of the member whose data a claim has, by the
+	// UID of the claim.
+	list []etcd.Listed
+	data map[string]string
+	// dead are members that do not answer, and lost says what their guard ends with.
+	dead map[string]bool
+	exit map[string]int32
+	// did are the changes of etcd, the snapshots and the phases, in their order.
+	did    []string
+	refuse error // what etcd answers to changes
+	uid    int
+	lastID int
+}
+
+// newWorld returns a registry whose etcd has so many members.
+func newWorld(t *testing.T, members int) *world {
+	t.Helper()
+	w := &world{t: t, data: map[string]string{}, dead: map[string]bool{}, exit: map[string]int32{}, lastID: 0xa0}
+	deployment, _ := operandtest.Servers(2)
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(members))}}
+	objects := []client.Object{set, deployment}
+	for _, suffix := range []string{contract.EtcdServerSuffix, contract.EtcdPeerSuffix} {
+		objects = append(objects, operandtest.Secret("fleet"+suffix, certificate(t)))
+	}
+	for i := range most {
+		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i), Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("n%d", i)}}})
+	}
+	w.objects = operandtest.New(t, fmt.Sprintf("{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: %d}}, status: {version: v0.4.0, inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]%s}}", members, operandtest.Complete), objects...)
+	w.objects.Client = interceptor.NewClient(w.objects.Client.(client.WithWatch), interceptor.Funcs{SubResourceCreate: func(ctx context.Context, c client.Client, sub string, object, eviction client.Object, _ ...client.SubResourceCreateOption) error {
+		if _, is := eviction.(*policyv1.Eviction); !is {
+			return fmt.Errorf("%s is created", sub)
+		}
+		return c.Delete(ctx, object)
+	}})
+	w.objects.Live, w.objects.Applier = w.objects.Client, apply.New(w.objects.Client, w.objects.Client)
+	record := &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: int32(members), Target: int32(members), Claimed: int32(members), Endpoints: int32(members), CA: "f",
+		Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{}}}
+	for i := range members {
+		w.lastID++
+		id := strconv.FormatInt(int64(w.lastID), 16)
+		record.Members[w.name(i)] = id
+		w.list = append(w.list, etcd.Listed{ID: id, Name: w.name(i), PeerURLs: []string{w.peer(i)}})
+	}
+	for i := range most {
+		w.objects.Registry.Status.Etcd.Members = append(w.objects.Registry.Status.Etcd.Members, operatorv1alpha1.EtcdMember{Name: w.name(i)})
+	}
+	if err := identity.New(w.objects).Write(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	w.tick()
+	for i := range members {
+		w.data[w.claim(i)] = record.Members[w.name(i)]
+	}
+	return w
+}
+
+// certificate returns one with the names of all members that there can be.
+func certificate(t *testing.T) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	for i := range most {
+		template.DNSNames = append(template.DNSNames, fmt.Sprintf("fleet-etcd-%d.fleet-etcd.team.svc", i))
+	}
+	der, certErr := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err := errors.Join(err, certErr); err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func (w *world) name(ordinal int) string { return contract.EtcdMember("fleet", ordinal) }
+
+func (w *world) peer(ordinal int) string {
+	return "https://" + w.name(ordinal) + ".fleet-etcd.team.svc:2380"
+}
+
+// claim returns the UID of a member's claim, empty when there is none.
+func (w *world) claim(ordinal int) string {
+	claim := &corev1.PersistentVolumeClaim{}
+	if err := w.objects.Client.Get(w.t.Context(), client.ObjectKey{Namespace: "team", Name: contract.EtcdMemberClaim(w.name(ordinal))}, claim); err != nil {
+		return ""
+	}
+	return string(claim.UID)
+}
+
+// tick lets the controllers, kubelet and etcd go on.
+func (w *world) tick() {
+	w.t.Helper()
+	ctx, c := w.t.Context(), w.objects.Client
+	store := identity.Read(ctx, w.objects)
+	if store.Err != nil {
+		w.t.Fatal(store.Err)
+	}
+	members := len(store.Members())
+	set := &appsv1.StatefulSet{}
+	w.must(c.Get(ctx, client.ObjectKey{Namespace: "team", Name: "fleet-etcd"}, set))
+	set.Spec.Replicas = new(int32(members))
+	w.must(c.Update(ctx, set))
+	deployment := &appsv1.Deployment{}
+	w.must(c.Get(ctx, client.ObjectKey{Namespace: "team", Name: "fleet-server"}, deployment))
+	endpoints := render.EtcdEndpoints(w.objects.Registry, store.Endpoints())
+	deployment.Spec.Template.Spec.Containers[0].Args = []string{"--etcd-servers=" + join(endpoints)}
+	w.must(c.Update(ctx, deployment))
+	for ordinal := range most {
+		w.tickPod(ordinal, ordinal < members)
+	}
+	for i, m := range w.list {
+		ordinal := slices.IndexFunc([]int{0, 1, 2, 3, 4}, func(o int) bool { return m.PeerURLs[0] == w.peer(o) })
+		name := w.name(ordinal)
+		starts := m.Learner && m.Name == "" && store.Record.Joining == name && store.Record.Members[name] == m.ID && w.claim(ordinal) != "" && w.data[w.claim(ordinal)] == ""
+		if starts {
+			w.list[i].Name, w.data[w.claim(ordinal)] = name, m.ID
+		}
+	}
+}
+
+func (w *world) tickPod(ordinal int, wanted bool) {
+	ctx, c := w.t.Context(), w.objects.Client
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: w.name(ordinal), CreationTimestamp: metav1.NewTime(w.objects.Now),
+		Labels: map[string]string{operatorv1alpha1.LabelInstance: "fleet", operatorv1alpha1.LabelComponent: operand.ComponentEtcd}}, Spec: corev1.PodSpec{NodeName: "n0"}}
+	if !wanted {
+		w.must(client.IgnoreNotFound(c.Delete(ctx, pod)))
+		return
+	}
+	w.uid++
+	uid := "u" + strconv.Itoa(w.uid)
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: contract.EtcdMemberClaim(w.name(ordinal)), UID: types.UID(uid), CreationTimestamp: metav1.NewTime(w.objects.Now)},
+		Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv-" + uid}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
+	if w.claim(ordinal) == "" {
+		w.must(c.Create(ctx, claim))
+		w.must(c.Create(ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-" + uid}, Spec: corev1.PersistentVolumeSpec{
+			Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, ClaimRef: &corev1.ObjectReference{UID: claim.UID}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete}}))
+	}
+	if code := w.exit[w.name(ordinal)]; code != 0 {
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "etcd", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}}
+	}
+	runs := &corev1.Pod{}
+	if c.Get(ctx, client.ObjectKeyFromObject(pod), runs) == nil && len(runs.Status.ContainerStatuses) == len(pod.Status.ContainerStatuses) {
+		return
+	}
+	w.must(client.IgnoreNotFound(c.Delete(ctx, pod.DeepCopy())))
+	w.must(c.Create(ctx, pod))
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// state returns what etcd says.
+func (w *world) state() etcd.State {
+	s := etcd.State{List: slices.Clone(w.list)}
+	for ordinal := range most {
+		i := slices.IndexFunc(w.list, func(l etcd.Listed) bool { return l.PeerURLs[0] == w.peer(ordinal) })
+		m := etcd.Member{Name: w.name(ordinal), Err: errors.New("it does not answer")}
+		if i >= 0 && w.list[i].Name != "" && !w.dead[m.Name] && w.data[w.claim(ordinal)] == w.list[i].ID {
+			m = etcd.Member{Name: m.Name, ID: w.list[i].ID, ClusterID: "c", Leader: w.list[0].ID, Learner: w.list[i].Learner, AppliedIndex: 100, CommittedIndex: 100}
+			if m.Learner {
+				m.Err = errors.New("it is a learner")
+			}
+		}
+		s.Members = append(s.Members, m)
+	}
+	return s
+}
+
+func join(parts []string) string {
+	out := ""
+	for i, part := range parts {
+		if i > 0 {
+			out += ","
+		}
+		out += part
+	}
+	return out
+}
+
+// AddLearner implements Etcd.
+func (w *world) AddLearner(_ context.Context, _ etcd.State, peerURL string) error {
+	if slices.ContainsFunc(w.list, func(l etcd.Listed) bool { return l.Learner || l.PeerURLs[0] == peerURL }) {
+		return errors.New("etcd refuses a second learner, or a URL that a member has")
+	}
+	w.lastID++
+	w.list = append(w.list, etcd.Listed{ID: strconv.FormatInt(int64(w.lastID), 16), PeerURLs: []string{peerURL}, Learner: true})
+	return w.note("add " + peerURL[8:20])
+}
+
+// Promote implements Etcd.
+func (w *world) Promote(_ context.Context, _ etcd.State, id string) error {
+	i := slices.IndexFunc(w.list, func(l etcd.Listed) bool { return l.ID == id })
+	w.list[i].Learner = false
+	return w.note("promote " + w.list[i].Name)
+}
+
+// MoveLeader implements Etcd.
+func (w *world) MoveLeader(context.Context, etcd.State) error {
+	w.list[0], w.list[1] = w.list[1], w.list[0]
+	return w.note("move leader to " + w.list[0].Name)
+}
+
+// Remove implements Etcd.
+func (w *world) Remove(_ context.Context, _ etcd.State, id string) error {
+	i := slices.IndexFunc(w.list, func(l etcd.Listed) bool { return l.ID == id })
+	did := "remove " + w.list[i].Name
+	w.list = slices.Delete(w.list, i, i+1)
+	return w.note(did)
+}
+
+// Agree implements Etcd.
+func (w *world) Agree(context.Context) error { return w.refuse }
+
+func (w *world) note(what string) error {
+	w.did = append(w.did, what)
+	return w.refuse
+}
+
+// reconcile takes one step, as an operator that was started just now does, and returns what
+// it says. It is done when nothing is left to do.
+func (w *world) reconcile() (said string, done bool) {
+	w.t.Helper()
+	w.objects.Before = *w.objects.Registry.Status.DeepCopy()
+	change := &Change{Objects: w.objects, Identity: identity.Read(w.t.Context(), w.objects), State: w.state(), Etcd: w, TakeSnapshot: func(_ context.Context, name string) (snapshot.Saved, verdict.Verdict) {
+		return snapshot.Saved{Name: name, CompletionTime: w.objects.Now}, verdict.Verdict{Err: w.note("snapshot")}
+	}}
+	set := operandtest.Rendered(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), "fleet-etcd")
+	operandtest.RenderServers(w.objects)
+	w.objects.Rendered.Stages[render.StageEtcd] = []*unstructured.Unstructured{set}
+	step, v := change.Next(w.t.Context())
+	status := &w.objects.Registry.Status
+	switch {
+	case !v.Complete():
+	case Is(status.Operation):
+		driver := operation.Driver{Status: status.Operation, Recorded: w.objects.Before.Operation, Now: w.objects.Now}
+		progress := operation.UnderWay
+		if v, progress = driver.Advance(w.t.Context(), Handler{change, step}); progress != operation.UnderWay {
+			status.Operation = nil
+		}
+	case step.Action == plan.Done:
+		return "", change.Within() == 0
+	case step.Action == plan.Wait || step.Action == plan.Hold:
+		v = change.Act(w.t.Context(), step)
+	default:
+		status.Operation = change.Begin(step)
+	}
+	if v.Err != nil {
+		w.t.Fatal(v.Err)
+	}
+	w.objects.Now = w.objects.Now.Add(time.Second)
+	w.tick()
+	return v.Message, false
+}
+
+// settle reconciles until nothing is left to do, and returns the phases.
+func (w *world) settle() (phases []string) {
+	w.t.Helper()
+	const limit = 200
+	last := ""
+	for range limit {
+		said, done := w.reconcile()
+		if done {
+			return phases
+		}
+		last = said
+		if o := w.objects.Registry.Status.Operation; o != nil {
+			if at := string(o.Type) + " " + string(o.Phase); len(phases) == 0 || phases[len(phases)-1] != at {
+				phases = append(phases, at)
+			}
+		}
+	}
+	w.t.Fatalf("it never ends: %s\n%v\n%v", last, w.did, phases)
+	return nil
+}
