@@ -104,7 +104,7 @@ test-full: ## All of "test", every other e2e test, repeated and under faults; ea
 
 .PHONY: unit
 unit: ## Tests that need nothing
-	$(GO) test $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework/...
+	$(GO) test $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework/... ./e2e/history/...
 	$(GO) test -C hack ./...
 	$(GO) test -C hack/cluster ./...
 
@@ -121,7 +121,7 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 # installed by hand in e2e/apiserver is used and restarted under load in CORE as well,
 # where the operator installs it.
 CORE := docs faults install upgrade
-MORE := $(filter-out $(CORE) framework integration bench measure session skew olm,$(notdir $(wildcard e2e/*)))
+MORE := $(filter-out $(CORE) framework history integration bench measure session skew olm,$(notdir $(wildcard e2e/*)))
 
 PACKAGES := $(CORE) $(if $(E2E_ALL),$(MORE))
 

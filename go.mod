@@ -3,6 +3,7 @@ module github.com/clusterregistry/operator
 go 1.26.0
 
 require (
+	github.com/anishathalye/porcupine v1.1.0
 	github.com/cert-manager/cert-manager v1.21.2
 	github.com/emicklei/go-restful/v3 v3.13.0
 	github.com/go-logr/logr v1.4.3
