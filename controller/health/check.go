@@ -55,7 +55,9 @@ func (c *Controller) Check(ctx context.Context, name string) bool {
 	if err != nil || cluster.UID != asked.UID || !reflect.DeepEqual(c.target(cluster).Endpoint, target.Endpoint) {
 		return true // what was asked is not the cluster's any more
 	}
-	c.note(cluster, result)
+	if !c.note(cluster, result, began) {
+		return true // it was deleted
+	}
 	writing, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	written, err := c.publish(writing, cluster, target.Endpoint)
@@ -75,30 +77,42 @@ func (c *Controller) Check(ctx context.Context, name string) bool {
 	return result.Outcome != probe.Failed && took < quick
 }
 
-// note remembers a result, and whether this side is isolated.
-func (c *Controller) note(cluster *v1beta1.Cluster, result probe.Result) {
+// note remembers the result of a probe that began at a time, and whether this side is
+// isolated. It returns false when the cluster was deleted meanwhile.
+func (c *Controller) note(cluster *v1beta1.Cluster, result probe.Result, began time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s, now := c.state(cluster), c.Clock.Now()
+	if s == nil {
+		return false
+	}
 	c.count(s, -1)
 	before := s.history
 	if result.Outcome.Reached() {
 		s.seen, s.sign, s.moved = now, now, false
 		before = before.valid(now)
 	}
-	s.history = before.after(result, false)
+	s.history, s.asked = before.after(result, false), began
 	c.outage.note(s, now)
 	c.count(s, 1)
 	if c.judge(); c.isolated {
 		s.history = before.after(result, true)
 	}
+	if s.history.unreached == 1 {
+		s.failed = now
+	}
+	return true
 }
 
-// evidence returns what is known of a cluster besides what its entry says.
-func (c *Controller) evidence(cluster *v1beta1.Cluster) (evidence, time.Time) {
+// evidence returns what is known of a cluster besides what its entry says, and when it
+// was last seen; false when it was deleted.
+func (c *Controller) evidence(cluster *v1beta1.Cluster) (evidence, time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.state(cluster)
+	if s == nil {
+		return evidence{}, time.Time{}, false
+	}
 	since := s.sign
 	if c.Trouble != nil && c.Trouble().After(since) {
 		since = c.Trouble()
@@ -106,7 +120,10 @@ func (c *Controller) evidence(cluster *v1beta1.Cluster) (evidence, time.Time) {
 	if c.cutOff.After(since) { // nothing was seen from here all the while
 		since = c.cutOff
 	}
-	return evidence{history: s.history, isolated: c.isolated, led: s.led, silence: c.Clock.Since(since)}, s.seen
+	return evidence{
+		history: s.history, isolated: c.isolated, undecided: c.undecided(s, published(cluster)),
+		led: s.led, silence: c.Clock.Since(since),
+	}, s.seen, true
 }
 
 // attempts bounds how often a report is made again because others wrote meanwhile.
@@ -119,7 +136,10 @@ const attempts = 5
 func (c *Controller) publish(ctx context.Context, cluster *v1beta1.Cluster, asked v1beta1.Endpoint) (written bool, err error) {
 	uid := cluster.UID
 	for range attempts {
-		e, seen := c.evidence(cluster)
+		e, seen, ok := c.evidence(cluster)
+		if !ok {
+			return false, nil
+		}
 		r := reportOf(cluster, e)
 		if len(r.own) == 0 || r.same(statusOf(cluster)) {
 			return false, nil

@@ -573,9 +573,7 @@ func TestIdentityOfOldEndpoint(t *testing.T) {
 	b.answer(withheld, "elsewhere")
 	b.check("east")
 	shows("after another report", "Unknown EndpointChanged")
-	b.Controller.mu.Lock()
-	b.forget("east") // as a restart does
-	b.Controller.mu.Unlock()
+	b.added(b.get("east"), true) // as a restart does
 	b.check("east")
 	shows("after a restart", "Unknown EndpointChanged")
 	verify(3)
@@ -689,9 +687,7 @@ func TestExpiryAfterRestart(t *testing.T) {
 		}
 	}
 	check(first, first, 1)
-	b.Controller.mu.Lock()
-	b.forget("east") // as a restart does
-	b.Controller.mu.Unlock()
+	b.added(b.get("east"), true) // as a restart does
 	check(second, first, 1)
 	b.clock.Step(time.Hour)
 	check(second, second, 2)

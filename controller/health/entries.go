@@ -23,6 +23,9 @@ type state struct {
 	// at is when the newest result came; zero for longer ago than results count as
 	// recent.
 	at time.Time
+	// asked is when the probe with the newest result began, and failed when the first
+	// of the failures in a row came that it ended.
+	asked, failed time.Time
 	// reachable says that this controller has reported the cluster as reachable, at
 	// this endpoint, and not otherwise since; moved that the endpoint has changed and
 	// was not reached since.
@@ -51,9 +54,15 @@ func trim(object any) (any, error) {
 
 // added begins with a cluster: with a period of grace for its heartbeat.
 func (c *Controller) added(cluster *v1beta1.Cluster, initial bool) {
+	s := &state{uid: cluster.UID, endpoint: c.target(cluster).Endpoint, sign: c.Clock.Now()}
+	if p := property(statusOf(cluster).Properties); p != nil {
+		s.history = seeded(p.Value)
+	}
+	s.reachable = is(published(cluster), metav1.ConditionTrue)
 	c.mu.Lock()
 	c.forget(cluster.Name)
-	c.state(cluster)
+	c.states[cluster.Name] = s
+	c.count(s, 1)
 	c.mu.Unlock()
 	c.schedule.add(cluster.Name, string(cluster.UID), !initial, laneOf(published(cluster)))
 }
@@ -76,8 +85,7 @@ func (c *Controller) updated(before, now *v1beta1.Cluster) {
 		return
 	}
 	c.mu.Lock()
-	s := c.state(now)
-	if alive(before, now) {
+	if s := c.state(now); s != nil && alive(before, now) {
 		s.sign = c.Clock.Now()
 	}
 	c.mu.Unlock()
@@ -125,22 +133,12 @@ func signs(cluster *v1beta1.Cluster) map[string]metav1.Time {
 	return out
 }
 
-// state returns what is remembered of a cluster, of this very object and endpoint.
-// The caller holds the lock.
+// state returns what is remembered of a cluster, of this very object and endpoint; nil
+// when the object was deleted. The caller holds the lock.
 func (c *Controller) state(cluster *v1beta1.Cluster) *state {
-	endpoint := c.target(cluster).Endpoint
-	s := c.states[cluster.Name]
-	if s != nil && s.uid != cluster.UID {
-		c.forget(cluster.Name)
-		s = nil
-	}
-	if s == nil {
-		s = &state{uid: cluster.UID, endpoint: endpoint, sign: c.Clock.Now()}
-		if p := property(statusOf(cluster).Properties); p != nil {
-			s.history = seeded(p.Value)
-		}
-		c.states[cluster.Name] = s
-		c.count(s, 1)
+	s, endpoint := c.states[cluster.Name], c.target(cluster).Endpoint
+	if s == nil || s.uid != cluster.UID {
+		return nil
 	}
 	c.count(s, -1)
 	if !reflect.DeepEqual(s.endpoint, endpoint) {

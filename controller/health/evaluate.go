@@ -36,6 +36,10 @@ type evidence struct {
 	history history
 	// isolated says that this side is cut off: nothing turns False.
 	isolated bool
+	// undecided says that too little is known of other clusters to tell whether this
+	// side is cut off: nothing that was not False before turns False because it is not
+	// reached.
+	undecided bool
 	// before are the conditions that this controller has reported before.
 	before []metav1.Condition
 	// reporters are the others that report of the cluster.
@@ -111,7 +115,7 @@ func healthy(e evidence, reachable *metav1.Condition) *metav1.Condition {
 // turnsFalse decides after how many failures in a row a condition is False. One that
 // is False already stays so with whatever fails now.
 func turnsFalse(e evidence, failures int, before *metav1.Condition) bool {
-	return !e.isolated && (failures >= threshold || is(before, metav1.ConditionFalse))
+	return !e.isolated && (failures >= threshold && !e.undecided || is(before, metav1.ConditionFalse))
 }
 
 // identity is what others say of it, in the condition or in their own entries, unless

@@ -3,6 +3,8 @@ package health
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/clusterregistry/operator/controller/probe"
 )
 
@@ -52,6 +54,23 @@ func (s *state) counts() sums {
 		return sums{asked: 1, failing: 1}
 	}
 	return sums{asked: 1}
+}
+
+// undecided reports whether it can't be told yet if a cluster is down, or this side cut
+// off: another cluster that counts answered when it was asked last, or was never asked,
+// and that was before this one failed first. A process that gets too little of a
+// processor may ask some clusters three times before it asks the rest once. Published is
+// what the cluster's entry says of whether it is reachable. The caller holds the lock.
+func (c *Controller) undecided(failed *state, published *metav1.Condition) bool {
+	if failed.history.unreached < threshold || is(published, metav1.ConditionFalse) {
+		return false // nothing is to be decided
+	}
+	for _, s := range c.states {
+		if n := s.counts(); n.asked > n.failing && s.asked.Before(failed.failed) {
+			return true
+		}
+	}
+	return false
 }
 
 // count adds a cluster to the sums or takes it off.
