@@ -57,14 +57,10 @@ func (o *options) run(ctx context.Context) error {
 	if p.host, err = kubernetes.NewForConfig(hostConfig); err != nil {
 		return err
 	}
-	registryConfig := rest.CopyConfig(hostConfig)
-	if o.kubeconfig != "" {
-		if registryConfig, err = connection(o.kubeconfig); err != nil {
-			return fmt.Errorf("connect to the registry: --kubeconfig: %w", err)
-		}
+	registryConfig, err := p.registryConfig(hostConfig)
+	if err != nil {
+		return err
 	}
-	registryConfig.QPS, registryConfig.Burst = 50, 100
-	registryConfig.Wrap(p.trouble.Wrap)
 	if p.registry, err = versioned.NewForConfig(registryConfig); err != nil {
 		return err
 	}
@@ -73,6 +69,21 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// registryConfig leads to the registry: through the host cluster unless a kubeconfig is
+// given. Certificates and CAs in files that this one names are read again when they change.
+func (p *program) registryConfig(host *rest.Config) (*rest.Config, error) {
+	config := rest.CopyConfig(host)
+	if p.kubeconfig != "" {
+		var err error
+		if config, err = connection(p.kubeconfig); err != nil {
+			return nil, fmt.Errorf("connect to the registry: --kubeconfig: %w", err)
+		}
+	}
+	config.QPS, config.Burst = 50, 100
+	config.Wrap(p.trouble.Wrap)
+	return config, nil
 }
 
 // connection is that of a kubeconfig, or the pod's own.
