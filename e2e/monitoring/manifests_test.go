@@ -20,7 +20,21 @@ import (
 // holds them against that project's types.
 func TestManifests(t *testing.T) {
 	e := framework.New(t).WithOperator()
-	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(framework.Root(t), "manifests", "monitoring"))
+	for dir, want := range map[string][]string{
+		"monitoring":            {"ClusterRole", "ConfigMap", "PrometheusRule", "ServiceMonitor"},
+		"monitoring/controller": {"PodMonitor", "Secret", "ServiceAccount"},
+	} {
+		if kinds := checkManifests(t, e, dir); !slices.Equal(kinds, want) {
+			t.Errorf("%s is made of %v, not %v", dir, kinds, want)
+		}
+	}
+}
+
+// checkManifests has the cluster check what a directory of manifests is made of, and
+// returns the kinds.
+func checkManifests(t *testing.T, e *framework.Env, dir string) []string {
+	t.Helper()
+	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(framework.Root(t), "manifests", dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,17 +52,18 @@ func TestManifests(t *testing.T) {
 		switch object.GetKind() {
 		case "ServiceMonitor":
 			checkSelects(t, e, object)
-		case "PrometheusRule":
+		case "PrometheusRule", "PodMonitor":
 		default:
+			if namespaced, err := e.Client.IsObjectNamespaced(object); err == nil && namespaced && object.GetNamespace() == "" {
+				object.SetNamespace(e.Namespace) // it is for any one
+			}
 			if err := e.Client.Create(t.Context(), object, client.DryRunAll); err != nil {
 				t.Errorf("%s %s: %v", object.GetKind(), object.GetName(), err)
 			}
 		}
 	}
 	slices.Sort(kinds)
-	if want := []string{"ClusterRole", "ConfigMap", "PrometheusRule", "ServiceMonitor"}; !slices.Equal(kinds, want) {
-		t.Errorf("it is made of %v, not %v", kinds, want)
-	}
+	return kinds
 }
 
 // checkSelects finds the one Service of the operator, and its port, by what the

@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -236,6 +238,7 @@ func TestScraping(t *testing.T) {
 	if len(monitor.Spec.Endpoints) != 1 || !monitor.Spec.Endpoints[0].HonorLabels {
 		t.Error("without honorLabels, the namespace of every metric is the operator's")
 	}
+	scrapesControllers(t)
 	for kind, into := range map[string]any{"ServiceMonitor": &monitoringv1.ServiceMonitor{}, "PodMonitor": &monitoringv1.PodMonitor{}} {
 		found := examples(t, "kind: "+kind)
 		if len(found) != 1 {
@@ -244,5 +247,41 @@ func TestScraping(t *testing.T) {
 		if err := yaml.UnmarshalStrict([]byte(found[0]), into); err != nil {
 			t.Errorf("the %s in docs/reference/metrics.md: %v", kind, err)
 		}
+	}
+}
+
+// scrapesControllers expects that the PodMonitor selects what a registry's controller
+// is rendered as, sends the token that comes with it, and nothing of Prometheus' own.
+func scrapesControllers(t *testing.T) {
+	t.Helper()
+	monitor := decode[monitoringv1.PodMonitor](t, "controller/podmonitor.yaml")
+	deployment, secret := &appsv1.Deployment{}, &corev1.Secret{}
+	for file, into := range map[string]any{"manifests/registry/v2/components/controller/controller.yaml": deployment, "manifests/monitoring/controller/token.yaml": secret} {
+		documents := strings.Split(string(read(t, file)), "\n---\n")
+		if err := yaml.UnmarshalStrict([]byte(documents[len(documents)-1]), into); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+	}
+	pods := deployment.Spec.Selector.MatchLabels
+	for key, value := range monitor.Spec.Selector.MatchLabels {
+		if pods[key] != value {
+			t.Errorf("the PodMonitor selects %s=%s, and pods of the controller have %q", key, value, pods[key])
+		}
+	}
+	for _, label := range monitor.Spec.PodTargetLabels {
+		if pods[label] == "" {
+			t.Errorf("pods of the controller have no label %s", label)
+		}
+	}
+	if len(monitor.Spec.PodMetricsEndpoints) != 1 || monitor.Spec.NamespaceSelector.Any || len(monitor.Spec.NamespaceSelector.MatchNames) > 0 {
+		t.Fatalf("the PodMonitor is not one for one port of pods in its own namespace: %+v", monitor.Spec)
+	}
+	endpoint := monitor.Spec.PodMetricsEndpoints[0]
+	ports := deployment.Spec.Template.Spec.Containers[0].Ports
+	if !slices.ContainsFunc(ports, func(port corev1.ContainerPort) bool { return endpoint.Port != nil && port.Name == *endpoint.Port }) {
+		t.Errorf("the PodMonitor asks port %v, and the controller has %v", endpoint.Port, ports)
+	}
+	if a := endpoint.Authorization; a == nil || a.Credentials == nil || a.Credentials.Name != secret.Name || a.Credentials.Key != corev1.ServiceAccountTokenKey || secret.Type != corev1.SecretTypeServiceAccountToken {
+		t.Errorf("the PodMonitor sends %+v, and the token is in %s %s", a, secret.Type, secret.Name)
 	}
 }
