@@ -183,9 +183,10 @@ func (c *Change) servers(ctx context.Context) (int, error) {
 	if !Is(c.Registry.Status.Operation) {
 		return int(c.Identity.Record.Endpoints), nil
 	}
-	deployment, err := c.Deployment(ctx)
-	if err != nil || deployment == nil {
-		return most + 1, err
+	// Not from the cache, which has no arguments of containers.
+	deployment := &appsv1.Deployment{}
+	if err := c.Live.Get(ctx, c.Key(contract.ServerSuffix), deployment); err != nil {
+		return most + 1, client.IgnoreNotFound(err)
 	}
 	if replacing, err := turn.Servers(ctx, c.Objects); replacing || err != nil {
 		return most + 1, err

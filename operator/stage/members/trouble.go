@@ -24,10 +24,11 @@ func (s *Stage) etcdTrouble() verdict.Verdict {
 		}
 		return verdict.Waiting(operatorv1alpha1.ReasonMembersNotReady, "etcd's alarm %s is raised by %s", alarm.Type, by)
 	}
-	if s.Identity.Record == nil {
-		return done
+	record := s.Identity.Record
+	if record == nil || s.Changeable && (record.Joining != "" || record.Leaving != "") {
+		return done // the list changes before the record, or the other way round
 	}
-	if err := s.found.State.Differs(s.Identity.Record.Identity); err != nil {
+	if err := s.found.State.Differs(record.Identity); err != nil {
 		return verdict.Waiting(operatorv1alpha1.ReasonMembershipDiffers, "etcd's list of members differs from the recorded one, and every member in it counts toward the quorum: %s. Complete the change, or undo it: etcdctl member list, etcdctl member remove ID", err)
 	}
 	return done
