@@ -2,14 +2,13 @@ package faults
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -19,7 +18,8 @@ import (
 
 // TestEmptiedInPlace empties the data directory of a member under its live pod and
 // kills only its container, which kubelet starts again without init containers.
-// The member does not start empty under its old ID, and the condition names it.
+// The member does not start empty under its old ID, and the condition names it, and says when
+// a new member takes its place, which then happens. No request fails meanwhile.
 func TestEmptiedInPlace(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	releases, err := version.Releases()
@@ -32,7 +32,6 @@ func TestEmptiedInPlace(t *testing.T) {
 	e.WaitReady(registry)
 	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
 	load.Settle(t)
-	report := load.Stop()
 
 	lost := registry.Status.Etcd.Members[1]
 	var before, after corev1.Pod
@@ -41,22 +40,45 @@ func TestEmptiedInPlace(t *testing.T) {
 	}
 	e.EmptyVolume(before.Spec.NodeName, "data-"+lost.Name)
 	e.KillProcess("--name="+lost.Name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name)
-	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, "pod "+lost.Name+": container etcd exited with code 65", "has no data")
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, "pod "+lost.Name+": container etcd exited with code 65", "has no data", "a new member takes its place at ")
 	if err := e.Get(t.Context(), lost.Name, &after); err != nil {
 		t.Fatal(err)
 	}
 	if after.UID != before.UID || len(after.Status.ContainerStatuses) != 1 || after.Status.ContainerStatuses[0].RestartCount == 0 {
 		t.Errorf("the container was not started again in its pod: %+v, before %+v", after.Status, before.Status)
 	}
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.ReplaceAfter = &metav1.Duration{Duration: time.Second} })
+	replaced(e, registry, lost)
+	load.Settle(t)
+	report := load.Stop()
+	for _, failure := range report.Failed {
+		t.Error(failure)
+	}
 	e.Compare(registry, report)
 }
 
-// TestDataLost empties the volume of a member of etcd. The member does not start
-// empty, and says why; the others serve on. Then a person replaces it, as
-// docs/how-to/replace-an-etcd-member.md tells.
+// replaced waits for a new member in the place of one, with which the registry is complete.
+func replaced(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, lost operatorv1alpha1.EtcdMember) {
+	e.Eventually("a new member in the place of "+lost.Name, func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+			return err
+		}
+		for _, member := range registry.Status.Etcd.Members {
+			if member.Name == lost.Name && member.ID != lost.ID && member.Ready && registry.Status.Operation == nil {
+				return nil
+			}
+		}
+		return fmt.Errorf("etcd is %+v, and the operation %+v", registry.Status.Etcd, registry.Status.Operation)
+	})
+	e.WaitReady(registry)
+}
+
+// TestDataLost empties the volumes of a node. The member there is not replaced where the spec
+// says so, until a person names it; its old volume is kept.
 func TestDataLost(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	registry := independent(e, 3)
+	registry.Spec.Etcd.ReplaceAfter = &metav1.Duration{}
 	e.Install(registry)
 	e.WaitReady(registry)
 	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
@@ -68,63 +90,62 @@ func TestDataLost(t *testing.T) {
 	if err := e.Get(t.Context(), lost.Name, &pod); err != nil {
 		t.Fatal(err)
 	}
+	var claim corev1.PersistentVolumeClaim
+	if err := e.Get(t.Context(), "data-"+lost.Name, &claim); err != nil {
+		t.Fatal(err)
+	}
 	e.Node("stop", pod.Spec.NodeName)
 	framework.Cluster(t, "node", "wipe", pod.Spec.NodeName)
 	framework.Cluster(t, "node", "start", pod.Spec.NodeName)
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, lost.Name, "has no data, but cluster "+registry.Status.Etcd.ClusterID)
+	if registry.Status.Operation != nil || registry.Status.Etcd.Members[1].LostTime == nil {
+		t.Errorf("it is replaced, or not noted as lost: %+v, %+v", registry.Status.Operation, registry.Status.Etcd.Members[1])
+	}
+	e.Update(registry, func() {
+		registry.Annotations = map[string]string{operatorv1alpha1.AnnotationReplaceMember: lost.ID}
+	})
+	replaced(e, registry, lost)
+	volume := &corev1.PersistentVolume{}
+	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: claim.Spec.VolumeName}, volume); err != nil || volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		t.Errorf("the old volume is %s: %v", volume.Spec.PersistentVolumeReclaimPolicy, err)
+	}
+	_ = e.Client.Delete(context.Background(), volume)
+	e.Compare(registry, report)
+}
 
-	etcdctl := func(ctx context.Context, args ...string) (string, error) {
-		return e.Etcdctl(ctx, registry.Status.Etcd.Members[0].Name, append([]string{"--write-out=json"}, args...)...)
-	}
-	if _, err := etcdctl(t.Context(), "member", "remove", lost.ID); err != nil {
-		t.Fatal(err)
-	}
-	peer := fmt.Sprintf("https://%s.%s-etcd.%s.svc:2380", lost.Name, registry.Name, e.Namespace)
-	var answer string
-	e.Eventually("etcd to find its members connected", func(ctx context.Context) error {
-		out, err := etcdctl(ctx, "member", "add", lost.Name, "--learner", "--peer-urls="+peer)
-		if err != nil && !strings.Contains(err.Error(), "unhealthy cluster") {
-			t.Fatal(err)
-		}
-		answer = out
-		return err
-	})
-	var added struct {
-		Member struct{ ID json.Number }
-	}
-	decoder := json.NewDecoder(strings.NewReader(answer))
-	decoder.UseNumber()
-	if err := decoder.Decode(&added); err != nil {
-		t.Fatal(err)
-	}
-	var id uint64
-	if _, err := fmt.Sscan(added.Member.ID.String(), &id); err != nil {
-		t.Fatal(err)
-	}
-	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: registry.Name + "-etcd-identity"}}
-	patch := fmt.Appendf(nil, `{"data":{"joining":%q,"member-id.%s":"%x"}}`, lost.Name, lost.Name, id)
-	if err := e.Client.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, patch)); err != nil {
-		t.Fatal(err)
-	}
-	if err := e.Client.Delete(t.Context(), &pod); err != nil {
-		t.Fatal(err)
-	}
-	e.Eventually("the learner to catch up", func(ctx context.Context) error {
-		_, err := etcdctl(ctx, "member", "promote", fmt.Sprintf("%x", id))
-		return err
-	})
+// TestScale has a registry with one member of etcd get three while clients write, and one
+// again. No request fails, and nothing of the members that went is left.
+func TestScale(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	registry := independent(e, 1)
+	e.Install(registry)
 	e.WaitReady(registry)
-	e.Eventually("the operator to end the member's leave to start empty", func(ctx context.Context) error {
-		if err := e.Get(ctx, record.Name, record); err != nil {
-			return err
-		}
-		if joining := record.Data["joining"]; joining != "" {
-			return fmt.Errorf("the record says that %s is joining", joining)
-		}
-		return nil
-	})
-	if got := registry.Status.Etcd.Members[1].ID; got != fmt.Sprintf("%x", id) || registry.Status.Etcd.Ready != "3/3" {
-		t.Errorf("etcd is %+v, the new member should be %x", registry.Status.Etcd, id)
+	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
+	load.Settle(t)
+	for _, members := range []int32{3, 1} {
+		load.Mark(fmt.Sprintf("to %d members", members))
+		e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.Replicas = members })
+		e.Eventually(fmt.Sprintf("etcd to have %d members", members), func(ctx context.Context) error {
+			if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+				return err
+			}
+			if want := fmt.Sprintf("%d/%d", members, members); registry.Status.Etcd.Ready != want || registry.Status.Operation != nil {
+				return fmt.Errorf("etcd is %s ready, and the operation %+v", registry.Status.Etcd.Ready, registry.Status.Operation)
+			}
+			return nil
+		})
+		e.WaitReady(registry)
+		load.Settle(t)
+	}
+	report := load.Stop()
+	t.Logf("from one member to three and back: %s", report)
+	for _, failure := range report.Failed {
+		t.Error(failure)
 	}
 	e.Compare(registry, report)
+	for _, name := range []string{"data-" + registry.Name + "-etcd-1", "data-" + registry.Name + "-etcd-2"} {
+		if err := e.Get(t.Context(), name, &corev1.PersistentVolumeClaim{}); !apierrors.IsNotFound(err) {
+			t.Errorf("claim %s of a member that was removed is there, or can't be read: %v", name, err)
+		}
+	}
 }

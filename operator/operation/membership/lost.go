@@ -37,7 +37,9 @@ func (c *Change) lost(ctx context.Context, seen *plan.Observed, pods []corev1.Po
 			}
 		}
 		if why == "" {
-			c.found(m.Ordinal)
+			if m.Serves || !m.Named || c.runs(pod(pods, c.member(m.Ordinal))) {
+				c.found(m.Ordinal)
+			}
 			continue
 		}
 		since := c.lostSince(m.Ordinal)
@@ -50,6 +52,18 @@ func (c *Change) lost(ctx context.Context, seen *plan.Observed, pods []corev1.Po
 		}
 	}
 	return nil
+}
+
+// started is how long a member's container must have run for its guard to have let etcd
+// start: until then, a member that was lost is started once more to be refused.
+const started = time.Minute
+
+// runs reports whether etcd runs in a pod.
+func (c *Change) runs(pod *corev1.Pod) bool {
+	return pod != nil && slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		running := status.State.Running
+		return status.Name == operand.ComponentEtcd && running != nil && c.Now.Sub(running.StartedAt.Time) > started
+	})
 }
 
 // pod returns the pod of a name, nil when there is none.

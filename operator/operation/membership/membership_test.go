@@ -59,6 +59,15 @@ func TestReplaceLost(t *testing.T) {
 	if since := w.objects.Registry.Status.Etcd.Members[1].LostTime; since == nil {
 		t.Error("it is not noted since when it is lost")
 	}
+	since := w.objects.Registry.Status.Etcd.Members[1].LostTime.DeepCopy()
+	delete(w.exit, w.name(1)) // kubelet starts it once more
+	w.tick()
+	w.reconcile()
+	if now := w.objects.Registry.Status.Etcd.Members[1].LostTime; !now.Equal(since) {
+		t.Errorf("it is lost since %s, and then since %s", since, now)
+	}
+	w.exit[w.name(1)] = contract.GuardRefused
+	w.tick()
 	w.objects.Now = w.objects.Now.Add(operatorv1alpha1.DefaultReplaceAfter)
 	for range 200 {
 		if w.claim(1) != old {
