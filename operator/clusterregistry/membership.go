@@ -50,7 +50,7 @@ func (r *Reconciler) stepMembers(ctx context.Context, s *scope, change *membersh
 	}
 	begun := change.Begin(step)
 	if begun.Type == operatorv1alpha1.OperationScale && (s.servers.Rolling != "" || s.replacingMembers() != "") {
-		return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "etcd is scaled from %s to %s members once what is being replaced is", begun.From, begun.To).In(verdict.Soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "etcd is scaled from %s members to %s when nothing of the registry is being replaced any more", begun.From, begun.To).In(verdict.Soon)
 	}
 	status.Operation = begun
 	return membership.Handler{Change: change, Step: step}.Waiting("starts").In(verdict.AtOnce)

@@ -129,7 +129,7 @@ func change(record *etcd.Record, step plan.Step, name string) string {
 	switch step.Action {
 	case plan.RecordTarget:
 		record.Target = size
-		return fmt.Sprintf("etcd is to have %d members", size)
+		return "etcd is to have " + count(size)
 	case plan.RecordJoining:
 		record.Joining, record.Claimed = name, max(record.Claimed, int32(step.Ordinal)+1) //nolint:gosec // G115: as above
 		return name + " is added next"
@@ -139,7 +139,7 @@ func change(record *etcd.Record, step plan.Step, name string) string {
 		return name + " was added as a learner, and starts"
 	case plan.Resize:
 		record.Replicas = size
-		return fmt.Sprintf("the StatefulSet is scaled to %d pods", size)
+		return fmt.Sprintf("the StatefulSet is scaled to %d", size)
 	case plan.Verify:
 		record.Joining = ""
 		return name + " is a member, with the same data as all others"
@@ -154,15 +154,23 @@ func change(record *etcd.Record, step plan.Step, name string) string {
 		return name + " was removed from etcd"
 	case plan.RecordClaimed:
 		record.Claimed = size
-		return fmt.Sprintf("etcd has %d members", size)
+		return "etcd has " + count(size)
 	case plan.RecordLeft:
 		record.Joining, record.Leaving, record.LeavingClaim = "", "", ""
 		return "nothing of " + name + " is left"
 	case plan.PointServers:
 		record.Endpoints = size
-		return fmt.Sprintf("the servers are replaced one by one, to use %d etcd members", size)
+		return fmt.Sprintf("the servers are replaced one by one, to use %s", count(size))
 	}
 	return fmt.Sprintf("this operator does not know the step %s", step.Action)
+}
+
+// count returns a number of members, for a person.
+func count(members int32) string {
+	if members == 1 {
+		return "one member"
+	}
+	return fmt.Sprintf("%d members", members)
 }
 
 // same reports whether a step has changed nothing.
