@@ -47,7 +47,9 @@ func TestEmptiedInPlace(t *testing.T) {
 	if after.UID != before.UID || len(after.Status.ContainerStatuses) != 1 || after.Status.ContainerStatuses[0].RestartCount == 0 {
 		t.Errorf("the container was not started again in its pod: %+v, before %+v", after.Status, before.Status)
 	}
-	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.ReplaceAfter = &metav1.Duration{Duration: time.Second} })
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
+		spec.Etcd.ReplaceAfter = &metav1.Duration{Duration: time.Second}
+	})
 	replaced(e, registry, lost)
 	load.Settle(t)
 	report := load.Stop()
