@@ -3,6 +3,8 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -14,14 +16,6 @@ import (
 // error, too: ask again then.
 func (a Access) Agree(ctx context.Context) error {
 	var revision int64
-	hash := func(name string) (*pb.HashKVResponse, error) {
-		var answer *pb.HashKVResponse
-		err := a.call(ctx, name, func(ctx context.Context, client *clientv3.Client) (err error) {
-			answer, err = pb.NewMaintenanceClient(client.ActiveConnection()).HashKV(ctx, &pb.HashKVRequest{Revision: revision})
-			return rpctypes.Error(err)
-		})
-		return answer, err
-	}
 	if err := a.any(ctx, func(ctx context.Context, client *clientv3.Client) error {
 		answer, err := client.Get(ctx, "revision")
 		if err == nil {
@@ -31,20 +25,57 @@ func (a Access) Agree(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	var first *pb.HashKVResponse
-	firstName := ""
-	for name := range a.Endpoints {
-		answer, err := hash(name)
-		switch {
-		case err != nil:
-			return err
-		case first == nil:
-			first, firstName = answer, name
-		case answer.CompactRevision != first.CompactRevision:
-			return fmt.Errorf("etcd was compacted while its members' data was compared")
-		case answer.Hash != first.Hash:
-			return fmt.Errorf("members %s and %s hold different data at revision %d", firstName, name, revision)
-		}
+	_, err := a.agree(ctx, slices.Sorted(maps.Keys(a.Endpoints)), revision)
+	return err
+}
+
+// Outlier returns nil when all members but the given one hold the same data, and are a
+// majority, and that one holds other data or does not answer. It works while the alarm CORRUPT
+// refuses all reads, and then no member takes writes. With no member given, all are to hold the
+// same data.
+func (a Access) Outlier(ctx context.Context, member string) error {
+	others := slices.DeleteFunc(slices.Sorted(maps.Keys(a.Endpoints)), func(name string) bool { return name == member })
+	if len(others) < len(a.Endpoints)/2+1 {
+		return fmt.Errorf("without member %s, the %d that are left do not form a majority", member, len(others))
+	}
+	first, err := a.hash(ctx, others[0], 0)
+	if err != nil {
+		return err
+	}
+	agreed, err := a.agree(ctx, others, first.HashRevision)
+	if err != nil || member == "" {
+		return err
+	}
+	its, err := a.hash(ctx, member, first.HashRevision)
+	if err == nil && its.Hash == agreed.Hash && its.CompactRevision == agreed.CompactRevision {
+		return fmt.Errorf("member %s holds the same data as the others at revision %d", member, first.HashRevision)
 	}
 	return nil
+}
+
+// agree returns the hash that all the given members have at a revision.
+func (a Access) agree(ctx context.Context, names []string, revision int64) (first *pb.HashKVResponse, err error) {
+	for _, name := range names {
+		answer, err := a.hash(ctx, name, revision)
+		switch {
+		case err != nil:
+			return nil, err
+		case first == nil:
+			first = answer
+		case answer.CompactRevision != first.CompactRevision:
+			return nil, fmt.Errorf("etcd was compacted while its members' data was compared")
+		case answer.Hash != first.Hash:
+			return nil, fmt.Errorf("members %s and %s hold different data at revision %d", names[0], name, revision)
+		}
+	}
+	return first, nil
+}
+
+// hash asks a member for the hash of its data up to a revision, 0 for its newest.
+func (a Access) hash(ctx context.Context, name string, revision int64) (answer *pb.HashKVResponse, err error) {
+	err = a.call(ctx, name, func(ctx context.Context, client *clientv3.Client) (err error) {
+		answer, err = pb.NewMaintenanceClient(client.ActiveConnection()).HashKV(ctx, &pb.HashKVRequest{Revision: revision})
+		return rpctypes.Error(err)
+	})
+	return answer, err
 }

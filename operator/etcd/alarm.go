@@ -102,27 +102,34 @@ func (s State) Full(recorded Identity) error {
 // should be fresh, and Full must have returned nil. One that is disarmed already is no
 // error, and a member that is full raises it again.
 func (a Access) DisarmNoSpace(ctx context.Context, s State) error {
-	i := slices.IndexFunc(s.Members, func(m Member) bool { return m.Err == nil })
-	if i < 0 {
-		return errors.New("disarm NOSPACE: no member is ready")
-	}
-	err := a.call(ctx, s.Members[i].Name, func(ctx context.Context, client *clientv3.Client) error {
+	return a.disarm(ctx, s, AlarmNoSpace, pb.AlarmType_NOSPACE)
+}
+
+// DisarmCorrupt disarms the alarms CORRUPT that were raised, and no others: those of members
+// that were removed, while the ones that are left hold the same data.
+func (a Access) DisarmCorrupt(ctx context.Context, s State) error {
+	return a.disarm(ctx, s, AlarmCorrupt, pb.AlarmType_CORRUPT)
+}
+
+// disarm disarms the alarms of a type that were raised.
+func (a Access) disarm(ctx context.Context, s State, name string, kind pb.AlarmType) error {
+	err := a.change(ctx, s, "", func(ctx context.Context, client *clientv3.Client) error {
 		for _, alarm := range s.Alarms {
-			if alarm.Type != AlarmNoSpace {
+			if alarm.Type != name {
 				continue
 			}
 			member, err := strconv.ParseUint(alarm.MemberID, 16, 64)
 			if err != nil {
 				return fmt.Errorf("the alarm of a member with the ID %q: %w", alarm.MemberID, err)
 			}
-			if _, err := client.AlarmDisarm(ctx, &clientv3.AlarmMember{MemberID: member, Alarm: pb.AlarmType_NOSPACE}); err != nil {
+			if _, err := client.AlarmDisarm(ctx, &clientv3.AlarmMember{MemberID: member, Alarm: kind}); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("disarm NOSPACE: %w", err)
+		return fmt.Errorf("disarm %s: %w", name, err)
 	}
 	return nil
 }

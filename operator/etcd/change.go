@@ -76,9 +76,14 @@ func parseID(text string) (uint64, error) {
 
 // change lets do change etcd's members through one that serves, and is not the one with the
 // given ID: the leader, where it is not that one, since a change that another member passes on
-// fails when the leader changes.
+// fails when the leader changes. While the alarm CORRUPT refuses all reads, no member serves,
+// and one that has a leader will do.
 func (a Access) change(ctx context.Context, s State, without string, do func(context.Context, *clientv3.Client) error) error {
-	serving := slices.DeleteFunc(s.serving(), func(m Member) bool { return m.ID == without || m.Learner })
+	unfit := func(m Member) bool { return m.ID == without || m.Learner }
+	serving := slices.DeleteFunc(s.serving(), unfit)
+	if alarm, _ := s.Raised(); alarm.Type == AlarmCorrupt {
+		serving = slices.DeleteFunc(slices.Clone(s.Members), func(m Member) bool { return unfit(m) || m.Leader == "" })
+	}
 	if len(serving) == 0 {
 		return errors.New("no other member is ready")
 	}

@@ -41,6 +41,9 @@ func Next(spec Spec, record Record, observed Observed) Step {
 	if step, problem := p.differs(); problem {
 		return step
 	}
+	if p.Outdated {
+		return Step{Action: Disarm, Ordinal: None}
+	}
 	if p.Alarm != "" {
 		return hold("etcd's alarm %s is raised: it comes before any change of its members", p.Alarm)
 	}

@@ -212,6 +212,11 @@ func TestDecisions(t *testing.T) {
 		{"no majority", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.Known = false }, wait(""), "no majority"},
 		{"a number that the schema refuses", 3, Spec{Replicas: 2}, nil, hold(""), "set spec.etcd.replicas to 1, 3 or 5"},
 		{"an alarm", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.Alarm = "NOSPACE" }, hold(""), "alarm NOSPACE is raised"},
+		{"the alarm of a member that was removed", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) {
+			r.Leaving, o.Outdated = 1, true
+			delete(r.IDs, 1)
+			o.List = slices.Delete(o.List, 1, 2)
+		}, Step{Action: Disarm, Ordinal: None}, ""},
 		{"a member of someone else", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.List = append(o.List, Listed{ID: "x", Ordinal: None}) }, hold(""), "member x in etcd's list is none of this registry"},
 		{"a learner of a person", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.List = append(o.List, Listed{ID: "x", Ordinal: 3, Learner: true}) }, hold(""), "fleet-etcd-3 with the ID x is in etcd's list but not recorded"},
 		{"more are asked for", 1, Spec{Replicas: 3}, nil, Step{Action: RecordTarget, Ordinal: None, Size: 3}, ""},

@@ -43,8 +43,12 @@ type Observed struct {
 	Known bool
 	// List is etcd's own list of members.
 	List []Listed
-	// Alarm is an alarm that is raised; empty when none is.
+	// Alarm is an alarm that is raised; empty when none is, or when one is raised by a member
+	// whose data is Lost for that.
 	Alarm string
+	// Outdated is true when the alarm CORRUPT is raised by a member that is removed, and the
+	// members that are left hold the same data.
+	Outdated bool
 	// Size is the number of pods that the StatefulSet is to have, as its controller knows
 	// it, Pods are those that there are, terminating ones too, and Claims the claims, each by
 	// ordinal.
@@ -125,6 +129,8 @@ const (
 	RecordLeaving Action = "RecordLeaving"
 	// RecordStays takes that back.
 	RecordStays Action = "RecordStays"
+	// Disarm ends the alarm CORRUPT.
+	Disarm Action = "Disarm"
 	// MoveLeader has another member lead.
 	MoveLeader Action = "MoveLeader"
 	// Remove removes the member from etcd.

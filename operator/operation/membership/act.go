@@ -27,7 +27,7 @@ func (c *Change) Act(ctx context.Context, step plan.Step) verdict.Verdict {
 		return c.blocked("%s", step.Message)
 	case plan.IssueNames:
 		return c.changing("the certificates of etcd are issued with the names of %d members", step.Size)
-	case plan.AddLearner, plan.Promote, plan.MoveLeader, plan.Remove:
+	case plan.AddLearner, plan.Promote, plan.MoveLeader, plan.Remove, plan.Disarm:
 		return c.actOnEtcd(ctx, step)
 	case plan.Retain, plan.DeleteClaim, plan.DeletePod:
 		return c.actOnVolume(ctx, step)
@@ -50,6 +50,9 @@ func (c *Change) actOnEtcd(ctx context.Context, step plan.Step) verdict.Verdict 
 	var err error
 	reason, did := "", ""
 	switch step.Action {
+	case plan.Disarm:
+		name, reason, did = "alarm CORRUPT", "AlarmDisarmed", "was disarmed: the member with other data was removed, and those that are left agree"
+		err = c.Etcd.DisarmCorrupt(ctx, c.State)
 	case plan.AddLearner:
 		reason, did = "MemberAdded", "was added to etcd as a learner, without a vote until it has the data"
 		err = c.Etcd.AddLearner(ctx, c.State, render.EtcdMembers(c.Registry, []string{name})[0].PeerURL())
@@ -66,7 +69,7 @@ func (c *Change) actOnEtcd(ctx context.Context, step plan.Step) verdict.Verdict 
 	if err != nil {
 		return c.changing("%s: %s", name, err)
 	}
-	c.Event(corev1.EventTypeNormal, reason, operatorv1alpha1.ConditionEtcdReady, "etcd member %s %s", name, did)
+	c.Event(corev1.EventTypeNormal, reason, operatorv1alpha1.ConditionEtcdReady, "etcd: %s %s", name, did)
 	return c.changing("%s %s", name, did).In(verdict.AtOnce)
 }
 

@@ -26,7 +26,7 @@ func (c *Change) lost(ctx context.Context, seen *plan.Observed, pods []corev1.Po
 		after = given.Duration
 	}
 	for _, m := range seen.List {
-		if m.Ordinal == plan.None || c.Identity.Record.Members[c.member(m.Ordinal)] != m.ID {
+		if m.Ordinal == plan.None || c.Identity.Record.Members[c.member(m.Ordinal)] != m.ID || seen.Lost[m.Ordinal] != "" {
 			continue
 		}
 		why := ""

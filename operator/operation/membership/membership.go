@@ -59,6 +59,11 @@ type Etcd interface {
 	Remove(ctx context.Context, s etcd.State, memberID string) error
 	// Agree returns nil when all members that are recorded hold the same data.
 	Agree(ctx context.Context) error
+	// Outlier returns nil when all but the named member hold the same data, also while the
+	// alarm CORRUPT refuses reads; with no name, when all do.
+	Outlier(ctx context.Context, member string) error
+	// DisarmCorrupt ends the alarm CORRUPT.
+	DisarmCorrupt(ctx context.Context, s etcd.State) error
 }
 
 // Is reports whether an operation is one of this package's.

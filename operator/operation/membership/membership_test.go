@@ -11,6 +11,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
 )
 
@@ -98,6 +99,43 @@ func TestReplaceAsked(t *testing.T) {
 		phases := w.settle()
 		if want := []string{"move leader to fleet-etcd-1", "remove fleet-etcd-0", "add fleet-etcd-0", "promote fleet-etcd-0"}; !slices.Equal(w.did, want) {
 			t.Errorf("%q in %q", w.did, phases)
+		}
+	}
+}
+
+// TestReplaceCorrupt has the member replaced at once whose data is not that of all others, and
+// none while that is not known of one.
+func TestReplaceCorrupt(t *testing.T) {
+	for _, test := range []struct {
+		reason  string
+		corrupt int // the member, of three; more where there is none
+		alarms  func(*world) []etcd.Alarm
+		want    []string
+	}{
+		{"a follower", 2, func(w *world) []etcd.Alarm { return []etcd.Alarm{{MemberID: w.list[2].ID, Type: "CORRUPT"}} }, []string{"remove fleet-etcd-2", "disarm", "add fleet-etcd-2", "promote fleet-etcd-2"}},
+		{"the leader", 0, func(w *world) []etcd.Alarm { return []etcd.Alarm{{MemberID: w.list[0].ID, Type: "CORRUPT"}} }, []string{"remove fleet-etcd-0", "disarm", "add fleet-etcd-0", "promote fleet-etcd-0"}},
+		{"no majority is known", 2, func(*world) []etcd.Alarm { return []etcd.Alarm{{Type: "CORRUPT"}} }, nil},
+		{"two of them", 2, func(w *world) []etcd.Alarm {
+			return []etcd.Alarm{{MemberID: w.list[1].ID, Type: "CORRUPT"}, {MemberID: w.list[2].ID, Type: "CORRUPT"}}
+		}, nil},
+		{"it is full, too", 2, func(w *world) []etcd.Alarm {
+			return []etcd.Alarm{{MemberID: w.list[1].ID, Type: "NOSPACE"}, {MemberID: w.list[2].ID, Type: "CORRUPT"}}
+		}, nil},
+		{"it has the same data as the others", most, func(w *world) []etcd.Alarm { return []etcd.Alarm{{MemberID: w.list[2].ID, Type: "CORRUPT"}} }, nil},
+		{"full is not corrupt", 2, func(w *world) []etcd.Alarm { return []etcd.Alarm{{MemberID: w.list[2].ID, Type: "NOSPACE"}} }, nil},
+	} {
+		w := newWorld(t, 3)
+		w.alarms, w.corrupt = test.alarms(w), w.name(test.corrupt)
+		for range 60 {
+			if len(w.list) == 2 {
+				w.corrupt = "" // it is gone
+			}
+			if _, done := w.reconcile(); done {
+				break
+			}
+		}
+		if !slices.Equal(w.did, test.want) {
+			t.Errorf("%s: %q", test.reason, w.did)
 		}
 	}
 }

@@ -36,14 +36,12 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 		return plan.Observed{}, c.changing("StatefulSet %s has changed, and its controller has not observed the change yet", set.Name)
 	}
 	seen := plan.Observed{Known: c.State.ListErr == nil, Size: int(*set.Spec.Replicas), Pods: map[int]plan.Pod{}, Claims: map[int]plan.Claim{}, Lost: map[int]string{}, Nodes: most}
-	if alarm, raised := c.State.Raised(); raised {
-		seen.Alarm = alarm.Type
-	}
 	if !Is(c.Registry.Status.Operation) {
 		// What else changes the StatefulSet's size is undone when it is applied.
 		seen.Size = len(c.Identity.Members())
 	}
 	seen.List = c.list()
+	c.alarms(ctx, &seen)
 	claims, err := c.claims(ctx)
 	if err != nil {
 		return plan.Observed{}, verdict.Failed(err)

@@ -50,6 +50,9 @@ type world struct {
 	// dead are members that do not answer, and lost says what their guard ends with.
 	dead map[string]bool
 	exit map[string]int32
+	// corrupt is the name of the member with other data, and alarms are those that are raised.
+	corrupt string
+	alarms  []etcd.Alarm
 	// did are the changes of etcd, the snapshots and the phases, in their order.
 	did    []string
 	refuse error // what etcd answers to changes
@@ -197,14 +200,14 @@ func (w *world) must(err error) {
 
 // state returns what etcd says.
 func (w *world) state() etcd.State {
-	s := etcd.State{List: slices.Clone(w.list)}
+	s := etcd.State{List: slices.Clone(w.list), Alarms: w.alarms}
 	for ordinal := range most {
 		i := slices.IndexFunc(w.list, func(l etcd.Listed) bool { return l.PeerURLs[0] == w.peer(ordinal) })
 		m := etcd.Member{Name: w.name(ordinal), Err: errors.New("it does not answer")}
 		if i >= 0 && w.list[i].Name != "" && !w.dead[m.Name] && w.data[w.claim(ordinal)] == w.list[i].ID {
 			m = etcd.Member{Name: m.Name, ID: w.list[i].ID, ClusterID: "c", Leader: w.list[0].ID, Learner: w.list[i].Learner, AppliedIndex: 100, CommittedIndex: 100}
-			if m.Learner {
-				m.Err = errors.New("it is a learner")
+			if m.Learner || len(w.alarms) > 0 {
+				m.Err = errors.New("it answers no reads")
 			}
 		}
 		s.Members = append(s.Members, m)
@@ -256,6 +259,22 @@ func (w *world) Remove(_ context.Context, _ etcd.State, id string) error {
 
 // Agree implements Etcd.
 func (w *world) Agree(context.Context) error { return w.refuse }
+
+// Outlier implements Etcd.
+func (w *world) Outlier(_ context.Context, member string) error {
+	for _, l := range w.list {
+		if (l.Name == w.corrupt) != (l.Name == member) {
+			return errors.New("others have other data, too")
+		}
+	}
+	return nil
+}
+
+// DisarmCorrupt implements Etcd.
+func (w *world) DisarmCorrupt(context.Context, etcd.State) error {
+	w.alarms = nil
+	return w.note("disarm")
+}
 
 func (w *world) note(what string) error {
 	w.did = append(w.did, what)
