@@ -2,7 +2,9 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -100,30 +102,68 @@ func fragment(t *testing.T, members *framework.Etcd) {
 	})
 }
 
-// defragmentAll plays the operator, which observes etcd again in each reconcile, and returns the
-// members in the order in which they were defragmented. A minute passes for it between two
-// reconciles.
-func defragmentAll(t *testing.T, access etcd.Access, recorded etcd.Identity) (done []string) {
+// maintainer plays the operator, which observes etcd again in each reconcile. A minute passes
+// for it between two reconciles.
+type maintainer struct {
+	access    etcd.Access
+	recorded  etcd.Identity
+	status    *operatorv1alpha1.Operation // nil while none is under way
+	etcd      operatorv1alpha1.EtcdStatus
+	revisions etcd.Revisions
+	now       time.Time
+	// done are the members in the order in which they were defragmented.
+	done []string
+}
+
+func newMaintainer(access etcd.Access, recorded etcd.Identity) *maintainer {
+	m := &maintainer{access: access, recorded: recorded, now: time.Now()}
+	for _, name := range slices.Sorted(maps.Keys(recorded.Members)) {
+		m.etcd.Members = append(m.etcd.Members, operatorv1alpha1.EtcdMember{Name: name})
+	}
+	return m
+}
+
+// reconcile begins a defragmentation where one is due, or takes it one step further, and
+// says what it waits for.
+func (m *maintainer) reconcile(ctx context.Context, t *testing.T) string {
 	t.Helper()
-	status := &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationDefragmentation}
-	now := time.Now()
-	operation.Enter(status, operatorv1alpha1.PhasePreflight, now)
-	known := []operatorv1alpha1.EtcdMember{{Name: "m0"}, {Name: "m1"}, {Name: "m2"}}
+	m.now = m.now.Add(time.Minute)
+	state := m.access.Observe(ctx)
+	m.revisions.Note("etcd", etcd.Seen{Revision: state.Revision(), Time: m.now})
+	handler := defragmentation.Handler{Operation: m.status, Etcd: &m.etcd, Now: m.now, State: state, Recorded: m.recorded, Old: m.revisions.Old("etcd", m.now),
+		Event: func(_, _, message string) { t.Log(message) }, Compact: m.access.Compact,
+		Defragment: func(ctx context.Context, member string) error {
+			m.done = append(m.done, member)
+			started := time.Now()
+			err := m.access.Defragment(ctx, member)
+			t.Logf("%s was defragmented in %s: %v", member, time.Since(started).Round(time.Millisecond), err)
+			return err
+		}}
+	if m.status == nil {
+		if !handler.Due() {
+			return fmt.Sprintf("nothing is due: %+v", state)
+		}
+		m.status = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationDefragmentation}
+		operation.Enter(m.status, operatorv1alpha1.PhasePreflight, m.now)
+		return "it begins"
+	}
+	driver := operation.Driver{Status: m.status, Recorded: m.status.DeepCopy(), Now: m.now}
+	v, progress := driver.Advance(ctx, handler)
+	if progress == operation.Completed {
+		m.status = nil
+	}
+	return v.Message
+}
+
+// defragmentAll returns the members in the order in which they were defragmented.
+func defragmentAll(t *testing.T, access etcd.Access, recorded etcd.Identity) []string {
+	t.Helper()
+	m := newMaintainer(access, recorded)
 	framework.Eventually(t, "all members to be defragmented", func(ctx context.Context) error {
-		now = now.Add(time.Minute)
-		handler := defragmentation.Handler{Operation: status, Members: known, Now: now, State: access.Observe(ctx), Recorded: recorded, Event: func(string) {},
-			Defragment: func(ctx context.Context, member string) error {
-				done = append(done, member)
-				started := time.Now()
-				err := access.Defragment(ctx, member)
-				t.Logf("%s was defragmented in %s: %v", member, time.Since(started).Round(time.Millisecond), err)
-				return err
-			}}
-		driver := operation.Driver{Status: status, Recorded: status.DeepCopy(), Now: now}
-		if v, progress := driver.Advance(ctx, handler); progress != operation.Completed {
-			return fmt.Errorf("%+v", v)
+		if says := m.reconcile(ctx, t); len(m.done) == 0 || m.status != nil {
+			return errors.New(says)
 		}
 		return nil
 	})
-	return done
+	return m.done
 }

@@ -3,10 +3,13 @@ package clusterregistry
 import (
 	"cmp"
 	"context"
+	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/maintenance"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/defragmentation"
@@ -19,29 +22,55 @@ func (s *scope) defragmenting() bool {
 	return o != nil && o.Type == operatorv1alpha1.OperationDefragmentation
 }
 
+// wasFull reports whether etcd was full in the reconcile before, as far as was said.
+func (s *scope) wasFull() bool {
+	c := meta.FindStatusCondition(s.Before.Conditions, operatorv1alpha1.ConditionEtcdReady)
+	return c != nil && c.Reason == operatorv1alpha1.ReasonNoSpace
+}
+
+// ownEtcd reports whether etcd is the operator's to defragment.
+func (s *scope) ownEtcd() bool {
+	return s.identity.Record != nil && s.Registry.Spec.Etcd.External == nil
+}
+
+// defragmentation returns the defragmentation of the registry's own etcd that is under way,
+// or could begin.
+func (r *Reconciler) defragmentation(s *scope) defragmentation.Handler {
+	status, name := &s.Registry.Status, client.ObjectKeyFromObject(s.Registry).String()
+	r.revisions.Note(name, etcd.Seen{Revision: s.members.State.Revision(), Time: s.Now})
+	return defragmentation.Handler{
+		Operation: status.Operation, Etcd: &status.Etcd, Now: s.Now,
+		State: s.members.State, Recorded: s.identity.Record.Identity, Old: r.revisions.Old(name, s.Now),
+		Busy: s.replacingMembers(), Window: maintenance.New(s.Registry.Spec.Etcd.MaintenanceWindow),
+		Defragment: s.members.Access.Defragment, Compact: s.members.Access.Compact,
+		Event: func(kind, reason, message string) {
+			s.Event(kind, reason, operatorv1alpha1.ConditionEtcdReady, "%s", message)
+		},
+	}
+}
+
 // defragment takes a defragmentation of the registry's own etcd one step further, or begins
-// one where members have much free space and nothing else is going on.
+// one where members have much free space and nothing else is going on, or where etcd is full.
 func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
-	if s.identity.Record == nil || s.Registry.Spec.Etcd.External != nil {
+	if !s.ownEtcd() {
 		return done
 	}
-	status := &s.Registry.Status
-	window := maintenance.New(s.Registry.Spec.Etcd.MaintenanceWindow)
-	if err := window.Err(); err != nil {
+	handler, status := r.defragmentation(s), &s.Registry.Status
+	handler.Relax()
+	if err := handler.Window.Err(); err != nil {
 		s.noteEtcd(operatorv1alpha1.ReasonMaintenanceWindowInvalid, err.Error()+"; until then no etcd member is defragmented")
 	}
-	handler := defragmentation.Handler{Operation: status.Operation, Members: status.Etcd.Members, Now: s.Now, State: s.members.State, Recorded: s.identity.Record.Identity, Busy: s.replacingMembers(), Window: window,
-		Defragment: s.members.Access.Defragment, Event: func(message string) {
-			s.Event(corev1.EventTypeNormal, "MemberDefragmented", operatorv1alpha1.ConditionEtcdReady, "%s", message)
-		}}
-	if status.Operation == nil {
-		if !s.ReadOnly() && s.steady() && handler.Due() {
+	switch {
+	case status.Operation == nil:
+		if s.mayDefragment(handler) && handler.Due() {
 			status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationDefragmentation}
 			handler.Operation = status.Operation
 			operation.Enter(status.Operation, operatorv1alpha1.PhasePreflight, s.Now)
 			return handler.Waiting("starts").In(verdict.AtOnce)
 		}
 		return s.held(handler)
+	case !s.defragmenting():
+		return done
 	}
 	reason, until := s.halted()
 	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.frozenBy(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
@@ -51,6 +80,30 @@ func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
 		return done.In(verdict.AtOnce)
 	}
 	return v
+}
+
+// mayDefragment reports whether a defragmentation may begin: once all parts of the registry
+// are ready, or at once where etcd is full.
+func (s *scope) mayDefragment(handler defragmentation.Handler) bool {
+	return !s.ReadOnly() && (s.steady() || handler.Full() && handler.Busy == "")
+}
+
+// giveWay gives up an operation that has touched nothing yet where etcd is full and something
+// can be done about it, for which the operation would wait. It begins again after that.
+func (r *Reconciler) giveWay(s *scope) {
+	other := s.Registry.Status.Operation
+	if other == nil || s.defragmenting() || !s.ownEtcd() || !s.members.State.NoSpace() {
+		return
+	}
+	if other.Phase != operatorv1alpha1.PhasePreflight {
+		v := s.verdicts[operatorv1alpha1.ConditionEtcdReady]
+		v.Message += fmt.Sprintf("; neither is done before the operation %s that is under way is complete: raise spec.etcd.storage.size", other.Type)
+		s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v
+		return
+	}
+	if handler := r.defragmentation(s); s.mayDefragment(handler) && handler.Due() {
+		s.Registry.Status.Operation, s.upgrade = nil, nil
+	}
 }
 
 // held notes what waits for the maintenance window, and returns when that opens.

@@ -1,14 +1,17 @@
 package clusterregistry
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -128,4 +131,99 @@ func TestMaintenanceWindow(t *testing.T) {
 			t.Errorf("%s: it is reconciled after %s", test.reason, after)
 		}
 	}
+}
+
+// full makes a registry's etcd one that is full of what could be compacted.
+func full(s *scope) {
+	for i := range s.members.State.Members {
+		m := &s.members.State.Members[i]
+		m.Quota, m.DBSize, m.DBSizeInUse, m.Revision = 300<<20, 300<<20, 290<<20, 1000
+	}
+	s.members.State.Alarms = []etcd.Alarm{{MemberID: "a0", Type: etcd.AlarmNoSpace}}
+	s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting(operatorv1alpha1.ReasonNoSpace, "it is full").DegradedIf(true))
+}
+
+// TestDefragmentFull is about an etcd that is full: the operator makes room at once, and
+// remembers from when it ran before at which revision etcd was.
+func TestDefragmentFull(t *testing.T) {
+	for _, test := range []struct {
+		reason  string
+		change  func(*scope)
+		begins  bool
+		upgrade bool // stays
+	}{
+		{"as it is", func(*scope) {}, true, false},
+		{"a server is not ready", func(s *scope) {
+			s.record(operatorv1alpha1.ConditionServerReady, verdict.Waiting("ReplicasNotReady", "1 of 2"))
+		}, true, false},
+		{"members get a larger quota", func(s *scope) { s.members.Replacing = true }, false, false},
+		{"it is paused", func(s *scope) { s.Freeze("spec.paused is false") }, false, false},
+		{"the last compaction is of now", func(s *scope) {
+			s.Registry.Status.Etcd.Compaction = &operatorv1alpha1.EtcdCompaction{Revision: 1000, CompletionTime: &metav1.Time{Time: s.Now}}
+			for i := range s.Registry.Status.Etcd.Members {
+				s.Registry.Status.Etcd.Members[i].DefragmentedTime = &metav1.Time{Time: s.Now}
+			}
+		}, false, false},
+		{"an upgrade has touched nothing yet", func(s *scope) { s.upgradeIn(operatorv1alpha1.PhasePreflight) }, true, false},
+		{"an upgrade has touched nothing yet, and nothing can be done", func(s *scope) {
+			s.upgradeIn(operatorv1alpha1.PhasePreflight)
+			s.members.State.Members[0].Err = errors.New("down")
+		}, false, true},
+		{"a change of members has touched nothing yet", func(s *scope) {
+			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationScale, Phase: operatorv1alpha1.PhasePreflight}
+		}, true, false},
+		{"a change of members has begun", func(s *scope) {
+			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationScale, Phase: operatorv1alpha1.PhaseMemberAddition}
+		}, false, false},
+		{"an upgrade has begun", func(s *scope) { s.upgradeIn(operatorv1alpha1.PhaseServer) }, false, true},
+	} {
+		s := fragmented(t, "v0.1.0", "")
+		full(s)
+		test.change(s)
+		r := reading(t, s)
+		if r.giveWay(s); s.upgrade == nil {
+			s.defragmentation = r.defragment(t.Context(), s)
+		}
+		o := s.Registry.Status.Operation
+		if begins := o != nil && o.Type == operatorv1alpha1.OperationDefragmentation; begins != test.begins || (s.upgrade != nil) != test.upgrade {
+			t.Errorf("%s: %+v, %+v", test.reason, o, s.defragmentation)
+		}
+		if says := strings.Contains(s.verdicts[operatorv1alpha1.ConditionEtcdReady].Message, "the operation Upgrade that is under way"); says != (test.reason == "an upgrade has begun") {
+			t.Errorf("%s: it says %+v", test.reason, s.verdicts[operatorv1alpha1.ConditionEtcdReady])
+		}
+	}
+	s := fragmented(t, "v0.1.0", "")
+	r := reading(t, s)
+	s.members.State.Members[1].DBSizeInUse = 290 << 20
+	for i := range s.members.State.Members {
+		s.members.State.Members[i].Revision = 900
+	}
+	began := s.Now
+	r.defragment(t.Context(), s)
+	s.Now = began.Add(etcd.History)
+	full(s)
+	if handler := r.defragmentation(s); handler.Old.Revision != 900 || !handler.Old.Time.Equal(began) {
+		t.Errorf("it remembers %+v", handler.Old)
+	}
+	if err := r.sweep(t.Context(), client.ObjectKeyFromObject(s.Registry)); err != nil {
+		t.Fatal(err)
+	}
+	if handler := r.defragmentation(s); handler.Old.Revision != 0 {
+		t.Errorf("of one that is gone it remembers %+v", handler.Old)
+	}
+}
+
+// TestFullAndUpgrade has an upgrade wait until etcd has room, also before that is observed.
+func TestFullAndUpgrade(t *testing.T) {
+	s := fragmented(t, "v0.2.0", ", operation: {type: Defragmentation, phase: Preflight, phaseStartedTime: null}")
+	s.Before.Conditions = []metav1.Condition{{Type: operatorv1alpha1.ConditionEtcdReady, Status: "False", Reason: operatorv1alpha1.ReasonNoSpace}}
+	if v := s.plan(released); v.Reason != operatorv1alpha1.ReasonOperationInProgress || s.upgrade != nil || !s.defragmenting() {
+		t.Errorf("%+v, %+v", v, s.Registry.Status.Operation)
+	}
+}
+
+// upgradeIn has an upgrade under way in a phase.
+func (s *scope) upgradeIn(phase operatorv1alpha1.OperationPhase) {
+	s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationUpgrade, Phase: phase}
+	s.upgrade = &upgrade.Upgrade{Operation: s.Registry.Status.Operation}
 }

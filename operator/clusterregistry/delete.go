@@ -34,6 +34,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 	}
 	metrics.Delete(client.ObjectKeyFromObject(s.Registry))
 	r.outages.End(client.ObjectKeyFromObject(s.Registry))
+	r.revisions.Forget(client.ObjectKeyFromObject(s.Registry).String())
 	waits, err := r.takeDown(ctx, s)
 	if err != nil {
 		waits = err.Error()
@@ -235,6 +236,7 @@ func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error)
 func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
 	metrics.Delete(key)
 	r.outages.End(key)
+	r.revisions.Forget(key.String())
 	services := &apiregistrationv1.APIServiceList{}
 	if err := r.Client.List(ctx, services); err != nil {
 		return err

@@ -27,6 +27,9 @@ func (s *scope) measured() metrics.Registry {
 		if member.DBSize > 0 {
 			out.DatabaseSizes[member.Name] = member.DBSize
 		}
+		if member.Quota > 0 && (out.Quota == 0 || member.Quota < out.Quota) {
+			out.Quota = member.Quota
+		}
 	}
 	if s.Registry.Spec.Etcd.External == nil {
 		out.Quota = s.volumes.EtcdQuota(s.Registry)

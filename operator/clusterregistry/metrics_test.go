@@ -24,6 +24,8 @@ func TestMeasured(t *testing.T) {
 		{"one that could not be rendered", own, false, nil, metrics.Registry{Mode: "Aggregated", Servers: 2, Quota: 2 << 30}},
 		{"one whose etcd is external, and may be as full as its owner says", external, false, []etcd.Member{{Name: "a", DBSize: 1}},
 			metrics.Registry{Mode: "Independent", Servers: 4, DatabaseSizes: map[string]int64{"a": 1}}},
+		{"one whose etcd is external, and says how full it may be", external, false, []etcd.Member{{Name: "a", DBSize: 1, Quota: 3 << 30}, {Name: "b", Quota: 2 << 30}, {Name: "c"}},
+			metrics.Registry{Mode: "Independent", Servers: 4, DatabaseSizes: map[string]int64{"a": 1}, Quota: 2 << 30}},
 	} {
 		s := look(t, test.registry)
 		s.members.State.Members = test.members

@@ -56,7 +56,7 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 		return s.stay(releases, verdict.Waiting(reasonOf(err), "%s", err))
 	}
 	if s.defragmenting() {
-		if s.Registry.Status.Operation.Phase != operatorv1alpha1.PhasePreflight {
+		if s.Registry.Status.Operation.Phase != operatorv1alpha1.PhasePreflight || s.wasFull() {
 			return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when the defragmentation of etcd is complete", to.Version)).In(verdict.Soon)
 		}
 		s.Registry.Status.Operation = nil // no member is touched yet

@@ -92,6 +92,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 // more goes, and an upgrade advances.
 func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	err := apply.IgnoreReadOnly(s.Prune(ctx, s.made()...))
+	r.giveWay(s)
 	v := r.changeMembers(ctx, s)
 	switch {
 	case s.upgrade != nil:

@@ -43,6 +43,7 @@ type Reconciler struct {
 	certManager issuance.CertManager
 	outages     available.Outages
 	notes       upgrade.Notes
+	revisions   etcd.Revisions
 	host        answers
 }
 

@@ -34,6 +34,11 @@ func (s State) Raised() (first Alarm, raised bool) {
 	return s.Alarms[0], true
 }
 
+// NoSpace reports whether the alarm NOSPACE is raised.
+func (s State) NoSpace() bool {
+	return s.ListErr == nil && slices.ContainsFunc(s.Alarms, func(a Alarm) bool { return a.Type == AlarmNoSpace })
+}
+
 // RaisedBy names the members that have raised alarms of a type, for a person.
 func (s State) RaisedBy(kind string) string {
 	var names []string
@@ -66,6 +71,21 @@ func (s State) without(kinds []string) State {
 // NOSPACE to be disarmed: etcd would raise it again soon.
 const roomShare = 90
 
+// NearlyFullShare is how much of its quota, in percent, the file of a member has that is
+// nearly full.
+const NearlyFullShare = 80
+
+// NearlyFull reports whether a member that says its quota is soon full.
+func (m Member) NearlyFull() bool { return m.Quota > 0 && m.DBSize*100 > m.Quota*NearlyFullShare }
+
+// Full reports whether a member that says its quota has so large a file that NOSPACE is not
+// to be disarmed.
+func (m Member) Full() bool { return m.Quota > 0 && m.DBSize*100 >= m.Quota*roomShare }
+
+// Fits reports whether a member would not be Full after a defragmentation. What a
+// compaction has freed last counts as in use until the member writes again.
+func (m Member) Fits() bool { return m.DBSizeInUse*100 < m.Quota*roomShare }
+
 // Full returns why NOSPACE is not to be disarmed, nil when it can be: all recorded members
 // serve, no other alarm is raised, and the file of each is well below its quota.
 func (s State) Full(recorded Identity) error {
@@ -91,8 +111,8 @@ func (s State) Full(recorded Identity) error {
 		if m.Quota <= 0 {
 			return fmt.Errorf("member %s does not say what its quota is", m.Name)
 		}
-		if m.DBSize*100 >= m.Quota*roomShare {
-			return fmt.Errorf("the file of member %s has %d MiB, and its quota is %d MiB", m.Name, m.DBSize>>20, m.Quota>>20)
+		if m.Full() {
+			return fmt.Errorf("the file of member %s has %d MiB, of which %d are in use, and its quota is %d MiB", m.Name, m.DBSize>>20, m.DBSizeInUse>>20, m.Quota>>20)
 		}
 	}
 	return nil

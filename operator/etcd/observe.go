@@ -39,7 +39,7 @@ func (a Access) observeMember(ctx context.Context, name string) Member {
 		}
 		m.ClusterID, m.ID, m.Leader = id(status.Header.ClusterId), id(status.Header.MemberId), id(status.Leader)
 		m.Version, m.StorageVersion, m.DBSize, m.DBSizeInUse, m.Quota, m.Errors = status.Version, status.StorageVersion, status.DbSize, status.DbSizeInUse, status.DbSizeQuota, status.Errors
-		m.Learner, m.Term, m.CommittedIndex, m.AppliedIndex = status.IsLearner, status.RaftTerm, status.RaftIndex, status.RaftAppliedIndex
+		m.Revision, m.Learner, m.Term, m.CommittedIndex, m.AppliedIndex = status.Header.Revision, status.IsLearner, status.RaftTerm, status.RaftIndex, status.RaftAppliedIndex
 		if _, err := client.Get(ctx, "health"); err != nil && !errors.Is(err, rpctypes.ErrPermissionDenied) {
 			// A refusal comes after the members have agreed, so it counts.
 			return readError{err, m.Leader != ""}

@@ -34,6 +34,8 @@ type Member struct {
 	Learner bool
 	// Term, CommittedIndex and AppliedIndex are those of raft.
 	Term, CommittedIndex, AppliedIndex uint64
+	// Revision is the newest one that the member has applied.
+	Revision int64
 	// DBSize is the size of the member's file, and DBSizeInUse what of it is not free, in
 	// bytes.
 	DBSize, DBSizeInUse int64

@@ -29,7 +29,7 @@ var (
 	databaseMetric = describe("clusterregistry_etcd_database_size_bytes",
 		"The size of the database of each member of a ClusterRegistry's etcd that answers.", "member")
 	quotaMetric = describe("clusterregistry_etcd_database_quota_bytes",
-		"The size of the database at which a ClusterRegistry's own etcd refuses writes.")
+		"The size of the database at which the etcd of a ClusterRegistry refuses writes; the smallest of its members' where etcd is external.")
 	phaseMetric = describe("clusterregistry_operation_phase_start_timestamp_seconds",
 		"When the present phase of the operation that is under way, such as an upgrade, began, in seconds since 1970.", "type", "from", "to", "phase")
 )

@@ -25,8 +25,7 @@ type Registry struct {
 	ServerMemory int64
 	// DatabaseSizes are those of the etcd members that answer, in bytes, by name.
 	DatabaseSizes map[string]int64
-	// Quota is the size of the database at which the registry's own etcd refuses
-	// writes, in bytes; zero for an external one.
+	// Quota is the size of the database at which etcd refuses writes, in bytes.
 	Quota int64
 }
 

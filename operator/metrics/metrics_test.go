@@ -33,7 +33,7 @@ clusterregistry_certificate_renewal_timestamp_seconds{certificate="fleet-serving
 # HELP clusterregistry_condition 1 for the status and reason that each condition of a ClusterRegistry has. APIServiceReady with reason BackendDown means that deletions of namespaces in the host cluster hang.
 # TYPE clusterregistry_condition gauge
 clusterregistry_condition{name="fleet",namespace="team",reason="Etcd",status="False",type="Ready"} 1
-# HELP clusterregistry_etcd_database_quota_bytes The size of the database at which a ClusterRegistry's own etcd refuses writes.
+# HELP clusterregistry_etcd_database_quota_bytes The size of the database at which the etcd of a ClusterRegistry refuses writes; the smallest of its members' where etcd is external.
 # TYPE clusterregistry_etcd_database_quota_bytes gauge
 clusterregistry_etcd_database_quota_bytes{name="fleet",namespace="team"} 2.147483648e+09
 # HELP clusterregistry_etcd_database_size_bytes The size of the database of each member of a ClusterRegistry's etcd that answers.

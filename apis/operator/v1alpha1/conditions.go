@@ -161,6 +161,12 @@ const (
 	// ReasonMaintenanceWindowInvalid is the reason of an etcd that is ready, and of a
 	// spec.etcd.maintenanceWindow that never opens: the message says why.
 	ReasonMaintenanceWindowInvalid = "MaintenanceWindowInvalid"
+	// ReasonStorageNearlyFull is the reason of an external etcd that is ready, and whose data
+	// has reached 80% of its quota.
+	ReasonStorageNearlyFull = "StorageNearlyFull"
+	// ReasonEtcdVersionUnsupported is the reason of an external etcd that is ready, and has
+	// members of a version that is older than servers need.
+	ReasonEtcdVersionUnsupported = "EtcdVersionUnsupported"
 	// ReasonSecretInvalid is the reason of a Secret of the user's that is missing
 	// or lacks a key.
 	ReasonSecretInvalid = "SecretInvalid"

@@ -6,9 +6,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // phase is written here before it begins.
 type Operation struct {
 	// type is what is being done: Upgrade brings the registry to another release,
-	// Defragmentation gives free space of etcd's files back, one member at a time, Rotation
-	// replaces a CA by one with another key, Scale changes the number of etcd's members,
-	// Replacement has a new member take the place of one.
+	// Defragmentation gives free space of etcd's files back, one member at a time, and
+	// first compacts the history of an etcd that is full, Rotation replaces a CA by one
+	// with another key, Scale changes the number of etcd's members, Replacement has a new
+	// member take the place of one.
 	// +required
 	Type OperationType `json:"type"`
 
@@ -29,7 +30,7 @@ type Operation struct {
 	// phase is the present step. Those of an upgrade are Preflight, Snapshot, Etcd, Server, Verification,
 	// StorageMigration, in this order, or Rollback when the servers return to the
 	// previous release. Those of a defragmentation are Preflight and Defragmentation, for
-	// each member. Those of a rotation are Preflight, Issuance, Trust, Reissue, Server (of
+	// each member, and between them Compaction when etcd is full. Those of a rotation are Preflight, Issuance, Trust, Reissue, Server (of
 	// etcd's CA alone) and Withdrawal; the first that is not done yet follows Preflight. A
 	// change of etcd's size or a replacement begins with Preflight, and has MemberAddition,
 	// MemberRemoval, ServerEndpoints and, before the last member but one is removed,
@@ -89,7 +90,7 @@ const (
 
 // OperationPhase is a step of an operation.
 //
-// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback;Defragmentation;Issuance;Trust;Reissue;Withdrawal;MemberAddition;MemberRemoval;ServerEndpoints
+// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback;Compaction;Defragmentation;Issuance;Trust;Reissue;Withdrawal;MemberAddition;MemberRemoval;ServerEndpoints
 type OperationPhase string
 
 // The phases of an upgrade, in their order.
@@ -110,9 +111,13 @@ const (
 	PhaseRollback OperationPhase = "Rollback"
 )
 
-// PhaseDefragmentation is the phase of a defragmentation, after PhasePreflight, in which a
-// member rewrites its file.
-const PhaseDefragmentation OperationPhase = "Defragmentation"
+// The phases of a defragmentation after PhasePreflight.
+const (
+	// PhaseCompaction drops the history of an etcd that is full.
+	PhaseCompaction OperationPhase = "Compaction"
+	// PhaseDefragmentation has a member rewrite its file.
+	PhaseDefragmentation OperationPhase = "Defragmentation"
+)
 
 // The phases of a rotation after PhasePreflight, in their order. PhaseServer, before
 // PhaseWithdrawal, is one of them where the CA is etcd's: servers are replaced by such as do

@@ -170,6 +170,28 @@ type EtcdStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Members []EtcdMember `json:"members,omitempty"`
+
+	// compaction is the compaction of etcd's history that the operator made last, or is
+	// about to make, because etcd was full. The API servers compact the history of any
+	// other etcd.
+	// +optional
+	Compaction *EtcdCompaction `json:"compaction,omitempty"`
+}
+
+// EtcdCompaction is a compaction of etcd's history.
+type EtcdCompaction struct {
+	// revision is the revision before which the history is dropped.
+	// +required
+	Revision int64 `json:"revision"`
+
+	// revisionTime is when etcd was at that revision. The history is dropped five minutes
+	// later at the earliest, as the API servers do, for lists and watches that began there.
+	// +required
+	RevisionTime metav1.Time `json:"revisionTime"`
+
+	// completionTime is when the history was dropped; it is not set before.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 
 // EtcdMember is an etcd member.

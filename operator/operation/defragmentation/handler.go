@@ -1,6 +1,10 @@
 // Package defragmentation gives the free pages of etcd's members back to their disks, one
 // member at a time, the leader last, and each only while all members serve. A member answers
 // nothing while it is defragmented: its clients wait for it, or ask another one.
+//
+// Of an etcd that is full, which refuses writes by its alarm NOSPACE, the history is compacted
+// first, since the API servers can't do that any more: so its members get free pages. Whether
+// the alarm is disarmed then is not decided here.
 package defragmentation
 
 import (
@@ -8,9 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -20,24 +24,26 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
+// pause is how long the members have to themselves between two of them, and pauseFull how
+// long in an etcd that is full: as long as etcd waits before it calls a connection healthy.
 const (
-	// pause is how long the members have to themselves between two of them.
-	pause = 36 * time.Second
-	// retry is when a member is defragmented again whose free pages did not become fewer, or
-	// more again.
-	retry = time.Hour
+	pause     = 36 * time.Second
+	pauseFull = 5 * time.Second
 )
 
 // Handler is a defragmentation as operation.Driver knows it: what one reconcile has found of
 // etcd.
 type Handler struct {
 	*operatorv1alpha1.Operation
-	// Members is the status of the members, in which attempts are noted.
-	Members []operatorv1alpha1.EtcdMember
-	Now     time.Time
+	// Etcd is the status of etcd, in which attempts and compactions are noted.
+	Etcd *operatorv1alpha1.EtcdStatus
+	Now  time.Time
 	// State is what etcd said, and Recorded what is recorded of it.
 	State    etcd.State
 	Recorded etcd.Identity
+	// Old is the newest revision that is known to be old enough to compact the history
+	// before it; the zero value when none is known.
+	Old etcd.Seen
 	// Busy says what else is done to members now, which would take a second one out of
 	// service; empty when nothing is. State may be older than that.
 	Busy string
@@ -45,93 +51,19 @@ type Handler struct {
 	Window maintenance.Window
 	// Defragment defragments one member. It may return before the member is through.
 	Defragment func(ctx context.Context, member string) error
-	// Event tells what was done, of a member.
-	Event func(message string)
-}
-
-// Due reports whether there is a member to defragment now, and nothing is against it.
-func (h Handler) Due() bool {
-	next := h.next()
-	return next != "" && h.gate(next) == nil
-}
-
-// Held says which members wait for the maintenance window, and when it opens next, in its
-// time zone: zero when it never does. It says nothing when none does.
-func (h Handler) Held() (message string, opens time.Time) {
-	due := h.fragmented()
-	if len(due) == 0 || h.allowed() {
-		return "", time.Time{}
-	}
-	slices.Sort(due)
-	message = "much of the file is free of " + strings.Join(due, ", ") + ", to be defragmented "
-	switch opens = h.Window.Next(h.Now); {
-	case !h.Window.Given():
-		message += "in a maintenance window, since a single member answers nothing meanwhile, and there is none: add spec.etcd.maintenanceWindow"
-	case opens.IsZero():
-		message += "in the maintenance window, which does not open"
-	default:
-		message += "in the maintenance window, which opens next at " + opens.Format(time.RFC3339)
-		if len(h.Recorded.Members) == 1 {
-			message += ": the registry is unavailable then for about a second per 100 MB that are in use"
-		}
-	}
-	return message, opens
-}
-
-// allowed reports whether a member may be defragmented now: at any time where no window is
-// given. A single one is not without a window, since the registry is unavailable meanwhile.
-func (h Handler) allowed() bool {
-	if !h.Window.Given() {
-		return len(h.Recorded.Members) > 1
-	}
-	return h.Window.Open(h.Now)
-}
-
-// gate returns nil when the member can be defragmented now. The outage of a single one is
-// accepted with the window.
-func (h Handler) gate(member string) error {
-	err := h.State.Gate(h.Recorded, member)
-	if errors.Is(err, etcd.ErrSingleMember) && h.serves(member) {
-		return nil
-	}
-	return err
-}
-
-// next returns the member to defragment next, the leader last; empty when none is to be now.
-func (h Handler) next() string {
-	if !h.allowed() {
-		return ""
-	}
-	next, _ := h.State.Next(h.fragmented())
-	return next
-}
-
-// fragmented returns the members that are to be defragmented.
-func (h Handler) fragmented() []string {
-	var due []string
-	for _, member := range h.State.Members {
-		if at := h.attempted(member.Name); member.Fragmented() && (at == nil || h.Now.Sub(at.Time) >= retry) {
-			due = append(due, member.Name)
-		}
-	}
-	return due
-}
-
-// attempted returns when a member was last defragmented, nil when that is not known.
-func (h Handler) attempted(member string) *metav1.Time {
-	i := slices.IndexFunc(h.Members, func(m operatorv1alpha1.EtcdMember) bool { return m.Name == member })
-	if i < 0 {
-		return nil
-	}
-	return h.Members[i].DefragmentedTime
+	// Compact drops the history before a revision.
+	Compact func(ctx context.Context, revision int64) error
+	// Event reports what was done, in an event of a kind such as Normal.
+	Event func(kind, reason, message string)
 }
 
 // Steps implements operation.Handler. They are repeated for each member.
 func (h Handler) Steps() []operation.Step {
-	return []operation.Step{
-		{Phase: operatorv1alpha1.PhasePreflight, Run: h.preflight},
-		{Phase: operatorv1alpha1.PhaseDefragmentation, Run: h.defragment, Prepare: h.choose},
+	steps := []operation.Step{{Phase: operatorv1alpha1.PhasePreflight, Run: h.preflight}}
+	if h.Phase == operatorv1alpha1.PhaseCompaction || h.compactsNow() {
+		steps = append(steps, operation.Step{Phase: operatorv1alpha1.PhaseCompaction, Run: h.compact})
 	}
+	return append(steps, operation.Step{Phase: operatorv1alpha1.PhaseDefragmentation, Run: h.defragment, Prepare: h.choose})
 }
 
 // Rollback implements operation.Handler. There is nothing to roll back.
@@ -144,27 +76,60 @@ func (h Handler) Resume(operatorv1alpha1.OperationPhase) operatorv1alpha1.Operat
 
 // Waiting implements operation.Handler.
 func (h Handler) Waiting(format string, args ...any) verdict.Verdict {
-	return verdict.Waiting(string(h.Phase), "etcd is defragmented, one member at a time: %s", fmt.Sprintf(format, args...)).In(verdict.Soon)
-}
-
-// preflight is complete when a member can be defragmented now, or none is left to be.
-func (h Handler) preflight(context.Context) verdict.Verdict {
-	next := h.next()
-	if next == "" {
-		return verdict.Verdict{}
-	}
-	for _, member := range h.Members {
-		if h.justDone(member) {
-			return h.Waiting("%s is next, %s after %s", next, pause, member.Name)
+	what := "etcd is defragmented, one member at a time"
+	if h.Full() {
+		what = "etcd is full: its history is compacted, and its members are defragmented, one at a time"
+		if len(h.Recorded.Members) == 1 {
+			what = "etcd is full: its history is compacted, and its only member is defragmented, during which the registry is unavailable, for about a second per 100 MB that are in use"
 		}
 	}
-	if h.Busy != "" {
-		return h.Waiting("%s is next, but must wait: %s", next, h.Busy)
+	return verdict.Waiting(string(h.Phase), "%s: %s", what, fmt.Sprintf(format, args...)).In(verdict.Soon)
+}
+
+// preflight is complete when a member can be defragmented now, or the history compacted, or
+// nothing is left to do.
+func (h Handler) preflight(context.Context) verdict.Verdict {
+	wait := h.prepareCompaction()
+	next := h.next()
+	if next == "" && wait > 0 {
+		return h.Waiting("the history before revision %d is compacted at %s, when that is %s old", h.Etcd.Compaction.Revision, h.Now.Add(wait).UTC().Format(time.RFC3339), etcd.History).In(wait)
 	}
-	if err := h.gate(next); err != nil {
-		return h.Waiting("%s is next, but must wait: %s", next, err)
+	if next == "" && !h.compactsNow() {
+		return verdict.Verdict{}
+	}
+	what := next
+	if next == "" {
+		what = "the history's compaction"
+	}
+	for _, member := range h.Etcd.Members {
+		if next != "" && h.justDone(member) {
+			return h.Waiting("%s is next, %s after %s", next, h.pause(), member.Name)
+		}
+	}
+	if obstacle := h.obstacle(next); obstacle != "" {
+		return h.Waiting("%s is next, but must wait: %s", what, obstacle)
 	}
 	return verdict.Verdict{}
+}
+
+// obstacle says what is against it that a member is defragmented now, any one if it is
+// empty; nothing when nothing is.
+func (h Handler) obstacle(member string) string {
+	if h.Busy != "" {
+		return h.Busy
+	}
+	if err := h.gate(member); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// pause returns how long members have to themselves between two of them.
+func (h Handler) pause() time.Duration {
+	if h.Full() {
+		return pauseFull
+	}
+	return pause
 }
 
 // justDone reports whether a member was defragmented so short a while ago that the members
@@ -174,7 +139,7 @@ func (h Handler) justDone(member operatorv1alpha1.EtcdMember) bool {
 	if at == nil || h.Now.Sub(at.Time) >= retry {
 		return false
 	}
-	return h.Now.Sub(at.Time) < pause || h.Now.Sub(h.PhaseStartedTime.Time) < pause
+	return h.Now.Sub(at.Time) < h.pause() || h.Now.Sub(h.PhaseStartedTime.Time) < h.pause()
 }
 
 // choose writes down which member is next.
@@ -185,16 +150,16 @@ func (h Handler) choose(context.Context) verdict.Verdict {
 
 // defragment is complete when no member is left to defragment.
 func (h Handler) defragment(ctx context.Context) verdict.Verdict {
-	i := slices.IndexFunc(h.Members, func(m operatorv1alpha1.EtcdMember) bool { return m.Name == h.To })
+	i := slices.IndexFunc(h.Etcd.Members, func(m operatorv1alpha1.EtcdMember) bool { return m.Name == h.To })
 	if i < 0 {
 		return verdict.Verdict{} // none is left
 	}
-	at := h.Members[i].DefragmentedTime
+	at := h.Etcd.Members[i].DefragmentedTime
 	if noted := at != nil && !at.Time.Before(h.PhaseStartedTime.Time); !noted {
 		if h.pending() {
-			return h.attempt(ctx, &h.Members[i])
+			return h.attempt(ctx, &h.Etcd.Members[i])
 		}
-		h.Members[i].DefragmentedTime = &metav1.Time{Time: h.Now}
+		h.Etcd.Members[i].DefragmentedTime = &metav1.Time{Time: h.Now}
 	}
 	if !h.serves(h.To) {
 		return h.Waiting("%s does not answer until it is through", h.To)
@@ -209,7 +174,7 @@ func (h Handler) defragment(ctx context.Context) verdict.Verdict {
 // pending reports whether the chosen member is still to be defragmented, as far as is known:
 // an attempt that was not noted, since the operator ended in between, is not repeated.
 func (h Handler) pending() bool {
-	return !h.serves(h.To) || slices.Contains(h.fragmented(), h.To)
+	return !h.serves(h.To) || slices.Contains(h.due(), h.To)
 }
 
 // attempt defragments the chosen member, unless something has come up since it was chosen.
@@ -217,10 +182,7 @@ func (h Handler) attempt(ctx context.Context, member *operatorv1alpha1.EtcdMembe
 	if !h.allowed() {
 		return verdict.Verdict{} // the window is over
 	}
-	obstacle := h.Busy
-	if err := h.gate(h.To); obstacle == "" && err != nil {
-		obstacle = err.Error()
-	}
+	obstacle := h.obstacle(h.To)
 	if obstacle == "" && !h.serves(h.To) {
 		obstacle = "it does not answer"
 	}
@@ -231,11 +193,29 @@ func (h Handler) attempt(ctx context.Context, member *operatorv1alpha1.EtcdMembe
 	member.DefragmentedTime = &metav1.Time{Time: h.Now}
 	if err := h.Defragment(ctx, h.To); err != nil {
 		// It may go on, as with much data, or have failed, and is tried again later.
-		h.Event(fmt.Sprintf("the defragmentation of etcd member %s is not known to be complete: %s", h.To, err))
+		h.Event(corev1.EventTypeNormal, "MemberDefragmented", fmt.Sprintf("the defragmentation of etcd member %s is not known to be complete: %s", h.To, err))
 		return h.Waiting("%s: %s", h.To, err)
 	}
-	h.Event(fmt.Sprintf("etcd member %s was defragmented", h.To))
+	h.Event(corev1.EventTypeNormal, "MemberDefragmented", fmt.Sprintf("etcd member %s was defragmented", h.To))
 	return h.Waiting("%s is through", h.To).In(verdict.AtOnce)
+}
+
+// gate returns nil when the member can be defragmented now, or all serve if it is empty. An
+// etcd that is full refuses writes anyway. The outage of a single member was accepted when
+// it became due.
+func (h Handler) gate(member string) error {
+	var accepted []string
+	if h.Full() {
+		accepted = []string{etcd.AlarmNoSpace}
+	}
+	if i := slices.IndexFunc(h.State.Members, func(m etcd.Member) bool { return m.Err == nil }); member == "" && i >= 0 {
+		member = h.State.Members[i].Name // so that all others have to serve, too
+	}
+	err := h.State.Gate(h.Recorded, member, accepted...)
+	if errors.Is(err, etcd.ErrSingleMember) && h.serves(member) {
+		return nil
+	}
+	return err
 }
 
 // serves reports whether a member serves.

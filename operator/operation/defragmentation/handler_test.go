@@ -22,7 +22,7 @@ import (
 // takes away.
 type fleet struct {
 	operation *operatorv1alpha1.Operation
-	members   []operatorv1alpha1.EtcdMember
+	etcd      operatorv1alpha1.EtcdStatus
 	state     etcd.State
 	recorded  etcd.Identity
 	now       time.Time
@@ -31,13 +31,15 @@ type fleet struct {
 	keeps     bool // the free pages
 	window    maintenance.Window
 	busy      string
+	old       etcd.Seen
+	compacts  func(int64) error
 }
 
 func newFleet(members int, fragmented ...int) *fleet {
 	f := &fleet{now: time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), recorded: etcd.Identity{ClusterID: "c", Members: map[string]string{}}}
 	for i := range members {
 		name, id := fmt.Sprintf("m%d", i), fmt.Sprintf("a%d", i)
-		f.members = append(f.members, operatorv1alpha1.EtcdMember{Name: name})
+		f.etcd.Members = append(f.etcd.Members, operatorv1alpha1.EtcdMember{Name: name})
 		f.state.Members = append(f.state.Members, etcd.Member{Name: name, ID: id, ClusterID: "c", Leader: "a0", Term: 1, DBSize: 300 << 20, DBSizeInUse: 290 << 20})
 		f.state.List = append(f.state.List, etcd.Listed{ID: id, Name: name})
 		f.recorded.Members[name] = id
@@ -49,7 +51,7 @@ func newFleet(members int, fragmented ...int) *fleet {
 }
 
 func (f *fleet) handler() Handler {
-	return Handler{Operation: f.operation, Members: f.members, Now: f.now, State: f.state, Recorded: f.recorded, Window: f.window, Busy: f.busy, Event: func(string) {},
+	return Handler{Operation: f.operation, Etcd: &f.etcd, Now: f.now, State: f.state, Recorded: f.recorded, Window: f.window, Busy: f.busy, Old: f.old, Event: func(string, string, string) {}, Compact: f.compact,
 		Defragment: func(_ context.Context, member string) error {
 			f.called = append(f.called, member)
 			i := slices.IndexFunc(f.state.Members, func(m etcd.Member) bool { return m.Name == member })
@@ -60,18 +62,20 @@ func (f *fleet) handler() Handler {
 		}}
 }
 
+func (f *fleet) compact(_ context.Context, revision int64) error { return f.compacts(revision) }
+
 // reconcile is one reconcile of a registry, after which the operator is killed before the
 // status is written, or not.
 func (f *fleet) reconcile(t *testing.T, killed bool, change func(*operation.Driver)) (verdict.Verdict, operation.Progress) {
 	t.Helper()
-	wrote, members := f.operation.DeepCopy(), slices.Clone(f.members)
+	wrote, etcd := f.operation.DeepCopy(), f.etcd.DeepCopy()
 	d := &operation.Driver{Status: f.operation, Recorded: wrote, Now: f.now}
 	if change != nil {
 		change(d)
 	}
 	v, progress := d.Advance(t.Context(), f.handler())
 	if killed {
-		f.operation, f.members = wrote, members
+		f.operation, f.etcd = wrote, *etcd
 	}
 	return v, progress
 }
@@ -84,7 +88,7 @@ func hours(hour int) maintenance.Window {
 // TestDue is about when a defragmentation begins.
 func TestDue(t *testing.T) {
 	ago := func(d time.Duration) func(*fleet) {
-		return func(f *fleet) { f.members[1].DefragmentedTime = &metav1.Time{Time: f.now.Add(-d)} }
+		return func(f *fleet) { f.etcd.Members[1].DefragmentedTime = &metav1.Time{Time: f.now.Add(-d)} }
 	}
 	for _, test := range []struct {
 		reason  string
@@ -164,7 +168,7 @@ func TestDefragmentationWaits(t *testing.T) {
 	}
 	tried := func(f *fleet) {
 		started(f)
-		f.members[1].DefragmentedTime = &metav1.Time{Time: f.now}
+		f.etcd.Members[1].DefragmentedTime = &metav1.Time{Time: f.now}
 		f.state.Members[1].DBSizeInUse = f.state.Members[1].DBSize
 	}
 	replacing := func(f *fleet) { f.busy = "etcd: 1 of 3 members updated" }
@@ -180,17 +184,17 @@ func TestDefragmentationWaits(t *testing.T) {
 		{"the first", nil, nil, 0, "Defragmentation", "starts"},
 		{"paused meanwhile", nil, func(d *operation.Driver) { d.HeldReason, d.HeldUntil = "Paused", "spec.paused is false" }, 0, "Preflight", "Preflight completed; Defragmentation starts when spec.paused is false"},
 		{"a member is down", []func(*fleet){down(2)}, nil, 0, "Preflight", "m1 is next, but must wait: only 2 of 3 members are ready"},
-		{"another one a short while ago", []func(*fleet){func(f *fleet) { f.members[2].DefragmentedTime = &metav1.Time{Time: f.now.Add(-time.Second)} }}, nil, 0, "Preflight", "m1 is next, 36s after m2"},
+		{"another one a short while ago", []func(*fleet){func(f *fleet) { f.etcd.Members[2].DefragmentedTime = &metav1.Time{Time: f.now.Add(-time.Second)} }}, nil, 0, "Preflight", "m1 is next, 36s after m2"},
 		{"it is chosen", []func(*fleet){started}, nil, 1, "Defragmentation", "m1 is through"},
 		{"another one is replaced", []func(*fleet){replacing}, nil, 0, "Preflight", "m1 is next, but must wait: etcd: 1 of 3"},
 		{"it is chosen, and another one is replaced since", []func(*fleet){started, replacing}, nil, 0, "Preflight", "m1 must wait: etcd: 1 of 3"},
 		{"it is through, and the operator ended before that was noted", []func(*fleet){started, func(f *fleet) { f.state.Members[1].DBSizeInUse = f.state.Members[1].DBSize }}, nil, 0, "Defragmentation", ""},
 		{"it was noted by a clock that is ahead", []func(*fleet){started, func(f *fleet) {
 			f.operation.PhaseStartedTime = metav1.NewTime(f.now.Add(time.Hour))
-			f.members[1].DefragmentedTime = &metav1.Time{Time: f.now.Add(-time.Second)}
+			f.etcd.Members[1].DefragmentedTime = &metav1.Time{Time: f.now.Add(-time.Second)}
 		}}, nil, 0, "Defragmentation", ""},
 		{"the one before was through a short while ago", []func(*fleet){func(f *fleet) {
-			f.members[2].DefragmentedTime = &metav1.Time{Time: f.now.Add(-10 * time.Minute)}
+			f.etcd.Members[2].DefragmentedTime = &metav1.Time{Time: f.now.Add(-10 * time.Minute)}
 			f.operation.PhaseStartedTime = metav1.NewTime(f.now.Add(-time.Second))
 		}}, nil, 0, "Preflight", "m1 is next, 36s after m2"},
 		{"it is chosen, and a member is down since", []func(*fleet){started, down(2)}, nil, 0, "Preflight", "m1 must wait: only 2 of 3"},

@@ -2,7 +2,10 @@ package members
 
 import (
 	"context"
+	"fmt"
 	"strings"
+
+	"golang.org/x/mod/semver"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
@@ -48,5 +51,26 @@ func (s *Stage) external(ctx context.Context) verdict.Verdict {
 	if failures := state.Failures(); failures != "" {
 		return verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "%s", failures).DegradedIf(true)
 	}
-	return done
+	return watched(state)
+}
+
+// oldestExternal is the oldest version of an external etcd that servers work with, and
+// docs/reference/compatibility.md names.
+const oldestExternal = "v3.5.13"
+
+// watched returns a verdict that is done, with what those who run an external etcd should
+// know of it. Sizes are not told, which change all the time: metrics have them.
+func watched(state etcd.State) verdict.Verdict {
+	v := done
+	for _, member := range state.Members {
+		if version := "v" + member.Version; semver.Compare(version, oldestExternal) < 0 {
+			v = v.Note(operatorv1alpha1.ReasonEtcdVersionUnsupported, fmt.Sprintf("member %s runs etcd %s, and servers need %s or newer: upgrade it", member.Name, version, oldestExternal))
+		}
+	}
+	for _, member := range state.Members {
+		if member.NearlyFull() {
+			v = v.Note(operatorv1alpha1.ReasonStorageNearlyFull, fmt.Sprintf("the file of member %s has more than %d%% of its quota of %d MiB, at which etcd refuses every write but deletions: defragment the members, raise --quota-backend-bytes, or remove clusters", member.Name, etcd.NearlyFullShare, member.Quota>>20))
+		}
+	}
+	return v
 }

@@ -43,7 +43,7 @@ func (s *Stage) noSpace(by string) verdict.Verdict {
 	if s.Registry.Spec.Etcd.External != nil {
 		return verdict.Waiting(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Make room (remove clusters, compact, defragment each member), then disarm the alarm (etcdctl alarm disarm)", by)
 	}
-	v := verdict.Waiting(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. Raise spec.etcd.storage.size, or make room: remove clusters, compact, defragment each member. The operator disarms the alarm when the file of each member is below 90%% of its quota", by)
+	v := verdict.Waiting(operatorv1alpha1.ReasonNoSpace, "etcd refuses every write but deletions: its alarm NOSPACE is raised by %s. The operator compacts etcd's history, defragments its members, and disarms the alarm when the file of each is below 90%% of its quota. If that is not enough, raise spec.etcd.storage.size, or remove clusters", by)
 	if limited := s.Volumes.QuotaDiffers(s.Registry); limited != "" {
 		v.Message += "; besides: " + limited
 	}

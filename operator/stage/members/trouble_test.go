@@ -24,7 +24,7 @@ func TestEtcdTrouble(t *testing.T) {
 		says   []string
 	}{
 		{"all is well", func(*etcd.State) {}, "", nil},
-		{"one was full", func(s *etcd.State) { s.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}} }, "NoSpace", []string{"NOSPACE is raised by member fleet-etcd-1", "Raise spec.etcd.storage.size, or make room"}},
+		{"one was full", func(s *etcd.State) { s.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}} }, "NoSpace", []string{"NOSPACE is raised by member fleet-etcd-1", "raise spec.etcd.storage.size, or remove clusters"}},
 		{"one has other data", func(s *etcd.State) {
 			s.Alarms = []etcd.Alarm{{MemberID: "a2", Type: "CORRUPT"}, {MemberID: "a1", Type: "NOSPACE"}}
 		}, "Corrupt", []string{"CORRUPT is raised by member fleet-etcd-2", "Keep all volumes"}},
@@ -62,9 +62,9 @@ func TestEtcdTrouble(t *testing.T) {
 		quota int64
 		ends  string
 	}{
-		{claimOf("8Gi", "8Gi", "slow"), 0, "below 90% of its quota; besides: PersistentVolumeClaim data-fleet-etcd-0 has 8Gi, and spec.etcd.storage.size is 100Gi: etcd's quota follows the smallest volume and is 4096 MiB of data; it is raised when all volumes have grown"},
+		{claimOf("8Gi", "8Gi", "slow"), 0, "or remove clusters; besides: PersistentVolumeClaim data-fleet-etcd-0 has 8Gi, and spec.etcd.storage.size is 100Gi: etcd's quota follows the smallest volume and is 4096 MiB of data; it is raised when all volumes have grown"},
 		{claimOf("8Gi", "8Gi", "slow"), 8 << 30, "or keep etcd's data below 4096 MiB (remove clusters, defragment each member)"},
-		{claimOf("18Gi", "18Gi", "slow"), 0, "The operator disarms the alarm when the file of each member is below 90% of its quota"},
+		{claimOf("18Gi", "18Gi", "slow"), 0, "If that is not enough, raise spec.etcd.storage.size, or remove clusters"},
 	} {
 		small.Volumes = volumes.Volumes{Members: []corev1.PersistentVolumeClaim{*test.claim}, Quota: test.quota}
 		if v := small.etcdTrouble(); v.Complete() || v.Reason != operatorv1alpha1.ReasonNoSpace || !strings.HasSuffix(v.Message, test.ends) {
@@ -123,8 +123,8 @@ func TestNoSpace(t *testing.T) {
 		{"the quota grew, and data differs", []func(*managed){full(2048, 2048, "NOSPACE", "CORRUPT")}, "", 0, "CORRUPT"},
 		{"the quota grew, and there is another alarm", []func(*managed){full(2048, 2048, "NOSPACE", "QUAKE")}, "", 0, "etcd's alarm QUAKE is raised"},
 		{"the quota grew, in a paused registry", []func(*managed){full(2048, 2048, "NOSPACE"), func(m *managed) { m.Freeze("spec.paused is false") }}, "", 0, "nothing is changed now"},
-		{"something else is to be changed", []func(*managed){full(4096, 4096, "NOSPACE")}, "", 0, "it stays: the file of member fleet-etcd-0 has 4096 MiB, and its quota is 4096 MiB"},
-		{"the template has changed, and its controller has not observed it yet", []func(*managed){full(2048, 2048, "NOSPACE"), func(m *managed) { m.set.Generation = 7 }}, "", 0, "Raise spec.etcd.storage.size"},
+		{"something else is to be changed", []func(*managed){full(4096, 4096, "NOSPACE")}, "", 0, "it stays: the file of member fleet-etcd-0 has 4096 MiB, of which 0 are in use, and its quota is 4096 MiB"},
+		{"the template has changed, and its controller has not observed it yet", []func(*managed){full(2048, 2048, "NOSPACE"), func(m *managed) { m.set.Generation = 7 }}, "", 0, "raise spec.etcd.storage.size"},
 		{"they are full", []func(*managed){full(3687, 4096, "NOSPACE"), replaced(0, 1, 2)}, "", 0, "it stays: the file of member fleet-etcd-0 has 3687 MiB"},
 		{"they have room", []func(*managed){full(3686, 4096, "NOSPACE"), replaced(0, 1, 2)}, "", 1, "it was disarmed just now"},
 		{"one is full", []func(*managed){full(100, 4096, "NOSPACE"), replaced(0, 1, 2), func(m *managed) { m.state.Members[2].DBSize = 4 << 30 }}, "", 0, "it stays: the file of member fleet-etcd-2"},
