@@ -12,12 +12,13 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	apply "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/probe"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 const (
 	// Reporter is the name of this controller's entry in status.reporters, and its
 	// field manager.
-	Reporter = "clusterregistry-controller-health"
+	Reporter = contract.HealthReporter
 	// ExpiryProperty is the property with the end of the serving certificate, in RFC 3339.
 	ExpiryProperty = "clusterregistry.k8s.io/serving-certificate-expires"
 )

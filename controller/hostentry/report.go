@@ -12,12 +12,13 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	apply "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 const (
 	// Reporter is the name of this package's entry in status.reporters, and its field
 	// manager there.
-	Reporter = "clusterregistry-controller-host"
+	Reporter = contract.RegisterHostReporter
 
 	identityVerified = v1beta1.ConditionIdentityVerified
 	reason           = "HostCluster"

@@ -111,6 +111,8 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, fmt.Sprintf("the registry is being installed: %s: %s", waits.Type, waits.Message)
 	case !s.defragmentation.Complete():
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, s.defragmentation.Reason, s.defragmentation.Message
+	case !s.retraction.Complete():
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, s.retraction.Reason, s.retraction.Message
 	case s.rolling() != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, s.rolling()
 	}

@@ -19,5 +19,8 @@ func (s *scope) made() []operatorv1alpha1.ObjectReference {
 	if s.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
 		out = append(out, reference("Secret", contract.KubeconfigSuffix))
 	}
+	if !s.retraction.Complete() {
+		out = append(out, controller.Lease(s.Objects))
+	}
 	return append(out, controller.Made(s.Objects)...)
 }

@@ -42,6 +42,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		r.notes.Forget(s.Registry.UID)
 	}
 	if s.deleting() != "" {
+		r.retractions.Delete(s.Registry.UID)
 		return r.delete(ctx, s)
 	}
 	if !controllerutil.ContainsFinalizer(s.Registry, operatorv1alpha1.Finalizer) {
@@ -91,6 +92,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 // proceed takes the registry further once the stages have run: what is not rendered any
 // more goes, and an upgrade advances.
 func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
+	s.retraction = r.retract(ctx, s)
 	err := apply.IgnoreReadOnly(s.Prune(ctx, s.made()...))
 	r.giveWay(s)
 	v := r.changeMembers(ctx, s)

@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -44,6 +45,8 @@ type Reconciler struct {
 	outages     available.Outages
 	notes       upgrade.Notes
 	revisions   etcd.Revisions
+	// retractions are how far reports were taken back, by the UIDs of registries.
+	retractions sync.Map
 	host        answers
 }
 

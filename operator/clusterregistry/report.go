@@ -1,6 +1,7 @@
 package clusterregistry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,9 @@ func (s *scope) next() (after time.Duration, err error) {
 	}
 	if s.defragmentation.After > 0 {
 		after = min(after, s.defragmentation.After)
+	}
+	if !s.retraction.Complete() {
+		after = min(after, cmp.Or(s.retraction.After, verdict.Backstop))
 	}
 	if s.available.After > 0 {
 		after = min(after, s.available.After)

@@ -44,6 +44,9 @@ type scope struct {
 	upgrade *upgrade.Upgrade
 	// defragmentation is what the defragmentation of etcd waits for, done when there is none.
 	defragmentation verdict.Verdict
+	// retraction is what it waits for that the reports of a controller which was removed
+	// are taken back, done when there are none.
+	retraction verdict.Verdict
 	// verdicts are what was found, by condition.
 	verdicts map[string]verdict.Verdict
 	// members, servers, controller and available are what the stages of that name found,

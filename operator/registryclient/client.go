@@ -14,8 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
 const (
@@ -29,6 +32,7 @@ const (
 // Client is a client of one registry.
 type Client struct {
 	objects   dynamic.Interface
+	metadata  metadata.Getter
 	discovery discovery.DiscoveryInterface
 }
 
@@ -41,8 +45,12 @@ func New(config *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	described, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
 	served, err := discovery.NewDiscoveryClientForConfig(config)
-	return &Client{objects, served}, err
+	return &Client{objects, described.Resource(v1beta1.SchemeGroupVersion.WithResource("clusters")), served}, err
 }
 
 func (c *Client) clusters(version string) dynamic.ResourceInterface {

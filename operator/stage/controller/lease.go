@@ -25,7 +25,7 @@ import (
 func Made(o *operand.Objects) []operatorv1alpha1.ObjectReference {
 	var out []operatorv1alpha1.ObjectReference
 	if rendered(o) >= 0 {
-		out = append(out, operatorv1alpha1.ObjectReference{Group: coordinationv1.GroupName, Kind: "Lease", Namespace: o.Registry.Namespace, Name: o.Name(contract.ControllerSuffix)})
+		out = append(out, Lease(o))
 	}
 	if certificate(o) != nil {
 		out = append(out, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: o.Registry.Namespace, Name: o.Name(contract.ControllerSuffix)})

@@ -1,0 +1,8 @@
+package contract
+
+// The names under which the functions of a controller report of clusters: of their entries
+// in status.reporters, and of the field managers by which they apply to the status.
+const (
+	HealthReporter       = "clusterregistry-controller-health"
+	RegisterHostReporter = "clusterregistry-controller-host"
+)
