@@ -21,7 +21,7 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 		return rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters"}, Verbs: verbs}
 	}
 	status := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get"}}
-	reports := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get", "patch"}}
+	reports := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"patch"}}
 	return []rbacv1.ClusterRole{
 		role("admin",
 			rbacv1.PolicyRule{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}},
