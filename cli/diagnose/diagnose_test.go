@@ -12,9 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"sigs.k8s.io/yaml"
 
 	"github.com/clusterregistry/operator/cli/command/commandtest"
 	"github.com/clusterregistry/operator/cli/hostcluster"
@@ -58,27 +56,7 @@ kind: Certificate
 metadata: {name: fleet-serving, namespace: registries, labels: {app.kubernetes.io/instance: fleet, app.kubernetes.io/managed-by: clusterregistry-operator}}
 status: {conditions: [{type: Ready, status: "True"}]}
 ---
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: clusterregistry-operator, namespace: clusterregistry-system, labels: {app.kubernetes.io/name: clusterregistry-operator}}
-status: {availableReplicas: 2}
----
-apiVersion: coordination.k8s.io/v1
-kind: Lease
-metadata: {name: clusterregistry-operator, namespace: clusterregistry-system}
-spec: {holderIdentity: a, leaseDurationSeconds: 15, renewTime: "2026-11-23T11:59:55.000000Z"}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: cert-manager, namespace: cert-manager, labels: {app.kubernetes.io/name: cert-manager}}
-status: {availableReplicas: 1}
----
-apiVersion: apiregistration.k8s.io/v1
-kind: APIService
-metadata: {name: v1beta1.clusterregistry.k8s.io}
-spec: {group: clusterregistry.k8s.io}
-status: {conditions: [{type: Available, status: "True"}]}
-`
+` + commandtest.Operator
 
 // labels are those of the registry's objects.
 const labels = `labels: {app.kubernetes.io/instance: fleet, app.kubernetes.io/managed-by: clusterregistry-operator}`
@@ -96,22 +74,6 @@ func key(object *unstructured.Unstructured) string {
 	return object.GetKind() + " " + object.GetNamespace() + "/" + object.GetName()
 }
 
-// objects parses YAML documents.
-func objects(t *testing.T, text string) []*unstructured.Unstructured {
-	t.Helper()
-	var out []*unstructured.Unstructured
-	for _, document := range strings.Split(text, "\n---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatalf("%v: %s", err, document)
-		}
-		if object.Object != nil {
-			out = append(out, object)
-		}
-	}
-	return out
-}
-
 // asked are all resources that may be listed.
 var asked = []schema.GroupVersionResource{hostcluster.Resource, pods, events, persistentClaims, deployments, statefulSets, jobs, leases, certificates, certificateRequests, apiServices}
 
@@ -119,23 +81,15 @@ var asked = []schema.GroupVersionResource{hostcluster.Resource, pods, events, pe
 // own, and without those that are named.
 func newEnv(t *testing.T, text string, without ...string) *commandtest.Env {
 	t.Helper()
-	changes := objects(t, text)
-	for _, object := range objects(t, well) {
+	changes := commandtest.Objects(t, text)
+	for _, object := range commandtest.Objects(t, well) {
 		same := func(o *unstructured.Unstructured) bool { return key(o) == key(object) }
 		if !slices.ContainsFunc(changes, same) && !slices.Contains(without, key(object)) {
 			changes = append(changes, object)
 		}
 	}
-	var all []runtime.Object
-	for _, object := range changes {
-		all = append(all, object)
-	}
-	kinds := map[schema.GroupVersionResource]string{}
-	for _, resource := range asked {
-		kinds[resource] = resource.Resource + "List"
-	}
 	env := commandtest.New(t)
-	env.Objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, all...)
+	env.Objects = commandtest.HostCluster(changes...)
 	return env
 }
 

@@ -82,7 +82,7 @@ func TestCompletion(t *testing.T) {
 		{"--context ", "admin@east hub"},
 	} {
 		env := commandtest.New(t, clustersOf(t, "")...)
-		env.Objects = hostOf(t)
+		env.Objects = commandtest.HostCluster(commandtest.Objects(t, sessionHost)...)
 		t.Chdir(t.TempDir())
 		kubeconfig := t.TempDir() + "/config"
 		t.Setenv("KUBECONFIG", kubeconfig)

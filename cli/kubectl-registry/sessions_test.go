@@ -12,10 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes"
 	kubernetesfake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -70,27 +67,7 @@ kind: PersistentVolumeClaim
 metadata: {name: data-fleet-etcd-1, namespace: registries, deletionTimestamp: "2026-11-23T11:00:00Z", labels: {app.kubernetes.io/instance: fleet, app.kubernetes.io/managed-by: clusterregistry-operator}}
 status: {phase: Bound}
 ---
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: clusterregistry-operator, namespace: clusterregistry-system, labels: {app.kubernetes.io/name: clusterregistry-operator}}
-status: {availableReplicas: 2}
----
-apiVersion: coordination.k8s.io/v1
-kind: Lease
-metadata: {name: clusterregistry-operator, namespace: clusterregistry-system}
-spec: {holderIdentity: a, leaseDurationSeconds: 15, renewTime: "2026-11-23T11:59:55.000000Z"}
----
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: cert-manager, namespace: cert-manager, labels: {app.kubernetes.io/name: cert-manager}}
-status: {availableReplicas: 1}
----
-apiVersion: apiregistration.k8s.io/v1
-kind: APIService
-metadata: {name: v1beta1.clusterregistry.k8s.io}
-spec: {group: clusterregistry.k8s.io}
-status: {conditions: [{type: Available, status: "True"}]}
-`
+` + commandtest.Operator
 
 // session is what a person types and sees.
 type session struct {
@@ -180,7 +157,7 @@ func (s session) run(t *testing.T) (string, []clienttesting.Action) {
 	if s.typed != "" {
 		env.Typing(s.typed)
 	}
-	env.Objects = hostOf(t)
+	env.Objects = commandtest.HostCluster(commandtest.Objects(t, sessionHost)...)
 	client := kubernetesfake.NewClientset()
 	env.Kubernetes = func() (kubernetes.Interface, error) { return client, nil }
 	t.Chdir(t.TempDir())
@@ -222,37 +199,6 @@ func clustersOf(t *testing.T, without string) []runtime.Object {
 		}
 	}
 	return out
-}
-
-// hostOf returns the host cluster.
-func hostOf(t *testing.T) *dynamicfake.FakeDynamicClient {
-	t.Helper()
-	var objects []runtime.Object
-	for document := range strings.SplitSeq(sessionHost, "\n---\n") {
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, object)
-	}
-	kinds := map[schema.GroupVersionResource]string{}
-	for group, resources := range map[schema.GroupVersion]string{
-		{Version: "v1"}:                                             "pods events persistentvolumeclaims services",
-		{Group: "apps", Version: "v1"}:                              "deployments statefulsets",
-		{Group: "batch", Version: "v1"}:                             "jobs",
-		{Group: "policy", Version: "v1"}:                            "poddisruptionbudgets",
-		{Group: "storage.k8s.io", Version: "v1"}:                    "storageclasses",
-		{Group: "networking.k8s.io", Version: "v1"}:                 "networkpolicies",
-		{Group: "coordination.k8s.io", Version: "v1"}:               "leases",
-		{Group: "cert-manager.io", Version: "v1"}:                   "certificates certificaterequests issuers",
-		{Group: "apiregistration.k8s.io", Version: "v1"}:            "apiservices",
-		{Group: "operator.clusterregistry.io", Version: "v1alpha1"}: "clusterregistries",
-	} {
-		for _, name := range strings.Fields(resources) {
-			kinds[group.WithResource(name)] = name + "List"
-		}
-	}
-	return dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, objects...)
 }
 
 // writeSessionFiles writes the kubeconfig of the person, with a member that answers, and
