@@ -58,6 +58,7 @@ func TestDangerousRules(t *testing.T) {
 		everywhere + " pods/eviction":       "create []",
 		everywhere + " serviceaccounts":     "get,list,watch,create,patch,delete []",
 		everywhere + " tokenreviews":        "create []",
+		everywhere + " clusters/status":     "patch []",
 
 		controller + " leases":                 "get,update,patch []",
 		controller + ":host nodes":             "list []",
@@ -66,6 +67,7 @@ func TestDangerousRules(t *testing.T) {
 		controller + ":metrics tokenreviews":   "create []",
 		controller + ":health clusters":        "get,list,watch []",
 		controller + ":register-host clusters": "get,list,create,update []",
+		controller + ":health clusters/status": "patch []",
 	}
 	never := []string{"pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers", "serviceaccounts/token", "nodes/proxy", "services/proxy",
 		"users", "groups", "uids", "certificatesigningrequests", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
