@@ -24,6 +24,7 @@ import (
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/clusterregistry"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/handshake"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/operand"
@@ -131,6 +132,7 @@ func (o *options) reconciler(mgr manager.Manager) (*clusterregistry.Reconciler, 
 		AggregatedNamespaces: o.aggregated,
 		AskEtcd:              func(ctx context.Context, access etcd.Access) etcd.State { return access.Observe(ctx) },
 		AskServer:            askServer,
+		Handshake:            handshake.Ask,
 	}, nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
@@ -16,6 +15,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // TestRotation renews every certificate of a registry but its CAs while clients
@@ -116,7 +116,7 @@ func listeners(pods map[types.UID]corev1.Pod) (out []listener) {
 func renewLeaves(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
 	t.Helper()
 	for _, certificate := range registry.Status.Certificates {
-		if strings.HasSuffix(certificate.Name, "-ca") {
+		if contract.IsCA(certificate.Name) {
 			continue
 		}
 		c := &certmanagerv1.Certificate{}

@@ -1,6 +1,9 @@
 package contract
 
-import "fmt"
+import (
+	"fmt"
+	"regexp"
+)
 
 // The names of a registry's objects, in its namespace: its own name, followed by one
 // of these. The manifests spell them out, in every layout alike.
@@ -18,13 +21,14 @@ const (
 
 	// SelfSignedSuffix is for the Issuer of the CAs.
 	SelfSignedSuffix = "-selfsigned"
-	// CASuffix ends the names of all CAs, and of nothing else.
-	CASuffix = "-ca"
+	// caSuffix ends the names of all CAs of the first generation, and of nothing else. See
+	// Generation and IsCA.
+	caSuffix = "-ca"
 	// EtcdCASuffix, ServingCASuffix and ClientCASuffix are for the CAs of etcd, of the
 	// servers and of users: an Issuer, and a Certificate with its Secret.
-	EtcdCASuffix    = "-etcd" + CASuffix
-	ServingCASuffix = "-serving" + CASuffix
-	ClientCASuffix  = "-client" + CASuffix
+	EtcdCASuffix    = "-etcd" + caSuffix
+	ServingCASuffix = "-serving" + caSuffix
+	ClientCASuffix  = "-client" + caSuffix
 	// EtcdServerSuffix, EtcdPeerSuffix and EtcdClientSuffix are for the certificates of
 	// etcd members and of their client, each a Certificate with its Secret.
 	EtcdServerSuffix = "-etcd-server"
@@ -48,6 +52,9 @@ const (
 	// makes both; no manifest has them.
 	IdentitySuffix   = "-etcd-identity"
 	KubeconfigSuffix = "-kubeconfig"
+	// GenerationsSuffix is for the ConfigMap that records which generations of the CAs of
+	// servers and users are in use, once one was rotated. The operator makes it.
+	GenerationsSuffix = "-ca-generations"
 )
 
 // The ports on which a registry's pods listen, in every layout alike.
@@ -59,6 +66,21 @@ const (
 	// ServerPort is where each server serves clients.
 	ServerPort = "6443"
 )
+
+// Generation returns the name, or the suffix of names, of a generation of a CA from that of
+// the first one: "-etcd-ca" becomes "-etcd-ca-2".
+func Generation(first string, generation int32) string {
+	if generation <= 1 {
+		return first
+	}
+	return fmt.Sprintf("%s-%d", first, generation)
+}
+
+// aCA is the end of the name of a CA, of any generation.
+var aCA = regexp.MustCompile(`-(?:etcd|serving|client)` + caSuffix + `(?:-[1-9][0-9]*)?$`)
+
+// IsCA reports whether a Certificate or a Secret of a registry is, by its name, a CA.
+func IsCA(name string) bool { return aCA.MatchString(name) }
 
 // EtcdMember returns the name of a member of a registry's own etcd, which is that of
 // its Pod.

@@ -109,8 +109,8 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 		condition.Reason, condition.Message = waits.Reason, "nothing is changed: "+waits.Message
 	case !s.Installed() && waits != nil && waits.Type != operatorv1alpha1.ConditionControllerReady:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, fmt.Sprintf("the registry is being installed: %s: %s", waits.Type, waits.Message)
-	case !s.defragmentation.Complete():
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, s.defragmentation.Reason, s.defragmentation.Message
+	case !s.operation.Complete():
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, s.operation.Reason, s.operation.Message
 	case !s.retraction.Complete():
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, s.retraction.Reason, s.retraction.Message
 	case s.rolling() != "":

@@ -1,7 +1,6 @@
 package clusterregistry
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -58,7 +57,7 @@ func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
 	handler, status := r.defragmentation(s), &s.Registry.Status
 	handler.Relax()
 	if err := handler.Window.Err(); err != nil {
-		s.noteEtcd(operatorv1alpha1.ReasonMaintenanceWindowInvalid, err.Error()+"; until then no etcd member is defragmented")
+		s.note(operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ReasonMaintenanceWindowInvalid, err.Error()+"; until then no etcd member is defragmented")
 	}
 	switch {
 	case status.Operation == nil:
@@ -112,18 +111,11 @@ func (s *scope) held(handler defragmentation.Handler) verdict.Verdict {
 	if message == "" || handler.Window.Err() != nil {
 		return done
 	}
-	s.noteEtcd(operatorv1alpha1.ReasonDefragmentationPending, message)
+	s.note(operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ReasonDefragmentationPending, message)
 	if opens.IsZero() {
 		return done
 	}
 	return done.In(opens.Sub(s.Now))
-}
-
-// noteEtcd adds what a person should know to an etcd that is ready.
-func (s *scope) noteEtcd(reason, message string) {
-	if v, reached := s.verdicts[operatorv1alpha1.ConditionEtcdReady]; reached && v.Complete() {
-		s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v.Note(cmp.Or(v.Reason, reason), message)
-	}
 }
 
 // replacingMembers says that etcd members are being replaced, or are about to be.
@@ -132,15 +124,4 @@ func (s *scope) replacingMembers() string {
 		return "etcd members are being replaced"
 	}
 	return s.members.Rolling
-}
-
-// steady reports whether the registry was complete once, all its parts are ready and nothing
-// that serves clients is being replaced. Which release it should run does not matter.
-func (s *scope) steady() bool {
-	for _, kind := range parts(s.Registry.Spec.Mode) {
-		if v, reached := s.verdicts[kind]; kind != planned && (!reached || !v.Complete()) {
-			return false
-		}
-	}
-	return s.Installed() && s.servers.Rolling == "" && s.replacingMembers() == ""
 }

@@ -54,9 +54,9 @@ func TestDefragmentBegins(t *testing.T) {
 	} {
 		s := fragmented(t, "v0.1.0", "")
 		test.change(s)
-		s.defragmentation = reading(t, s).defragment(t.Context(), s)
-		if o := s.Registry.Status.Operation; (o != nil) != test.begins || test.begins && (o.Type != operatorv1alpha1.OperationDefragmentation || o.Phase != operatorv1alpha1.PhasePreflight || s.defragmentation.Complete()) {
-			t.Errorf("%s: %+v, %+v", test.reason, o, s.defragmentation)
+		s.operation = reading(t, s).defragment(t.Context(), s)
+		if o := s.Registry.Status.Operation; (o != nil) != test.begins || test.begins && (o.Type != operatorv1alpha1.OperationDefragmentation || o.Phase != operatorv1alpha1.PhasePreflight || s.operation.Complete()) {
+			t.Errorf("%s: %+v, %+v", test.reason, o, s.operation)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestDefragmentAndUpgrade(t *testing.T) {
 	if v := s.plan(released); !v.Complete() || s.upgrade != nil {
 		t.Errorf("without an upgrade: %+v", v)
 	}
-	s.defragmentation = verdict.Waiting(string(operatorv1alpha1.PhaseDefragmentation), "m1 is through")
+	s.operation = verdict.Waiting(string(operatorv1alpha1.PhaseDefragmentation), "m1 is through")
 	if c := s.progressing(nil); c.Status != metav1.ConditionTrue || c.Reason != string(operatorv1alpha1.PhaseDefragmentation) {
 		t.Errorf("it says %+v", c)
 	}
@@ -122,12 +122,12 @@ func TestMaintenanceWindow(t *testing.T) {
 	} {
 		s := fragmented(t, "v0.1.0", "")
 		test.change(s)
-		s.defragmentation = reading(t, s).defragment(t.Context(), s)
+		s.operation = reading(t, s).defragment(t.Context(), s)
 		c := s.condition(operatorv1alpha1.ConditionEtcdReady, "")
 		if c.Status != metav1.ConditionTrue || c.Reason != test.want || !strings.Contains(c.Message, test.says) || (s.Registry.Status.Operation != nil) != test.begins {
 			t.Errorf("%s: %+v, %+v", test.reason, c, s.Registry.Status.Operation)
 		}
-		if after := s.defragmentation.After; !test.begins && (after > test.within || after < test.from) {
+		if after := s.operation.After; !test.begins && (after > test.within || after < test.from) {
 			t.Errorf("%s: it is reconciled after %s", test.reason, after)
 		}
 	}
@@ -182,11 +182,11 @@ func TestDefragmentFull(t *testing.T) {
 		test.change(s)
 		r := reading(t, s)
 		if r.giveWay(s); s.upgrade == nil {
-			s.defragmentation = r.defragment(t.Context(), s)
+			s.operation = r.defragment(t.Context(), s)
 		}
 		o := s.Registry.Status.Operation
 		if begins := o != nil && o.Type == operatorv1alpha1.OperationDefragmentation; begins != test.begins || (s.upgrade != nil) != test.upgrade {
-			t.Errorf("%s: %+v, %+v", test.reason, o, s.defragmentation)
+			t.Errorf("%s: %+v, %+v", test.reason, o, s.operation)
 		}
 		if says := strings.Contains(s.verdicts[operatorv1alpha1.ConditionEtcdReady].Message, "the operation Upgrade that is under way"); says != (test.reason == "an upgrade has begun") {
 			t.Errorf("%s: it says %+v", test.reason, s.verdicts[operatorv1alpha1.ConditionEtcdReady])

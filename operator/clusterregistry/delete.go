@@ -22,6 +22,7 @@ import (
 	"github.com/clusterregistry/operator/operator/metrics"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
+	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -121,9 +122,14 @@ func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (regi
 		if !slices.Contains(rest, identity.Reference(s.Objects)) {
 			rest = append(rest, identity.Reference(s.Objects))
 		}
+		if !slices.Contains(rest, trust.GenerationsReference(s.Objects)) {
+			rest = append(rest, trust.GenerationsReference(s.Objects))
+		}
 		// Another issuer may have taken the place of this CA, whose Certificate is
 		// gone then; its key was kept for a return to it.
-		rest = append(rest, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: s.Registry.Namespace, Name: s.Registry.Name + contract.ServingCASuffix})
+		for _, n := range s.authorities.ServingGenerations() {
+			rest = append(rest, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: s.Registry.Namespace, Name: s.Name(contract.Generation(contract.ServingCASuffix, n))})
+		}
 	}
 	return registration, rest
 }
@@ -147,8 +153,9 @@ func (r *Reconciler) registrations() []operatorv1alpha1.ObjectReference {
 func (s *scope) retainable() []operatorv1alpha1.ObjectReference {
 	var out []operatorv1alpha1.ObjectReference
 	for _, reference := range s.Registry.Status.Inventory {
-		issues := reference.Kind == "Issuer" || reference.Kind == "Certificate" && strings.HasSuffix(reference.Name, contract.CASuffix)
-		if issues || reference.Kind == "PersistentVolumeClaim" || reference == identity.Reference(s.Objects) {
+		issues := reference.Kind == "Issuer" || (reference.Kind == "Certificate" || reference.Kind == "Secret") && contract.IsCA(reference.Name)
+		records := reference == identity.Reference(s.Objects) || reference == trust.GenerationsReference(s.Objects)
+		if issues || records || reference.Kind == "PersistentVolumeClaim" {
 			out = append(out, reference)
 		}
 	}

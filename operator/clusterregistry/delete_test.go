@@ -24,7 +24,7 @@ func TestToDelete(t *testing.T) {
 			"Certificate team/fleet-serving", "Secret team/fleet-serving", "ConfigMap team/fleet-trust", "Deployment team/fleet-server", "ClusterRoleBinding clusterregistry:team:fleet:auth-delegator"},
 		operatorv1alpha1.DeletionPolicyDelete: {
 			"Issuer team/fleet-selfsigned", "Certificate team/fleet-etcd-ca", "Secret team/fleet-etcd-ca", "Certificate team/fleet-serving", "Secret team/fleet-serving",
-			"ConfigMap team/fleet-etcd-identity", "ConfigMap team/fleet-trust", "Deployment team/fleet-server", "ClusterRoleBinding clusterregistry:team:fleet:auth-delegator", "Secret team/fleet-serving-ca"},
+			"ConfigMap team/fleet-etcd-identity", "ConfigMap team/fleet-trust", "Deployment team/fleet-server", "ClusterRoleBinding clusterregistry:team:fleet:auth-delegator", "ConfigMap team/fleet-ca-generations", "Secret team/fleet-serving-ca"},
 	} {
 		s := look(t, "{spec: {deletionPolicy: "+string(policy)+"}}")
 		s.Registry.Status.Inventory = inventory

@@ -1,10 +1,15 @@
 package clusterregistry
 
 import (
+	"slices"
+
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
+
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/stage/controller"
+	"github.com/clusterregistry/operator/operator/trust"
 )
 
 // made are the objects that no manifest has.
@@ -21,6 +26,15 @@ func (s *scope) made() []operatorv1alpha1.ObjectReference {
 	}
 	if !s.retraction.Complete() {
 		out = append(out, controller.Lease(s.Objects))
+	}
+	out = append(out, trust.GenerationsReference(s.Objects))
+	for _, reference := range s.Registry.Status.Inventory {
+		// The Secret of a CA that is no longer in use goes after its Certificate, for which
+		// cert-manager would make it again.
+		certificate := operatorv1alpha1.ObjectReference{Group: certmanagerv1.SchemeGroupVersion.Group, Kind: certmanagerv1.CertificateKind, Namespace: reference.Namespace, Name: reference.Name}
+		if reference.Kind == "Secret" && contract.IsCA(reference.Name) && slices.Contains(s.Registry.Status.Inventory, certificate) {
+			out = append(out, reference)
+		}
 	}
 	return append(out, controller.Made(s.Objects)...)
 }

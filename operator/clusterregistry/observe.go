@@ -11,6 +11,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/address"
+	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/trust"
@@ -40,17 +41,18 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	if s.hostMinor, err = r.hostToRender(ctx, s); err != nil {
 		return nil, err
 	}
-	if s.authorities, err = trust.Read(ctx, s.Objects); err != nil {
+	if registry.Spec.Etcd.External == nil {
+		s.identity = identity.Read(ctx, s.Objects)
+	}
+	if s.authorities, err = trust.Read(ctx, s.Objects, generation.InUse{Signing: generation.First}); err != nil {
 		return nil, err
 	}
+	s.withdraw()
 	if clients := s.authorities.Clients.Bundle(); len(clients) > 0 {
 		registry.Status.ClientCABundle = clients
 	}
 	if s.addresses, err = address.Addresses(ctx, r.Client, registry); err != nil {
 		return nil, err
-	}
-	if registry.Spec.Etcd.External == nil {
-		s.identity = identity.Read(ctx, s.Objects)
 	}
 	if s.volumes, err = volumes.Read(ctx, s.Live, registry, s.identity.Members()); err != nil {
 		return nil, err

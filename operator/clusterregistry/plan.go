@@ -16,7 +16,7 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "etcd members are of %s, which this operator does not know: install the operator that upgraded them, or a newer one; nothing is changed until then", recorded).In(verdict.Resync)
 	}
 	releases := version.WithMembers(all, recorded, s.etcdSeen()...)
-	if operation := s.Registry.Status.Operation; operation != nil && !s.defragmenting() && !membership.Is(operation) {
+	if operation := s.Registry.Status.Operation; operation != nil && s.operating() == "" && !membership.Is(operation) {
 		return s.planUpgrade(releases)
 	}
 	wanted, running := string(s.Registry.Spec.Version), s.running()
@@ -55,11 +55,11 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 	if err != nil {
 		return s.stay(releases, verdict.Waiting(reasonOf(err), "%s", err))
 	}
-	if s.defragmenting() {
-		if s.Registry.Status.Operation.Phase != operatorv1alpha1.PhasePreflight || s.wasFull() {
-			return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when the defragmentation of etcd is complete", to.Version)).In(verdict.Soon)
+	if operation := s.operating(); operation != "" {
+		if s.Registry.Status.Operation.Phase != operatorv1alpha1.PhasePreflight || s.defragmenting() && s.wasFull() {
+			return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when %s is complete", to.Version, operation)).In(verdict.Soon)
 		}
-		s.Registry.Status.Operation = nil // no member is touched yet
+		s.Registry.Status.Operation = nil // nothing is touched yet
 	}
 	if membership.Is(s.Registry.Status.Operation) {
 		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when the change of etcd's members is complete", to.Version)).In(verdict.Soon)

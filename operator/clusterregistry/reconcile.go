@@ -100,8 +100,9 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	case s.upgrade != nil:
 		v = s.besides(v, r.advance(ctx, s))
 	case !membership.Is(s.Registry.Status.Operation):
-		s.defragmentation = r.defragment(ctx, s)
+		s.operation = r.operate(ctx, s)
 	}
+	s.noteRotations(r.rotations(s))
 	if err == nil {
 		return v
 	}
@@ -128,6 +129,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 		Release:     render.ReleaseOf(s.release),
 		HostVersion: s.hostMinor,
 		Trust:       s.authorities.Rendered(),
+		Authorities: s.authorities.InUse(),
 		Addresses:   s.addresses,
 		Environment: environment,
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/handshake"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/issuance"
 	"github.com/clusterregistry/operator/operator/operand"
@@ -40,6 +41,8 @@ type Reconciler struct {
 	// servers at an address.
 	AskEtcd   func(context.Context, etcd.Access) etcd.State
 	AskServer func(context.Context, health.Server) (version string, err error)
+	// Handshake returns what a TLS server of the registry shows to clients.
+	Handshake func(context.Context, handshake.Server) (handshake.Shown, error)
 
 	certManager issuance.CertManager
 	outages     available.Outages

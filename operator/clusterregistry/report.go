@@ -54,8 +54,8 @@ func (s *scope) next() (after time.Duration, err error) {
 			after = min(after, verdict.Backstop)
 		}
 	}
-	if s.defragmentation.After > 0 {
-		after = min(after, s.defragmentation.After)
+	if s.operation.After > 0 {
+		after = min(after, s.operation.After)
 	}
 	if !s.retraction.Complete() {
 		after = min(after, cmp.Or(s.retraction.After, verdict.Backstop))
@@ -96,7 +96,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []met
 	}
 	if status.Operation != nil && after.Status.Operation == nil {
 		// What is not recorded would begin again in each reconcile.
-		err := errors.New("the host cluster does not store status.operation, so no upgrade or defragmentation can proceed: its CustomResourceDefinition clusterregistries.operator.clusterregistry.io is of an earlier release than the operator; apply the one of the operator's release")
+		err := errors.New("the host cluster does not store status.operation, so no upgrade and no other operation can proceed: its CustomResourceDefinition clusterregistries.operator.clusterregistry.io is of an earlier release than the operator; apply the one of the operator's release")
 		s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonInternalError, operatorv1alpha1.ConditionProgressing, "%s", err)
 		return err
 	}

@@ -42,8 +42,8 @@ type scope struct {
 	// release is what is rendered, and upgrade how far it is on its way to another.
 	release version.Release
 	upgrade *upgrade.Upgrade
-	// defragmentation is what the defragmentation of etcd waits for, done when there is none.
-	defragmentation verdict.Verdict
+	// operation is what an operation beside the upgrade waits for, done when there is none.
+	operation verdict.Verdict
 	// retraction is what it waits for that the reports of a controller which was removed
 	// are taken back, done when there are none.
 	retraction verdict.Verdict

@@ -92,7 +92,7 @@ func (r *Reconciler) available(ctx context.Context, s *scope) available.Found {
 
 // access is the way to the API servers.
 func (r *Reconciler) access(s *scope) servers.Access {
-	return servers.Access{Objects: s.Objects, Host: r.Host, Ask: r.AskServer}
+	return servers.Access{Objects: s.Objects, Host: r.Host, Ask: r.AskServer, Handshake: r.Handshake}
 }
 
 // firstUnusable returns the first part that a registry which was never complete still

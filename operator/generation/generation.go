@@ -12,10 +12,10 @@ import (
 // First is the generation of a CA that was never rotated.
 const First = 1
 
-// InUse are the generations of one CA that are in use, and so rendered and trusted. The zero
-// value is that of a CA of which nothing is known.
+// InUse are the generations of one CA that are in use, and so rendered. The zero value is
+// that of a CA which was never rotated.
 type InUse struct {
-	// Signing is the generation that signs.
+	// Signing is the generation that signs; 0 is the first one, too.
 	Signing int32
 	// Also is another one that is trusted: the next one until it signs, and then the
 	// previous one until it is dropped. It is 0 where there is none.
@@ -61,13 +61,14 @@ func Parse(text string) (InUse, error) {
 
 // All returns the generations in use, the oldest first.
 func (u InUse) All() []int32 {
+	signing := max(u.Signing, First)
 	switch {
 	case u.Also == 0:
-		return []int32{u.Signing}
-	case u.Also < u.Signing:
-		return []int32{u.Also, u.Signing}
+		return []int32{signing}
+	case u.Also < signing:
+		return []int32{u.Also, signing}
 	}
-	return []int32{u.Signing, u.Also}
+	return []int32{signing, u.Also}
 }
 
 // Next reports whether a generation that is trusted is to sign, and does not yet.

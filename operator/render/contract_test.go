@@ -5,6 +5,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -97,7 +98,13 @@ func TestNamesAreThoseOfTheContract(t *testing.T) {
 	}
 }
 
+// aGeneration ends the names of CAs but for the first ones.
+var aGeneration = regexp.MustCompile(`-ca(-[0-9]+)$`)
+
 func nameOf(kinds map[string]map[string]bool, kind, name string) {
+	if found := aGeneration.FindStringSubmatch(name); found != nil {
+		name = strings.TrimSuffix(name, found[1])
+	}
 	if kinds[name] == nil {
 		kinds[name] = map[string]bool{}
 	}

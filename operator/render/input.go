@@ -23,6 +23,8 @@ type Input struct {
 	HostVersion string
 	// Trust is whom the registry trusts. Empty until the CAs exist.
 	Trust Trust
+	// Authorities are the generations of the CAs that are in use.
+	Authorities Authorities
 	// Addresses are names and IP addresses at which clients outside of the host
 	// reach the servers, beyond the Service's own names.
 	Addresses []string

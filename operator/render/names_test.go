@@ -9,6 +9,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/generation"
 )
 
 // named returns kind, namespace and name of all that a registry brings about:
@@ -17,7 +18,9 @@ func named(t *testing.T, in Input) []string {
 	t.Helper()
 	name, namespace := in.Registry.Name, in.Registry.Namespace
 	local := func(kind, name string) string { return kind + " " + namespace + "/" + name }
-	out := []string{local("ConfigMap", name+contract.IdentitySuffix), local("Secret", name+contract.KubeconfigSuffix)}
+	both := generation.InUse{Signing: 2, Also: 1}
+	in.Authorities = Authorities{Etcd: both, Serving: both, Clients: both}
+	out := []string{local("ConfigMap", name+contract.IdentitySuffix), local("ConfigMap", name+contract.GenerationsSuffix), local("Secret", name+contract.KubeconfigSuffix)}
 	for _, object := range rendered(t, in).Objects() {
 		if object.GetKind() == "APIService" {
 			continue // there is one for all, and whose it is the operator asks

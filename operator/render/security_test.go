@@ -9,6 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // TestPermissions expects no roles, and exactly the bindings that an aggregated
@@ -137,7 +138,7 @@ func TestStages(t *testing.T) {
 		for _, object := range result.Objects() {
 			kind, name := object.GetKind(), object.GetName()
 			retained := object.GetAnnotations()[operatorv1alpha1.AnnotationRetain] == "true"
-			if want := kind == "Issuer" || kind == "PersistentVolumeClaim" || kind == "Certificate" && strings.HasSuffix(name, "-ca"); retained != want {
+			if want := kind == "Issuer" || kind == "PersistentVolumeClaim" || kind == "Certificate" && contract.IsCA(name); retained != want {
 				t.Errorf("%s: %s %s is retained: %v", variant, kind, name, retained)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/generation"
 )
 
 // registry is a registry for variants to begin with.
@@ -41,6 +42,9 @@ func variants(t *testing.T) map[string]Input {
 	upgraded := input(t, registry)
 	upgraded.Snapshot = "before-the-next"
 	out["before an upgrade"] = upgraded
+	rotating := input(t, registry)
+	rotating.Authorities = Authorities{Etcd: generation.InUse{Signing: 9999, Also: 1}, Serving: generation.InUse{Signing: 1, Also: 9999}, Clients: generation.InUse{Signing: 9999}}
+	out["while CAs are rotated"] = rotating
 	return out
 }
 

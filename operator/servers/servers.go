@@ -15,6 +15,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/diagnose"
+	"github.com/clusterregistry/operator/operator/handshake"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/registryclient"
@@ -27,6 +28,8 @@ type Access struct {
 	Host *rest.Config
 	// Ask returns the version of a server that is ready, at its address.
 	Ask func(context.Context, health.Server) (version string, err error)
+	// Handshake returns what a server shows to clients, at its address.
+	Handshake func(context.Context, handshake.Server) (handshake.Shown, error)
 }
 
 // Answer is what a server said of itself.

@@ -1,15 +1,50 @@
 package trust
 
-import "github.com/clusterregistry/operator/operator/render"
+import (
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/generation"
+	"github.com/clusterregistry/operator/operator/render"
+)
 
 // Authorities are the CAs of one registry.
 type Authorities struct {
 	// Etcd signs for etcd's members and for what asks them, Serving for the servers, and
 	// Clients for the clients of an independent registry.
 	Etcd, Serving, Clients Authority
+	// Err says why it is not known which generations are in use; then nothing may be
+	// changed.
+	Err error
+
+	recorded Generations
 }
 
 // Rendered returns what is rendered, and so published, of the CAs.
 func (a Authorities) Rendered() render.Trust {
-	return render.Trust{Etcd: a.Etcd.Current, Serving: a.Serving.Bundle(), Clients: a.Clients.Bundle()}
+	return render.Trust{Etcd: a.Etcd.Bundle(), Serving: a.Serving.Bundle(), Clients: a.Clients.Bundle()}
 }
+
+// InUse returns the generations that are in use.
+func (a Authorities) InUse() render.Authorities {
+	return render.Authorities{Etcd: a.Etcd.InUse, Serving: a.Serving.InUse, Clients: a.Clients.InUse}
+}
+
+// Describe enters generation and use into the status of a registry's CAs.
+func (a Authorities) Describe(registry *operatorv1alpha1.ClusterRegistry) {
+	for suffix, inUse := range map[string]generation.InUse{contract.EtcdCASuffix: a.Etcd.InUse, contract.ServingCASuffix: a.Serving.InUse, contract.ClientCASuffix: a.Clients.InUse} {
+		for _, n := range inUse.All() {
+			for i := range registry.Status.Certificates {
+				if c := &registry.Status.Certificates[i]; c.Name == registry.Name+contract.Generation(suffix, n) {
+					c.Generation, c.Use = n, operatorv1alpha1.CATrusted
+					if n != inUse.Also {
+						c.Use = operatorv1alpha1.CASigning
+					}
+				}
+			}
+		}
+	}
+}
+
+// ServingGenerations returns the generations of the registry's own CA of servers of which
+// there are Secrets, whether another issuer has taken its place or not.
+func (a Authorities) ServingGenerations() []int32 { return a.recorded.Serving.All() }

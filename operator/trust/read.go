@@ -11,28 +11,36 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/operand"
 )
 
 // Read reads the CAs of a registry that exist by now, and what was published of them.
-func Read(ctx context.Context, o *operand.Objects) (*Authorities, error) {
+// The generations in use of etcd's CA are given, since the record of etcd's identity has them.
+// A damaged record is no error here, so that the status says it.
+func Read(ctx context.Context, o *operand.Objects, ofEtcd generation.InUse) (*Authorities, error) {
 	a, registry := &Authorities{}, o.Registry
+	err := a.readGenerations(ctx, o)
+	if err != nil {
+		return nil, err
+	}
 	if external := registry.Spec.Etcd.External; external != nil {
 		content, err := o.SecretValue(ctx, external.TLSSecretRef.Name, operand.CAKey)
 		if err != nil {
 			return nil, err
 		}
 		a.Etcd = Authority{Source: "Secret " + external.TLSSecretRef.Name, Current: content}
-	} else if err := a.Etcd.read(ctx, o, contract.EtcdCASuffix); err != nil {
+	} else if a.Etcd, err = read(ctx, o, contract.EtcdCASuffix, ofEtcd); err != nil {
 		return nil, err
 	}
+	rotation := registry.Spec.TLS.Rotation
 	if registry.Spec.TLS.IssuerRef != nil {
 		a.Serving = Authority{Source: "spec.tls.caBundle", Current: NonEmpty(registry.Spec.TLS.CABundle)}
-	} else if err := a.Serving.read(ctx, o, contract.ServingCASuffix); err != nil {
+	} else if a.Serving, err = readRecorded(ctx, o, contract.ServingCASuffix, contract.ServingSuffix, a.recorded.Serving, rotation.Serving); err != nil {
 		return nil, err
 	}
 	if registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
-		if err := a.Clients.read(ctx, o, contract.ClientCASuffix); err != nil {
+		if a.Clients, err = readRecorded(ctx, o, contract.ClientCASuffix, contract.AdminSuffix, a.recorded.Clients, rotation.Client); err != nil {
 			return nil, err
 		}
 	}
@@ -42,11 +50,28 @@ func Read(ctx context.Context, o *operand.Objects) (*Authorities, error) {
 	return a, a.readIssued(ctx, o)
 }
 
-// read reads the CA in a Secret of cert-manager.
-func (a *Authority) read(ctx context.Context, o *operand.Objects, suffix string) error {
-	content, err := o.SecretValue(ctx, o.Name(suffix), corev1.TLSCertKey)
-	a.Source, a.Current = "Secret "+o.Name(suffix), NonEmpty(content)
-	return err
+// readRecorded reads a CA whose generations in use are recorded, if they are.
+func readRecorded(ctx context.Context, o *operand.Objects, ca, leaf string, recorded generation.InUse, desired int32) (Authority, error) {
+	if recorded == (generation.InUse{}) {
+		var err error
+		if recorded, err = FirstInUse(ctx, o, ca, leaf, desired); err != nil {
+			return Authority{}, err
+		}
+	}
+	return read(ctx, o, ca, recorded)
+}
+
+// read reads the generations in use of a CA, each from a Secret of cert-manager.
+func read(ctx context.Context, o *operand.Objects, suffix string, inUse generation.InUse) (Authority, error) {
+	name := o.Name(contract.Generation(suffix, inUse.Signing))
+	current, err := o.SecretValue(ctx, name, corev1.TLSCertKey)
+	a := Authority{Source: "Secret " + name, InUse: inUse, Current: NonEmpty(current)}
+	if err != nil || inUse.Also == 0 {
+		return a, err
+	}
+	also, err := o.SecretValue(ctx, o.Name(contract.Generation(suffix, inUse.Also)), corev1.TLSCertKey)
+	a.Also = NonEmpty(also)
+	return a, err
 }
 
 // readPublished reads what clients were given, where no one but the operator and the

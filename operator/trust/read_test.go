@@ -10,6 +10,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/trust"
@@ -42,7 +43,7 @@ func TestReadTrust(t *testing.T) {
 		{"the APIService is another's", []client.Object{operandtest.Secret("fleet-serving-ca", now.PEM), stranger}, now.PEM, ""},
 	} {
 		o := operandtest.New(t, operandtest.InstalledAggregated, append(test.objects, operandtest.Secret("fleet-etcd-ca", etcd.PEM))...)
-		authorities, err := trust.Read(t.Context(), o)
+		authorities, err := trust.Read(t.Context(), o, generation.InUse{Signing: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +63,7 @@ func TestReadIssued(t *testing.T) {
 	secret.Data[operand.CAKey] = issuer.PEM
 	o := operandtest.New(t, operandtest.InstalledAggregated, secret, operandtest.Secret("fleet-etcd-ca", old.PEM), operandtest.APIService("fleet", old.PEM))
 	o.Registry.Spec.TLS.IssuerRef, o.Registry.Spec.TLS.CABundle = &operatorv1alpha1.IssuerReference{Name: "corporate"}, wrong.PEM
-	authorities, err := trust.Read(t.Context(), o)
+	authorities, err := trust.Read(t.Context(), o, generation.InUse{Signing: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestReadClientTrust(t *testing.T) {
 	published := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-trust"}, Data: map[string]string{"client-ca.crt": string(forged.PEM)}}
 	o := operandtest.New(t, `{spec: {mode: Independent, etcd: {replicas: 1}}}`, operandtest.Secret("fleet-client-ca", now.PEM), published)
 	o.Registry.Status.ClientCABundle = old.PEM
-	authorities, err := trust.Read(t.Context(), o)
+	authorities, err := trust.Read(t.Context(), o, generation.InUse{Signing: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

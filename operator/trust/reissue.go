@@ -23,11 +23,12 @@ type Leaf struct {
 	Source string
 }
 
-// EtcdLeaves are the certificates of etcd, which only trusts its CA.
+// EtcdLeaves are the certificates of etcd, which only trusts its CA: one in the two
+// generations that are in use while it is rotated.
 func (a *Authorities) EtcdLeaves() []Leaf {
 	var out []Leaf
 	for _, suffix := range []string{contract.EtcdServerSuffix, contract.EtcdPeerSuffix, contract.EtcdClientSuffix} {
-		out = append(out, Leaf{suffix, a.Etcd.Current, a.Etcd.Source})
+		out = append(out, Leaf{suffix, a.Etcd.Trusted(), a.Etcd.Source})
 	}
 	return out
 }
@@ -39,7 +40,7 @@ func (a *Authorities) ServingLeaves(mode operatorv1alpha1.Mode) []Leaf {
 	if mode == operatorv1alpha1.ModeIndependent {
 		return []Leaf{{contract.ServingSuffix, a.Serving.Bundle(), a.Serving.Source}, a.ClientLeaf(contract.AdminSuffix)}
 	}
-	return []Leaf{{contract.ServingSuffix, a.Serving.Current, a.Serving.Source}}
+	return []Leaf{{contract.ServingSuffix, a.Serving.Trusted(), a.Serving.Source}}
 }
 
 // ClientLeaf is a certificate by which the operator's own are known to an independent

@@ -118,6 +118,14 @@ const (
 	// ReasonCAMismatch is the reason of a spec.tls.caBundle that does not belong to
 	// the issuer in spec.tls.issuerRef.
 	ReasonCAMismatch = "CAMismatch"
+	// ReasonRotationPending is the reason of certificates that are ready, and of a CA that
+	// spec.tls.rotation asks to replace and that is not replaced at the moment: the message
+	// says what that waits for.
+	ReasonRotationPending = "RotationPending"
+	// ReasonDropPending is the reason of certificates that are ready, and of a CA that was
+	// replaced by spec.tls.rotation, whose predecessor is trusted until
+	// spec.tls.rotation.drop names it.
+	ReasonDropPending = "DropPending"
 )
 
 // Reasons of EtcdReady.

@@ -23,6 +23,9 @@ import (
 // Run is done when every Certificate is issued and up to date, and
 // the CAs are known.
 func (s *Stage) Run(ctx context.Context) verdict.Verdict {
+	if s.Authorities.Err != nil {
+		return verdict.Failed(s.Authorities.Err).AsReadOnly()
+	}
 	// What was issued before lasts without cert-manager for a while.
 	usable := s.Authorities.Complete(s.Registry)
 	installed, err := s.CertManager.Installed(ctx, s.Client)
@@ -35,6 +38,9 @@ func (s *Stage) Run(ctx context.Context) verdict.Verdict {
 	}
 	if v := issuance.Permitted(ctx, s.Objects, s.Rendered.Stages[render.StageCertificates]...); !v.Complete() {
 		return s.withCAs(v.DegradedIf(usable))
+	}
+	if err := s.Authorities.Keep(ctx, s.Objects); err != nil {
+		return verdict.Failed(err)
 	}
 	if v := s.announce(ctx); !v.Complete() {
 		return v
@@ -63,6 +69,7 @@ func (s *Stage) Run(ctx context.Context) verdict.Verdict {
 			waiting = append(waiting, problem)
 		}
 	}
+	s.Authorities.Describe(s.Registry)
 	if len(waiting) > 0 {
 		return s.withCAs(verdict.Waiting(operatorv1alpha1.ReasonCertificateNotReady, "%s", diagnose.Join(waiting)).DegradedIf(usable && issued))
 	}

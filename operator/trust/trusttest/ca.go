@@ -20,6 +20,7 @@ type CA struct {
 	PEM []byte
 
 	t           *testing.T
+	name        string
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
@@ -28,13 +29,19 @@ type CA struct {
 // cert-manager makes one after the other.
 func NewCA(t *testing.T, notAfter time.Time) CA {
 	t.Helper()
-	return CA{t: t}.Intermediate(notAfter)
+	return NamedCA(t, "fleet-serving-ca", notAfter)
+}
+
+// NamedCA returns a CA that signs itself, with a name of its own, as each generation has.
+func NamedCA(t *testing.T, name string, notAfter time.Time) CA {
+	t.Helper()
+	return CA{t: t, name: name}.Intermediate(notAfter)
 }
 
 // Intermediate returns another CA, which this one has signed.
 func (ca CA) Intermediate(notAfter time.Time) CA {
 	ca.t.Helper()
-	out := CA{t: ca.t, key: newKey(ca.t)}
+	out := CA{t: ca.t, name: ca.name, key: newKey(ca.t)}
 	out.certificate = ca.sign(out.key, &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, NotAfter: notAfter})
 	out.PEM = trust.Encode(out.certificate)
 	return out
@@ -44,7 +51,7 @@ func (ca CA) Intermediate(notAfter time.Time) CA {
 func (ca CA) Renewed() CA {
 	ca.t.Helper()
 	template := *ca.certificate
-	ca.certificate = CA{t: ca.t}.sign(ca.key, &template)
+	ca.certificate = CA{t: ca.t, name: ca.name}.sign(ca.key, &template)
 	ca.PEM = trust.Encode(ca.certificate)
 	return ca
 }
@@ -58,7 +65,7 @@ func (ca CA) Leaf() []byte {
 // sign returns a certificate for a key. A CA without a certificate has it sign itself.
 func (ca CA) sign(key *ecdsa.PrivateKey, template *x509.Certificate) *x509.Certificate {
 	ca.t.Helper()
-	template.SerialNumber, template.Subject, template.NotBefore = big.NewInt(time.Now().UnixNano()), pkix.Name{CommonName: "fleet-serving-ca"}, time.Now().Add(-time.Hour)
+	template.SerialNumber, template.Subject, template.NotBefore = big.NewInt(time.Now().UnixNano()), pkix.Name{CommonName: ca.name}, time.Now().Add(-time.Hour)
 	parent, signer := ca.certificate, ca.key
 	if parent == nil {
 		parent, signer = template, key

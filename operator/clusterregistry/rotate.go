@@ -1,0 +1,174 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/generation"
+	"github.com/clusterregistry/operator/operator/operation"
+	"github.com/clusterregistry/operator/operator/operation/membership"
+	"github.com/clusterregistry/operator/operator/operation/rotation"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// The CAs that can be rotated, by the names of the fields in spec.tls.rotation.
+const (
+	caServing = "serving"
+	caClient  = "client"
+)
+
+// rotations returns the CAs of the registry's own that can be rotated, in the order in which
+// they are.
+func (r *Reconciler) rotations(s *scope) []rotation.Handler {
+	asked, independent := s.Registry.Spec.TLS.Rotation, s.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent
+	var out []rotation.Handler
+	if s.Registry.Spec.TLS.IssuerRef == nil {
+		desired := automatic(asked.Serving)
+		if independent {
+			desired.Replaceable, desired.Dropped = asked.Drop.Serving, asked.Drop.Serving
+		}
+		out = append(out, rotation.Handler{Name: caServing, CA: servingCA{r, s}, InUse: s.authorities.Serving.InUse, Desired: desired})
+	}
+	if independent {
+		desired := automatic(asked.Client)
+		desired.Dropped = asked.Drop.Client
+		out = append(out, rotation.Handler{Name: caClient, CA: clientCA{r, s}, InUse: s.authorities.Clients.InUse, Desired: desired})
+	}
+	for i := range out {
+		out[i].Operation, out[i].Now, out[i].Busy = s.Registry.Status.Operation, s.Now, s.unsteady()
+	}
+	return out
+}
+
+// automatic is desired of a CA of which no one but the operator has handed out anything: the
+// newest generation signs, and no other one is trusted, as soon as that can be.
+func automatic(asked int32) generation.Desired {
+	newest := max(asked, generation.First)
+	return generation.Desired{Generation: newest, Replaceable: newest - 1, Dropped: newest - 1}
+}
+
+// rotated returns the name of the CA that is being rotated, nothing when none is.
+func (s *scope) rotated() string {
+	o := s.Registry.Status.Operation
+	if o == nil || o.Type != operatorv1alpha1.OperationRotation {
+		return ""
+	}
+	name, _, _ := strings.Cut(o.To, " ")
+	return name
+}
+
+// rotate takes the rotation of a CA one step further, or begins one that is due.
+func (r *Reconciler) rotate(ctx context.Context, s *scope) verdict.Verdict {
+	status, all := &s.Registry.Status, r.rotations(s)
+	if status.Operation == nil {
+		i := slices.IndexFunc(all, rotation.Handler.Due)
+		if i < 0 || s.ReadOnly() || s.unsteady() != "" {
+			return done
+		}
+		status.Operation = all[i].Begin()
+		all[i].Operation = status.Operation
+		return all[i].Waiting("starts").In(verdict.AtOnce)
+	}
+	i := slices.IndexFunc(all, func(h rotation.Handler) bool { return h.Name == s.rotated() })
+	if i < 0 {
+		status.Operation = nil // it can't be rotated any more, as with an issuer in its place
+		return done.In(verdict.AtOnce)
+	}
+	reason, until := s.halted()
+	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.frozenBy(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
+	if driver.ReadOnly == "" && s.ReadOnly() {
+		driver.ReadOnly = "it continues when " + s.ReadOnlyUntil()
+	}
+	v, progress := driver.Advance(ctx, all[i])
+	if progress == operation.UnderWay {
+		return v
+	}
+	s.Event(corev1.EventTypeNormal, "CARotated", operatorv1alpha1.ConditionCertificatesReady, "%s", s.rotationEnded(all[i]))
+	status.Operation = nil
+	return done.In(verdict.AtOnce)
+}
+
+// rotationEnded says what came of a rotation.
+func (s *scope) rotationEnded(h rotation.Handler) string {
+	switch {
+	case h.InUse.Next():
+		return fmt.Sprintf("generation %d of the %s CA is trusted beside %d, which signs", h.InUse.Also, h.Name, h.InUse.Signing)
+	case h.InUse.Previous():
+		return fmt.Sprintf("generation %d of the %s CA signs, and %d is still trusted", h.InUse.Signing, h.Name, h.InUse.Also)
+	}
+	return fmt.Sprintf("generation %d of the %s CA signs, and no other one is trusted", h.InUse.Signing, h.Name)
+}
+
+// withdraw has a CA be rendered, and published, without its previous generation while the
+// operation is in the phase for that. The record still has it: what is withdrawn is known,
+// and an operation that gets lost has both trusted again.
+func (s *scope) withdraw() {
+	if o := s.Registry.Status.Operation; s.rotated() == "" || o.Phase != operatorv1alpha1.PhaseWithdrawal {
+		return
+	}
+	switch a := s.authorities; {
+	case s.rotated() == caServing && !a.Serving.InUse.Next():
+		a.Serving.Also = nil // what was published follows when no server shows it: certificates.Retire
+	case s.rotated() == caClient && !a.Clients.InUse.Next():
+		a.Clients.Also, a.Clients.Published = nil, nil
+	}
+}
+
+// noteRotations says which CAs wait for a person, or for something else.
+func (s *scope) noteRotations(all []rotation.Handler) {
+	for _, h := range all {
+		if h.Name == s.rotated() {
+			continue
+		}
+		if reason, message := s.rotationNoted(h); reason != "" {
+			s.note(operatorv1alpha1.ConditionCertificatesReady, reason, message)
+		}
+	}
+}
+
+// rotationNoted says what a CA that is not being rotated waits for.
+func (s *scope) rotationNoted(h rotation.Handler) (reason, message string) {
+	field := "spec.tls.rotation." + h.Name
+	switch u := h.InUse; {
+	case h.Desired.Generation < u.Signing:
+		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("%s is %d, and generation %d of that CA signs: no key is used again; set it to %d", field, h.Desired.Generation, u.Signing, max(u.Signing, u.Also))
+	case h.Due():
+		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("the %s CA is rotated to generation %d when %s", h.Name, h.Desired.Generation, s.rotationAwaits())
+	case u.Next():
+		return operatorv1alpha1.ReasonDropPending, fmt.Sprintf("generations %d and %d of the %s CA are published, and the servers show a certificate of the first: give clients the kubeconfig in Secret %s, or status.endpoint.caBundle, again, and then set spec.tls.rotation.drop.%s to %d", u.Signing, u.Also, h.Name, s.Name(contract.KubeconfigSuffix), h.Name, u.Signing) + follows(h)
+	case u.Previous():
+		return operatorv1alpha1.ReasonDropPending, fmt.Sprintf("certificates of generation %d of the %s CA are still accepted: issue users' certificates again, by Issuer %s, and then set spec.tls.rotation.drop.%s to %d", u.Also, h.Name, s.Name(contract.Generation(contract.ClientCASuffix, u.Signing)), h.Name, u.Also) + follows(h)
+	}
+	return "", ""
+}
+
+// follows says that another rotation waits for a generation to be dropped.
+func follows(h rotation.Handler) string {
+	if newest := max(h.InUse.Signing, h.InUse.Also); h.Desired.Generation > newest {
+		return fmt.Sprintf("; generation %d is made after that", h.Desired.Generation)
+	}
+	return ""
+}
+
+// rotationAwaits says what a rotation that is due waits for.
+func (s *scope) rotationAwaits() string {
+	switch {
+	case s.upgrade != nil:
+		return "the upgrade is complete"
+	case s.operating() != "":
+		return s.operating() + " is complete"
+	case membership.Is(s.Registry.Status.Operation):
+		return "the change of etcd's members is complete"
+	case s.ReadOnly():
+		return s.ReadOnlyUntil()
+	case s.unsteady() != "":
+		return "this is resolved: " + s.unsteady()
+	}
+	return "nothing else is under way"
+}

@@ -1,0 +1,179 @@
+// Package rotation replaces a CA of a registry by one with another key: the new one is made,
+// trusted beside the present one, has certificates issued by it, and is trusted alone. At each
+// moment, whoever asks trusts what it is shown. What is in use is in a record, which outlives
+// the status; the operation's phases pace what is done.
+package rotation
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/generation"
+	"github.com/clusterregistry/operator/operator/operation"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// A CA is one CA of a registry, as one reconcile has found it. Each method but Record
+// returns what is missing, nil when nothing is.
+type CA interface {
+	// Record writes down which generations are in use. They are from the next reconcile on.
+	Record(context.Context, generation.InUse) error
+	// Issued looks whether the next generation has a certificate.
+	Issued(context.Context) error
+	// Trusted looks whether all that is to trust both generations does.
+	Trusted(context.Context) error
+	// Shown looks whether all certificates that are in use are of the one that signs.
+	Shown(context.Context) error
+	// Withdrawn looks whether nothing trusts the previous generation any more.
+	Withdrawn(context.Context) error
+}
+
+// Handler is a rotation as operation.Driver knows it.
+type Handler struct {
+	*operatorv1alpha1.Operation
+	// Name says which CA it is: etcd, serving or client.
+	Name string
+	CA
+	// InUse are the generations in use, and Desired what the spec asks for.
+	InUse   generation.InUse
+	Desired generation.Desired
+	Now     time.Time
+	// Busy says why no rotation can begin now; empty when one can.
+	Busy string
+}
+
+// Due reports whether the spec asks for a change, and permits it.
+func (h Handler) Due() bool {
+	_, due := h.InUse.Toward(h.Desired)
+	return due
+}
+
+// Begin returns the operation with which a rotation that is due begins.
+func (h Handler) Begin() *operatorv1alpha1.Operation {
+	newest := slices.Max(h.InUse.All())
+	if h.InUse.Also == 0 {
+		newest = h.Desired.Generation
+	}
+	o := &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, From: fmt.Sprintf("%s %d", h.Name, h.InUse.Signing), To: fmt.Sprintf("%s %d", h.Name, newest)}
+	operation.Enter(o, operatorv1alpha1.PhasePreflight, h.Now)
+	return o
+}
+
+// Steps implements operation.Handler. The last ones are left out where the spec does not
+// permit them, so that the rotation is complete before, and a later one continues. The
+// present one is always there: a permission that is taken back does not stop it.
+func (h Handler) Steps() []operation.Step {
+	steps := []operation.Step{
+		{Phase: operatorv1alpha1.PhasePreflight, Run: h.preflight},
+		{Phase: operatorv1alpha1.PhaseIssuance, Run: h.issue},
+		{Phase: operatorv1alpha1.PhaseTrust, Run: h.trust},
+		{Phase: operatorv1alpha1.PhaseReissue, Run: h.reissue},
+		{Phase: operatorv1alpha1.PhaseWithdrawal, Run: h.withdraw},
+	}
+	last, oldest := operatorv1alpha1.PhaseWithdrawal, slices.Min(h.InUse.All())
+	switch {
+	case oldest > h.Desired.Replaceable && !h.InUse.Previous():
+		last = operatorv1alpha1.PhaseTrust
+	case oldest > h.Desired.Dropped:
+		last = operatorv1alpha1.PhaseReissue
+	}
+	at := func(phase operatorv1alpha1.OperationPhase) int {
+		return slices.IndexFunc(steps, func(s operation.Step) bool { return s.Phase == phase })
+	}
+	return steps[:max(at(last), at(h.Phase))+1]
+}
+
+// Rollback implements operation.Handler. There is nothing to roll back: with both trusted,
+// the registry is as well off as before.
+func (h Handler) Rollback() operation.Step { return operation.Step{} }
+
+// Resume implements operation.Handler.
+func (h Handler) Resume(at operatorv1alpha1.OperationPhase) operatorv1alpha1.OperationPhase {
+	return at
+}
+
+// Waiting implements operation.Handler.
+func (h Handler) Waiting(format string, args ...any) verdict.Verdict {
+	return verdict.Waiting(string(h.Phase), "the %s CA is rotated, from generation %s to %s: %s", h.Name, number(h.From), number(h.To), fmt.Sprintf(format, args...)).In(verdict.Soon)
+}
+
+// number returns the generation in what an operation is from or to.
+func number(of string) string { return of[strings.LastIndex(of, " ")+1:] }
+
+// preflight is complete when nothing is against a change.
+func (h Handler) preflight(context.Context) verdict.Verdict {
+	if h.Busy != "" {
+		return h.Waiting("it waits: %s", h.Busy)
+	}
+	return verdict.Verdict{}
+}
+
+// issue is complete when there is another generation.
+func (h Handler) issue(ctx context.Context) verdict.Verdict {
+	if h.InUse.Also == 0 {
+		return h.record(ctx)
+	}
+	if h.InUse.Previous() {
+		return verdict.Verdict{}
+	}
+	return h.missing(h.Issued(ctx))
+}
+
+// trust is complete when both generations are trusted.
+func (h Handler) trust(ctx context.Context) verdict.Verdict {
+	if !h.InUse.Next() {
+		return verdict.Verdict{}
+	}
+	return h.missing(h.Trusted(ctx))
+}
+
+// reissue is complete when the newest generation signs, and what it signed is shown.
+func (h Handler) reissue(ctx context.Context) verdict.Verdict {
+	if h.InUse.Next() {
+		// Someone may have taken trust back since it was verified.
+		if v := h.missing(h.Trusted(ctx)); !v.Complete() {
+			return v
+		}
+		return h.record(ctx)
+	}
+	return h.missing(h.Shown(ctx))
+}
+
+// withdraw is complete when one generation is in use.
+func (h Handler) withdraw(ctx context.Context) verdict.Verdict {
+	if !h.InUse.Previous() {
+		return verdict.Verdict{}
+	}
+	if v := h.missing(h.Shown(ctx)); !v.Complete() {
+		return v
+	}
+	if v := h.missing(h.Withdrawn(ctx)); !v.Complete() {
+		return v
+	}
+	return h.record(ctx)
+}
+
+// record writes down the next generations in use. It is complete where there are none: what
+// is to be done was done.
+func (h Handler) record(ctx context.Context) verdict.Verdict {
+	next, due := h.InUse.Toward(h.Desired)
+	if !due {
+		return verdict.Verdict{}
+	}
+	if err := h.Record(ctx, next); err != nil {
+		return verdict.Failed(fmt.Errorf("record the generations in use of the %s CA: %w", h.Name, err))
+	}
+	return h.Waiting("generation %d is in use", slices.Max(next.All())).In(verdict.AtOnce)
+}
+
+// missing returns the verdict on what is missing.
+func (h Handler) missing(err error) verdict.Verdict {
+	if err != nil {
+		return h.Waiting("%s", err)
+	}
+	return verdict.Verdict{}
+}

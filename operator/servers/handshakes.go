@@ -1,0 +1,38 @@
+package servers
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/internal/diagnose"
+	"github.com/clusterregistry/operator/operator/handshake"
+)
+
+// Handshake is what a server shows to clients.
+type Handshake struct {
+	Pod string
+	handshake.Shown
+	Err error
+}
+
+// Handshakes asks what every ready server shows to clients, at its own address.
+func (a Access) Handshakes(ctx context.Context, pods []corev1.Pod) []Handshake {
+	var out []Handshake
+	var addresses []string
+	for i := range pods {
+		if diagnose.Ready(&pods[i]) && pods[i].DeletionTimestamp == nil && pods[i].Status.PodIP != "" {
+			out = append(out, Handshake{Pod: pods[i].Name})
+			addresses = append(addresses, net.JoinHostPort(pods[i].Status.PodIP, contract.ServerPort))
+		}
+	}
+	var all sync.WaitGroup
+	for i := range out {
+		all.Go(func() { out[i].Shown, out[i].Err = a.Handshake(ctx, handshake.Server{Address: addresses[i]}) })
+	}
+	all.Wait()
+	return out
+}
