@@ -20,7 +20,8 @@ import (
 
 // controllers has the registry registered in itself and its clusters probed: the host
 // cluster turns Available, and a cluster whose name is in no DNS Available=False. Then it
-// turns the functions off again, and nothing of the controller is left.
+// turns the functions off again, and nothing of the controller is left, neither in the
+// host cluster nor of what it has reported.
 func controllers(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
 	const host, lost = "the-host", "lost"
 	before := registry.Spec.Controllers.DeepCopy()
@@ -73,6 +74,15 @@ func controllers(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clus
 		}
 		return nil
 	})
+	for _, name := range []string{host, lost} {
+		cluster, err := api.Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status := cluster.Status; status != nil && (len(status.Reporters) > 0 || len(status.Conditions) > 0 || status.Version.Kubernetes != "") {
+			t.Errorf("without a controller, the status of %s is %+v", name, status)
+		}
+	}
 	e.WaitReady(registry)
 	if condition := meta.FindStatusCondition(registry.Status.Conditions, operatorv1alpha1.ConditionControllerReady); condition != nil {
 		t.Errorf("without a function, there is %+v", condition)
