@@ -105,6 +105,7 @@ test-full: ## All of "test", every other e2e test, repeated and under faults; ea
 .PHONY: unit
 unit: ## Tests that need nothing
 	$(GO) test $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework/... ./e2e/history/...
+	$(GO) test -run '^TestPage$$' ./e2e/reliability
 	$(GO) test -C hack ./...
 	$(GO) test -C hack/cluster ./...
 
@@ -252,6 +253,10 @@ update-codegen: # needs protoc, which it installs on Debian and Ubuntu
 .PHONY: update-golden
 update-golden: # what each release makes of each fixture; "make unit" compares it. Refused for a release that is released
 	$(GO) test ./operator/render -run TestGolden -update
+
+.PHONY: update-reliability
+update-reliability: ## Take what e2e/reliability has measured in this checkout into docs/reference/reliability.md
+	$(GO) test -count=1 -run '^TestPage$$' ./e2e/reliability -update
 
 .PHONY: update-gofmt
 update-gofmt:

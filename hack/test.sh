@@ -16,7 +16,7 @@ if [ "$size" = full ]; then
   export E2E_ALL=1 E2E_FULL=1
   if [ -z "$(git status --porcelain)" ]; then
     PARTS_KEEP=$PWD/.test/passed/$(git rev-parse HEAD)
-    export PARTS_KEEP
+    export PARTS_KEEP E2E_KEEP=$PARTS_KEEP # the cells of e2e/reliability are kept one by one
   else
     echo "The work tree differs from its commit: every part is run, and none is kept as passed."
   fi

@@ -41,6 +41,20 @@ func (e *Env) EmptyVolume(node, claim string) {
 // anything more.
 func (e *Env) KillProcess(arguments ...string) {
 	e.t.Helper()
+	if err := syscall.Kill(e.process(arguments), syscall.SIGKILL); err != nil {
+		e.t.Fatalf("kill the process with the arguments %q: %v", arguments, err)
+	}
+}
+
+// ProcessFile returns a path on this computer for a file as such a process sees it.
+func (e *Env) ProcessFile(path string, arguments ...string) string {
+	e.t.Helper()
+	return filepath.Join("/proc", fmt.Sprint(e.process(arguments)), "root", path)
+}
+
+// process returns the one process whose command line has all the given arguments.
+func (e *Env) process(arguments []string) int {
+	e.t.Helper()
 	var found []int
 	directories, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -64,7 +78,5 @@ func (e *Env) KillProcess(arguments ...string) {
 	if len(found) != 1 {
 		e.t.Fatalf("%d processes have the arguments %q: %v", len(found), arguments, found)
 	}
-	if err := syscall.Kill(found[0], syscall.SIGKILL); err != nil {
-		e.t.Fatalf("kill the process with the arguments %q: %v", arguments, err)
-	}
+	return found[0]
 }

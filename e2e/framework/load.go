@@ -2,7 +2,6 @@ package framework
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"net/http"
 	"sync"
@@ -77,32 +76,20 @@ func Pending(n int) LoadOption { return func(l *Load) { l.limit = n } }
 // leads to.
 func StartLoad(t *testing.T, config *rest.Config, rate int, options ...LoadOption) *Load {
 	t.Helper()
-	tlsConfig, err := rest.TLSConfigFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tlsConfig != nil {
-		tlsConfig.NextProtos = nil
-	}
-	transport := &http.Transport{TLSClientConfig: tlsConfig, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}, MaxIdleConnsPerHost: 100 * rate, ResponseHeaderTimeout: time.Minute}
-	authenticated, err := rest.HTTPWrappersForConfig(config, transport)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, _, err := rest.DefaultServerUrlFor(config)
+	transport, server, err := Transport(config, 100*rate)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &Load{
-		client: &http.Client{Transport: authenticated, Timeout: time.Minute}, url: server.JoinPath("apis/clusterregistry.k8s.io/v1alpha1/clusters").String(), rate: rate, cancel: cancel, pending: map[int]bool{},
+		client: &http.Client{Transport: transport, Timeout: time.Minute}, url: server + "/apis/clusterregistry.k8s.io/v1alpha1/clusters", rate: rate, cancel: cancel, pending: map[int]bool{},
 		start: time.Now(), phases: []*phase{{name: "start", from: time.Now()}},
 	}
 	for _, option := range options {
 		option(l)
 	}
 	t.Cleanup(cancel)
-	l.startWatches(t, authenticated)
+	l.startWatches(t, transport)
 	l.done.Go(func() { l.send(ctx) })
 	return l
 }

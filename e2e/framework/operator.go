@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -126,4 +127,32 @@ func (e *Env) OperatorLeader(ctx context.Context) (*corev1.Pod, error) {
 	key.Name, _, _ = strings.Cut(ptr.Deref(lease.Spec.HolderIdentity, ""), "_")
 	pod := &corev1.Pod{}
 	return pod, e.Client.Get(ctx, key, pod)
+}
+
+// KillOperatorLeader ends the operator's leader without warning when it has led for a time,
+// again and again until ctx ends, and returns how often. The time in which there is no leader
+// does not count: kills that follow faster would test only that an operator that never runs
+// does nothing.
+func (e *Env) KillOperatorLeader(ctx context.Context, reign time.Duration) (times int) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var last string
+	var since time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return times
+		case <-tick.C:
+		}
+		leader, err := e.OperatorLeader(ctx)
+		if err != nil {
+			continue // it may be dead
+		}
+		if leader.Name != last {
+			last, since = leader.Name, time.Now()
+		}
+		if time.Since(since) >= reign && e.Client.Delete(ctx, leader, client.GracePeriodSeconds(0)) == nil {
+			times++
+		}
+	}
 }

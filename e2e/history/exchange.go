@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -28,8 +29,8 @@ type answer struct {
 }
 
 // exchange sends one request, once, and reads the answer.
-func exchange(client *http.Client, url, label string, o Operation, id string) answer {
-	request, err := newRequest(url, label, o, id)
+func exchange(client *http.Client, url, label string, o Operation, of Cluster) answer {
+	request, err := newRequest(url, label, o, of)
 	if err != nil {
 		return answer{Result: Unanswered, Failure: err.Error()}
 	}
@@ -55,11 +56,12 @@ func exchange(client *http.Client, url, label string, o Operation, id string) an
 	return got
 }
 
-// newRequest makes the request of an operation. What it creates or replaces has an id.
-func newRequest(url, label string, o Operation, id string) (*http.Request, error) {
+// newRequest makes the request of an operation. A replacement has the UID of what was read, as
+// that of a client that reads before it writes: without, it would create what is gone.
+func newRequest(url, label string, o Operation, of Cluster) (*http.Request, error) {
 	made := v1beta1.Endpoint{Name: o.Write, URL: "https://" + o.Write + ".example"}
 	whole := &v1beta1.Cluster{TypeMeta: metav1.TypeMeta{APIVersion: "clusterregistry.k8s.io/v1beta1", Kind: "Cluster"},
-		ObjectMeta: metav1.ObjectMeta{Name: o.Key, Labels: map[string]string{labelKey: label}}, Spec: v1beta1.ClusterSpec{ID: id, Endpoints: []v1beta1.Endpoint{made}}}
+		ObjectMeta: metav1.ObjectMeta{Name: o.Key, UID: types.UID(of.UID), Labels: map[string]string{labelKey: label}}, Spec: v1beta1.ClusterSpec{ID: of.ID, Endpoints: []v1beta1.Endpoint{made}}}
 	method, target, contentType := http.MethodGet, url+"/"+o.Key, "application/json"
 	var content any
 	switch o.Kind {
@@ -125,7 +127,7 @@ func (a *answer) read(kind Kind, body []byte) error {
 			return err
 		}
 		if status.Details == nil || status.Details.UID == "" {
-			return fmt.Errorf("it does not say what was deleted")
+			return errors.New("it does not say what was deleted")
 		}
 		a.Found = []Cluster{{UID: string(status.Details.UID)}}
 		return nil

@@ -16,7 +16,7 @@ type Kind string
 const (
 	// Create is a POST of a cluster.
 	Create Kind = "create"
-	// Replace is a PUT of a cluster in the version that was read before.
+	// Replace is a PUT of a cluster in the version, and with the UID, that was read before.
 	Replace Kind = "replace"
 	// Append is a JSON patch, without a precondition, that adds to what the cluster has.
 	Append Kind = "append"
@@ -41,7 +41,7 @@ const (
 	Missing Result = "missing"
 	// Exists says that there is one of that name already.
 	Exists Result = "exists"
-	// Conflict says that the cluster is not in the version that was read.
+	// Conflict says that the cluster is not in the version that was read, or is gone.
 	Conflict Result = "conflict"
 	// Taken says that another cluster has the spec.id, or is being given it.
 	Taken Result = "taken"

@@ -41,7 +41,7 @@ func (s step) next(now Cluster) (Cluster, bool) {
 	case Exists:
 		return now, exists
 	case Conflict:
-		return now, exists && now.Version != s.From
+		return now, now.Version != s.From
 	case Taken:
 		return now, true
 	default:

@@ -180,7 +180,7 @@ func (c *change) unasked(h History, made map[*Operation]*change) string {
 	case c.by == nil:
 		return "nobody asked for it"
 	case made[c.by] != nil:
-		return "it was applied before, in version " + made[c.by].Cluster.String() + ", by " + c.by.String()
+		return "it was applied before, in version " + made[c.by].String() + ", by " + c.by.String()
 	case c.by.Key != c.Key || !slices.Contains(kinds[c.Type], c.by.Kind):
 		return "it was asked for otherwise: " + c.by.String()
 	case c.by.Call > c.Told:

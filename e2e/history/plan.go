@@ -13,7 +13,7 @@ const (
 	// with room for those that other clients append at the same time.
 	longest = 8
 	// shared is how many ids clusters compete for.
-	shared = 4
+	shared = 2
 )
 
 // plan chooses what clients ask for next.
@@ -53,10 +53,10 @@ func (p *plan) name(i int) {
 	p.slots[i] = slot{key: fmt.Sprintf("%s-%d-%d", p.label, i, p.slots[i].generation), generation: p.slots[i].generation + 1}
 }
 
-// next returns what a client asks for, and the spec.id of a cluster that it creates. Of 100
+// next returns what a client asks for, and the identity of what it creates or replaces. Of 100
 // requests 35 read one cluster, 1 lists all, 2 delete the client's own and the rest change
 // any; a client whose cluster does not exist creates it.
-func (p *plan) next(client int) (Operation, string) {
+func (p *plan) next(client int) (Operation, Cluster) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own, other := &p.slots[client], &p.slots[p.random.IntN(len(p.slots))]
@@ -79,19 +79,19 @@ func (p *plan) next(client int) (Operation, string) {
 		o.Kind = Append
 	}
 	if !o.writes() {
-		return o, ""
+		return o, Cluster{}
 	}
 	p.writes++
 	o.Write = fmt.Sprintf("w%d", p.writes)
 	switch {
 	case o.Kind == Replace:
-		return o, other.seen.ID
+		return o, Cluster{UID: other.seen.UID, ID: other.seen.ID}
 	case o.Kind != Create:
-		return o, ""
+		return o, Cluster{}
 	case p.random.IntN(3) == 0:
-		return o, fmt.Sprintf("%s-shared-%d", p.label, p.random.IntN(shared))
+		return o, Cluster{ID: fmt.Sprintf("%s-shared-%d", p.label, p.random.IntN(shared))}
 	}
-	return o, p.label + "-" + o.Write
+	return o, Cluster{ID: p.label + "-" + o.Write}
 }
 
 // learn takes an answer into what is known of the cluster.

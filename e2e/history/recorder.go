@@ -126,10 +126,11 @@ func (r *Recorder) hold(d time.Duration) {
 	r.held += d
 }
 
-// ask sends a request and records what became of it.
-func (r *Recorder) ask(o Operation, id string) Operation {
+// ask sends a request and records what became of it. What it creates or replaces is a cluster
+// of such an identity.
+func (r *Recorder) ask(o Operation, of Cluster) Operation {
 	o.Call = r.since()
-	answer := exchange(r.http, r.url, r.label, o, id)
+	answer := exchange(r.http, r.url, r.label, o, of)
 	o.Return, o.Result, o.Found, o.Listed, o.Failure = r.since(), answer.Result, answer.Found, answer.Listed, answer.Failure
 	r.plan.learn(o)
 	if o.Result == Unanswered {
@@ -203,7 +204,7 @@ func (r *Recorder) Stop(ctx context.Context) (History, Figures, error) {
 // until asks again and again until there is an answer, and returns that.
 func (r *Recorder) until(ctx context.Context, ask func(attempt int) Operation) (Operation, error) {
 	for attempt := 0; ; attempt++ {
-		o := r.ask(ask(attempt), "")
+		o := r.ask(ask(attempt), Cluster{})
 		if o.Result == Done {
 			return o, nil
 		}

@@ -35,7 +35,7 @@ func TestRecorder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			const enough = 300
+			const enough = 400
 			framework.Eventually(t, "some writes", func(context.Context) error {
 				if n := r.Acknowledged(); n < enough {
 					return fmt.Errorf("%d of %d were acknowledged", n, enough)

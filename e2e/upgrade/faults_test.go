@@ -2,13 +2,11 @@ package upgrade
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
@@ -29,7 +27,7 @@ func TestMatrixOperatorKilled(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	kills := make(chan int)
-	go func() { kills <- kill(ctx, e) }()
+	go func() { kills <- e.KillOperatorLeader(ctx, reign) }()
 	for _, release := range steps(t)[1:] {
 		e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 			spec.Version = operatorv1alpha1.Version(release.Version)
@@ -75,32 +73,6 @@ func waitSteps(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
 	}
 }
 
-// kill ends the operator's leader without warning when it has led for a while,
-// again and again until ctx ends, and returns how often.
-func kill(ctx context.Context, e *framework.Env) (times int) {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	var last string
-	var since time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return times
-		case <-tick.C:
-		}
-		leader, err := e.OperatorLeader(ctx)
-		if err != nil {
-			continue // it may be dead
-		}
-		if leader.Name != last {
-			last, since = leader.Name, time.Now()
-		}
-		if time.Since(since) >= reign && e.Client.Delete(ctx, leader, client.GracePeriodSeconds(0)) == nil {
-			times++
-		}
-	}
-}
-
 func checkRuns(t *testing.T, registry *operatorv1alpha1.ClusterRegistry, etcd string) {
 	t.Helper()
 	if registry.Status.EtcdVersion != etcd || registry.Status.Etcd.Ready != "3/3" {
@@ -124,7 +96,7 @@ func TestMatrixLeaderLost(t *testing.T) {
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Version = operatorv1alpha1.Version(to.Version) })
 	waitPhase(e, registry, operatorv1alpha1.PhaseEtcd)
 	var pod corev1.Pod
-	if err := e.Get(t.Context(), leader(t, e, registry), &pod); err != nil {
+	if err := e.Get(t.Context(), e.EtcdLeader(registry), &pod); err != nil {
 		t.Fatal(err)
 	}
 	noticed := e.HostMaySuffer("kube-apiserver sends requests to a server on a node without power until the node counts as lost")
@@ -160,31 +132,4 @@ func TestMatrixLeaderLost(t *testing.T) {
 		}
 	}
 	e.Compare(registry, report)
-}
-
-// leader returns the name of the member that leads.
-func leader(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) string {
-	t.Helper()
-	for _, member := range registry.Status.Etcd.Members {
-		out, err := e.Etcdctl(t.Context(), member.Name, "endpoint", "status", "--write-out=json")
-		if err != nil {
-			continue // it may be the one that is replaced
-		}
-		var status []struct {
-			Status struct {
-				Header struct {
-					MemberID uint64 `json:"member_id"`
-				} `json:"header"`
-				Leader uint64 `json:"leader"`
-			}
-		}
-		if err := json.Unmarshal([]byte(out), &status); err != nil || len(status) != 1 {
-			t.Fatalf("etcdctl says %s: %v", out, err)
-		}
-		if s := status[0].Status; s.Leader == s.Header.MemberID {
-			return member.Name
-		}
-	}
-	t.Fatal("no member leads")
-	return ""
 }

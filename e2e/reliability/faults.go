@@ -1,0 +1,217 @@
+package reliability
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// fault is what happens meanwhile.
+type fault struct {
+	name string
+	// down is how many members it takes down.
+	down int
+	// node is true where a whole node is lost: requests that the host cluster sent to it fail
+	// until it counts as lost.
+	node bool
+	// strike has it happen.
+	strike func(*stage) struck
+}
+
+// struck undoes a fault.
+type struck struct {
+	// heal waits until the registry has got over it, or undoes it. It is called before the
+	// operation can be expected to end.
+	heal func()
+	// over ends it, after the operation.
+	over func()
+}
+
+const (
+	// reign is how long the operator's leader works before it is killed.
+	reign = 10 * time.Second
+	// lossLimit is after what time a lost node may not be felt any more.
+	lossLimit = 90 * time.Second
+)
+
+var (
+	operatorKilled = fault{name: "operator killed", strike: func(s *stage) struck {
+		ctx, stop := context.WithCancel(s.t.Context())
+		kills := make(chan int)
+		go func() { kills <- s.e.KillOperatorLeader(ctx, reign) }()
+		before := s.leaderOfOperator()
+		return struck{heal: func() {
+			s.e.Eventually("the operator's leader to be killed", func(context.Context) error {
+				if now := s.leaderOfOperator(); now == before {
+					return fmt.Errorf("%s still leads", now)
+				}
+				return nil
+			})
+		}, over: func() {
+			stop()
+			s.t.Logf("the operator's leader was killed %d times", <-kills)
+		}}
+	}}
+
+	podKilled = fault{name: "member's pod killed", down: 1, strike: func(s *stage) struck {
+		victim := s.victim()
+		if err := s.e.Client.Delete(s.t.Context(), victim.DeepCopy(), client.GracePeriodSeconds(0)); err != nil {
+			s.t.Fatal(err)
+		}
+		return struck{heal: func() { s.back(victim) }}
+	}}
+
+	containerKilled = fault{name: "etcd's container killed in place", down: 1, strike: func(s *stage) struck {
+		victim := s.victim()
+		s.kill(victim)
+		return struck{heal: func() { s.back(victim) }}
+	}}
+
+	volumeEmptied = fault{name: "volume emptied in place", down: 1, strike: func(s *stage) struck {
+		victim := s.victim()
+		s.e.EmptyVolume(victim.Spec.NodeName, "data-"+victim.Name)
+		s.kill(victim)
+		return struck{heal: func() { s.replacedMember(victim) }}
+	}}
+
+	claimDeleted = fault{name: "claim deleted", down: 1, strike: func(s *stage) struck {
+		victim := s.victim()
+		claim := &corev1.PersistentVolumeClaim{}
+		claim.Namespace, claim.Name = s.e.Namespace, "data-"+victim.Name
+		err := errors.Join(s.e.Client.Delete(s.t.Context(), claim), s.e.Client.Delete(s.t.Context(), victim.DeepCopy(), client.GracePeriodSeconds(0)))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return struck{heal: func() { s.replacedMember(victim) }}
+	}}
+
+	fileCorrupted = fault{name: "file corrupted", down: 1, strike: func(s *stage) struck {
+		victim := s.victim()
+		path := s.e.ProcessFile("/data/etcd/member/snap/db", s.arguments(victim)...)
+		if err := corrupt(path); err != nil {
+			s.t.Fatalf("corrupt %s: %v", path, err)
+		}
+		s.kill(victim)
+		return struck{heal: func() { s.replacedMember(victim) }}
+	}}
+
+	nodeStopped = nodeLost("node stopped", "stop", "start")
+	nodeCutOff  = nodeLost("node cut off", "partition", "heal")
+)
+
+// nodeLost takes away the node of a member until requests no longer fail for it.
+func nodeLost(name, take, giveBack string) fault {
+	return fault{name: name, down: 1, node: true, strike: func(s *stage) struck {
+		victim := s.victim()
+		noticed := s.e.HostMaySuffer("kube-apiserver sends requests to a server on a node that does not answer until the node counts as lost")
+		s.e.Node(take, victim.Spec.NodeName)
+		return struck{heal: func() {
+			s.e.WaitCondition(s.registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonMembersNotReady, victim.Name)
+			s.quiet()
+			noticed()
+			framework.Cluster(s.t, "node", giveBack, victim.Spec.NodeName)
+			s.back(victim)
+		}}
+	}}
+}
+
+// leaderOfOperator is the name of the pod of the operator that leads, empty while none does.
+func (s *stage) leaderOfOperator() string {
+	pod, err := s.e.OperatorLeader(s.t.Context())
+	if err != nil {
+		return ""
+	}
+	return pod.Name
+}
+
+// victim is the pod of etcd's leader, whose loss is felt most.
+func (s *stage) victim() *corev1.Pod {
+	s.t.Helper()
+	pod := &corev1.Pod{}
+	if err := s.e.Get(s.t.Context(), s.e.EtcdLeader(s.registry), pod); err != nil {
+		s.t.Fatal(err)
+	}
+	return pod
+}
+
+// arguments tell the process of a member from all others of the computer.
+func (s *stage) arguments(member *corev1.Pod) []string {
+	return []string{"--name=" + member.Name, "--initial-cluster-token=" + s.e.Namespace + "/" + s.registry.Name}
+}
+
+// kill ends a member's process, and with it the container.
+func (s *stage) kill(member *corev1.Pod) {
+	s.t.Helper()
+	s.e.KillProcess(s.arguments(member)...)
+}
+
+// back waits until a member that was killed runs again.
+func (s *stage) back(member *corev1.Pod) {
+	s.t.Helper()
+	s.e.Eventually("pod "+member.Name+" to run again", func(ctx context.Context) error {
+		var now corev1.Pod
+		if err := s.e.Get(ctx, member.Name, &now); err != nil {
+			return err
+		}
+		if now.UID == member.UID && restarts(now) == restarts(*member) {
+			return fmt.Errorf("nothing has happened to it: %+v", now.Status.ContainerStatuses)
+		}
+		return s.e.PodReady(ctx, member.Name)
+	})
+}
+
+func restarts(pod corev1.Pod) (count int32) {
+	for _, status := range pod.Status.ContainerStatuses {
+		count += status.RestartCount
+	}
+	return count
+}
+
+// replacedMember waits until another member has taken the place of one that was lost.
+func (s *stage) replacedMember(lost *corev1.Pod) {
+	s.t.Helper()
+	before := ""
+	for _, member := range s.registry.Status.Etcd.Members {
+		if member.Name == lost.Name {
+			before = member.ID
+		}
+	}
+	s.e.Eventually("etcd member "+lost.Name+" to be replaced", func(ctx context.Context) error {
+		if err := s.e.Get(ctx, s.registry.Name, s.registry); err != nil {
+			return err
+		}
+		for _, member := range s.registry.Status.Etcd.Members {
+			if member.Name == lost.Name && member.ID != before && s.registry.Status.Operation == nil {
+				return s.e.PodReady(ctx, lost.Name)
+			}
+		}
+		return fmt.Errorf("it was %s, and the status is %+v, the operation %+v", before, s.registry.Status.Etcd, s.registry.Status.Operation)
+	})
+}
+
+// corrupt overwrites the middle of a file.
+func corrupt(path string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return errors.Join(err, file.Close())
+	}
+	garbage := make([]byte, info.Size()/2)
+	for i := range garbage {
+		garbage[i] = byte(i * 7)
+	}
+	_, err = file.WriteAt(garbage, info.Size()/4)
+	return errors.Join(err, file.Sync(), file.Close())
+}

@@ -1,0 +1,148 @@
+package reliability
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/e2e/history"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// rate is how many requests clients send in a second.
+const rate = 200
+
+// stage is a registry that goes through a cell.
+type stage struct {
+	t        *testing.T
+	e        *framework.Env
+	registry *operatorv1alpha1.ClusterRegistry
+	recorder *history.Recorder
+	// replaced is the member that the operation replaces.
+	replaced operatorv1alpha1.EtcdMember
+	// pokes counts what had the operator reconcile.
+	pokes int
+}
+
+// newest is the last release, and before the one before it, from which it is reached.
+func newest(t *testing.T) version.Release { return releases(t)[len(releases(t))-1] }
+func before(t *testing.T) version.Release { return releases(t)[len(releases(t))-2] }
+
+func releases(t *testing.T) []version.Release {
+	t.Helper()
+	all, err := version.Releases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// run takes a registry that is Ready through a cell, and returns what became of it.
+func (c cell) run(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) result {
+	began := time.Now()
+	s := &stage{t: t, e: e, registry: registry}
+	if c.operation.prepare != nil {
+		c.operation.prepare(s)
+	}
+	s.record(c)
+	s.settle()
+	if c.operation.begin != nil {
+		c.operation.begin(s)
+	}
+	at := s.recorder.Now()
+	fault := c.fault.strike(s)
+	fault.heal()
+	s.complete()
+	if fault.over != nil {
+		fault.over()
+		s.complete()
+	}
+	s.settle()
+	h, figures, err := s.recorder.Stop(t.Context())
+	if err != nil {
+		t.Fatalf("%s: %v", figures, err)
+	}
+	problems := history.Check(h)
+	e.WaitSameData(registry)
+	if c.operation.check != nil {
+		c.operation.check(s)
+	}
+	r := c.result(figures, problems, at, time.Since(began))
+	c.judge(t, r, figures, problems)
+	return r
+}
+
+// record has clients begin.
+func (s *stage) record(c cell) {
+	s.t.Helper()
+	transport, server, err := framework.Transport(s.e.RegistryConfig(s.registry), rate)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	now := time.Now()
+	s.recorder, err = history.Start(s.t.Context(), transport, server, "c"+strconv.FormatInt(now.Unix(), 36), history.Options{
+		Rate: rate, Clients: rate / 2, Watchers: 4, Timeout: time.Minute, Rewritten: c.operation.name == upgrade.name, Seed: uint64(now.UnixNano())}) //nolint:gosec // any number will do
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// complete waits until no operation is under way, and the registry is Ready.
+func (s *stage) complete() {
+	s.t.Helper()
+	s.e.Eventually("no operation to be under way", func(ctx context.Context) error {
+		if err := s.e.Get(ctx, s.registry.Name, s.registry); err != nil {
+			return err
+		}
+		if s.registry.Status.Operation != nil || s.registry.Status.ObservedGeneration != s.registry.Generation {
+			return fmt.Errorf("the operation is %+v, and generation %d of %d is observed", s.registry.Status.Operation, s.registry.Status.ObservedGeneration, s.registry.Generation)
+		}
+		return nil
+	})
+	s.e.WaitReady(s.registry)
+}
+
+// settle waits until clients were acknowledged some seconds' worth of writes.
+func (s *stage) settle() {
+	s.t.Helper()
+	const enough = 2 * rate
+	before := s.recorder.Acknowledged()
+	s.e.Eventually("writes to be acknowledged", func(context.Context) error {
+		if now := s.recorder.Acknowledged(); now < before+enough {
+			return fmt.Errorf("%d were, %d before", now, before)
+		}
+		return nil
+	})
+}
+
+// quiet waits until requests no longer fail.
+func (s *stage) quiet() {
+	s.t.Helper()
+	s.e.Eventually("requests no longer to fail", func(context.Context) error {
+		before := s.recorder.Failures()
+		s.settle()
+		if now := s.recorder.Failures(); now > before {
+			return fmt.Errorf("%d more failed", now-before)
+		}
+		return nil
+	})
+}
+
+// poke has the operator reconcile the registry now, and not within two minutes.
+func (s *stage) poke(ctx context.Context) {
+	s.pokes++
+	pod := &corev1.Pod{}
+	pod.Namespace, pod.Name = s.e.Namespace, s.registry.Name+"-etcd-0"
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"touched":"%d"}}}`, s.pokes)
+	if err := s.e.Client.Patch(ctx, pod, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		s.t.Logf("pod %s can't be touched: %v", pod.Name, err) // it may be the one that is replaced
+	}
+}
