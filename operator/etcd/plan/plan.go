@@ -32,7 +32,7 @@ func Next(spec Spec, record Record, observed Observed) Step {
 	p := planner{spec, record, observed}
 	switch {
 	case !p.Formed:
-		return wait("etcd has not formed yet")
+		return wait("etcd has not formed yet, and does so with the members that it was made with before any are added or removed")
 	case !slices.Contains([]int{1, 3, 5}, p.Replicas):
 		return hold("etcd can't have %d members: set spec.etcd.replicas to 1, 3 or 5", p.Replicas)
 	case !p.Known:
