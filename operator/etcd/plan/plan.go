@@ -151,7 +151,7 @@ func (p planner) replaced(ordinal int) string {
 	if slices.Contains(p.Replace, p.IDs[ordinal]) {
 		return "a person asked for it"
 	}
-	return ""
+	return p.Moves[ordinal]
 }
 
 // leaving is the step that begins to remove a member.

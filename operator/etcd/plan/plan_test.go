@@ -227,7 +227,13 @@ func TestDecisions(t *testing.T) {
 		}, Step{Action: DeleteClaim, Ordinal: 1, UID: "x"}, ""},
 		{"a voter is down", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.List[1].Serves = false }, wait(""), "when fleet-etcd-1 serves again, or is replaced"},
 		{"a voter is down, and nothing is asked for", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.List[1].Serves = false }, Step{Action: Done, Ordinal: None}, ""},
-		{"a voter is lost, before more are added", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.List[1].Serves, o.Lost[1] = false, "it is empty" }, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, ""},
+		{"a voter is lost, before more are added", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.List[1].Serves, o.Lost[1] = false, "it is empty" }, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, "it is empty"},
+		{"one is to run elsewhere", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Moves = map[int]string{1: "its volume stays", 2: "its volume stays"} }, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, "its volume stays"},
+		{"one is to run elsewhere, and another one is down", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.List[0].Serves, o.Moves = false, map[int]string{1: "its volume stays"} }, Step{Action: Done, Ordinal: None}, ""},
+		{"the only one is to run elsewhere", 1, Spec{Replicas: 1}, func(_ *Record, o *Observed) { o.Moves = map[int]string{0: "its volume stays"} }, hold(""), "scale to 3 first"},
+		{"one has moved, and joins while another one is to move", 3, Spec{Replicas: 3, Replace: []string{"a2"}}, func(r *Record, o *Observed) {
+			r.Joining, o.List[1].Learner, o.List[1].Named, o.List[1].Serves, o.Moves = 1, true, false, false, map[int]string{0: "its volume stays"}
+		}, wait(""), "fleet-etcd-1 is being added, and does not serve yet"},
 		{"two of three are lost", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) {
 			o.List[1].Serves, o.List[2].Serves, o.Lost[1] = false, false, "it is empty"
 		}, hold(""), "only 1 of 3 voters serve without it, and 2 are needed"},

@@ -33,8 +33,11 @@ func (p planner) replace() (Step, bool) {
 			continue
 		}
 		why := p.replaced(ordinal)
-		if why == "" {
-			continue
+		if why == "" || p.Lost[ordinal] == "" && p.short() {
+			continue // one that serves waits until there are as many as there were
+		}
+		if why == p.Moves[ordinal] && p.silent(ordinal) != None && len(p.IDs) > 1 {
+			continue // and one that moves until all others serve
 		}
 		all, serve := p.voters(ordinal)
 		switch {
@@ -44,10 +47,16 @@ func (p planner) replace() (Step, bool) {
 			// Before the removal, the others must be enough to agree on it.
 			return hold("%s is to be replaced (%s), but only %d of %d voters serve without it, and %d are needed", p.name(ordinal), why, serve, all+1, majority(all+1)), true
 		}
-		return p.leaving(ordinal), true
+		step := p.leaving(ordinal)
+		step.Message = why
+		return step, true
 	}
 	return Step{}, false
 }
+
+// short reports whether there are fewer members than were last aimed at, and fewer than are
+// asked for.
+func (p planner) short() bool { return len(p.IDs) < min(p.Target, p.Replicas) }
 
 // highest is the highest ordinal of a member.
 func (p planner) highest() int {
@@ -132,15 +141,16 @@ func (p planner) join() Step {
 	return Step{Action: Verify, Ordinal: ordinal}
 }
 
-// lost reports whether a member is to be replaced, and whether another one is.
+// lost reports whether a member is to be replaced, and whether another one is whose data is
+// lost: one that serves can wait.
 func (p planner) lost(ordinal int) (it, another bool) {
 	for other, id := range p.IDs {
 		switch {
-		case id == "" || p.replaced(other) == "":
+		case id == "":
 		case other == ordinal:
-			it = true
+			it = p.replaced(other) != ""
 		default:
-			another = true
+			another = another || p.Lost[other] != ""
 		}
 	}
 	return it, another

@@ -58,6 +58,9 @@ type Observed struct {
 	// Lost says why the data of a member is certainly gone, or not to be trusted, by
 	// ordinal: its recorded directory is empty or damaged, its volume no longer exists.
 	Lost map[int]string
+	// Moves says why the volume of a member can't follow it to where it is to run, by
+	// ordinal.
+	Moves map[int]string
 	// Named is the number of members whose names certificates that are issued have.
 	Named int
 	// Servers is the number of members that the servers use, all of them in one rollout.

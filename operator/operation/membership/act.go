@@ -82,11 +82,11 @@ func (c *Change) actOnVolume(ctx context.Context, step plan.Step) verdict.Verdic
 	if step.Action == plan.DeletePod {
 		return c.restart(ctx, name)
 	}
-	if err != nil {
-		return verdict.Failed(client.IgnoreNotFound(err)).In(verdict.AtOnce)
+	if client.IgnoreNotFound(err) != nil {
+		return verdict.Failed(err)
 	}
 	if string(claim.UID) != step.UID {
-		return c.changing("PersistentVolumeClaim %s is another one than a moment ago", claim.Name).In(verdict.AtOnce)
+		return c.changing("PersistentVolumeClaim %s is another one than a moment ago, or was deleted", key.Name).In(verdict.AtOnce)
 	}
 	if step.Action == plan.Retain {
 		return c.retain(ctx, step.Ordinal, claim)
@@ -148,6 +148,9 @@ func change(record *etcd.Record, step plan.Step, name string) string {
 		return name + " is a member, with the same data as all others"
 	case plan.RecordLeaving:
 		record.Joining, record.Leaving, record.LeavingClaim = "", name, step.UID
+		if step.Message != "" {
+			return name + " is removed next, and a new member takes its place: " + step.Message
+		}
 		return name + " is removed next"
 	case plan.RecordStays:
 		record.Leaving, record.LeavingClaim = "", ""

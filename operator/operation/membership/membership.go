@@ -88,7 +88,7 @@ func (c *Change) Next(ctx context.Context) (plan.Step, verdict.Verdict) {
 		return plan.Step{}, v
 	}
 	spec := c.spec()
-	c.asked = len(seen.Lost) > 0 || len(record.IDs) != spec.Replicas || seen.Servers != spec.Replicas && seen.Servers <= most ||
+	c.asked = len(seen.Lost) > 0 || len(seen.Moves) > 0 || len(record.IDs) != spec.Replicas || seen.Servers != spec.Replicas && seen.Servers <= most ||
 		slices.ContainsFunc(spec.Replace, func(id string) bool { return slices.Contains(slices.Collect(maps.Values(record.IDs)), id) })
 	return plan.Next(spec, record, seen), verdict.Verdict{}
 }

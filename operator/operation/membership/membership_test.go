@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -198,6 +199,28 @@ func TestLostNode(t *testing.T) {
 		if why, _ := change.gone(t.Context(), scheduled, claims[1]); why != "" {
 			t.Errorf("its pod has a node: %q", why)
 		}
+	}
+}
+
+// TestMove replaces members, one at a time, whose volumes can't follow them to the nodes that
+// the spec asks for.
+func TestMove(t *testing.T) {
+	w := newWorld(t, 3)
+	set := &appsv1.StatefulSet{}
+	w.must(w.objects.Client.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet-etcd"}, set))
+	set.Status.UpdateRevision = "new"
+	w.must(w.objects.Client.Status().Update(t.Context(), set))
+	for _, ordinal := range []int{0, 2} {
+		pv := &corev1.PersistentVolume{}
+		w.must(w.objects.Client.Get(t.Context(), client.ObjectKey{Name: "pv-" + w.claim(ordinal)}, pv))
+		pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
+			Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}}
+		w.must(w.objects.Client.Update(t.Context(), pv))
+	}
+	w.objects.Registry.Spec.Etcd.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
+	w.settle()
+	if want := []string{"move leader to fleet-etcd-1", "remove fleet-etcd-0", "add fleet-etcd-0", "promote fleet-etcd-0", "remove fleet-etcd-2", "add fleet-etcd-2", "promote fleet-etcd-2"}; !slices.Equal(w.did, want) {
+		t.Errorf("%q", w.did)
 	}
 }
 

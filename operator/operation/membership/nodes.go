@@ -4,14 +4,9 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/component-helpers/storage/volume"
-	"k8s.io/klog/v2"
 
-	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
+	"github.com/clusterregistry/operator/operator/placement"
 )
 
 // nodes returns how many members the nodes have room for, each on one of its own: as many
@@ -22,55 +17,28 @@ func (c *Change) nodes(ctx context.Context) (int, error) {
 	if len(etcd.TopologySpreadConstraints) > 0 {
 		return most, nil
 	}
-	list, err := c.readNodes(ctx)
-	if list == nil {
+	nodes, known, err := placement.Nodes(ctx, c.Live)
+	if !known {
 		return most, err
 	}
-	selector, room := labels.SelectorFromSet(etcd.NodeSelector), 0
-	for _, node := range list {
-		repels := func(taint *corev1.Taint) bool {
-			return taint.Effect == corev1.TaintEffectNoSchedule || taint.Effect == corev1.TaintEffectNoExecute
-		}
-		_, repelled := schedulinghelpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, etcd.Tolerations, repels, false)
-		if selector.Matches(labels.Set(node.Labels)) && !repelled && !node.Spec.Unschedulable && node.DeletionTimestamp == nil {
+	room := 0
+	for i := range nodes {
+		if placement.Allows(&nodes[i], etcd.Placement) && !nodes[i].Spec.Unschedulable && nodes[i].DeletionTimestamp == nil {
 			room++
 		}
 	}
 	return min(room, most), nil
 }
 
-// readNodes returns the nodes of the host cluster, nil when the operator may not read them.
-func (c *Change) readNodes(ctx context.Context) ([]corev1.Node, error) {
-	list := &corev1.NodeList{}
-	err := c.Live.List(ctx, list)
-	if apierrors.IsForbidden(err) {
-		return nil, nil
-	}
-	if err == nil && list.Items == nil {
-		list.Items = []corev1.Node{}
-	}
-	return list.Items, err
-}
-
 // withoutNode reports whether a volume can be used on nodes that are all gone, as that of a
 // local disk is whose node was deleted.
 func (c *Change) withoutNode(ctx context.Context, pv *corev1.PersistentVolume) (bool, error) {
-	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
-		return false, nil
-	}
-	list, err := c.readNodes(ctx)
-	if err != nil || len(list) == 0 {
+	nodes, known, err := placement.Nodes(ctx, c.Live)
+	if !known || len(nodes) == 0 {
 		return false, err
 	}
-	if _, err := nodeaffinity.NewNodeSelector(pv.Spec.NodeAffinity.Required); err != nil {
-		return false, nil // nothing follows from what can't be understood
-	}
-	for i := range list {
-		if volume.CheckNodeAffinity(pv, list[i].Labels) == nil {
-			return false, nil
-		}
-	}
-	return true, nil
+	names, limited := placement.Usable(pv, nodes)
+	return limited && len(names) == 0, nil
 }
 
 // lostSince returns since when a member is noted as lost, and notes it if it is not.

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/etcd/plan"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/placement"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/turn"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -35,7 +36,7 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 	if set.Status.ObservedGeneration < set.Generation || set.Spec.Replicas == nil {
 		return plan.Observed{}, c.changing("StatefulSet %s has changed, and its controller has not observed the change yet", set.Name)
 	}
-	seen := plan.Observed{Known: c.State.ListErr == nil, Size: int(*set.Spec.Replicas), Pods: map[int]plan.Pod{}, Claims: map[int]plan.Claim{}, Lost: map[int]string{}, Nodes: most}
+	seen := plan.Observed{Known: c.State.ListErr == nil, Size: int(*set.Spec.Replicas), Pods: map[int]plan.Pod{}, Claims: map[int]plan.Claim{}, Lost: map[int]string{}, Moves: map[int]string{}, Nodes: most}
 	if !Is(c.Registry.Status.Operation) {
 		// What else changes the StatefulSet's size is undone when it is applied.
 		seen.Size = len(c.Identity.Members())
@@ -64,6 +65,9 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 		}
 		seen.Claims[ordinal] = plan.Claim{UID: string(claim.UID), Terminating: claim.DeletionTimestamp != nil, Retained: retained || claim.DeletionTimestamp != nil}
 	}
+	if err := c.moves(ctx, &seen, set, pods, claims); err != nil {
+		return plan.Observed{}, verdict.Failed(err)
+	}
 	if err := c.observeRest(ctx, &seen, pods, claims); err != nil {
 		return plan.Observed{}, verdict.Failed(err)
 	}
@@ -89,6 +93,27 @@ func (c *Change) observeRest(ctx context.Context, seen *plan.Observed, pods []co
 	}
 	if operation := c.Registry.Status.Operation; Is(operation) && operation.SnapshotTime != nil {
 		seen.Snapshot = c.Now.Sub(operation.SnapshotTime.Time) < fresh
+	}
+	return nil
+}
+
+// moves observes which members are to run where their volume can't follow: those whose pods
+// are not of the latest template, or can't be scheduled. Volumes and nodes are not read for
+// others.
+func (c *Change) moves(ctx context.Context, seen *plan.Observed, set *appsv1.StatefulSet, pods []corev1.Pod, claims map[int]*corev1.PersistentVolumeClaim) error {
+	for i := range pods {
+		ordinal := c.ordinal(pods[i].Name)
+		outdated := set.Status.UpdateRevision != "" && pods[i].Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision
+		if ordinal == plan.None || !outdated && pods[i].Spec.NodeName != "" {
+			continue
+		}
+		why, err := placement.Stays(ctx, c.Live, claims[ordinal], c.Registry.Spec.Etcd.Placement)
+		if err != nil {
+			return err
+		}
+		if why != "" {
+			seen.Moves[ordinal] = why
+		}
 	}
 	return nil
 }

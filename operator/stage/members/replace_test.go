@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
@@ -89,6 +90,32 @@ func TestEtcdReadyInTrouble(t *testing.T) {
 		m := newManaged(t, 3, replaced(0, 1, 2), change)
 		if v := m.members(t.Context()); v.Complete() || v.Reason != reason || v.State != verdict.Degraded {
 			t.Errorf("%s: %+v", reason, v)
+		}
+	}
+}
+
+// TestStays is about members that are to run where their volumes can't follow: none of their
+// pods is evicted, since the next one would never be scheduled.
+func TestStays(t *testing.T) {
+	for members, want := range map[int]struct{ reason, says string }{
+		1: {operatorv1alpha1.ReasonMembersBlocked, "fleet-etcd-0 can't be moved: its volume pv can be used on n1 only"},
+		3: {operatorv1alpha1.ReasonMembersChanging, "is not replaced by a pod of the latest template, but by a new member"},
+	} {
+		objects := []client.Object{&corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}}}}}
+		for _, name := range []string{"n1", "n2"} {
+			objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}})
+		}
+		m := newManaged(t, members, func(m *managed) {
+			m.Changeable = true
+			m.Registry.Spec.Etcd.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
+			for _, pod := range m.pods {
+				objects = append(objects, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-" + pod.Name}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv"}})
+			}
+			m.others = objects
+		})
+		if v := m.members(t.Context()); v.Reason != want.reason || !strings.Contains(v.Message, want.says) || len(m.evicted) > 0 {
+			t.Errorf("%d members: %+v, evicted %q", members, v, m.evicted)
 		}
 	}
 }

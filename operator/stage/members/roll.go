@@ -9,11 +9,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/diagnose"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/placement"
 	"github.com/clusterregistry/operator/operator/turn"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -150,6 +153,9 @@ func (s *Stage) rollMember(ctx context.Context, roll roll) verdict.Verdict {
 	} else if servers && !roll.mends() {
 		return wait("%s is next, once the servers are replaced", name)
 	}
+	if v := s.stays(ctx, next); !v.Complete() {
+		return s.rolls(v)
+	}
 	if leads && len(roll.pods) > 1 {
 		if err := roll.access.MoveLeader(ctx, roll.state); err != nil {
 			return wait("the leader %s is next, but can't hand over: %s", name, err)
@@ -160,6 +166,29 @@ func (s *Stage) rollMember(ctx context.Context, roll roll) verdict.Verdict {
 		return s.rolls(turn.NotReplaced(next, err))
 	}
 	return wait("%s is being replaced", name)
+}
+
+// stays is done when the volume of a member can follow it to where the spec wants it. Where it
+// can't, the pod that takes its place would never run: a new member does, if there are others.
+func (s *Stage) stays(ctx context.Context, pod *corev1.Pod) verdict.Verdict {
+	if !s.Changeable {
+		return done
+	}
+	claim := &corev1.PersistentVolumeClaim{}
+	key := client.ObjectKey{Namespace: pod.Namespace, Name: contract.EtcdMemberClaim(pod.Name)}
+	if err := s.Live.Get(ctx, key, claim); client.IgnoreNotFound(err) != nil {
+		return verdict.Failed(err)
+	}
+	why, err := placement.Stays(ctx, s.Live, claim, s.Registry.Spec.Etcd.Placement)
+	switch {
+	case err != nil:
+		return verdict.Failed(err)
+	case why == "":
+		return done
+	case len(s.Identity.Record.Members) == 1:
+		return verdict.Waiting(operatorv1alpha1.ReasonMembersBlocked, "%s can't be moved: %s, and the only member has no other copy of its data: set spec.etcd.replicas to 3, and back to 1 when %s was replaced; or change the placement back", pod.Name, why, pod.Name).In(verdict.Backstop).DegradedIf(true)
+	}
+	return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "%s is not replaced by a pod of the latest template, but by a new member: %s", pod.Name, why).In(verdict.Soon).DegradedIf(true)
 }
 
 // readySince returns when a pod became ready, now when it is not.

@@ -44,6 +44,8 @@ type managed struct {
 	// refusal answers evictions, which are noted.
 	refusal error
 	evicted []string
+	// others are further objects in the host cluster.
+	others []client.Object
 	// disarmed counts how often the alarm NOSPACE was disarmed.
 	disarmed int
 }
@@ -89,6 +91,7 @@ func (m *managed) host(t *testing.T, pair map[string][]byte) {
 	for _, pod := range m.pods {
 		objects = append(objects, pod)
 	}
+	objects = append(objects, m.others...)
 	m.HostCluster = operandtest.Host(t, objects...)
 	m.Client = interceptor.NewClient(m.Client.(client.WithWatch), interceptor.Funcs{
 		SubResourceCreate: func(_ context.Context, _ client.Client, name string, object client.Object, sub client.Object, _ ...client.SubResourceCreateOption) error {
