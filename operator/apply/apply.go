@@ -77,6 +77,10 @@ func (a *Applier) Behind(wanted *unstructured.Unstructured, current client.Objec
 	return a.known(wanted).after(current)
 }
 
+// Version returns the resource version that an object had when it was applied last, empty when
+// it was not since the operator started.
+func (a *Applier) Version(wanted *unstructured.Unstructured) string { return a.known(wanted).version }
+
 // Pending reports whether an object is not what was applied last, as far as is
 // known: after a restart, all are pending until they are applied.
 func (a *Applier) Pending(wanted *unstructured.Unstructured) bool {

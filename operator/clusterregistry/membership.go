@@ -2,11 +2,14 @@ package clusterregistry
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/etcd/plan"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/membership"
@@ -21,8 +24,11 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 		return done
 	}
 	status := &s.Registry.Status
-	change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: s.members.Access.Among(s.identity.Record.Identity),
+	change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: membersAccess{s.members.Access.Among(slices.Collect(maps.Keys(s.identity.Record.Members))...)},
 		Repair: status.Operation != nil && !membership.Is(status.Operation), TakeSnapshot: s.takeSnapshot}
+	if s.members.Acted {
+		return done.In(verdict.AtOnce) // what was observed is no longer so
+	}
 	step, v := change.Next(ctx)
 	s.noteLost(change.Within())
 	if v.Complete() {
@@ -41,15 +47,17 @@ func (r *Reconciler) stepMembers(ctx context.Context, s *scope, change *membersh
 	switch {
 	case membership.Is(status.Operation):
 		return s.driveMembers(ctx, membership.Handler{Change: change, Step: step})
-	case step.Action == plan.Done, waits && !change.Asked():
+	case step.Action == plan.Done, waits && !change.Asked(), s.ReadOnly():
 		return done
 	case waits, change.Repair:
 		return change.Act(ctx, step)
-	case s.ReadOnly(), !s.Installed():
-		return done
 	}
 	begun := change.Begin(step)
-	if begun.Type == operatorv1alpha1.OperationScale && (s.servers.Rolling != "" || s.replacingMembers() != "") {
+	begins := begun.Type == operatorv1alpha1.OperationScale && !membership.UnderWay(s.identity.Record)
+	if begins && !s.Installed() {
+		return done // what there is comes up first
+	}
+	if begins && (s.servers.Rolling != "" || s.replacingMembers() != "") {
 		return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "etcd is scaled from %s members to %s when nothing of the registry is being replaced any more", begun.From, begun.To).In(verdict.Soon)
 	}
 	status.Operation = begun
@@ -73,10 +81,18 @@ func (s *scope) driveMembers(ctx context.Context, handler membership.Handler) ve
 	return done.In(verdict.AtOnce)
 }
 
+// membersAccess is how members are changed.
+type membersAccess struct{ etcd.Access }
+
+// Agree implements membership.Etcd.
+func (a membersAccess) Agree(ctx context.Context, names ...string) error {
+	return a.Among(names...).Agree(ctx)
+}
+
 // noteLost adds to an etcd whose data is lost of a member when that is replaced.
 func (s *scope) noteLost(within time.Duration) {
 	v, reached := s.verdicts[operatorv1alpha1.ConditionEtcdReady]
-	if within == 0 || !reached || v.Complete() {
+	if within == 0 || !reached || v.Complete() || s.ReadOnly() {
 		return
 	}
 	// The time does not change from one reconcile to the next.

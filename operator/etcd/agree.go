@@ -11,9 +11,21 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
+// DataDiffers is the error of members that hold different data.
+type DataDiffers struct {
+	// First and Second are the names of two members that do.
+	First, Second string
+	Revision      int64
+}
+
+// Error names the members.
+func (e *DataDiffers) Error() string {
+	return fmt.Sprintf("members %s and %s hold different data at revision %d", e.First, e.Second, e.Revision)
+}
+
 // Agree returns nil when all members hold the same data: the hash of all keys up
-// to one revision is the same everywhere. A compaction between the questions is an
-// error, too: ask again then.
+// to one revision is the same everywhere. It returns *DataDiffers when they do not. A
+// compaction between the questions is an error, too: ask again then.
 func (a Access) Agree(ctx context.Context) error {
 	var revision int64
 	if err := a.any(ctx, func(ctx context.Context, client *clientv3.Client) error {
@@ -65,7 +77,7 @@ func (a Access) agree(ctx context.Context, names []string, revision int64) (firs
 		case answer.CompactRevision != first.CompactRevision:
 			return nil, fmt.Errorf("etcd was compacted while its members' data was compared")
 		case answer.Hash != first.Hash:
-			return nil, fmt.Errorf("members %s and %s hold different data at revision %d", names[0], name, revision)
+			return nil, &DataDiffers{names[0], name, revision}
 		}
 	}
 	return first, nil

@@ -11,10 +11,10 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Among returns the access to those members only that are recorded.
-func (a Access) Among(recorded Identity) Access {
+// Among returns the access to those members only that are named.
+func (a Access) Among(names ...string) Access {
 	a.Endpoints = maps.Clone(a.Endpoints)
-	maps.DeleteFunc(a.Endpoints, func(name, _ string) bool { return recorded.Members[name] == "" })
+	maps.DeleteFunc(a.Endpoints, func(name, _ string) bool { return !slices.Contains(names, name) })
 	return a
 }
 

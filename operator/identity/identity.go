@@ -31,6 +31,9 @@ type Store struct {
 	// unmarked means that the ConfigMap has lost labels by which the operator knows it, or
 	// the annotation that retains it.
 	unmarked bool
+	// version is the resource version of what was read or written last, empty where there is
+	// nothing: what someone else has written since is not overwritten.
+	version string
 }
 
 // New returns the store of a registry without a record, as with an external etcd.
@@ -48,6 +51,7 @@ func Read(ctx context.Context, objects *operand.Objects) *Store {
 	if s.Err = err; err != nil {
 		return s
 	}
+	s.version = stored.ResourceVersion
 	if s.Record, err = etcd.ParseRecord(stored.Data); err != nil {
 		s.Err = fmt.Errorf("ConfigMap %s, the record of etcd's identity, is damaged: %w", stored.Name, err)
 		return s
@@ -109,7 +113,8 @@ func (s *Store) names(members int32) []string {
 }
 
 // Write records an etcd's identity, with the names of its members. It is made for good: the
-// finalizer removes it when nothing is to be retained.
+// finalizer removes it when nothing is to be retained. It fails with a conflict where the
+// record was changed since it was read, as by a person or by another leader.
 func (s *Store) Write(ctx context.Context, record *etcd.Record) error {
 	if len(record.Names) != int(record.Replicas) {
 		named := *record
@@ -122,6 +127,7 @@ func (s *Store) Write(ctx context.Context, record *etcd.Record) error {
 	if err != nil {
 		return err
 	}
+	object.SetResourceVersion(s.version)
 	err = s.objects.Apply(ctx, object)
 	if notOurs := (*apply.NotOurs)(nil); errors.As(err, &notOurs) {
 		return &unlabeled{notOurs, stored.Labels}
@@ -129,7 +135,7 @@ func (s *Store) Write(ctx context.Context, record *etcd.Record) error {
 	if err != nil {
 		return err
 	}
-	s.Record, s.unmarked = record, false
+	s.Record, s.unmarked, s.version = record, false, s.objects.Applier.Version(object)
 	return nil
 }
 

@@ -61,6 +61,21 @@ func Usable(pv *corev1.PersistentVolume, nodes []corev1.Node) (names []string, l
 	return names, true
 }
 
+// Local reports whether a volume is that of one node, by its kind or by the name of the node:
+// with that node, it is gone.
+func Local(pv *corev1.PersistentVolume) bool {
+	if pv.Spec.Local != nil || pv.Spec.HostPath != nil {
+		return true
+	}
+	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil {
+		return false
+	}
+	terms := pv.Spec.NodeAffinity.Required.NodeSelectorTerms
+	return len(terms) > 0 && !slices.ContainsFunc(terms, func(term corev1.NodeSelectorTerm) bool {
+		return !slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return r.Key == corev1.LabelHostname })
+	})
+}
+
 // Stays says why the volume of a claim can't follow a member to any node that the placement
 // allows; it says nothing when it can, or when that is not known. A volume whose nodes were
 // all deleted is another matter: see Usable.

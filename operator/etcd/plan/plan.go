@@ -44,8 +44,8 @@ func Next(spec Spec, record Record, observed Observed) Step {
 	if p.Outdated {
 		return Step{Action: Disarm, Ordinal: None}
 	}
-	if p.Alarm != "" {
-		return hold("etcd's alarm %s is raised: it comes before any change of its members", p.Alarm)
+	if p.Alarm != "" && p.Alarm != NoSpace {
+		return p.alarmed()
 	}
 	switch {
 	case p.Leaving != None:
@@ -92,6 +92,9 @@ func (p planner) differs() (Step, bool) {
 		}
 		if added, ok := p.added(); ok && added == m {
 			continue
+		}
+		if m.ID != p.IDs[m.Ordinal] && m.Serves && !m.Learner {
+			return hold("member %s serves with the ID %s, which is not recorded: the record of etcd's identity is older than etcd, as after it was restored from a backup; bring back a newer one, or record the ID in its key member-id.%s", p.name(m.Ordinal), m.ID, p.name(m.Ordinal)), true
 		}
 		if m.ID != p.IDs[m.Ordinal] {
 			return hold("member %s with the ID %s is in etcd's list but not recorded: etcdctl member remove %s", p.name(m.Ordinal), m.ID, m.ID), true

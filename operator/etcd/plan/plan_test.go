@@ -212,6 +212,20 @@ func TestDecisions(t *testing.T) {
 		{"no majority", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.Known = false }, wait(""), "no majority"},
 		{"a number that the schema refuses", 3, Spec{Replicas: 2}, nil, hold(""), "set spec.etcd.replicas to 1, 3 or 5"},
 		{"an alarm", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.Alarm = "NOSPACE" }, hold(""), "alarm NOSPACE is raised"},
+		{"full, while one joins", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) {
+			r.Joining, o.List[1].Learner, o.Alarm = 1, true, NoSpace
+		}, Step{Action: Promote, Ordinal: 1, ID: "a1"}, ""},
+		{"full, and one is lost", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Alarm, o.List[1].Serves, o.Lost[1] = NoSpace, false, "it is empty" }, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, "it is empty"},
+		{"the only one is to be replaced, and more are asked for", 1, Spec{Replicas: 3, Replace: []string{"a0"}}, nil, Step{Action: RecordTarget, Ordinal: None, Size: 3}, ""},
+		{"two are asked for, and one of them is missing by now", 3, Spec{Replicas: 3, Replace: []string{"a0", "a1"}}, func(r *Record, o *Observed) {
+			delete(r.IDs, 0)
+			o.List = o.List[1:]
+			delete(o.Claims, 0)
+		}, Step{Action: RecordJoining, Ordinal: 0}, ""},
+		{"a claim of the last one that someone made", 1, Spec{Replicas: 3}, func(r *Record, o *Observed) { r.Target, o.Named, o.Claims[2] = 3, 3, Claim{UID: "x"} }, hold(""), "fleet-etcd-1 is not added: there is a claim for the volume of fleet-etcd-2, data-fleet-etcd-2, that the operator did not make; move its data away and delete it, or set spec.etcd.replicas back to 1"},
+		{"a record that is older than etcd", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) {
+			o.List = append(o.List, Listed{ID: "a3", Ordinal: 3, Named: true, Serves: true})
+		}, hold(""), "record the ID in its key member-id.fleet-etcd-3"},
 		{"the alarm of a member that was removed", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) {
 			r.Leaving, o.Outdated = 1, true
 			delete(r.IDs, 1)

@@ -2,8 +2,13 @@ package plan
 
 // begin decides while no member joins or leaves.
 func (p planner) begin() Step {
-	if step, ok := p.replace(); ok {
-		return step
+	step, replaces := p.replace()
+	grows := p.missing() != None || p.Target < p.Replicas
+	switch {
+	case replaces && (step.Action != Hold || !grows):
+		return step // with more members, one that can't be replaced may be
+	case p.Alarm != "":
+		return p.alarmed()
 	}
 	if dead := p.silent(None); dead != None && (p.missing() != None || len(p.IDs) != p.Replicas || p.Target != p.Replicas) {
 		return wait("the number of members changes when %s serves again, or is replaced: every voter must serve before that", p.name(dead))
@@ -80,20 +85,39 @@ func (p planner) missing() int {
 
 // add begins to add a member, once everything that it needs is there.
 func (p planner) add(ordinal int) Step {
-	_, exists := p.Claims[ordinal]
+	if p.Nodes < p.Replicas {
+		return hold("%s is not added: there is room for %d of %d members, each on a node of its own; add nodes that members may run on, or set spec.etcd.replicas back to %d", p.name(ordinal), p.Nodes, p.Replicas, p.back())
+	}
+	for other := p.Claimed; other < p.Replicas; other++ { // all of them before the first one is added
+		if _, exists := p.Claims[other]; exists {
+			return hold("%s is not added: there is a claim for the volume of %s, data-%s, that the operator did not make; move its data away and delete it, or set spec.etcd.replicas back to %d", p.name(ordinal), p.name(other), p.name(other), p.back())
+		}
+	}
 	switch {
-	case p.Nodes < p.Replicas:
-		return hold("%s is not added: there is room for %d of %d members, each on a node of its own; add nodes that members may run on, or set spec.etcd.replicas back to %d", p.name(ordinal), p.Nodes, p.Replicas, len(p.IDs))
 	case p.Named < p.Replicas:
 		return Step{Action: IssueNames, Ordinal: None, Size: p.Replicas}
-	case exists && ordinal >= p.Claimed:
-		return hold("%s is not added: there is a claim of its name, data-%s, that the operator did not make; move its data away and delete it, or set spec.etcd.replicas back to %d", p.name(ordinal), p.name(ordinal), len(p.IDs))
 	case ordinal >= p.Size: // what is left of a member of before
 		if step, ok := p.unclaim(ordinal); ok {
 			return step
 		}
 	}
 	return Step{Action: RecordJoining, Ordinal: ordinal}
+}
+
+// back is the number of members to go back to: the largest that etcd can have, and has.
+func (p planner) back() int {
+	switch has := len(p.IDs); {
+	case has >= 5:
+		return 5
+	case has >= 3:
+		return 3
+	}
+	return 1
+}
+
+// alarmed is the step while an alarm is raised.
+func (p planner) alarmed() Step {
+	return hold("etcd's alarm %s is raised: it comes before any change of its members", p.Alarm)
 }
 
 // reduce begins to remove the highest member, of more than are asked for.

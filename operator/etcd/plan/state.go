@@ -43,7 +43,7 @@ type Observed struct {
 	Known bool
 	// List is etcd's own list of members.
 	List []Listed
-	// Alarm is an alarm that is raised; empty when none is, or when one is raised by a member
+	// Alarm is the type of an alarm that is raised; empty when none is, or when one is raised by a member
 	// whose data is Lost for that.
 	Alarm string
 	// Outdated is true when the alarm CORRUPT is raised by a member that is removed, and the
@@ -71,6 +71,10 @@ type Observed struct {
 	// Snapshot is true while there is a fresh and verified snapshot.
 	Snapshot bool
 }
+
+// NoSpace is the alarm under which etcd refuses writes, but no change of its members: those
+// that are under way are completed, and members whose data is lost are replaced.
+const NoSpace = "NOSPACE"
 
 // Listed is a member in etcd's own list.
 type Listed struct {

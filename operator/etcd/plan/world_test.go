@@ -271,7 +271,7 @@ func (w *world) fault() {
 	case 10:
 		w.spec.Replace = nil
 		if len(w.list) > 0 && w.chance(30) {
-			w.spec.Replace = []string{w.list[w.random.IntN(len(w.list))].id}
+			w.spec.Replace = []string{w.list[w.random.IntN(len(w.list))].id, w.list[w.random.IntN(len(w.list))].id}
 		}
 	case 11:
 		w.nodes, w.snapshot = 1+w.random.IntN(5), w.chance(50)

@@ -2,10 +2,14 @@ package membership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -34,11 +38,33 @@ func (c *Change) Act(ctx context.Context, step plan.Step) verdict.Verdict {
 	case plan.TakeSnapshot:
 		return c.takeSnapshot(ctx)
 	case plan.Verify:
-		if err := c.Etcd.Agree(ctx); err != nil {
-			return c.changing("%s has a vote; the data of all members is compared: %s", c.member(step.Ordinal), err)
+		if v := c.verify(ctx, c.member(step.Ordinal)); !v.Complete() {
+			return v
 		}
 	}
 	return c.write(ctx, step)
+}
+
+// verify is done when a member that has got its vote holds the same data as the others that
+// serve, which are a majority with it.
+func (c *Change) verify(ctx context.Context, joined string) verdict.Verdict {
+	var names []string
+	for _, m := range c.State.Members {
+		if c.Identity.Record.Members[m.Name] != "" && m.Err == nil {
+			names = append(names, m.Name)
+		}
+	}
+	if !slices.Contains(names, joined) || len(names) < len(c.Identity.Record.Members)/2+1 {
+		return c.changing("%s has a vote, and its data is compared with that of the others when a majority serves", joined)
+	}
+	err := c.Etcd.Agree(ctx, names...)
+	if errors.As(err, new(*etcd.DataDiffers)) {
+		return c.blocked("%s, after %s has joined: keep all volumes; which of them is right, etcd finds out at its next compaction, and raises its alarm CORRUPT for the other one", err, joined)
+	}
+	if err != nil {
+		return c.changing("%s has a vote; its data is compared with that of the others: %s", joined, err)
+	}
+	return verdict.Verdict{}
 }
 
 // actOnEtcd changes etcd's own list of members, or who leads.
@@ -97,16 +123,26 @@ func (c *Change) actOnVolume(ctx context.Context, step plan.Step) verdict.Verdic
 	return c.changing("PersistentVolumeClaim %s of %s, which was removed from etcd, is deleted", claim.Name, name).In(verdict.AtOnce)
 }
 
-// restart has the pod of a member made anew.
+// hangs is how long after its grace period a pod is taken for one whose node is gone.
+const hangs = 2 * time.Minute
+
+// restart has the pod of a member replaced.
 func (c *Change) restart(ctx context.Context, name string) verdict.Verdict {
 	pods, err := c.Pods(ctx, operand.ComponentEtcd)
 	if err != nil {
 		return verdict.Failed(err)
 	}
-	if found := pod(pods, name); found != nil && found.DeletionTimestamp == nil {
-		if err := c.Writer().Evict(ctx, found); err != nil {
-			return c.changing("pod %s is to be replaced, but its eviction is refused for now: %s", name, err)
-		}
+	found := pod(pods, name)
+	switch {
+	case found == nil:
+		return c.changing("pod %s is replaced", name)
+	case found.DeletionTimestamp != nil && c.Now.Sub(found.DeletionTimestamp.Time) > hangs:
+		return c.blocked("pod %s does not terminate: node %s, on which it is, may be gone. When you know that it does not run any more, delete that Node, or taint it: kubectl taint nodes %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", name, found.Spec.NodeName, found.Spec.NodeName)
+	case found.DeletionTimestamp != nil:
+		return c.changing("pod %s on node %s is terminating", name, found.Spec.NodeName)
+	}
+	if err := c.Writer().Evict(ctx, found); err != nil {
+		return c.changing("pod %s is to be replaced, but its eviction is refused for now: %s", name, err)
 	}
 	return c.changing("pod %s is replaced", name).In(verdict.AtOnce)
 }
@@ -120,7 +156,11 @@ func (c *Change) write(ctx context.Context, step plan.Step) verdict.Verdict {
 	if same(before, &record) {
 		return c.changing("%s", message) // what follows from it is under way
 	}
-	if err := c.Identity.Write(ctx, &record); err != nil {
+	err := c.Identity.Write(ctx, &record)
+	if apierrors.IsConflict(err) {
+		return c.changing("ConfigMap %s, the record of etcd's identity, was changed at the same time", c.Name(contract.IdentitySuffix)).In(verdict.AtOnce)
+	}
+	if err != nil {
 		return verdict.Failed(err)
 	}
 	return c.changing("%s", message).In(verdict.AtOnce)

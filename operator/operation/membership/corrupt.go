@@ -34,7 +34,8 @@ func (c *Change) alarms(ctx context.Context, seen *plan.Observed) {
 		return
 	}
 	ordinal := seen.List[i].Ordinal
-	if ordinal == plan.None || c.Etcd.Outlier(ctx, c.member(ordinal)) != nil {
+	byPerson := c.replaceAfter() == 0 && !slices.Contains(c.spec().Replace, alarm.MemberID)
+	if ordinal == plan.None || byPerson || c.Etcd.Outlier(ctx, c.member(ordinal)) != nil {
 		return
 	}
 	seen.Alarm, seen.Lost[ordinal] = "", "its data differs from that of all other members"

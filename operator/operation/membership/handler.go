@@ -86,7 +86,7 @@ func (h Handler) run(ctx context.Context) verdict.Verdict {
 	}
 	if phase := h.phase(); phase != o.Phase {
 		if phase == operatorv1alpha1.PhaseSnapshot {
-			o.Snapshot, o.SnapshotTime = strings.ToLower("before-scale-to-"+o.To+"-"+h.Now.UTC().Format("20060102T150405Z")), nil
+			h.nameSnapshot(o)
 		}
 		operation.Enter(o, phase, h.Now)
 		return h.Waiting("starts").In(verdict.AtOnce)
@@ -128,7 +128,13 @@ func (h Handler) phase() operatorv1alpha1.OperationPhase {
 	return operatorv1alpha1.PhaseMemberRemoval
 }
 
-// takeSnapshot takes the snapshot that the operation names, in its phase.
+// nameSnapshot names the next snapshot before it is taken.
+func (c *Change) nameSnapshot(o *operatorv1alpha1.Operation) {
+	o.Snapshot, o.SnapshotTime = strings.ToLower("before-scale-to-"+o.To+"-"+c.Now.UTC().Format("20060102T150405Z")), nil
+}
+
+// takeSnapshot takes the snapshot that the operation names, in its phase. One that has become
+// old while something else was waited for is taken again under another name.
 func (c *Change) takeSnapshot(ctx context.Context) verdict.Verdict {
 	o := c.Registry.Status.Operation
 	if !Is(o) {
@@ -137,6 +143,10 @@ func (c *Change) takeSnapshot(ctx context.Context) verdict.Verdict {
 	saved, v := c.TakeSnapshot(ctx, o.Snapshot)
 	if !v.Complete() {
 		return v.In(verdict.Soon)
+	}
+	if c.Now.Sub(saved.CompletionTime) >= fresh {
+		c.nameSnapshot(o)
+		return c.changing("snapshot %s is too old by now, and the next one is %s", saved.Name, o.Snapshot).In(verdict.AtOnce)
 	}
 	o.SnapshotTime = &metav1.Time{Time: saved.CompletionTime}
 	return c.changing("snapshot %s is complete", o.Snapshot).In(verdict.AtOnce)

@@ -21,10 +21,7 @@ import (
 // they are waited for. A member that serves is not lost, and neither is a learner that was
 // never started. A learner has no data that others count on: it is not waited for.
 func (c *Change) lost(ctx context.Context, seen *plan.Observed, pods []corev1.Pod, claims map[int]*corev1.PersistentVolumeClaim) error {
-	after := operatorv1alpha1.DefaultReplaceAfter
-	if given := c.Registry.Spec.Etcd.ReplaceAfter; given != nil {
-		after = given.Duration
-	}
+	after := c.replaceAfter()
 	for _, m := range seen.List {
 		if m.Ordinal == plan.None || c.Identity.Record.Members[c.member(m.Ordinal)] != m.ID || seen.Lost[m.Ordinal] != "" {
 			continue
@@ -54,6 +51,14 @@ func (c *Change) lost(ctx context.Context, seen *plan.Observed, pods []corev1.Po
 	return nil
 }
 
+// replaceAfter is how long a lost member is waited for, zero when only a person replaces it.
+func (c *Change) replaceAfter() time.Duration {
+	if given := c.Registry.Spec.Etcd.ReplaceAfter; given != nil {
+		return given.Duration
+	}
+	return operatorv1alpha1.DefaultReplaceAfter
+}
+
 // started is how long a member's container must have run for its guard to have let etcd
 // start: until then, a member that was lost is started once more to be refused.
 const started = time.Minute
@@ -81,8 +86,10 @@ func (c *Change) gone(ctx context.Context, pod *corev1.Pod, claim *corev1.Persis
 	switch {
 	case pod != nil && diagnose.DataLost(pod):
 		return "its data is lost or damaged", nil
-	case pod != nil && damaged(pod) != "":
-		return fmt.Sprintf("its data is damaged (etcd ends with %q)", damaged(pod)), nil
+	case pod != nil && ended(pod, fatal) != "":
+		return fmt.Sprintf("its data is damaged (etcd ends with %q)", ended(pod, fatal)), nil
+	case pod != nil && ended(pod, differs) != "" && c.Etcd.Outlier(ctx, pod.Name) == nil:
+		return fmt.Sprintf("its data differs from that of all other members (etcd ends with %q)", ended(pod, differs)), nil
 	case claim == nil || claim.DeletionTimestamp != nil || pod != nil && pod.Spec.NodeName != "" && claim.Status.Phase != corev1.ClaimLost:
 		return "", nil // the pod that comes, or the one that there is, finds out
 	case claim.Status.Phase == corev1.ClaimLost:
@@ -107,13 +114,17 @@ func (c *Change) gone(ctx context.Context, pod *corev1.Pod, claim *corev1.Persis
 	return fmt.Sprintf("PersistentVolume %s of its claim %s is on a node that was deleted", pv.Name, claim.Name), nil
 }
 
-// fatal are what etcd (v3.6 and v3.7) and its database end with where a file is damaged, or
-// where the data is not what the other members have (InitialCorruptCheck).
-var fatal = []string{"checkInitialHashKV failed", "found data inconsistency with peers", "walpb: crc mismatch", "crc mismatch", "invalid database", "file size too small", "freelist: already freed", "unexpected page type", "max entry size limit exceeded"}
+// fatal are what etcd (v3.6 and v3.7) and its database end with where a file is damaged, and
+// differs where the data is not that of another member (InitialCorruptCheck): which of the two
+// is wrong, etcd does not say.
+var (
+	fatal   = []string{"walpb: crc mismatch", "crc mismatch", "invalid database", "file size too small", "freelist: already freed", "unexpected page type", "max entry size limit exceeded"}
+	differs = []string{"checkInitialHashKV failed", "found data inconsistency with peers"}
+)
 
-// damaged returns by which of these a pod's etcd has ended that is started again and again;
+// ended returns by which of some texts a pod's etcd has ended that is started again and again;
 // empty when by none.
-func damaged(pod *corev1.Pod) string {
+func ended(pod *corev1.Pod, texts []string) string {
 	if !diagnose.CrashLooping(pod, operand.ComponentEtcd) {
 		return ""
 	}
@@ -122,7 +133,7 @@ func damaged(pod *corev1.Pod) string {
 		if status.Name != operand.ComponentEtcd || failure == nil {
 			continue
 		}
-		for _, text := range fatal {
+		for _, text := range texts {
 			if strings.Contains(failure.Message, text) {
 				return text
 			}

@@ -57,8 +57,9 @@ type Etcd interface {
 	MoveLeader(ctx context.Context, s etcd.State) error
 	// Remove removes the member with the ID.
 	Remove(ctx context.Context, s etcd.State, memberID string) error
-	// Agree returns nil when all members that are recorded hold the same data.
-	Agree(ctx context.Context) error
+	// Agree returns nil when the named members hold the same data, and *etcd.DataDiffers when
+	// they do not.
+	Agree(ctx context.Context, names ...string) error
 	// Outlier returns nil when all but the named member hold the same data, also while the
 	// alarm CORRUPT refuses reads; with no name, when all do.
 	Outlier(ctx context.Context, member string) error

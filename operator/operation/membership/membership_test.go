@@ -104,6 +104,46 @@ func TestReplaceAsked(t *testing.T) {
 	}
 }
 
+// TestReplaceTwo replaces one after the other, and adds the first one again before the second
+// one goes.
+func TestReplaceTwo(t *testing.T) {
+	w := newWorld(t, 5)
+	w.objects.Registry.Annotations = map[string]string{operatorv1alpha1.AnnotationReplaceMember: w.list[3].ID + "," + w.list[1].ID}
+	w.settle()
+	if want := []string{"remove fleet-etcd-1", "add fleet-etcd-1", "promote fleet-etcd-1", "remove fleet-etcd-3", "add fleet-etcd-3", "promote fleet-etcd-3"}; !slices.Equal(w.did, want) {
+		t.Errorf("%q", w.did)
+	}
+}
+
+// TestVerify compares a member that has joined with those that serve: one that does not answer
+// must not keep it from being complete, and other data is for a person.
+func TestVerify(t *testing.T) {
+	w := newWorld(t, 5)
+	w.objects.Registry.Annotations = map[string]string{operatorv1alpha1.AnnotationReplaceMember: w.list[1].ID}
+	said := ""
+	for range 60 {
+		if slices.Contains(w.did, "promote fleet-etcd-1") {
+			w.dead[w.name(3)] = true
+		}
+		var done bool
+		if said, done = w.reconcile(); done {
+			break
+		}
+	}
+	if record := identity.Read(t.Context(), w.objects).Record; UnderWay(record) || w.objects.Registry.Status.Operation != nil {
+		t.Errorf("it is not complete: %q, %+v", said, record)
+	}
+
+	w = newWorld(t, 1)
+	w.objects.Registry.Spec.Etcd.Replicas, w.differs = 3, &etcd.DataDiffers{First: w.name(0), Second: w.name(1), Revision: 7}
+	for range 20 {
+		said, _ = w.reconcile()
+	}
+	if !slices.Equal(w.did, []string{"add fleet-etcd-1", "promote fleet-etcd-1"}) || !strings.Contains(said, "members fleet-etcd-0 and fleet-etcd-1 hold different data at revision 7, after fleet-etcd-1 has joined") {
+		t.Errorf("%q, it says %q", w.did, said)
+	}
+}
+
 // TestReplaceCorrupt has the member replaced at once whose data is not that of all others, and
 // none while that is not known of one.
 func TestReplaceCorrupt(t *testing.T) {

@@ -33,6 +33,9 @@ func (c *Change) nodes(ctx context.Context) (int, error) {
 // withoutNode reports whether a volume can be used on nodes that are all gone, as that of a
 // local disk is whose node was deleted.
 func (c *Change) withoutNode(ctx context.Context, pv *corev1.PersistentVolume) (bool, error) {
+	if !placement.Local(pv) {
+		return false, nil // a zone without nodes gets some again
+	}
 	nodes, known, err := placement.Nodes(ctx, c.Live)
 	if !known || len(nodes) == 0 {
 		return false, err

@@ -59,8 +59,8 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 	for ordinal, claim := range claims {
 		retained := false
 		if ordinal == record.Leaving && claim.DeletionTimestamp == nil {
-			if retained, err = c.retained(ctx, claim); err != nil {
-				return plan.Observed{}, c.notRetained(ordinal, claim, err)
+			if retained, err = c.retained(ctx, claim); err != nil && !apierrors.IsForbidden(err) {
+				return plan.Observed{}, verdict.Failed(err)
 			}
 		}
 		seen.Claims[ordinal] = plan.Claim{UID: string(claim.UID), Terminating: claim.DeletionTimestamp != nil, Retained: retained || claim.DeletionTimestamp != nil}

@@ -56,8 +56,10 @@ type world struct {
 	// did are the changes of etcd, the snapshots and the phases, in their order.
 	did    []string
 	refuse error // what etcd answers to changes
-	uid    int
-	lastID int
+	// differs is what comes of comparing the members' data.
+	differs error
+	uid     int
+	lastID  int
 }
 
 // newWorld returns a registry whose etcd has so many members.
@@ -258,7 +260,14 @@ func (w *world) Remove(_ context.Context, _ etcd.State, id string) error {
 }
 
 // Agree implements Etcd.
-func (w *world) Agree(context.Context) error { return w.refuse }
+func (w *world) Agree(_ context.Context, names ...string) error {
+	for _, name := range names {
+		if w.dead[name] {
+			return errors.New(name + " does not answer")
+		}
+	}
+	return w.differs
+}
 
 // Outlier implements Etcd.
 func (w *world) Outlier(_ context.Context, member string) error {
@@ -298,8 +307,8 @@ func (w *world) reconcile() (said string, done bool) {
 	case !v.Complete():
 	case Is(status.Operation):
 		driver := operation.Driver{Status: status.Operation, Recorded: w.objects.Before.Operation, Now: w.objects.Now}
-		progress := operation.UnderWay
-		if v, progress = driver.Advance(w.t.Context(), Handler{change, step}); progress != operation.UnderWay {
+		next, progress := driver.Advance(w.t.Context(), Handler{change, step})
+		if v = next; progress != operation.UnderWay {
 			status.Operation = nil
 		}
 	case step.Action == plan.Done:

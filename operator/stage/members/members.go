@@ -63,6 +63,9 @@ func (s *Stage) selfHosted(ctx context.Context) verdict.Verdict {
 	if v := trust.Reissue(ctx, s.Objects, s.Authorities.EtcdLeaves()); !v.Complete() {
 		return v
 	}
+	if v := s.recordIsCurrent(ctx); !v.Complete() {
+		return v
+	}
 	if err := apply.IgnoreReadOnly(s.Apply(ctx, s.Rendered.Stages[render.StageEtcd]...)); err != nil {
 		return verdict.Failed(err)
 	}

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -65,6 +67,28 @@ func (s *Stage) identityProblem() verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s%s has a different key than the one that etcd members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.Registry.Name, contract.EtcdCASuffix, s.etcdRenewal(), short(ca), short(recorded.CA)).AsReadOnly()
 	}
 	return verdict.Failed(err)
+}
+
+// recordIsCurrent is done unless the record lacks members that have pods and have said who they
+// are, as one that was restored from a backup does: without their pods, etcd may have no
+// majority. Members that were removed are still claimed.
+func (s *Stage) recordIsCurrent(ctx context.Context) verdict.Verdict {
+	known := max(len(s.Identity.Members()), int(s.Identity.Record.Claimed))
+	set := &appsv1.StatefulSet{}
+	err := s.Live.Get(ctx, s.Key(contract.EtcdSuffix), set)
+	if client.IgnoreNotFound(err) != nil {
+		return verdict.Failed(err)
+	}
+	if err != nil || set.Spec.Replicas == nil || int(*set.Spec.Replicas) <= known {
+		return done
+	}
+	for ordinal := known; ordinal < int(*set.Spec.Replicas); ordinal++ {
+		name := contract.EtcdMember(s.Registry.Name, ordinal)
+		if slices.ContainsFunc(s.Before.Etcd.Members, func(m operatorv1alpha1.EtcdMember) bool { return m.Name == name && m.ID != "" }) {
+			return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "ConfigMap %s%s, the record of etcd's identity, has %d members, and etcd has %s, too: the record is older than etcd, as after it was restored from a backup; nothing is changed until a newer one is brought back, or the keys replicas, members and member-id.%s are corrected (status.etcd.members has the IDs)", s.Registry.Name, contract.IdentitySuffix, known, name, name).AsReadOnly()
+		}
+	}
+	return done
 }
 
 // etcdRenewal says when the first of etcd's certificates is renewed, which the

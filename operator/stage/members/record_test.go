@@ -2,8 +2,10 @@ package members
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -158,5 +160,28 @@ func TestRecordReadOnly(t *testing.T) {
 	}
 	if stored := identity.Read(t.Context(), s.Objects); stored.Record != nil || stored.Err != nil {
 		t.Errorf("without a record: %+v is made, %v", stored.Record, stored.Err)
+	}
+}
+
+// TestOldRecord has the StatefulSet keep its pods where the record lacks a member that was
+// known, and no one else's change of its size be taken for one.
+func TestOldRecord(t *testing.T) {
+	for _, test := range []struct {
+		reason        string
+		claimed, pods int32
+		known         string
+		freezes       bool
+	}{
+		{"the record is of before two were added", 1, 3, "fleet-etcd-2", true},
+		{"two are being removed", 3, 3, "fleet-etcd-2", false},
+		{"their pods are gone", 1, 1, "fleet-etcd-2", false},
+		{"someone has scaled the StatefulSet", 1, 3, "", false},
+	} {
+		s := newStage(t, "{spec: {etcd: {replicas: 1}}}", &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}, Spec: appsv1.StatefulSetSpec{Replicas: new(test.pods)}})
+		s.Before.Etcd.Members = []operatorv1alpha1.EtcdMember{{Name: "fleet-etcd-0", ID: "a0"}, {Name: test.known, ID: "a2"}}
+		s.Identity.Record = &etcd.Record{Replicas: 1, Claimed: test.claimed, Identity: etcd.Identity{Members: map[string]string{"fleet-etcd-0": "a0"}}}
+		if v := s.recordIsCurrent(t.Context()); (v.State == verdict.ReadOnly) != test.freezes || v.Complete() == test.freezes || test.freezes && !strings.Contains(v.Message, "etcd has fleet-etcd-") {
+			t.Errorf("%s: %+v", test.reason, v)
+		}
 	}
 }

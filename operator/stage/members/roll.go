@@ -116,6 +116,7 @@ func (s *Stage) rollStuck(ctx context.Context, pods []corev1.Pod, outdated []str
 // of nodes, and so never lets both take a member at a time. A single member has no
 // budget, and a pod in which nothing was started counts for none.
 func (s *Stage) replace(ctx context.Context, pod *corev1.Pod) error {
+	s.found.Acted = true
 	if err := s.Writer().Evict(ctx, pod); err != nil {
 		return err
 	}
@@ -157,6 +158,7 @@ func (s *Stage) rollMember(ctx context.Context, roll roll) verdict.Verdict {
 		return s.rolls(v)
 	}
 	if leads && len(roll.pods) > 1 {
+		s.found.Acted = true
 		if err := roll.access.MoveLeader(ctx, roll.state); err != nil {
 			return wait("the leader %s is next, but can't hand over: %s", name, err)
 		}

@@ -45,6 +45,8 @@ type Found struct {
 	Rolling string
 	// Detail is the verdict's message without Rolling.
 	Detail string
+	// Acted is true when a pod was evicted, or the leadership moved, since State was said.
+	Acted bool
 	// Replacing is true while members are replaced, or can be and are to be.
 	Replacing bool
 }
