@@ -407,3 +407,20 @@ func TestImportCommandLine(t *testing.T) {
 		}
 	}
 }
+
+// TestExportOfNone has a selector that matches no cluster: that is no error of export, and
+// import refuses to take it for a success.
+func TestExportOfNone(t *testing.T) {
+	env := commandtest.New(t, some("east", "one"))
+	none := export(t, env, "--selector", "a=none")
+	if strings.Contains(none, "east") {
+		t.Errorf("it exports\n%s", none)
+	}
+	env.Stdin.WriteString(none)
+	if text, code := env.Run(t, NewImport(env.Env), "-f", "-"); code != 3 || !strings.HasPrefix(text, "the standard input has no clusters: nothing was imported") {
+		t.Errorf("import: %d, %s", code, text)
+	}
+	if text, code := env.Run(t, NewImport(env.Env), "-f", "-", "--selector", "a=b"); code == 0 || text != "unknown flag: --selector" {
+		t.Errorf("import --selector: %d, %s", code, text)
+	}
+}
