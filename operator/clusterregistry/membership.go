@@ -57,11 +57,19 @@ func (r *Reconciler) stepMembers(ctx context.Context, s *scope, change *membersh
 	if begins && !s.Installed() {
 		return done // what there is comes up first
 	}
-	if begins && (s.servers.Rolling != "" || s.replacingMembers() != "") {
-		return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "etcd is scaled from %s members to %s when nothing of the registry is being replaced any more", begun.From, begun.To).In(verdict.Soon)
+	if begins && s.rolls() {
+		return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "etcd is scaled from %s to %s when nothing of the registry is being replaced any more", begun.From, begun.To).In(verdict.Soon)
 	}
 	status.Operation = begun
 	return membership.Handler{Change: change, Step: step}.Waiting("starts").In(verdict.AtOnce)
+}
+
+// rolls reports whether servers or members are being replaced by such of the latest template.
+// Members that can't be, since they move where their volumes can't follow, wait for more
+// members.
+func (s *scope) rolls() bool {
+	moves := s.members.Reason == operatorv1alpha1.ReasonMembersBlocked || s.members.Reason == operatorv1alpha1.ReasonMembersChanging
+	return s.servers.Rolling != "" || s.replacingMembers() != "" && !moves
 }
 
 // driveMembers drives the operation that changes members.
