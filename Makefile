@@ -121,7 +121,7 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 # What "make test" has time for, and what "make test-full" runs besides: what is
 # installed by hand in e2e/apiserver is used and restarted under load in CORE as well,
 # where the operator installs it.
-CORE := docs faults install upgrade
+CORE := docs faults install reliability upgrade
 MORE := $(filter-out $(CORE) framework history integration bench measure session skew olm,$(notdir $(wildcard e2e/*)))
 
 PACKAGES := $(CORE) $(if $(E2E_ALL),$(MORE))
@@ -139,7 +139,11 @@ e2e-ready: load
 
 .PHONY: e2e-run
 e2e-run:
-	E2E_CLUSTER=$(NAME) $(STORY) $(if $(E2E_FULL),,-skip '^TestMatrix') $(addprefix ./e2e/,$(PACKAGES))
+	E2E_CLUSTER=$(NAME) $(STORY) -skip '^TestCells$$$(if $(E2E_FULL),,|^TestMatrix)' $(addprefix ./e2e/,$(PACKAGES))
+
+.PHONY: e2e-cells
+e2e-cells: ## Every operation under every fault, on the cluster that is up, which has NODES=5; hours
+	E2E_CLUSTER=$(NAME) $(GO) test -count=1 -timeout 12h -v -run '^TestCells$$' ./e2e/reliability
 
 .PHONY: e2e-packages
 e2e-packages:

@@ -62,6 +62,19 @@ full() {
   done
 }
 
+# cells runs the cells of e2e/reliability, on five nodes: an etcd with five members needs them.
+cells() {
+  if ! passed cells && ! {
+    part cluster-down-before-cells make --no-print-directory cluster-down &&
+      part cluster-cells make --no-print-directory cluster NODES=5 &&
+      part install-cells make --no-print-directory e2e-ready PACKAGES=reliability
+  }; then
+    skipped cells
+    return
+  fi
+  once cells make --no-print-directory e2e-cells || bin/cluster --name=$NAME logs .test/cluster-logs-cells
+}
+
 make --no-print-directory cluster-down # what an interrupted run has left
 once unit make --no-print-directory unit
 [ "$size" = full ] && once alerts make --no-print-directory verify-alerts
@@ -74,6 +87,7 @@ else
     # What repetition and the matrix of faults show does not depend on the host's version.
     unset E2E_FULL
   done
+  cells
   once olm make --no-print-directory e2e-olm
   part skew make --no-print-directory e2e-skew
 fi

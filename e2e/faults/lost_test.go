@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,51 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
-	"github.com/clusterregistry/operator/operator/version"
 )
-
-// TestEmptiedInPlace empties the data directory of a member under its live pod and
-// kills only its container, which kubelet starts again without init containers.
-// The member does not start empty under its old ID, and the condition names it, and says when
-// a new member takes its place, which then happens. No request fails meanwhile.
-func TestEmptiedInPlace(t *testing.T) {
-	e := framework.New(t).WithOperator()
-	releases, err := version.Releases()
-	if err != nil {
-		t.Fatal(err)
-	}
-	registry := independent(e, 3)
-	registry.Spec.Version = operatorv1alpha1.Version(releases[len(releases)-1].Version)
-	e.Install(registry)
-	e.WaitReady(registry)
-	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
-	load.Settle(t)
-
-	lost := registry.Status.Etcd.Members[1]
-	var before, after corev1.Pod
-	if err := e.Get(t.Context(), lost.Name, &before); err != nil {
-		t.Fatal(err)
-	}
-	e.EmptyVolume(before.Spec.NodeName, "data-"+lost.Name)
-	e.KillProcess("--name="+lost.Name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name)
-	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, "pod "+lost.Name+": container etcd exited with code 65", "has no data", "a new member takes its place at ")
-	if err := e.Get(t.Context(), lost.Name, &after); err != nil {
-		t.Fatal(err)
-	}
-	if after.UID != before.UID || len(after.Status.ContainerStatuses) != 1 || after.Status.ContainerStatuses[0].RestartCount == 0 {
-		t.Errorf("the container was not started again in its pod: %+v, before %+v", after.Status, before.Status)
-	}
-	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
-		spec.Etcd.ReplaceAfter = &metav1.Duration{Duration: time.Second}
-	})
-	replaced(e, registry, lost)
-	load.Settle(t)
-	report := load.Stop()
-	for _, failure := range report.Failed {
-		t.Error(failure)
-	}
-	e.Compare(registry, report)
-}
 
 // replaced waits for a new member in the place of one, with which the registry is complete.
 func replaced(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, lost operatorv1alpha1.EtcdMember) {

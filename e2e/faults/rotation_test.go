@@ -18,6 +18,9 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
+// rate is how many requests clients send in a second.
+const rate = 50
+
 // TestRotation renews every certificate of a registry but its CAs while clients
 // write: servers and members of etcd show the new ones without a restart, and no
 // request fails.

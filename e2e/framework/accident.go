@@ -1,10 +1,12 @@
 package framework
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -36,24 +38,38 @@ func (e *Env) EmptyVolume(node, claim string) {
 	Cluster(e.t, "node", "empty", node, filepath.Base(path))
 }
 
+// Process is a process of this computer.
+type Process int
+
 // KillProcess ends the one process, of whichever container of the local cluster,
 // whose command line has all the given arguments. It gets no chance to do
 // anything more.
 func (e *Env) KillProcess(arguments ...string) {
 	e.t.Helper()
-	if err := syscall.Kill(e.process(arguments), syscall.SIGKILL); err != nil {
+	if err := e.Process(arguments...).Kill(); err != nil {
 		e.t.Fatalf("kill the process with the arguments %q: %v", arguments, err)
 	}
 }
 
-// ProcessFile returns a path on this computer for a file as such a process sees it.
-func (e *Env) ProcessFile(path string, arguments ...string) string {
-	e.t.Helper()
-	return filepath.Join("/proc", fmt.Sprint(e.process(arguments)), "root", path)
+// Kill ends the process, if it has not ended.
+func (p Process) Kill() error {
+	if err := syscall.Kill(int(p), syscall.SIGKILL); !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return nil
 }
 
-// process returns the one process whose command line has all the given arguments.
-func (e *Env) process(arguments []string) int {
+// Pause has the process do nothing more, until it is killed.
+func (p Process) Pause() error { return syscall.Kill(int(p), syscall.SIGSTOP) }
+
+// File returns a path on this computer for a file as the process sees it.
+func (p Process) File(path string) string {
+	return filepath.Join("/proc", strconv.Itoa(int(p)), "root", path)
+}
+
+// Process finds the one process, of whichever container of the local cluster, whose command
+// line has all the given arguments.
+func (e *Env) Process(arguments ...string) Process {
 	e.t.Helper()
 	var found []int
 	directories, err := filepath.Glob("/proc/[0-9]*")
@@ -78,5 +94,5 @@ func (e *Env) process(arguments []string) int {
 	if len(found) != 1 {
 		e.t.Fatalf("%d processes have the arguments %q: %v", len(found), arguments, found)
 	}
-	return found[0]
+	return Process(found[0])
 }

@@ -29,13 +29,7 @@ func (c cell) tolerant() bool {
 
 // core are the cells of "make test", in the order in which one registry goes through them.
 func core() []cell {
-	return []cell{
-		{upgrade, containerKilled, 3},
-		{steady, podKilled, 3},
-		{defragmentation, operatorKilled, 3},
-		{steady, volumeEmptied, 3},
-		{steady, nodeStopped, 3},
-	}
+	return []cell{{upgrade, containerKilled, 3}, {steady, podKilled, 3}, {steady, volumeEmptied, 3}, {steady, nodeStopped, 3}}
 }
 
 // matrix are all cells of an etcd of some members.
@@ -44,10 +38,10 @@ func matrix(members int32) (cells []cell) {
 	if members == 3 {
 		faults = append(faults, containerKilled, volumeEmptied, claimDeleted, fileCorrupted, nodeStopped, nodeCutOff)
 	}
-	for _, o := range []operation{upgrade, steady, defragmentation, replacement, scaleUp, scaleDown} {
+	for _, o := range []operation{upgrade, steady, defragmentation, servingRotation, replacement, scaleUp, scaleDown} {
 		for _, f := range faults {
-			if c := (cell{o, f, members}); o.possible(members) {
-				cells = append(cells, c)
+			if o.possible(members) {
+				cells = append(cells, cell{o, f, members})
 			}
 		}
 	}

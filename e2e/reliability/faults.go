@@ -76,11 +76,15 @@ var (
 		return struck{heal: func() { s.back(victim) }}
 	}}
 
+	// The container is started again in its pod, without init containers.
 	volumeEmptied = fault{name: "volume emptied in place", down: 1, strike: func(s *stage) struck {
 		victim := s.victim()
 		s.e.EmptyVolume(victim.Spec.NodeName, "data-"+victim.Name)
 		s.kill(victim)
-		return struck{heal: func() { s.replacedMember(victim) }}
+		return struck{heal: func() {
+			s.e.WaitCondition(s.registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, "pod "+victim.Name+": container etcd exited with code 65", "has no data", "a new member takes its place")
+			s.replacedMember(victim)
+		}}
 	}}
 
 	claimDeleted = fault{name: "claim deleted", down: 1, strike: func(s *stage) struck {
@@ -96,11 +100,12 @@ var (
 
 	fileCorrupted = fault{name: "file corrupted", down: 1, strike: func(s *stage) struck {
 		victim := s.victim()
-		path := s.e.ProcessFile("/data/etcd/member/snap/db", s.arguments(victim)...)
-		if err := corrupt(path); err != nil {
-			s.t.Fatalf("corrupt %s: %v", path, err)
+		process := s.e.Process(s.arguments(victim)...)
+		// One that runs would write over some of it.
+		err := errors.Join(process.Pause(), corrupt(process.File("/data/etcd/member/snap/db")), process.Kill())
+		if err != nil {
+			s.t.Fatal(err)
 		}
-		s.kill(victim)
 		return struck{heal: func() { s.replacedMember(victim) }}
 	}}
 
@@ -119,7 +124,6 @@ func nodeLost(name, take, giveBack string) fault {
 			s.quiet()
 			noticed()
 			framework.Cluster(s.t, "node", giveBack, victim.Spec.NodeName)
-			s.back(victim)
 		}}
 	}}
 }
@@ -198,7 +202,7 @@ func (s *stage) replacedMember(lost *corev1.Pod) {
 	})
 }
 
-// corrupt overwrites the middle of a file.
+// corrupt overwrites all of a file.
 func corrupt(path string) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
@@ -208,10 +212,10 @@ func corrupt(path string) error {
 	if err != nil {
 		return errors.Join(err, file.Close())
 	}
-	garbage := make([]byte, info.Size()/2)
+	garbage := make([]byte, info.Size())
 	for i := range garbage {
 		garbage[i] = byte(i * 7)
 	}
-	_, err = file.WriteAt(garbage, info.Size()/4)
+	_, err = file.WriteAt(garbage, 0)
 	return errors.Join(err, file.Sync(), file.Close())
 }

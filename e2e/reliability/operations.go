@@ -35,9 +35,8 @@ func (o operation) target(members int32) int32 {
 // least is how many voters there are at least meanwhile.
 func (o operation) least(members int32) int32 { return min(members, o.target(members)) }
 
-// possible reports whether an etcd of so many members can go through it: on the local
-// cluster's three nodes there is no room for more, and what has one member has no other to
-// copy from.
+// possible reports whether an etcd of so many members can go through it: what has one member
+// has no other to copy from.
 func (o operation) possible(members int32) bool {
 	switch o.name {
 	case replacement.name:
@@ -102,8 +101,22 @@ var (
 		}
 	}}
 
-	scaleUp   = scale("scale up", map[int32]int32{1: 3})
-	scaleDown = scale("scale down", map[int32]int32{3: 1})
+	// servingRotation gives the CA of the servers another key. It replaces no pod.
+	servingRotation = operation{name: "rotation of the serving CA", begin: func(s *stage) {
+		s.generation = max(1, s.registry.Spec.TLS.Rotation.Serving) + 1
+		s.e.Change(s.registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.TLS.Rotation.Serving = s.generation })
+		s.underWay(operatorv1alpha1.OperationRotation, "")
+	}, check: func(s *stage) {
+		for _, certificate := range s.registry.Status.Certificates {
+			if certificate.Use == operatorv1alpha1.CASigning && certificate.Generation == s.generation {
+				return
+			}
+		}
+		s.t.Errorf("no CA of generation %d signs: %+v", s.generation, s.registry.Status.Certificates)
+	}}
+
+	scaleUp   = scale("scale up", map[int32]int32{1: 3, 3: 5})
+	scaleDown = scale("scale down", map[int32]int32{5: 3, 3: 1})
 )
 
 // scale changes the number of members. Of an etcd of a number that is not in to, it can't.

@@ -28,6 +28,8 @@ type stage struct {
 	recorder *history.Recorder
 	// replaced is the member that the operation replaces.
 	replaced operatorv1alpha1.EtcdMember
+	// generation is that of the CA that the operation makes.
+	generation int32
 	// pokes counts what had the operator reconcile.
 	pokes int
 }
