@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterregistry/operator/cli/command"
 	"github.com/clusterregistry/operator/cli/diagnose"
+	"github.com/clusterregistry/operator/cli/etcd"
 	"github.com/clusterregistry/operator/cli/join"
 	"github.com/clusterregistry/operator/cli/kubeconfig"
 	"github.com/clusterregistry/operator/cli/report"
@@ -60,6 +61,7 @@ changed; 4 done, and something that is shown needs attention.`,
 		transfer.NewExport(env),
 		transfer.NewImport(env),
 		upgrade.New(env),
+		etcd.New(env),
 		diagnose.New(env),
 		report.New(env),
 	)

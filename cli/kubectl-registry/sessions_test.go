@@ -56,15 +56,22 @@ status:
   observedGeneration: 1
   etcdVersion: v3.7.3
   hostVersion: v1.37.1
-  etcd: {ready: 3/3, members: [{name: fleet-etcd-0, ready: true, version: 3.7.3}, {name: fleet-etcd-1, ready: true, version: 3.7.3}, {name: fleet-etcd-2, ready: true, version: 3.7.3}]}
+  etcd:
+    ready: 3/3
+    members:
+    - {name: fleet-etcd-0, id: 8e9e05c52164694d, ready: true, version: v3.7.3, leader: true, databaseSize: 820Mi, databaseSizeInUse: 310Mi, quota: 4Gi}
+    - {name: fleet-etcd-1, id: 91bc3c398fb3c146, ready: true, version: v3.7.3, databaseSize: 820Mi, databaseSizeInUse: 310Mi, quota: 4Gi}
+    - {name: fleet-etcd-2, id: fd422379fda50e48, ready: true, version: v3.7.3, databaseSize: 312Mi, databaseSizeInUse: 310Mi, quota: 4Gi, defragmentedTime: "2026-11-23T11:40:00Z"}
   certificates: [{name: fleet-serving, notAfter: "2027-01-20T12:00:00Z", renewalTime: "2026-12-21T12:00:00Z"}]
   conditions:
   - {type: Available, status: "True", reason: Available}
   - {type: Ready, status: "True", reason: Ready}
+  - {type: EtcdReady, status: "True", reason: Ready, message: 3/3 etcd members ready (v3.7.3)}
 ---
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: data-fleet-etcd-1, namespace: registries, deletionTimestamp: "2026-11-23T11:00:00Z", labels: {app.kubernetes.io/instance: fleet, app.kubernetes.io/managed-by: clusterregistry-operator}}
+spec: {volumeName: pvc-3c5c2b8e}
 status: {phase: Bound}
 ---
 ` + commandtest.Operator
@@ -90,6 +97,9 @@ var sessions = []session{
 	{section: "import", line: "kubectl registry import -f clusters.yaml", code: 4},
 	{section: "upgrade plan", line: "kubectl registry upgrade plan fleet"},
 	{section: "upgrade to", line: "kubectl registry upgrade to v0.4.0 fleet"},
+	{section: "etcd members", line: "kubectl registry etcd members fleet"},
+	{section: "etcd defrag", line: "kubectl registry etcd defrag fleet", typed: "y\n"},
+	{section: "etcd replace", line: "kubectl registry etcd replace fleet-etcd-1", typed: "y\n"},
 	{section: "diagnose", line: "kubectl registry diagnose fleet", code: 4},
 	{section: "report", line: "kubectl registry report fleet"},
 }

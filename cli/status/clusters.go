@@ -92,7 +92,7 @@ func (g *grouper) run(ctx context.Context) error {
 		}
 		rows = append(rows, []string{value, fmt.Sprint(group.Clusters), fmt.Sprintf("%d/%d", group.Available, group.Clusters), versions(group.Versions), oldest(group), age(g.env.Now(), group.OldestEntry)})
 	}
-	table(g.env.Out, rows)
+	command.Table(g.env.Out, rows)
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/clusterregistry/operator/cli/command"
@@ -23,7 +22,7 @@ func (r *Report) print(w io.Writer, detailed bool) error {
 		for _, registry := range r.Registries {
 			rows = append(rows, []string{registry.Namespace, registry.Name, registry.Mode, registry.version(), registry.Available, registry.Ready, registry.Etcd, registry.soonest(), registry.Operation})
 		}
-		table(out, rows)
+		command.Table(out, rows)
 	}
 	if detailed {
 		for _, registry := range r.Registries {
@@ -38,7 +37,7 @@ func (r *Report) print(w io.Writer, detailed bool) error {
 		for _, cluster := range r.NotWell {
 			rows = append(rows, []string{cluster.Name, cluster.Available, cluster.Reason, cluster.Message})
 		}
-		table(out, rows)
+		command.Table(out, rows)
 	}
 	for _, note := range r.Notes {
 		fmt.Fprintf(out, "\nnote: %s\n", command.Plain(note))
@@ -84,7 +83,7 @@ func (r Registry) detail(w io.Writer) {
 			}
 			rows = append(rows, row)
 		}
-		table(w, rows)
+		command.Table(w, rows)
 	}
 	if len(r.Members) > 0 {
 		fmt.Fprintln(w)
@@ -92,24 +91,6 @@ func (r Registry) detail(w io.Writer) {
 		for _, member := range r.Members {
 			rows = append(rows, []string{member.Name, fmt.Sprint(member.Ready), member.Version})
 		}
-		table(w, rows)
+		command.Table(w, rows)
 	}
-}
-
-// table writes rows in columns.
-func table(w io.Writer, rows [][]string) {
-	columns := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	for _, row := range rows {
-		for i, cell := range row {
-			if cell = command.Plain(cell); cell == "" {
-				cell = "-"
-			}
-			end := "\t"
-			if i == len(row)-1 {
-				end = "\n"
-			}
-			_, _ = io.WriteString(columns, cell+end)
-		}
-	}
-	_ = columns.Flush() // into a buffer
 }

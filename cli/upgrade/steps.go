@@ -10,10 +10,9 @@ import (
 	"strings"
 
 	"golang.org/x/mod/semver"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/cli/hostcluster"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -65,7 +64,7 @@ type Phase struct {
 // newest that can be reached.
 func MakePlan(releases []version.Release, registry *v1alpha1.ClusterRegistry, to string) (*Plan, error) {
 	running := registry.Status.Version
-	plan := &Plan{Namespace: registry.Namespace, Name: registry.Name, Running: running, Desired: string(registry.Spec.Version), Holds: holds(registry), Releases: []Target{}}
+	plan := &Plan{Namespace: registry.Namespace, Name: registry.Name, Running: running, Desired: string(registry.Spec.Version), Holds: hostcluster.Holds(registry), Releases: []Target{}}
 	if running == "" {
 		return nil, fmt.Errorf("the registry %s/%s is not installed yet: \"kubectl registry status %s\" says what it waits for", registry.Namespace, registry.Name, registry.Name)
 	}
@@ -153,25 +152,6 @@ func reachable(releases []version.Release, registry *v1alpha1.ClusterRegistry, t
 }
 
 func external(registry *v1alpha1.ClusterRegistry) bool { return registry.Spec.Etcd.External != nil }
-
-// holds returns why no upgrade would begin now.
-func holds(registry *v1alpha1.ClusterRegistry) []string {
-	var out []string
-	if registry.Spec.Paused {
-		out = append(out, "spec.paused is true")
-	}
-	if operation := registry.Status.Operation; operation != nil {
-		out = append(out, fmt.Sprintf("another operation is under way: %s to %s, %s", operation.Type, operation.To, operation.Progress))
-	}
-	ready := meta.FindStatusCondition(registry.Status.Conditions, v1alpha1.ConditionReady)
-	switch {
-	case ready == nil:
-		out = append(out, "the operator has not reported of the registry")
-	case ready.Status != metav1.ConditionTrue && registry.Status.Operation == nil:
-		out = append(out, "the registry is not Ready: "+ready.Reason+": "+ready.Message)
-	}
-	return out
-}
 
 // step returns what one upgrade does.
 func step(registry *v1alpha1.ClusterRegistry, from, to version.Release) Step {

@@ -2,12 +2,15 @@ package clusterregistry
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/maintenance"
 	"github.com/clusterregistry/operator/operator/operation"
@@ -56,6 +59,10 @@ func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
 	}
 	handler, status := r.defragmentation(s), &s.Registry.Status
 	handler.Relax()
+	var err error
+	if handler.Request, err = s.requested(handler); err != nil {
+		s.note(operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ReasonDefragmentationRequestInvalid, "the annotation "+operatorv1alpha1.AnnotationDefragment+" is not followed: "+err.Error())
+	}
 	if err := handler.Window.Err(); err != nil {
 		s.note(operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ReasonMaintenanceWindowInvalid, err.Error()+"; until then no etcd member is defragmented")
 	}
@@ -105,17 +112,37 @@ func (r *Reconciler) giveWay(s *scope) {
 	}
 }
 
-// held notes what waits for the maintenance window, and returns when that opens.
+// requested returns the defragmentation that a person has asked for, if one is.
+func (s *scope) requested(handler defragmentation.Handler) (contract.DefragmentRequest, error) {
+	request, err := contract.ParseDefragmentRequest(s.Registry.Annotations[operatorv1alpha1.AnnotationDefragment])
+	if err != nil {
+		return contract.DefragmentRequest{}, err
+	}
+	handler.Request = request
+	if problem := handler.RequestProblem(); problem != "" {
+		return contract.DefragmentRequest{}, errors.New(problem)
+	}
+	return request, nil
+}
+
+// held notes what waits for the maintenance window or, as a person has asked for it, for
+// something else, and returns when to reconcile again for that.
 func (s *scope) held(handler defragmentation.Handler) verdict.Verdict {
-	message, opens := handler.Held()
-	if message == "" || handler.Window.Err() != nil {
-		return done
+	v := done
+	note := func(message string, at time.Time) {
+		if message == "" {
+			return
+		}
+		s.note(operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ReasonDefragmentationPending, message)
+		if after := at.Sub(s.Now); !at.IsZero() && (v.After == 0 || after < v.After) {
+			v = v.In(after)
+		}
 	}
-	s.note(operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ReasonDefragmentationPending, message)
-	if opens.IsZero() {
-		return done
+	note(handler.HeldRequest())
+	if handler.Window.Err() == nil {
+		note(handler.Held())
 	}
-	return done.In(opens.Sub(s.Now))
+	return v
 }
 
 // replacingMembers says that etcd members are being replaced, or are about to be.

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -128,6 +129,43 @@ func TestMaintenanceWindow(t *testing.T) {
 			t.Errorf("%s: %+v, %+v", test.reason, c, s.Registry.Status.Operation)
 		}
 		if after := s.operation.After; !test.begins && (after > test.within || after < test.from) {
+			t.Errorf("%s: it is reconciled after %s", test.reason, after)
+		}
+	}
+}
+
+// TestDefragmentRequest is about what a person asks for by an annotation.
+func TestDefragmentRequest(t *testing.T) {
+	for _, test := range []struct {
+		reason, request string
+		change          func(*scope)
+		begins          bool
+		want, says      string
+		within          time.Duration
+	}{
+		{"of all", "-1m", func(*scope) {}, true, "Ready", "", 0},
+		{"of one", "-1m,m2", func(*scope) {}, true, "Ready", "", 0},
+		{"of one that there is not", "-1m,m7", func(*scope) {}, false, "DefragmentationRequestInvalid", `the annotation operator.clusterregistry.io/defragment is not followed: etcd has no member "m7"`, 0},
+		{"nonsense", "please", func(*scope) {}, false, "DefragmentationRequestInvalid", `"please" is not a time`, 0},
+		{"of the day before yesterday", "-25h", func(*scope) {}, false, "Ready", "", 0},
+		{"later", "1m", func(*scope) {}, false, "DefragmentationPending", "a person has asked for m0, m1, m2 to be defragmented at ", time.Minute},
+		{"in a paused registry", "-1m,m2", func(s *scope) { s.Freeze("spec.paused is false") }, false, "DefragmentationPending", "a person has asked for m2 to be defragmented, which begins when", 0},
+	} {
+		s := fragmented(t, "v0.1.0", "")
+		s.members.State.Members[1].DBSizeInUse = 290 << 20
+		at, member, _ := strings.Cut(test.request, ",")
+		request := at
+		if after, err := time.ParseDuration(at); err == nil {
+			request = contract.DefragmentRequest{Time: s.Now.Add(after), Member: member}.String()
+		}
+		s.Registry.Annotations = map[string]string{operatorv1alpha1.AnnotationDefragment: request}
+		test.change(s)
+		s.operation = reading(t, s).defragment(t.Context(), s)
+		c := s.condition(operatorv1alpha1.ConditionEtcdReady, "")
+		if c.Status != metav1.ConditionTrue || c.Reason != test.want || !strings.Contains(c.Message, test.says) || (s.Registry.Status.Operation != nil) != test.begins {
+			t.Errorf("%s: %+v, %+v", test.reason, c, s.Registry.Status.Operation)
+		}
+		if after := s.operation.After; !test.begins && after > test.within {
 			t.Errorf("%s: it is reconciled after %s", test.reason, after)
 		}
 	}

@@ -29,7 +29,7 @@ const concurrency = 8
 // Setup registers the reconciler with a manager whose cache has informers.Options.
 func (r *Reconciler) Setup(mgr manager.Manager) error {
 	build := builder.ControllerManagedBy(mgr).Named("clusterregistry").
-		For(&operatorv1alpha1.ClusterRegistry{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		For(&operatorv1alpha1.ClusterRegistry{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
 		WatchesMetadata(informers.CertificatesCRD(), handler.EnqueueRequestsFromMapFunc(r.all))
 	for _, kind := range informers.Owned() {

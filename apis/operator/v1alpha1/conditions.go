@@ -163,9 +163,13 @@ const (
 	// being expanded to what the spec asks for: the message says how far that is.
 	ReasonVolumesGrowing = "VolumesGrowing"
 	// ReasonDefragmentationPending is the reason of an etcd that is ready, and has members
-	// to defragment that wait for spec.etcd.maintenanceWindow: the message says when it
-	// opens next, or that there is none.
+	// to defragment that wait for spec.etcd.maintenanceWindow or, where a person has asked
+	// for that, until the registry is ready: the message says what is waited for.
 	ReasonDefragmentationPending = "DefragmentationPending"
+	// ReasonDefragmentationRequestInvalid is the reason of an etcd that is ready, and of an
+	// annotation operator.clusterregistry.io/defragment that can't be understood or names no
+	// member: the message says why.
+	ReasonDefragmentationRequestInvalid = "DefragmentationRequestInvalid"
 	// ReasonMaintenanceWindowInvalid is the reason of an etcd that is ready, and of a
 	// spec.etcd.maintenanceWindow that never opens: the message says why.
 	ReasonMaintenanceWindowInvalid = "MaintenanceWindowInvalid"

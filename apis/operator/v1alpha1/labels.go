@@ -25,6 +25,11 @@ const (
 	// member's ID in hexadecimal as status.etcd.members has it, or several with commas
 	// between them. The new member has another ID, so one value replaces it once.
 	AnnotationReplaceMember = GroupName + "/replace-etcd-member"
+	// AnnotationDefragment is on a registry whose etcd members are to be defragmented once,
+	// with the time of the request in the form of RFC 3339 and, if one member alone is meant,
+	// a comma and its name. A member that was defragmented since then is left alone, and a
+	// day later all are.
+	AnnotationDefragment = GroupName + "/defragment"
 	// Finalizer holds the deletion of a registry up until nothing of it is left,
 	// but for what is retained.
 	Finalizer = GroupName + "/cleanup"

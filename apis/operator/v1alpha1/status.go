@@ -212,6 +212,29 @@ type EtcdMember struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
+	// leader is true for the member that the others follow.
+	// +optional
+	Leader bool `json:"leader,omitempty"`
+
+	// learner is true for a member that has no vote yet.
+	// +optional
+	Learner bool `json:"learner,omitempty"`
+
+	// databaseSize is the size of the member's file. It, databaseSizeInUse and quota are
+	// written again when one of them has changed by a tenth of the quota, and after a
+	// defragmentation; the metrics are exact.
+	// +optional
+	DatabaseSize *resource.Quantity `json:"databaseSize,omitempty"`
+
+	// databaseSizeInUse is what of the file is not free.
+	// +optional
+	DatabaseSizeInUse *resource.Quantity `json:"databaseSizeInUse,omitempty"`
+
+	// quota is the size of the file at which the member refuses writes. An etcd that is
+	// older than 3.6 does not say it.
+	// +optional
+	Quota *resource.Quantity `json:"quota,omitempty"`
+
 	// defragmentedTime is when the operator last had the member give free space of its file
 	// back.
 	// +optional

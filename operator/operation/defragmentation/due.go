@@ -29,15 +29,15 @@ func (h Handler) Due() bool {
 // Held says which members wait for the maintenance window, and when it opens next, in its
 // time zone: zero when it never does. It says nothing when none does.
 func (h Handler) Held() (message string, opens time.Time) {
-	due := h.due()
-	if len(due) == 0 || h.allowed() {
+	held := slices.DeleteFunc(h.candidates(), h.permitted)
+	if len(held) == 0 {
 		return "", time.Time{}
 	}
-	slices.Sort(due)
-	message = "much of the file is free of " + strings.Join(due, ", ") + ", to be defragmented "
+	slices.Sort(held)
+	message = "much of the file is free of " + strings.Join(held, ", ") + ", to be defragmented "
 	switch opens = h.Window.Next(h.Now); {
 	case !h.Window.Given():
-		message += "in a maintenance window, since a single member answers nothing meanwhile, and there is none: add spec.etcd.maintenanceWindow"
+		message += "in a maintenance window, since a single member answers nothing meanwhile, and there is none: add spec.etcd.maintenanceWindow, or ask for it (kubectl registry etcd defrag)"
 	case opens.IsZero():
 		message += "in the maintenance window, which does not open"
 	default:
@@ -49,11 +49,12 @@ func (h Handler) Held() (message string, opens time.Time) {
 	return message, opens
 }
 
-// allowed reports whether a member may be defragmented now: at any time where no window is
-// given. A single one is not without a window, since the registry is unavailable meanwhile.
-func (h Handler) allowed() bool {
+// permitted reports whether a member may be defragmented now. Where no one has asked for it,
+// and etcd is not full, that is in the window, or at any time where none is given. A single
+// member is not without a window, since the registry is unavailable meanwhile.
+func (h Handler) permitted(member string) bool {
 	switch {
-	case h.Full():
+	case h.Full() || h.requested(member, h.attempted(member)):
 		return true
 	case !h.Window.Given():
 		return len(h.Recorded.Members) > 1
@@ -63,22 +64,29 @@ func (h Handler) allowed() bool {
 
 // next returns the member to defragment next, the leader last; empty when none is to be now.
 func (h Handler) next() string {
-	if !h.allowed() {
-		return ""
-	}
 	next, _ := h.State.Next(h.due())
 	return next
 }
 
-// due returns the members that are to be defragmented.
+// due returns the members that are to be defragmented now.
 func (h Handler) due() []string {
-	var due []string
+	return slices.DeleteFunc(h.candidates(), func(member string) bool { return !h.permitted(member) })
+}
+
+// candidates returns the members that are to be defragmented, now or in the window.
+func (h Handler) candidates() []string {
+	var out []string
 	for _, member := range h.State.Members {
-		if at := h.attempted(member.Name); member.Err == nil && (h.Full() && h.makesRoom(member, at) || !h.Full() && member.Fragmented() && h.Now.Sub(at) >= retry) {
-			due = append(due, member.Name)
+		at := h.attempted(member.Name)
+		wanted := member.Fragmented() && h.Now.Sub(at) >= retry
+		if h.Full() {
+			wanted = h.makesRoom(member, at)
+		}
+		if member.Err == nil && (wanted || h.requested(member.Name, at)) {
+			out = append(out, member.Name)
 		}
 	}
-	return due
+	return out
 }
 
 // makesRoom reports whether a member of an etcd that is full is to be defragmented. After a

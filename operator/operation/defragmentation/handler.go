@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/maintenance"
 	"github.com/clusterregistry/operator/operator/operation"
@@ -47,8 +48,10 @@ type Handler struct {
 	// Busy says what else is done to members now, which would take a second one out of
 	// service; empty when nothing is. State may be older than that.
 	Busy string
-	// Window is when members may be defragmented, if one is given.
-	Window maintenance.Window
+	// Window is when members may be defragmented, if one is given, unless a person asks for
+	// it, as by Request.
+	Window  maintenance.Window
+	Request contract.DefragmentRequest
 	// Defragment defragments one member. It may return before the member is through.
 	Defragment func(ctx context.Context, member string) error
 	// Compact drops the history before a revision.
@@ -77,11 +80,11 @@ func (h Handler) Resume(operatorv1alpha1.OperationPhase) operatorv1alpha1.Operat
 // Waiting implements operation.Handler.
 func (h Handler) Waiting(format string, args ...any) verdict.Verdict {
 	what := "etcd is defragmented, one member at a time"
+	if len(h.Recorded.Members) == 1 {
+		what = "etcd's only member is defragmented, during which the registry is unavailable, for about a second per 100 MB that are in use"
+	}
 	if h.Full() {
-		what = "etcd is full: its history is compacted, and its members are defragmented, one at a time"
-		if len(h.Recorded.Members) == 1 {
-			what = "etcd is full: its history is compacted, and its only member is defragmented, during which the registry is unavailable, for about a second per 100 MB that are in use"
-		}
+		what = "etcd is full, so that its history is compacted first; " + what
 	}
 	return verdict.Waiting(string(h.Phase), "%s: %s", what, fmt.Sprintf(format, args...)).In(verdict.Soon)
 }
@@ -174,12 +177,12 @@ func (h Handler) defragment(ctx context.Context) verdict.Verdict {
 // pending reports whether the chosen member is still to be defragmented, as far as is known:
 // an attempt that was not noted, since the operator ended in between, is not repeated.
 func (h Handler) pending() bool {
-	return !h.serves(h.To) || slices.Contains(h.due(), h.To)
+	return !h.serves(h.To) || slices.Contains(h.candidates(), h.To)
 }
 
 // attempt defragments the chosen member, unless something has come up since it was chosen.
 func (h Handler) attempt(ctx context.Context, member *operatorv1alpha1.EtcdMember) verdict.Verdict {
-	if !h.allowed() {
+	if !h.permitted(h.To) {
 		return verdict.Verdict{} // the window is over
 	}
 	obstacle := h.obstacle(h.To)

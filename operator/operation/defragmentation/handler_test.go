@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/maintenance"
 	"github.com/clusterregistry/operator/operator/operation"
@@ -32,6 +33,7 @@ type fleet struct {
 	window    maintenance.Window
 	busy      string
 	old       etcd.Seen
+	request   contract.DefragmentRequest
 	compacts  func(int64) error
 }
 
@@ -51,7 +53,7 @@ func newFleet(members int, fragmented ...int) *fleet {
 }
 
 func (f *fleet) handler() Handler {
-	return Handler{Operation: f.operation, Etcd: &f.etcd, Now: f.now, State: f.state, Recorded: f.recorded, Window: f.window, Busy: f.busy, Old: f.old, Event: func(string, string, string) {}, Compact: f.compact,
+	return Handler{Operation: f.operation, Etcd: &f.etcd, Now: f.now, State: f.state, Recorded: f.recorded, Window: f.window, Busy: f.busy, Old: f.old, Request: f.request, Event: func(string, string, string) {}, Compact: f.compact,
 		Defragment: func(_ context.Context, member string) error {
 			f.called = append(f.called, member)
 			i := slices.IndexFunc(f.state.Members, func(m etcd.Member) bool { return m.Name == member })

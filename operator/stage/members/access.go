@@ -48,7 +48,8 @@ func (s *Stage) reportEtcd(state etcd.State) {
 		m := said[member.Name]
 		m.Name, m.Ready = member.Name, member.Err == nil
 		if member.ID != "" {
-			m.ID, m.Version = member.ID, "v"+member.Version
+			m.ID, m.Version, m.Leader, m.Learner = member.ID, "v"+member.Version, member.Leads(), member.Learner
+			s.noteSizes(&m, member)
 		}
 		if status.ClusterID == "" && member.Err == nil {
 			status.ClusterID = member.ClusterID
