@@ -39,8 +39,13 @@ const (
 	// AdminSuffix is for the administrator's certificate: a Certificate with its Secret.
 	// It is also the administrator's user name.
 	AdminSuffix = "-admin"
-	// TrustSuffix is for the ConfigMap with the CAs that the registry trusts.
-	TrustSuffix = "-trust"
+	// TrustSuffix is for the ConfigMap with the CAs that the registry trusts, as far as
+	// changes of them are followed. EtcdTrustSuffix and EtcdClientTrustSuffix, each with a
+	// dash and a digest of the content behind, are for those with the CAs that etcd members,
+	// and servers, read once, at start. Layout v1 has the first alone.
+	TrustSuffix           = "-trust"
+	EtcdTrustSuffix       = "-etcd-trust"
+	EtcdClientTrustSuffix = "-etcd-client-trust"
 
 	// SnapshotSuffix is for the Job that saves etcd, SnapshotsSuffix for the
 	// PersistentVolumeClaim that it saves to.

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/address"
 	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/identity"
@@ -44,10 +45,9 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	if registry.Spec.Etcd.External == nil {
 		s.identity = identity.Read(ctx, s.Objects)
 	}
-	if s.authorities, err = trust.Read(ctx, s.Objects, generation.InUse{Signing: generation.First}); err != nil {
+	if err := s.readAuthorities(ctx); err != nil {
 		return nil, err
 	}
-	s.withdraw()
 	if clients := s.authorities.Clients.Bundle(); len(clients) > 0 {
 		registry.Status.ClientCABundle = clients
 	}
@@ -58,6 +58,26 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 		return nil, err
 	}
 	return s, nil
+}
+
+// readAuthorities reads the CAs, and takes out of them what is being withdrawn.
+func (s *scope) readAuthorities(ctx context.Context) error {
+	asked, inUse := s.Registry.Spec.TLS.Rotation.Etcd, generation.InUse{}
+	var err error
+	if s.identity.Record != nil {
+		inUse = s.identity.Record.Generations
+	} else if inUse, err = trust.FirstInUse(ctx, s.Objects, contract.EtcdCASuffix, contract.EtcdServerSuffix, asked); err != nil {
+		return err
+	}
+	inUse.Signing = max(inUse.Signing, generation.First)
+	if s.authorities, err = trust.Read(ctx, s.Objects, inUse); err != nil {
+		return err
+	}
+	if asked > generation.First && s.identity.Err != nil {
+		s.authorities.Err = s.identity.Err // which generation signs is in there
+	}
+	s.withdraw()
+	return nil
 }
 
 // hostToRender returns the version of the host that servers are to be made for,

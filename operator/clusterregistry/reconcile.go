@@ -9,7 +9,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
@@ -93,7 +92,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 // more goes, and an upgrade advances.
 func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	s.retraction = r.retract(ctx, s)
-	err := apply.IgnoreReadOnly(s.Prune(ctx, s.made()...))
+	err := s.prune(ctx)
 	r.giveWay(s)
 	v := r.changeMembers(ctx, s)
 	switch {

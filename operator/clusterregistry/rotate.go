@@ -19,6 +19,7 @@ import (
 
 // The CAs that can be rotated, by the names of the fields in spec.tls.rotation.
 const (
+	caEtcd    = "etcd"
 	caServing = "serving"
 	caClient  = "client"
 )
@@ -28,6 +29,10 @@ const (
 func (r *Reconciler) rotations(s *scope) []rotation.Handler {
 	asked, independent := s.Registry.Spec.TLS.Rotation, s.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent
 	var out []rotation.Handler
+	if s.identity.Record != nil {
+		ca := etcdCA{r, s}
+		out = append(out, rotation.Handler{Name: caEtcd, CA: ca, Servers: ca.Servers, InUse: s.authorities.Etcd.InUse, Desired: automatic(asked.Etcd), Unable: s.etcdCAUnable()})
+	}
 	if s.Registry.Spec.TLS.IssuerRef == nil {
 		desired := automatic(asked.Serving)
 		if independent {
@@ -109,14 +114,22 @@ func (s *scope) rotationEnded(h rotation.Handler) string {
 // operation is in the phase for that. The record still has it: what is withdrawn is known,
 // and an operation that gets lost has both trusted again.
 func (s *scope) withdraw() {
-	if o := s.Registry.Status.Operation; s.rotated() == "" || o.Phase != operatorv1alpha1.PhaseWithdrawal {
+	if s.rotated() == "" {
 		return
 	}
-	switch a := s.authorities; {
-	case s.rotated() == caServing && !a.Serving.InUse.Next():
-		a.Serving.Also = nil // what was published follows when no server shows it: certificates.Retire
-	case s.rotated() == caClient && !a.Clients.InUse.Next():
-		a.Clients.Also, a.Clients.Published = nil, nil
+	a, phase := s.authorities, s.Registry.Status.Operation.Phase
+	withdrawal := phase == operatorv1alpha1.PhaseWithdrawal
+	switch ca := s.rotated(); {
+	case ca == caEtcd && phase == operatorv1alpha1.PhaseServer:
+		a.ClientsOfEtcdFirst = true
+	case ca == caEtcd && withdrawal:
+		a.Etcd.Withdraw()
+	case ca == caServing && withdrawal:
+		a.Serving.Withdraw() // what was published follows when no server shows it: certificates.Retire
+	case ca == caClient && withdrawal:
+		if a.Clients.Withdraw(); a.Clients.Withdrawn {
+			a.Clients.Published = nil
+		}
 	}
 }
 
@@ -138,6 +151,8 @@ func (s *scope) rotationNoted(h rotation.Handler) (reason, message string) {
 	switch u := h.InUse; {
 	case h.Desired.Generation < u.Signing:
 		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("%s is %d, and generation %d of that CA signs: no key is used again; set it to %d", field, h.Desired.Generation, u.Signing, max(u.Signing, u.Also))
+	case h.Unable != "" && h.Desired.Generation > u.Signing:
+		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("the %s CA can't be rotated to generation %d: %s", h.Name, h.Desired.Generation, h.Unable)
 	case h.Due():
 		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("the %s CA is rotated to generation %d when %s", h.Name, h.Desired.Generation, s.rotationAwaits())
 	case u.Next():

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/generation"
 )
 
 // The keys of the record that only the operator reads. The guard in each member's pod
@@ -18,6 +19,8 @@ import (
 const (
 	keyReplicas    = "replicas"
 	keyCA          = "ca"
+	keyGenerations = "ca-generations"
+	keyAlsoCA      = "ca-also"
 	keyRelease     = "release"
 	keyEtcdVersion = "etcd-version"
 	keyEtcdRelease = "etcd-release"
@@ -59,8 +62,12 @@ type Record struct {
 	// Leaving is the member that is being removed, and LeavingClaim the UID of its claim.
 	// Both are empty when there is none.
 	Leaving, LeavingClaim string
-	// CA is the fingerprint of the key of the CA that the members trust.
-	CA string
+	// CA is the fingerprint of the key of the CA that signs for the members, and that they
+	// trust. AlsoCA is that of the one that signed before it, as long as it is still trusted,
+	// and else empty.
+	CA, AlsoCA string
+	// Generations are those of the CA that are in use. The zero value is the first.
+	Generations generation.InUse
 	// Release is the newest release whose servers may have written, and EtcdVersion the
 	// newest version of etcd, such as v3.7.3, that a member has run: what both read is the
 	// data's format. They are empty until known.
@@ -130,6 +137,12 @@ func ParseRecord(data map[string]string) (*Record, error) {
 	if r.Joining != "" && r.Leaving != "" {
 		return nil, fmt.Errorf("%s is %q while %s is %q: remove the key %s if that member is still in etcd's list, the other one if it is not", contract.RecordJoining, r.Joining, keyLeaving, r.Leaving, keyLeaving)
 	}
+	r.AlsoCA = data[keyAlsoCA]
+	if text := data[keyGenerations]; text != "" {
+		if r.Generations, err = generation.Parse(text); err != nil {
+			return nil, fmt.Errorf("%s is %w; status.certificates says which generation signs", keyGenerations, err)
+		}
+	}
 	for key, number := range map[string]*int32{keyTarget: &r.Target, keyClaimed: &r.Claimed, keyEndpoints: &r.Endpoints} {
 		if *number, err = parseNumber(key, data[key], r.Replicas); err != nil {
 			return nil, err
@@ -190,8 +203,11 @@ func (r *Record) Data(previous *Record) map[string]string {
 func (r *Record) optional() map[string]string {
 	data := map[string]string{
 		keyRelease: r.Release, keyEtcdVersion: r.EtcdVersion, keyEtcdRelease: r.EtcdRelease,
-		contract.RecordMembers: strings.Join(r.Names, contract.RecordSeparator), contract.RecordJoining: r.Joining, keyLeaving: r.Leaving, keyLeavingClaim: r.LeavingClaim,
+		contract.RecordMembers: strings.Join(r.Names, contract.RecordSeparator), contract.RecordJoining: r.Joining, keyLeaving: r.Leaving, keyLeavingClaim: r.LeavingClaim, keyAlsoCA: r.AlsoCA,
 		keyTarget: r.number(r.Target), keyClaimed: r.number(r.Claimed), keyEndpoints: r.number(r.Endpoints),
+	}
+	if r.Generations != (generation.InUse{}) {
+		data[keyGenerations] = r.Generations.String()
 	}
 	for name, id := range r.Members {
 		data[contract.RecordMember+name] = id

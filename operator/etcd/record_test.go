@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/generation"
 )
 
 // TestNewRecord is about an etcd without a record: only where there never was data may
@@ -192,5 +193,35 @@ func TestLearn(t *testing.T) {
 		if !reflect.DeepEqual(before, test.before) {
 			t.Errorf("%s: the record itself is changed: %+v", test.reason, before)
 		}
+	}
+}
+
+// TestRecordOfCAs writes which generations of the CA are in use, with the keys of both, and
+// nothing of a CA that was never rotated.
+func TestRecordOfCAs(t *testing.T) {
+	plain := &Record{InitialClusterState: contract.StateNew, Replicas: 1, CA: "f"}
+	for key := range plain.Data(nil) {
+		if strings.HasPrefix(key, keyCA+"-") {
+			t.Errorf("a CA that was never rotated has %s", key)
+		}
+	}
+	rotated := *plain
+	rotated.CA, rotated.AlsoCA, rotated.Generations = "g", "f", generation.InUse{Signing: 2, Also: 1}
+	read, err := ParseRecord(rotated.Data(plain))
+	if err != nil || read.CA != "g" || read.AlsoCA != "f" || read.Generations != rotated.Generations {
+		t.Errorf("%+v, %v", read, err)
+	}
+	dropped := rotated
+	dropped.AlsoCA, dropped.Generations.Also = "", 0
+	data := dropped.Data(&rotated)
+	if data[keyAlsoCA] != "" || data[keyGenerations] != "2" {
+		t.Errorf("after it was dropped: %v", data)
+	}
+	if _, present := data[keyAlsoCA]; !present {
+		t.Error("what is dropped is not written as empty, and would stay")
+	}
+	data[keyGenerations] = "both"
+	if _, err := ParseRecord(data); err == nil || !strings.Contains(err.Error(), `ca-generations is "both"`) {
+		t.Errorf("nonsense: %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // authorities are the values that are CA certificates, in each form that manifests
 // have them.
-var authorities = []string{"<etcd-ca>", "<serving-ca>", "<serving-ca-base64>", "<client-ca>"}
+var authorities = []string{"<etcd-ca>", "<etcd-client-ca>", "<serving-ca>", "<serving-ca-base64>", "<client-ca>"}
 
 // Lacks names the CA of which an object of the result would publish an empty bundle,
 // which no one could trust; empty when there is none. Such an object must not be

@@ -18,7 +18,7 @@ func TestLacks(t *testing.T) {
 		{"all CAs exist", aggregated, func(*Trust) {}, nil},
 		{"no users' CA is needed", aggregated, func(trust *Trust) { trust.Clients = nil }, nil},
 		{"the servers' CA is missing", aggregated, func(trust *Trust) { trust.Serving = nil }, []string{"APIService v1alpha1.clusterregistry.k8s.io: serving-ca", "ConfigMap fleet-trust: serving-ca"}},
-		{"etcd's CA is missing", aggregated, func(trust *Trust) { trust.Etcd = nil }, []string{"ConfigMap fleet-trust: etcd-ca"}},
+		{"etcd's CA is missing", aggregated, func(trust *Trust) { trust.Etcd, trust.EtcdClients = nil, nil }, []string{"ConfigMap fleet-etcd-client-trust-e3b0c44298fc1c14: etcd-client-ca", "ConfigMap fleet-etcd-trust-e3b0c44298fc1c14: etcd-ca", "ConfigMap fleet-trust: etcd-ca"}},
 		{"the users' CA is missing", independent, func(trust *Trust) { trust.Clients = nil }, []string{"ConfigMap fleet-trust: client-ca"}},
 	} {
 		in := input(t, test.registry)

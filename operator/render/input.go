@@ -91,6 +91,9 @@ type Trust struct {
 	// Etcd signs etcd's members and clients, Serving the servers' certificate,
 	// Clients (Independent mode only) the users'.
 	Etcd, Serving, Clients []byte
+	// EtcdClients is Etcd as those trust it that ask members. It differs while the CA is
+	// rotated.
+	EtcdClients []byte
 }
 
 // Environment is where the operator runs.

@@ -12,6 +12,9 @@ type Authorities struct {
 	// Etcd signs for etcd's members and for what asks them, Serving for the servers, and
 	// Clients for the clients of an independent registry.
 	Etcd, Serving, Clients Authority
+	// ClientsOfEtcdFirst is true while the previous generation of Etcd is withdrawn from those
+	// that ask members, and not from members yet.
+	ClientsOfEtcdFirst bool
 	// Err says why it is not known which generations are in use; then nothing may be
 	// changed.
 	Err error
@@ -21,7 +24,16 @@ type Authorities struct {
 
 // Rendered returns what is rendered, and so published, of the CAs.
 func (a Authorities) Rendered() render.Trust {
-	return render.Trust{Etcd: a.Etcd.Bundle(), Serving: a.Serving.Bundle(), Clients: a.Clients.Bundle()}
+	return render.Trust{Etcd: a.Etcd.Bundle(), EtcdClients: a.EtcdClients().Bundle(), Serving: a.Serving.Bundle(), Clients: a.Clients.Bundle()}
+}
+
+// EtcdClients returns Etcd as those trust it that ask members: servers and the operator.
+func (a Authorities) EtcdClients() Authority {
+	ca := a.Etcd
+	if a.ClientsOfEtcdFirst {
+		ca.Withdraw()
+	}
+	return ca
 }
 
 // InUse returns the generations that are in use.

@@ -15,6 +15,9 @@ type Authority struct {
 	// Also are those of the other generation in use, nil when there is none, or it is not
 	// issued yet.
 	Also []byte
+	// Withdrawn is true while the previous generation is taken out of what is trusted. Also
+	// is nil then.
+	Withdrawn bool
 	// Published are those that were published last, without expired ones.
 	Published []byte
 }
@@ -36,3 +39,11 @@ func (a Authority) Announced() bool { return contains(a.Published, a.Trusted()) 
 
 // Replaced reports whether something is published that is not in use any more.
 func (a Authority) Replaced() bool { return !contains(a.Trusted(), a.Published) }
+
+// Withdraw takes the previous generation out of what is trusted. It does nothing while the
+// other generation in use is the next one.
+func (a *Authority) Withdraw() {
+	if !a.InUse.Next() {
+		a.Also, a.Withdrawn = nil, true
+	}
+}

@@ -44,12 +44,17 @@ type Handler struct {
 	Now     time.Time
 	// Busy says why no rotation can begin now; empty when one can.
 	Busy string
+	// Unable says why this CA can't be rotated at all; empty when it can.
+	Unable string
+	// Servers looks whether no server trusts the previous generation any more, which comes
+	// before the rest; nil where they trust it no longer than others.
+	Servers func(context.Context) error
 }
 
 // Due reports whether the spec asks for a change, and permits it.
 func (h Handler) Due() bool {
 	_, due := h.InUse.Toward(h.Desired)
-	return due
+	return due && h.Unable == ""
 }
 
 // Begin returns the operation with which a rotation that is due begins.
@@ -72,8 +77,11 @@ func (h Handler) Steps() []operation.Step {
 		{Phase: operatorv1alpha1.PhaseIssuance, Run: h.issue},
 		{Phase: operatorv1alpha1.PhaseTrust, Run: h.trust},
 		{Phase: operatorv1alpha1.PhaseReissue, Run: h.reissue},
-		{Phase: operatorv1alpha1.PhaseWithdrawal, Run: h.withdraw},
 	}
+	if h.Servers != nil {
+		steps = append(steps, operation.Step{Phase: operatorv1alpha1.PhaseServer, Run: h.servers})
+	}
+	steps = append(steps, operation.Step{Phase: operatorv1alpha1.PhaseWithdrawal, Run: h.withdraw})
 	last, oldest := operatorv1alpha1.PhaseWithdrawal, slices.Min(h.InUse.All())
 	switch {
 	case oldest > h.Desired.Replaceable && !h.InUse.Previous():
@@ -141,6 +149,17 @@ func (h Handler) reissue(ctx context.Context) verdict.Verdict {
 		return h.record(ctx)
 	}
 	return h.missing(h.Shown(ctx))
+}
+
+// servers is complete when no server trusts the previous generation.
+func (h Handler) servers(ctx context.Context) verdict.Verdict {
+	if !h.InUse.Previous() {
+		return verdict.Verdict{}
+	}
+	if v := h.missing(h.Shown(ctx)); !v.Complete() {
+		return v
+	}
+	return h.missing(h.Servers(ctx))
 }
 
 // withdraw is complete when one generation is in use.

@@ -216,6 +216,30 @@ func TestWaits(t *testing.T) {
 	}
 }
 
+// TestServersFirst has servers drop the previous CA before all others, where they load it once.
+func TestServersFirst(t *testing.T) {
+	w := newWorld(t, generation.InUse{Signing: 2, Also: 1})
+	h := Handler{Name: "etcd", CA: w, InUse: w.recorded, Desired: generation.Desired{Generation: 2, Replaceable: 1, Dropped: 1}}
+	h.Servers = func(context.Context) error { return errors.New("1 of 2 updated") }
+	h.Operation = h.Begin()
+	var phases []string
+	for _, step := range h.Steps() {
+		phases = append(phases, string(step.Phase))
+	}
+	if got := strings.Join(phases, " "); got != "Preflight Issuance Trust Reissue Server Withdrawal" {
+		t.Error(got)
+	}
+	h.Phase = operatorv1alpha1.PhaseServer
+	driver := operation.Driver{Status: h.Operation, Recorded: h.DeepCopy()}
+	if v, _ := driver.Advance(t.Context(), h); !strings.HasSuffix(v.Message, "1 of 2 updated") || h.Phase != operatorv1alpha1.PhaseServer {
+		t.Errorf("%+v", v)
+	}
+	w.shown = 1
+	if v, _ := driver.Advance(t.Context(), h); !strings.HasSuffix(v.Message, "another is shown") {
+		t.Errorf("a member shows the previous one: %+v", v)
+	}
+}
+
 // TestStepsKeepThePresentOne has a permission that is taken back in the middle not leave an
 // operation in a phase that it does not have.
 func TestStepsKeepThePresentOne(t *testing.T) {

@@ -29,7 +29,7 @@ func (s *Stage) access(ctx context.Context) (etcd.Access, verdict.Verdict) {
 		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: tls.crt and tls.key are not a valid PEM key pair: %s", name, err)
 	}
 	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(s.Authorities.Etcd.Current) {
+	if !roots.AppendCertsFromPEM(s.Authorities.EtcdClients().Trusted()) {
 		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: ca.crt contains no PEM CA certificate to verify etcd with", name)
 	}
 	return etcd.Access{Endpoints: map[string]string{}, Addresses: map[string]string{}, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}}, done

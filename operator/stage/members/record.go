@@ -14,6 +14,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -25,7 +26,11 @@ func (s *Stage) firstRecord() *etcd.Record {
 	for _, member := range s.Before.Etcd.Members {
 		known.Members[member.Name] = member.ID
 	}
-	return etcd.NewRecord(s.Registry.Spec.Etcd.Replicas, trust.KeyFingerprint(s.Authorities.Etcd.Current), known, len(s.Volumes.Members) > 0)
+	record := etcd.NewRecord(s.Registry.Spec.Etcd.Replicas, trust.KeyFingerprint(s.Authorities.Etcd.Current), known, len(s.Volumes.Members) > 0)
+	if inUse := s.Authorities.Etcd.InUse; inUse.Signing > generation.First {
+		record.Generations = inUse
+	}
+	return record
 }
 
 // learn records what etcd and the current pods have said that is new, and returns
@@ -55,7 +60,7 @@ func (s *Stage) identityProblem() verdict.Verdict {
 	err := recorded.Check(replicas, ca)
 	switch {
 	case err == nil:
-		return done
+		return s.previousCAProblem()
 	case errors.Is(err, etcd.ErrReplicasDiffer):
 		what := fmt.Sprintf("etcd has %d members, and their number can be changed from release v0.4.0 on: set spec.etcd.replicas back to %d, and upgrade first", recorded.Replicas, recorded.Replicas)
 		if !s.Installed() {
@@ -64,7 +69,7 @@ func (s *Stage) identityProblem() verdict.Verdict {
 		}
 		return verdict.Waiting(operatorv1alpha1.ReasonReplicasDiffer, "%s", what).AsReadOnly()
 	case errors.Is(err, etcd.ErrCADiffers):
-		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s%s has a different key than the one that etcd members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.Registry.Name, contract.EtcdCASuffix, s.etcdRenewal(), short(ca), short(recorded.CA)).AsReadOnly()
+		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "the CA in %s has a different key than the one that etcd members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.Authorities.Etcd.Source, s.etcdRenewal(), short(ca), short(recorded.CA)).AsReadOnly()
 	}
 	return verdict.Failed(err)
 }
@@ -89,6 +94,17 @@ func (s *Stage) recordIsCurrent(ctx context.Context) verdict.Verdict {
 		}
 	}
 	return done
+}
+
+// previousCAProblem says that the CA which signed before, while it is rotated, is not the one
+// that members trust: a certificate of it may still be in use.
+func (s *Stage) previousCAProblem() verdict.Verdict {
+	recorded, ca := s.Identity.Record, s.Authorities.Etcd
+	if !recorded.Generations.Previous() || recorded.AlsoCA == "" || ca.Withdrawn || trust.KeyFingerprint(ca.Also) == recorded.AlsoCA {
+		return done
+	}
+	return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "the CA in Secret %s, which signed for etcd members before, is missing or has a different key than the one that they trust: restore that Secret from a backup; nothing is changed until then (recorded %s)",
+		s.Name(contract.Generation(contract.EtcdCASuffix, recorded.Generations.Also)), short(recorded.AlsoCA)).AsReadOnly()
 }
 
 // etcdRenewal says when the first of etcd's certificates is renewed, which the

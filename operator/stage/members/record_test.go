@@ -14,6 +14,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -140,6 +141,39 @@ func TestLearnJoined(t *testing.T) {
 	person("fleet-etcd-0")
 	learns("the next one", voters[1:], "v3.7.3", "fleet-etcd-0")
 	learns("and it has joined", voters, "v3.7.3", "")
+}
+
+// TestIdentityOfRotatedCA is about the keys of two CAs, of which one signs and the one before
+// is still trusted: neither may become another one.
+func TestIdentityOfRotatedCA(t *testing.T) {
+	key := func(content string) string { return trust.KeyFingerprint([]byte(content)) }
+	for _, test := range []struct {
+		reason        string
+		inUse         generation.InUse
+		recorded      [2]string
+		current, also string
+		withdrawn     bool
+		says          string
+	}{
+		{"the next one is made, and is not recorded yet", generation.InUse{Signing: 1, Also: 2}, [2]string{key("1"), ""}, "1", "2", false, ""},
+		{"it signs", generation.InUse{Signing: 2, Also: 1}, [2]string{key("2"), key("1")}, "2", "1", false, ""},
+		{"it signs, and was replaced", generation.InUse{Signing: 2, Also: 1}, [2]string{key("2"), key("1")}, "3", "1", false, "the CA in Secret fleet-etcd-ca-2 has a different key than the one that etcd members trust"},
+		{"the previous one was replaced", generation.InUse{Signing: 2, Also: 1}, [2]string{key("2"), key("1")}, "2", "3", false, "the CA in Secret fleet-etcd-ca, which signed for etcd members before, is missing or has a different key"},
+		{"the previous one is missing", generation.InUse{Signing: 2, Also: 1}, [2]string{key("2"), key("1")}, "2", "", false, "is missing"},
+		{"it is being withdrawn", generation.InUse{Signing: 2, Also: 1}, [2]string{key("2"), key("1")}, "2", "", true, ""},
+		{"it was dropped", generation.InUse{Signing: 2}, [2]string{key("2"), ""}, "2", "", false, ""},
+	} {
+		s := newStage(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}}}")
+		s.Identity.Record = &etcd.Record{Replicas: 3, CA: test.recorded[0], AlsoCA: test.recorded[1], Generations: test.inUse}
+		s.Authorities.Etcd = trust.Authority{Source: "Secret fleet-etcd-ca-2", InUse: test.inUse, Current: []byte(test.current), Withdrawn: test.withdrawn}
+		if test.also != "" {
+			s.Authorities.Etcd.Also = []byte(test.also)
+		}
+		v := s.identityProblem()
+		if v.Complete() != (test.says == "") || !strings.Contains(v.Message, test.says) || test.says != "" && (v.State != verdict.ReadOnly || v.Reason != operatorv1alpha1.ReasonIdentityMismatch) {
+			t.Errorf("%s: %+v", test.reason, v)
+		}
+	}
 }
 
 // TestRecordReadOnly is about a reconcile that may change nothing: the stage only observes,

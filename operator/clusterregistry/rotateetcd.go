@@ -1,0 +1,138 @@
+package clusterregistry
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/generation"
+	"github.com/clusterregistry/operator/operator/handshake"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/trust"
+)
+
+// etcdCA is the CA of the registry's own etcd, as rotation.CA. Members and servers read whom
+// they trust once, at start: a change of that replaces them, by the stages, one at a time.
+type etcdCA struct {
+	r *Reconciler
+	s *scope
+}
+
+// etcdCAUnable says why the CA of etcd can't be rotated, nothing when it can: in the first
+// layout, pods mount a bundle that changes under them, of which they load what they find.
+func (s *scope) etcdCAUnable() string {
+	if !s.release.Members.Changeable() || s.release.Layout != s.release.Members.Layout {
+		return "members and servers of release v0.4.0 or later are needed for that: upgrade first"
+	}
+	return ""
+}
+
+// Record implements rotation.CA. The record has the fingerprints of both CAs while two sign
+// for what is in use.
+func (c etcdCA) Record(ctx context.Context, u generation.InUse) error {
+	before, record := c.s.authorities.Etcd, *c.s.identity.Record
+	if err := c.s.retire(ctx, contract.EtcdCASuffix, before.InUse, u); err != nil {
+		return err
+	}
+	record.Generations, record.AlsoCA = u, ""
+	if u.Signing != before.InUse.Signing {
+		record.CA, record.AlsoCA = trust.KeyFingerprint(before.Also), trust.KeyFingerprint(before.Current)
+	}
+	return c.s.identity.Write(ctx, &record)
+}
+
+// Issued implements rotation.CA.
+func (c etcdCA) Issued(context.Context) error {
+	return c.s.issued(contract.EtcdCASuffix, c.s.authorities.Etcd)
+}
+
+// Trusted implements rotation.CA: all members and servers are of a template with both, and
+// members say so.
+func (c etcdCA) Trusted(ctx context.Context) error {
+	if err := c.replaced(); err != nil {
+		return err
+	}
+	authorities := trust.Parse(c.s.authorities.Etcd.Trusted())
+	return c.ask(ctx, func(where string, shown handshake.Shown) error {
+		if !shown.AcceptsAll(authorities) {
+			return fmt.Errorf("%s does not trust both CAs yet", where)
+		}
+		return nil
+	})
+}
+
+// Shown implements rotation.CA: members show certificates of the one that signs to clients
+// and to each other, and the client certificate is of it.
+func (c etcdCA) Shown(ctx context.Context) error {
+	if err := c.s.signed(ctx, c.s.authorities.Etcd, contract.EtcdServerSuffix, contract.EtcdPeerSuffix, contract.EtcdClientSuffix); err != nil {
+		return err
+	}
+	return c.ask(ctx, func(where string, shown handshake.Shown) error {
+		if !trust.SignedBy(shown.Chain, c.s.authorities.Etcd.Current) {
+			return fmt.Errorf("%s does not show a certificate of the new CA yet", where)
+		}
+		return nil
+	})
+}
+
+// Servers looks whether all servers are of a template without the previous CA. With that
+// they have the client certificate of the new one, which they read at start and follow.
+func (c etcdCA) Servers(context.Context) error { return c.replaced() }
+
+// Withdrawn implements rotation.CA: all members are of a template without the previous CA,
+// and say so.
+func (c etcdCA) Withdrawn(ctx context.Context) error {
+	if err := c.replaced(); err != nil {
+		return err
+	}
+	current := trust.Parse(c.s.authorities.Etcd.Current)
+	return c.ask(ctx, func(where string, shown handshake.Shown) error {
+		if !shown.AcceptsOnly(current) {
+			return fmt.Errorf("%s still trusts the previous CA", where)
+		}
+		return nil
+	})
+}
+
+// replaced returns nil when all members and servers are as they are rendered, and ready.
+func (c etcdCA) replaced() error {
+	if err := c.s.complete(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ConditionServerReady); err != nil {
+		return err
+	}
+	if why := c.s.unsteady(); why != "" {
+		return errors.New(why)
+	}
+	return nil
+}
+
+// ask looks at what every member shows, to clients and to other members.
+func (c etcdCA) ask(ctx context.Context, look func(where string, shown handshake.Shown) error) error {
+	pods, err := c.s.Pods(ctx, operand.ComponentEtcd)
+	if err != nil {
+		return err
+	}
+	pods = operand.Staying(operand.Running(pods))
+	if want := len(c.s.identity.Members()); len(pods) != want {
+		return fmt.Errorf("%d of %d members have a pod", len(pods), want)
+	}
+	var client *tls.Certificate
+	if config := c.s.members.Access.TLS; config != nil && len(config.Certificates) > 0 {
+		client = &config.Certificates[0]
+	}
+	for _, pod := range pods {
+		for _, port := range []string{contract.EtcdClientPort, contract.EtcdPeerPort} {
+			shown, err := c.r.Handshake(ctx, handshake.Server{Address: net.JoinHostPort(pod.Status.PodIP, port), Client: client})
+			if err != nil {
+				return err
+			}
+			if err := look(fmt.Sprintf("pod %s, port %s,", pod.Name, port), shown); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package clusterregistry
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/generation"
+	"github.com/clusterregistry/operator/operator/handshake"
+	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/trust"
+	"github.com/clusterregistry/operator/operator/trust/trusttest"
+	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// rotatingEtcd returns the scope of a complete registry with one member, whose CA of etcd has
+// the given generations in use, of the newest release.
+func rotatingEtcd(t *testing.T, asked string, u generation.InUse, first, second trusttest.CA) *scope {
+	t.Helper()
+	s := rotating(t, "Aggregated", asked, one, generation.InUse{})
+	s.Registry.Spec.Etcd.Replicas = 1
+	s.release = version.WithMembers(released, "")[3]
+	s.identity.Record = &etcd.Record{InitialClusterState: "existing", Replicas: 1, CA: trust.KeyFingerprint(first.PEM), Generations: u, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a"}}}
+	s.authorities.Etcd = trust.Authority{Source: "Secret fleet-etcd-ca", InUse: u, Current: first.PEM, Also: second.PEM}
+	if u.Previous() {
+		s.authorities.Etcd.Source, s.authorities.Etcd.Current, s.authorities.Etcd.Also = "Secret fleet-etcd-ca-2", second.PEM, first.PEM
+	}
+	return s
+}
+
+// TestEtcdCABegins has etcd's CA be rotated first, and only where pods have bundles that don't
+// change under them.
+func TestEtcdCABegins(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	first, second := trusttest.NamedCA(t, "fleet-etcd-ca", later), trusttest.NamedCA(t, "fleet-etcd-ca-2", later)
+	for _, test := range []struct {
+		reason string
+		change func(*scope)
+		begins bool
+		says   string
+	}{
+		{"it is asked for", func(*scope) {}, true, ""},
+		{"members are of the first layout", func(s *scope) { s.release = version.WithMembers(released, "")[0] }, false, "the etcd CA can't be rotated to generation 2: members and servers of release v0.4.0 or later are needed for that: upgrade first"},
+		{"servers are", func(s *scope) { s.release.Layout = "v1" }, false, "upgrade first"},
+	} {
+		s := rotatingEtcd(t, "{etcd: 2}", one, first, second)
+		test.change(s)
+		reading(t, s)
+		r := reading(t, s)
+		s.operation = r.operate(t.Context(), s)
+		s.noteRotations(r.rotations(s))
+		if o := s.Registry.Status.Operation; (o != nil) != test.begins || o != nil && (o.From != "etcd 1" || o.To != "etcd 2") {
+			t.Errorf("%s: %+v", test.reason, o)
+		}
+		if c := s.condition(operatorv1alpha1.ConditionCertificatesReady, ""); !strings.Contains(c.Message, test.says) || test.says != "" && c.Reason != "RotationPending" {
+			t.Errorf("%s: %+v", test.reason, c)
+		}
+	}
+}
+
+// TestEtcdCA is about what counts as trusted, shown and withdrawn of etcd's CA: what members
+// say at both ports, from pods of the latest template.
+func TestEtcdCA(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	first, second := trusttest.NamedCA(t, "fleet-etcd-ca", later), trusttest.NamedCA(t, "fleet-etcd-ca-2", later)
+	shows := func(leaf []byte, cas ...trusttest.CA) handshake.Shown {
+		shown := handshake.Shown{Chain: leaf}
+		for _, ca := range cas {
+			shown.Accepts = append(shown.Accepts, trust.Parse(ca.PEM)[0].RawSubject)
+		}
+		return shown
+	}
+	const at = "fleet-etcd-0, port 2380, "
+	old, now := shows(first.Leaf(), first, second), shows(second.Leaf(), first, second)
+	for _, test := range []struct {
+		reason                    string
+		client, peer              handshake.Shown
+		err                       error
+		leaf                      []byte
+		change                    func(*scope)
+		trusted, shown, withdrawn string
+	}{
+		{"both are trusted, and shown is the new one", now, now, nil, second.Leaf(), nil, "", "", "still trusts the previous CA"},
+		{"to other members it shows the previous one", now, old, nil, second.Leaf(), nil, "", at + "does not show a certificate of the new CA yet", "still trusts"},
+		{"of other members it trusts the previous one alone", now, shows(second.Leaf(), first), nil, second.Leaf(), nil, at + "does not trust both CAs yet", "", "still trusts"},
+		{"the client certificate is of the previous one", now, now, nil, first.Leaf(), nil, "", "the certificate in Secret fleet-etcd-server is not of the CA in Secret fleet-etcd-ca-2 yet", "still trusts"},
+		{"it trusts the new one alone", shows(second.Leaf(), second), shows(second.Leaf(), second), nil, second.Leaf(), nil, "does not trust both", "", ""},
+		{"of other members it trusts both", shows(second.Leaf(), second), now, nil, second.Leaf(), nil, "does not trust both", "", at + "still trusts the previous CA"},
+		{"it can't be asked", now, now, errors.New("no route"), second.Leaf(), nil, "no route", "no route", "no route"},
+		{"members are being replaced", now, now, nil, second.Leaf(), func(s *scope) { s.members.Rolling = "etcd: 0 of 1 members updated" }, "etcd: 0 of 1", "", "etcd: 0 of 1"},
+		{"servers are not ready", now, now, nil, second.Leaf(), func(s *scope) {
+			s.record(operatorv1alpha1.ConditionServerReady, verdict.Waiting("ReplicasNotReady", "1 of 2").DegradedIf(true))
+		}, "ServerReady: 1 of 2", "", "ServerReady: 1 of 2"},
+		{"a member has no pod", now, now, nil, second.Leaf(), func(s *scope) { s.identity.Record.Replicas = 3 }, "1 of 3 members have a pod", "1 of 3", "1 of 3"},
+	} {
+		s := rotatingEtcd(t, "{etcd: 2}", both, first, second)
+		pod := readyServer("fleet-etcd-0")
+		pod.Labels[operatorv1alpha1.LabelComponent] = "etcd"
+		r := reading(t, s, pod, operandtest.Secret("fleet-etcd-server", test.leaf), operandtest.Secret("fleet-etcd-peer", test.leaf), operandtest.Secret("fleet-etcd-client", test.leaf))
+		record := s.identity.Record
+		s.identity = identity.New(s.Objects)
+		s.identity.Record = record
+		r.Handshake = func(_ context.Context, server handshake.Server) (handshake.Shown, error) {
+			if _, port, _ := net.SplitHostPort(server.Address); port == "2380" {
+				return test.peer, test.err
+			}
+			return test.client, test.err
+		}
+		if test.change != nil {
+			test.change(s)
+		}
+		ca := etcdCA{r, s}
+		for what, got := range map[string]struct {
+			err  error
+			want string
+		}{"trusted": {ca.Trusted(t.Context()), test.trusted}, "shown": {ca.Shown(t.Context()), test.shown}, "withdrawn": {ca.Withdrawn(t.Context()), test.withdrawn}} {
+			if (got.err == nil) != (got.want == "") || got.err != nil && !strings.Contains(got.err.Error(), got.want) {
+				t.Errorf("%s: %s: %v", test.reason, what, got.err)
+			}
+		}
+	}
+}
+
+// TestEtcdCARecord has the record of etcd's identity know both keys from when the new one
+// signs until the previous one is dropped.
+func TestEtcdCARecord(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	first, second := trusttest.NamedCA(t, "fleet-etcd-ca", later), trusttest.NamedCA(t, "fleet-etcd-ca-2", later)
+	one1, two2 := trust.KeyFingerprint(first.PEM), trust.KeyFingerprint(second.PEM)
+	for _, test := range []struct {
+		reason       string
+		from, to     generation.InUse
+		ca, also, is string
+	}{
+		{"the next one is made", one, next, one1, "", "1,2"},
+		{"it signs", next, both, two2, one1, "2,1"},
+		{"the previous one is dropped", both, two, two2, "", "2"},
+	} {
+		s := rotatingEtcd(t, "{etcd: 2}", test.from, first, second)
+		r := reading(t, s, s.Registry.DeepCopy())
+		record := *s.identity.Record
+		if test.from.Previous() {
+			record.CA, record.AlsoCA = two2, one1
+		}
+		s.identity = identity.New(s.Objects)
+		s.identity.Record = &record
+		if err := (etcdCA{r, s}).Record(t.Context(), test.to); err != nil {
+			t.Fatal(err)
+		}
+		read := identity.Read(t.Context(), s.Objects)
+		if read.Err != nil || read.Record.CA != test.ca || read.Record.AlsoCA != test.also || read.Record.Generations.String() != test.is || read.Record.ClusterID != "c" {
+			t.Errorf("%s: %+v, %v", test.reason, read.Record, read.Err)
+		}
+	}
+}
+
+// TestEtcdCAWithdrawn takes the previous CA from servers before members, and from members in
+// the last phase; the operator itself is one of those that ask.
+func TestEtcdCAWithdrawn(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	first, second := trusttest.NamedCA(t, "fleet-etcd-ca", later), trusttest.NamedCA(t, "fleet-etcd-ca-2", later)
+	all := string(slices.Concat(first.PEM, second.PEM))
+	for _, test := range []struct {
+		phase            operatorv1alpha1.OperationPhase
+		inUse            generation.InUse
+		members, clients string
+	}{
+		{"Trust", next, all, all},
+		{"Reissue", both, all, all},
+		{"Server", both, all, string(second.PEM)},
+		{"Withdrawal", both, string(second.PEM), string(second.PEM)},
+		{"Withdrawal", next, all, all}, // the record is behind: the next one does not sign yet
+		{"Server", next, all, all},
+	} {
+		s := rotatingEtcd(t, "{etcd: 2}", test.inUse, first, second)
+		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, To: "etcd 2", Phase: test.phase}
+		s.withdraw()
+		if got := s.authorities.Rendered(); string(got.Etcd) != test.members || string(got.EtcdClients) != test.clients {
+			t.Errorf("%s, %s in use: members trust\n%s\nclients\n%s", test.phase, test.inUse, got.Etcd, got.EtcdClients)
+		}
+	}
+}
+
+// TestMounted keeps bundles that are not rendered any more as long as a pod has them, or one
+// that is made now would.
+func TestMounted(t *testing.T) {
+	spec := func(bundle string) corev1.PodSpec {
+		return corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data"}, {Name: "trust", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: bundle}}}}}}
+	}
+	meta := metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd-0", Labels: map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: "fleet"}}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}, Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{Spec: spec("fleet-etcd-trust-2")}}}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-server"}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: spec("fleet-etcd-client-trust-1")}}}
+	s := rotating(t, "Aggregated", "{}", one, generation.InUse{})
+	for _, name := range []string{"fleet-etcd-trust-0", "fleet-etcd-trust-1", "fleet-etcd-trust-2", "fleet-etcd-client-trust-1", "fleet-etcd-client-trust-2", "fleet-trust"} {
+		s.Registry.Status.Inventory = append(s.Registry.Status.Inventory, operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: "team", Name: name})
+	}
+	reading(t, s, []client.Object{&corev1.Pod{ObjectMeta: meta, Spec: spec("fleet-etcd-trust-1")}, set, deployment}...)
+	mounted, err := s.mounted(t.Context())
+	var names []string
+	for _, reference := range mounted {
+		names = append(names, reference.Name)
+	}
+	if want := []string{"fleet-etcd-trust-1", "fleet-etcd-trust-2", "fleet-etcd-client-trust-1"}; err != nil || !slices.Equal(names, want) {
+		t.Errorf("kept are %v, %v", names, err)
+	}
+}
