@@ -27,7 +27,7 @@ func New(env *command.Env) *cobra.Command {
 		Args:  command.Args(cobra.NoArgs),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(NewMembers(env), NewDefrag(env), NewReplace(env))
+	cmd.AddCommand(NewMembers(env), NewDefrag(env), NewReplace(env), NewRotate(env))
 	return cmd
 }
 

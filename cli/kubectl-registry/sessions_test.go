@@ -100,6 +100,7 @@ var sessions = []session{
 	{section: "etcd members", line: "kubectl registry etcd members fleet"},
 	{section: "etcd defrag", line: "kubectl registry etcd defrag fleet", typed: "y\n"},
 	{section: "etcd replace", line: "kubectl registry etcd replace fleet-etcd-1", typed: "y\n"},
+	{section: "etcd rotate-ca", line: "kubectl registry etcd rotate-ca serving fleet", typed: "y\n"},
 	{section: "diagnose", line: "kubectl registry diagnose fleet", code: 4},
 	{section: "report", line: "kubectl registry report fleet"},
 }
