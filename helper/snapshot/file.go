@@ -52,62 +52,77 @@ func verify(path string) (int64, error) {
 // in the bucket of all revisions, unless a compaction, which is noted in the
 // bucket of meta data, has removed even later ones. The error is errDamaged where
 // the file can't be followed.
-func revision(path string) (int64, error) {
+func revision(path string) (last int64, err error) {
+	err = read(path, func(db *database, keys, meta region) error {
+		newest, err := db.last(keys)
+		if err != nil {
+			return err
+		}
+		compacted, err := db.compacted(meta)
+		last = max(1, revisionIn(newest), compacted) // 1 is that of an etcd that was never written to
+		return err
+	})
+	return last, err
+}
+
+// read opens a snapshot, and has its bucket of all revisions and that of meta data read.
+func read(path string, by func(db *database, keys, meta region) error) error {
 	db, err := bbolt.Open(path, 0o400, &bbolt.Options{ReadOnly: true, Timeout: 10 * time.Second})
 	if err != nil {
-		return 0, fmt.Errorf("open the snapshot %s: %w", path, err)
+		return fmt.Errorf("open the snapshot %s: %w", path, err)
 	}
 	defer func() { _ = db.Close() }() // it was only read
-	var root uint64
+	var number uint64
 	err = db.View(func(tx *bbolt.Tx) error {
-		root = uint64(tx.Cursor().Bucket().Root())
+		number = uint64(tx.Cursor().Bucket().Root())
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	last, err := lastRevision(path, int64(db.Info().PageSize), root)
-	if err != nil {
-		return 0, fmt.Errorf("%s: %w", path, err)
-	}
-	return last, nil
-}
-
-// lastRevision returns the revision that the pages of a database have.
-func lastRevision(path string, pageSize int64, number uint64) (int64, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	info, err := file.Stat()
 	if err != nil {
-		return 0, err
+		return err
 	}
-	db := &database{file: file, size: info.Size(), pageSize: pageSize}
+	if err := inBuckets(&database{file: file, size: info.Size(), pageSize: int64(db.Info().PageSize)}, number, by); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
+
+func inBuckets(db *database, number uint64, by func(db *database, keys, meta region) error) error {
 	root, err := db.page(number)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	keys, err := db.bucket(root, "key")
 	if err != nil {
-		return 0, err
+		return err
 	}
 	meta, err := db.bucket(root, "meta")
 	if err != nil {
-		return 0, err
+		return err
 	}
-	newest, err := db.last(keys)
-	if err != nil {
-		return 0, err
-	}
-	last := max(1, revisionIn(newest)) // 1 is that of an etcd that was never written to
+	return by(db, keys, meta)
+}
+
+// compacted returns the revision to which etcd is compacted when it has started, since it
+// completes what it had begun; -1 when it never was.
+func (d *database) compacted(meta region) (int64, error) {
+	last := int64(-1)
 	for _, name := range []string{"finishedCompactRev", "scheduledCompactRev"} {
-		value, err := db.get(meta, name)
+		value, err := d.get(meta, name)
 		if err != nil {
 			return 0, err
 		}
-		last = max(last, revisionIn(value))
+		if value != nil {
+			last = max(last, revisionIn(value))
+		}
 	}
 	return last, nil
 }
