@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/version"
 
+	"github.com/clusterregistry/operator/helper/backup"
 	"github.com/clusterregistry/operator/helper/guard"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/memlimit"
@@ -25,14 +26,15 @@ func main() {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
-	cmd.AddCommand(install(), etcdGuard(), snapshots())
+	cmd.AddCommand(install(), etcdGuard(), snapshots(), backups())
 	if err := cmd.Execute(); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(exitCode(err))
 	}
 }
 
-// exitCode returns the code by which the operator knows why a member does not start.
+// exitCode returns the code by which the operator knows why a member does not start, or
+// that a backup can't be used.
 func exitCode(err error) int {
 	var refusal *guard.Refusal
 	switch {
@@ -42,6 +44,8 @@ func exitCode(err error) int {
 		return contract.GuardRefused
 	case refusal != nil:
 		return contract.GuardForeign
+	case errors.As(err, new(*backup.DamagedError)):
+		return contract.BackupDamaged
 	}
 	return 1
 }

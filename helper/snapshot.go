@@ -41,17 +41,24 @@ func save() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&etcd.Endpoints, "endpoints", nil, "URLs of etcd's members; the leader among them is asked if it can be told")
+	etcdFlags(cmd, &etcd)
 	cmd.Flags().StringVar(&report, "report", "/dev/termination-log", "file for the report, a line of JSON")
+	requireStrings(cmd, []text{
+		{&dir, "dir", "directory for snapshots"},
+		{&name, "name", "name of the snapshot"},
+	})
+	return cmd
+}
+
+// etcdFlags adds the flags that say how to reach etcd.
+func etcdFlags(cmd *cobra.Command, etcd *snapshot.Etcd) {
+	cmd.Flags().StringSliceVar(&etcd.Endpoints, "endpoints", nil, "URLs of etcd's members; one that is not the leader is asked if there is one")
 	requireStrings(cmd, []text{
 		{&etcd.CA, "cacert", "file with the CA that signs the members' certificates"},
 		{&etcd.Cert, "cert", "file with the client certificate"},
 		{&etcd.Key, "key", "file with its key"},
-		{&dir, "dir", "directory for snapshots"},
-		{&name, "name", "name of the snapshot"},
 	})
 	require(cmd, "endpoints")
-	return cmd
 }
 
 func keep() *cobra.Command {
