@@ -79,3 +79,8 @@ func Etcd(version string) Component {
 		"etcdutl": "go.etcd.io/etcd/etcdutl/v3",
 	}}
 }
+
+// VersityGW returns an S3 server that keeps objects in a directory, for tests of backups.
+func VersityGW(version string) Component {
+	return Component{Name: "versitygw", Version: version, Packages: map[string]string{"versitygw": "github.com/versity/versitygw/cmd/versitygw"}}
+}
