@@ -98,6 +98,9 @@ func TestGood(t *testing.T) {
 			h.Watches[1] = Watch{Name: "watch 1", From: 3, To: 7, Events: events[:3]}
 			h.Watches = append(h.Watches, Watch{Name: "again", From: 9, To: 12, Events: events[5:]})
 		},
+		"a creation is answered with what was made of the cluster since": func(h *History) {
+			h.operation("w1").Return, h.operation("w1").Found = 36, []Cluster{in("a", "a", 7, "w1 w3")}
+		},
 		"an operator stores a cluster again": func(h *History) {
 			h.Rewritten = true
 			h.events(with(Event{in("b", "b2", 12, "w7"), watch.Modified, 125}))
@@ -154,6 +157,9 @@ func TestRefused(t *testing.T) {
 		"a read is stale":                     {func(h *History) { h.read(32).Found = []Cluster{in("a", "a", 5, "w1")} }, Linearizable, "get of a by client 0"},
 		"a read shows what was never written": {func(h *History) { h.read(32).Found[0].Trail = "w1 w2" }, Linearizable, "get of a"},
 		"a read shows another version":        {func(h *History) { h.read(32).Found[0].Version = 6 }, Linearizable, "get of a"},
+		"a creation is answered with what was made of the cluster later": {func(h *History) {
+			h.operation("w1").Return, h.operation("w1").Found = 36, []Cluster{in("a", "a", 8, "w4")}
+		}, Linearizable, "get of a"},
 		"a deleted cluster is read": {func(h *History) {
 			h.read(80).Result, h.read(80).Found = Done, []Cluster{in("b", "b", 6, "w2")}
 		}, Linearizable, "get of b"},

@@ -119,6 +119,10 @@ func steps(h History, l log) map[string][]step {
 			for key, s := range split(*o, keys) {
 				out[key] = append(out[key], s)
 			}
+		case c != nil && c.answeredLate(): // it was created, and read afterwards
+			read := *o
+			read.Kind = Get
+			out[o.Key] = append(out[o.Key], step{*o, c.Cluster}, step{read, o.found()})
 		case o.Result != Unanswered && (o.Result != Taken || c == nil):
 			out[o.Key] = append(out[o.Key], step{*o, o.found()})
 		case c != nil: // it was applied before a watch was told

@@ -22,6 +22,12 @@ func (c change) rewrite() bool {
 	return c.Type == watch.Modified && c.before.Trail == c.Trail && c.before.UID == c.UID
 }
 
+// answeredLate reports whether the change is a creation that was answered with what other
+// writes have made of the cluster since, as servers answer one whose own answer etcd has lost.
+func (c change) answeredLate() bool {
+	return c.by != nil && c.by.Kind == Create && c.by.Result == Done && c.by.found().UID == c.UID && c.by.found().Version > c.Version
+}
+
 // log is what all watches together were told, in the order of versions.
 type log struct {
 	changes []change
@@ -146,7 +152,7 @@ func (l log) own(h History) (problems []Problem) {
 		switch c := made[o]; {
 		case c == nil:
 			problems = append(problems, problem(Lost, "no watch was told of %s", o))
-		case o.Kind != Delete && c.Cluster != o.found():
+		case o.Kind != Delete && c.Cluster != o.found() && !c.answeredLate():
 			problems = append(problems, problem(Lost, "%s; watches were told %s instead", o, c.Cluster))
 		}
 	}

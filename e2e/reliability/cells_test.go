@@ -62,7 +62,7 @@ func through(t *testing.T, cells []cell) {
 		}
 		if to := c.operation.target(c.members); to != c.members {
 			e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.Replicas = c.members })
-			e.WaitReady(registry)
+			(&stage{t: t, e: e, registry: registry}).complete()
 		}
 	}
 }

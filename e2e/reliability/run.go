@@ -97,7 +97,8 @@ func (s *stage) record(c cell) {
 	}
 }
 
-// complete waits until no operation is under way, and the registry is Ready.
+// complete waits until no operation is under way, all members are there, and the registry is
+// Ready.
 func (s *stage) complete() {
 	s.t.Helper()
 	s.e.Eventually("no operation to be under way", func(ctx context.Context) error {
@@ -106,6 +107,9 @@ func (s *stage) complete() {
 		}
 		if s.registry.Status.Operation != nil || s.registry.Status.ObservedGeneration != s.registry.Generation {
 			return fmt.Errorf("the operation is %+v, and generation %d of %d is observed", s.registry.Status.Operation, s.registry.Status.ObservedGeneration, s.registry.Generation)
+		}
+		if n := s.registry.Spec.Etcd.Replicas; s.registry.Status.Etcd.Ready != fmt.Sprintf("%d/%d", n, n) {
+			return fmt.Errorf("etcd is %+v, of %d members", s.registry.Status.Etcd, n)
 		}
 		return nil
 	})
