@@ -15,6 +15,7 @@ import (
 	"github.com/clusterregistry/operator/operator/maintenance"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/defragmentation"
+	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -94,14 +95,14 @@ func (s *scope) mayDefragment(handler defragmentation.Handler) bool {
 	return !s.ReadOnly() && (s.steady() || handler.Full() && handler.Busy == "")
 }
 
-// giveWay gives up an operation that has touched nothing yet where etcd is full and something
+// giveWay gives up an operation where etcd is full and something
 // can be done about it, for which the operation would wait. It begins again after that.
 func (r *Reconciler) giveWay(s *scope) {
 	other := s.Registry.Status.Operation
 	if other == nil || s.defragmenting() || !s.ownEtcd() || !s.members.State.NoSpace() {
 		return
 	}
-	if other.Phase != operatorv1alpha1.PhasePreflight {
+	if !s.givesWay(other) {
 		v := s.verdicts[operatorv1alpha1.ConditionEtcdReady]
 		v.Message += fmt.Sprintf("; neither is done before the operation %s that is under way is complete: raise spec.etcd.storage.size", other.Type)
 		s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v
@@ -110,6 +111,14 @@ func (r *Reconciler) giveWay(s *scope) {
 	if handler := r.defragmentation(s); s.mayDefragment(handler) && handler.Due() {
 		s.Registry.Status.Operation, s.upgrade = nil, nil
 	}
+}
+
+// givesWay reports whether an operation can be given up now, and begin again later: one that
+// has touched nothing yet, a change of members while none joins or leaves, and a rotation,
+// since it is recorded elsewhere how far those are.
+func (s *scope) givesWay(other *operatorv1alpha1.Operation) bool {
+	return other.Phase == operatorv1alpha1.PhasePreflight || other.Type == operatorv1alpha1.OperationRotation ||
+		membership.Is(other) && !membership.UnderWay(s.identity.Record)
 }
 
 // requested returns the defragmentation that a person has asked for, if one is.

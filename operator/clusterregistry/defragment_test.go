@@ -210,7 +210,14 @@ func TestDefragmentFull(t *testing.T) {
 		{"a change of members has touched nothing yet", func(s *scope) {
 			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationScale, Phase: operatorv1alpha1.PhasePreflight}
 		}, true, false},
+		{"a change of members rests between two", func(s *scope) {
+			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationScale, Phase: operatorv1alpha1.PhaseServerEndpoints}
+		}, true, false},
+		{"a rotation has begun", func(s *scope) {
+			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, Phase: operatorv1alpha1.PhaseIssuance}
+		}, true, false},
 		{"a change of members has begun", func(s *scope) {
+			s.identity.Record.Joining = "m2"
 			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationScale, Phase: operatorv1alpha1.PhaseMemberAddition}
 		}, false, false},
 		{"an upgrade has begun", func(s *scope) { s.upgradeIn(operatorv1alpha1.PhaseServer) }, false, true},

@@ -1,6 +1,7 @@
 package registryclient
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -24,8 +25,11 @@ type Retraction struct {
 
 	next     string
 	complete bool
-	// refused is why the first of the clusters was refused that were gone through.
+	// refused is why the first of the clusters was refused that were gone through, and skips
+	// has the names of all of these: what takes the time of a step must not take that of the
+	// next one, too.
 	refused error
+	skips   []string
 }
 
 // Complete reports whether nothing is left.
@@ -42,12 +46,16 @@ func (c *Client) Retract(ctx context.Context, at Retraction, over func() bool) (
 			return again, fmt.Errorf("clusters can't be listed: %w", err)
 		}
 		for i := range list.Items {
+			name := list.Items[i].Name
 			for _, manager := range applied(&list.Items[i], at.Managers) {
+				if slices.Contains(at.skips, name) {
+					break
+				}
 				if over() {
 					return at, nil
 				}
-				if err := c.retract(ctx, &list.Items[i], manager); err != nil && at.refused == nil {
-					at.refused = err
+				if err := c.retract(ctx, &list.Items[i], manager); err != nil {
+					at.refused, at.skips = cmp.Or(at.refused, err), append(slices.Clone(at.skips), name)
 				}
 			}
 		}

@@ -142,6 +142,25 @@ func TestRetractRefused(t *testing.T) {
 	}
 }
 
+// TestRetractSlowRefusal is over after each write that is refused, as one that times out has
+// it, and gets past it nevertheless.
+func TestRetractSlowRefusal(t *testing.T) {
+	r := newReported(t)
+	r.refuses["a"] = http.StatusForbidden
+	client, at := r.client(), beginning
+	var err error
+	for steps := 0; err == nil; steps++ {
+		if steps > 10 {
+			t.Fatalf("it comes to no end: %v", r.patches)
+		}
+		writes := 0
+		at, err = client.Retract(t.Context(), at, func() bool { writes++; return writes > 1 })
+	}
+	if want := []string{"health of c", "host of c", "health of e"}; !slices.Equal(r.patches, want) || !strings.Contains(err.Error(), "of cluster a: ") {
+		t.Errorf("%v, %v", err, r.patches)
+	}
+}
+
 // TestRetractUnlisted begins again when the list can't be continued.
 func TestRetractUnlisted(t *testing.T) {
 	client, _ := serve(t, answers{"GET " + base + "/clusters": refusal(http.StatusGone, "Expired")})

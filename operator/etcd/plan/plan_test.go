@@ -216,6 +216,15 @@ func TestDecisions(t *testing.T) {
 			r.Joining, o.List[1].Learner, o.Alarm = 1, true, NoSpace
 		}, Step{Action: Promote, Ordinal: 1, ID: "a1"}, ""},
 		{"full, and one is lost", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Alarm, o.List[1].Serves, o.Lost[1] = NoSpace, false, "it is empty" }, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, "it is empty"},
+		{"full, and one is asked for", 3, Spec{Replicas: 3, Replace: []string{"a1"}}, func(_ *Record, o *Observed) { o.Alarm = NoSpace }, Step{Action: Done, Ordinal: None}, ""},
+		{"full, and one was removed to be replaced", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) {
+			delete(r.IDs, 1)
+			delete(o.Claims, 1)
+			o.Alarm, o.List = NoSpace, slices.Delete(o.List, 1, 2)
+		}, Step{Action: RecordJoining, Ordinal: 1}, ""},
+		{"full, half-way from three to one", 3, Spec{Replicas: 1}, func(r *Record, o *Observed) {
+			r.Target, o.Servers, o.Snapshot, o.Alarm = 1, 1, true, NoSpace
+		}, Step{Action: RecordLeaving, Ordinal: 2, ID: "a2", UID: "claim-2"}, ""},
 		{"the only one is to be replaced, and more are asked for", 1, Spec{Replicas: 3, Replace: []string{"a0"}}, nil, Step{Action: RecordTarget, Ordinal: None, Size: 3}, ""},
 		{"two are asked for, and one of them is missing by now", 3, Spec{Replicas: 3, Replace: []string{"a0", "a1"}}, func(r *Record, o *Observed) {
 			delete(r.IDs, 0)

@@ -7,8 +7,8 @@ func (p planner) begin() Step {
 	switch {
 	case replaces && (step.Action != Hold || !grows):
 		return step // with more members, one that can't be replaced may be
-	case p.Alarm != "":
-		return p.alarmed()
+	case p.Alarm != "" && p.Target != p.Replicas:
+		return p.alarmed() // what has begun is completed
 	}
 	if dead := p.silent(None); dead != None && (p.missing() != None || len(p.IDs) != p.Replicas || p.Target != p.Replicas) {
 		return wait("the number of members changes when %s serves again, or is replaced: every voter must serve before that", p.name(dead))
@@ -38,8 +38,8 @@ func (p planner) replace() (Step, bool) {
 			continue
 		}
 		why := p.replaced(ordinal)
-		if why == "" || p.Lost[ordinal] == "" && p.short() {
-			continue // one that serves waits until there are as many as there were
+		if why == "" || p.Lost[ordinal] == "" && (p.short() || p.Alarm != "") {
+			continue // one that serves waits until there are as many as there were, and no alarm
 		}
 		if why == p.Moves[ordinal] && p.silent(ordinal) != None && len(p.IDs) > 1 {
 			continue // and one that moves until all others serve
