@@ -37,7 +37,7 @@ func (h Handler) preflight(ctx context.Context) verdict.Verdict {
 			return h.Waiting("starts when etcd is healthy: %s", err)
 		}
 		if member.DBSize > quota/10*9 {
-			return h.Waiting("starts when etcd has enough space: the data of %s takes %d of %d MiB; compact and defragment etcd (etcdctl defrag)", member.Name, member.DBSize>>20, quota>>20)
+			return h.Waiting("starts when etcd has enough space: the data of %s takes %d of %d MiB; have its members defragmented (kubectl registry etcd defrag), or raise spec.etcd.storage.size", member.Name, member.DBSize>>20, quota>>20)
 		}
 	}
 	// What differs before would be blamed on the upgrade, or spread by it.
