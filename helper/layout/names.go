@@ -88,12 +88,15 @@ func (l Lineage) Snapshot(name, sha256 string) string {
 // Kind is what an object is.
 type Kind int
 
+// The kinds of objects.
 const (
 	// Foreign is an object that this package has no name for. It is left alone.
 	Foreign Kind = iota
-	// ManifestObject, VerificationObject and SnapshotObject belong to a backup.
+	// ManifestObject is a backup's manifest.
 	ManifestObject
+	// VerificationObject says how the last verification of a backup ended.
 	VerificationObject
+	// SnapshotObject is a snapshot.
 	SnapshotObject
 )
 
