@@ -163,6 +163,7 @@ func TestFullWaits(t *testing.T) {
 		{"a compaction was prepared by a clock that is ahead", []func(*room){func(r *room) {
 			r.etcd.Compaction = &operatorv1alpha1.EtcdCompaction{Revision: 500, RevisionTime: metav1.NewTime(r.now.Add(time.Hour))}
 		}}, "Preflight", "before revision 1000 is compacted at 2030-01-02T03:09:05Z", ""},
+		{"one has free pages, and the history is too young", []func(*room){func(r *room) { r.state.Members[1].DBSizeInUse = 1 << 20 }}, "Defragmentation", "starts", ""},
 		{"members are replaced", []func(*room){known, func(r *room) { r.busy = "the quota grows" }}, "Preflight", "the history's compaction is next, but must wait: the quota grows", ""},
 		{"a member is down", []func(*room){known, func(r *room) { r.state.Members[2].Err = errors.New("down") }}, "Preflight", "must wait: only 2 of 3 members are ready", ""},
 		{"data differs, too", []func(*room){known, func(r *room) { r.state.Alarms = append(r.state.Alarms, etcd.Alarm{Type: etcd.AlarmCorrupt}) }}, "Preflight", "CORRUPT", ""},
