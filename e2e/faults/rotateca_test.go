@@ -37,8 +37,8 @@ func TestCARotation(t *testing.T) {
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.TLS.Rotation.Etcd, spec.TLS.Rotation.Serving = 2, 2
 	})
-	rotated(t, e, registry, contract.EtcdCASuffix, 2)
-	rotated(t, e, registry, contract.ServingCASuffix, 2)
+	rotated(t, e, registry, contract.EtcdCASuffix)
+	rotated(t, e, registry, contract.ServingCASuffix)
 	e.WaitReady(registry)
 	load.Settle(t)
 	report := load.Stop()
@@ -92,8 +92,8 @@ func TestCARotationOfClients(t *testing.T) {
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.TLS.Rotation.Drop = operatorv1alpha1.RotationDrop{Serving: 1, Client: 1}
 	})
-	rotated(t, e, registry, contract.ServingCASuffix, 2)
-	rotated(t, e, registry, contract.ClientCASuffix, 2)
+	rotated(t, e, registry, contract.ServingCASuffix)
+	rotated(t, e, registry, contract.ClientCASuffix)
 	e.WaitReady(registry)
 	after := e.RegistryConfig(registry)
 	if err := lists(t, anew(t, after)); err != nil {
@@ -112,17 +112,17 @@ func TestCARotationOfClients(t *testing.T) {
 	}
 }
 
-// rotated waits until a generation of a CA signs, and no other one is there.
-func rotated(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, suffix string, n int32) {
+// rotated waits until the second generation of a CA signs, and no other one is there.
+func rotated(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, suffix string) {
 	t.Helper()
 	first := registry.Name + suffix
-	e.Eventually(fmt.Sprintf("generation %d of %s to be the only one", n, first), func(ctx context.Context) error {
+	e.Eventually("the second generation of "+first+" to be the only one", func(ctx context.Context) error {
 		if err := e.Get(ctx, registry.Name, registry); err != nil {
 			return err
 		}
 		use := operatorv1alpha1.CAUse("")
 		for _, c := range registry.Status.Certificates {
-			if c.Name == contract.Generation(first, n) && c.Generation == n {
+			if c.Name == contract.Generation(first, 2) && c.Generation == 2 {
 				use = c.Use
 			}
 			if c.Name == first {

@@ -27,10 +27,10 @@ import (
 )
 
 // rotatingEtcd returns the scope of a complete registry with one member, whose CA of etcd has
-// the given generations in use, of the newest release.
-func rotatingEtcd(t *testing.T, asked string, u generation.InUse, first, second trusttest.CA) *scope {
+// the given generations in use and is to have the second, of the newest release.
+func rotatingEtcd(t *testing.T, u generation.InUse, first, second trusttest.CA) *scope {
 	t.Helper()
-	s := rotating(t, "Aggregated", asked, one, generation.InUse{})
+	s := rotating(t, "Aggregated", "{etcd: 2}", one, generation.InUse{})
 	s.Registry.Spec.Etcd.Replicas = 1
 	s.release = version.WithMembers(released, "")[3]
 	s.identity.Record = &etcd.Record{InitialClusterState: "existing", Replicas: 1, CA: trust.KeyFingerprint(first.PEM), Generations: u, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a"}}}
@@ -56,7 +56,7 @@ func TestEtcdCABegins(t *testing.T) {
 		{"members are of the first layout", func(s *scope) { s.release = version.WithMembers(released, "")[0] }, false, "the etcd CA can't be rotated to generation 2: members and servers of release v0.4.0 or later are needed for that: upgrade first"},
 		{"servers are", func(s *scope) { s.release.Layout = "v1" }, false, "upgrade first"},
 	} {
-		s := rotatingEtcd(t, "{etcd: 2}", one, first, second)
+		s := rotatingEtcd(t, one, first, second)
 		test.change(s)
 		reading(t, s)
 		r := reading(t, s)
@@ -106,7 +106,7 @@ func TestEtcdCA(t *testing.T) {
 		}, "ServerReady: 1 of 2", "", "ServerReady: 1 of 2"},
 		{"a member has no pod", now, now, nil, second.Leaf(), func(s *scope) { s.identity.Record.Replicas = 3 }, "1 of 3 members have a pod", "1 of 3", "1 of 3"},
 	} {
-		s := rotatingEtcd(t, "{etcd: 2}", both, first, second)
+		s := rotatingEtcd(t, both, first, second)
 		pod := readyServer("fleet-etcd-0")
 		pod.Labels[operatorv1alpha1.LabelComponent] = "etcd"
 		r := reading(t, s, pod, operandtest.Secret("fleet-etcd-server", test.leaf), operandtest.Secret("fleet-etcd-peer", test.leaf), operandtest.Secret("fleet-etcd-client", test.leaf))
@@ -149,7 +149,7 @@ func TestEtcdCARecord(t *testing.T) {
 		{"it signs", next, both, two2, one1, "2,1"},
 		{"the previous one is dropped", both, two, two2, "", "2"},
 	} {
-		s := rotatingEtcd(t, "{etcd: 2}", test.from, first, second)
+		s := rotatingEtcd(t, test.from, first, second)
 		r := reading(t, s, s.Registry.DeepCopy())
 		record := *s.identity.Record
 		if test.from.Previous() {
@@ -185,7 +185,7 @@ func TestEtcdCAWithdrawn(t *testing.T) {
 		{"Withdrawal", next, all, all}, // the record is behind: the next one does not sign yet
 		{"Server", next, all, all},
 	} {
-		s := rotatingEtcd(t, "{etcd: 2}", test.inUse, first, second)
+		s := rotatingEtcd(t, test.inUse, first, second)
 		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, To: "etcd 2", Phase: test.phase}
 		s.withdraw()
 		if got := s.authorities.Rendered(); string(got.Etcd) != test.members || string(got.EtcdClients) != test.clients {
