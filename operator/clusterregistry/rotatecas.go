@@ -110,11 +110,17 @@ func (c clientCA) Trusted(ctx context.Context) error {
 }
 
 // Shown implements rotation.CA: the operator's own certificates are of the one that signs,
-// and the kubeconfig has the administrator's.
+// that of a controller which is not ready, too, and the kubeconfig has the administrator's.
 func (c clientCA) Shown(ctx context.Context) error {
 	leaves := []string{contract.AdminSuffix}
-	if len(c.s.Registry.Spec.Controllers.Functions()) > 0 && c.s.verdicts[operatorv1alpha1.ConditionControllerReady].Complete() {
-		leaves = append(leaves, contract.ControllerSuffix)
+	if len(c.s.Registry.Spec.Controllers.Functions()) > 0 {
+		controller, err := c.s.SecretValue(ctx, c.s.Name(contract.ControllerSuffix), corev1.TLSCertKey)
+		if err != nil {
+			return err
+		}
+		if len(controller) > 0 {
+			leaves = append(leaves, contract.ControllerSuffix)
+		}
 	}
 	if err := c.s.signed(ctx, c.s.authorities.Clients, leaves...); err != nil {
 		return err

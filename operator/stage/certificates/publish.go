@@ -18,9 +18,11 @@ import (
 )
 
 // Retire returns the servers' CA as it is to be published: without the previous one as
-// soon as every server shows a certificate that the present one signed.
+// soon as every server shows a certificate that the present one signed. While the next
+// generation is published beside the one that signs, that says nothing about what else
+// clients were given: all of it stays.
 func Retire(ctx context.Context, s servers.Access, serving trust.Authority) (trust.Authority, error) {
-	if !serving.Replaced() || serving.Current == nil {
+	if !serving.Replaced() || serving.Current == nil || serving.InUse.Next() {
 		return serving, nil
 	}
 	pods, err := s.Pods(ctx, operand.ComponentServer)

@@ -3,6 +3,7 @@ package certificates
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
@@ -126,6 +128,7 @@ func TestRetire(t *testing.T) {
 		{"a server shows the previous one's", now.PEM, []client.Object{first, second}, errors.New("signed by an unknown authority"), false},
 		{"there is no server", now.PEM, nil, nil, false},
 		{"there is no CA at the moment", nil, []client.Object{first, second}, nil, false},
+		{"the next generation is published, too, which no server shows", now.PEM, []client.Object{first, second}, nil, false},
 	} {
 		var objects []client.Object
 		for _, pod := range test.pods {
@@ -139,6 +142,9 @@ func TestRetire(t *testing.T) {
 			return "v0.1.0", test.err
 		}
 		serving := trust.Authority{Current: test.current, Published: old.PEM}
+		if strings.HasPrefix(test.reason, "the next generation") {
+			serving.InUse = generation.InUse{Signing: 1, Also: 2}
+		}
 		serving, err := Retire(t.Context(), access, serving)
 		if err != nil {
 			t.Fatal(err)
