@@ -196,9 +196,10 @@ func TestBackupDamaged(t *testing.T) {
 	s3, etcd := framework.StartS3(t), framework.StartEtcdVersion(t, "v3.7.3", 1)
 	a := archive{t, etcd, "v3.7.3", s3.Flags(), "0b9c4b52"}
 	put(t, etcd, registryPrefix+"clusters/a", "x")
+	var newest contract.BackupReport
 	for i, name := range []string{"a", "b", "c"} {
 		put(t, etcd, registryPrefix+"clusters/"+name, fmt.Sprint(i))
-		a.save(name, "uid")
+		newest = a.save(name, "uid")
 	}
 	other := a
 	other.lineage = "another"
@@ -218,6 +219,12 @@ func TestBackupDamaged(t *testing.T) {
 	}
 	change("b", `"clusters": 2`, `"clusters": 3`)
 	a.run(nil, contract.BackupDamaged, "backup b can't be used: restored, it has 2 keys of clusters in place of 3", "verify", a.verifyFlags("b")...)
+
+	right, wrong := fmt.Sprintf(`"hash": %d,`, newest.Hash.Hash), `"hash": 1,`
+	change("c", right, wrong)
+	a.run(nil, contract.BackupDamaged, "backup c can't be used: restored, its keys have hash ", "verify", a.verifyFlags("c")...)
+	change("c", wrong, right)
+	a.run(&newest, 0, "", "verify", a.verifyFlags("c")...)
 
 	t.Log("the snapshot is damaged where it is stored")
 	snapshots, err := filepath.Glob(filepath.Join(s3.Dir, "prod", a.lineage, "c", "*.db"))
