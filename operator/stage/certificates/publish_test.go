@@ -3,7 +3,6 @@ package certificates
 import (
 	"context"
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -115,20 +114,22 @@ func TestRetire(t *testing.T) {
 	}
 	first, second := server("a", corev1.PodRunning, "True"), server("b", corev1.PodRunning, "True")
 	starting, evicted := server("b", corev1.PodRunning, "False"), server("b", corev1.PodFailed, "False")
+	only := generation.InUse{Signing: 1}
 	for _, test := range []struct {
 		reason  string
 		current []byte
+		inUse   generation.InUse
 		pods    []client.Object
 		err     error
 		retired bool
 	}{
-		{"every server shows it", now.PEM, []client.Object{first, second}, nil, true},
-		{"one was evicted, and will not show it", now.PEM, []client.Object{first, evicted}, nil, true},
-		{"one does not answer yet", now.PEM, []client.Object{first, starting}, nil, false},
-		{"a server shows the previous one's", now.PEM, []client.Object{first, second}, errors.New("signed by an unknown authority"), false},
-		{"there is no server", now.PEM, nil, nil, false},
-		{"there is no CA at the moment", nil, []client.Object{first, second}, nil, false},
-		{"the next generation is published, too, which no server shows", now.PEM, []client.Object{first, second}, nil, false},
+		{"every server shows it", now.PEM, only, []client.Object{first, second}, nil, true},
+		{"one was evicted, and will not show it", now.PEM, only, []client.Object{first, evicted}, nil, true},
+		{"one does not answer yet", now.PEM, only, []client.Object{first, starting}, nil, false},
+		{"a server shows the previous one's", now.PEM, only, []client.Object{first, second}, errors.New("signed by an unknown authority"), false},
+		{"there is no server", now.PEM, only, nil, nil, false},
+		{"there is no CA at the moment", nil, only, []client.Object{first, second}, nil, false},
+		{"the next generation is published, too, which no server shows", now.PEM, generation.InUse{Signing: 1, Also: 2}, []client.Object{first, second}, nil, false},
 	} {
 		var objects []client.Object
 		for _, pod := range test.pods {
@@ -141,10 +142,7 @@ func TestRetire(t *testing.T) {
 			}
 			return "v0.1.0", test.err
 		}
-		serving := trust.Authority{Current: test.current, Published: old.PEM}
-		if strings.HasPrefix(test.reason, "the next generation") {
-			serving.InUse = generation.InUse{Signing: 1, Also: 2}
-		}
+		serving := trust.Authority{Current: test.current, Published: old.PEM, InUse: test.inUse}
 		serving, err := Retire(t.Context(), access, serving)
 		if err != nil {
 			t.Fatal(err)
