@@ -96,7 +96,7 @@ func (t Trial) Run(ctx context.Context, path, prefix string, revision int64) (Re
 	if early := new(endedError); errors.As(err, &early) {
 		return Restored{}, judge(ctx, "start etcd on the restored snapshot", early.error, log.Bytes())
 	}
-	_ = <-ended // it was killed
+	<-ended //nolint:errcheck // it was killed
 	return found, err
 }
 
