@@ -78,7 +78,7 @@ func TestRows(t *testing.T) {
 		"spec.deletionPolicy":                 {"| `Retain` |"},
 		"spec.server.replicas":                {"integer", "| `2` |", "1 to 16"},
 		"spec.server.service":                 {"Refused with: \"an Aggregated registry is reached through the API of the host cluster"},
-		"spec.etcd.replicas":                  {"Refused with: \"etcd has 1, 3 or 5 members", "**immutable**", "A change is refused with: \"changing the number of members"},
+		"spec.etcd.replicas":                  {"Refused with: \"etcd has 1, 3 or 5 members"},
 		"spec.etcd.external.endpoints":        {"list of string, **required**", "1 to 9 entries", "each at most 512 characters", "without a path"},
 		"spec.etcd.storage.size":              {"quantity", "| `8Gi` |"},
 		"spec.server.tolerations":             {"list of Toleration of a pod"},
