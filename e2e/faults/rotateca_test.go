@@ -63,10 +63,10 @@ func TestCARotation(t *testing.T) {
 	}
 }
 
-// TestCARotationOfClients gives the CAs of an independent registry's clients and servers new
+// TestMatrixCARotationOfClients gives the CAs of an independent registry's clients and servers new
 // keys: clients that were given copies are served until the previous CA is dropped by their
 // administrator's word, and neither the old certificate nor the old CA is of use after that.
-func TestCARotationOfClients(t *testing.T) {
+func TestMatrixCARotationOfClients(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	registry := independent(e, 1)
 	e.Install(registry)
