@@ -104,7 +104,7 @@ func (f *fake) create(r *http.Request) (int, any) {
 		return refusal(apierrors.NewAlreadyExists(resource, c.Name))
 	}
 	for _, other := range f.clusters {
-		if other.Spec.ID == c.Spec.ID {
+		if c.Spec.ID != "" && other.Spec.ID == c.Spec.ID {
 			return refusal(apierrors.NewConflict(resource, c.Name, nil))
 		}
 	}
