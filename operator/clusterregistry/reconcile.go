@@ -91,6 +91,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 // proceed takes the registry further once the stages have run: what is not rendered any
 // more goes, and an upgrade advances.
 func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
+	s.retraction = r.retract(ctx, s) // by which what is left of the controller is pruned
 	err := s.prune(ctx)
 	r.giveWay(s)
 	v := r.changeMembers(ctx, s)
@@ -101,7 +102,6 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 		s.operation = r.operate(ctx, s)
 	}
 	s.noteRotations(r.rotations(s))
-	s.retraction = r.retract(ctx, s) // it may take seconds, and nothing waits for it
 	if err == nil {
 		return v
 	}
