@@ -10,16 +10,13 @@ import (
 	"testing"
 
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	clusterregistryv1beta1 "github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/e2e/framework"
-	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -95,7 +92,6 @@ func TestUpgrade(t *testing.T) {
 	settle(t, clients, 10)
 	since := availableSince(t, registry)
 	for _, release := range steps(t)[1:] {
-		refusedController(t, e, registry)
 		clients.Mark("to " + release.Version)
 		upgrade(t, e, registry, release.Version)
 		if now := availableSince(t, registry); !now.Equal(&since) {
@@ -110,52 +106,6 @@ func TestUpgrade(t *testing.T) {
 	}
 	finish(t, e, registry, clients)
 	checkOldClients(t, e, registry)
-	checkController(t, e, registry)
-}
-
-// refusedController expects that a registry is refused a controller that its release lacks.
-func refusedController(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
-	t.Helper()
-	release, err := version.Find(steps(t), registry.Status.Version)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if release.Controls(contract.HealthFunction) {
-		return
-	}
-	asked := registry.DeepCopy()
-	asked.Spec.Controllers = &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}}
-	says := "controllers.health needs " + version.FirstWith(steps(t), contract.HealthFunction) + " or later"
-	if err := e.Client.Patch(t.Context(), asked, client.MergeFrom(registry), client.DryRunAll); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), says) {
-		t.Errorf("a controller in %s: %v, want %q", release.Version, err, says)
-	}
-}
-
-// checkController turns the controller of an upgraded registry on, which reports of a
-// cluster that was entered before the upgrade or after it.
-func checkController(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
-	t.Helper()
-	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
-		spec.Controllers = &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{PeriodSeconds: 5}}
-	})
-	e.WaitCondition(registry, operatorv1alpha1.ConditionControllerReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady, "health runs")
-	e.WaitReady(registry)
-	clients, err := versioned.NewForConfig(e.RegistryConfig(registry))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.Eventually("all clusters to be reported of", func(ctx context.Context) error {
-		list, err := clients.ClusterregistryV1beta1().Clusters().List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return err
-		}
-		for _, cluster := range list.Items {
-			if cluster.Status == nil || !slices.ContainsFunc(cluster.Status.Reporters, func(r clusterregistryv1beta1.Reporter) bool { return r.Name == contract.HealthReporter }) {
-				return fmt.Errorf("%s is not", cluster.Name)
-			}
-		}
-		return nil
-	})
 }
 
 // availableSince returns since when clients have been served without a break: the
