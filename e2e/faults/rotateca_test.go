@@ -79,7 +79,7 @@ func TestMatrixCARotationOfClients(t *testing.T) {
 	})
 	e.WaitCondition(registry, operatorv1alpha1.ConditionCertificatesReady, metav1.ConditionTrue, operatorv1alpha1.ReasonDropPending,
 		"spec.tls.rotation.drop.serving to 1", "spec.tls.rotation.drop.client to 1")
-	if err := lists(t, anew(t, before)); err != nil {
+	if err := lists(t, unshared(t, before)); err != nil {
 		t.Errorf("a client that connects with what it was given before: %v", err)
 	}
 	load.Settle(t)
@@ -96,15 +96,15 @@ func TestMatrixCARotationOfClients(t *testing.T) {
 	rotated(t, e, registry, contract.ClientCASuffix)
 	e.WaitReady(registry)
 	after := e.RegistryConfig(registry)
-	if err := lists(t, anew(t, after)); err != nil {
+	if err := lists(t, unshared(t, after)); err != nil {
 		t.Errorf("a client with the new kubeconfig: %v", err)
 	}
-	oldCertificate := anew(t, after)
+	oldCertificate := unshared(t, after)
 	oldCertificate.CertData, oldCertificate.KeyData = before.CertData, before.KeyData
 	if err := lists(t, oldCertificate); !apierrors.IsUnauthorized(err) {
 		t.Errorf("a certificate of the previous CA of clients: %v", err)
 	}
-	oldCA := anew(t, after)
+	oldCA := unshared(t, after)
 	oldCA.CAData = before.CAData
 	var unknown x509.UnknownAuthorityError
 	if err := lists(t, oldCA); !errors.As(err, &unknown) {
@@ -179,9 +179,9 @@ func opens(t *testing.T, e *framework.Env, pod string, port int, pair tls.Certif
 	})
 }
 
-// anew returns a configuration whose clients share no connection with others: the content of
+// unshared returns a configuration whose clients share no connection with others: the content of
 // its files, and a dialer of its own.
-func anew(t *testing.T, config *rest.Config) *rest.Config {
+func unshared(t *testing.T, config *rest.Config) *rest.Config {
 	t.Helper()
 	out := rest.CopyConfig(config)
 	if err := rest.LoadTLSFiles(out); err != nil {

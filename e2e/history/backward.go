@@ -21,7 +21,7 @@ func backward(h History, l log) (problems []Problem) {
 	var known []moment
 	deleted := map[string]uint64{}
 	for _, c := range l.changes {
-		known = append(known, moment{c.Told, c.Version, "a watch was told of " + c.Key})
+		known = append(known, moment{c.Told, c.Version, "a watch reported " + c.Key})
 		if c.Type == watch.Deleted {
 			deleted[c.UID] = c.Version
 		}

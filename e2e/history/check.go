@@ -73,7 +73,7 @@ func (h History) incomplete() string {
 	}
 	from, to := covered(h.Watches)
 	if from < to {
-		return fmt.Sprintf("no watch was told of versions %d to %d: each had to begin again", from+1, to)
+		return fmt.Sprintf("no watch reported versions %d to %d: each had to begin again", from+1, to)
 	}
 	for _, c := range last.Found {
 		if to < c.Version {
@@ -83,7 +83,7 @@ func (h History) incomplete() string {
 	return ""
 }
 
-// covered returns the version up to which watches together were told of all changes since the
+// covered returns the version up to which watches together reported all changes since the
 // first of them began, and the one after which they were told again; the same where there is
 // no gap.
 func covered(watches []Watch) (to, again uint64) {

@@ -148,9 +148,9 @@ func TestRefused(t *testing.T) {
 		"an acknowledged creation is missing at the end": {func(h *History) { h.last().Found = h.last().Found[:1] }, Lost, "b is nothing there"},
 		"an acknowledged change is missing at the end":   {func(h *History) { h.last().Found[0] = in("a", "a", 7, "w1 w3") }, Lost, `a is "w1 w3" in version 7`},
 		"a deleted cluster is back at the end":           {func(h *History) { h.last().Found[1] = in("b", "b", 6, "w2") }, Lost, "b is"},
-		"no watch was told of an acknowledged write":     {func(h *History) { h.events(without(7)) }, Lost, "no watch was told of append of a (write w3)"},
-		"no watch was told of an acknowledged deletion":  {func(h *History) { h.events(without(9)) }, Lost, "no watch was told of delete of b"},
-		"watches were told of another version": {func(h *History) {
+		"no watch reported an acknowledged write":        {func(h *History) { h.events(without(7)) }, Lost, "no watch reported append of a (write w3)"},
+		"no watch reported an acknowledged deletion":     {func(h *History) { h.events(without(9)) }, Lost, "no watch reported delete of b"},
+		"watches reported another version": {func(h *History) {
 			h.operation("w4").Found[0].Version = 9
 		}, Lost, "watches were told"},
 
@@ -200,25 +200,25 @@ func TestRefused(t *testing.T) {
 		}, Identity, "a and b both have id"},
 		"two clusters of a list share an id": {func(h *History) { h.read(60).Found[0].ID, h.read(60).Found[1].ID = "id", "id" }, Identity, "a and b both have id"},
 
-		"a watch misses an event":       {func(h *History) { h.Watches[1].Events = without(8)(h.Watches[1].Events) }, Watched, "watch 1 was not told of version 8"},
-		"a watch misses the last event": {func(h *History) { h.Watches[1].Events = without(11)(h.Watches[1].Events) }, Watched, "watch 1 was not told of version 11"},
+		"a watch misses an event":       {func(h *History) { h.Watches[1].Events = without(8)(h.Watches[1].Events) }, Watched, "watch 1 did not report version 8"},
+		"a watch misses the last event": {func(h *History) { h.Watches[1].Events = without(11)(h.Watches[1].Events) }, Watched, "watch 1 did not report version 11"},
 		"an event is told twice":        {func(h *History) { h.Watches[0].Events = slices.Insert(h.Watches[0].Events, 2, h.Watches[0].Events[1]) }, Watched, "watch 0 was told version 6 twice"},
 		"events are out of order": {func(h *History) {
 			e := h.Watches[0].Events
 			e[1], e[2] = e[2], e[1]
 		}, Watched, "watch 0 was told version 6 after 7"},
 		"two watches are told differently": {func(h *History) { h.Watches[1].Events[2].Trail = "w1" }, Watched, "another watch"},
-		"nobody asked for a change": {func(h *History) {
+		"no client asked for a change": {func(h *History) {
 			h.events(with(Event{in("c", "c", 10, "w99"), watch.Added, 85}))
 			h.events(without(9))
-		}, Watched, "nobody asked for it"},
-		"nobody asked for a deletion": {func(h *History) {
+		}, Watched, "no client asked for it"},
+		"no client asked for a deletion": {func(h *History) {
 			h.operation("d1").Key = "c"
-		}, Watched, "nobody asked for it"},
+		}, Watched, "no client asked for it"},
 		"a cluster is stored again without leave": {func(h *History) {
 			h.events(with(Event{in("b", "b2", 12, "w7"), watch.Modified, 125}))
 			h.last().Found[1].Version, h.last().Listed = 12, 12
-		}, Watched, "nobody asked for it"},
+		}, Watched, "no client asked for it"},
 		"a write is applied twice": {func(h *History) {
 			h.events(func(events []Event) []Event {
 				return append(events, Event{in("a", "a", 12, "w4 w8 w8"), watch.Modified, 126})
@@ -243,7 +243,7 @@ func TestRefused(t *testing.T) {
 				h.Watches[i].To, h.Watches[i].Events = 7, h.Watches[i].Events[:3]
 			}
 			h.Watches = append(h.Watches, Watch{Name: "again", From: 9, To: 12})
-		}, Incomplete, "no watch was told of versions 8 to 9"},
+		}, Incomplete, "no watch reported versions 8 to 9"},
 		"nothing": {func(h *History) { *h = History{} }, Incomplete, "nothing was asked"},
 	} {
 		t.Run(name, func(t *testing.T) {

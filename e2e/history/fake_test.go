@@ -78,7 +78,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		code, out = f.change(r, now.DeepCopy())
 	}
 	if r.Method != http.MethodGet && code < http.StatusBadRequest && f.tenth(f.unsure, "write") {
-		code, out = http.StatusServiceUnavailable, map[string]string{"message": "nobody knows"}
+		code, out = http.StatusServiceUnavailable, map[string]string{"message": "no one knows"}
 	}
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(out)
@@ -150,7 +150,7 @@ func (f *fake) store(kind watch.EventType, c *v1beta1.Cluster) {
 	}
 }
 
-// watch tells of changes until the client has had enough.
+// watch reports changes until the client has had enough.
 func (f *fake) watch(w http.ResponseWriter, r *http.Request) {
 	from, err := strconv.ParseUint(r.URL.Query().Get("resourceVersion"), 10, 64)
 	if err != nil {

@@ -143,7 +143,7 @@ func (o Operation) String() string {
 	return out.String()
 }
 
-// Event is a change that a watch told of.
+// Event is a change that a watch reported.
 type Event struct {
 	Cluster
 	Type watch.EventType
@@ -154,7 +154,7 @@ type Event struct {
 // Watch is what one client was told that watched all clusters of the history.
 type Watch struct {
 	Name string
-	// From is the version after which it began, and To is the last that it was told of, by
+	// From is the version after which it began, and To is the last that it reported, by
 	// an event or a bookmark. All that is between them, it must have been told.
 	From, To uint64
 	Events   []Event

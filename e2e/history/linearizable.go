@@ -18,7 +18,7 @@ const rewrite Kind = "rewrite"
 // step is one operation on one cluster. A list is a step of each cluster.
 type step struct {
 	Operation
-	// seen is the cluster in the answer, or what a watch told of a write without an answer.
+	// seen is the cluster in the answer, or what a watch reported of a write without an answer.
 	seen Cluster
 }
 
@@ -97,7 +97,7 @@ func steps(h History, l log) map[string][]step {
 			out[c.Key] = append(out[c.Key], step{Operation{Kind: rewrite, Key: c.Key, From: c.before.Version, Return: c.Told, Result: Done}, c.Cluster})
 		case c.Type == watch.Deleted: // the server has undone a creation
 			out[c.Key] = append(out[c.Key], step{Operation{Kind: Delete, Key: c.Key, Return: c.Told, Result: Done}, c.Cluster})
-		default: // nobody asked for it, which is reported elsewhere
+		default: // no client asked for it, which is reported elsewhere
 		}
 	}
 	last := h.Operations[len(h.Operations)-1]
@@ -130,7 +130,7 @@ func steps(h History, l log) map[string][]step {
 			applied.Result, applied.Return = Done, min(o.Return, c.Told)
 			out[o.Key] = append(out[o.Key], step{applied, c.Cluster})
 		}
-		// What no watch was told of, though all were told of everything up to the last list,
+		// What no watch reported, though all reported everything up to the last list,
 		// is applied after that, if at all.
 	}
 	return out

@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// change is what watches told of one version.
+// change is what watches reported of one version.
 type change struct {
 	Event
 	// before is the cluster as the change before left it.
 	before Cluster
 	// by is the write that made it. A change without one is a cluster that was stored again
-	// as it is, or one that nobody asked for.
+	// as it is, or one that no client asked for.
 	by *Operation
 }
 
@@ -110,13 +110,13 @@ func (l log) gaps(w Watch) (problems []Problem) {
 	}
 	for _, c := range l.changes {
 		if c.Version > w.From && c.Version <= w.To && !told[c.Version] {
-			problems = append(problems, problem(Watched, "%s was not told of version %d, %s of %s, though it was told of later ones", w.Name, c.Version, c.Type, c.Key))
+			problems = append(problems, problem(Watched, "%s did not report version %d, %s of %s, though it reported later ones", w.Name, c.Version, c.Type, c.Key))
 		}
 	}
 	return problems
 }
 
-// own finds the write that made each change, and returns the changes that nobody asked for
+// own finds the write that made each change, and returns the changes that no client asked for
 // and the acknowledged writes that made none.
 func (l log) own(h History) (problems []Problem) {
 	writes, deletions := map[string]*Operation{}, map[string][]*Operation{}
@@ -151,7 +151,7 @@ func (l log) own(h History) (problems []Problem) {
 		}
 		switch c := made[o]; {
 		case c == nil:
-			problems = append(problems, problem(Lost, "no watch was told of %s", o))
+			problems = append(problems, problem(Lost, "no watch reported %s", o))
 		case o.Kind != Delete && c.Cluster != o.found() && !c.answeredLate():
 			problems = append(problems, problem(Lost, "%s; watches were told %s instead", o, c.Cluster))
 		}
@@ -175,7 +175,7 @@ func deleter(c *change, deletions []*Operation, made map[*Operation]*change) *Op
 	return open
 }
 
-// unasked says why nobody asked for a change, nothing when someone did.
+// unasked says why no client asked for a change, nothing when someone did.
 func (c *change) unasked(h History, made map[*Operation]*change) string {
 	kinds := map[watch.EventType][]Kind{watch.Added: {Create}, watch.Modified: {Replace, Append}, watch.Deleted: {Delete}}
 	switch {
@@ -184,7 +184,7 @@ func (c *change) unasked(h History, made map[*Operation]*change) string {
 	case c.Type == watch.Deleted && c.by == nil && undone(c.before, made):
 		return ""
 	case c.by == nil:
-		return "nobody asked for it"
+		return "no client asked for it"
 	case made[c.by] != nil:
 		return "it was applied before, in version " + made[c.by].String() + ", by " + c.by.String()
 	case c.by.Key != c.Key || !slices.Contains(kinds[c.Type], c.by.Kind):

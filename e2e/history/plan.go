@@ -104,7 +104,7 @@ func (p *plan) learn(o Operation) {
 			continue
 		}
 		if (o.Kind == Create || o.Kind == Delete) && o.Result == Unanswered {
-			p.name(i) // nobody knows whether it exists, or will
+			p.name(i) // no one knows whether it exists, or will
 			return
 		}
 		switch o.Kind {

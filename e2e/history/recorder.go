@@ -172,7 +172,7 @@ func (r *Recorder) Failures() int {
 // Now returns the time by which the history is told.
 func (r *Recorder) Now() time.Duration { return r.since() }
 
-// Stop ends the clients, waits for the last answers and until the watches were told of all
+// Stop ends the clients, waits for the last answers and until the watches reported all
 // that is there, and returns what was recorded. The registry must answer by then.
 func (r *Recorder) Stop(ctx context.Context) (History, Figures, error) {
 	r.stop()
@@ -216,7 +216,7 @@ func (r *Recorder) until(ctx context.Context, ask func(attempt int) Operation) (
 	}
 }
 
-// catchUp waits until all watches were told of a version.
+// catchUp waits until all watches reported a version.
 func (r *Recorder) catchUp(ctx context.Context, version uint64) error {
 	for _, w := range r.watchers {
 		for w.version() < version {

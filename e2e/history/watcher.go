@@ -118,7 +118,7 @@ func (w *watcher) follow(ctx context.Context) {
 }
 
 // watch follows one watch to its end, whichever way it comes. The error is about one that
-// was refused, or told of an error.
+// was refused, or reported an error.
 func (w *watcher) watch(ctx context.Context, from uint64) error {
 	response, err := w.get(ctx, fmt.Sprintf("&watch=true&allowWatchBookmarks=true&timeoutSeconds=%d&resourceVersion=%d", watchSeconds, from))
 	if err != nil {

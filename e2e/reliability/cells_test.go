@@ -15,7 +15,7 @@ import (
 func TestCore(t *testing.T) { through(t, core()) }
 
 // TestCells has registries go through all cells, for which there must be five nodes. Those of
-// an upgrade begin with a registry of their own each, since there is no way back to the release
+// an upgrade begin with a registry of their own each, since there is no return to the release
 // before.
 func TestCells(t *testing.T) {
 	for _, members := range []int32{3, 1, 5} {

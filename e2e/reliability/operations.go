@@ -61,7 +61,7 @@ var (
 		}
 	}}
 
-	// defragmentation begins by itself when much of the files is free. The registry is paused
+	// defragmentation begins automatically when much of the files is free. The registry is paused
 	// while that is brought about.
 	defragmentation = operation{name: "defragmentation", down: 1, prepare: func(s *stage) {
 		s.e.Change(s.registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Paused = true })

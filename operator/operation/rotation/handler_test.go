@@ -63,7 +63,7 @@ func unless(holds bool, message string) error {
 	return errors.New(message)
 }
 
-// settle is what the registry does by itself between two reconciles. Whoever shows a
+// settle is what the registry does automatically between two reconciles. Whoever shows a
 // generation that is not trusted fails requests.
 func (w *world) settle() {
 	if w.slow++; w.slow%3 != 0 {
