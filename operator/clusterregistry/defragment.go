@@ -95,8 +95,8 @@ func (s *scope) mayDefragment(handler defragmentation.Handler) bool {
 	return !s.ReadOnly() && (s.steady() || handler.Full() && handler.Busy == "")
 }
 
-// giveWay gives up an operation where etcd is full and something
-// can be done about it, for which the operation would wait. It begins again after that.
+// giveWay gives up an operation where etcd is full and something can be done about it, for
+// which the operation would wait. It begins again after that.
 func (r *Reconciler) giveWay(s *scope) {
 	other := s.Registry.Status.Operation
 	if other == nil || s.defragmenting() || !s.ownEtcd() || !s.members.State.NoSpace() {

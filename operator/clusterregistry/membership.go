@@ -23,12 +23,12 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 	if s.identity.Record == nil || s.Registry.Spec.Etcd.External != nil || !s.release.Members.Changeable() || len(s.members.State.Members) == 0 || s.frozenBy() != "" {
 		return done
 	}
-	status := &s.Registry.Status
-	change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: membersAccess{s.members.Access.Among(slices.Collect(maps.Keys(s.identity.Record.Members))...)},
-		Repair: status.Operation != nil && !membership.Is(status.Operation), TakeSnapshot: s.takeSnapshot}
 	if s.members.Acted {
 		return done.In(verdict.AtOnce) // what was observed is no longer so
 	}
+	status := &s.Registry.Status
+	change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: membersAccess{s.members.Access.Among(slices.Collect(maps.Keys(s.identity.Record.Members))...)},
+		Repair: status.Operation != nil && !membership.Is(status.Operation), TakeSnapshot: s.takeSnapshot}
 	step, v := change.Next(ctx)
 	s.noteLost(change.Within())
 	if v.Complete() {

@@ -177,7 +177,7 @@ func change(record *etcd.Record, step plan.Step, name string) string {
 		record.Joining, record.Claimed = name, max(record.Claimed, int32(step.Ordinal)+1) //nolint:gosec // G115: as above
 		return name + " is added next"
 	case plan.RecordID:
-		// Its pod comes with that: the guard of each member is told of all that have one.
+		// Its pod comes with that: the guard of each member learns of all that have one.
 		record.Members[name], record.Replicas = step.ID, max(record.Replicas, int32(step.Ordinal)+1) //nolint:gosec // G115: as above
 		return name + " was added as a learner, and starts"
 	case plan.Resize:

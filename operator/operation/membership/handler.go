@@ -152,7 +152,7 @@ func (c *Change) takeSnapshot(ctx context.Context) verdict.Verdict {
 	return c.changing("snapshot %s is complete", o.Snapshot).In(verdict.AtOnce)
 }
 
-// stale is how old the pod of a learner must be to be made anew, so that it is started with
+// stale is how old the pod of a learner must be to be replaced, so that it is started with
 // what is recorded by now and without the delay that kubelet adds after each failure.
 const stale = time.Minute
 

@@ -23,6 +23,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd/plan"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/snapshot"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -145,13 +146,18 @@ const most = 5
 // member returns the name of a member.
 func (c *Change) member(ordinal int) string { return contract.EtcdMember(c.Registry.Name, ordinal) }
 
+// members returns all members that there can be, by their ordinals.
+func (c *Change) members() []render.EtcdMember {
+	names := make([]string, most)
+	for i := range names {
+		names[i] = c.member(i)
+	}
+	return render.EtcdMembers(c.Registry, names)
+}
+
 // ordinal returns that of a member, plan.None for a name of none.
 func (c *Change) ordinal(name string) int {
-	ordinals := make([]string, most)
-	for i := range ordinals {
-		ordinals[i] = c.member(i)
-	}
-	return slices.Index(ordinals, name) // plan.None is -1
+	return slices.IndexFunc(c.members(), func(m render.EtcdMember) bool { return m.Name == name }) // plan.None is -1
 }
 
 // blocked is the verdict on what only a person can resolve.

@@ -229,7 +229,8 @@ func TestLostNode(t *testing.T) {
 			Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}}}}}}
 		w.must(w.objects.Client.Update(t.Context(), pv))
 		change := &Change{Objects: w.objects, Identity: identity.Read(t.Context(), w.objects), State: w.state(), Etcd: w}
-		claims, err := change.claims(t.Context())
+		record, _ := change.record()
+		claims, err := change.claims(t.Context(), record)
 		w.must(err)
 		pending := &corev1.Pod{Status: corev1.PodStatus{Phase: corev1.PodPending}}
 		if why, err := change.gone(t.Context(), pending, claims[1]); (why != "") != lost || err != nil || lost && !strings.Contains(why, "on a node that was deleted") {

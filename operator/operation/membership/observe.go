@@ -43,7 +43,7 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 	}
 	seen.List = c.list()
 	c.alarms(ctx, &seen)
-	claims, err := c.claims(ctx)
+	claims, err := c.claims(ctx, record)
 	if err != nil {
 		return plan.Observed{}, verdict.Failed(err)
 	}
@@ -68,20 +68,23 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 	if err := c.moves(ctx, &seen, set, pods, claims); err != nil {
 		return plan.Observed{}, verdict.Failed(err)
 	}
-	if err := c.observeRest(ctx, &seen, pods, claims); err != nil {
+	if err := c.observeRest(ctx, &seen, record, pods, claims); err != nil {
 		return plan.Observed{}, verdict.Failed(err)
 	}
 	return seen, verdict.Verdict{}
 }
 
 // observeRest observes what members need of the rest of the registry and of the host
-// cluster.
-func (c *Change) observeRest(ctx context.Context, seen *plan.Observed, pods []corev1.Pod, claims map[int]*corev1.PersistentVolumeClaim) (err error) {
+// cluster. What only a member that is to be added needs is read where there is one: this is
+// part of every reconcile.
+func (c *Change) observeRest(ctx context.Context, seen *plan.Observed, record plan.Record, pods []corev1.Pod, claims map[int]*corev1.PersistentVolumeClaim) (err error) {
 	if err := c.lost(ctx, seen, pods, claims); err != nil {
 		return err
 	}
-	if seen.Named, err = c.certified(ctx); err != nil {
-		return err
+	if c.lacks(record) {
+		if seen.Named, err = c.certified(ctx); err != nil {
+			return err
+		}
 	}
 	if seen.Servers, err = c.servers(ctx); err != nil {
 		return err
@@ -95,6 +98,16 @@ func (c *Change) observeRest(ctx context.Context, seen *plan.Observed, pods []co
 		seen.Snapshot = c.Now.Sub(operation.SnapshotTime.Time) < fresh
 	}
 	return nil
+}
+
+// lacks reports whether a member that is asked for is not there.
+func (c *Change) lacks(record plan.Record) bool {
+	for ordinal := range c.spec().Replicas {
+		if record.IDs[ordinal] == "" {
+			return true
+		}
+	}
+	return false
 }
 
 // moves observes which members are to run where their volume can't follow: those whose pods
@@ -120,12 +133,7 @@ func (c *Change) moves(ctx context.Context, seen *plan.Observed, set *appsv1.Sta
 
 // list returns etcd's own list of members.
 func (c *Change) list() []plan.Listed {
-	names := make([]string, most)
-	for i := range names {
-		names[i] = c.member(i)
-	}
-	members := render.EtcdMembers(c.Registry, names)
-	newest := uint64(0)
+	members, newest := c.members(), uint64(0)
 	for _, m := range c.State.Members {
 		newest = max(newest, m.CommittedIndex)
 	}
@@ -147,10 +155,14 @@ func (c *Change) list() []plan.Listed {
 	return out
 }
 
-// claims returns the claims of members' names, by ordinal.
-func (c *Change) claims(ctx context.Context) (map[int]*corev1.PersistentVolumeClaim, error) {
-	out := map[int]*corev1.PersistentVolumeClaim{}
-	for ordinal := range most {
+// claims returns the claims of members' names, by ordinal: of those that were ever claimed, and
+// of those that are asked for.
+func (c *Change) claims(ctx context.Context, record plan.Record) (map[int]*corev1.PersistentVolumeClaim, error) {
+	out, count := map[int]*corev1.PersistentVolumeClaim{}, max(record.Claimed, c.spec().Replicas, record.Joining+1, record.Leaving+1)
+	for ordinal := range record.IDs {
+		count = max(count, ordinal+1)
+	}
+	for ordinal := range min(count, most) {
 		claim := &corev1.PersistentVolumeClaim{}
 		err := c.Live.Get(ctx, client.ObjectKey{Namespace: c.Registry.Namespace, Name: contract.EtcdMemberClaim(c.member(ordinal))}, claim)
 		switch {
@@ -176,12 +188,7 @@ func startedWith(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, leaving s
 // certified returns the number of members, from the first one on, whose names the
 // certificates have that are issued for etcd.
 func (c *Change) certified(ctx context.Context) (int, error) {
-	names := make([]string, most)
-	for i := range names {
-		names[i] = c.member(i)
-	}
-	members := render.EtcdMembers(c.Registry, names)
-	count := most
+	members, count := c.members(), most
 	for _, suffix := range []string{contract.EtcdServerSuffix, contract.EtcdPeerSuffix} {
 		content, err := c.SecretValue(ctx, c.Name(suffix), corev1.TLSCertKey)
 		if err != nil {
