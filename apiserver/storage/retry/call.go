@@ -33,8 +33,14 @@ var retries = metrics.NewCounterVec(&metrics.CounterOpts{
 
 func init() { legacyregistry.MustRegister(retries) }
 
-// dropped is raft's ErrProposalDropped, which etcd passes on as a text only.
-const dropped = "raft proposal dropped"
+// Errors of raft that etcd passes on as a text only.
+const (
+	// dropped is its ErrProposalDropped: there was no leader to take it.
+	dropped = "raft proposal dropped"
+	// stopped is its ErrStopped, from a member that is being removed or shut down: the
+	// proposal may have left it already.
+	stopped = "raft: stopped"
+)
 
 // classify returns why a call that a storage ended with err is worth another
 // attempt.
@@ -63,7 +69,7 @@ func classify(err error) reason {
 		return ""
 	case s.Code() == codes.Unknown && s.Message() == dropped:
 		return unapplied
-	case s.Code() == codes.Unavailable:
+	case s.Code() == codes.Unavailable, s.Code() == codes.Unknown && s.Message() == stopped:
 		return unknown
 	}
 	return ""

@@ -33,6 +33,8 @@ func TestClassify(t *testing.T) {
 	}{
 		{err: nil},
 		{err: refused, want: unapplied},
+		{err: status.Error(codes.Unknown, "raft: stopped"), want: unknown},
+		{err: status.Error(codes.Unknown, "etcdserver: something new"), want: ""},
 		{err: fmt.Errorf("wrapped: %w", refused), want: ""}, // gRPC puts other words around the message
 		{err: rpctypes.ErrTooManyRequests, want: unapplied},
 		{err: apierrors.NewTooManyRequests("storage is (re)initializing", 1), want: unapplied}, // a watch cache
