@@ -117,9 +117,23 @@ func (o *options) node() *cobra.Command {
 			return fault.run(cluster, ctx, args[0])
 		}, fault.name)))
 	}
-	node.AddCommand(o.onCluster("empty NAME VOLUME", "Lose what is on a volume, under the pods that use it", 2, o.onLocal(func(ctx context.Context, cluster *local.Cluster, args []string) error {
-		return cluster.EmptyVolume(ctx, args[0], args[1])
-	}, "empty")))
+	for _, fault := range []struct {
+		name, short string
+		run         func(*local.Cluster, context.Context, string, string) error
+	}{
+		{"empty", "Lose what is on a volume, under the pods that use it", (*local.Cluster).EmptyVolume},
+		{"fill", "Leave no space on a volume that \"limit\" has limited", (*local.Cluster).FillVolume},
+		{"free", "Give a volume the space back that \"fill\" took", (*local.Cluster).FreeVolume},
+		{"unlimit", "Undo \"limit\", under the same conditions", (*local.Cluster).UnlimitVolume},
+	} {
+		node.AddCommand(o.onCluster(fault.name+" NAME VOLUME", fault.short, 2, o.onLocal(func(ctx context.Context, cluster *local.Cluster, args []string) error {
+			return fault.run(cluster, ctx, args[0], args[1])
+		}, fault.name)))
+	}
+	node.AddCommand(o.onCluster("limit NAME VOLUME MEBIBYTES", "Move a volume to a file system of its own, for pods that mount it from then on; pause what writes to it before", 3,
+		o.onLocal(func(ctx context.Context, cluster *local.Cluster, args []string) error {
+			return cluster.LimitVolume(ctx, args[0], args[1], args[2])
+		}, "limit")))
 	return node
 }
 
