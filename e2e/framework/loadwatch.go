@@ -3,21 +3,16 @@ package framework
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/watch"
-)
 
-// watchSeconds is how long one watch takes, so that even short loads resume some.
-const watchSeconds = "15"
+	"github.com/clusterregistry/operator/e2e/history/feed"
+)
 
 // told is a change that a watch told of.
 type told struct {
@@ -30,8 +25,7 @@ type told struct {
 // be told any more is missed.
 type watcher struct {
 	name   string
-	url    string
-	client *http.Client
+	source feed.Source
 	fail   func(error)
 
 	version string
@@ -46,73 +40,29 @@ type watcher struct {
 // newWatcher returns a watcher of the load's clusters among those at a URL.
 // Requests that are not answered as they should be are told to fail.
 func newWatcher(name, clusters string, transport http.RoundTripper, fail func(error)) *watcher {
-	return &watcher{name: name, url: clusters, client: &http.Client{Transport: transport}, fail: fail, last: map[string]write{}}
+	return &watcher{name: name, source: feed.Source{URL: clusters + "?labelSelector=load%3Dyes", Client: &http.Client{Transport: transport}}, fail: fail, last: map[string]write{}}
 }
 
 // begin finds out where the watch is to begin: all later changes will be told.
-func (w *watcher) begin(ctx context.Context) error {
-	response, err := w.get(ctx, url.Values{"limit": {"1"}})
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	var list struct {
-		Metadata struct{ ResourceVersion string }
-	}
-	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
-		return err
-	}
-	if w.version = list.Metadata.ResourceVersion; w.version == "" {
-		return errors.New("the list of clusters has no version")
-	}
-	return nil
-}
-
-// refused is an answer to a request that was not wanted.
-type refused struct {
-	code int
-	text string
-}
-
-func (r refused) Error() string { return fmt.Sprintf("status %d: %s", r.code, r.text) }
-
-func (w *watcher) get(ctx context.Context, query url.Values) (*http.Response, error) {
-	query.Set("labelSelector", "load=yes")
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+"?"+query.Encode(), nil)
-	if err != nil {
-		return nil, err
-	}
-	response, err := w.client.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode == http.StatusOK {
-		return response, nil
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, 1000))
-	if err != nil {
-		return nil, err
-	}
-	return nil, refused{response.StatusCode, strings.TrimSpace(string(body))}
+func (w *watcher) begin(ctx context.Context) (err error) {
+	w.version, err = w.source.Version(ctx)
+	return err
 }
 
 // follow watches until the context ends, or the version that it got to is gone.
 func (w *watcher) follow(ctx context.Context) {
 	for {
-		err := w.watch(ctx)
+		err := w.source.Watch(ctx, w.version, w.event)
 		if ctx.Err() != nil {
 			return
 		}
 		w.mu.Lock()
 		w.resumed++
 		w.mu.Unlock()
-		var answer refused
-		gone := errors.As(err, &answer) && answer.code == http.StatusGone
 		if err != nil {
 			w.fail(fmt.Errorf("%s, from version %s: %w", w.name, w.version, err))
 		}
-		if gone {
+		if feed.Gone(err) {
 			w.mu.Lock()
 			w.lost = true
 			w.mu.Unlock()
@@ -125,34 +75,15 @@ func (w *watcher) follow(ctx context.Context) {
 	}
 }
 
-// watch follows one watch to its end, whichever way it comes. The error is about
-// one that was refused, or told of an error.
-func (w *watcher) watch(ctx context.Context) error {
-	response, err := w.get(ctx, url.Values{"watch": {"true"}, "allowWatchBookmarks": {"true"}, "timeoutSeconds": {watchSeconds}, "resourceVersion": {w.version}})
-	if err != nil {
+// event takes an event as it came.
+func (w *watcher) event(kind watch.EventType, object json.RawMessage) error {
+	var changed struct {
+		Metadata struct{ Name, ResourceVersion string }
+	}
+	if err := json.Unmarshal(object, &changed); err != nil {
 		return err
 	}
-	defer func() { _ = response.Body.Close() }()
-	decoder := json.NewDecoder(response.Body)
-	for {
-		var event struct {
-			Type   watch.EventType
-			Object struct {
-				Metadata struct{ Name, ResourceVersion string }
-				Code     int
-				Message  string
-			}
-		}
-		if err := decoder.Decode(&event); err != nil {
-			return nil // it may be closed at any time, in the middle of an event, too
-		}
-		if event.Type == watch.Error {
-			return refused{event.Object.Code, event.Object.Message}
-		}
-		if err := w.take(event.Type, event.Object.Metadata.Name, event.Object.Metadata.ResourceVersion); err != nil {
-			return err
-		}
-	}
+	return w.take(kind, changed.Metadata.Name, changed.Metadata.ResourceVersion)
 }
 
 // take notes an event.

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/clusterregistry/operator/e2e/history/feed"
 )
 
 // Options are what clients do.
@@ -73,7 +75,7 @@ func Start(ctx context.Context, transport http.RoundTripper, server, label strin
 	}
 	watching, unwatch := context.WithCancel(ctx)
 	for i := range options.Watchers {
-		w := &watcher{name: fmt.Sprintf("watch %d", i), url: r.url + "?labelSelector=history%3D" + label, client: &http.Client{Transport: transport}, since: r.since, failed: r.failed}
+		w := &watcher{name: fmt.Sprintf("watch %d", i), source: feed.Source{URL: r.url + "?labelSelector=" + labelKey + "%3D" + label, Client: &http.Client{Transport: transport}}, since: r.since, failed: r.failed}
 		if err := w.begin(watching); err != nil {
 			unwatch()
 			return nil, fmt.Errorf("%s: %w", w.name, err)
