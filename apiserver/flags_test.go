@@ -12,4 +12,9 @@ func TestFlagsAreDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	flagdoc.Check(t, "../docs/reference/flags.md", cmd.Name(), cmd.Flags())
+	for _, sub := range cmd.Commands() {
+		if sub.Name() == "verify-storage" {
+			flagdoc.Check(t, "../docs/reference/flags.md", cmd.Name()+" "+sub.Name(), sub.Flags())
+		}
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/clusterregistry/operator/apiserver/server"
+	"github.com/clusterregistry/operator/internal/install"
 	"github.com/clusterregistry/operator/internal/memlimit"
 )
 
@@ -62,5 +63,11 @@ func command(ctx context.Context) (*cobra.Command, error) {
 	options.AddFlags(cmd.Flags())
 	logsapi.AddFlags(logging, cmd.Flags())
 	logs.InitLogs()
+	verify, err := verifyStorage(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cmd.AddCommand(install.Command(cmd.Name()), verify)
+	cmd.CompletionOptions.DisableDefaultCmd = true
 	return cmd, nil
 }

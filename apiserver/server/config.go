@@ -12,19 +12,14 @@ import (
 	openapinamer "k8s.io/apiserver/pkg/endpoints/openapi"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
-	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	baseversion "k8s.io/component-base/version"
 
-	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/install"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/openapi"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
-	"github.com/clusterregistry/operator/apiserver/storage/lock"
 	"github.com/clusterregistry/operator/apiserver/storage/rbac"
-	"github.com/clusterregistry/operator/apiserver/storage/remainder"
-	"github.com/clusterregistry/operator/apiserver/storage/retry"
 	"github.com/clusterregistry/operator/apiserver/storage/selfreview"
 )
 
@@ -104,16 +99,9 @@ func (o *Options) common(config *genericserver.Config) error {
 	if err := o.Run.ApplyTo(config); err != nil {
 		return err
 	}
-	// Through its ApplyTo, EtcdOptions would ignore the media type.
-	storage := o.Recommended.Etcd.StorageConfig
-	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
-	encoding := serverstorage.NewDefaultResourceEncodingConfig(scheme)
-	encoding.SetResourceEncoding(clusterregistry.Resource("clusters"), storedVersion, clusterregistry.SchemeGroupVersion)
-	factory := serverstorage.NewDefaultStorageFactory(storage, runtime.ContentTypeProtobuf, codecs, encoding, serverstorage.NewResourceConfig(), nil)
-	if err := o.Recommended.Etcd.ApplyWithStorageFactoryTo(factory, config); err != nil {
+	if err := o.storage(config); err != nil {
 		return err
 	}
-	config.RESTOptionsGetter = remainder.Getter(retry.Getter(lock.Getter(config.RESTOptionsGetter)))
 	if err := o.Recommended.EgressSelector.ApplyTo(config); err != nil {
 		return err
 	}

@@ -60,6 +60,9 @@ type BackupReport struct {
 	Unchanged bool `json:"unchanged,omitempty"`
 	// VerifiedTime is when it was verified last; absent when it never was.
 	VerifiedTime *time.Time `json:"verifiedTime,omitempty"`
+	// EncryptionKeys are the names of the keys that values are encrypted with, each with its
+	// provider, such as aescbc/key1. They are known once a server has verified it.
+	EncryptionKeys []string `json:"encryptionKeys,omitempty"`
 }
 
 // BackupDamaged is the exit code of the helper when a backup was verified and can't be

@@ -1,5 +1,9 @@
 package contract
 
+// LockResource is the resource, in the keys of etcd, of the locks that servers hold while
+// they give a cluster its id. A lock is no object that clients see.
+const LockResource = "clusterids"
+
 // KeyPrefix returns where the servers of an API group keep their objects in etcd: the
 // prefix of all their keys, which is their --etcd-prefix. An etcd may have other users.
 func KeyPrefix(group string) string { return "/registry/" + group }

@@ -47,10 +47,21 @@ const (
 	EtcdTrustSuffix       = "-etcd-trust"
 	EtcdClientTrustSuffix = "-etcd-client-trust"
 
+	// EncryptionSuffix, with a dash and a digest of the content behind, is for the Secrets
+	// with the keys with which servers encrypt. From layout v2 on.
+	EncryptionSuffix = "-encryption"
+	// AuditSuffix, with a dash and a digest of the content behind, is for the Secrets from
+	// which servers read, at start, what they record of requests. From layout v2 on.
+	AuditSuffix = "-audit"
+
 	// SnapshotSuffix is for the Job that saves etcd, SnapshotsSuffix for the
 	// PersistentVolumeClaim that it saves to.
 	SnapshotSuffix  = "-snapshot"
 	SnapshotsSuffix = "-snapshots"
+
+	// BackupSuffix is for the backups: the Job, which does one thing at a time about them, its
+	// ServiceAccount and NetworkPolicy, and a ConfigMap with the CA of the store.
+	BackupSuffix = "-backup"
 
 	// IdentitySuffix is for the ConfigMap with the record of etcd's identity, and
 	// KubeconfigSuffix for the Secret with the administrator's kubeconfig. The operator

@@ -20,6 +20,10 @@ const (
 	// that is recorded of it, as long as the members that run list it as a learner that was
 	// never started; empty or absent when there is none.
 	RecordJoining = "joining"
+	// RecordLineage has the ID of the data, which is the name of the directory that its
+	// backups are in; absent as long as none was taken. It is another one when a backup was
+	// restored: what the restored etcd writes is not what followed in the first one.
+	RecordLineage = "lineage"
 )
 
 // RecordSeparator is between the names of members.

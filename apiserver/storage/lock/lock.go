@@ -33,6 +33,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 const (
@@ -50,7 +51,7 @@ const (
 var ErrHeld = errors.New("another request holds the lock")
 
 // resource is where the locks are, beside the clusters.
-var resource = clusterregistry.Resource("clusterids")
+var resource = clusterregistry.Resource(contract.LockResource)
 
 // Getter returns a getter whose options for locks have no watch cache and an
 // encoding of their own. Other resources are left as they are.
