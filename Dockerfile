@@ -24,6 +24,11 @@ COPY --from=build /out/clusterregistry-controller /usr/local/bin/
 USER 65532:65532
 ENTRYPOINT ["/usr/local/bin/clusterregistry-controller"]
 
+FROM gcr.io/distroless/static:nonroot AS clusterregistry-backup
+COPY --from=build /out/clusterregistry-backup /usr/local/bin/
+USER 65532:65532
+ENTRYPOINT ["/usr/local/bin/clusterregistry-backup"]
+
 FROM gcr.io/distroless/static:nonroot AS clusterregistry-operator
 COPY --from=build /out/clusterregistry-operator /usr/local/bin/
 USER 65532:65532

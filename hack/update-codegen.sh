@@ -65,4 +65,4 @@ controller-gen crd paths="./$operator" output:crd:dir=manifests/operator/crd
 hack/run versions crd
 hack/run versions docs
 hack/run reference
-UPDATE_DOCS=1 go test -count=1 -run '^(TestFlagsAreDocumented|TestSessions)$' ./operator ./apiserver ./controller ./helper ./cli/kubectl-registry
+UPDATE_DOCS=1 go test -count=1 -run '^(TestFlagsAreDocumented|TestSessions)$' ./operator ./apiserver ./controller ./helper ./helper/backup ./cli/kubectl-registry

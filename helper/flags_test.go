@@ -13,13 +13,6 @@ func TestFlagsAreDocumented(t *testing.T) {
 		"clusterregistry-helper etcd-guard":    etcdGuard(),
 		"clusterregistry-helper snapshot save": save(),
 		"clusterregistry-helper snapshot keep": keep(),
-		"clusterregistry-helper backup check":  checkStore(),
-		"clusterregistry-helper backup save":   saveBackup(),
-		"clusterregistry-helper backup verify": verifyBackup(),
-		"clusterregistry-helper backup list":   listBackups(),
-		"clusterregistry-helper backup prune":  pruneBackups(),
-		"clusterregistry-helper backup delete": deleteBackup(),
-		"clusterregistry-helper backup fetch":  fetchBackup(),
 	} {
 		flagdoc.Check(t, "../docs/reference/flags.md", name, cmd.Flags())
 	}

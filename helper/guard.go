@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterregistry/operator/helper/command"
 	"github.com/clusterregistry/operator/helper/guard"
 	"github.com/clusterregistry/operator/internal/memlimit"
 )
@@ -40,15 +41,15 @@ func etcdGuard() *cobra.Command {
 			return fmt.Errorf("start %s: %w", program[0], syscall.Exec(program[0], program, os.Environ()))
 		},
 	}
-	requireStrings(cmd, []text{
-		{&member.DataDir, "data-dir", "etcd's own --data-dir"},
-		{&member.IdentityDir, "identity-dir", "directory of the mounted ConfigMap that records which cluster and member the data belongs to"},
-		{&member.Name, "member", "name of the member, which is that of its Pod"},
-		{&member.Cluster.PeerURL, "peer-url", "URL of a member for other members, with {member} in place of its name"},
-		{&member.Cluster.ClientURL, "client-url", "URL of a member for clients, with {member} in place of its name"},
-		{&member.Cluster.CA, "cacert", "file with the CA that signs the members' certificates"},
-		{&member.Cluster.Cert, "cert", "file with a certificate by which members let clients in; one that joins asks them whether it may"},
-		{&member.Cluster.Key, "key", "file with its key"},
+	command.RequireTexts(cmd, []command.Text{
+		{Target: &member.DataDir, Name: "data-dir", Usage: "etcd's own --data-dir"},
+		{Target: &member.IdentityDir, Name: "identity-dir", Usage: "directory of the mounted ConfigMap that records which cluster and member the data belongs to"},
+		{Target: &member.Name, Name: "member", Usage: "name of the member, which is that of its Pod"},
+		{Target: &member.Cluster.PeerURL, Name: "peer-url", Usage: "URL of a member for other members, with {member} in place of its name"},
+		{Target: &member.Cluster.ClientURL, Name: "client-url", Usage: "URL of a member for clients, with {member} in place of its name"},
+		{Target: &member.Cluster.CA, Name: "cacert", Usage: "file with the CA that signs the members' certificates"},
+		{Target: &member.Cluster.Cert, Name: "cert", Usage: "file with a certificate by which members let clients in; one that joins asks them whether it may"},
+		{Target: &member.Cluster.Key, Name: "key", Usage: "file with its key"},
 	})
 	return cmd
 }

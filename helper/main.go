@@ -1,16 +1,14 @@
 // Command clusterregistry-helper does, inside the Pods of a registry, what the
-// images of others can't: the etcd image has no shell.
+// images of others can't: the etcd image has no shell. Every etcd pod copies it when it
+// starts, so it stays small: what keeps backups in a store is a program of its own, in
+// directory backup.
 package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 
-	"github.com/spf13/cobra"
-	"k8s.io/component-base/version"
-
-	"github.com/clusterregistry/operator/helper/backup"
+	"github.com/clusterregistry/operator/helper/command"
 	"github.com/clusterregistry/operator/helper/guard"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/memlimit"
@@ -18,23 +16,11 @@ import (
 
 func main() {
 	memlimit.Apply()
-	info := version.Get()
-	cmd := &cobra.Command{
-		Use:           "clusterregistry-helper",
-		Short:         "Help inside the Pods of a registry",
-		Version:       fmt.Sprintf("%s (commit %s, %s)", info.GitVersion, info.GitCommit, info.GitTreeState),
-		SilenceErrors: true,
-		SilenceUsage:  true,
-	}
-	cmd.AddCommand(install(), etcdGuard(), snapshots(), backups())
-	if err := cmd.Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(exitCode(err))
-	}
+	cmd := command.Program("clusterregistry-helper", "Help inside the Pods of a registry", etcdGuard(), snapshots())
+	os.Exit(command.Run(cmd, exitCode))
 }
 
-// exitCode returns the code by which the operator knows why a member does not start, or
-// that a backup can't be used.
+// exitCode returns the code by which the operator knows why a member does not start.
 func exitCode(err error) int {
 	var refusal *guard.Refusal
 	switch {
@@ -44,27 +30,6 @@ func exitCode(err error) int {
 		return contract.GuardRefused
 	case refusal != nil:
 		return contract.GuardForeign
-	case errors.As(err, new(*backup.DamagedError)):
-		return contract.BackupDamaged
 	}
 	return 1
-}
-
-// text is a flag that must be given.
-type text struct {
-	target      *string
-	name, usage string
-}
-
-func requireStrings(cmd *cobra.Command, flags []text) {
-	for _, f := range flags {
-		cmd.Flags().StringVar(f.target, f.name, "", f.usage)
-		require(cmd, f.name)
-	}
-}
-
-func require(cmd *cobra.Command, flag string) {
-	if err := cmd.MarkFlagRequired(flag); err != nil {
-		panic(err)
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/clusterregistry/operator/helper/command"
 	"github.com/clusterregistry/operator/helper/snapshot"
 )
 
@@ -41,24 +42,13 @@ func save() *cobra.Command {
 			return nil
 		},
 	}
-	etcdFlags(cmd, &etcd)
+	command.Etcd(cmd, &etcd)
 	cmd.Flags().StringVar(&report, "report", "/dev/termination-log", "file for the report, a line of JSON")
-	requireStrings(cmd, []text{
-		{&dir, "dir", "directory for snapshots"},
-		{&name, "name", "name of the snapshot"},
+	command.RequireTexts(cmd, []command.Text{
+		{Target: &dir, Name: "dir", Usage: "directory for snapshots"},
+		{Target: &name, Name: "name", Usage: "name of the snapshot"},
 	})
 	return cmd
-}
-
-// etcdFlags adds the flags that say how to reach etcd.
-func etcdFlags(cmd *cobra.Command, etcd *snapshot.Etcd) {
-	cmd.Flags().StringSliceVar(&etcd.Endpoints, "endpoints", nil, "URLs of etcd's members; one that is not the leader is asked if there is one")
-	requireStrings(cmd, []text{
-		{&etcd.CA, "cacert", "file with the CA that signs the members' certificates"},
-		{&etcd.Cert, "cert", "file with the client certificate"},
-		{&etcd.Key, "key", "file with its key"},
-	})
-	require(cmd, "endpoints")
 }
 
 func keep() *cobra.Command {
@@ -77,9 +67,9 @@ func keep() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&last, "last", 3, "how many verified snapshots to keep, the one just verified included")
-	requireStrings(cmd, []text{
-		{&dir, "dir", "directory of the snapshots"},
-		{&name, "name", "name of the snapshot that was just restored"},
+	command.RequireTexts(cmd, []command.Text{
+		{Target: &dir, Name: "dir", Usage: "directory of the snapshots"},
+		{Target: &name, Name: "name", Usage: "name of the snapshot that was just restored"},
 	})
 	return cmd
 }

@@ -116,7 +116,7 @@ func replacePlan(registry *v1alpha1.ClusterRegistry, name string) (plan, error) 
 		patch: annotate(v1alpha1.AnnotationReplaceMember, value), sets: fmt.Sprintf("the annotation %s=%s", v1alpha1.AnnotationReplaceMember, value)}
 	p.steps = []string{
 		fmt.Sprintf("%s is removed from etcd; %d of %d members are left, and serve", name, len(members)-1, len(members)),
-		"its pod ends, and its claim is deleted; the volume is kept (its PersistentVolume is set to Retain first)",
+		"its pod ends, and its claim is deleted; the volume is kept (its PersistentVolume is set to Retain first), with spec.deletionPolicy Delete until the new member is ready",
 		"a new member of the same name is added as a learner, which has no vote, with a new claim, and copies the data",
 		"it gets a vote when it has caught up, and the data of all members is compared",
 	}

@@ -23,10 +23,10 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
-// TestCARotation gives the CAs of etcd and of the servers of an aggregated registry new keys
+// TestMatrixCARotation gives the CAs of etcd and of the servers of an aggregated registry new keys
 // while clients write through the host: no request fails, and what the old key of etcd has
 // signed opens no member.
-func TestCARotation(t *testing.T) {
+func TestMatrixCARotation(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	registry := e.Sample("aggregated-ha.yaml")
 	e.Install(registry)

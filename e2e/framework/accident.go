@@ -16,7 +16,11 @@ import (
 
 // EmptyVolume removes what is on the volume of a claim, on a node, under the pods
 // that use it.
-func (e *Env) EmptyVolume(node, claim string) {
+func (e *Env) EmptyVolume(node, claim string) { e.t.Helper(); e.Volume("empty", node, claim) }
+
+// Volume has bin/cluster do something to the volume of a claim, on a node, as its command
+// "node" offers it.
+func (e *Env) Volume(command, node, claim string, arguments ...string) {
 	e.t.Helper()
 	var pvc corev1.PersistentVolumeClaim
 	if err := e.Get(e.t.Context(), claim, &pvc); err != nil {
@@ -35,7 +39,7 @@ func (e *Env) EmptyVolume(node, claim string) {
 	default:
 		e.t.Fatalf("volume %s is not of a node: %+v", volume.Name, volume.Spec)
 	}
-	Cluster(e.t, "node", "empty", node, filepath.Base(path))
+	Cluster(e.t, append([]string{"node", command, node, filepath.Base(path)}, arguments...)...)
 }
 
 // Process is a process of this computer.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/clusterregistry/operator/e2e/framework/needs"
 )
 
 // S3 is a store with the API of S3, on loopback and with TLS.
@@ -46,7 +48,7 @@ func StartS3(t *testing.T) *S3 {
 	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
 	s.Endpoint = "https://" + address
 	log := &lockedBuffer{}
-	cmd := exec.Command(Program(t, "versitygw", "v1.7.0", "versitygw"), "--quiet", "--port="+address, "--cert="+pair.Cert, "--key="+pair.Key, "--access="+user, "--secret="+password, //nolint:noctx // it outlives the test's context
+	cmd := exec.Command(Program(t, needs.S3Server.Name, needs.S3Server.Tag, "versitygw"), "--quiet", "--port="+address, "--cert="+pair.Cert, "--key="+pair.Key, "--access="+user, "--secret="+password, //nolint:noctx // it outlives the test's context
 		"posix", "--sidecar="+filepath.Join(root, "attributes"), filepath.Join(root, "objects"))
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {

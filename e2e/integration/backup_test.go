@@ -31,7 +31,7 @@ type archive struct {
 	lineage string
 }
 
-// run runs a command of the helper, and reads its report. Where an error is wanted, it is
+// run runs a command of clusterregistry-backup, and reads its report. Where an error is wanted, it is
 // a part of the text and the exit code is as given.
 func (a archive) run(report any, exit int, wantErr, command string, more ...string) {
 	a.t.Helper()
@@ -64,11 +64,11 @@ func (a archive) run(report any, exit int, wantErr, command string, more ...stri
 func (a archive) command(command string, more ...string) (cmd *exec.Cmd, report string) {
 	a.t.Helper()
 	report = filepath.Join(a.t.TempDir(), "termination-log")
-	args := slices.Concat([]string{"backup", command, "--report=" + report, "--prefix=prod", "--lineage=" + a.lineage}, a.store, more)
-	return exec.CommandContext(a.t.Context(), filepath.Join(framework.Root(a.t), "bin", "clusterregistry-helper"), args...), report
+	args := slices.Concat([]string{command, "--report=" + report, "--prefix=prod", "--lineage=" + a.lineage}, a.store, more)
+	return exec.CommandContext(a.t.Context(), filepath.Join(framework.Root(a.t), "bin", "clusterregistry-backup"), args...), report
 }
 
-// saveFlags are those of "backup save" that say what to save.
+// saveFlags are those of "save" that say what to save.
 func (a archive) saveFlags(name, id string) []string {
 	a.t.Helper()
 	out := []string{"--name=" + name, "--id=" + id, "--release=v0.4.0", "--etcd-prefix=" + registryPrefix, "--scratch=" + a.t.TempDir()}

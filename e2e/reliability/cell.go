@@ -2,6 +2,7 @@ package reliability
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -27,23 +28,52 @@ func (c cell) tolerant() bool {
 	return c.operation.down+c.fault.down > int(c.operation.least(c.members)-1)/2
 }
 
+// registry names the registry that the cell is for: cells of one name can share one.
+func (c cell) registry() string {
+	switch {
+	case c.operation.name == upgrade.name:
+		return c.id() // there is no return to the release before
+	case c.operation.independent:
+		return fmt.Sprintf("%d members, independent", c.members)
+	}
+	return fmt.Sprintf("%d members", c.members)
+}
+
 // core are the cells of "make test", in the order in which one registry goes through them.
 func core() []cell {
 	return []cell{{upgrade, containerKilled, 3}, {steady, podKilled, 3}, {steady, volumeEmptied, 3}, {steady, nodeStopped, 3}}
 }
 
-// matrix are all cells of an etcd of some members.
-func matrix(members int32) (cells []cell) {
-	faults := []fault{operatorKilled, podKilled}
-	if members == 3 {
-		faults = append(faults, containerKilled, volumeEmptied, claimDeleted, fileCorrupted, nodeStopped, nodeCutOff)
-	}
-	for _, o := range []operation{upgrade, steady, defragmentation, servingRotation, replacement, scaleUp, scaleDown} {
+// cells are all there are, the most telling first: each operation under one fault, then
+// under the next one.
+func cells() (all []cell) {
+	operations := []operation{scaleUp, replacement, etcdRotation, upgrade, scaleDown, defragmentation, clientRotation, servingRotation, steady}
+	for _, members := range []int32{3, 1, 5} {
+		faults := []fault{operatorKilled, podKilled}
+		if members == 3 {
+			faults = []fault{containerKilled, operatorKilled, volumeEmptied, diskFull, nodeCutOff, fileCorrupted, claimDeleted, nodeStopped, podKilled}
+		}
 		for _, f := range faults {
-			if o.possible(members) {
-				cells = append(cells, cell{o, f, members})
+			for _, o := range operations {
+				// What clients of an independent registry connect to is a node of theirs.
+				if o.possible(members) && (!o.independent || !f.node) {
+					all = append(all, cell{o, f, members})
+				}
 			}
 		}
 	}
-	return cells
+	return all
+}
+
+// groups are cells that share a registry, in the order of cells.
+func groups(all []cell) (out [][]cell) {
+	for _, c := range all {
+		i := slices.IndexFunc(out, func(group []cell) bool { return group[0].registry() == c.registry() })
+		if i < 0 {
+			out = append(out, []cell{c})
+			continue
+		}
+		out[i] = append(out[i], c)
+	}
+	return out
 }

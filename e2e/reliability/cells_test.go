@@ -1,7 +1,6 @@
 package reliability
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -14,26 +13,23 @@ import (
 // TestCore has one registry go through the core cells, one after the other.
 func TestCore(t *testing.T) { through(t, core()) }
 
-// TestCells has registries go through all cells, for which there must be five nodes. Those of
-// an upgrade begin with a registry of their own each, since there is no return to the release
-// before.
+// TestCells has registries go through all cells, for which there must be five nodes. Where a
+// cell fails, the ones after it continue on another registry. "-run" selects registries and
+// cells, as in 'TestCells/^3_members/scale-up-.*-full'.
 func TestCells(t *testing.T) {
-	for _, members := range []int32{3, 1, 5} {
-		var rest []cell
-		for _, c := range matrix(members) {
-			if c.operation.name == upgrade.name {
-				t.Run(c.id(), func(t *testing.T) { through(t, []cell{c}) })
-			} else {
-				rest = append(rest, c)
-			}
+	for _, group := range groups(cells()) {
+		for len(group) > 0 {
+			var rest []cell
+			t.Run(group[0].registry(), func(t *testing.T) { rest = through(t, group) })
+			group = rest
 		}
-		t.Run(fmt.Sprintf("%d members", members), func(t *testing.T) { through(t, rest) })
 	}
 }
 
-// through has one registry go through cells, as far as it gets: one that a cell has left
-// broken would fail the others, too.
-func through(t *testing.T, cells []cell) {
+// through has one registry go through cells until one has failed, which leaves the registry
+// as it may, and returns those after it.
+func through(t *testing.T, cells []cell) (rest []cell) {
+	t.Helper()
 	var left []cell
 	for _, c := range cells {
 		if c.passed() {
@@ -43,26 +39,34 @@ func through(t *testing.T, cells []cell) {
 		left = append(left, c)
 	}
 	if len(left) == 0 {
-		return
+		return nil
 	}
 	e := framework.New(t).WithOperator()
+	registry := left[0].install(t, e)
+	for i, c := range left {
+		if !t.Run(c.id(), func(t *testing.T) { c.keep(t, c.run(t, e.In(t), registry)) }) {
+			t.Logf("%s has failed, and this registry goes through no other cell", c)
+			return left[i+1:]
+		}
+	}
+	return nil
+}
+
+// install makes the registry that the cell is for.
+func (c cell) install(t *testing.T, e *framework.Env) *operatorv1alpha1.ClusterRegistry {
+	t.Helper()
 	registry := e.Sample("aggregated-ha.yaml")
-	registry.Spec.Etcd.Replicas = left[0].members
+	if c.operation.independent {
+		registry = e.Sample("independent-nodeport.yaml")
+		registry.Spec.Server.Service.NodePort = 0
+	}
+	registry.Spec.Etcd.Replicas = c.members
 	registry.Spec.Etcd.ReplaceAfter = &metav1.Duration{Duration: 10 * time.Second}
 	registry.Spec.Version = operatorv1alpha1.Version(newest(t).Version)
-	if left[0].operation.name == upgrade.name {
+	if c.operation.name == upgrade.name {
 		registry.Spec.Version = operatorv1alpha1.Version(before(t).Version)
 	}
 	e.Install(registry)
 	e.WaitReady(registry)
-	for _, c := range left {
-		ok := t.Run(c.id(), func(t *testing.T) { c.keep(t, c.run(t, e.In(t), registry)) })
-		if !ok {
-			t.Fatalf("%s has failed, and the cells after it were not run on this registry", c)
-		}
-		if to := c.operation.target(c.members); to != c.members {
-			e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.Replicas = c.members })
-			(&stage{t: t, e: e, registry: registry}).complete()
-		}
-	}
+	return registry
 }

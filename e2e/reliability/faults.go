@@ -23,6 +23,9 @@ type fault struct {
 	// node is true where a whole node is lost: requests that the host cluster sent to it fail
 	// until it counts as lost.
 	node bool
+	// prepare makes what the fault needs, before clients are recorded, and undo takes it away,
+	// when they no longer are.
+	prepare, undo func(*stage)
 	// strike has it happen.
 	strike func(*stage) struck
 }
@@ -140,11 +143,7 @@ func (s *stage) leaderOfOperator() string {
 // victim is the pod of etcd's leader, whose loss is felt most.
 func (s *stage) victim() *corev1.Pod {
 	s.t.Helper()
-	pod := &corev1.Pod{}
-	if err := s.e.Get(s.t.Context(), s.e.EtcdLeader(s.registry), pod); err != nil {
-		s.t.Fatal(err)
-	}
-	return pod
+	return s.pod(s.e.EtcdLeader(s.registry))
 }
 
 // arguments tell the process of a member from all others of the computer.

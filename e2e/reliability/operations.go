@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // operation is what is done to a registry while a fault strikes.
@@ -16,8 +17,11 @@ type operation struct {
 	down int
 	// to is how many members there are afterwards, of so many; nil for as many.
 	to func(members int32) int32
-	// prepare makes what the operation needs, before clients are recorded.
-	prepare func(*stage)
+	// independent is true for what only a registry with an endpoint of its own has.
+	independent bool
+	// prepare makes what the operation needs, before clients are recorded, and undo brings the
+	// registry back to where it was, when they no longer are.
+	prepare, undo func(*stage)
 	// begin begins it, and returns when it is under way. Nil for no operation.
 	begin func(*stage)
 	// check looks at what it has made, once the registry is Ready again.
@@ -101,30 +105,65 @@ var (
 		}
 	}}
 
-	// servingRotation gives the CA of the servers another key. It replaces no pod.
-	servingRotation = operation{name: "rotation of the serving CA", begin: func(s *stage) {
-		s.generation = max(1, s.registry.Spec.TLS.Rotation.Serving) + 1
-		s.e.Change(s.registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.TLS.Rotation.Serving = s.generation })
-		s.underWay(operatorv1alpha1.OperationRotation, "")
-	}, check: func(s *stage) {
-		for _, certificate := range s.registry.Status.Certificates {
-			if certificate.Use == operatorv1alpha1.CASigning && certificate.Generation == s.generation {
-				return
+	// The CA of etcd replaces members and servers, to trust both and then only the new one; the
+	// other two replace no pod.
+	etcdRotation = rotation("etcd", contract.EtcdCASuffix, operation{down: 1}, operatorv1alpha1.PhaseTrust,
+		func(r *operatorv1alpha1.Rotation) *int32 { return &r.Etcd })
+	servingRotation = rotation("serving", contract.ServingCASuffix, operation{}, "",
+		func(r *operatorv1alpha1.Rotation) *int32 { return &r.Serving })
+	// Clients have copies of what it signed, so the rotation is complete when the new one signs.
+	// The previous one is dropped afterwards.
+	clientRotation = rotation("client", contract.ClientCASuffix, operation{independent: true, undo: func(s *stage) {
+		s.e.Change(s.registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.TLS.Rotation.Drop.Client = s.generation - 1 })
+		s.e.Eventually("the previous CA to be dropped", func(ctx context.Context) error {
+			if err := s.e.Get(ctx, s.registry.Name, s.registry); err != nil {
+				return err
 			}
-		}
-		s.t.Errorf("no CA of generation %d signs: %+v", s.generation, s.registry.Status.Certificates)
-	}}
+			for _, certificate := range s.registry.Status.Certificates {
+				if certificate.Use == operatorv1alpha1.CATrusted {
+					return fmt.Errorf("%s is trusted, and the operation is %+v", certificate.Name, s.registry.Status.Operation)
+				}
+			}
+			return nil
+		})
+		s.complete()
+	}}, "", func(r *operatorv1alpha1.Rotation) *int32 { return &r.Client })
 
 	scaleUp   = scale("scale up", map[int32]int32{1: 3, 3: 5})
 	scaleDown = scale("scale down", map[int32]int32{5: 3, 3: 1})
 )
 
+// rotation gives a CA another key. It is under way in a phase; in any, where none is given.
+func rotation(ca, suffix string, o operation, phase operatorv1alpha1.OperationPhase, number func(*operatorv1alpha1.Rotation) *int32) operation {
+	o.name = "rotation of the " + ca + " CA"
+	o.begin = func(s *stage) {
+		s.generation = max(1, *number(&s.registry.Spec.TLS.Rotation)) + 1
+		s.e.Change(s.registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { *number(&spec.TLS.Rotation) = s.generation })
+		s.underWay(operatorv1alpha1.OperationRotation, phase)
+	}
+	o.check = func(s *stage) {
+		name := contract.Generation(s.registry.Name+suffix, s.generation)
+		for _, certificate := range s.registry.Status.Certificates {
+			if certificate.Name == name && certificate.Use == operatorv1alpha1.CASigning {
+				return
+			}
+		}
+		s.t.Errorf("the CA %s does not sign: %+v", name, s.registry.Status.Certificates)
+	}
+	return o
+}
+
 // scale changes the number of members. Of an etcd of a number that is not in to, it can't.
 func scale(name string, to map[int32]int32) operation {
 	o := operation{name: name, to: func(members int32) int32 { return to[members] }}
 	o.begin = func(s *stage) {
-		s.e.Change(s.registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.Replicas = to[spec.Etcd.Replicas] })
+		s.members = s.registry.Spec.Etcd.Replicas
+		s.e.Change(s.registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.Replicas = to[s.members] })
 		s.underWay(operatorv1alpha1.OperationScale, "")
+	}
+	o.undo = func(s *stage) {
+		s.e.Change(s.registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.Replicas = s.members })
+		s.complete()
 	}
 	o.check = func(s *stage) {
 		if n := s.registry.Spec.Etcd.Replicas; s.registry.Status.Etcd.Ready != fmt.Sprintf("%d/%d", n, n) {

@@ -44,15 +44,6 @@ func printResults(results map[string]result) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// cells are all there are.
-func cells() []cell {
-	var out []cell
-	for _, members := range []int32{3, 1, 5} {
-		out = append(out, matrix(members)...)
-	}
-	return out
-}
-
 // table shows results, and names the cells that have none.
 func table(results map[string]result) string {
 	var out, missing strings.Builder

@@ -26,8 +26,8 @@ type result struct {
 	// Failed counts the requests that failed, and Over is for how long after the fault some did.
 	Failed int           `json:"failed"`
 	Over   time.Duration `json:"over"`
-	// Stall is the longest time in which no write was acknowledged, and Took is that of the
-	// whole cell.
+	// Stall is the longest time in which no write was acknowledged, and Took is for how long
+	// clients were recorded.
 	Stall time.Duration `json:"stall"`
 	Took  time.Duration `json:"took"`
 }

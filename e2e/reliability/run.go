@@ -30,6 +30,8 @@ type stage struct {
 	replaced operatorv1alpha1.EtcdMember
 	// generation is that of the CA that the operation makes.
 	generation int32
+	// members is how many there were before the operation.
+	members int32
 	// pokes counts what had the operator reconcile.
 	pokes int
 }
@@ -47,13 +49,27 @@ func releases(t *testing.T) []version.Release {
 	return all
 }
 
-// run takes a registry that is Ready through a cell, and returns what became of it.
+// run takes a registry that is Ready through a cell, and returns what became of it. Unless
+// the cell has failed, the registry is then as it was before.
 func (c cell) run(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) result {
-	began := time.Now()
 	s := &stage{t: t, e: e, registry: registry}
-	if c.operation.prepare != nil {
-		c.operation.prepare(s)
+	for _, prepare := range []func(*stage){c.fault.prepare, c.operation.prepare} {
+		if prepare != nil {
+			prepare(s)
+		}
 	}
+	r := c.measure(s)
+	for _, undo := range []func(*stage){c.operation.undo, c.fault.undo} {
+		if undo != nil {
+			undo(s)
+		}
+	}
+	return r
+}
+
+// measure has the fault strike during the operation, while clients are recorded.
+func (c cell) measure(s *stage) result {
+	began := time.Now()
 	s.record(c)
 	s.settle()
 	if c.operation.begin != nil {
@@ -68,17 +84,17 @@ func (c cell) run(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clu
 		s.complete()
 	}
 	s.settle()
-	h, figures, err := s.recorder.Stop(t.Context())
+	h, figures, err := s.recorder.Stop(s.t.Context())
 	if err != nil {
-		t.Fatalf("%s: %v", figures, err)
+		s.t.Fatalf("%s: %v", figures, err)
 	}
 	problems := history.Check(h)
-	e.WaitSameData(registry)
+	s.e.WaitSameData(s.registry)
 	if c.operation.check != nil {
 		c.operation.check(s)
 	}
 	r := c.result(figures, problems, at, time.Since(began))
-	c.judge(t, r, figures, problems)
+	c.judge(s.t, r, figures, problems)
 	return r
 }
 
@@ -98,22 +114,35 @@ func (s *stage) record(c cell) {
 }
 
 // complete waits until no operation is under way, all members are there, and the registry is
-// Ready.
+// Ready. Each phase of an operation may take as long as a wait may.
 func (s *stage) complete() {
 	s.t.Helper()
-	s.e.Eventually("no operation to be under way", func(ctx context.Context) error {
-		if err := s.e.Get(ctx, s.registry.Name, s.registry); err != nil {
-			return err
+	for phase := s.phase(); ; {
+		s.e.Eventually("no operation to be under way, or another phase of one", func(ctx context.Context) error {
+			if err := s.e.Get(ctx, s.registry.Name, s.registry); err != nil {
+				return err
+			}
+			if now := s.phase(); now != "" && now == phase || s.registry.Status.ObservedGeneration != s.registry.Generation {
+				return fmt.Errorf("the operation is %+v, and generation %d of %d is observed", s.registry.Status.Operation, s.registry.Status.ObservedGeneration, s.registry.Generation)
+			}
+			if n := s.registry.Spec.Etcd.Replicas; s.phase() == "" && s.registry.Status.Etcd.Ready != fmt.Sprintf("%d/%d", n, n) {
+				return fmt.Errorf("etcd is %+v, of %d members", s.registry.Status.Etcd, n)
+			}
+			return nil
+		})
+		if phase = s.phase(); phase == "" {
+			break
 		}
-		if s.registry.Status.Operation != nil || s.registry.Status.ObservedGeneration != s.registry.Generation {
-			return fmt.Errorf("the operation is %+v, and generation %d of %d is observed", s.registry.Status.Operation, s.registry.Status.ObservedGeneration, s.registry.Generation)
-		}
-		if n := s.registry.Spec.Etcd.Replicas; s.registry.Status.Etcd.Ready != fmt.Sprintf("%d/%d", n, n) {
-			return fmt.Errorf("etcd is %+v, of %d members", s.registry.Status.Etcd, n)
-		}
-		return nil
-	})
+	}
 	s.e.WaitReady(s.registry)
+}
+
+// phase is that of the operation that is under way, empty where there is none.
+func (s *stage) phase() string {
+	if s.registry.Status.Operation == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, %s", s.registry.Status.Operation.Type, s.registry.Status.Operation.Phase)
 }
 
 // settle waits until clients were acknowledged some seconds' worth of writes.

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 
+	"github.com/clusterregistry/operator/e2e/framework/needs"
 	"github.com/clusterregistry/operator/hack/cluster/components"
 	"github.com/clusterregistry/operator/hack/cluster/image"
 	"github.com/clusterregistry/operator/hack/product"
@@ -38,10 +39,13 @@ func (m maker) source(ctx context.Context, programs []product.Program) ([]produc
 }
 
 // build packs an image that a release runs: etcd, or a program as it was at the commit
-// of the release that is its tag.
+// of the release that is its tag; or an image that tests run beside it.
 func (m maker) build(ctx context.Context, of version.Image) (product.Image, error) {
-	if of.Name == "etcd" {
-		return m.etcd(ctx, of.Tag)
+	switch of.Name {
+	case "etcd":
+		return m.component(ctx, components.Etcd(of.Tag))
+	case needs.S3Server.Name:
+		return m.component(ctx, components.VersityGW(of.Tag))
 	}
 	r, p, err := origin(m.releases, of)
 	if err != nil {
@@ -77,24 +81,24 @@ func (m maker) ofRelease(ctx context.Context, r version.Release, p product.Progr
 	return m.packProgram(p, stamp, binaries)
 }
 
-// etcd packs etcd with its two tools, under the name and in the shape that a release
-// uses in production: the server is on $PATH, there is no shell.
-func (m maker) etcd(ctx context.Context, version string) (product.Image, error) {
+// component packs a component of the local cluster with all of its programs, under the
+// name and in the shape that a release uses etcd in production: the program of the
+// component's name is on $PATH, there is no shell.
+func (m maker) component(ctx context.Context, c components.Component) (product.Image, error) {
 	cache, err := components.DefaultCache()
 	if err != nil {
 		return product.Image{}, err
 	}
 	builder := components.Builder{Source: "hack/cluster/components", Cache: cache, Log: os.Stdout}
-	etcd := components.Etcd(version)
-	dir, err := builder.Ensure(ctx, etcd)
+	dir, err := builder.Ensure(ctx, c)
 	if err != nil {
 		return product.Image{}, err
 	}
 	var programs []string
-	for _, name := range slices.Sorted(maps.Keys(etcd.Packages)) {
+	for _, name := range slices.Sorted(maps.Keys(c.Packages)) {
 		programs = append(programs, filepath.Join(dir, name))
 	}
-	return m.pack("etcd", version, product.Stamp{Version: version}, "/usr/local/bin/etcd", programs...)
+	return m.pack(c.Name, c.Version, product.Stamp{Version: c.Version}, "/usr/local/bin/"+c.Name, programs...)
 }
 
 // packProgram packs a program that was built into dir.

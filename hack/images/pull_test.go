@@ -135,6 +135,9 @@ func TestEveryImageCanBeBuilt(t *testing.T) {
 			}
 			continue
 		}
+		if of == needs.S3Server {
+			continue // of a component
+		}
 		if r, p, err := origin(releases, of); err != nil || r.Version != of.Tag || p.Name != of.Name {
 			t.Errorf("%s:%s is built from %s of %s, %v", of.Name, of.Tag, p.Name, r.Version, err)
 		}

@@ -6,15 +6,16 @@ import (
 	"testing"
 
 	"github.com/clusterregistry/operator/hack/product"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
-// clouds are modules of which only the helper may link any: the SDKs of clouds, and what
+// clouds are modules of which only clusterregistry-backup may link any: the SDKs of clouds, and what
 // makes one API of them. They are larger than all the rest, and reach for credentials that
-// a node or a ServiceAccount has.
+// a node or a ServiceAccount has. The helper least of all: every etcd pod copies it.
 var clouds = []string{"gocloud.dev", "cloud.google.com/", "google.golang.org/api", "github.com/aws/", "github.com/Azure/azure-sdk-for-go/", "github.com/AzureAD/"}
 
-// TestOnlyTheHelperLinksClouds asks the go command what each program consists of.
-func TestOnlyTheHelperLinksClouds(t *testing.T) {
+// TestOnlyBackupsLinkClouds asks the go command what each program consists of.
+func TestOnlyBackupsLinkClouds(t *testing.T) {
 	for _, program := range product.Programs {
 		cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", program.Package)
 		cmd.Dir = root
@@ -30,7 +31,7 @@ func TestOnlyTheHelperLinksClouds(t *testing.T) {
 				}
 			}
 		}
-		if links := found != ""; links != (program.Name == "clusterregistry-helper") {
+		if links := found != ""; links != (program.Name == version.BackupImage) {
 			t.Errorf("%s links a cloud's SDK: %v (%s)", program.Name, links, found)
 		}
 	}

@@ -32,6 +32,7 @@ var Programs = []Program{
 	{Name: "clusterregistry-apiserver", Package: "./apiserver", Image: true},
 	{Name: "clusterregistry-helper", Package: "./helper", Image: true},
 	{Name: "clusterregistry-controller", Package: "./controller", Image: true},
+	{Name: "clusterregistry-backup", Package: "./helper/backup", Image: true},
 	{Name: "kubectl-registry", Package: "./cli/kubectl-registry"},
 }
 

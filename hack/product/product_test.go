@@ -84,6 +84,10 @@ func TestOfRelease(t *testing.T) {
 	if got := names(r); got != "clusterregistry-apiserver clusterregistry-helper clusterregistry-controller" {
 		t.Errorf("with a controller: %s", got)
 	}
+	r.Backups = true
+	if got := names(r); got != "clusterregistry-apiserver clusterregistry-helper clusterregistry-controller clusterregistry-backup" {
+		t.Errorf("with a controller and backups: %s", got)
+	}
 	for _, image := range r.Runs() {
 		if image.Name != "etcd" && !strings.Contains(names(r), image.Name) {
 			t.Errorf("no program is %s", image.Name)

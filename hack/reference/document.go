@@ -8,7 +8,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-const intro = `# Reference: ClusterRegistry
+const intro = `# Reference: %s
 
 <!-- Written by "make update-codegen" from apis/operator/v1alpha1. Change the comments there. -->
 
@@ -22,7 +22,7 @@ func document(crd *apiextensionsv1.CustomResourceDefinition) string {
 	out, served := &strings.Builder{}, crd.Spec.Versions[0]
 	fields, whole := walked(served.Schema.OpenAPIV3Schema)
 	short := crd.Spec.Names.ShortNames[0]
-	fmt.Fprintf(out, intro, "`"+crd.Spec.Group+"`", "`"+served.Name+"`", "`"+crd.Spec.Names.Kind+"`", "`"+short+"`", short)
+	fmt.Fprintf(out, intro, crd.Spec.Names.Kind, "`"+crd.Spec.Group+"`", "`"+served.Name+"`", "`"+crd.Spec.Names.Kind+"`", "`"+short+"`", short)
 	if len(whole) > 0 {
 		fmt.Fprintln(out, "\nThe object as a whole is refused with:")
 	}

@@ -64,10 +64,10 @@ func walked(schema *apiextensionsv1.JSONSchemaProps) ([]*field, []string) {
 }
 
 // fixes reports whether a rule refuses every change of the field that it is about:
-// it compares nothing but old and new, and does not choose its words by what they
-// are.
+// it compares that with what it was and nothing else. Any other rule about a change, as that
+// a number can grow, speaks for itself.
 func fixes(rule apiextensionsv1.ValidationRule) bool {
-	return rule.MessageExpression == "" && (rule.FieldPath != "" || rule.Rule == "self == oldSelf")
+	return rule.Rule == "self"+rule.FieldPath+" == oldSelf"+rule.FieldPath
 }
 
 func (w *walk) object(path string, schema *apiextensionsv1.JSONSchemaProps) {

@@ -1,5 +1,5 @@
-// Command reference writes the references of both APIs: of ClusterRegistry from the
-// generated CustomResourceDefinition, and of Cluster from the schema that the server
+// Command reference writes the references of both APIs: of ClusterRegistry and
+// ClusterRegistryBackup from the generated CustomResourceDefinitions, and of Cluster from the schema that the server
 // publishes. Descriptions, defaults and rules are those of the Go types.
 package main
 
@@ -14,6 +14,9 @@ import (
 const (
 	crdFile       = "manifests/operator/crd/operator.clusterregistry.io_clusterregistries.yaml"
 	referenceFile = "docs/reference/clusterregistry.md"
+
+	backupCRDFile       = "manifests/operator/crd/operator.clusterregistry.io_clusterregistrybackups.yaml"
+	backupReferenceFile = "docs/reference/clusterregistrybackup.md"
 )
 
 func main() {
@@ -24,14 +27,17 @@ func main() {
 }
 
 func run() error {
-	text, err := reference(crdFile)
+	for crd, file := range map[string]string{crdFile: referenceFile, backupCRDFile: backupReferenceFile} {
+		text, err := reference(crd)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	text, err := clusterReference(schemaFile)
 	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(referenceFile, []byte(text), 0o644); err != nil {
-		return err
-	}
-	if text, err = clusterReference(schemaFile); err != nil {
 		return err
 	}
 	return os.WriteFile(clusterFile, []byte(text), 0o644)

@@ -17,6 +17,10 @@ func TestUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkFile(t, referenceFile, want)
+	if want, err = reference(fromHere + backupCRDFile); err != nil {
+		t.Fatal(err)
+	}
+	checkFile(t, backupReferenceFile, want)
 	if want, err = clusterReference(fromHere + schemaFile); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +84,9 @@ func TestRows(t *testing.T) {
 		"spec.server.service":                 {"Refused with: \"an Aggregated registry is reached through the API of the host cluster"},
 		"spec.etcd.replicas":                  {"Refused with: \"etcd has 1, 3 or 5 members"},
 		"spec.etcd.external.endpoints":        {"list of string, **required**", "1 to 9 entries", "each at most 512 characters", "without a path"},
+		"spec.etcd.storage":                   {"| object | ", "A change may be refused with: \"the size of etcd's volumes can grow but not shrink"},
 		"spec.etcd.storage.size":              {"quantity", "| `8Gi` |"},
+		"spec.tls.rotation":                   {"| object | ", "A change may be refused with: \"rotation.etcd can't be lowered"},
 		"spec.server.tolerations":             {"list of Toleration of a pod"},
 		"spec.server.extraArgs":               {"map to string", "at most 7 keys", "each 1 to 256 characters"},
 		"spec.tls.caBundle":                   {"there is a private key in it"},
@@ -95,6 +101,11 @@ func TestRows(t *testing.T) {
 			if !strings.Contains(lines[path], text) {
 				t.Errorf("%s: %q is missing in %q", path, text, lines[path])
 			}
+		}
+	}
+	for path, line := range lines {
+		if fixed := strings.Contains(line, "**immutable**"); fixed != (path == "spec.mode") {
+			t.Errorf("%s: immutable: %t", path, fixed)
 		}
 	}
 	for _, absent := range []string{"tolerations[]", "metadata", "conditions[]"} {

@@ -33,6 +33,8 @@ type Trial struct {
 	Etcd, Etcdutl string
 	// Scratch is a directory with room for another copy of the snapshot.
 	Scratch string
+	// Also is what else is asked of the etcd that was started; it may be nil.
+	Also func(context.Context, Etcd) error
 }
 
 // Restored is what a restored etcd says of a revision.
@@ -91,13 +93,34 @@ func (t Trial) Run(ctx context.Context, path, prefix string, revision int64) (Re
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Wait() }()
-	found, err := ask(running, Etcd{Endpoints: []string{"https://" + address}, Files: files}, ended, prefix, revision)
+	restored := Etcd{Endpoints: []string{"https://" + address}, Files: files}
+	found, err := ask(running, restored, ended, prefix, revision)
+	if err == nil && t.Also != nil {
+		err = t.also(running, restored, ended)
+	}
 	cancel()
 	if early := new(endedError); errors.As(err, &early) {
 		return Restored{}, judge(ctx, "start etcd on the restored snapshot", early.error, log.Bytes())
 	}
 	<-ended //nolint:errcheck // it was killed
 	return found, err
+}
+
+// also asks what else is asked of an etcd, until that has ended: a client may try for as
+// long as it is let.
+func (t Trial) also(ctx context.Context, etcd Etcd, ended <-chan error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	asked := make(chan error, 1)
+	go func() { asked <- t.Also(ctx, etcd) }()
+	select {
+	case err := <-asked:
+		return err
+	case err := <-ended:
+		cancel()
+		<-asked //nolint:errcheck // it was told to end
+		return &endedError{err}
+	}
 }
 
 // judge returns the error about a program that failed: a RefusedError only if it was the

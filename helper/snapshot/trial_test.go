@@ -59,3 +59,33 @@ func TestTrialIsCanceled(t *testing.T) {
 		t.Errorf("it was canceled: %v", err)
 	}
 }
+
+// TestAlso is about what is asked of an etcd beside: an etcd that ends while it is asked ends
+// the question, which would wait for it, and is what is wrong.
+func TestAlso(t *testing.T) {
+	crash, refusal := errors.New("exit status 1"), errors.New("no")
+	for _, test := range []struct {
+		reason string
+		also   func(context.Context, Etcd) error
+		ended  error
+		want   error
+	}{
+		{"it is answered", func(context.Context, Etcd) error { return nil }, nil, nil},
+		{"the answer is an error", func(context.Context, Etcd) error { return refusal }, nil, refusal},
+		{"etcd ends meanwhile", func(ctx context.Context, _ Etcd) error { <-ctx.Done(); return ctx.Err() }, crash, crash},
+	} {
+		ended := make(chan error, 1)
+		if test.ended != nil {
+			ended <- test.ended
+		}
+		err := Trial{Also: test.also}.also(t.Context(), Etcd{}, ended)
+		if early := new(endedError); errors.As(err, &early) {
+			err = early.error
+		} else if test.ended != nil {
+			t.Errorf("%s: %v does not say that etcd has ended", test.reason, err)
+		}
+		if !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.reason, err, test.want)
+		}
+	}
+}

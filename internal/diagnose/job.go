@@ -7,11 +7,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
+// JobFailed reports whether a condition says that a Job has failed: also one whose time is over,
+// and that waits for pods to end, since those of a lost node don't.
+func JobFailed(condition batchv1.JobCondition) bool {
+	return condition.Status == corev1.ConditionTrue &&
+		(condition.Type == batchv1.JobFailed || condition.Type == batchv1.JobFailureTarget && condition.Reason == batchv1.JobReasonDeadlineExceeded)
+}
+
 // Job says why a Job failed: in its controller's words, and in those of the first of
 // its pods in which a container did. It is empty for a Job that has not failed.
 func Job(job *batchv1.Job, pods []corev1.Pod) string {
 	for _, condition := range job.Status.Conditions {
-		if condition.Type != batchv1.JobFailed || condition.Status != corev1.ConditionTrue {
+		if !JobFailed(condition) {
 			continue
 		}
 		problem := fmt.Sprintf("Job %s failed (%s)", job.Name, condition.Message)

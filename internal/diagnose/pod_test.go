@@ -73,6 +73,8 @@ func TestPod(t *testing.T) {
 			"pod p: container etcd exited with code 66: no member answers"},
 		"etcd itself fails": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: etcd, state: {terminated: {exitCode: 1, message: panic}}}]}}`,
 			"pod p: container etcd exited with code 1: panic"},
+		"etcd's disk is full": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: etcd, state: {waiting: {reason: CrashLoopBackOff, message: back-off 10s}}, lastState: {terminated: {exitCode: 1, message: '{"level":"fatal","msg":"failed to commit tx","error":"write /data/db: no space left on device","stacktrace":"backend.(*batchTx).commit"}'}}}]}}`,
+			"pod p: container etcd exited with code 1: failed to commit tx: write /data/db: no space left on device; its volume is full: raise spec.etcd.storage.size, or make room on the disk that the volume is on"},
 		"etcd runs after the guard refused": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: etcd, state: {running: {}}, lastState: {terminated: {exitCode: 65}}}]}}`,
 			"pod p on node node-1 is running, but not ready"},
 		"a server ends with the guard's code": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: server, state: {terminated: {exitCode: 65, message: gone}}}]}}`,

@@ -43,13 +43,18 @@ func (d Diagnoser) claims(ctx context.Context, pod *corev1.Pod) []string {
 		if err != nil || claim.Status.Phase == corev1.ClaimBound {
 			continue
 		}
-		problem := "PersistentVolumeClaim " + claim.Name + " is not bound"
-		if why := d.lastWarning(ctx, claim.Namespace, claim.UID); why != "" {
-			problem += " (" + why + ")"
-		}
-		out = append(out, problem)
+		out = append(out, d.Unbound(ctx, claim))
 	}
 	return out
+}
+
+// Unbound says why a claim is not bound.
+func (d Diagnoser) Unbound(ctx context.Context, claim *corev1.PersistentVolumeClaim) string {
+	problem := "PersistentVolumeClaim " + claim.Name + " is not bound"
+	if why := d.lastWarning(ctx, claim.Namespace, claim.UID); why != "" {
+		problem += " (" + why + ")"
+	}
+	return problem
 }
 
 // Replicas says why a Deployment or StatefulSet has fewer pods than it should, as

@@ -33,8 +33,13 @@ func (s *scope) condition(kind, waitsFor string) metav1.Condition {
 	switch {
 	case !reached:
 		return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: operatorv1alpha1.ReasonWaiting, Message: "Waiting for " + waitsFor}
+	case result.Reason == operatorv1alpha1.ReasonFirstBackupPending:
+		return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: result.Reason, Message: result.Message}
 	case !result.Complete():
 		return metav1.Condition{Type: kind, Status: metav1.ConditionFalse, Reason: result.Reason, Message: result.Message}
+	}
+	if kind == operatorv1alpha1.ConditionBackupReady {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: result.Reason, Message: result.Message}
 	}
 	condition := metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: s.well(kind)}
 	if kind == operatorv1alpha1.ConditionVersionSupported {
@@ -107,7 +112,7 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 		condition.Reason, condition.Message = halted, "nothing is changed until "+until
 	case s.Rendered == nil:
 		condition.Reason, condition.Message = waits.Reason, "nothing is changed: "+waits.Message
-	case !s.Installed() && waits != nil && waits.Type != operatorv1alpha1.ConditionControllerReady:
+	case !s.Installed() && waits != nil && waits.Type != operatorv1alpha1.ConditionControllerReady && waits.Type != operatorv1alpha1.ConditionBackupReady:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonProgressing, fmt.Sprintf("the registry is being installed: %s: %s", waits.Type, waits.Message)
 	case !s.operation.Complete():
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, s.operation.Reason, s.operation.Message

@@ -114,10 +114,10 @@ func (r *Reconciler) giveWay(s *scope) {
 }
 
 // givesWay reports whether an operation can be given up now, and begin again later: one that
-// has touched nothing yet, a change of members while none joins or leaves, and a rotation,
+// has touched nothing yet, a change of members while none joins or leaves, a rotation, and a change of keys,
 // since it is recorded elsewhere how far those are.
 func (s *scope) givesWay(other *operatorv1alpha1.Operation) bool {
-	return other.Phase == operatorv1alpha1.PhasePreflight || other.Type == operatorv1alpha1.OperationRotation ||
+	return other.Phase == operatorv1alpha1.PhasePreflight || other.Type == operatorv1alpha1.OperationRotation || other.Type == operatorv1alpha1.OperationEncryption ||
 		membership.Is(other) && !membership.UnderWay(s.identity.Record)
 }
 

@@ -69,7 +69,7 @@ func TestDefragmentAndUpgrade(t *testing.T) {
 		s := fragmented(t, "v0.2.0", ", operation: {type: Defragmentation, to: m1, phase: "+phase+", phaseStartedTime: null}")
 		s.Registry.Status.Operation.PhaseStartedTime = metav1.NewTime(s.Now)
 		v := s.plan(released)
-		if waits != strings.Contains(v.Message, "the upgrade to v0.2.0 starts when the defragmentation of etcd is complete; v0.1.0 keeps running") || waits != (v.Reason == operatorv1alpha1.ReasonOperationInProgress) || waits != (s.upgrade == nil) {
+		if waits != strings.Contains(v.Message, "the upgrade to v0.2.0 starts when the defragmentation of etcd is complete (the condition Progressing says what is awaited); v0.1.0 keeps running") || waits != (v.Reason == operatorv1alpha1.ReasonOperationInProgress) || waits != (s.upgrade == nil) {
 			t.Errorf("%s: %+v, %+v", phase, v, s.Registry.Status.Operation)
 		}
 		if s.release.Version != "v0.1.0" {

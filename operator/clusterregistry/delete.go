@@ -21,6 +21,7 @@ import (
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/metrics"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -34,8 +35,12 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 		return reconcile.Result{}, nil
 	}
 	metrics.Delete(client.ObjectKeyFromObject(s.Registry))
+	if err := r.settleBackups(ctx, client.ObjectKeyFromObject(s.Registry), s.deleting()); err != nil {
+		return reconcile.Result{}, err
+	}
 	r.outages.End(client.ObjectKeyFromObject(s.Registry))
 	r.revisions.Forget(client.ObjectKeyFromObject(s.Registry).String())
+	r.comparisons.Forget(client.ObjectKeyFromObject(s.Registry).String())
 	waits, err := r.takeDown(ctx, s)
 	if err != nil {
 		waits = err.Error()
@@ -66,11 +71,14 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 			return "waiting for kube-apiserver to stop listing " + apiservice.Group + " in discovery", err
 		}
 	}
+	if err := s.releaseVolumes(ctx); err != nil {
+		return "", err
+	}
 	left, err := r.deleteAll(ctx, rest, s.Owner())
 	if err != nil || len(left) > 0 {
 		return "waiting for " + names(left) + " to be deleted", err
 	}
-	for _, component := range []string{operand.ComponentController, operand.ComponentServer, operand.ComponentEtcd, operand.ComponentSnapshot} {
+	for _, component := range []string{operand.ComponentController, operand.ComponentServer, operand.ComponentEtcd, operand.ComponentSnapshot, operand.ComponentBackup} {
 		pods, err := s.Pods(ctx, component)
 		if err != nil {
 			return "", err
@@ -83,6 +91,21 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 		return "", nil
 	}
 	return r.deleteClaims(ctx, s)
+}
+
+// releaseVolumes gives the old volumes of replaced etcd members their reclaim policies back
+// when the data goes with the registry. Which they are is in the record of etcd's identity,
+// which goes next.
+func (s *scope) releaseVolumes(ctx context.Context) error {
+	if s.Registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete || s.identity == nil || s.identity.Record == nil {
+		return nil
+	}
+	for _, volume := range s.identity.Record.Kept {
+		if _, err := membership.Release(ctx, s.Objects, s.identity.Record, volume); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // toDelete returns the registration with the host, and all else that goes with
@@ -155,7 +178,7 @@ func (s *scope) retainable() []operatorv1alpha1.ObjectReference {
 	for _, reference := range s.Registry.Status.Inventory {
 		issues := reference.Kind == "Issuer" || (reference.Kind == "Certificate" || reference.Kind == "Secret") && contract.IsCA(reference.Name)
 		records := reference == identity.Reference(s.Objects) || reference == trust.GenerationsReference(s.Objects)
-		if issues || records || reference.Kind == "PersistentVolumeClaim" {
+		if issues || s.isKeys(reference) || records || reference.Kind == "PersistentVolumeClaim" {
 			out = append(out, reference)
 		}
 	}
@@ -244,6 +267,10 @@ func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
 	metrics.Delete(key)
 	r.outages.End(key)
 	r.revisions.Forget(key.String())
+	r.comparisons.Forget(key.String())
+	if err := r.settleBackups(ctx, key, fmt.Sprintf("there is no ClusterRegistry %s in this namespace", key.Name)); err != nil {
+		return err
+	}
 	services := &apiregistrationv1.APIServiceList{}
 	if err := r.Client.List(ctx, services); err != nil {
 		return err

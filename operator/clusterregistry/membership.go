@@ -2,11 +2,13 @@ package clusterregistry
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
@@ -27,7 +29,7 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 		return done.In(verdict.AtOnce) // what was observed is no longer so
 	}
 	status := &s.Registry.Status
-	change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: membersAccess{s.members.Access.Among(slices.Collect(maps.Keys(s.identity.Record.Members))...)},
+	change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: r.membersAccess(s),
 		Repair: status.Operation != nil && !membership.Is(status.Operation), TakeSnapshot: s.takeSnapshot}
 	step, v := change.Next(ctx)
 	s.noteLost(change.Within())
@@ -49,7 +51,12 @@ func (r *Reconciler) stepMembers(ctx context.Context, s *scope, change *membersh
 		return s.driveMembers(ctx, membership.Handler{Change: change, Step: step})
 	case step.Action == plan.Done, waits && !change.Asked(), s.ReadOnly():
 		return done
-	case waits, change.Repair:
+	case step.Action == plan.ReleaseVolume:
+		if v := change.Act(ctx, step); v.Err != nil {
+			return v
+		}
+		return done.In(verdict.AtOnce) // the registry is as it is to be
+	case waits, change.Repair, step.Action == plan.RecreateSet:
 		return change.Act(ctx, step)
 	}
 	begun := change.Begin(step)
@@ -61,7 +68,11 @@ func (r *Reconciler) stepMembers(ctx context.Context, s *scope, change *membersh
 		return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "etcd is scaled from %s to %s when nothing of the registry is being replaced any more", begun.From, begun.To).In(verdict.Soon)
 	}
 	status.Operation = begun
-	return membership.Handler{Change: change, Step: step}.Waiting("starts").In(verdict.AtOnce)
+	starts := "starts"
+	if step.Message != "" {
+		starts += ", since " + step.Message
+	}
+	return membership.Handler{Change: change, Step: step}.Waiting("%s", starts).In(verdict.AtOnce)
 }
 
 // rolls reports whether servers or members are being replaced by such of the latest template.
@@ -89,8 +100,39 @@ func (s *scope) driveMembers(ctx context.Context, handler membership.Handler) ve
 	return done.In(verdict.AtOnce)
 }
 
+// membersAccess returns how the recorded members are changed.
+func (r *Reconciler) membersAccess(s *scope) membersAccess {
+	recorded, name := s.identity.Record.Members, client.ObjectKeyFromObject(s.Registry).String()
+	return membersAccess{s.members.Access.Among(slices.Collect(maps.Keys(recorded))...), func(member string, ask func() error) error {
+		return r.comparisons.Outlier(etcd.Compared{Etcd: name, Member: member, ID: recorded[member]}, s.Now, ask)
+	}, func() { r.comparisons.Forget(name) }}
+}
+
 // membersAccess is how members are changed.
-type membersAccess struct{ etcd.Access }
+type membersAccess struct {
+	etcd.Access
+	// seldom answers what a comparison of data says, from memory where that was asked a short
+	// while ago: each is a scan of all that every member has.
+	seldom func(member string, ask func() error) error
+	// forget has the next one be asked for.
+	forget func()
+}
+
+// Outlier implements membership.Etcd. That a member does not answer may be over in a moment, and
+// is remembered for no longer than that.
+func (a membersAccess) Outlier(ctx context.Context, member string) error {
+	err := a.seldom(member, func() error { return a.Access.Outlier(ctx, member) })
+	if errors.As(err, new(*etcd.NoAnswer)) {
+		return nil
+	}
+	return err
+}
+
+// Compare implements membership.Etcd.
+func (a membersAccess) Compare(ctx context.Context, member string) error {
+	a.forget()
+	return a.Outlier(ctx, member)
+}
 
 // Agree implements membership.Etcd.
 func (a membersAccess) Agree(ctx context.Context, names ...string) error {

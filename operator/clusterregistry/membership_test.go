@@ -1,11 +1,13 @@
 package clusterregistry
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/etcd/plan"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -74,5 +76,45 @@ func TestLostNoted(t *testing.T) {
 		if got := s.verdicts[operatorv1alpha1.ConditionEtcdReady].Message; !strings.HasPrefix(got, "it is empty"+says) || frozen && got != "it is empty" {
 			t.Errorf("frozen %t: %q", frozen, got)
 		}
+	}
+}
+
+// TestOutlierIsAskedAgain takes a member that does not answer for one with other data, as long as
+// it does not, and asks again before something is done about it.
+func TestOutlierIsAskedAgain(t *testing.T) {
+	for answer, outlier := range map[error]bool{nil: true, &etcd.NoAnswer{Member: "m0", Err: errors.New("no route")}: true, &etcd.DataSame{Member: "m0", Revision: 7}: false} {
+		forgotten := 0
+		a := membersAccess{seldom: func(string, func() error) error { return answer }, forget: func() { forgotten++ }}
+		if err := a.Outlier(t.Context(), "m0"); (err == nil) != outlier || forgotten != 0 {
+			t.Errorf("%v: %v, forgotten %d times", answer, err, forgotten)
+		}
+		if err := a.Compare(t.Context(), "m0"); (err == nil) != outlier || forgotten != 1 {
+			t.Errorf("%v, asked again: %v, forgotten %d times", answer, err, forgotten)
+		}
+	}
+}
+
+// TestOutlierIsAskedSeldom has members that wait for something not scan all their data in each
+// reconcile.
+func TestOutlierIsAskedSeldom(t *testing.T) {
+	s := fragmented(t, "v0.1.0", "")
+	r, asked := reading(t, s), 0
+	ask := func() error { asked++; return nil }
+	for i := range 20 {
+		s.Now = s.Now.Add(time.Duration(i) * time.Second)
+		if err := r.membersAccess(s).seldom("fleet-etcd-0", ask); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if asked != 1 {
+		t.Errorf("asked %d times in three minutes", asked)
+	}
+	s.identity.Record.Members["fleet-etcd-0"] = "another"
+	if _ = r.membersAccess(s).seldom("fleet-etcd-0", ask); asked != 2 {
+		t.Error("what is known of a member counts for the one in its place")
+	}
+	r.comparisons.Forget("team/fleet")
+	if _ = r.membersAccess(s).seldom("fleet-etcd-0", ask); asked != 3 {
+		t.Error("it is not forgotten with the registry")
 	}
 }

@@ -62,21 +62,22 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 
 // readAuthorities reads the CAs, and takes out of them what is being withdrawn.
 func (s *scope) readAuthorities(ctx context.Context) error {
-	asked, inUse := s.Registry.Spec.TLS.Rotation.Etcd, generation.InUse{}
+	asked, inUse, copied := s.Registry.Spec.TLS.Rotation.Etcd, generation.InUse{}, trust.Copy{}
 	var err error
 	if s.identity.Record != nil {
-		inUse = s.identity.Record.Generations
+		inUse, copied = s.identity.Record.Generations, trust.Copy{Serving: s.identity.Record.ServingCA, Clients: s.identity.Record.ClientCA}
 	} else if inUse, err = trust.FirstInUse(ctx, s.Objects, contract.EtcdCASuffix, contract.EtcdServerSuffix, asked); err != nil {
 		return err
 	}
 	inUse.Signing = max(inUse.Signing, generation.First)
-	if s.authorities, err = trust.Read(ctx, s.Objects, inUse); err != nil {
+	if s.authorities, err = trust.Read(ctx, s.Objects, inUse, copied); err != nil {
 		return err
 	}
 	if asked > generation.First && s.identity.Err != nil {
 		s.authorities.Err = s.identity.Err // which generation signs is in there
 	}
 	s.withdraw()
+	s.abandon()
 	return nil
 }
 

@@ -19,6 +19,7 @@ var operations = []struct {
 	run func(*Reconciler, context.Context, *scope) verdict.Verdict
 }{
 	{operatorv1alpha1.OperationRotation, "the rotation of a CA", (*Reconciler).rotate},
+	{operatorv1alpha1.OperationEncryption, "the change of the keys to encrypt with", (*Reconciler).changeKeys},
 	{operatorv1alpha1.OperationDefragmentation, "the defragmentation of etcd", (*Reconciler).defragment},
 }
 

@@ -57,7 +57,7 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 	}
 	if operation := s.operating(); operation != "" {
 		if s.Registry.Status.Operation.Phase != operatorv1alpha1.PhasePreflight || s.defragmenting() && s.wasFull() {
-			return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when %s is complete", to.Version, operation)).In(verdict.Soon)
+			return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when %s is complete (the condition %s says what is awaited)", to.Version, operation, operatorv1alpha1.ConditionProgressing)).In(verdict.Soon)
 		}
 		s.Registry.Status.Operation = nil // nothing is touched yet
 	}

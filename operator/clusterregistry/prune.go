@@ -24,30 +24,50 @@ func (s *scope) prune(ctx context.Context) error {
 	return apply.IgnoreReadOnly(s.Prune(ctx, append(s.made(), mounted...)...))
 }
 
-// mounted returns the bundles of CAs that are no longer rendered, and that pods have, or would
-// have which are made now: without its bundle no pod starts. There are such while members or
-// servers are replaced by those with another one.
+// mounted returns what is no longer rendered, and what pods have mounted, or would have which
+// are made now: bundles of CAs, and what servers are to record. Without these no pod starts.
+// There are such while members or servers are replaced by those with another one.
 func (s *scope) mounted(ctx context.Context) ([]operatorv1alpha1.ObjectReference, error) {
 	rendered := s.Rendered.Objects()
-	var bundles []operatorv1alpha1.ObjectReference
+	var former []operatorv1alpha1.ObjectReference
 	for _, reference := range s.Registry.Status.Inventory {
-		bundle := strings.HasPrefix(reference.Name, s.Name(contract.EtcdTrustSuffix)+"-") || strings.HasPrefix(reference.Name, s.Name(contract.EtcdClientTrustSuffix)+"-")
-		if reference.Kind == "ConfigMap" && bundle && !slices.ContainsFunc(rendered, func(o *unstructured.Unstructured) bool { return apply.Reference(o) == reference }) {
-			bundles = append(bundles, reference)
+		if s.isMounted(reference) && !slices.ContainsFunc(rendered, func(o *unstructured.Unstructured) bool { return apply.Reference(o) == reference }) {
+			former = append(former, reference)
 		}
 	}
-	if len(bundles) == 0 {
+	if len(former) == 0 {
 		return nil, nil
 	}
 	used, err := s.podSpecs(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(bundles, func(bundle operatorv1alpha1.ObjectReference) bool {
-		return !slices.ContainsFunc(used, func(pod corev1.PodSpec) bool {
-			return slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.ConfigMap != nil && v.ConfigMap.Name == bundle.Name })
-		})
+	return slices.DeleteFunc(former, func(reference operatorv1alpha1.ObjectReference) bool {
+		if s.isKeys(reference) && s.keys.InUse == nil {
+			return false // it is not known which are in use, and there may be no pod that says so
+		}
+		return !slices.ContainsFunc(used, func(pod corev1.PodSpec) bool { return mounts(pod, reference) })
 	}), nil
+}
+
+// isMounted reports whether an object is, by its kind and name, one that pods mount and that
+// never changes: other content has another name.
+func (s *scope) isMounted(reference operatorv1alpha1.ObjectReference) bool {
+	suffixes := map[string][]string{"ConfigMap": {contract.EtcdTrustSuffix, contract.EtcdClientTrustSuffix}, "Secret": {contract.AuditSuffix, contract.EncryptionSuffix}}
+	return slices.ContainsFunc(suffixes[reference.Kind], func(suffix string) bool { return strings.HasPrefix(reference.Name, s.Name(suffix)+"-") })
+}
+
+// isKeys reports whether an object is one of the Secrets with the keys of servers.
+func (s *scope) isKeys(reference operatorv1alpha1.ObjectReference) bool {
+	return reference.Kind == "Secret" && strings.HasPrefix(reference.Name, s.Name(contract.EncryptionSuffix)+"-")
+}
+
+// mounts reports whether a pod mounts a ConfigMap or a Secret.
+func mounts(pod corev1.PodSpec, reference operatorv1alpha1.ObjectReference) bool {
+	return slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool {
+		return reference.Kind == "ConfigMap" && v.ConfigMap != nil && v.ConfigMap.Name == reference.Name ||
+			reference.Kind == "Secret" && v.Secret != nil && v.Secret.SecretName == reference.Name
+	})
 }
 
 // podSpecs returns the specs of all pods of the registry, and those of which servers and

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/auditing"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
@@ -20,7 +21,7 @@ import (
 //  2. plan:    which release may run?
 //  3. render:  scope to objects, without side effects
 //  4. stages:  certificates, etcd, server, endpoint; each waits for the one before. Then
-//     the controller, for which nothing waits
+//     the controller and backups, for which nothing waits
 //  5. advance: an upgrade goes to its next phase when the present one is complete
 //  6. read:    are clients served now?
 //  7. report:  conditions from the scope, one status patch, always
@@ -70,6 +71,14 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		s.record(operatorv1alpha1.ConditionCertificatesReady, verdict.Failed(err))
 		return
 	}
+	if err := s.readKeys(ctx); err != nil {
+		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Failed(err))
+		return
+	}
+	if render.CanAudit(s.release.Layout) {
+		s.audit = auditing.Read(ctx, s.Objects)
+	}
+	s.observeBackups(ctx)
 	rendered, err := render.Render(s.input(r.Environment))
 	if err != nil {
 		s.record(operatorv1alpha1.ConditionVersionSupported, verdict.Failed(fmt.Errorf("render the objects of %s: %w", s.release.Version, err)))
@@ -85,6 +94,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		}
 	}
 	r.controller(ctx, s)
+	s.backUp(ctx)
 	s.verdicts[operatorv1alpha1.ConditionProgressing] = r.proceed(ctx, s)
 }
 
@@ -102,6 +112,7 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 		s.operation = r.operate(ctx, s)
 	}
 	s.noteRotations(r.rotations(s))
+	s.noteKeys()
 	if err == nil {
 		return v
 	}
@@ -120,6 +131,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 	}
 	return render.Input{
 		Snapshot:    snapshot,
+		Backup:      s.backups.rendered(),
 		Members:     s.identity.Members(),
 		Certified:   s.identity.Certified(),
 		Endpoints:   s.identity.Endpoints(),
@@ -130,6 +142,8 @@ func (s *scope) input(environment render.Environment) render.Input {
 		Trust:       s.authorities.Rendered(),
 		Authorities: s.authorities.InUse(),
 		Addresses:   s.addresses,
+		Encryption:  s.keys.Render(),
+		Audit:       s.audit.Render,
 		Environment: environment,
 	}
 }

@@ -48,9 +48,12 @@ type Reconciler struct {
 	outages     available.Outages
 	notes       upgrade.Notes
 	revisions   etcd.Revisions
+	comparisons etcd.Comparisons
 	// retractions are how far reports were taken back, by the UIDs of registries.
 	retractions sync.Map
-	host        answers
+	// keyWalks are how far clusters were rewritten under other keys, by the same.
+	keyWalks sync.Map
+	host     answers
 }
 
 // Watches reports whether the registries of a namespace are this operator's.

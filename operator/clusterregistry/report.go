@@ -37,14 +37,14 @@ func (r *Reconciler) report(ctx context.Context, s *scope) (reconcile.Result, er
 }
 
 // next returns when to reconcile again at the latest, and the error of the first stage
-// that has one. That of the controller is tried again after the backstop: as an error of
-// the reconcile it would have the whole registry wait for longer and longer, an upgrade
+// that has one. Those of the controller and of backups are tried again after the backstop: as
+// errors of the reconcile they would have the whole registry wait for longer and longer, an upgrade
 // that is under way, too.
 func (s *scope) next() (after time.Duration, err error) {
 	after = verdict.Vigil
 	for _, kind := range append(s.allParts(), operatorv1alpha1.ConditionProgressing) {
 		v := s.verdicts[kind]
-		if err == nil && kind != operatorv1alpha1.ConditionControllerReady {
+		if err == nil && kind != operatorv1alpha1.ConditionControllerReady && kind != operatorv1alpha1.ConditionBackupReady {
 			err = v.Err
 		}
 		switch {
@@ -82,6 +82,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []met
 	}
 	if s.deleting() == "" && len(s.Registry.Spec.Controllers.Functions()) == 0 {
 		meta.RemoveStatusCondition(&status.Conditions, operatorv1alpha1.ConditionControllerReady)
+	}
+	if s.deleting() == "" && s.Registry.Spec.Backup == nil {
+		meta.RemoveStatusCondition(&status.Conditions, operatorv1alpha1.ConditionBackupReady)
 	}
 	measure(s)
 	if apiequality.Semantic.DeepEqual(s.Before, *status) {

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/operation/rotation"
+	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -30,25 +31,32 @@ func (r *Reconciler) rotations(s *scope) []rotation.Handler {
 	asked, independent := s.Registry.Spec.TLS.Rotation, s.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent
 	var out []rotation.Handler
 	if s.identity.Record != nil {
-		ca := etcdCA{r, s}
-		out = append(out, rotation.Handler{Name: caEtcd, CA: ca, Servers: ca.Servers, InUse: s.authorities.Etcd.InUse, Desired: automatic(asked.Etcd), Unable: s.etcdCAUnable()})
+		ca := newEtcdCA(r, s)
+		h := handlerOf(caEtcd, ca, s.authorities.Etcd, automatic(asked.Etcd))
+		h.Servers, h.Unable = ca.Servers, s.etcdCAUnable()
+		out = append(out, h)
 	}
 	if s.Registry.Spec.TLS.IssuerRef == nil {
 		desired := automatic(asked.Serving)
 		if independent {
 			desired.Replaceable, desired.Dropped = asked.Drop.Serving, asked.Drop.Serving
 		}
-		out = append(out, rotation.Handler{Name: caServing, CA: servingCA{r, s}, InUse: s.authorities.Serving.InUse, Desired: desired})
+		out = append(out, handlerOf(caServing, newServingCA(r, s), s.authorities.Serving, desired))
 	}
 	if independent {
 		desired := automatic(asked.Client)
 		desired.Dropped = asked.Drop.Client
-		out = append(out, rotation.Handler{Name: caClient, CA: clientCA{r, s}, InUse: s.authorities.Clients.InUse, Desired: desired})
+		out = append(out, handlerOf(caClient, newClientCA(r, s), s.authorities.Clients, desired))
 	}
 	for i := range out {
 		out[i].Operation, out[i].Now, out[i].Busy = s.Registry.Status.Operation, s.Now, s.unsteady()
 	}
 	return out
+}
+
+// handlerOf returns the rotation of a CA.
+func handlerOf(name string, ca rotation.CA, a trust.Authority, desired generation.Desired) rotation.Handler {
+	return rotation.Handler{Name: name, CA: ca, InUse: a.InUse, Desired: desired, Unissued: a.Unissued(), Lost: a.Lost}
 }
 
 // automatic is desired of a CA of which no one but the operator has handed out anything: the
@@ -85,6 +93,13 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope) verdict.Verdict {
 		status.Operation = nil // it can't be rotated any more, as with an issuer in its place
 		return done.In(verdict.AtOnce)
 	}
+	if all[i].Outdated() {
+		status.Operation = nil // rotationNoted says what to do
+		return done.In(verdict.AtOnce)
+	}
+	if s.verdicts[planned].Reason == operatorv1alpha1.ReasonOperationInProgress && all[i].GivesWay() && !s.ReadOnly() {
+		return s.putOff(ctx, all[i])
+	}
 	reason, until := s.halted()
 	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.frozenBy(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
 	if driver.ReadOnly == "" && s.ReadOnly() {
@@ -99,15 +114,20 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope) verdict.Verdict {
 	return done.In(verdict.AtOnce)
 }
 
+// putOff has an upgrade come before a rotation of which nothing is published yet: it may wait
+// for cert-manager for long, and begins again after that.
+func (s *scope) putOff(ctx context.Context, h rotation.Handler) verdict.Verdict {
+	if err := h.PutOff(ctx); err != nil {
+		return verdict.Failed(fmt.Errorf("put the rotation of the %s CA off: %w", h.Name, err))
+	}
+	s.Event(corev1.EventTypeNormal, "CARotationPutOff", operatorv1alpha1.ConditionCertificatesReady, "the %s CA is rotated after the upgrade to %s: nothing has been published of the new CA", h.Name, s.Registry.Spec.Version)
+	s.Registry.Status.Operation = nil
+	return done.In(verdict.AtOnce)
+}
+
 // rotationEnded says what came of a rotation.
 func (s *scope) rotationEnded(h rotation.Handler) string {
-	switch {
-	case h.InUse.Next():
-		return fmt.Sprintf("generation %d of the %s CA is trusted beside %d, which signs", h.InUse.Also, h.Name, h.InUse.Signing)
-	case h.InUse.Previous():
-		return fmt.Sprintf("generation %d of the %s CA signs, and %d is still trusted", h.InUse.Signing, h.Name, h.InUse.Also)
-	}
-	return fmt.Sprintf("generation %d of the %s CA signs, and no other one is trusted", h.InUse.Signing, h.Name)
+	return fmt.Sprintf("the rotation of the %s CA is complete for now: generation %s", h.Name, h.InUse.Words())
 }
 
 // withdraw has a CA be rendered, and published, without its previous generation while the
@@ -128,9 +148,39 @@ func (s *scope) withdraw() {
 		a.Serving.Withdraw() // what was published follows when no server shows it: certificates.Retire
 	case ca == caClient && withdrawal:
 		if a.Clients.Withdraw(); a.Clients.Withdrawn {
-			a.Clients.Published = nil
+			a.Clients.Forget(a.Clients.InUse.Signing)
 		}
 	}
+}
+
+// abandon leaves next generations out of what is rendered that no rotation is making and of
+// which there is no certificate, as after the status got lost or the rotation gave way: a
+// Certificate that is not issued would hold everything up, that of a later rotation too.
+func (s *scope) abandon() {
+	for name, ca := range map[string]*trust.Authority{caEtcd: &s.authorities.Etcd, caServing: &s.authorities.Serving, caClient: &s.authorities.Clients} {
+		if name != s.rotated() {
+			ca.Abandon()
+		}
+	}
+}
+
+// takeBack records what abandon has left out. The rotation begins again when it can.
+func (r *Reconciler) takeBack(ctx context.Context, s *scope) error {
+	if known := s.authorities.Err == nil; !known || s.ReadOnly() {
+		return nil
+	}
+	for _, c := range []ownCA{newEtcdCA(r, s).ownCA, newServingCA(r, s).ownCA, newClientCA(r, s).ownCA} {
+		if c.ca.Abandoned == (generation.InUse{}) {
+			continue
+		}
+		if err := s.retire(ctx, c.suffix, c.ca.Abandoned, c.ca.InUse); err != nil {
+			return err
+		}
+		if err := c.write(ctx, c.ca.InUse); err != nil {
+			return fmt.Errorf("record that generation %d of a CA, which was not issued, is not in use: %w", c.ca.Abandoned.Also, err)
+		}
+	}
+	return nil
 }
 
 // noteRotations says which CAs wait for a person, or for something else.
@@ -153,6 +203,8 @@ func (s *scope) rotationNoted(h rotation.Handler) (reason, message string) {
 		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("%s is %d, and generation %d of that CA signs: no key is used again; set it to %d", field, h.Desired.Generation, u.Signing, max(u.Signing, u.Also))
 	case h.Unable != "" && h.Desired.Generation > u.Signing:
 		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("the %s CA can't be rotated to generation %d: %s", h.Name, h.Desired.Generation, h.Unable)
+	case h.Lost && h.Desired.Generation <= u.Also:
+		return operatorv1alpha1.ReasonRotationPending, s.lostNext(h)
 	case h.Due():
 		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("the %s CA is rotated to generation %d when %s", h.Name, h.Desired.Generation, s.rotationAwaits())
 	case u.Next():
@@ -161,6 +213,17 @@ func (s *scope) rotationNoted(h rotation.Handler) (reason, message string) {
 		return operatorv1alpha1.ReasonDropPending, fmt.Sprintf("certificates of generation %d of the %s CA are still accepted: issue users' certificates again, by Issuer %s, and then set spec.tls.rotation.drop.%s to %d", u.Also, h.Name, s.Name(contract.Generation(contract.ClientCASuffix, u.Signing)), h.Name, u.Also) + follows(h)
 	}
 	return "", ""
+}
+
+// lostNext says that the CA is gone, or has another key, which is to sign next and was given
+// to people.
+func (s *scope) lostNext(h rotation.Handler) string {
+	suffix, again := contract.ClientCASuffix, ""
+	if h.Name == caServing {
+		suffix, again = contract.ServingCASuffix, fmt.Sprintf(", remove spec.tls.rotation.drop.serving, and give clients the kubeconfig in Secret %s, or status.endpoint.caBundle, again when the rotation has stopped (DropPending)", s.Name(contract.KubeconfigSuffix))
+	}
+	return fmt.Sprintf("the key of generation %d of the %s CA, which was published and is to sign next, is lost: Secret %s was deleted or replaced, and no other key takes its place; generation %d keeps signing. Restore that Secret from a backup; or set spec.tls.rotation.%s to %d, by which another CA is made%s",
+		h.InUse.Also, h.Name, s.Name(contract.Generation(suffix, h.InUse.Also)), h.InUse.Signing, h.Name, h.InUse.Also+1, again)
 }
 
 // follows says that another rotation waits for a generation to be dropped.

@@ -10,12 +10,18 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/handshake"
 	"github.com/clusterregistry/operator/operator/health"
+	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/trust/trusttest"
@@ -100,7 +106,7 @@ func TestRotateAndUpgrade(t *testing.T) {
 		s.Registry.Spec.Version = "v0.2.0"
 		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, From: "client 1", To: "client 2", Phase: phase}
 		v := s.plan(released)
-		if waits != strings.Contains(v.Message, "the upgrade to v0.2.0 starts when the rotation of a CA is complete; v0.1.0 keeps running") || waits == (s.upgrade != nil) {
+		if waits != strings.Contains(v.Message, "the upgrade to v0.2.0 starts when the rotation of a CA is complete (the condition Progressing says what is awaited); v0.1.0 keeps running") || waits == (s.upgrade != nil) {
 			t.Errorf("%s: %+v, %+v", phase, v, s.Registry.Status.Operation)
 		}
 		if s.upgrade != nil {
@@ -132,8 +138,8 @@ func TestRotateEnds(t *testing.T) {
 		t.Errorf("paused: %+v", v)
 	}
 	s = begun()
-	ca := trusttest.NewCA(t, time.Now().Add(time.Hour)).PEM
-	s.authorities.Serving.Current, s.authorities.Serving.Published = ca, ca
+	first, second := trusttest.NamedCA(t, "fleet-serving-ca", time.Now().Add(time.Hour)).PEM, trusttest.NamedCA(t, "fleet-serving-ca-2", time.Now().Add(time.Hour)).PEM
+	s.authorities.Serving.Current, s.authorities.Serving.Also, s.authorities.Serving.Published = first, second, slices.Concat(first, second)
 	r := reading(t, s)
 	if v := r.operate(t.Context(), s); !v.Complete() || s.Registry.Status.Operation != nil {
 		t.Errorf("both are trusted: %+v, %+v", v, s.Registry.Status.Operation)
@@ -198,12 +204,12 @@ func TestServingCA(t *testing.T) {
 		notReady                  string
 		trusted, shown, withdrawn string
 	}{
-		{"both are published", all, first.PEM, second.Leaf(), nil, nil, "", "", "0 of 0 servers are ready", "the previous CA is still published"},
-		{"one is", first.PEM, first.PEM, first.Leaf(), nil, nil, "", "published just now", "the certificate in Secret fleet-serving is not of the CA in Secret fleet-serving-ca-2 yet", "still published"},
-		{"the host cluster does not serve it", all, first.PEM, second.Leaf(), nil, nil, "APIServiceReady", "APIServiceReady: not yet", "0 of 0", "APIServiceReady: not yet"},
-		{"servers show the new one", all, first.PEM, second.Leaf(), nil, []client.Object{readyServer("fleet-server-x")}, "", "", "", "still published"},
-		{"one shows the previous one", all, first.PEM, second.Leaf(), errors.New("unknown authority"), []client.Object{readyServer("fleet-server-x")}, "", "", "pod fleet-server-x does not show a certificate of the new CA yet: unknown authority", "still published"},
-		{"one can't be asked", all, first.PEM, second.Leaf(), nil, []client.Object{readyServer("fleet-server-x"), starting}, "", "", "1 of 2 servers are ready to be asked", "still published"},
+		{"both are published", all, first.PEM, second.Leaf(), nil, nil, "", "", "all servers can be asked: 0 of 0 are ready", "until the previous CA is no longer published"},
+		{"one is", first.PEM, first.PEM, first.Leaf(), nil, nil, "", "waiting until both CAs are published", "waiting for cert-manager to issue Certificate fleet-serving by the CA in Secret fleet-serving-ca-2", "no longer published"},
+		{"the host cluster does not serve it", all, first.PEM, second.Leaf(), nil, nil, "APIServiceReady", "waiting until APIServiceReady is True: not yet", "0 of 0", "waiting until APIServiceReady is True: not yet"},
+		{"servers show the new one", all, first.PEM, second.Leaf(), nil, []client.Object{readyServer("fleet-server-x")}, "", "", "", "no longer published"},
+		{"one shows the previous one", all, first.PEM, second.Leaf(), errors.New("unknown authority"), []client.Object{readyServer("fleet-server-x")}, "", "", "waiting until pod fleet-server-x shows a certificate of the new CA, for which its node takes up to two minutes: unknown authority", "no longer published"},
+		{"one can't be asked", all, first.PEM, second.Leaf(), nil, []client.Object{readyServer("fleet-server-x"), starting}, "", "", "waiting until all servers can be asked: 1 of 2 are ready", "no longer published"},
 		{"the new one alone is published", second.PEM, nil, second.Leaf(), nil, []client.Object{readyServer("fleet-server-x")}, "", "", "", ""},
 	} {
 		s := rotating(t, "Aggregated", "{}", both, generation.InUse{})
@@ -213,7 +219,7 @@ func TestServingCA(t *testing.T) {
 		if test.notReady != "" {
 			s.record(test.notReady, verdict.Waiting("R", "not yet").DegradedIf(true))
 		}
-		ca := servingCA{r, s}
+		ca := newServingCA(r, s)
 		for what, got := range map[string]struct {
 			err  error
 			want string
@@ -244,23 +250,28 @@ func TestClientCA(t *testing.T) {
 		leaf, status              []byte
 		withdrawing               bool
 		trusted, shown, withdrawn string
+		notReady                  bool
 	}{
-		{"servers accept both", accepts(first, second), nil, second.Leaf(), nil, false, "", "", "status.clientCABundle was changed just now"},
-		{"they accept the first", accepts(first), nil, first.Leaf(), nil, false, "pod fleet-server-x does not accept clients of both CAs yet", "the certificate in Secret fleet-admin is not of the CA in Secret fleet-client-ca-2 yet", "just now"},
-		{"they say nothing", handshake.Shown{}, errors.New("no route"), second.Leaf(), nil, false, "no route", "", "just now"},
-		{"it is withdrawn, and servers are late", accepts(first, second), nil, second.Leaf(), second.PEM, true, "", "", "pod fleet-server-x still accepts clients of the previous CA"},
-		{"they followed", accepts(second), nil, second.Leaf(), second.PEM, true, "", "", ""},
-		{"the status is not written yet", accepts(second), nil, second.Leaf(), slices.Concat(first.PEM, second.PEM), true, "", "", "just now"},
+		{"servers accept both", accepts(first, second), nil, second.Leaf(), nil, false, "", "", "status.clientCABundle was changed just now", false},
+		{"they accept the first", accepts(first), nil, first.Leaf(), nil, false, "waiting until pod fleet-server-x accepts clients of both CAs", "waiting for cert-manager to issue Certificate fleet-admin by the CA in Secret fleet-client-ca-2", "just now", false},
+		{"they say nothing", handshake.Shown{}, errors.New("no route"), second.Leaf(), nil, false, "no route", "", "just now", false},
+		{"it is withdrawn, and servers are late", accepts(first, second), nil, second.Leaf(), second.PEM, true, "", "", "waiting until pod fleet-server-x no longer accepts clients of the previous CA", false},
+		{"they followed", accepts(second), nil, second.Leaf(), second.PEM, true, "", "", "", false},
+		{"the status is not written yet", accepts(second), nil, second.Leaf(), slices.Concat(first.PEM, second.PEM), true, "", "", "just now", false},
+		{"the new one is someone else's", accepts(first, second), nil, second.Leaf(), nil, false, "waiting until CertificatesReady is True: not ours", "waiting until CertificatesReady is True: not ours", "just now", true},
 	} {
 		s := rotating(t, "Independent", "{}", one, both)
 		r := reading(t, s, readyServer("fleet-server-x"), operandtest.Secret("fleet-admin", test.leaf))
 		r.Handshake = func(context.Context, handshake.Server) (handshake.Shown, error) { return test.shows, test.err }
 		s.authorities.Clients = trust.Authority{Source: "Secret fleet-client-ca-2", InUse: both, Current: second.PEM, Also: first.PEM}
+		if test.notReady {
+			s.record(operatorv1alpha1.ConditionCertificatesReady, verdict.Waiting("NotOwned", "not ours").DegradedIf(true))
+		}
 		if test.withdrawing {
 			s.authorities.Clients.Also = nil
 		}
 		s.Before.ClientCABundle = test.status
-		ca := clientCA{r, s}
+		ca := newClientCA(r, s)
 		for what, got := range map[string]struct {
 			err  error
 			want string
@@ -281,7 +292,7 @@ func TestRetire(t *testing.T) {
 	s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{certificate}
 	s.Before.Inventory = s.Registry.Status.Inventory
 	r := reading(t, s, s.Registry.DeepCopy())
-	if err := (clientCA{r, s}).Record(t.Context(), two); err != nil {
+	if err := newClientCA(r, s).Record(t.Context(), two); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Contains(s.Registry.Status.Inventory, secret) || !slices.Contains(s.made(), secret) {
@@ -294,5 +305,264 @@ func TestRetire(t *testing.T) {
 	s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{secret, trust.GenerationsReference(s.Objects)}
 	if kept := s.retainable(); len(kept) != 2 {
 		t.Errorf("retained are %v", kept)
+	}
+}
+
+// TestRotatePutOff has an upgrade come before a rotation whose new CA cert-manager does not
+// issue, of which nothing is published, and not before one of which something is.
+func TestRotatePutOff(t *testing.T) {
+	ca := trusttest.NamedCA(t, "fleet-client-ca", time.Now().Add(time.Hour)).PEM
+	for _, test := range []struct {
+		reason string
+		change func(*scope)
+		putOff bool
+	}{
+		{"nothing is published", func(*scope) {}, true},
+		{"the new CA is issued, and so published", func(s *scope) { s.authorities.Clients.Also = ca }, false},
+		{"it was published, and is lost", func(s *scope) { s.authorities.Clients.Lost = true }, false},
+		{"the new CA was issued, and its Secret is gone", func(s *scope) {
+			s.Registry.Status.Operation.Phase, s.Before.Operation.Phase = operatorv1alpha1.PhaseTrust, operatorv1alpha1.PhaseTrust
+		}, false},
+		{"no upgrade is asked for", func(s *scope) { s.Registry.Spec.Version = "v0.1.0" }, false},
+		{"nothing may be changed", func(s *scope) { s.Freeze("spec.paused is false") }, false},
+	} {
+		s := rotating(t, "Independent", "{client: 2}", one, next)
+		s.Registry.Spec.Version = "v0.2.0"
+		s.authorities.Clients.Current = ca
+		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, From: "client 1", To: "client 2", Phase: operatorv1alpha1.PhaseIssuance}
+		s.Before.Operation = s.Registry.Status.Operation.DeepCopy()
+		test.change(s)
+		r := reading(t, s, s.Registry.DeepCopy())
+		s.record(planned, s.plan(released))
+		v := r.operate(t.Context(), s)
+		lost := s.authorities.Clients.Lost
+		if ended := s.Registry.Status.Operation == nil; ended != (test.putOff || lost) || v.Err != nil {
+			t.Errorf("%s: %+v, %+v", test.reason, v, s.Registry.Status.Operation)
+		}
+		if got, want := s.authorities.Copy().Clients, map[bool]string{true: "1"}[test.putOff]; got != want {
+			t.Errorf("%s: recorded is %q, want %q", test.reason, got, want)
+		}
+		if !test.putOff {
+			continue
+		}
+		if v := s.plan(released); s.upgrade == nil {
+			t.Errorf("%s: the upgrade does not begin: %+v", test.reason, v)
+		}
+	}
+	s := rotating(t, "Independent", "{client: 2}", one, next)
+	s.record(operatorv1alpha1.ConditionCertificatesReady, verdict.Waiting("CertificateNotReady", "Certificate fleet-client-ca-2 is not issued yet: no one is there"))
+	if err := newClientCA(reading(t, s), s).Issued(t.Context()); err == nil || err.Error() != "waiting for cert-manager to issue Certificate fleet-client-ca-2, the new CA (CertificatesReady: Certificate fleet-client-ca-2 is not issued yet: no one is there)" {
+		t.Errorf("what is waited for: %v", err)
+	}
+}
+
+// TestAbandoned takes a next CA back that was never issued and that no rotation makes, so that
+// what waits for it does not: the status may be lost, or the rotation have given way.
+func TestAbandoned(t *testing.T) {
+	ca := trusttest.NamedCA(t, "fleet-client-ca-2", time.Now().Add(time.Hour)).PEM
+	for _, test := range []struct {
+		reason, rotated string
+		issued          []byte
+		change          func(*scope)
+		inUse           generation.InUse
+		recorded        string
+	}{
+		{"no operation", "", nil, nil, one, "1"},
+		{"another CA is rotated", "etcd 2", nil, nil, one, "1"},
+		{"it is being made", "client 2", nil, nil, next, "1,2"},
+		{"it is issued", "", ca, nil, next, "1,2"},
+		{"it was given to people", "", nil, func(s *scope) { s.Registry.Status.ClientCABundle = ca }, next, "1,2"},
+		{"nothing may be changed", "", nil, func(s *scope) { s.Freeze("spec.paused is false") }, one, "1,2"},
+	} {
+		s := rotating(t, "Independent", "{client: 2}", one, one)
+		labels := operandtest.Secret("", nil).Labels
+		objects := []client.Object{s.Registry.DeepCopy(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-ca-generations", Labels: labels}, Data: map[string]string{"client": "1,2"}}}
+		if test.issued != nil {
+			objects = append(objects, operandtest.Secret("fleet-client-ca-2", test.issued))
+		}
+		r := reading(t, s, objects...)
+		s.identity = identity.New(s.Objects)
+		if err := s.identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 3, Generations: next, ClientCA: "1,2", Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
+			t.Fatal(err)
+		}
+		if test.rotated != "" {
+			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, To: test.rotated, Phase: operatorv1alpha1.PhaseIssuance}
+		}
+		if test.change != nil {
+			test.change(s)
+		}
+		if err := s.readAuthorities(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s.authorities.Clients.InUse != test.inUse {
+			t.Errorf("%s: rendered is %s", test.reason, s.authorities.Clients.InUse)
+		}
+		if err := r.takeBack(t.Context(), s); err != nil {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+		stored, record := identity.Read(t.Context(), s.Objects).Record, &corev1.ConfigMap{}
+		if err := s.Live.Get(t.Context(), s.Key("-ca-generations"), record); err != nil || record.Data["client"] != test.recorded || stored.ClientCA != test.recorded {
+			t.Errorf("%s: recorded is %v, %s", test.reason, record.Data, stored.ClientCA)
+		}
+		if back := stored.Generations == one; back != (test.rotated != "etcd 2" && !s.ReadOnly()) {
+			t.Errorf("%s: recorded of etcd is %s", test.reason, stored.Generations)
+		}
+	}
+}
+
+// TestTakenBackLast has a step back be taken by neither of the record and its copy as long as it
+// is not by both: a record that says otherwise from one moment to the next is no record.
+func TestTakenBackLast(t *testing.T) {
+	for _, fails := range []string{"fleet-ca-generations", "fleet-etcd-identity"} {
+		s := rotating(t, "Independent", "{client: 2}", one, one)
+		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-ca-generations", Labels: operandtest.Secret("", nil).Labels}, Data: map[string]string{"client": "1,2"}}
+		r := reading(t, s, s.Registry.DeepCopy(), record)
+		s.identity = identity.New(s.Objects)
+		if err := s.identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 3, ClientCA: "1,2", Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.readAuthorities(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		base := r.Client
+		broken := interceptor.NewClient(base.(client.WithWatch), interceptor.Funcs{Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			if named, is := object.(interface{ GetName() string }); is && named.GetName() == fails {
+				return errors.New("killed")
+			}
+			return c.Apply(ctx, object, options...)
+		}})
+		s.Applier = apply.New(broken, broken)
+		if err := r.takeBack(t.Context(), s); err == nil {
+			t.Errorf("%s is written", fails)
+		}
+		got := &corev1.ConfigMap{}
+		if err := base.Get(t.Context(), client.ObjectKeyFromObject(record), got); err != nil || got.Data["client"] != "1,2" {
+			t.Errorf("%s can't be written: the record has %v, %v", fails, got.Data, err)
+		}
+	}
+}
+
+// TestRotateLost says that the CA is lost that was published and is to sign next, lets no other
+// key take its place, and has yet another generation made when that is asked for.
+func TestRotateLost(t *testing.T) {
+	for _, test := range []struct {
+		reason, asked, phase string
+		ends, begins         bool
+		noted, says          string
+	}{
+		{"while it is rotated", "{serving: 2, drop: {serving: 1}}", "Trust", true, false, "RotationPending", "the key of generation 2 of the serving CA, which was published and is to sign next, is lost: Secret fleet-serving-ca-2 was deleted or replaced, and no other key takes its place; generation 1 keeps signing. Restore that Secret from a backup; or set spec.tls.rotation.serving to 3, by which another CA is made, remove spec.tls.rotation.drop.serving, and give clients the kubeconfig in Secret fleet-kubeconfig, or status.endpoint.caBundle, again when the rotation has stopped (DropPending)"},
+		{"while it waits to be dropped", "{serving: 2}", "", false, false, "RotationPending", "is lost"},
+		{"another one is asked for", "{serving: 3}", "", false, true, "", ""},
+		{"another one is asked for while it is rotated", "{serving: 3}", "Trust", true, false, "", ""},
+	} {
+		s := rotating(t, "Independent", test.asked, next, one)
+		s.authorities.Serving.Lost = true
+		if test.phase != "" {
+			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, From: "serving 1", To: "serving 2", Phase: operatorv1alpha1.OperationPhase(test.phase)}
+			s.Before.Operation = s.Registry.Status.Operation.DeepCopy()
+		}
+		r := reading(t, s, s.Registry.DeepCopy())
+		r.proceed(t.Context(), s)
+		o := s.Registry.Status.Operation
+		if (o != nil) != test.begins || o != nil && o.To != "serving 3" || test.ends && o != nil {
+			t.Errorf("%s: %+v", test.reason, o)
+		}
+		if c := s.condition(operatorv1alpha1.ConditionCertificatesReady, ""); test.noted != "" && (c.Reason != test.noted || !strings.Contains(c.Message, test.says)) {
+			t.Errorf("%s: %+v", test.reason, c)
+		}
+	}
+}
+
+// TestControllerFollows drops no CA of clients before the controller uses a certificate of the
+// new one: it is not asked, so that the time since the first such one was seen tells, and the
+// age of its pods. That it is renewed more often than that changes nothing.
+func TestControllerFollows(t *testing.T) {
+	second := trusttest.NamedCA(t, "fleet-client-ca-2", time.Now().Add(time.Hour))
+	seen := time.Now().Truncate(time.Second)
+	pod := readyServer("fleet-controller-x")
+	pod.Labels[operatorv1alpha1.LabelComponent] = operand.ComponentController
+	waits := "waiting until pod fleet-controller-x uses the certificate of the new CA, which it does by " + seen.Add(controllerFollows).UTC().Format(time.RFC3339) + ", or once it is replaced (kubectl --namespace=team rollout restart deployment/fleet-controller)"
+	s := rotating(t, "Independent", "{}", one, both)
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-ca-generations", Labels: operandtest.Secret("", nil).Labels}, Data: map[string]string{"client": "2,1"}}
+	r := reading(t, s, s.Registry.DeepCopy(), record, pod, operandtest.Secret("fleet-admin", second.Leaf()), operandtest.Secret("fleet-controller", second.Leaf()), operandtest.Secret("fleet-client-ca-2", second.PEM))
+	for _, test := range []struct {
+		reason  string
+		created time.Duration // after the certificate was seen
+		now     time.Duration
+		says    string
+	}{
+		{"it is seen", -time.Hour, 0, waits},
+		{"it was replaced since", 2 * time.Minute, 3 * time.Minute, ""},
+		{"it was renewed, and it has not had the time to read the first", -time.Hour, controllerFollows - time.Second, waits},
+		{"it was renewed, and it has", -time.Hour, controllerFollows, ""},
+		{"the clock was set back", -time.Hour, -time.Hour, "which it does by " + seen.Add(controllerFollows-time.Hour).UTC().Format(time.RFC3339)},
+	} {
+		s.Now = seen.Add(test.now)
+		if err := s.readAuthorities(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		pod := pod.DeepCopy()
+		pod.CreationTimestamp, pod.ResourceVersion = metav1.NewTime(seen.Add(test.created)), ""
+		renewed := operandtest.Secret("fleet-controller", second.Leaf())
+		for _, object := range []client.Object{pod, renewed} {
+			if err := r.Client.Update(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := newClientCA(r, s).Shown(t.Context())
+		if (err != nil) != (test.says != "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+	}
+}
+
+// TestWithdrawNamed takes the CAs of clients that are named in drop out of what is accepted,
+// and no others, such as one of the generation that signs whose Secret was made again.
+func TestWithdrawNamed(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	first, replaced, second := trusttest.NamedCA(t, "fleet-client-ca", later), trusttest.NamedCA(t, "fleet-client-ca-2", later), trusttest.NamedCA(t, "fleet-client-ca-2", later)
+	s := rotating(t, "Independent", "{}", one, both)
+	s.authorities.Clients = trust.Authority{Name: "fleet-client-ca", InUse: both, Current: second.PEM, Also: first.PEM, Published: slices.Concat(first.PEM, replaced.PEM, second.PEM)}
+	s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, To: "client 2", Phase: operatorv1alpha1.PhaseWithdrawal}
+	s.withdraw()
+	if got, want := string(s.authorities.Clients.Bundle()), string(slices.Concat(second.PEM, replaced.PEM)); got != want {
+		t.Errorf("accepted are\n%s", got)
+	}
+	r := reading(t, s, readyServer("fleet-server-x"))
+	s.Before.ClientCABundle = s.authorities.Clients.Bundle()
+	r.Handshake = func(context.Context, handshake.Server) (handshake.Shown, error) {
+		return handshake.Shown{Accepts: [][]byte{trust.Parse(second.PEM)[0].RawSubject}}, nil
+	}
+	if err := newClientCA(r, s).Withdrawn(t.Context()); err != nil {
+		t.Errorf("it is not withdrawn: %v", err)
+	}
+}
+
+// TestGenerationsCopied keeps a copy of which CAs are in use beside etcd's identity, by which a
+// dropped CA stays dropped when the record gets lost.
+func TestGenerationsCopied(t *testing.T) {
+	s := rotating(t, "Independent", "{client: 2, drop: {client: 1}}", one, both)
+	r := reading(t, s, s.Registry.DeepCopy())
+	s.identity = identity.New(s.Objects)
+	if err := s.identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 3, Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := newClientCA(r, s).Record(t.Context(), two); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.copyGenerations(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stored := identity.Read(t.Context(), s.Objects)
+	if stored.Err != nil || stored.Record.ClientCA != "2" || stored.Record.ServingCA != "" || stored.Record.ClusterID != "c" {
+		t.Fatalf("%+v, %v", stored.Record, stored.Err)
+	}
+	lost := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-ca-generations"}}
+	if err := r.Client.Delete(t.Context(), lost); err != nil {
+		t.Fatal(err)
+	}
+	s.identity = stored
+	if err := s.readAuthorities(t.Context()); err != nil || s.authorities.Clients.InUse != two {
+		t.Errorf("%s is in use, %v", s.authorities.Clients.InUse, err)
 	}
 }

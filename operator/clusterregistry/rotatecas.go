@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,23 +18,80 @@ import (
 	"github.com/clusterregistry/operator/operator/trust"
 )
 
-// servingCA is the CA of the servers, as rotation.CA.
-type servingCA struct {
+// ownCA is what all CAs of a registry have in common as rotation.CA.
+type ownCA struct {
 	r *Reconciler
 	s *scope
+	// suffix is that of the name of the first generation, and ca what is in use.
+	suffix string
+	ca     *trust.Authority
+	// write writes down what is in use, where that is recorded of this CA.
+	write func(context.Context, generation.InUse) error
 }
 
 // Record implements rotation.CA.
-func (c servingCA) Record(ctx context.Context, u generation.InUse) error {
-	if err := c.s.retire(ctx, contract.ServingCASuffix, c.s.authorities.Serving.InUse, u); err != nil {
+func (c ownCA) Record(ctx context.Context, u generation.InUse) error {
+	if err := c.s.retire(ctx, c.suffix, c.ca.InUse, u); err != nil {
 		return err
 	}
-	return c.s.authorities.Record(ctx, c.s.Objects, trust.Generations{Serving: u})
+	return c.write(ctx, u)
 }
 
-// Issued implements rotation.CA.
-func (c servingCA) Issued(context.Context) error {
-	return c.s.issued(contract.ServingCASuffix, c.s.authorities.Serving)
+// Issued implements rotation.CA: the other generation of the CA has a certificate.
+func (c ownCA) Issued(context.Context) error {
+	if c.ca.Also != nil {
+		return nil
+	}
+	name := c.s.Name(contract.Generation(c.suffix, c.ca.InUse.Also))
+	waiting := fmt.Errorf("waiting for cert-manager to issue Certificate %s, the new CA", name)
+	if v := c.s.verdicts[operatorv1alpha1.ConditionCertificatesReady]; !v.Complete() {
+		return fmt.Errorf("%w (CertificatesReady: %s)", waiting, v.Message)
+	}
+	return waiting
+}
+
+// writeGenerations records the generations of the CAs of servers and clients. The copy of the
+// record comes after it, but for a step back: the one of the two that is further counts, so that
+// a step is taken with the first that is further, and taken back with the last.
+func (s *scope) writeGenerations(ctx context.Context, in trust.Generations) error {
+	if s.authorities.TakesBack(in) {
+		if err := s.writeCopy(ctx, s.authorities.CopyWith(in)); err != nil {
+			return err
+		}
+	}
+	if err := s.authorities.Record(ctx, s.Objects, in); err != nil {
+		return err
+	}
+	return s.copyGenerations(ctx)
+}
+
+// copyGenerations keeps a copy of that record beside the identity of the registry's own etcd,
+// which counts where the record gets lost, or is brought back from before.
+func (s *scope) copyGenerations(ctx context.Context) error {
+	return s.writeCopy(ctx, s.authorities.Copy())
+}
+
+// writeCopy writes that copy where it is another one.
+func (s *scope) writeCopy(ctx context.Context, now trust.Copy) error {
+	known := s.authorities.Err == nil && s.identity.Record != nil
+	if !known || s.ReadOnly() {
+		return nil
+	}
+	record := *s.identity.Record
+	if record.ServingCA == now.Serving && record.ClientCA == now.Clients {
+		return nil
+	}
+	record.ServingCA, record.ClientCA = now.Serving, now.Clients
+	return s.identity.Write(ctx, &record)
+}
+
+// servingCA is the CA of the servers, as rotation.CA.
+type servingCA struct{ ownCA }
+
+func newServingCA(r *Reconciler, s *scope) servingCA {
+	return servingCA{ownCA{r, s, contract.ServingCASuffix, &s.authorities.Serving, func(ctx context.Context, u generation.InUse) error {
+		return s.writeGenerations(ctx, trust.Generations{Serving: trust.Recorded{InUse: u}})
+	}}}
 }
 
 // Trusted implements rotation.CA: the host cluster, or clients, are given both.
@@ -41,8 +99,8 @@ func (c servingCA) Trusted(context.Context) error {
 	if err := c.s.complete(operatorv1alpha1.ConditionCertificatesReady, c.s.lastPart()); err != nil {
 		return err
 	}
-	if !c.s.authorities.Serving.Announced() {
-		return errors.New("both CAs were published just now")
+	if !c.ca.Announced() {
+		return errors.New("waiting until both CAs are published where clients, or the host cluster, find them")
 	}
 	return nil
 }
@@ -62,7 +120,7 @@ func (c servingCA) Shown(ctx context.Context) error {
 	}
 	for _, answer := range answers {
 		if answer.Err != nil {
-			return fmt.Errorf("pod %s does not show a certificate of the new CA yet: %w", answer.Pod, answer.Err)
+			return fmt.Errorf("waiting until pod %s shows a certificate of the new CA, for which its node takes up to two minutes: %w", answer.Pod, answer.Err)
 		}
 	}
 	return c.s.allAsked(pods, len(answers))
@@ -73,44 +131,39 @@ func (c servingCA) Withdrawn(context.Context) error {
 	if err := c.s.complete(operatorv1alpha1.ConditionCertificatesReady, c.s.lastPart()); err != nil {
 		return err
 	}
-	if c.s.authorities.Serving.Replaced() || c.s.authorities.Serving.Also != nil {
-		return errors.New("the previous CA is still published")
+	if c.ca.Replaced() || c.ca.Also != nil {
+		return errors.New("waiting until the previous CA is no longer published")
 	}
 	return nil
 }
 
 // clientCA is the CA of the clients of an independent registry, as rotation.CA.
-type clientCA struct {
-	r *Reconciler
-	s *scope
+type clientCA struct{ ownCA }
+
+func newClientCA(r *Reconciler, s *scope) clientCA {
+	return clientCA{ownCA{r, s, contract.ClientCASuffix, &s.authorities.Clients, func(ctx context.Context, u generation.InUse) error {
+		return s.writeGenerations(ctx, trust.Generations{Clients: trust.Recorded{InUse: u}})
+	}}}
 }
 
-// Record implements rotation.CA.
-func (c clientCA) Record(ctx context.Context, u generation.InUse) error {
-	if err := c.s.retire(ctx, contract.ClientCASuffix, c.s.authorities.Clients.InUse, u); err != nil {
+// Trusted implements rotation.CA: both are the registry's own, and every server says that it
+// accepts clients of both.
+func (c clientCA) Trusted(ctx context.Context) error {
+	if err := c.s.complete(operatorv1alpha1.ConditionCertificatesReady); err != nil {
 		return err
 	}
-	return c.s.authorities.Record(ctx, c.s.Objects, trust.Generations{Clients: u})
-}
-
-// Issued implements rotation.CA.
-func (c clientCA) Issued(context.Context) error {
-	return c.s.issued(contract.ClientCASuffix, c.s.authorities.Clients)
-}
-
-// Trusted implements rotation.CA: every server says that it accepts clients of both.
-func (c clientCA) Trusted(ctx context.Context) error {
 	authorities := trust.Parse(c.s.authorities.Clients.Trusted())
 	return c.ask(ctx, func(shake servers.Handshake) error {
 		if !shake.AcceptsAll(authorities) {
-			return fmt.Errorf("pod %s does not accept clients of both CAs yet", shake.Pod)
+			return fmt.Errorf("waiting until pod %s accepts clients of both CAs, for which its node takes up to two minutes", shake.Pod)
 		}
 		return nil
 	})
 }
 
 // Shown implements rotation.CA: the operator's own certificates are of the one that signs,
-// that of a controller which is not ready, too, and the kubeconfig has the administrator's.
+// that of a controller which is not ready, too, the kubeconfig has the administrator's, and the
+// controller uses its own.
 func (c clientCA) Shown(ctx context.Context) error {
 	leaves := []string{contract.AdminSuffix}
 	if len(c.s.Registry.Spec.Controllers.Functions()) > 0 {
@@ -122,22 +175,72 @@ func (c clientCA) Shown(ctx context.Context) error {
 			leaves = append(leaves, contract.ControllerSuffix)
 		}
 	}
-	if err := c.s.signed(ctx, c.s.authorities.Clients, leaves...); err != nil {
+	if err := c.s.signed(ctx, *c.ca, leaves...); err != nil {
 		return err
 	}
-	return c.s.complete(operatorv1alpha1.ConditionCertificatesReady, c.s.lastPart())
+	if err := c.s.complete(operatorv1alpha1.ConditionCertificatesReady, c.s.lastPart()); err != nil {
+		return err
+	}
+	return c.followed(ctx)
 }
 
-// Withdrawn implements rotation.CA: every server says that it accepts clients of the one
-// that signs alone, and the status has no other one for servers to come.
+// How long after the first certificate of the new CA was seen a controller shows that one or a
+// later one at the latest: a node takes up to two minutes to bring a Secret to a pod, and the
+// controller reads it every five. One that was started a minute after it has read it at the
+// start.
+const (
+	controllerFollows = 9 * time.Minute
+	controllerReads   = time.Minute
+)
+
+// followed returns nil when each replica of the controller shows a certificate of the CA that
+// signs, which the one in its Secret is. It is not to be refused when the previous CA is
+// dropped: there is no one to ask what it shows.
+func (c clientCA) followed(ctx context.Context) error {
+	content, err := c.s.SecretValue(ctx, c.s.Name(contract.ControllerSuffix), corev1.TLSCertKey)
+	if err != nil || len(content) == 0 {
+		return err
+	}
+	pods, err := c.s.Pods(ctx, operand.ComponentController)
+	if err != nil {
+		return err
+	}
+	pods = operand.Staying(operand.Running(pods))
+	if len(pods) == 0 {
+		return nil
+	}
+	issued := c.ca.Reissued
+	if issued.IsZero() {
+		// That of the certificate does not tell: it may be renewed more often than that.
+		issued = c.s.Now.Truncate(time.Second)
+		noted := trust.Recorded{InUse: c.ca.InUse, Reissued: issued.UTC().Format(time.RFC3339)}
+		if err := c.s.writeGenerations(ctx, trust.Generations{Clients: noted}); err != nil {
+			return fmt.Errorf("record since when the controller has a certificate of the new CA: %w", err)
+		}
+		c.ca.Reissued = issued
+	}
+	if !c.s.Now.Before(issued.Add(controllerFollows)) {
+		return nil
+	}
+	for _, pod := range pods {
+		if pod.CreationTimestamp.Time.Before(issued.Add(controllerReads)) {
+			return fmt.Errorf("waiting until pod %s uses the certificate of the new CA, which it does by %s, or once it is replaced (kubectl --namespace=%s rollout restart deployment/%s)",
+				pod.Name, issued.Add(controllerFollows).UTC().Format(time.RFC3339), c.s.Registry.Namespace, c.s.Name(contract.ControllerSuffix))
+		}
+	}
+	return nil
+}
+
+// Withdrawn implements rotation.CA: every server says that it accepts no clients of the
+// previous one, and the status does not have it for servers to come.
 func (c clientCA) Withdrawn(ctx context.Context) error {
-	current := c.s.authorities.Clients.Current
-	if string(c.s.Before.ClientCABundle) != string(c.s.authorities.Clients.Bundle()) {
+	accepted := c.ca.Bundle()
+	if string(c.s.Before.ClientCABundle) != string(accepted) {
 		return errors.New("status.clientCABundle was changed just now")
 	}
 	return c.ask(ctx, func(shake servers.Handshake) error {
-		if !shake.AcceptsOnly(trust.Parse(current)) {
-			return fmt.Errorf("pod %s still accepts clients of the previous CA", shake.Pod)
+		if !shake.AcceptsOnly(trust.Parse(accepted)) {
+			return fmt.Errorf("waiting until pod %s no longer accepts clients of the previous CA, for which its node takes up to two minutes", shake.Pod)
 		}
 		return nil
 	})
@@ -170,15 +273,7 @@ func (s *scope) serverPods(ctx context.Context) ([]corev1.Pod, error) {
 // allAsked returns an error unless there are servers, and all were asked.
 func (s *scope) allAsked(pods []corev1.Pod, asked int) error {
 	if len(pods) == 0 || asked < len(pods) {
-		return fmt.Errorf("%d of %d servers are ready to be asked", asked, len(pods))
-	}
-	return nil
-}
-
-// issued returns nil when the other generation of a CA has a certificate.
-func (s *scope) issued(suffix string, a trust.Authority) error {
-	if a.Also == nil {
-		return fmt.Errorf("there is no CA certificate in Secret %s yet", s.Name(contract.Generation(suffix, a.InUse.Also)))
+		return fmt.Errorf("waiting until all servers can be asked: %d of %d are ready", asked, len(pods))
 	}
 	return nil
 }
@@ -194,7 +289,7 @@ func (s *scope) signed(ctx context.Context, a trust.Authority, suffixes ...strin
 			return err
 		}
 		if len(content) == 0 || !trust.SignedBy(content, a.Current) {
-			return fmt.Errorf("the certificate in Secret %s is not of the CA in %s yet", s.Name(suffix), a.Source)
+			return fmt.Errorf("waiting for cert-manager to issue Certificate %s by the CA in %s", s.Name(suffix), a.Source)
 		}
 	}
 	return nil
@@ -204,7 +299,7 @@ func (s *scope) signed(ctx context.Context, a trust.Authority, suffixes ...strin
 func (s *scope) complete(kinds ...string) error {
 	for _, kind := range kinds {
 		if v, reached := s.verdicts[kind]; !reached || !v.Complete() {
-			return fmt.Errorf("%s: %s", kind, v.Message)
+			return fmt.Errorf("waiting until %s is True: %s", kind, v.Message)
 		}
 	}
 	return nil

@@ -3,7 +3,6 @@ package clusterregistry
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
 
@@ -17,9 +16,10 @@ import (
 
 // etcdCA is the CA of the registry's own etcd, as rotation.CA. Members and servers read whom
 // they trust once, at start: a change of that replaces them, by the stages, one at a time.
-type etcdCA struct {
-	r *Reconciler
-	s *scope
+type etcdCA struct{ ownCA }
+
+func newEtcdCA(r *Reconciler, s *scope) etcdCA {
+	return etcdCA{ownCA{r, s, contract.EtcdCASuffix, &s.authorities.Etcd, s.writeEtcdCA}}
 }
 
 // etcdCAUnable says why the CA of etcd can't be rotated, nothing when it can: in the first
@@ -31,23 +31,15 @@ func (s *scope) etcdCAUnable() string {
 	return ""
 }
 
-// Record implements rotation.CA. The record has the fingerprints of both CAs while two sign
-// for what is in use.
-func (c etcdCA) Record(ctx context.Context, u generation.InUse) error {
-	before, record := c.s.authorities.Etcd, *c.s.identity.Record
-	if err := c.s.retire(ctx, contract.EtcdCASuffix, before.InUse, u); err != nil {
-		return err
-	}
+// writeEtcdCA records the generations of etcd's CA. The record has the fingerprints of both CAs
+// while two sign for what is in use.
+func (s *scope) writeEtcdCA(ctx context.Context, u generation.InUse) error {
+	before, record := s.authorities.Etcd, *s.identity.Record
 	record.Generations, record.AlsoCA = u, ""
 	if u.Signing != before.InUse.Signing {
 		record.CA, record.AlsoCA = trust.KeyFingerprint(before.Also), trust.KeyFingerprint(before.Current)
 	}
-	return c.s.identity.Write(ctx, &record)
-}
-
-// Issued implements rotation.CA.
-func (c etcdCA) Issued(context.Context) error {
-	return c.s.issued(contract.EtcdCASuffix, c.s.authorities.Etcd)
+	return s.identity.Write(ctx, &record)
 }
 
 // Trusted implements rotation.CA: all members and servers are of a template with both, and
@@ -59,7 +51,7 @@ func (c etcdCA) Trusted(ctx context.Context) error {
 	authorities := trust.Parse(c.s.authorities.Etcd.Trusted())
 	return c.ask(ctx, func(where string, shown handshake.Shown) error {
 		if !shown.AcceptsAll(authorities) {
-			return fmt.Errorf("%s does not trust both CAs yet", where)
+			return fmt.Errorf("waiting until %s trusts both CAs", where)
 		}
 		return nil
 	})
@@ -73,7 +65,7 @@ func (c etcdCA) Shown(ctx context.Context) error {
 	}
 	return c.ask(ctx, func(where string, shown handshake.Shown) error {
 		if !trust.SignedBy(shown.Chain, c.s.authorities.Etcd.Current) {
-			return fmt.Errorf("%s does not show a certificate of the new CA yet", where)
+			return fmt.Errorf("waiting until %s shows a certificate of the new CA, for which its node takes up to two minutes", where)
 		}
 		return nil
 	})
@@ -92,7 +84,7 @@ func (c etcdCA) Withdrawn(ctx context.Context) error {
 	current := trust.Parse(c.s.authorities.Etcd.Current)
 	return c.ask(ctx, func(where string, shown handshake.Shown) error {
 		if !shown.AcceptsOnly(current) {
-			return fmt.Errorf("%s still trusts the previous CA", where)
+			return fmt.Errorf("waiting until %s no longer trusts the previous CA", where)
 		}
 		return nil
 	})
@@ -104,7 +96,7 @@ func (c etcdCA) replaced() error {
 		return err
 	}
 	if why := c.s.unsteady(); why != "" {
-		return errors.New(why)
+		return fmt.Errorf("waiting until this is resolved: %s", why)
 	}
 	return nil
 }
@@ -117,7 +109,7 @@ func (c etcdCA) ask(ctx context.Context, look func(where string, shown handshake
 	}
 	pods = operand.Staying(operand.Running(pods))
 	if want := len(c.s.identity.Members()); len(pods) != want {
-		return fmt.Errorf("%d of %d members have a pod", len(pods), want)
+		return fmt.Errorf("waiting until all etcd members can be asked: %d of %d have a pod", len(pods), want)
 	}
 	var client *tls.Certificate
 	if config := c.s.members.Access.TLS; config != nil && len(config.Certificates) > 0 {

@@ -93,18 +93,18 @@ func TestEtcdCA(t *testing.T) {
 		change                    func(*scope)
 		trusted, shown, withdrawn string
 	}{
-		{"both are trusted, and shown is the new one", now, now, nil, second.Leaf(), nil, "", "", "still trusts the previous CA"},
-		{"to other members it shows the previous one", now, old, nil, second.Leaf(), nil, "", at + "does not show a certificate of the new CA yet", "still trusts"},
-		{"of other members it trusts the previous one alone", now, shows(second.Leaf(), first), nil, second.Leaf(), nil, at + "does not trust both CAs yet", "", "still trusts"},
-		{"the client certificate is of the previous one", now, now, nil, first.Leaf(), nil, "", "the certificate in Secret fleet-etcd-server is not of the CA in Secret fleet-etcd-ca-2 yet", "still trusts"},
-		{"it trusts the new one alone", shows(second.Leaf(), second), shows(second.Leaf(), second), nil, second.Leaf(), nil, "does not trust both", "", ""},
-		{"of other members it trusts both", shows(second.Leaf(), second), now, nil, second.Leaf(), nil, "does not trust both", "", at + "still trusts the previous CA"},
+		{"both are trusted, and shown is the new one", now, now, nil, second.Leaf(), nil, "", "", "no longer trusts the previous CA"},
+		{"to other members it shows the previous one", now, old, nil, second.Leaf(), nil, "", "waiting until pod " + at + "shows a certificate of the new CA", "no longer trusts"},
+		{"of other members it trusts the previous one alone", now, shows(second.Leaf(), first), nil, second.Leaf(), nil, "waiting until pod " + at + "trusts both CAs", "", "no longer trusts"},
+		{"the client certificate is of the previous one", now, now, nil, first.Leaf(), nil, "", "waiting for cert-manager to issue Certificate fleet-etcd-server by the CA in Secret fleet-etcd-ca-2", "no longer trusts"},
+		{"it trusts the new one alone", shows(second.Leaf(), second), shows(second.Leaf(), second), nil, second.Leaf(), nil, "trusts both CAs", "", ""},
+		{"of other members it trusts both", shows(second.Leaf(), second), now, nil, second.Leaf(), nil, "trusts both CAs", "", at + "no longer trusts the previous CA"},
 		{"it can't be asked", now, now, errors.New("no route"), second.Leaf(), nil, "no route", "no route", "no route"},
 		{"members are being replaced", now, now, nil, second.Leaf(), func(s *scope) { s.members.Rolling = "etcd: 0 of 1 members updated" }, "etcd: 0 of 1", "", "etcd: 0 of 1"},
 		{"servers are not ready", now, now, nil, second.Leaf(), func(s *scope) {
 			s.record(operatorv1alpha1.ConditionServerReady, verdict.Waiting("ReplicasNotReady", "1 of 2").DegradedIf(true))
-		}, "ServerReady: 1 of 2", "", "ServerReady: 1 of 2"},
-		{"a member has no pod", now, now, nil, second.Leaf(), func(s *scope) { s.identity.Record.Replicas = 3 }, "1 of 3 members have a pod", "1 of 3", "1 of 3"},
+		}, "waiting until ServerReady is True: 1 of 2", "", "waiting until ServerReady is True: 1 of 2"},
+		{"a member has no pod", now, now, nil, second.Leaf(), func(s *scope) { s.identity.Record.Replicas = 3 }, "all etcd members can be asked: 1 of 3 have a pod", "1 of 3", "1 of 3"},
 	} {
 		s := rotatingEtcd(t, both, first, second)
 		pod := readyServer("fleet-etcd-0")
@@ -122,7 +122,7 @@ func TestEtcdCA(t *testing.T) {
 		if test.change != nil {
 			test.change(s)
 		}
-		ca := etcdCA{r, s}
+		ca := newEtcdCA(r, s)
 		for what, got := range map[string]struct {
 			err  error
 			want string
@@ -157,7 +157,7 @@ func TestEtcdCARecord(t *testing.T) {
 		}
 		s.identity = identity.New(s.Objects)
 		s.identity.Record = &record
-		if err := (etcdCA{r, s}).Record(t.Context(), test.to); err != nil {
+		if err := newEtcdCA(r, s).Record(t.Context(), test.to); err != nil {
 			t.Fatal(err)
 		}
 		read := identity.Read(t.Context(), s.Objects)
@@ -194,8 +194,8 @@ func TestEtcdCAWithdrawn(t *testing.T) {
 	}
 }
 
-// TestMounted keeps bundles that are not rendered any more as long as a pod has them, or one
-// that is made now would.
+// TestMounted keeps bundles and Secrets that are not rendered any more as long as a pod has
+// them, or one that is made now would.
 func TestMounted(t *testing.T) {
 	spec := func(bundle string) corev1.PodSpec {
 		return corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data"}, {Name: "trust", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: bundle}}}}}}
@@ -207,13 +207,17 @@ func TestMounted(t *testing.T) {
 	for _, name := range []string{"fleet-etcd-trust-0", "fleet-etcd-trust-1", "fleet-etcd-trust-2", "fleet-etcd-client-trust-1", "fleet-etcd-client-trust-2", "fleet-trust"} {
 		s.Registry.Status.Inventory = append(s.Registry.Status.Inventory, operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: "team", Name: name})
 	}
+	for _, name := range []string{"fleet-audit-1", "fleet-audit-2", "fleet-etcd-ca-1"} {
+		s.Registry.Status.Inventory = append(s.Registry.Status.Inventory, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: name})
+	}
+	deployment.Spec.Template.Spec.Volumes = append(deployment.Spec.Template.Spec.Volumes, corev1.Volume{Name: "audit", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "fleet-audit-2"}}})
 	reading(t, s, []client.Object{&corev1.Pod{ObjectMeta: meta, Spec: spec("fleet-etcd-trust-1")}, set, deployment}...)
 	mounted, err := s.mounted(t.Context())
 	var names []string
 	for _, reference := range mounted {
 		names = append(names, reference.Name)
 	}
-	if want := []string{"fleet-etcd-trust-1", "fleet-etcd-trust-2", "fleet-etcd-client-trust-1"}; err != nil || !slices.Equal(names, want) {
+	if want := []string{"fleet-etcd-trust-1", "fleet-etcd-trust-2", "fleet-etcd-client-trust-1", "fleet-audit-2"}; err != nil || !slices.Equal(names, want) {
 		t.Errorf("kept are %v, %v", names, err)
 	}
 }

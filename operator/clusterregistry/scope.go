@@ -7,8 +7,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/auditing"
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/keyring"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
@@ -37,6 +39,10 @@ type scope struct {
 	// identity is the record of the registry's own etcd, and volumes are those that it has.
 	identity *identity.Store
 	volumes  volumes.Volumes
+	// keys are those with which the servers encrypt what they store.
+	keys keyring.Found
+	// audit is what the servers are to record of requests.
+	audit auditing.Found
 	// aggregation tells whether the registry may be a part of the host cluster's API.
 	aggregation verdict.Verdict
 	// release is what is rendered, and upgrade how far it is on its way to another.
@@ -56,6 +62,8 @@ type scope struct {
 	registration apiservice.Found
 	controller   controller.Found
 	available    available.Found
+	// backups are those of the registry, and what is to be done about them.
+	backups backups
 }
 
 func newScope(objects *operand.Objects) *scope {
@@ -185,6 +193,9 @@ func (s *scope) allParts() []string {
 	out := parts(s.Registry.Spec.Mode)
 	if len(s.Registry.Spec.Controllers.Functions()) > 0 {
 		out = append(out, operatorv1alpha1.ConditionControllerReady)
+	}
+	if s.Registry.Spec.Backup != nil {
+		out = append(out, operatorv1alpha1.ConditionBackupReady)
 	}
 	return out
 }

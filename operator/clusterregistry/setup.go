@@ -35,6 +35,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	for _, kind := range informers.Owned() {
 		build = build.Watches(kind, handler.EnqueueRequestsFromMapFunc(registryOf))
 	}
+	build = build.Watches(&operatorv1alpha1.ClusterRegistryBackup{}, handler.EnqueueRequestsFromMapFunc(savedBy))
 	build = build.WatchesMetadata(informers.Lease(), handler.EnqueueRequestsFromMapFunc(registryOf), builder.WithPredicates(reported))
 	if len(r.Namespaces) == 0 {
 		requests, terminating := r.terminatingNamespaces()
@@ -72,6 +73,15 @@ func registryOf(_ context.Context, object client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: key}}
+}
+
+// savedBy returns the registry that a backup is of, whether it exists or not.
+func savedBy(_ context.Context, object client.Object) []reconcile.Request {
+	b, is := object.(*operatorv1alpha1.ClusterRegistryBackup)
+	if !is {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.RegistryRef.Name}}}
 }
 
 // all returns all registries: they may have waited for cert-manager.

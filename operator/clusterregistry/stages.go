@@ -2,6 +2,7 @@ package clusterregistry
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -32,11 +33,19 @@ var stages = map[string]func(*Reconciler, context.Context, *scope) verdict.Verdi
 }
 
 func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict {
+	if err := r.takeBack(ctx, s); err != nil {
+		return verdict.Failed(err)
+	}
 	stage := certificates.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities}
-	return stage.Run(ctx)
+	v := stage.Run(ctx)
+	if err := s.copyGenerations(ctx); err != nil && v.Err == nil && v.State != verdict.ReadOnly {
+		return verdict.Failed(fmt.Errorf("keep a copy of which CAs are in use: %w", err))
+	}
+	return v
 }
 
 func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
+	s.volumes.Replaceable = s.release.Members.Changeable()
 	stage := members.Stage{Objects: s.Objects, Ask: r.AskEtcd, Authorities: s.authorities, Identity: s.identity, Volumes: s.volumes, Release: s.release.Members.Release, Changeable: s.release.Members.Changeable()}
 	stage.Disarm = func(ctx context.Context, access etcd.Access, state etcd.State) error {
 		return access.DisarmNoSpace(ctx, state)
@@ -50,7 +59,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	if v := apiservice.Unregister(ctx, s.Objects, s.release.Version); !v.Complete() {
 		return v
 	}
-	stage := server.Stage{Access: r.access(s), Serving: s.authorities.Serving.Bundle(), Identity: s.identity, Upgrading: s.upgrade != nil, MembersReplacing: s.members.Replacing}
+	stage := server.Stage{Access: r.access(s), Serving: s.authorities.Serving.Bundle(), Identity: s.identity, Upgrading: s.upgrade != nil, MembersReplacing: s.members.Replacing, Held: s.withheld()}
 	s.servers = stage.Run(ctx)
 	return s.servers.Verdict
 }

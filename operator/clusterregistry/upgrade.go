@@ -35,6 +35,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) verdict.Verdict {
 func (r *Reconciler) upgradeHandler(s *scope) upgrade.Handler {
 	h := upgrade.Handler{Upgrade: s.upgrade, Registry: s.Registry, Now: s.Now, Verdicts: s.verdicts, EtcdState: s.members.State, EtcdAccess: s.members.Access,
 		EtcdQuota: s.volumes.EtcdQuota(s.Registry), EtcdDetail: s.members.Detail, ServersFailure: s.servers.Failure, Notes: &r.notes, Actions: upgradeActions{r, s}}
+	h.Reveal = s.reveal()
 	h.Stages = parts(s.Registry.Spec.Mode)[1:]
 	if s.identity.Record != nil {
 		h.EtcdIdentity = s.identity.Record.Identity

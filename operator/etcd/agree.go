@@ -23,6 +23,31 @@ func (e *DataDiffers) Error() string {
 	return fmt.Sprintf("members %s and %s hold different data at revision %d", e.First, e.Second, e.Revision)
 }
 
+// DataSame is the error of a member that holds the same data as all others.
+type DataSame struct {
+	Member   string
+	Revision int64
+}
+
+// Error names the member.
+func (e *DataSame) Error() string {
+	return fmt.Sprintf("member %s holds the same data as the others at revision %d", e.Member, e.Revision)
+}
+
+// NoAnswer is the error of a member that did not say which data it holds, while all others agree.
+type NoAnswer struct {
+	Member string
+	Err    error
+}
+
+// Error names the member.
+func (e *NoAnswer) Error() string {
+	return fmt.Sprintf("member %s, unlike the others, did not say which data it holds: %s", e.Member, e.Err)
+}
+
+// Unwrap returns why.
+func (e *NoAnswer) Unwrap() error { return e.Err }
+
 // Agree returns nil when all members hold the same data: the hash of all keys up
 // to one revision is the same everywhere. It returns *DataDiffers when they do not. A
 // compaction between the questions is an error, too: ask again then.
@@ -42,9 +67,10 @@ func (a Access) Agree(ctx context.Context) error {
 }
 
 // Outlier returns nil when all members but the given one hold the same data, and are a
-// majority, and that one holds other data or does not answer. It works while the alarm CORRUPT
+// majority, and that one holds other data. It works while the alarm CORRUPT
 // refuses all reads, and then no member takes writes. With no member given, all are to hold the
-// same data.
+// same data. It returns *DataDiffers when others do not, *DataSame when that one holds the
+// same, and *NoAnswer when it does not say. Each of them scans all its data for it: see Comparisons.
 func (a Access) Outlier(ctx context.Context, member string) error {
 	others := slices.DeleteFunc(slices.Sorted(maps.Keys(a.Endpoints)), func(name string) bool { return name == member })
 	if len(others) < len(a.Endpoints)/2+1 {
@@ -59,8 +85,11 @@ func (a Access) Outlier(ctx context.Context, member string) error {
 		return err
 	}
 	its, err := a.hash(ctx, member, first.HashRevision)
-	if err == nil && its.Hash == agreed.Hash && its.CompactRevision == agreed.CompactRevision {
-		return fmt.Errorf("member %s holds the same data as the others at revision %d", member, first.HashRevision)
+	if err != nil {
+		return &NoAnswer{member, err}
+	}
+	if its.Hash == agreed.Hash && its.CompactRevision == agreed.CompactRevision {
+		return &DataSame{member, first.HashRevision}
 	}
 	return nil
 }

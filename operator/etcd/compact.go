@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -31,19 +34,31 @@ func (s State) Revision() int64 {
 }
 
 // Compact drops the history before a revision, which etcd allows while NOSPACE is raised. It
-// is done as well when that was compacted before. When the time is up, which is an error
-// here, etcd continues. Other members may be a little behind.
+// is done when every member has dropped it from its file. When the time is up, which is an
+// error here, etcd continues: ask again then. Each member answers for itself alone, after all
+// compactions that it has begun, also where the one that is asked for was made before.
 func (a Access) Compact(ctx context.Context, revision int64) error {
 	a.Timeout = max(cmp.Or(a.Timeout, compactTime), compactTime)
-	err := a.any(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		_, err := client.Compact(ctx, revision, clientv3.WithCompactPhysical())
-		if errors.Is(err, rpctypes.ErrCompacted) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("compact the history before revision %d: %w", revision, err)
+	names := slices.Sorted(maps.Keys(a.Endpoints))
+	if len(names) == 0 {
+		return errors.New("compact the history: no etcd member is known")
+	}
+	errs := make([]error, len(names))
+	var all sync.WaitGroup
+	for i, name := range names {
+		all.Go(func() {
+			errs[i] = a.call(ctx, name, func(ctx context.Context, client *clientv3.Client) error {
+				_, err := client.Compact(ctx, revision, clientv3.WithCompactPhysical())
+				if errors.Is(err, rpctypes.ErrCompacted) {
+					return nil
+				}
+				return err
+			})
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("the compaction of the history before revision %d is not known to be complete, and is asked for again: %w", revision, err)
 	}
 	return nil
 }

@@ -21,15 +21,22 @@ const (
 	keyCA          = "ca"
 	keyGenerations = "ca-generations"
 	keyAlsoCA      = "ca-also"
+	keyServingCA   = "ca-serving"
+	keyClientCA    = "ca-client"
 	keyRelease     = "release"
 	keyEtcdVersion = "etcd-version"
 	keyEtcdRelease = "etcd-release"
+	keyKeys        = "encryption"
+	keyKeyIDs      = "encryption-keys"
+	keyStoredUnder = "encryption-stored"
 
 	keyTarget       = "target"
 	keyClaimed      = "claimed"
 	keyEndpoints    = "endpoints"
 	keyLeaving      = "leaving"
 	keyLeavingClaim = "leaving-claim"
+	keyKept         = "kept-volumes"
+	keyRecreating   = "recreating"
 )
 
 // mostMembers is more than any etcd of a registry has: what a person wrote into the
@@ -62,12 +69,29 @@ type Record struct {
 	// Leaving is the member that is being removed, and LeavingClaim the UID of its claim.
 	// Both are empty when there is none.
 	Leaving, LeavingClaim string
+	// Kept are the old volumes of members that were replaced, the oldest first, which outlive
+	// their claims.
+	Kept []KeptVolume
+	// Recreating is the UID of the StatefulSet that is deleted without its pods, to be made
+	// again, empty when none is.
+	Recreating string
 	// CA is the fingerprint of the key of the CA that signs for the members, and that they
 	// trust. AlsoCA is that of the one that signed before it, as long as it is still trusted,
 	// and else empty.
 	CA, AlsoCA string
 	// Generations are those of the CA that are in use. The zero value is the first.
 	Generations generation.InUse
+	// ServingCA and ClientCA are copies of what is recorded elsewhere of the registry's other
+	// CAs, for where that gets lost. What they say is not known here.
+	ServingCA, ClientCA string
+	// Keys is the digest of the keys with which servers encrypt what they store, and KeyIDs
+	// are the names of these, the one that writes first. Both are empty as long as nothing
+	// was ever encrypted, and after that was taken back.
+	Keys   string
+	KeyIDs []string
+	// StoredUnder is the name of the key that everything was found to be stored under, when
+	// it was last looked; empty for none.
+	StoredUnder string
 	// Release is the newest release whose servers may have written, and EtcdVersion the
 	// newest version of etcd, such as v3.7.3, that a member has run: what both read is the
 	// data's format. They are empty until known.
@@ -79,7 +103,23 @@ type Record struct {
 	// it is a learner that was never started. It is empty when there is none. A person may
 	// have added it, to replace a member of a release before v0.4.0.
 	Joining string
+	// Lineage is the ID of the data, by which its backups are known. It is empty as long as
+	// none was taken.
+	Lineage string
 }
+
+// KeptVolume is the old volume of a member that was replaced.
+type KeptVolume struct {
+	// Name is that of the PersistentVolume, and Claim the UID of the claim that it was bound
+	// to: one that is bound to another claim by now has other data.
+	Name, Claim string
+	// Policy is the reclaim policy that it had, and Cluster the ID of the etcd cluster whose
+	// data it has: to another one, as after a restore by hand, it may be the newest copy.
+	Policy, Cluster string
+}
+
+// mostKept is how many kept volumes are recorded: the oldest ones are left to people then.
+const mostKept = 100
 
 // NewRecord returns the record to begin with. Only where there was never any data may
 // etcd form as a new cluster: a record that got lost is made up for from what else is
@@ -107,7 +147,7 @@ func NewRecord(replicas int32, ca string, known Identity, hasData bool) *Record 
 func ParseRecord(data map[string]string) (*Record, error) {
 	r := &Record{
 		InitialClusterState: data[contract.RecordState], CA: data[keyCA], Release: data[keyRelease], EtcdVersion: data[keyEtcdVersion], EtcdRelease: data[keyEtcdRelease],
-		Joining: data[contract.RecordJoining], Identity: Identity{ClusterID: data[contract.RecordCluster], Members: map[string]string{}},
+		Joining: data[contract.RecordJoining], Lineage: data[contract.RecordLineage], Identity: Identity{ClusterID: data[contract.RecordCluster], Members: map[string]string{}},
 	}
 	if r.InitialClusterState != contract.StateNew && r.InitialClusterState != contract.StateExisting {
 		return nil, fmt.Errorf("%s is %q: set it to %q, unless this etcd never formed (then %q)", contract.RecordState, r.InitialClusterState, contract.StateExisting, contract.StateNew)
@@ -137,7 +177,12 @@ func ParseRecord(data map[string]string) (*Record, error) {
 	if r.Joining != "" && r.Leaving != "" {
 		return nil, fmt.Errorf("%s is %q while %s is %q: remove the key %s if that member is still in etcd's list, the other one if it is not", contract.RecordJoining, r.Joining, keyLeaving, r.Leaving, keyLeaving)
 	}
-	r.AlsoCA = data[keyAlsoCA]
+	r.Kept, r.Recreating = parseKept(data[keyKept]), data[keyRecreating]
+	r.Keys, r.StoredUnder = data[keyKeys], data[keyStoredUnder]
+	if text := data[keyKeyIDs]; text != "" {
+		r.KeyIDs = strings.Split(text, contract.RecordSeparator)
+	}
+	r.AlsoCA, r.ServingCA, r.ClientCA = data[keyAlsoCA], data[keyServingCA], data[keyClientCA]
 	if text := data[keyGenerations]; text != "" {
 		if r.Generations, err = generation.Parse(text); err != nil {
 			return nil, fmt.Errorf("%s is %w; status.certificates says which generation signs", keyGenerations, err)
@@ -161,6 +206,29 @@ func parseNumber(key, text string, replicas int32) (int32, error) {
 		return 0, fmt.Errorf("%s is %q and not a number of members: remove the key, which makes it %d", key, text, replicas)
 	}
 	return int32(number), nil
+}
+
+// parseKept reads the volumes that were kept. What is not one is left out: it is a volume that
+// stays, and no reason for etcd not to be operated.
+func parseKept(text string) (out []KeptVolume) {
+	for entry := range strings.SplitSeq(text, contract.RecordSeparator) {
+		if parts := strings.Split(entry, keptSeparator); len(parts) == 4 && !slices.Contains(parts, "") {
+			out = append(out, KeptVolume{Name: parts[0], Claim: parts[1], Policy: parts[2], Cluster: parts[3]})
+		}
+	}
+	return out
+}
+
+// keptSeparator is between what is recorded of a volume that was kept.
+const keptSeparator = "="
+
+// kept returns the volumes that were kept as they are recorded.
+func (r *Record) kept() string {
+	var out []string
+	for _, volume := range r.Kept[max(0, len(r.Kept)-mostKept):] {
+		out = append(out, strings.Join([]string{volume.Name, volume.Claim, volume.Policy, volume.Cluster}, keptSeparator))
+	}
+	return strings.Join(out, contract.RecordSeparator)
 }
 
 // parseNames reads the names of members, none where there is no text.
@@ -203,7 +271,8 @@ func (r *Record) Data(previous *Record) map[string]string {
 func (r *Record) optional() map[string]string {
 	data := map[string]string{
 		keyRelease: r.Release, keyEtcdVersion: r.EtcdVersion, keyEtcdRelease: r.EtcdRelease,
-		contract.RecordMembers: strings.Join(r.Names, contract.RecordSeparator), contract.RecordJoining: r.Joining, keyLeaving: r.Leaving, keyLeavingClaim: r.LeavingClaim, keyAlsoCA: r.AlsoCA,
+		contract.RecordMembers: strings.Join(r.Names, contract.RecordSeparator), contract.RecordJoining: r.Joining, keyLeaving: r.Leaving, keyLeavingClaim: r.LeavingClaim, keyKept: r.kept(), keyRecreating: r.Recreating, contract.RecordLineage: r.Lineage, keyAlsoCA: r.AlsoCA, keyServingCA: r.ServingCA, keyClientCA: r.ClientCA,
+		keyKeys: r.Keys, keyStoredUnder: r.StoredUnder, keyKeyIDs: strings.Join(r.KeyIDs, contract.RecordSeparator),
 		keyTarget: r.number(r.Target), keyClaimed: r.number(r.Claimed), keyEndpoints: r.number(r.Endpoints),
 	}
 	if r.Generations != (generation.InUse{}) {

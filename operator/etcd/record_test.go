@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -40,14 +41,14 @@ func complete() map[string]string {
 	return map[string]string{
 		"initial-cluster-state": "existing", "cluster-id": "c", "member-id.fleet-etcd-0": "a0", "member-id.fleet-etcd-1": "a1", "replicas": "2", "ca": "f",
 		"release": "v0.2.0", "etcd-version": "v3.7.3", "etcd-release": "v0.3.0", "joining": "fleet-etcd-1", "members": "fleet-etcd-0,fleet-etcd-1",
-		"target": "3", "endpoints": "1",
+		"target": "3", "endpoints": "1", "kept-volumes": "pv-a=1=Delete=c,pv-b=2=Delete=d", "recreating": "s",
 	}
 }
 
 // TestParseRecord spells the keys out: those of earlier operators must be read, and the
 // guards of all releases read what is written.
 func TestParseRecord(t *testing.T) {
-	want := &Record{InitialClusterState: "existing", Replicas: 2, Target: 3, Claimed: 2, Endpoints: 1, CA: "f", Release: "v0.2.0", EtcdVersion: "v3.7.3", EtcdRelease: "v0.3.0", Joining: "fleet-etcd-1",
+	want := &Record{InitialClusterState: "existing", Replicas: 2, Target: 3, Claimed: 2, Endpoints: 1, CA: "f", Release: "v0.2.0", EtcdVersion: "v3.7.3", EtcdRelease: "v0.3.0", Joining: "fleet-etcd-1", Kept: []KeptVolume{{"pv-a", "1", "Delete", "c"}, {"pv-b", "2", "Delete", "d"}}, Recreating: "s",
 		Names: []string{"fleet-etcd-0", "fleet-etcd-1"}, Identity: Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1"}}}
 	data := complete()
 	data["note"], data["member-id.fleet-etcd-2"] = "a person's", ""
@@ -223,5 +224,27 @@ func TestRecordOfCAs(t *testing.T) {
 	data[keyGenerations] = "both"
 	if _, err := ParseRecord(data); err == nil || !strings.Contains(err.Error(), `ca-generations is "both"`) {
 		t.Errorf("nonsense: %v", err)
+	}
+}
+
+// TestKept reads volumes that were kept whatever a person has made of the key, and records no
+// more of them than a ConfigMap holds.
+func TestKept(t *testing.T) {
+	for text, want := range map[string][]KeptVolume{
+		"": nil, ",": nil, "pv": nil, "=1": nil, "pv=1": nil, "pv=1=Delete=": nil, "pv=1=Delete=c=d": nil, "pv-a,pv-b=2=Delete=c,": {{"pv-b", "2", "Delete", "c"}},
+	} {
+		data := complete()
+		data["kept-volumes"] = text
+		got, err := ParseRecord(data)
+		if err != nil || !reflect.DeepEqual(got.Kept, want) {
+			t.Errorf("%q: %+v, %v", text, got, err)
+		}
+	}
+	record := &Record{}
+	for i := range 2 * mostKept {
+		record.Kept = append(record.Kept, KeptVolume{"pv-" + strconv.Itoa(i), "1", "Delete", "c"})
+	}
+	if got := parseKept(record.Data(nil)["kept-volumes"]); len(got) != mostKept || got[mostKept-1] != record.Kept[2*mostKept-1] {
+		t.Errorf("of %d volumes, %d are recorded", len(record.Kept), len(got))
 	}
 }

@@ -5,6 +5,7 @@ package generation
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -77,6 +78,41 @@ func (u InUse) Next() bool { return u.Also > u.Signing }
 // Previous reports whether a generation is trusted that no longer signs.
 func (u InUse) Previous() bool { return u.Also != 0 && u.Also < u.Signing }
 
+// Words says what the generations are in use for, for a person.
+func (u InUse) Words() string {
+	switch {
+	case u.Next():
+		return fmt.Sprintf("%d signs, and %d is trusted, too, and signs next", u.Signing, u.Also)
+	case u.Previous():
+		return fmt.Sprintf("%d signs, and %d is still trusted", u.Signing, u.Also)
+	}
+	return fmt.Sprintf("%d signs, and no other one is trusted", max(u.Signing, First))
+}
+
+// Sole returns the generation that signs alone, as it was before a next one was made.
+func (u InUse) Sole() InUse { return InUse{Signing: u.Signing} }
+
+// Further returns the one of two records of the same CA that is further on the way of Toward.
+// What was dropped by one of them is not brought back by the other.
+func (u InUse) Further(other InUse) InUse {
+	if slices.Compare(u.position(), other.position()) < 0 {
+		return other
+	}
+	return u
+}
+
+// position orders the generations in use by the way of Toward.
+func (u InUse) position() []int32 {
+	stage := int32(1)
+	switch {
+	case u.Next():
+		stage = 2
+	case u.Previous():
+		stage = 0
+	}
+	return []int32{u.Signing, stage, u.Also}
+}
+
 // Desired is what a spec asks for, of one CA.
 type Desired struct {
 	// Generation is the newest generation that there is to be.
@@ -84,6 +120,16 @@ type Desired struct {
 	// Replaceable is the newest generation that may be replaced as the one that signs, and
 	// Dropped the newest that is no longer to be trusted once it does not sign.
 	Replaceable, Dropped int32
+}
+
+// Instead returns the generations to be in use where the key of the next one got lost, which
+// must not be used again: one that is desired beyond it takes its place. It returns false as
+// long as none is.
+func (u InUse) Instead(d Desired) (InUse, bool) {
+	if !u.Next() || d.Generation <= u.Also {
+		return u, false
+	}
+	return InUse{u.Signing, d.Generation}, true
 }
 
 // Toward returns the generations to be in use next on the way to what is desired, a step

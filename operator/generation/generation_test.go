@@ -93,3 +93,40 @@ func TestAll(t *testing.T) {
 		}
 	}
 }
+
+// TestFurther takes of two records the one that is further, so that what was dropped stays so.
+func TestFurther(t *testing.T) {
+	way := []string{"1", "1,2", "1,3", "3,1", "3", "3,4", "4,3", "4"}
+	for i, less := range way {
+		for _, more := range way[i:] {
+			a, errA := Parse(less)
+			b, errB := Parse(more)
+			if errA != nil || errB != nil || a.Further(b) != b || b.Further(a) != b {
+				t.Errorf("%s and %s: %s, %s", less, more, a.Further(b), b.Further(a))
+			}
+		}
+	}
+	if (InUse{}).Further(InUse{Signing: 1}).Signing != 1 {
+		t.Error("none is further than the first")
+	}
+}
+
+// TestInstead has a next generation whose key is lost be replaced by a later one, and by no
+// other key of the same number.
+func TestInstead(t *testing.T) {
+	for _, test := range []struct {
+		from    InUse
+		desired int32
+		to      InUse
+		due     bool
+	}{
+		{InUse{1, 2}, 2, InUse{1, 2}, false},
+		{InUse{1, 2}, 3, InUse{1, 3}, true},
+		{InUse{2, 1}, 3, InUse{2, 1}, false},
+		{InUse{Signing: 1}, 3, InUse{Signing: 1}, false},
+	} {
+		if to, due := test.from.Instead(Desired{Generation: test.desired}); to != test.to || due != test.due {
+			t.Errorf("%s to %d: %s, %t", test.from, test.desired, to, due)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/uuid"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -148,6 +149,26 @@ func (s *Store) WriteRelease(ctx context.Context, release string) error {
 	record := *s.Record
 	record.Release = release
 	return s.Write(ctx, &record)
+}
+
+// Lineage returns the ID of the data, by which its backups are known. It is recorded before
+// it is returned, and once for all: two operators can't both do that, since the record is
+// written only as it was read. It is empty where there is no etcd of its own that has formed.
+func (s *Store) Lineage(ctx context.Context) (string, error) {
+	if s.Err != nil {
+		return "", s.Err
+	}
+	if s.Record == nil || s.Record.ClusterID == "" {
+		return "", nil
+	}
+	if s.Record.Lineage == "" {
+		record := *s.Record
+		record.Lineage = string(uuid.NewUUID())
+		if err := s.Write(ctx, &record); err != nil {
+			return "", err
+		}
+	}
+	return s.Record.Lineage, nil
 }
 
 // Adopt has a record in the inventory that an earlier registry of this name has left, which

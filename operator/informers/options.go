@@ -25,10 +25,12 @@ func Options(namespaces []string) cache.Options {
 		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy}),
 		ByObject: map[client.Object]cache.ByObject{
 			&operatorv1alpha1.ClusterRegistry{}: {Label: labels.Everything()},
-			CertificatesCRD():                   {Label: labels.Everything(), Field: fields.OneTermEqualSelector(metav1.ObjectNameField, certificatesCRD)},
-			Namespace():                         {Label: labels.Everything()},
-			&corev1.Node{}:                      {Label: labels.Everything()},
-			&apiregistrationv1.APIService{}:     {Label: labels.Everything()},
+			// People create these, without labels.
+			&operatorv1alpha1.ClusterRegistryBackup{}: {Label: labels.Everything()},
+			CertificatesCRD():                         {Label: labels.Everything(), Field: fields.OneTermEqualSelector(metav1.ObjectNameField, certificatesCRD)},
+			Namespace():                               {Label: labels.Everything()},
+			&corev1.Node{}:                            {Label: labels.Everything()},
+			&apiregistrationv1.APIService{}:           {Label: labels.Everything()},
 		},
 	}
 	if len(namespaces) == 0 {

@@ -41,7 +41,11 @@ func onlyRead(object any) (any, error) {
 		return &corev1.PersistentVolumeClaim{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: o.Status}, nil
 	case *batchv1.Job:
 		out := &batchv1.Job{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: o.Status}
-		out.Annotations = only(o.Annotations, operatorv1alpha1.AnnotationSnapshot)
+		out.Annotations = only(o.Annotations, operatorv1alpha1.AnnotationSnapshot, operatorv1alpha1.AnnotationBackup)
+		return out, nil
+	case *operatorv1alpha1.ClusterRegistryBackup:
+		out := &operatorv1alpha1.ClusterRegistryBackup{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: o.Spec, Status: o.Status}
+		out.Annotations, out.Finalizers = only(o.Annotations, operatorv1alpha1.AnnotationBackupReason), o.Finalizers
 		return out, nil
 	case *appsv1.Deployment:
 		return onlyRollout(o), nil
@@ -75,7 +79,7 @@ func Reported(before, after client.Object) bool {
 func onlyIdentity(meta metav1.ObjectMeta) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID, ResourceVersion: meta.ResourceVersion, Generation: meta.Generation,
 		CreationTimestamp: meta.CreationTimestamp, DeletionTimestamp: meta.DeletionTimestamp,
-		Labels: only(meta.Labels, operatorv1alpha1.LabelManagedBy, operatorv1alpha1.LabelNamespace, operatorv1alpha1.LabelInstance, operatorv1alpha1.LabelComponent, appsv1.ControllerRevisionHashLabelKey)}
+		Labels: only(meta.Labels, operatorv1alpha1.LabelManagedBy, operatorv1alpha1.LabelNamespace, operatorv1alpha1.LabelInstance, operatorv1alpha1.LabelComponent, appsv1.ControllerRevisionHashLabelKey, batchv1.ControllerUidLabel)}
 }
 
 // only leaves some keys of a map.

@@ -37,23 +37,23 @@ func Permitted(ctx context.Context, o *operand.Objects, rendered ...*unstructure
 		if err != nil {
 			return verdict.Failed(err)
 		}
-		if secret != nil && !issuedFor(secret, object, o.Owner()) {
+		issuer, _, _ := unstructured.NestedStringMap(object.Object, "spec", "issuerRef")
+		if secret != nil && !For(secret, object.GetName(), issuer["name"], cmp.Or(issuer["kind"], certmanagerv1.IssuerKind), o.Owner()) {
 			return verdict.Failed(&apply.NotOurs{Object: operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name}, Owner: apply.Owner(secret)})
 		}
 	}
 	return verdict.Verdict{}
 }
 
-// issuedFor reports whether a Secret is that of one of the registry's Certificates:
-// the labels say so that cert-manager gives it, or, when they are lost, the names of
-// the Certificate and of its issuer that cert-manager notes in it. Another
+// For reports whether a Secret is that of one of the registry's Certificates, by its name and
+// that of its issuer: the labels say so that cert-manager gives it, or, when they are lost, the
+// names of the Certificate and of its issuer that cert-manager notes in it. Another
 // owner's Certificate may have had that name.
-func issuedFor(secret *corev1.Secret, certificate *unstructured.Unstructured, owner string) bool {
+func For(secret *corev1.Secret, certificate, issuer, issuerKind, owner string) bool {
 	if named := apply.Owner(secret); named != "" {
 		return named == owner
 	}
-	issuer, _, _ := unstructured.NestedStringMap(certificate.Object, "spec", "issuerRef")
 	noted := secret.Annotations
-	return noted[certmanagerv1.CertificateNameKey] == certificate.GetName() && noted[certmanagerv1.IssuerNameAnnotationKey] == issuer["name"] &&
-		noted[certmanagerv1.IssuerKindAnnotationKey] == cmp.Or(issuer["kind"], certmanagerv1.IssuerKind)
+	return noted[certmanagerv1.CertificateNameKey] == certificate && noted[certmanagerv1.IssuerNameAnnotationKey] == issuer &&
+		noted[certmanagerv1.IssuerKindAnnotationKey] == issuerKind
 }

@@ -30,6 +30,16 @@ var (
 		"The size of the database of each member of a ClusterRegistry's etcd that answers.", "member")
 	quotaMetric = describe("clusterregistry_etcd_database_quota_bytes",
 		"The size of the database at which the etcd of a ClusterRegistry refuses writes; the smallest of its members' where etcd is external.")
+	backupSuccessMetric = describe("clusterregistry_backup_last_success_timestamp_seconds",
+		"When a backup of a ClusterRegistry last succeeded, in seconds since 1970.")
+	backupVerifiedMetric = describe("clusterregistry_backup_last_verified_timestamp_seconds",
+		"When the last backup of a ClusterRegistry that succeeded was verified, in seconds since 1970.")
+	backupFailureMetric = describe("clusterregistry_backup_last_failure_timestamp_seconds",
+		"When a backup of a ClusterRegistry last failed, in seconds since 1970.")
+	backupSizeMetric = describe("clusterregistry_backup_size_bytes",
+		"The size of the last backup of a ClusterRegistry that succeeded.")
+	backupNextMetric = describe("clusterregistry_backup_next_run_timestamp_seconds",
+		"When the next backup of a ClusterRegistry is due, in seconds since 1970.")
 	phaseMetric = describe("clusterregistry_operation_phase_start_timestamp_seconds",
 		"When the present phase of the operation that is under way, such as an upgrade, began, in seconds since 1970.", "type", "from", "to", "phase")
 )

@@ -109,10 +109,31 @@ func of(r Registry) []prometheus.Metric {
 		set(serverMemoryMetric, float64(r.ServerMemory))
 	}
 	etcd(r, set)
+	backups(status.Backup, set)
 	if o := status.Operation; o != nil {
 		set(phaseMetric, float64(o.PhaseStartedTime.Unix()), string(o.Type), o.From, o.To, string(o.Phase))
 	}
 	return out
+}
+
+// backups are about the last backups, as far as there were any.
+func backups(status *operatorv1alpha1.BackupStatus, set func(description *prometheus.Desc, value float64, labels ...string)) {
+	if status == nil {
+		return
+	}
+	if success := status.LastSuccess; success != nil {
+		set(backupSuccessMetric, float64(success.Time.Unix()))
+		set(backupSizeMetric, float64(success.Bytes))
+		if success.VerifiedTime != nil {
+			set(backupVerifiedMetric, float64(success.VerifiedTime.Unix()))
+		}
+	}
+	if failure := status.LastFailure; failure != nil {
+		set(backupFailureMetric, float64(failure.Time.Unix()))
+	}
+	if status.NextRun != nil {
+		set(backupNextMetric, float64(status.NextRun.Unix()))
+	}
 }
 
 // etcd counts members by the status, which keeps what was seen last while etcd can't

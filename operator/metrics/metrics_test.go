@@ -21,9 +21,25 @@ const busy = `{
 	certificates: [{name: fleet-serving, notAfter: "2030-01-01T00:00:00Z", renewalTime: "2029-12-01T00:00:00Z"}, {name: fleet-etcd-peer}],
 	server: {replicas: 3, readyReplicas: 1},
 	etcd: {members: [{name: fleet-etcd-0, ready: true}, {name: fleet-etcd-1}, {name: fleet-etcd-2, ready: true}]},
+	backup: {lastSuccess: {time: "2029-10-01T03:00:10Z", name: fleet-20291001-0300, bytes: 20512, verifiedTime: "2029-10-01T03:00:09Z"}, lastFailure: {time: "2029-09-30T03:00:09Z", name: fleet-20290930-0300}, nextRun: "2029-10-02T03:00:00Z"},
 	operation: {type: Upgrade, from: v0.1.0, to: v0.2.0, phase: Etcd, phaseStartedTime: "2029-11-01T00:00:00Z"}}`
 
 const busyMetrics = `
+# HELP clusterregistry_backup_last_failure_timestamp_seconds When a backup of a ClusterRegistry last failed, in seconds since 1970.
+# TYPE clusterregistry_backup_last_failure_timestamp_seconds gauge
+clusterregistry_backup_last_failure_timestamp_seconds{name="fleet",namespace="team"} 1.885431609e+09
+# HELP clusterregistry_backup_last_success_timestamp_seconds When a backup of a ClusterRegistry last succeeded, in seconds since 1970.
+# TYPE clusterregistry_backup_last_success_timestamp_seconds gauge
+clusterregistry_backup_last_success_timestamp_seconds{name="fleet",namespace="team"} 1.88551801e+09
+# HELP clusterregistry_backup_last_verified_timestamp_seconds When the last backup of a ClusterRegistry that succeeded was verified, in seconds since 1970.
+# TYPE clusterregistry_backup_last_verified_timestamp_seconds gauge
+clusterregistry_backup_last_verified_timestamp_seconds{name="fleet",namespace="team"} 1.885518009e+09
+# HELP clusterregistry_backup_next_run_timestamp_seconds When the next backup of a ClusterRegistry is due, in seconds since 1970.
+# TYPE clusterregistry_backup_next_run_timestamp_seconds gauge
+clusterregistry_backup_next_run_timestamp_seconds{name="fleet",namespace="team"} 1.8856044e+09
+# HELP clusterregistry_backup_size_bytes The size of the last backup of a ClusterRegistry that succeeded.
+# TYPE clusterregistry_backup_size_bytes gauge
+clusterregistry_backup_size_bytes{name="fleet",namespace="team"} 20512
 # HELP clusterregistry_certificate_expiration_timestamp_seconds When each certificate of a ClusterRegistry expires, in seconds since 1970.
 # TYPE clusterregistry_certificate_expiration_timestamp_seconds gauge
 clusterregistry_certificate_expiration_timestamp_seconds{certificate="fleet-serving",name="fleet",namespace="team"} 1.893456e+09

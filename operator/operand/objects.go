@@ -22,6 +22,7 @@ const (
 	ComponentServer     = "server"
 	ComponentSnapshot   = "snapshot"
 	ComponentController = "controller"
+	ComponentBackup     = "backup"
 )
 
 // CAKey is the key of a Secret with CA certificates.

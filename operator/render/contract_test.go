@@ -35,9 +35,13 @@ var suffixes = map[string][]string{
 
 	contract.EtcdTrustSuffix:       {"ConfigMap"},
 	contract.EtcdClientTrustSuffix: {"ConfigMap"},
+	contract.AuditSuffix:           {"Secret"},
+	contract.EncryptionSuffix:      {"Secret"},
 
 	contract.SnapshotSuffix:  {"Job"},
 	contract.SnapshotsSuffix: {"PersistentVolumeClaim"},
+	contract.BackupSuffix:    {"ConfigMap", "Job", "NetworkPolicy", "ServiceAccount"},
+
 	// The operator makes it; etcd's pods only refer to it.
 	contract.IdentitySuffix: nil,
 }
@@ -86,7 +90,10 @@ func TestNamesAreThoseOfTheContract(t *testing.T) {
 			if suffix == contract.ControllerSuffix && len(functions) == 0 {
 				continue // and is one too many, if there is one
 			}
-			if layout == "v1" && (suffix == contract.EtcdTrustSuffix || suffix == contract.EtcdClientTrustSuffix) {
+			if suffix == contract.BackupSuffix && layout == "v1" {
+				continue // so are these
+			}
+			if layout == "v1" && (suffix == contract.EtcdTrustSuffix || suffix == contract.EtcdClientTrustSuffix || suffix == contract.AuditSuffix || suffix == contract.EncryptionSuffix) {
 				continue // so are these
 			}
 			if got := slices.Sorted(maps.Keys(kinds["xyzzy"+suffix])); !slices.Equal(got, want) {
@@ -108,8 +115,8 @@ func TestNamesAreThoseOfTheContract(t *testing.T) {
 // aGeneration ends the names of CAs but for the first ones.
 var aGeneration = regexp.MustCompile(`-ca(-[0-9]+)$`)
 
-// aBundle ends the names of bundles that never change.
-var aBundle = regexp.MustCompile(`(-trust)-[0-9a-f]{16}\b`)
+// aBundle ends the names of bundles and Secrets that never change.
+var aBundle = regexp.MustCompile(`(-trust|-audit|-encryption)-[0-9a-f]{16}\b`)
 
 func nameOf(kinds map[string]map[string]bool, kind, name string) {
 	if found := aGeneration.FindStringSubmatch(name); found != nil {

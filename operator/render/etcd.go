@@ -71,7 +71,20 @@ func etcdTemplate(in Input) resource.Quantity {
 	if template := in.Volumes.Template; !template.IsZero() {
 		return template
 	}
-	return EtcdStorage(in.Registry)
+	size := EtcdStorage(in.Registry)
+	if least := resource.NewQuantity(2*in.Volumes.Quota, resource.BinarySI); size.Cmp(*least) < 0 {
+		return *least // the StatefulSet is recreated under members that run with that quota
+	}
+	return size
+}
+
+// templateClass returns the StorageClass of the claim of a new member: as with the size, that
+// of the StatefulSet that is there.
+func templateClass(in Input) string {
+	if !in.Volumes.Template.IsZero() {
+		return in.Volumes.TemplateClass
+	}
+	return EtcdClass(in.Registry)
 }
 
 // leastQuota is what etcd may fill of a volume, in bytes, however small that is: 0
@@ -109,13 +122,14 @@ func snapshotsClaim(in Input) (size resource.Quantity, storageClass string) {
 		}
 		return claim.Resources.Requests[corev1.ResourceStorage], storageClass
 	}
-	return SnapshotsStorage(in.Registry, in.Volumes), etcdClass(in.Registry.Spec.Etcd)
+	return SnapshotsStorage(in.Registry, in.Volumes), EtcdClass(in.Registry)
 }
 
-// etcdClass returns the StorageClass that is asked for, empty for the default one.
-func etcdClass(etcd operatorv1alpha1.Etcd) string {
-	if etcd.Storage == nil {
+// EtcdClass returns the StorageClass that is asked for, empty where none is named: then it is
+// the default one for new claims, and any for those that are there.
+func EtcdClass(r *operatorv1alpha1.ClusterRegistry) string {
+	if r.Spec.Etcd.Storage == nil {
 		return ""
 	}
-	return etcd.Storage.StorageClassName
+	return r.Spec.Etcd.Storage.StorageClassName
 }

@@ -101,6 +101,37 @@ var fields = map[string]struct {
 		"Deployment/fleet-server" + container + "/args/--authentication-config":             `"/authentication/jwt"`,
 		"Deployment/fleet-server" + container + "/args/--authorization-webhook-config-file": `"/authorization/kubeconfig"`,
 	}},
+	"keys to encrypt with": {`{server: {encryption: {secretRef: {name: keys}}}}`, nil, map[string]string{
+		"Deployment/fleet-server" + container + "/args/--encryption-provider-config": `/encryption/configuration.json`,
+		"Deployment/fleet-server" + podSpec + "/volumes/4":                           `{name: encryption, secret: {secretName: fleet-encryption-0123456789abcdef}}`,
+		"Secret/fleet-encryption-0123456789abcdef/data":                              `{configuration.json: dGhlIGtleXM=}`,
+		"Secret/fleet-encryption-0123456789abcdef/immutable":                         `true`,
+		"Secret/fleet-encryption-0123456789abcdef/metadata/annotations":              `{operator.clusterregistry.io/stage: server, operator.clusterregistry.io/retain: "true"}`,
+	}},
+	"an audit log to standard output and to a server": {`{server: {audit: {policyConfigMapRef: {name: audit}, log: {}, webhook: {secretRef: {name: collector}}}}}`, nil, map[string]string{
+		"Deployment/fleet-server" + container + "/args/--audit-policy-file":         `/audit/policy.yaml`,
+		"Deployment/fleet-server" + container + "/args/--audit-log-path":            `"-"`,
+		"Deployment/fleet-server" + container + "/args/--audit-log-maxsize":         `null`,
+		"Deployment/fleet-server" + container + "/args/--audit-webhook-config-file": `/audit/kubeconfig`,
+		"Deployment/fleet-server" + container + "/env":                              `null`,
+	}},
+	"an audit log to a server alone": {`{server: {audit: {policyConfigMapRef: {name: audit}, webhook: {secretRef: {name: collector}}}}}`, nil, map[string]string{
+		"Deployment/fleet-server" + container + "/args/--audit-log-path":            `null`,
+		"Deployment/fleet-server" + container + "/args/--audit-webhook-config-file": `/audit/kubeconfig`,
+	}},
+	"an audit log in files of the pods, which are bounded": {`{server: {audit: {policyConfigMapRef: {name: audit}, log: {destination: File, file: {maxSizeMiB: 10}}}}}`, nil, map[string]string{
+		"Deployment/fleet-server" + container + "/args/--audit-log-path":            `/audit-log/$(POD_NAME)/audit.log`,
+		"Deployment/fleet-server" + container + "/args/--audit-log-maxsize":         `"10"`,
+		"Deployment/fleet-server" + container + "/args/--audit-log-maxbackup":       `"10"`,
+		"Deployment/fleet-server" + container + "/args/--audit-log-maxage":          `"0"`,
+		"Deployment/fleet-server" + container + "/args/--audit-webhook-config-file": `null`,
+		"Deployment/fleet-server" + container + "/env":                              `[{name: POD_NAME, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: metadata.name}}}]`,
+		"Deployment/fleet-server" + podSpec + "/volumes/5":                          `{name: audit-log, emptyDir: {sizeLimit: 130Mi}}`,
+		"Deployment/fleet-server" + container + "/volumeMounts/5":                   `{name: audit-log, mountPath: /audit-log}`,
+	}},
+	"an audit log in files of a claim": {`{server: {audit: {policyConfigMapRef: {name: audit}, log: {destination: File, file: {claimName: logs}}}}}`, nil, map[string]string{
+		"Deployment/fleet-server" + podSpec + "/volumes/5": `{name: audit-log, persistentVolumeClaim: {claimName: logs}}`,
+	}},
 	"an issuer in place of the serving CA, and of no other": {`{tls: {issuerRef: {name: corporate, kind: ClusterIssuer}, caBundle: Q0E=}}`, nil, map[string]string{
 		"Certificate/fleet-serving/spec/issuerRef":          `{name: corporate, kind: ClusterIssuer, group: cert-manager.io}`,
 		"Certificate/fleet-serving-ca/spec":                 `null`,

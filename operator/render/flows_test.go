@@ -14,6 +14,8 @@ import (
 func TestFlows(t *testing.T) {
 	in := input(t, merged(t, `{controllers: {health: {}}}`))
 	in.Snapshot = "before-the-next"
+	in.Registry.Spec.Backup = &operatorv1alpha1.Backup{Store: operatorv1alpha1.BackupStore{S3: &operatorv1alpha1.S3Store{Bucket: "b"}}}
+	in.Backup, in.Release.EtcdLayout, in.Release.Layout, in.Release.Backups = backups["every-field"], "v2", "v2", true
 	result := rendered(t, in)
 	templates := podTemplates(t, result)
 	var policies []networkingv1.NetworkPolicy
@@ -37,6 +39,7 @@ func TestFlows(t *testing.T) {
 	}
 	server, member := pod("Deployment fleet-server"), pod("StatefulSet fleet-etcd")
 	snapshot, controller := pod("Job fleet-snapshot"), pod("Deployment fleet-controller")
+	backup := pod("Job fleet-backup")
 	unknownJob := peer{"team", Labels(in.Registry), nil}
 	unknownJob.labels[operatorv1alpha1.LabelComponent] = "other"
 	operator := peer{"clusterregistry-system", map[string]string{"app.kubernetes.io/name": "clusterregistry-operator"}, nil}
@@ -55,6 +58,9 @@ func TestFlows(t *testing.T) {
 		{"the operator looks after the members", operator, member, 2379, true},
 		{"the operator looks at what members show each other", operator, member, 2380, true},
 		{"snapshots are taken", snapshot, member, 2379, true},
+		{"backups are taken", backup, member, 2379, true},
+		{"nothing calls what takes backups", neighbour, backup, 8080, false},
+		{"a backup does not reach members as one of them", backup, member, 2380, false},
 		{"kubelets and Prometheus probe", outside, member, 2381, true},
 		{"anybody may see the probes, which have no data", neighbour, member, 2381, true},
 		{"the host's API server calls, which is no pod", outside, server, 6443, true},

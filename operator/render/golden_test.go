@@ -116,7 +116,16 @@ func inputOf(t *testing.T, release version.Release, fixture string) Input {
 	if in.Registry.Spec.Etcd.External == nil {
 		in.Snapshot = "before-the-next"
 	}
+	in.Backup = backups[fixture]
 	return in
+}
+
+// backups are what is done about the backups of each fixture.
+var backups = map[string]Backup{
+	"every-field":       {Step: "save", Task: "save every-20260301-0300 1f0c", Name: "every-20260301-0300", UID: "1f0c", Lineage: "0b9c4b52", SkipUnchanged: true},
+	"aggregated-ha":     {Step: "verify", Task: "verify manual 1f0c", Name: "manual", UID: "1f0c", Lineage: "0b9c4b52"},
+	"aggregated-single": {Step: "prune", Task: "prune manual 1f0c", Name: "manual", UID: "1f0c", Lineage: "0b9c4b52"},
+	"independent":       {Step: "delete", Task: "delete manual 1f0c", Name: "manual", UID: "1f0c", Lineage: "0b9c4b52"},
 }
 
 // digestOf returns the SHA-256 of objects in JSON, whose form no library of YAML

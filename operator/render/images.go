@@ -44,6 +44,7 @@ func images(in Input) []kustomize.Image {
 		{Name: "clusterregistry-helper", NewTag: release.Helper, Digest: release.HelperDigest},
 		{Name: "etcd", NewTag: release.Etcd, Digest: release.EtcdDigest},
 		{Name: version.ControllerImage, NewTag: release.Version, Digest: release.ControllerDigest},
+		{Name: version.BackupImage, NewTag: release.Version, Digest: release.BackupDigest},
 	}
 	for i := range all {
 		all[i].NewName = repository + "/" + all[i].Name

@@ -38,8 +38,32 @@ type Input struct {
 	Volumes Volumes
 	// Snapshot is the name of the snapshot of etcd to be taken now, empty for none.
 	Snapshot string
+	// Encryption has the keys with which the servers encrypt what they store, nil for none.
+	// The first layout has no place for them.
+	Encryption *Encryption
+	// Audit is what the servers record of requests, nil for nothing. The first layout has
+	// no place for it.
+	Audit *Audit
+	// Backup is what is to be done about backups now.
+	Backup Backup
 	// Environment is where the operator runs.
 	Environment Environment
+}
+
+// Encryption is a configuration of keys.
+type Encryption struct {
+	// Configuration is an EncryptionConfiguration, and Digest identifies it.
+	Configuration []byte
+	Digest        string
+}
+
+// Audit is what servers record of requests, and where. All of it was checked.
+type Audit struct {
+	// Spec says where. Its references are not read: Policy and Webhook are what they refer to.
+	Spec operatorv1alpha1.Audit
+	// Policy is the policy, Webhook the kubeconfig of the server that receives events, nil
+	// for none.
+	Policy, Webhook []byte
 }
 
 // Release is what a release of the registry consists of.
@@ -47,12 +71,14 @@ type Release struct {
 	// Version is the tag of the servers' image, Helper that of the helper's and Etcd
 	// that of etcd's.
 	Version, Helper, Etcd string
-	// ServerDigest, HelperDigest, EtcdDigest and ControllerDigest are the digests under
-	// which these images are published, empty where none is recorded. That of the
-	// controller has the tag of the servers'.
-	ServerDigest, HelperDigest, EtcdDigest, ControllerDigest string
+	// ServerDigest, HelperDigest, EtcdDigest, ControllerDigest and BackupDigest are the
+	// digests under which these images are published, empty where none is recorded. Those
+	// of the controller and of what keeps backups have the tag of the servers'.
+	ServerDigest, HelperDigest, EtcdDigest, ControllerDigest, BackupDigest string
 	// Controllers are the functions of the controller that the servers' release has.
 	Controllers []string
+	// Backups is true where the servers' release has the program that keeps backups.
+	Backups bool
 	// Layout names the manifests of the servers, the controller and their registration
 	// with the host, EtcdLayout those of all else.
 	Layout, EtcdLayout string
@@ -65,7 +91,7 @@ type Release struct {
 func ReleaseOf(r version.Release) Release {
 	return Release{
 		Version: r.Version, Layout: r.Layout, Serves: r.Serves, ServerDigest: r.Images.Server,
-		Controllers: r.Controllers, ControllerDigest: r.Images.Controller,
+		Controllers: r.Controllers, ControllerDigest: r.Images.Controller, BackupDigest: r.Images.Backup, Backups: r.Backups,
 		Helper: r.Members.Helper, HelperDigest: r.Members.HelperDigest,
 		Etcd: r.Members.Etcd, EtcdDigest: r.Members.EtcdDigest, EtcdLayout: r.Members.Layout,
 	}
@@ -82,6 +108,8 @@ type Volumes struct {
 	// Template is what etcd's StatefulSet has new claims request, which can't be changed;
 	// zero when there is none yet.
 	Template resource.Quantity
+	// TemplateClass is the StorageClass that it has them be of, empty for the default one.
+	TemplateClass string
 	// Snapshots is the claim for snapshots, nil when there is none.
 	Snapshots *corev1.PersistentVolumeClaimSpec
 }

@@ -26,7 +26,7 @@ func overlay(in Input, layout string) (kustomize.Kustomization, error) {
 			k.Resources = append(k.Resources, path.Join(root, layout, "apiservices", version+".yaml"))
 		}
 	}
-	for target, operations := range patches(in) {
+	for target, operations := range patches(in, layout) {
 		if len(operations) == 0 {
 			continue
 		}
@@ -50,10 +50,15 @@ func components(in Input, layout string) []string {
 	include("serving-ca", r.Spec.TLS.IssuerRef == nil)
 	include("managed-etcd", r.Spec.Etcd.External == nil)
 	include("snapshot", in.Snapshot != "")
+	if backed(in, layout) {
+		backupComponents(in, include)
+	}
 	include("several-members", len(in.Members) > 1)
 	include("several-servers", r.Spec.Server.Replicas > 1)
 	include("aggregated", r.Spec.Mode == operatorv1alpha1.ModeAggregated)
 	include("independent", r.Spec.Mode == operatorv1alpha1.ModeIndependent)
+	include("audit", audits(in, layout))
+	include("encryption", in.Encryption != nil && CanEncrypt(layout))
 	on, aggregated := functions(in), r.Spec.Mode == operatorv1alpha1.ModeAggregated
 	if len(on) == 0 {
 		return names

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/resid"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // operation is an operation of a JSON patch (RFC 6902).
@@ -38,7 +39,7 @@ func (t target) selector() *kustomize.Selector {
 }
 
 // patches returns what the spec changes in the components.
-func patches(in Input) map[target][]operation {
+func patches(in Input, layout string) map[target][]operation {
 	r := in.Registry
 	server, etcd := r.Spec.Server, r.Spec.Etcd
 	out := map[target][]operation{
@@ -48,18 +49,25 @@ func patches(in Input) map[target][]operation {
 		{kind: "Certificate", certificate: "leaf"}:    renewal(r.Spec.TLS),
 	}
 	maps.Copy(out, controllerPatches(in))
+	if audits(in, layout) {
+		servers := target{kind: "Deployment", name: "<name>-server"}
+		out[servers] = append(out[servers], auditing(*in.Audit)...)
+	}
 	if etcd.External != nil {
 		return out
 	}
 	members := memberNames(in)
-	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", len(in.Members))}, workload(r, "etcd", etcd.Resources, etcd.Placement), class("/spec/volumeClaimTemplates/0/spec", etcdClass(etcd)))
+	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", len(in.Members))}, workload(r, "etcd", etcd.Resources, etcd.Placement), class("/spec/volumeClaimTemplates/0/spec", templateClass(in)))
 	if len(in.Members) == 2 {
 		// While one becomes three, or three one: neither can be missed.
 		out[target{kind: "PodDisruptionBudget", name: "<name>-etcd"}] = []operation{add("/spec/maxUnavailable", 0)}
 	}
+	if backed(in, layout) {
+		maps.Copy(out, backupPatches(in))
+	}
 	if in.Snapshot != "" {
 		placement := operatorv1alpha1.Placement{NodeSelector: etcd.NodeSelector, Tolerations: etcd.Tolerations, PriorityClassName: etcd.PriorityClassName}
-		out[target{kind: "Job"}] = workload(r, "snapshot", operatorv1alpha1.Resources{}, placement)
+		out[target{kind: "Job", name: "<name>" + contract.SnapshotSuffix}] = workload(r, "snapshot", operatorv1alpha1.Resources{}, placement)
 		_, snapshots := snapshotsClaim(in)
 		out[target{kind: "PersistentVolumeClaim"}] = class("/spec", snapshots)
 	}

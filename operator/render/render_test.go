@@ -45,6 +45,8 @@ func input(t *testing.T, registry string, modify ...func(*operatorv1alpha1.Clust
 		members = append(members, contract.EtcdMember(r.Name, int(ordinal)))
 	}
 	return Input{
+		Audit:       auditOf(r),
+		Encryption:  encryptionOf(r),
 		Members:     members,
 		Registry:    r,
 		Release:     Release{Version: string(r.Spec.Version), Helper: string(r.Spec.Version), Etcd: "v3.6.14", Layout: layout, EtcdLayout: layout, Serves: []string{"v1alpha1"}, Controllers: newest(t).Controllers},
@@ -52,6 +54,28 @@ func input(t *testing.T, registry string, modify ...func(*operatorv1alpha1.Clust
 		Trust:       Trust{Etcd: []byte("CA of etcd\n"), EtcdClients: []byte("CA of etcd\n"), Serving: []byte("CA of the servers\n"), Clients: []byte("CA of the users\n")},
 		Environment: Environment{ImageRepository: PublishedRepository, ImageDigests: ImageDigestsPublished, Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"},
 	}
+}
+
+// encryptionOf returns the keys that servers of a registry have, as if one was in its Secret.
+func encryptionOf(r *operatorv1alpha1.ClusterRegistry) *Encryption {
+	if r.Spec.Server.Encryption == nil {
+		return nil
+	}
+	return &Encryption{Configuration: []byte("the keys"), Digest: "0123456789abcdef"}
+}
+
+// auditOf returns what the servers of a registry are to record, as if all that its spec refers
+// to were there.
+func auditOf(r *operatorv1alpha1.ClusterRegistry) *Audit {
+	spec := r.Spec.Server.Audit
+	if spec == nil {
+		return nil
+	}
+	out := &Audit{Spec: *spec, Policy: []byte("the policy")}
+	if spec.Webhook != nil {
+		out.Webhook = []byte("the kubeconfig")
+	}
+	return out
 }
 
 func rendered(t *testing.T, in Input) *Result {

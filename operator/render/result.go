@@ -20,6 +20,8 @@ const (
 	StageEtcd Stage = "etcd"
 	// StageSnapshot is the snapshot of etcd that is taken before an upgrade.
 	StageSnapshot Stage = "snapshot"
+	// StageBackup is the Job of a registry's backups, and what it needs.
+	StageBackup Stage = "backup"
 	// StageServer is the API servers and their permissions.
 	StageServer Stage = "server"
 	// StageController is the controller and its permissions, of a release that has one
@@ -42,7 +44,7 @@ type Result struct {
 // Objects returns all objects, in the order of the stages.
 func (r *Result) Objects() []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
-	for _, stage := range []Stage{StageCertificates, StageEtcd, StageSnapshot, StageServer, StageController, StageEndpoint} {
+	for _, stage := range []Stage{StageCertificates, StageEtcd, StageSnapshot, StageBackup, StageServer, StageController, StageEndpoint} {
 		out = append(out, r.Stages[stage]...)
 	}
 	return out

@@ -132,13 +132,13 @@ func TestLabels(t *testing.T) {
 func TestStages(t *testing.T) {
 	for variant, in := range variants(t) {
 		result := rendered(t, in)
-		if len(result.Stages) > 6 || result.Stages[""] != nil {
+		if len(result.Stages) > 7 || result.Stages[""] != nil {
 			t.Errorf("%s: stages %v", variant, result.Stages)
 		}
 		for _, object := range result.Objects() {
 			kind, name := object.GetKind(), object.GetName()
 			retained := object.GetAnnotations()[operatorv1alpha1.AnnotationRetain] == "true"
-			if want := kind == "Issuer" || kind == "PersistentVolumeClaim" || kind == "Certificate" && contract.IsCA(name); retained != want {
+			if want := kind == "Issuer" || kind == "PersistentVolumeClaim" || kind == "Certificate" && contract.IsCA(name) || kind == "Secret" && strings.HasPrefix(name, in.Registry.Name+contract.EncryptionSuffix+"-"); retained != want {
 				t.Errorf("%s: %s %s is retained: %v", variant, kind, name, retained)
 			}
 		}

@@ -36,18 +36,30 @@ func values(in Input) map[string]string {
 		"<etcd-client-ca>":           string(in.Trust.EtcdClients),
 		"<etcd-client-trust-digest>": digest(in.Trust.EtcdClients),
 		"<serving-ca>":               string(in.Trust.Serving),
-		"<serving-ca-base64>":        base64.StdEncoding.EncodeToString(in.Trust.Serving),
+		"<serving-ca-base64>":        encoded(in.Trust.Serving),
 		"<client-ca>":                string(in.Trust.Clients),
 		"<host-trust-digest>":        digest([]byte(hostCA(r.Spec.Controllers))),
 		"<etcd-initial-cluster>":     initialCluster(EtcdMembers(r, in.Members)),
 	}
 	out[less] = "<"
+	if in.Encryption != nil {
+		out["<encryption-digest>"], out["<encryption-base64>"] = in.Encryption.Digest, encoded(in.Encryption.Configuration)
+	}
+	if in.Audit != nil {
+		settings, policy, webhook := in.Audit.content()
+		out["<audit-digest>"] = in.Audit.Digest()
+		out["<audit-settings-base64>"], out["<audit-policy-base64>"], out["<audit-webhook-base64>"] = encoded(settings), encoded(policy), encoded(webhook)
+	}
 	snapshots, _ := snapshotsClaim(in)
 	out["<snapshot-name>"], out["<snapshots-storage>"] = in.Snapshot, snapshots.String()
+	out["<backup-task>"], out["<backup-name>"], out["<backup-uid>"] = in.Backup.Task, in.Backup.Name, in.Backup.UID
+	out["<backup-release>"], out["<backup-scratch>"] = in.Release.Version, backupScratch(r, in.Volumes)
 	size, quota := etcdTemplate(in), EtcdQuota(r, in.Volumes)
 	out["<etcd-storage>"], out["<etcd-quota>"] = size.String(), strconv.FormatInt(quota, 10)
 	return out
 }
+
+func encoded(content []byte) string { return base64.StdEncoding.EncodeToString(content) }
 
 func initialCluster(members []EtcdMember) string {
 	var out []string

@@ -36,6 +36,8 @@ func variants(t *testing.T) map[string]Input {
 		"a foreign issuer":                 `{version: v0.1.0, mode: Aggregated, etcd: {replicas: 1}, tls: {issuerRef: {name: corporate}, caBundle: Q0E=}}`,
 		"a single controller":              `{version: v0.1.0, mode: Independent, server: {replicas: 1}, etcd: {replicas: 1}, controllers: {registerHost: {name: host}}}`,
 		"users from elsewhere":             `{version: v0.1.0, mode: Independent, etcd: {replicas: 1}, server: {replicas: 1, authentication: {configMapRef: {name: issuers}}, authorization: {webhookSecretRef: {name: webhook}}}}`,
+		"an audit log in files":            `{version: v0.1.0, mode: Aggregated, etcd: {replicas: 1}, server: {replicas: 2, audit: {policyConfigMapRef: {name: audit}, log: {destination: File}}}}`,
+		"encrypted":                        `{version: v0.1.0, mode: Independent, etcd: {replicas: 1}, server: {replicas: 2, encryption: {secretRef: {name: keys}}}}`,
 	} {
 		out[name] = input(t, strings.Replace(registry, "{version: v0.1.0, mode: Independent, etcd: {replicas: 3}}", spec, 1))
 	}

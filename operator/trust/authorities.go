@@ -3,7 +3,6 @@ package trust
 import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
-	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -19,7 +18,8 @@ type Authorities struct {
 	// changed.
 	Err error
 
-	recorded Generations
+	// recorded is what is recorded, and stored what the record itself has of it.
+	recorded, stored Generations
 }
 
 // Rendered returns what is rendered, and so published, of the CAs.
@@ -43,18 +43,32 @@ func (a Authorities) InUse() render.Authorities {
 
 // Describe enters generation and use into the status of a registry's CAs.
 func (a Authorities) Describe(registry *operatorv1alpha1.ClusterRegistry) {
-	for suffix, inUse := range map[string]generation.InUse{contract.EtcdCASuffix: a.Etcd.InUse, contract.ServingCASuffix: a.Serving.InUse, contract.ClientCASuffix: a.Clients.InUse} {
-		for _, n := range inUse.All() {
+	for suffix, ca := range map[string]Authority{contract.EtcdCASuffix: a.Etcd, contract.ServingCASuffix: a.Serving, contract.ClientCASuffix: a.Clients} {
+		for _, n := range ca.InUse.All() {
+			if ca.Lost && n == ca.InUse.Also {
+				continue // what is there by now is not the one that others trust
+			}
 			for i := range registry.Status.Certificates {
 				if c := &registry.Status.Certificates[i]; c.Name == registry.Name+contract.Generation(suffix, n) {
 					c.Generation, c.Use = n, operatorv1alpha1.CATrusted
-					if n != inUse.Also {
+					if n != ca.InUse.Also {
 						c.Use = operatorv1alpha1.CASigning
 					}
 				}
 			}
 		}
 	}
+}
+
+// Lost reports whether a Certificate is that of a CA which is lost: nothing uses what is issued
+// for it, so that nothing is to wait for it, least of all the rotation that replaces it.
+func (a Authorities) Lost(certificate string) bool {
+	for _, ca := range []Authority{a.Serving, a.Clients} {
+		if ca.Lost && generationOf(ca.Name, certificate) == ca.InUse.Also {
+			return true
+		}
+	}
+	return false
 }
 
 // ServingGenerations returns the generations of the registry's own CA of servers of which

@@ -2,8 +2,10 @@ package trust
 
 import (
 	"context"
+	"slices"
 	"strings"
 
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -12,15 +14,17 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/generation"
+	"github.com/clusterregistry/operator/operator/issuance"
 	"github.com/clusterregistry/operator/operator/operand"
 )
 
 // Read reads the CAs of a registry that exist by now, and what was published of them.
-// The generations in use of etcd's CA are given, since the record of etcd's identity has them.
+// The generations in use of etcd's CA are given, since the record of etcd's identity has them,
+// and the copy that is there of the record of the others.
 // A damaged record is no error here, so that the status says it.
-func Read(ctx context.Context, o *operand.Objects, ofEtcd generation.InUse) (*Authorities, error) {
+func Read(ctx context.Context, o *operand.Objects, ofEtcd generation.InUse, copied Copy) (*Authorities, error) {
 	a, registry := &Authorities{}, o.Registry
-	err := a.readGenerations(ctx, o)
+	err := a.readGenerations(ctx, o, copied)
 	if err != nil {
 		return nil, err
 	}
@@ -30,48 +34,104 @@ func Read(ctx context.Context, o *operand.Objects, ofEtcd generation.InUse) (*Au
 			return nil, err
 		}
 		a.Etcd = Authority{Source: "Secret " + external.TLSSecretRef.Name, Current: content}
-	} else if a.Etcd, err = read(ctx, o, contract.EtcdCASuffix, ofEtcd); err != nil {
+	} else if a.Etcd, err = read(ctx, o, contract.EtcdCASuffix, Recorded{InUse: ofEtcd}); err != nil {
 		return nil, err
 	}
 	rotation := registry.Spec.TLS.Rotation
 	if registry.Spec.TLS.IssuerRef != nil {
 		a.Serving = Authority{Source: "spec.tls.caBundle", Current: NonEmpty(registry.Spec.TLS.CABundle)}
-	} else if a.Serving, err = readRecorded(ctx, o, contract.ServingCASuffix, contract.ServingSuffix, a.recorded.Serving, rotation.Serving); err != nil {
+	} else if a.Serving, err = readRecorded(ctx, o, contract.ServingCASuffix, contract.ServingSuffix, a.recorded.Serving, rotation.Serving, nil, 0); err != nil {
 		return nil, err
 	}
 	if registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
-		if a.Clients, err = readRecorded(ctx, o, contract.ClientCASuffix, contract.AdminSuffix, a.recorded.Clients, rotation.Client); err != nil {
+		accepted := Valid(registry.Status.ClientCABundle, o.Now)
+		if a.Clients, err = readRecorded(ctx, o, contract.ClientCASuffix, contract.AdminSuffix, a.recorded.Clients, rotation.Client, accepted, rotation.Drop.Client); err != nil {
 			return nil, err
 		}
 	}
 	if err := a.readPublished(ctx, o); err != nil {
 		return nil, err
 	}
+	independent := registry.Spec.Mode == operatorv1alpha1.ModeIndependent
+	a.Etcd.identify(false)
+	a.Serving.identify(independent)
+	a.Clients.identify(independent)
 	return a, a.readIssued(ctx, o)
 }
 
-// readRecorded reads a CA whose generations in use are recorded, if they are.
-func readRecorded(ctx context.Context, o *operand.Objects, ca, leaf string, recorded generation.InUse, desired int32) (Authority, error) {
-	if recorded == (generation.InUse{}) {
-		var err error
-		if recorded, err = FirstInUse(ctx, o, ca, leaf, desired); err != nil {
+// readRecorded reads a CA whose generations in use are recorded, if they are. Where they are
+// not, one that was accepted is still to be dropped, unless it is dropped.
+func readRecorded(ctx context.Context, o *operand.Objects, ca, leaf string, recorded Recorded, desired int32, accepted []byte, dropped int32) (Authority, error) {
+	if recorded == (Recorded{}) {
+		first, err := FirstInUse(ctx, o, ca, leaf, desired)
+		if err != nil {
 			return Authority{}, err
+		}
+		recorded.InUse = first
+		for _, certificate := range Parse(accepted) {
+			if n := generationOf(o.Name(ca), certificate.Subject.CommonName); n > dropped && n < first.Signing {
+				recorded.Also = max(recorded.Also, n)
+			}
 		}
 	}
 	return read(ctx, o, ca, recorded)
 }
 
 // read reads the generations in use of a CA, each from a Secret of cert-manager.
-func read(ctx context.Context, o *operand.Objects, suffix string, inUse generation.InUse) (Authority, error) {
-	name := o.Name(contract.Generation(suffix, inUse.Signing))
+func read(ctx context.Context, o *operand.Objects, suffix string, recorded Recorded) (Authority, error) {
+	name := o.Name(contract.Generation(suffix, recorded.Signing))
 	current, err := o.SecretValue(ctx, name, corev1.TLSCertKey)
-	a := Authority{Source: "Secret " + name, InUse: inUse, Current: NonEmpty(current)}
-	if err != nil || inUse.Also == 0 {
+	a := Authority{Name: o.Name(suffix), Source: "Secret " + name, InUse: recorded.InUse, Current: NonEmpty(current), NextKey: recorded.NextKey, Reissued: recorded.since(o.Now)}
+	if err != nil || a.InUse.Also == 0 {
 		return a, err
 	}
-	also, err := o.SecretValue(ctx, o.Name(contract.Generation(suffix, inUse.Also)), corev1.TLSCertKey)
-	a.Also = NonEmpty(also)
-	return a, err
+	name = o.Name(contract.Generation(suffix, a.InUse.Also))
+	secret, err := o.Secret(ctx, name)
+	if err != nil {
+		return a, err
+	}
+	if secret != nil {
+		a.Also = NonEmpty(secret.Data[corev1.TLSCertKey])
+	}
+	a.foreign = secret != nil && !issuance.For(secret, name, o.Name(contract.SelfSignedSuffix), certmanagerv1.IssuerKind, o.Owner())
+	return a, nil
+}
+
+// identify decides whether what is in the Secret of the next generation is that CA; given is
+// true where people are given it. A record of before v0.4.0 may lack the key of one that they
+// were given: what was published has it.
+func (a *Authority) identify(given bool) {
+	if !a.InUse.Next() {
+		return
+	}
+	if a.NextKey == "" && given {
+		a.NextKey = a.publishedKey()
+	}
+	switch {
+	case a.NextKey != "":
+		if a.Also == nil || KeyFingerprint(a.Also) != a.NextKey {
+			a.Also, a.Lost = nil, true
+		}
+	case a.foreign:
+		a.Also = nil // someone else keeps it there, and the stage says so
+	default:
+		a.unrecorded = given && a.Also != nil
+	}
+}
+
+// publishedKey returns the fingerprint of the key of the next generation that was published,
+// that of its Secret if it was; nothing where none was.
+func (a *Authority) publishedKey() string {
+	key := ""
+	for _, certificate := range Parse(a.Published) {
+		if generationOf(a.Name, certificate.Subject.CommonName) != a.InUse.Also {
+			continue
+		}
+		if key = KeyFingerprint(Encode(certificate)); key == KeyFingerprint(a.Also) {
+			break
+		}
+	}
+	return key
 }
 
 // readPublished reads what clients were given, where no one but the operator and the
@@ -79,6 +139,9 @@ func read(ctx context.Context, o *operand.Objects, suffix string, inUse generati
 func (a *Authorities) readPublished(ctx context.Context, o *operand.Objects) error {
 	status := o.Registry.Status
 	a.Clients.Published = Valid(status.ClientCABundle, o.Now)
+	if a.Clients.Name != "" && a.Err == nil {
+		a.Clients.Forget(slices.Min(a.Clients.InUse.All()))
+	}
 	if o.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
 		if status.Endpoint != nil {
 			a.Serving.Published = Valid(status.Endpoint.CABundle, o.Now)
@@ -95,7 +158,8 @@ func (a *Authorities) readPublished(ctx context.Context, o *operand.Objects) err
 			return err
 		}
 		if apply.Belongs(service, o.Owner()) {
-			a.Serving.Published = Union(a.Serving.Published, Valid(service.Spec.CABundle, o.Now))
+			published := Valid(service.Spec.CABundle, o.Now)
+			a.Serving.Published, a.Serving.Places = Union(a.Serving.Published, published), append(a.Serving.Places, published)
 		}
 	}
 	return nil

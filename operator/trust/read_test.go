@@ -43,7 +43,7 @@ func TestReadTrust(t *testing.T) {
 		{"the APIService is another's", []client.Object{operandtest.Secret("fleet-serving-ca", now.PEM), stranger}, now.PEM, ""},
 	} {
 		o := operandtest.New(t, operandtest.InstalledAggregated, append(test.objects, operandtest.Secret("fleet-etcd-ca", etcd.PEM))...)
-		authorities, err := trust.Read(t.Context(), o, generation.InUse{Signing: 1})
+		authorities, err := trust.Read(t.Context(), o, generation.InUse{Signing: 1}, trust.Copy{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,7 +63,7 @@ func TestReadIssued(t *testing.T) {
 	secret.Data[operand.CAKey] = issuer.PEM
 	o := operandtest.New(t, operandtest.InstalledAggregated, secret, operandtest.Secret("fleet-etcd-ca", old.PEM), operandtest.APIService("fleet", old.PEM))
 	o.Registry.Spec.TLS.IssuerRef, o.Registry.Spec.TLS.CABundle = &operatorv1alpha1.IssuerReference{Name: "corporate"}, wrong.PEM
-	authorities, err := trust.Read(t.Context(), o, generation.InUse{Signing: 1})
+	authorities, err := trust.Read(t.Context(), o, generation.InUse{Signing: 1}, trust.Copy{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestReadClientTrust(t *testing.T) {
 	published := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-trust"}, Data: map[string]string{"client-ca.crt": string(forged.PEM)}}
 	o := operandtest.New(t, `{spec: {mode: Independent, etcd: {replicas: 1}}}`, operandtest.Secret("fleet-client-ca", now.PEM), published)
 	o.Registry.Status.ClientCABundle = old.PEM
-	authorities, err := trust.Read(t.Context(), o, generation.InUse{Signing: 1})
+	authorities, err := trust.Read(t.Context(), o, generation.InUse{Signing: 1}, trust.Copy{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestControllers reads the table: the controller came with v0.4.0, and stays.
+// TestControllers reads the table: the controller came with v0.4.0, backups as well, and
+// they stay.
 func TestControllers(t *testing.T) {
 	releases, err := Releases()
 	if err != nil {
@@ -19,6 +20,9 @@ func TestControllers(t *testing.T) {
 		for i, r := range releases {
 			if r.HasController() != (i >= first) || r.Controls(function) != (i >= first) {
 				t.Errorf("%s has the controllers %v", r.Version, r.Controllers)
+			}
+			if r.Backups != (i >= first) {
+				t.Errorf("%s keeps backups: %v", r.Version, r.Backups)
 			}
 		}
 	}

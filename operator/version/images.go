@@ -15,11 +15,15 @@ type Image struct {
 	Digest string
 }
 
-// ControllerImage is the name of the controller's image.
-const ControllerImage = "clusterregistry-controller"
+const (
+	// ControllerImage is the name of the controller's image.
+	ControllerImage = "clusterregistry-controller"
+	// BackupImage is the name of the image of the program that keeps backups.
+	BackupImage = "clusterregistry-backup"
+)
 
-// Runs returns the images that a registry of the release runs, that of the controller
-// included where the release has one.
+// Runs returns the images that a registry of the release runs, those of the controller
+// and of the program that keeps backups included where the release has them.
 func (r Release) Runs() []Image {
 	all := []Image{
 		{Name: "clusterregistry-apiserver", Tag: r.Version, Digest: r.Images.Server},
@@ -28,6 +32,9 @@ func (r Release) Runs() []Image {
 	}
 	if r.HasController() {
 		all = append(all, Image{Name: ControllerImage, Tag: r.Version, Digest: r.Images.Controller})
+	}
+	if r.Backups {
+		all = append(all, Image{Name: BackupImage, Tag: r.Version, Digest: r.Images.Backup})
 	}
 	return all
 }
@@ -47,6 +54,9 @@ func (r Release) validateImages() error {
 	var errs []error
 	if r.Images.Controller != "" && !r.HasController() {
 		errs = append(errs, fmt.Errorf("it has a digest of image %s, and no controllers: remove the digest, or list the functions of the controller", ControllerImage))
+	}
+	if r.Images.Backup != "" && !r.Backups {
+		errs = append(errs, fmt.Errorf("it has a digest of image %s, and keeps no backups: remove the digest, or set backups to true", BackupImage))
 	}
 	for _, image := range r.Runs() {
 		if !imageDigest.MatchString(image.Digest) {

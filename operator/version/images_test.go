@@ -25,6 +25,9 @@ func TestImages(t *testing.T) {
 		{"a controller", "upgradesFrom", "controllers: [health], upgradesFrom", `entry 1 (v0.2.0): the digest "" of image clusterregistry-controller is not like`},
 		{"a controller with its digest", `etcd: "sha256:c"}, upgradesFrom`, `etcd: "sha256:c", clusterregistry-controller: "sha256:e"}, controllers: [health], upgradesFrom`, ""},
 		{"the digest of a controller that it lacks", `etcd: "sha256:c"}, upgradesFrom`, `etcd: "sha256:c", clusterregistry-controller: "sha256:e"}, upgradesFrom`, "entry 1 (v0.2.0): it has a digest of image clusterregistry-controller, and no controllers"},
+		{"backups", "upgradesFrom", "backups: true, upgradesFrom", `entry 1 (v0.2.0): the digest "" of image clusterregistry-backup is not like`},
+		{"backups with their digest", `etcd: "sha256:c"}, upgradesFrom`, `etcd: "sha256:c", clusterregistry-backup: "sha256:e"}, backups: true, upgradesFrom`, ""},
+		{"the digest of backups that it does not keep", `etcd: "sha256:c"}, upgradesFrom`, `etcd: "sha256:c", clusterregistry-backup: "sha256:e"}, upgradesFrom`, "entry 1 (v0.2.0): it has a digest of image clusterregistry-backup, and keeps no backups"},
 		{"another helper of the same tag", `"sha256:b", etcd: "sha256:c"}, upgradesFrom`, `"sha256:e", etcd: "sha256:c"}, upgradesFrom`, "for image clusterregistry-helper:v0.1.0"},
 	} {
 		content := strings.NewReplacer("REST", strings.ReplaceAll(rest, "HASH", strings.Repeat("0", 40))).Replace(strings.Replace(table, test.old, test.new, 1))
@@ -40,16 +43,25 @@ func TestImages(t *testing.T) {
 
 // TestRuns expects the helper and etcd that a release runs, not those of its version.
 func TestRuns(t *testing.T) {
-	r := Release{Version: "v0.2.0", Helper: "v0.1.0", Etcd: "v3.6.14", Images: Images{Server: "sha256:a", Helper: "sha256:b", Etcd: "sha256:c", Controller: "sha256:d"}}
-	const want = "clusterregistry-apiserver:v0.2.0@sha256:a clusterregistry-helper:v0.1.0@sha256:b etcd:v3.6.14@sha256:c"
-	for controllers, want := range map[string]string{"": want, "health": want + " clusterregistry-controller:v0.2.0@sha256:d"} {
-		r.Controllers = strings.Fields(controllers)
+	r := Release{Version: "v0.2.0", Helper: "v0.1.0", Etcd: "v3.6.14", Images: Images{Server: "sha256:a", Helper: "sha256:b", Etcd: "sha256:c", Controller: "sha256:d", Backup: "sha256:e"}}
+	const base = "clusterregistry-apiserver:v0.2.0@sha256:a clusterregistry-helper:v0.1.0@sha256:b etcd:v3.6.14@sha256:c"
+	for _, test := range []struct {
+		controllers string
+		backups     bool
+		want        string
+	}{
+		{"", false, base},
+		{"health", false, base + " clusterregistry-controller:v0.2.0@sha256:d"},
+		{"", true, base + " clusterregistry-backup:v0.2.0@sha256:e"},
+		{"health", true, base + " clusterregistry-controller:v0.2.0@sha256:d clusterregistry-backup:v0.2.0@sha256:e"},
+	} {
+		r.Controllers, r.Backups = strings.Fields(test.controllers), test.backups
 		var got []string
 		for _, image := range r.Runs() {
 			got = append(got, image.Name+":"+image.Tag+"@"+image.Digest)
 		}
-		if all := strings.Join(got, " "); all != want {
-			t.Errorf("with the controllers %q, it runs %s", controllers, all)
+		if all := strings.Join(got, " "); all != test.want {
+			t.Errorf("with the controllers %q and backups %v, it runs %s", test.controllers, test.backups, all)
 		}
 	}
 }

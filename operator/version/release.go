@@ -12,6 +12,9 @@ type Images struct {
 	// Controller is the digest of the controller's image, whose tag is the release's
 	// version. Empty where the release has no controller.
 	Controller string `json:"clusterregistry-controller,omitempty"`
+	// Backup is the digest of the image of the program that keeps backups, whose tag is
+	// the release's version. Empty where the release keeps none.
+	Backup string `json:"clusterregistry-backup,omitempty"`
 }
 
 // Release is a release of the registry.
@@ -43,6 +46,8 @@ type Release struct {
 	// Controllers are the functions of the controller that the release has, as
 	// spec.controllers names them. A release with none has no controller.
 	Controllers []string `json:"controllers,omitempty"`
+	// Backups is true for a release that has the program that keeps backups in a store.
+	Backups bool `json:"backups,omitempty"`
 	// Members is what etcd's pods are made of: the release's own, unless what runs is
 	// composed of two releases.
 	Members Members `json:"-"`

@@ -13,7 +13,8 @@ import (
 )
 
 // Differ says which claims are smaller, or of another class, than the spec
-// asks for, what follows from it and what can be done; nothing when none is.
+// asks for, what follows from it and what can be done; nothing when none is. Members with
+// claims of another class are replaced, if any can be: that is said elsewhere.
 func (v Volumes) Differ(registry *operatorv1alpha1.ClusterRegistry) string {
 	var out []string
 	wanted := render.EtcdStorage(registry)
@@ -22,19 +23,14 @@ func (v Volumes) Differ(registry *operatorv1alpha1.ClusterRegistry) string {
 	} else if small := smaller(wanted, v.counted()); small != "" {
 		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.size is %s: nothing has to be done%s", small, wanted.String(), cmp.Or(v.holds(v.counted()), v.unasked(registry, v.counted()))))
 	}
-	all := v.Members
 	if v.Snapshots != nil {
 		room := render.SnapshotsStorage(registry, v.Rendered())
 		// One that has its request is resized when the next snapshot uses it.
 		if small := smaller(room, []corev1.PersistentVolumeClaim{*v.Snapshots}); small != "" && !requests(v.Snapshots, room) {
 			out = append(out, fmt.Sprintf("%s, and the snapshots of an etcd that is full take up to %s: an upgrade waits if they don't fit; enlarge the claim, or delete it with the snapshots in it, and the next upgrade creates it again%s", small, room.String(), v.holds([]corev1.PersistentVolumeClaim{*v.Snapshots})))
 		}
-		all = append(all[:len(all):len(all)], *v.Snapshots)
 	}
-	if other := ofOtherClass(registry.Spec.Etcd.Storage, all); other != "" {
-		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.storageClassName is %s: volumes keep their class, and nothing has to be done", other, registry.Spec.Etcd.Storage.StorageClassName))
-	}
-	return strings.Join(out, "; ")
+	return strings.Join(append(out, v.classDiffers(registry)...), "; ")
 }
 
 // QuotaDiffers says which claims are too small for the quota that etcd has, or make
@@ -80,18 +76,4 @@ func smaller(size resource.Quantity, claims []corev1.PersistentVolumeClaim) stri
 func requests(claim *corev1.PersistentVolumeClaim, size resource.Quantity) bool {
 	requested := claim.Spec.Resources.Requests[corev1.ResourceStorage]
 	return requested.Cmp(size) >= 0
-}
-
-// ofOtherClass names the claims of another class than the one that is asked for.
-func ofOtherClass(storage *operatorv1alpha1.Storage, claims []corev1.PersistentVolumeClaim) string {
-	if storage == nil || storage.StorageClassName == "" {
-		return ""
-	}
-	var out []string
-	for _, claim := range claims {
-		if of := claim.Spec.StorageClassName; of != nil && *of != storage.StorageClassName {
-			out = append(out, fmt.Sprintf("PersistentVolumeClaim %s is of StorageClass %s", claim.Name, *of))
-		}
-	}
-	return strings.Join(out, ", ")
 }

@@ -29,6 +29,9 @@ func (v Volumes) Growths(registry *operatorv1alpha1.ClusterRegistry) []Growth {
 		return nil
 	}
 	add := func(claim *corev1.PersistentVolumeClaim, size resource.Quantity) {
+		if claim != v.Snapshots && v.moves(registry, claim) {
+			return // its volume takes no part in what comes
+		}
 		if hasVolume(claim) && claim.DeletionTimestamp == nil && !requests(claim, size) {
 			out = append(out, Growth{claim, size, claim != v.Snapshots})
 		}
@@ -49,7 +52,13 @@ func (v Volumes) Growths(registry *operatorv1alpha1.ClusterRegistry) []Growth {
 // not to resize the volumes of a registry that runs.
 func (v Volumes) asked(registry *operatorv1alpha1.ClusterRegistry) bool {
 	storage := registry.Spec.Etcd.Storage
-	return storage != nil && !v.Template.IsZero() && storage.Size.Cmp(v.Template) > 0
+	if storage == nil || v.Template.IsZero() {
+		return false
+	}
+	// A StatefulSet that is about to be recreated, with another class, has the size that is
+	// asked for by then: what claims lack of it is asked for, too.
+	recreated := v.Replaceable && render.EtcdClass(registry) != "" && render.EtcdClass(registry) != v.TemplateClass
+	return storage.Size.Cmp(v.Template) > 0 || recreated
 }
 
 // unasked says what has claims grow that stay smaller than the spec says, since no one has

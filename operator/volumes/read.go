@@ -33,14 +33,20 @@ func Read(ctx context.Context, reader client.Reader, registry *operatorv1alpha1.
 		}
 	}
 	set := &appsv1.StatefulSet{}
-	if err := reader.Get(ctx, client.ObjectKey{Namespace: registry.Namespace, Name: registry.Name + contract.EtcdSuffix}, set); client.IgnoreNotFound(err) != nil {
+	err := reader.Get(ctx, client.ObjectKey{Namespace: registry.Namespace, Name: registry.Name + contract.EtcdSuffix}, set)
+	if client.IgnoreNotFound(err) != nil {
 		return Volumes{}, err
 	}
-	found.Quota = runningQuota(set)
-	for _, claim := range set.Spec.VolumeClaimTemplates {
-		found.Template = claim.Spec.Resources.Requests[corev1.ResourceStorage]
+	found.Quota = runningQuota(set.Spec.Template.Spec)
+	if err != nil { // members may run without it, as while it is recreated
+		if found.Quota, err = podsQuota(ctx, reader, registry.Namespace, members); err != nil {
+			return Volumes{}, err
+		}
 	}
-	var err error
+	for i := range set.Spec.VolumeClaimTemplates {
+		claim := &set.Spec.VolumeClaimTemplates[i]
+		found.Template, found.TemplateClass = claim.Spec.Resources.Requests[corev1.ResourceStorage], Class(claim)
+	}
 	found.Snapshots, err = readClaim(ctx, reader, registry.Namespace, registry.Name+contract.SnapshotsSuffix)
 	return found, err
 }
@@ -55,9 +61,21 @@ func readClaim(ctx context.Context, reader client.Reader, namespace, name string
 	return claim, err
 }
 
-// runningQuota returns the quota that etcd's StatefulSet has, zero when there is none.
-func runningQuota(set *appsv1.StatefulSet) int64 {
-	for _, container := range set.Spec.Template.Spec.Containers {
+// podsQuota returns the largest quota that members' pods have, zero when there is none.
+func podsQuota(ctx context.Context, reader client.Reader, namespace string, members []string) (quota int64, err error) {
+	for _, member := range members {
+		pod := &corev1.Pod{}
+		if err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: member}, pod); client.IgnoreNotFound(err) != nil {
+			return 0, err
+		}
+		quota = max(quota, runningQuota(pod.Spec))
+	}
+	return quota, nil
+}
+
+// runningQuota returns the quota that etcd has in a pod, zero when there is none.
+func runningQuota(pod corev1.PodSpec) int64 {
+	for _, container := range pod.Containers {
 		for _, arg := range container.Args {
 			text, is := strings.CutPrefix(arg, "--quota-backend-bytes=")
 			if !is {

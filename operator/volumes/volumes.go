@@ -21,6 +21,11 @@ type Volumes struct {
 	Quota int64
 	// Template is what its StatefulSet has new claims request, zero when there is none.
 	Template resource.Quantity
+	// TemplateClass is the StorageClass of new claims, empty for the default one.
+	TemplateClass string
+
+	// Replaceable is true when the operator replaces members, and so the claims of these.
+	Replaceable bool
 
 	// held says why claims can't grow, by name.
 	held map[string]string
@@ -28,7 +33,7 @@ type Volumes struct {
 
 // Rendered returns what the registry's objects depend on.
 func (v Volumes) Rendered() render.Volumes {
-	out := render.Volumes{Quota: v.Quota, Template: v.Template}
+	out := render.Volumes{Quota: v.Quota, Template: v.Template, TemplateClass: v.TemplateClass}
 	claims := v.counted()
 	for i := range claims {
 		if size := capacity(&claims[i]); out.Member.IsZero() || size.Cmp(out.Member) < 0 {

@@ -59,6 +59,10 @@ type ClusterRegistryList struct {
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.tls) || !has(self.tls.rotation) || !has(self.tls.rotation.client)",fieldPath=".tls.rotation.client",message="an Aggregated registry has no CA of clients, the host cluster authenticates them: remove tls.rotation.client"
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.tls) || !has(self.tls.rotation) || !has(self.tls.rotation.drop)",fieldPath=".tls.rotation.drop",message="remove tls.rotation.drop: no client of an Aggregated registry has a copy of a CA, and the operator drops the previous one automatically"
 // +kubebuilder:validation:XValidation:rule="!has(self.etcd.external) || !has(self.tls) || !has(self.tls.rotation) || !has(self.tls.rotation.etcd)",fieldPath=".tls.rotation.etcd",message="the operator does not manage the CA of an external etcd: remove tls.rotation.etcd, and replace the Secret in etcd.external.tlsSecretRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.audit) || !(self.version in ['v0.1.0', 'v0.2.0', 'v0.3.0'])",fieldPath=".server.audit",message="an audit log needs release v0.4.0 or later: remove server.audit, or set version to such a release"
+// +kubebuilder:validation:XValidation:rule="!has(self.backup) || !has(self.etcd.external)",fieldPath=".backup",message="the operator takes no backups of an external etcd: remove backup, and save it with the tools that it is run with, such as etcdctl snapshot save"
+// +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.encryption) || !(self.version in ['v0.1.0', 'v0.2.0', 'v0.3.0'])",fieldPath=".server.encryption",message="encryption needs release v0.4.0 or later: remove server.encryption, or set version to such a release"
+// +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.encryption) || !has(self.etcd.external)",fieldPath=".server.encryption",message="the operator does not record which keys the data of an external etcd needs: remove server.encryption, or encrypt the volumes of that etcd"
 type ClusterRegistrySpec struct {
 	// version is the release of the registry that should run. Changing it
 	// upgrades the registry.
@@ -118,6 +122,12 @@ type ClusterRegistrySpec struct {
 	// Deployment of their own, and removes it when none is set. Default: none.
 	// +optional
 	Controllers *Controllers `json:"controllers,omitempty"`
+
+	// backup saves what etcd holds, by a schedule and for each ClusterRegistryBackup, to a
+	// store outside of etcd's volumes. Not with an external etcd. It needs v0.4.0 or later.
+	// Default: no backups are taken.
+	// +optional
+	Backup *Backup `json:"backup,omitempty"`
 }
 
 // Mode is how a registry is reached, and who knows its users.

@@ -20,6 +20,9 @@ const (
 	// ConditionControllerReady is true when every function of spec.controllers runs. It
 	// is there only while one is set.
 	ConditionControllerReady = "ControllerReady"
+	// ConditionBackupReady is true when the last backup succeeded and none is overdue. It is
+	// there only while spec.backup is set.
+	ConditionBackupReady = "BackupReady"
 	// ConditionProgressing is true while the operator changes something.
 	ConditionProgressing = "Progressing"
 	// ConditionAvailable is true while clients are served: a read succeeds, through the
@@ -152,6 +155,9 @@ const (
 	// ReasonMembersBlocked is the reason of a change of etcd's members that can't proceed
 	// before a person has done what the message says.
 	ReasonMembersBlocked = "MembersBlocked"
+	// ReasonMembersShareNode is the reason of an etcd that is ready, and of which a node that
+	// fails takes several members: the message names them, and how to move one.
+	ReasonMembersShareNode = "MembersShareNode"
 	// ReasonReplicasDiffer is the reason of a number of members that is not that of
 	// the etcd that exists.
 	ReasonReplicasDiffer = "ReplicasDiffer"
@@ -190,6 +196,17 @@ const (
 const (
 	// ReasonReplicasNotReady is the reason of API servers that don't serve yet.
 	ReasonReplicasNotReady = "ReplicasNotReady"
+	// ReasonEncryptionInvalid is the reason of a spec.server.encryption whose Secret is
+	// missing or would be refused by the servers, and of keys in use whose copy is missing:
+	// the message says what is wrong, and names keys, never what they are.
+	ReasonEncryptionInvalid = "EncryptionInvalid"
+	// ReasonEncryptionPending is the reason of servers that are ready, and of keys that are
+	// not yet as desired: the message says what that waits for.
+	ReasonEncryptionPending = "EncryptionPending"
+	// ReasonAuditInvalid is the reason of a spec.server.audit whose policy, Secret or claim
+	// is missing or would be refused by the servers: the message says what is wrong, and
+	// what the servers do meanwhile.
+	ReasonAuditInvalid = "AuditInvalid"
 )
 
 // Reasons of APIServiceReady.
@@ -250,4 +267,32 @@ const (
 	// ReasonFunctionUnsupported is the reason of a function that the release which runs
 	// does not have: the message names the first one that does.
 	ReasonFunctionUnsupported = "FunctionUnsupported"
+)
+
+// Reasons of BackupReady.
+const (
+	// ReasonBackedUp is the reason of a registry whose last backup succeeded.
+	ReasonBackedUp = "BackedUp"
+	// ReasonFirstBackupPending is the reason of a registry of which no backup was due yet, or
+	// the first one is being taken.
+	ReasonFirstBackupPending = "FirstBackupPending"
+	// ReasonBackupFailed is the reason of a last backup that failed: the message says why.
+	ReasonBackupFailed = "BackupFailed"
+	// ReasonBackupOverdue is the reason of a registry without a backup that succeeded for two
+	// periods of its schedule.
+	ReasonBackupOverdue = "BackupOverdue"
+	// ReasonVerificationFailed is the reason of a last backup that is in its store, and is
+	// damaged or could not be verified: the message says why.
+	ReasonVerificationFailed = "VerificationFailed"
+	// ReasonBackupSuspended is the reason of spec.backup.suspend.
+	ReasonBackupSuspended = "BackupSuspended"
+	// ReasonStoreSecretMissing is the reason of a Secret, ServiceAccount or
+	// PersistentVolumeClaim of spec.backup.store that does not exist: the message names it.
+	ReasonStoreSecretMissing = "StoreSecretMissing"
+	// ReasonScheduleInvalid is the reason of a spec.backup.schedule that names no time: the
+	// message says why.
+	ReasonScheduleInvalid = "ScheduleInvalid"
+	// ReasonBackupUnsupported is the reason of an etcd that can't be backed up: it is
+	// external, or older than v0.4.0.
+	ReasonBackupUnsupported = "BackupUnsupported"
 )

@@ -28,6 +28,18 @@ func SetDefaults(r *ClusterRegistry) {
 	if authorization := r.Spec.Server.Authorization; authorization != nil {
 		orElse(&authorization.WebhookSecretRef.Key, "kubeconfig")
 	}
+	if encryption := r.Spec.Server.Encryption; encryption != nil {
+		orElse(&encryption.SecretRef.Key, "encryption.yaml")
+	}
+	if audit := r.Spec.Server.Audit; audit != nil {
+		orElse(&audit.PolicyConfigMapRef.Key, "policy.yaml")
+		if audit.Log != nil {
+			orElse(&audit.Log.Destination, AuditLogStdout)
+		}
+		if audit.Webhook != nil {
+			orElse(&audit.Webhook.SecretRef.Key, "kubeconfig")
+		}
+	}
 	if storage := r.Spec.Etcd.Storage; storage != nil && storage.Size.IsZero() {
 		storage.Size = resource.MustParse(DefaultStorageSize)
 	}
@@ -37,6 +49,10 @@ func SetDefaults(r *ClusterRegistry) {
 	}
 	if controllers := r.Spec.Controllers; controllers != nil && controllers.Health != nil {
 		orElse(&controllers.Health.PeriodSeconds, 60)
+	}
+	if backup := r.Spec.Backup; backup != nil {
+		orElse(&backup.Retention.KeepLast, 7)
+		orElse(&backup.Verify, VerifyAlways)
 	}
 	if r.Spec.TLS.Duration == nil {
 		r.Spec.TLS.Duration = &metav1.Duration{Duration: DefaultDuration}

@@ -19,7 +19,6 @@ const DefaultReplaceAfter = 5 * time.Minute
 // +kubebuilder:validation:XValidation:rule="has(self.external) || has(self.replicas)",message="say how many members etcd has (replicas: 1, 3 or 5), or name an external etcd"
 // +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.replicas) || has(self.storage) || has(self.resources) || has(self.nodeSelector) || has(self.tolerations) || has(self.topologySpreadConstraints) || has(self.priorityClassName) || has(self.maintenanceWindow) || has(self.replaceAfter))",message="the operator does not run an external etcd: remove external, or all else of etcd"
 // +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external)",message="a registry can't be moved between an etcd of its own and an external one: create another registry and copy the clusters"
-// +kubebuilder:validation:XValidation:rule="(has(self.storage) && has(self.storage.storageClassName) ? self.storage.storageClassName : '-') == (has(oldSelf.storage) && has(oldSelf.storage.storageClassName) ? oldSelf.storage.storageClassName : '-')",fieldPath=".storage",message="the storage class of etcd's volumes can't be changed: create another registry and copy the clusters"
 type Etcd struct {
 	// replicas is how many members etcd has: 1, 3 or 5. With 3, one may fail;
 	// with 5, two; with 1, none, and an upgrade interrupts the service. When it changes,
@@ -102,8 +101,10 @@ type Storage struct {
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Size of each member's volume",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Size resource.Quantity `json:"size,omitempty,omitzero"`
 
-	// storageClassName is the volume's StorageClass; etcd wants a fast disk.
-	// Default: the cluster's default class.
+	// storageClassName is the volume's StorageClass; etcd wants a fast disk. When it
+	// changes, members whose volumes are of another class are replaced one at a time by
+	// such as have new volumes, which needs three or five members of v0.4.0 or later.
+	// Default: the cluster's default class for new volumes; others keep theirs.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

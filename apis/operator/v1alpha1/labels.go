@@ -14,10 +14,19 @@ const (
 	LabelComponent = "app.kubernetes.io/component"
 	// AnnotationRetain is on what outlives a registry with deletionPolicy Retain.
 	AnnotationRetain = GroupName + "/retain"
+	// AnnotationReclaimPolicy is on the PersistentVolume of an etcd member that was replaced,
+	// with the reclaim policy that it had before it was kept (Retain).
+	AnnotationReclaimPolicy = GroupName + "/reclaim-policy"
 	// AnnotationHostVersion is on the template of an aggregated registry's servers, with
 	// the minor version of the host that they are made for, such as 1.37: a new one
 	// replaces them.
 	AnnotationHostVersion = GroupName + "/host-version"
+	// AnnotationEncryption is on servers that have keys to encrypt with, and on the template
+	// of such, with the digest that ends the name of the Secret with these.
+	AnnotationEncryption = GroupName + "/encryption"
+	// AnnotationAudit is on the template of servers that keep an audit log, with the digest
+	// that ends the name of the Secret which says how.
+	AnnotationAudit = GroupName + "/audit"
 	// AnnotationSnapshot is on the Job that saves etcd, with the name of the snapshot
 	// that it takes.
 	AnnotationSnapshot = GroupName + "/snapshot"
@@ -30,6 +39,17 @@ const (
 	// a comma and its name. A member that was defragmented since then is left alone, and a
 	// day later all are.
 	AnnotationDefragment = GroupName + "/defragment"
+	// LabelRegistry is on a ClusterRegistryBackup that the operator makes, with the name of
+	// the registry.
+	LabelRegistry = GroupName + "/registry"
+	// AnnotationBackupReason is on a ClusterRegistryBackup, with the reason why it is taken:
+	// see BackupReason. One without it is taken for a person.
+	AnnotationBackupReason = GroupName + "/reason"
+	// AnnotationBackup is on the Job of a backup, with what it does and to which one.
+	AnnotationBackup = GroupName + "/backup"
+	// FinalizerBackup holds the deletion of a ClusterRegistryBackup up whose deletionPolicy
+	// is Delete until it is deleted in its store.
+	FinalizerBackup = GroupName + "/backup-content"
 	// Finalizer holds the deletion of a registry up until nothing of it is left,
 	// but for what is retained.
 	Finalizer = GroupName + "/cleanup"

@@ -9,20 +9,20 @@ type Operation struct {
 	// Defragmentation gives free space of etcd's files back, one member at a time, and
 	// first compacts the history of an etcd that is full, Rotation replaces a CA by one
 	// with another key, Scale changes the number of etcd's members, Replacement has a new
-	// member take the place of one.
+	// member take the place of one, Encryption changes the keys under which clusters are stored.
 	// +required
 	Type OperationType `json:"type"`
 
 	// from is what the operation started from: of an upgrade the release, of a rotation the
 	// CA that signs, with its generation, as in "etcd 1", of a change of etcd's size the
-	// number of members.
+	// number of members, of a change of keys the one that writes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	From string `json:"from,omitempty"`
 
 	// to is the target: of an upgrade the release, of a rotation the CA that is to sign, with
 	// its generation, as in "etcd 2", of a change of etcd's size the number of members, of a
-	// defragmentation or a replacement the member.
+	// defragmentation or a replacement the member, of a change of keys the one that is to write.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	To string `json:"to,omitempty"`
@@ -34,7 +34,8 @@ type Operation struct {
 	// etcd's CA alone) and Withdrawal; the first that is not done yet follows Preflight. A
 	// change of etcd's size or a replacement begins with Preflight, and has MemberAddition,
 	// MemberRemoval, ServerEndpoints and, before the last member but one is removed,
-	// Snapshot, as often as it takes.
+	// Snapshot, as often as it takes. A change of keys has Preflight, KeyAddition, KeyActivation,
+	// StorageMigration and KeyRemoval.
 	// +required
 	Phase OperationPhase `json:"phase"`
 
@@ -72,7 +73,7 @@ type Operation struct {
 
 // OperationType is a kind of operation.
 //
-// +kubebuilder:validation:Enum=Upgrade;Defragmentation;Rotation;Scale;Replacement
+// +kubebuilder:validation:Enum=Upgrade;Defragmentation;Rotation;Scale;Replacement;Encryption
 type OperationType string
 
 const (
@@ -84,13 +85,15 @@ const (
 	OperationRotation OperationType = "Rotation"
 	// OperationScale changes the number of etcd's members.
 	OperationScale OperationType = "Scale"
+	// OperationEncryption changes the keys under which clusters are stored.
+	OperationEncryption OperationType = "Encryption"
 	// OperationReplacement has a new member of etcd take the place of one.
 	OperationReplacement OperationType = "Replacement"
 )
 
 // OperationPhase is a step of an operation.
 //
-// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback;Compaction;Defragmentation;Issuance;Trust;Reissue;Withdrawal;MemberAddition;MemberRemoval;ServerEndpoints
+// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback;Compaction;Defragmentation;Issuance;Trust;Reissue;Withdrawal;MemberAddition;MemberRemoval;ServerEndpoints;KeyAddition;KeyActivation;KeyRemoval
 type OperationPhase string
 
 // The phases of an upgrade, in their order.
@@ -143,6 +146,17 @@ const (
 	PhaseMemberRemoval OperationPhase = "MemberRemoval"
 	// PhaseServerEndpoints has the servers use the members that there are, or will be.
 	PhaseServerEndpoints OperationPhase = "ServerEndpoints"
+)
+
+// The phases of a change of keys, after PhasePreflight and in their order, with
+// PhaseStorageMigration before the last one.
+const (
+	// PhaseKeyAddition has all servers read with further keys. None writes with them.
+	PhaseKeyAddition OperationPhase = "KeyAddition"
+	// PhaseKeyActivation has all servers write with the key that is desired first.
+	PhaseKeyActivation OperationPhase = "KeyActivation"
+	// PhaseKeyRemoval drops keys that nothing is stored under any more.
+	PhaseKeyRemoval OperationPhase = "KeyRemoval"
 )
 
 // Transition is an installation or an upgrade.

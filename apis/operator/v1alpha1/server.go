@@ -55,6 +55,17 @@ type Server struct {
 	// registry's own ClusterRoles and ClusterRoleBindings. Independent mode only.
 	// +optional
 	Authorization *Authorization `json:"authorization,omitempty"`
+
+	// encryption has the servers encrypt the clusters that they store in etcd. From v0.4.0
+	// on. Not with an external etcd. Default: they are stored in clear.
+	// +optional
+	Encryption *Encryption `json:"encryption,omitempty"`
+
+	// audit has the servers record requests. From v0.4.0 on. Default: nothing is
+	// recorded by the servers; the host cluster's own audit log has the requests to an
+	// Aggregated registry that came through it.
+	// +optional
+	Audit *Audit `json:"audit,omitempty"`
 }
 
 // Argument is the value of a flag.

@@ -15,7 +15,7 @@ type ClusterRegistryStatus struct {
 	// conditions say how far each part of the registry is, and what it waits for:
 	// VersionSupported, CertificatesReady, EtcdReady, ServerReady, APIServiceReady
 	// (Aggregated) or EndpointReady (Independent), ControllerReady where spec.controllers
-	// is set, Progressing, Available, which says whether clients are served now, and
+	// is set, BackupReady where spec.backup is set, Progressing, Available, which says whether clients are served now, and
 	// Ready, which sums them up.
 	// +optional
 	// +patchMergeKey=type
@@ -61,6 +61,11 @@ type ClusterRegistryStatus struct {
 	// +optional
 	Server ServerStatus `json:"server,omitempty,omitzero"`
 
+	// encryption names the keys with which the servers encrypt what they store. It is not set
+	// while clusters are stored in clear.
+	// +optional
+	Encryption *EncryptionStatus `json:"encryption,omitempty"`
+
 	// etcd is the state of etcd.
 	// +optional
 	Etcd EtcdStatus `json:"etcd,omitempty,omitzero"`
@@ -74,6 +79,10 @@ type ClusterRegistryStatus struct {
 	// operation is the long operation that is under way, such as an upgrade.
 	// +optional
 	Operation *Operation `json:"operation,omitempty"`
+
+	// backup is the state of the backups. It is there only while spec.backup is set.
+	// +optional
+	Backup *BackupStatus `json:"backup,omitempty"`
 
 	// history are the installation and the upgrades of the registry, the newest
 	// first. At most 16.

@@ -25,6 +25,8 @@ type Needs struct {
 	Source bool
 	// OlderOperator is true for the operator that upgrades of the operator begin with.
 	OlderOperator bool
+	// S3 is true for a store with the API of S3.
+	S3 bool
 
 	// newest is the newest release that there is.
 	newest version.Release
@@ -55,7 +57,7 @@ func Of(releases []version.Release, words ...string) (Needs, error) {
 	for _, word := range expand(declared, words) {
 		switch word {
 		case "all":
-			n.Source, n.OlderOperator = true, true
+			n.Source, n.OlderOperator, n.S3 = true, true, true
 			for _, r := range releases {
 				named[r.Version] = true
 			}
@@ -67,6 +69,8 @@ func Of(releases []version.Release, words ...string) (Needs, error) {
 			n.Source = true
 		case "older-operator":
 			n.OlderOperator = true
+		case "s3":
+			n.S3 = true
 		default:
 			_, err := version.Find(releases, word)
 			errs = append(errs, err)
@@ -79,7 +83,7 @@ func Of(releases []version.Release, words ...string) (Needs, error) {
 		}
 	}
 	if err := errors.Join(errs...); err != nil {
-		return Needs{}, fmt.Errorf("%w; besides versions there are newest, oldest, source, older-operator, all, and e2e/PACKAGE for what the tests of a package run", err)
+		return Needs{}, fmt.Errorf("%w; besides versions there are newest, oldest, source, older-operator, s3, all, and e2e/PACKAGE for what the tests of a package run", err)
 	}
 	return n, nil
 }
@@ -107,9 +111,12 @@ func (n Needs) Has(release string) bool {
 	return slices.ContainsFunc(n.Releases, func(r version.Release) bool { return r.Version == release })
 }
 
+// S3Server is the image of the store with the API of S3, which is built of its module.
+var S3Server = version.Image{Name: "versitygw", Tag: "v1.7.0"}
+
 // Images returns the images that registries of these releases run, each once, by
-// name and, within one, from the oldest to the newest tag; and the etcd for servers of
-// the present source.
+// name and, within one, from the oldest to the newest tag; the etcd for servers of
+// the present source; and the S3 store.
 func (n Needs) Images() []version.Image {
 	all := map[string]version.Image{}
 	add := func(image version.Image) {
@@ -130,6 +137,9 @@ func (n Needs) Images() []version.Image {
 			}
 		}
 	}
+	if n.S3 {
+		add(S3Server)
+	}
 	return slices.SortedFunc(maps.Values(all), func(a, b version.Image) int {
 		if a.Name != b.Name {
 			return strings.Compare(a.Name, b.Name)
@@ -149,6 +159,9 @@ func (n Needs) String() string {
 	}
 	if n.OlderOperator {
 		words = append(words, "older-operator")
+	}
+	if n.S3 {
+		words = append(words, "s3")
 	}
 	return strings.Join(words, " ")
 }

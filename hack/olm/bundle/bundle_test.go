@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -99,7 +98,7 @@ func TestComplete(t *testing.T) {
 	if err := json.Unmarshal([]byte(csv.Annotations["alm-examples"]), &examples); err != nil {
 		t.Fatal(err)
 	}
-	samples, err := os.ReadDir(filepath.Join(root, "manifests", "samples"))
+	samples, err := options{source: root}.samples()
 	if err != nil || len(samples) != len(examples) {
 		t.Errorf("%d examples of %d samples: %v", len(examples), len(samples), err)
 	}

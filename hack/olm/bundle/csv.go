@@ -72,10 +72,12 @@ func (o options) complete(csv *operatorsv1alpha1.ClusterServiceVersion, objects 
 	if csv.Spec.InstallStrategy, err = o.strategy(objects); err != nil {
 		return nil, err
 	}
-	owned := &csv.Spec.CustomResourceDefinitions.Owned[0]
-	owned.Name, owned.Kind, owned.Version = "clusterregistries.operator.clusterregistry.io", "ClusterRegistry", "v1alpha1"
-	if err := describe(filepath.Join(o.source, "apis", "operator", "v1alpha1"), owned); err != nil {
-		return nil, err
+	for i, kind := range [][2]string{{"clusterregistries", "ClusterRegistry"}, {"clusterregistrybackups", "ClusterRegistryBackup"}} {
+		owned := &csv.Spec.CustomResourceDefinitions.Owned[i]
+		owned.Name, owned.Kind, owned.Version = kind[0]+".operator.clusterregistry.io", kind[1], "v1alpha1"
+		if err := describe(filepath.Join(o.source, "apis", "operator", "v1alpha1"), owned); err != nil {
+			return nil, err
+		}
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(csv)
 	if err != nil {
@@ -98,9 +100,19 @@ func minKubeVersion(known []releases.Release) string {
 	return oldest.String()
 }
 
+// samples are the files of all samples: those of registries, and of what goes with one.
+func (o options) samples() ([]string, error) {
+	registries, err := filepath.Glob(filepath.Join(o.source, "manifests", "samples", "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	others, err := filepath.Glob(filepath.Join(o.source, "manifests", "samples", "*", "*.yaml"))
+	return append(registries, others...), err
+}
+
 // examples returns the samples as a catalog shows them.
 func (o options) examples() (string, error) {
-	paths, err := filepath.Glob(filepath.Join(o.source, "manifests", "samples", "*.yaml"))
+	paths, err := o.samples()
 	if err != nil {
 		return "", err
 	}

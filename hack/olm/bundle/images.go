@@ -45,6 +45,9 @@ func (o options) images(known []releases.Release) []operatorsv1alpha1.RelatedIma
 		if r.HasController() {
 			add(releases.ControllerImage, r.Version)
 		}
+		if r.Backups {
+			add(releases.BackupImage, r.Version)
+		}
 	}
 	return out
 }

@@ -80,6 +80,12 @@ func (p planner) expel(m Listed) Step {
 	if m.Ordinal < p.Replicas && why == "" {
 		return Step{Action: RecordStays, Ordinal: m.Ordinal}
 	}
+	if p.lostBut(m.Ordinal) && p.Lost[m.Ordinal] == "" {
+		return Step{Action: RecordStays, Ordinal: m.Ordinal} // one whose data is gone comes first
+	}
+	if why != "" && why == p.Moves[m.Ordinal] && p.silent(m.Ordinal) != None {
+		return Step{Action: RecordStays, Ordinal: m.Ordinal} // it was to move while all others serve
+	}
 	all, serve := p.voters(m.Ordinal)
 	if dead := p.silent(m.Ordinal); why == "" && dead != None {
 		// Fewer voters, and one of them dead: that one is replaced first.

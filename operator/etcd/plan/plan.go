@@ -48,6 +48,8 @@ func Next(spec Spec, record Record, observed Observed) Step {
 		return p.alarmed()
 	}
 	switch {
+	case p.Recreate:
+		return Step{Action: RecreateSet, Ordinal: None}
 	case p.Leaving != None:
 		return p.leave()
 	case p.Joining != None:

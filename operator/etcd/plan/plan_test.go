@@ -91,6 +91,10 @@ func unsafe(step Step, spec Spec, record Record, seen Observed) string {
 				return "servers to a member that there is not"
 			}
 		}
+	case ReleaseVolume:
+		if !seen.Kept || learners > 0 || serve < voters || voters < spec.Replicas || record.Joining != None || record.Leaving != None || seen.Alarm != "" {
+			return "an old volume, before the new member serves"
+		}
 	case Wait, Hold:
 		if step.Message == "" {
 			return "nothing to read"
@@ -253,7 +257,23 @@ func TestDecisions(t *testing.T) {
 		{"a voter is lost, before more are added", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.List[1].Serves, o.Lost[1] = false, "it is empty" }, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, "it is empty"},
 		{"one is to run elsewhere", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Moves = map[int]string{1: "its volume stays", 2: "its volume stays"} }, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, "its volume stays"},
 		{"one is to run elsewhere, and another one is down", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.List[0].Serves, o.Moves = false, map[int]string{1: "its volume stays"} }, Step{Action: Done, Ordinal: None}, ""},
-		{"the only one is to run elsewhere", 1, Spec{Replicas: 1}, func(_ *Record, o *Observed) { o.Moves = map[int]string{0: "its volume stays"} }, hold(""), "scale to 3 first"},
+		{"the only one is to run elsewhere", 1, Spec{Replicas: 1}, func(_ *Record, o *Observed) { o.Moves = map[int]string{0: "its volume stays"} }, hold(""), "fleet-etcd-0 can't be moved: its volume stays, and the only member has no other copy of its data: set spec.etcd.replicas to 3, and back to 1"},
+		{"the only one is to run elsewhere, and more are asked for", 1, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Moves = map[int]string{0: "its volume stays"} }, Step{Action: RecordTarget, Ordinal: None, Size: 3}, ""},
+		{"one of two is to run elsewhere, on the way to one", 2, Spec{Replicas: 1}, func(r *Record, o *Observed) {
+			r.Target, o.Servers, o.Snapshot, o.Moves = 1, 1, true, map[int]string{0: "its volume stays"}
+		}, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, ""},
+		{"one was to run elsewhere, and another one is lost by now", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) {
+			r.Leaving, o.List[1].Serves, o.Lost[1], o.Moves = 0, false, "it is empty", map[int]string{0: "its volume stays"}
+		}, Step{Action: RecordStays, Ordinal: 0}, ""},
+		{"one was to run elsewhere, and another one is silent by now", 5, Spec{Replicas: 5}, func(r *Record, o *Observed) {
+			r.Leaving, o.List[1].Serves, o.Moves = 0, false, map[int]string{0: "its volume stays"}
+		}, Step{Action: RecordStays, Ordinal: 0}, ""},
+		{"one was asked for, and another one is lost by now", 3, Spec{Replicas: 3, Replace: []string{"a0"}}, func(_ *Record, o *Observed) { o.List[1].Serves, o.Lost[1] = false, "it is empty" }, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, "it is empty"},
+		{"claims are to be of another class", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Recreate = true }, Step{Action: RecreateSet, Ordinal: None}, ""},
+		{"claims are to be of another class, and more members are asked for", 1, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Recreate = true }, Step{Action: RecreateSet, Ordinal: None}, ""},
+		{"an old volume need not be kept", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Kept = true }, Step{Action: ReleaseVolume, Ordinal: None}, ""},
+		{"an old volume need not be kept, and a member is down", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Kept, o.List[0].Serves = true, false }, Step{Action: Done, Ordinal: None}, ""},
+		{"an old volume need not be kept, and etcd is full", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Kept, o.Alarm = true, NoSpace }, Step{Action: Done, Ordinal: None}, ""},
 		{"one has moved, and joins while another one is to move", 3, Spec{Replicas: 3, Replace: []string{"a2"}}, func(r *Record, o *Observed) {
 			r.Joining, o.List[1].Learner, o.List[1].Named, o.List[1].Serves, o.Moves = 1, true, false, false, map[int]string{0: "its volume stays"}
 		}, wait(""), "fleet-etcd-1 is being added, and does not serve yet"},

@@ -1,5 +1,7 @@
 package plan
 
+import "slices"
+
 // begin decides while no member joins or leaves.
 func (p planner) begin() Step {
 	step, replaces := p.replace()
@@ -28,6 +30,9 @@ func (p planner) begin() Step {
 	if step, ok := p.excess(); ok {
 		return step
 	}
+	if p.Kept && p.Alarm == "" && p.silent(None) == None {
+		return Step{Action: ReleaseVolume, Ordinal: None}
+	}
 	return Step{Action: Done, Ordinal: None}
 }
 
@@ -38,14 +43,16 @@ func (p planner) replace() (Step, bool) {
 			continue
 		}
 		why := p.replaced(ordinal)
-		if why == "" || p.Lost[ordinal] == "" && (p.short() || p.Alarm != "") {
+		if why == "" || p.Lost[ordinal] == "" && (p.short() || p.Alarm != "" || p.lostBut(ordinal)) {
 			continue // one that serves waits until there are as many as there were, and no alarm
 		}
-		if why == p.Moves[ordinal] && p.silent(ordinal) != None && len(p.IDs) > 1 {
-			continue // and one that moves until all others serve
+		if why == p.Moves[ordinal] && len(p.IDs) > 1 && (p.silent(ordinal) != None || len(p.IDs) == 2) {
+			continue // and one that moves until all others serve, and are enough
 		}
 		all, serve := p.voters(ordinal)
 		switch {
+		case all == 0 && why == p.Moves[ordinal]:
+			return hold("%s can't be moved: %s, and the only member has no other copy of its data: set spec.etcd.replicas to 3, and back to 1 when %s was replaced; or change spec.etcd back", p.name(ordinal), why, p.name(ordinal)), true
 		case all == 0:
 			return hold("%s is the only member and can't be replaced (%s): restore a snapshot if its data is lost; to move it, scale to 3 first", p.name(ordinal), why), true
 		case serve < majority(all+1):
@@ -57,6 +64,11 @@ func (p planner) replace() (Step, bool) {
 		return step, true
 	}
 	return Step{}, false
+}
+
+// lostBut reports whether the data of a voter other than the given one is gone.
+func (p planner) lostBut(ordinal int) bool {
+	return slices.ContainsFunc(p.List, func(m Listed) bool { return m.Ordinal != ordinal && !m.Learner && p.Lost[m.Ordinal] != "" })
 }
 
 // short reports whether there are fewer members than were last aimed at, and fewer than are

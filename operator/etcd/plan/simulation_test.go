@@ -48,7 +48,7 @@ func TestSimulation(t *testing.T) {
 		}
 	}
 	t.Logf("%d steps in %s, in %d worlds; all was as asked for %d steps after the last fault at the latest; actions %v", taken, time.Since(start).Round(time.Millisecond), worlds, longest, actions)
-	for _, action := range []Action{AddLearner, Promote, Verify, Remove, MoveLeader, RecordStays, RecordLeft, Retain, DeleteClaim, DeletePod, TakeSnapshot, PointServers} {
+	for _, action := range []Action{AddLearner, Promote, Verify, Remove, MoveLeader, RecordStays, RecordLeft, Retain, DeleteClaim, ReleaseVolume, RecreateSet, DeletePod, TakeSnapshot, PointServers} {
 		if actions[action] == 0 {
 			t.Errorf("the simulation never came to %s", action)
 		}

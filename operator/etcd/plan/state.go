@@ -61,6 +61,9 @@ type Observed struct {
 	// Moves says why the volume of a member can't follow it to where it is to run, by
 	// ordinal.
 	Moves map[int]string
+	// Recreate is true when the StatefulSet makes claims of another class than is asked for:
+	// it is to be recreated before any member is replaced or added for that.
+	Recreate bool
 	// Named is the number of members whose names certificates that are issued have.
 	Named int
 	// Servers is the number of members that the servers use, all of them in one rollout.
@@ -70,6 +73,9 @@ type Observed struct {
 	Nodes int
 	// Snapshot is true while there is a fresh and verified snapshot.
 	Snapshot bool
+	// Kept is true while there are old volumes of members that were replaced, which need not
+	// be kept any longer than it takes for the new ones to serve.
+	Kept bool
 }
 
 // NoSpace is the alarm under which etcd refuses writes, but no change of its members: those
@@ -124,6 +130,9 @@ const (
 	AddLearner Action = "AddLearner"
 	// RecordID writes down the ID under which it was added; its guard lets it start then.
 	RecordID Action = "RecordID"
+	// RecreateSet has the StatefulSet be recreated, without its pods: claim templates are
+	// immutable.
+	RecreateSet Action = "RecreateSet"
 	// Resize gives the StatefulSet Size pods.
 	Resize Action = "Resize"
 	// Promote gives the learner a vote, if etcd finds that it has caught up.
@@ -152,6 +161,8 @@ const (
 	DeleteClaim Action = "DeleteClaim"
 	// DeletePod deletes the pod of a member that etcd does not have.
 	DeletePod Action = "DeletePod"
+	// ReleaseVolume gives the old volume of a member that was replaced its reclaim policy back.
+	ReleaseVolume Action = "ReleaseVolume"
 	// RecordLeft writes down that no member joins or leaves any more.
 	RecordLeft Action = "RecordLeft"
 	// PointServers has the servers use the first Size members, in one rollout.

@@ -27,6 +27,12 @@ type world struct {
 	leader               int // ordinal
 	lastID, lastUID      int
 	broken               string
+	// kept are old volumes that outlive their claims, and frees says whether these may go.
+	kept  []*volume
+	frees bool
+	// class is the StorageClass that is asked for, 0 for any, and template that of new
+	// volumes.
+	class, template int
 }
 
 type member struct {
@@ -43,6 +49,7 @@ type volume struct {
 	of                    string
 	index                 int
 	retained, terminating bool
+	class                 int
 }
 
 type pod struct {
@@ -69,7 +76,7 @@ func newWorld(seed uint64, members int) *world {
 
 func (w *world) newVolume() *volume {
 	w.lastUID++
-	return &volume{uid: "u" + strconv.Itoa(w.lastUID)}
+	return &volume{uid: "u" + strconv.Itoa(w.lastUID), class: w.template}
 }
 
 func (w *world) copied() Record {
@@ -209,7 +216,8 @@ func (w *world) began(m *member) {
 
 // observe returns what an operator sees.
 func (w *world) observe() Observed {
-	o := Observed{Known: w.quorum(), Size: w.size, Named: w.named, Servers: w.servers, Nodes: w.nodes, Snapshot: w.snapshot, Pods: map[int]Pod{}, Claims: map[int]Claim{}, Lost: map[int]string{}}
+	o := Observed{Known: w.quorum(), Size: w.size, Named: w.named, Servers: w.servers, Nodes: w.nodes, Snapshot: w.snapshot, Kept: w.frees && len(w.kept) > 0, Pods: map[int]Pod{}, Claims: map[int]Claim{}, Lost: map[int]string{}, Moves: map[int]string{}}
+	o.Recreate = w.class != 0 && w.class != w.template
 	for _, m := range w.list {
 		v := w.volumes[m.ordinal]
 		serves := w.runs(m) && (!m.learner || m.named && v.index*10 >= w.acked*9)
@@ -224,6 +232,9 @@ func (w *world) observe() Observed {
 		}
 		if v := w.volumes[ordinal]; v != nil {
 			o.Claims[ordinal] = Claim{UID: v.uid, Terminating: v.terminating, Retained: v.retained}
+			if w.class != 0 && w.class == w.template && v.class != w.class && ordinal < w.spec.Replicas {
+				o.Moves[ordinal] = "it is of another class"
+			}
 		}
 	}
 	return o
@@ -253,7 +264,7 @@ func (w *world) loses(ordinal int) {
 // fault lets something go wrong, or a person change their mind.
 func (w *world) fault() {
 	ordinal := w.random.IntN(5)
-	switch w.random.IntN(12) {
+	switch w.random.IntN(13) {
 	case 0, 1, 2:
 		if p := w.pods[ordinal]; p != nil {
 			p.down = true
@@ -274,6 +285,10 @@ func (w *world) fault() {
 			w.spec.Replace = []string{w.list[w.random.IntN(len(w.list))].id, w.list[w.random.IntN(len(w.list))].id}
 		}
 	case 11:
-		w.nodes, w.snapshot = 1+w.random.IntN(5), w.chance(50)
+		if w.chance(10) {
+			w.class = w.random.IntN(3)
+		}
+	case 12:
+		w.nodes, w.snapshot, w.frees = 1+w.random.IntN(5), w.chance(50), w.chance(50)
 	}
 }

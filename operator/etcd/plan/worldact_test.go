@@ -65,6 +65,10 @@ func (w *world) act(step Step) {
 		w.deleteClaim(ordinal, step.UID)
 	case DeletePod:
 		w.pods[ordinal] = nil
+	case ReleaseVolume:
+		w.release()
+	case RecreateSet:
+		w.template = w.class
 	case Done, Wait, Hold:
 	}
 }
@@ -109,6 +113,9 @@ func (w *world) deleteClaim(ordinal int, uid string) {
 		return
 	}
 	v.terminating = true
+	if v.retained {
+		w.kept = append(w.kept, v)
+	}
 	if v.of == "" {
 		return
 	}
@@ -121,6 +128,18 @@ func (w *world) deleteClaim(ordinal int, uid string) {
 		}
 	}
 	w.fail("the last copy of what was acknowledged is deleted")
+}
+
+// release has the oldest volume that was kept be deleted: what was acknowledged must be held
+// by a majority of volumes that are members', whether these run or not.
+func (w *world) release() {
+	if len(w.kept) == 0 {
+		return
+	}
+	w.kept = w.kept[1:]
+	if voters, intact, _ := w.count(); intact < majority(voters) {
+		w.fail("an old volume is deleted while %d of %d voters have their data", intact, voters)
+	}
 }
 
 // check holds the model to what must be true at every moment.
@@ -152,6 +171,9 @@ func (w *world) check() {
 // for.
 func (w *world) settle() int {
 	w.nodes, w.spec.Replace = 5, nil
+	if w.spec.Replicas == 1 {
+		w.class = 0 // a single member does not move
+	}
 	const most = 2000
 	for step := range most {
 		for _, p := range w.pods {

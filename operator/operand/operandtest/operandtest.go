@@ -61,7 +61,7 @@ func Host(t *testing.T, objects ...client.Object) operand.HostCluster {
 			t.Fatal(err)
 		}
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&operatorv1alpha1.ClusterRegistry{}, &certmanagerv1.Certificate{}).WithObjects(objects...).Build()
+	c := fake.NewClientBuilder().WithScheme(scheme).WithReturnManagedFields().WithStatusSubresource(&operatorv1alpha1.ClusterRegistry{}, &operatorv1alpha1.ClusterRegistryBackup{}, &certmanagerv1.Certificate{}).WithObjects(objects...).Build()
 	return operand.HostCluster{Client: c, Live: c, Applier: apply.New(c, c), Events: events.NewFakeRecorder(20)}
 }
 
@@ -74,9 +74,10 @@ func Rendered(kind schema.GroupVersionKind, name string) *unstructured.Unstructu
 	return object
 }
 
-// Secret returns a Secret of the registry with a certificate, in PEM.
+// Secret returns a Secret of the registry with a certificate, in PEM, as cert-manager makes it.
 func Secret(name string, certificate []byte) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}, Data: map[string][]byte{corev1.TLSCertKey: certificate}}
+	labels := map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: "team", operatorv1alpha1.LabelInstance: "fleet"}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Labels: labels}, Data: map[string][]byte{corev1.TLSCertKey: certificate}}
 }
 
 // Servers returns a Deployment of servers that was rolled out, and a pod of it.

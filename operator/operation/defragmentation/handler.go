@@ -54,7 +54,8 @@ type Handler struct {
 	Request contract.DefragmentRequest
 	// Defragment defragments one member. It may return before the member is through.
 	Defragment func(ctx context.Context, member string) error
-	// Compact drops the history before a revision.
+	// Compact drops the history before a revision. It returns nil when every member's file has
+	// been through that: what is not known to be complete is asked for again.
 	Compact func(ctx context.Context, revision int64) error
 	// Event reports what was done, in an event of a kind such as Normal.
 	Event func(kind, reason, message string)

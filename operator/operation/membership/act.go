@@ -37,6 +37,10 @@ func (c *Change) Act(ctx context.Context, step plan.Step) verdict.Verdict {
 		return c.actOnVolume(ctx, step)
 	case plan.TakeSnapshot:
 		return c.takeSnapshot(ctx)
+	case plan.RecreateSet:
+		return c.recreate(ctx)
+	case plan.ReleaseVolume:
+		return c.release(ctx)
 	case plan.Verify:
 		if v := c.verify(ctx, c.member(step.Ordinal)); !v.Complete() {
 			return v
@@ -90,7 +94,12 @@ func (c *Change) actOnEtcd(ctx context.Context, step plan.Step) verdict.Verdict 
 		err = c.Etcd.MoveLeader(ctx, c.State)
 	default:
 		reason, did = "MemberRemoved", "was removed from etcd"
-		err = c.Etcd.Remove(ctx, c.State, step.ID)
+		if name == c.differs {
+			err = c.Etcd.Compare(ctx, name) // the last moment to find it as whole as the others
+		}
+		if err == nil {
+			err = c.Etcd.Remove(ctx, c.State, step.ID)
+		}
 	}
 	if err != nil {
 		return c.changing("%s: %s", name, err)
@@ -156,14 +165,18 @@ func (c *Change) write(ctx context.Context, step plan.Step) verdict.Verdict {
 	if same(before, &record) {
 		return c.changing("%s", message) // what follows from it is under way
 	}
-	err := c.Identity.Write(ctx, &record)
+	if err := c.Identity.Write(ctx, &record); err != nil {
+		return c.notRecorded(err)
+	}
+	return c.changing("%s", message).In(verdict.AtOnce)
+}
+
+// notRecorded is the verdict on a record that could not be written.
+func (c *Change) notRecorded(err error) verdict.Verdict {
 	if apierrors.IsConflict(err) {
 		return c.changing("ConfigMap %s, the record of etcd's identity, was changed at the same time", c.Name(contract.IdentitySuffix)).In(verdict.AtOnce)
 	}
-	if err != nil {
-		return verdict.Failed(err)
-	}
-	return c.changing("%s", message).In(verdict.AtOnce)
+	return verdict.Failed(err)
 }
 
 // change changes a record as a step says, and returns what that is for.

@@ -38,6 +38,7 @@ func (c *Change) alarms(ctx context.Context, seen *plan.Observed) {
 	if ordinal == plan.None || byPerson || c.Etcd.Outlier(ctx, c.member(ordinal)) != nil {
 		return
 	}
+	c.differs = c.member(ordinal)
 	seen.Alarm, seen.Lost[ordinal] = "", "its data differs from that of all other members"
 	seen.List[i].Serves, seen.List[i].Leads = false, false
 }

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -17,6 +18,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/volumes"
 )
 
 // Begin returns the operation that a first step begins.
@@ -113,7 +115,7 @@ func (h Handler) run(ctx context.Context) verdict.Verdict {
 func (h Handler) phase() operatorv1alpha1.OperationPhase {
 	record := h.Identity.Record
 	switch h.Step.Action {
-	case plan.Wait, plan.Hold:
+	case plan.Wait, plan.Hold, plan.ReleaseVolume, plan.RecreateSet:
 		return h.Registry.Status.Operation.Phase
 	case plan.TakeSnapshot:
 		return operatorv1alpha1.PhaseSnapshot
@@ -160,6 +162,12 @@ const stale = time.Minute
 // learner was recorded.
 func (c *Change) wait(ctx context.Context, step plan.Step) verdict.Verdict {
 	name := c.Identity.Record.Joining
+	if name != "" {
+		claim := &corev1.PersistentVolumeClaim{}
+		if err := c.Live.Get(ctx, client.ObjectKey{Namespace: c.Registry.Namespace, Name: contract.EtcdMemberClaim(name)}, claim); err == nil && c.stuck(claim) {
+			step.Message += fmt.Sprintf(": %s, and it is of StorageClass %q; if that class makes no volume for it, set spec.etcd.storage.storageClassName to another class", c.Diagnoser().Unbound(ctx, claim), volumes.Class(claim))
+		}
+	}
 	if name == "" || c.Identity.Record.Members[name] == "" {
 		return c.changing("%s", step.Message)
 	}

@@ -89,6 +89,7 @@ func (c *Change) gone(ctx context.Context, pod *corev1.Pod, claim *corev1.Persis
 	case pod != nil && ended(pod, fatal) != "":
 		return fmt.Sprintf("its data is damaged (etcd ends with %q)", ended(pod, fatal)), nil
 	case pod != nil && ended(pod, differs) != "" && c.Etcd.Outlier(ctx, pod.Name) == nil:
+		c.differs = pod.Name
 		return fmt.Sprintf("its data differs from that of all other members (etcd ends with %q)", ended(pod, differs)), nil
 	case claim == nil || claim.DeletionTimestamp != nil || pod != nil && pod.Spec.NodeName != "" && claim.Status.Phase != corev1.ClaimLost:
 		return "", nil // the pod that comes, or the one that there is, finds out

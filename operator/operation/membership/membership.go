@@ -44,6 +44,12 @@ type Change struct {
 
 	// within is when a member is due that waits to be replaced, zero when none does.
 	within time.Duration
+	// unmoved says why members whose claims are of another StorageClass than is asked for keep
+	// them, nothing when none does.
+	unmoved string
+	// differs is the member whose data differs from that of all others, as far as known; empty
+	// when there is none.
+	differs string
 	// asked is true when members are to be changed, whether that can be done now or not.
 	asked bool
 }
@@ -62,8 +68,11 @@ type Etcd interface {
 	// they do not.
 	Agree(ctx context.Context, names ...string) error
 	// Outlier returns nil when all but the named member hold the same data, also while the
-	// alarm CORRUPT refuses reads; with no name, when all do.
+	// alarm CORRUPT refuses reads, and that one holds other data or does not answer; with no
+	// name, when all do. It may say what it found a short while ago.
 	Outlier(ctx context.Context, member string) error
+	// Compare returns what Outlier does, as it is now.
+	Compare(ctx context.Context, member string) error
 	// DisarmCorrupt ends the alarm CORRUPT.
 	DisarmCorrupt(ctx context.Context, s etcd.State) error
 }
@@ -73,9 +82,10 @@ func Is(operation *operatorv1alpha1.Operation) bool {
 	return operation != nil && (operation.Type == operatorv1alpha1.OperationScale || operation.Type == operatorv1alpha1.OperationReplacement)
 }
 
-// UnderWay reports whether a member is recorded that joins or leaves. It is no time to stop.
+// UnderWay reports whether a member is recorded that joins or leaves, or the StatefulSet is
+// deleted, to be made again. It is no time to stop.
 func UnderWay(record *etcd.Record) bool {
-	return record != nil && (record.Joining != "" || record.Leaving != "")
+	return record != nil && (record.Joining != "" || record.Leaving != "" || record.Recreating != "")
 }
 
 // Next returns the next step, once it is known. It notes in the status which members are
@@ -89,10 +99,13 @@ func (c *Change) Next(ctx context.Context) (plan.Step, verdict.Verdict) {
 	if !v.Complete() {
 		return plan.Step{}, v
 	}
+	if v := c.recreated(ctx, seen.Recreate); !v.Complete() {
+		return plan.Step{}, v
+	}
 	spec := c.spec()
-	c.asked = len(seen.Lost) > 0 || len(seen.Moves) > 0 || len(record.IDs) != spec.Replicas || seen.Servers != spec.Replicas && seen.Servers <= most ||
+	c.asked = len(seen.Lost) > 0 || len(seen.Moves) > 0 || c.unmoved != "" || len(record.IDs) != spec.Replicas || seen.Servers != spec.Replicas && seen.Servers <= most ||
 		slices.ContainsFunc(spec.Replace, func(id string) bool { return slices.Contains(slices.Collect(maps.Values(record.IDs)), id) })
-	return plan.Next(spec, record, seen), verdict.Verdict{}
+	return c.unlessUnmoved(plan.Next(spec, record, seen)), verdict.Verdict{}
 }
 
 // Asked reports whether members are to be changed, also where that has to wait. It is known

@@ -82,7 +82,7 @@ func TestReplaceLost(t *testing.T) {
 		t.Errorf("%q", w.did)
 	}
 	pv := &corev1.PersistentVolume{}
-	w.must(w.objects.Client.Get(t.Context(), client.ObjectKey{Name: "pv-" + old}, pv))
+	w.must(w.host.Get(t.Context(), client.ObjectKey{Name: "pv-" + old}, pv))
 	if w.claim(1) == old || pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 		t.Errorf("its claim is %s, its old volume is %s", w.claim(1), pv.Spec.PersistentVolumeReclaimPolicy)
 	}
@@ -177,6 +177,23 @@ func TestReplaceCorrupt(t *testing.T) {
 		if !slices.Equal(w.did, test.want) {
 			t.Errorf("%s: %q", test.reason, w.did)
 		}
+	}
+}
+
+// TestReplaceHealed removes no member that is found to hold the data of the others right before
+// that, whatever was found a short while ago.
+func TestReplaceHealed(t *testing.T) {
+	w := newWorld(t, 3)
+	w.alarms, w.corrupt, w.healed = []etcd.Alarm{{MemberID: w.list[2].ID, Type: "CORRUPT"}}, w.name(2), true
+	said := ""
+	for range 20 {
+		v, done := w.reconcile()
+		if said += v; done {
+			break
+		}
+	}
+	if len(w.did) > 0 || !strings.Contains(said, "member fleet-etcd-2 holds the same data as the others at revision 7") {
+		t.Errorf("%q, it says %s", w.did, said)
 	}
 }
 

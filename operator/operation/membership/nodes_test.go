@@ -19,10 +19,10 @@ func TestLostNode(t *testing.T) {
 		w := newWorld(t, 3)
 		w.dead[w.name(1)] = true
 		pv := &corev1.PersistentVolume{}
-		w.must(w.objects.Client.Get(t.Context(), client.ObjectKey{Name: "pv-" + w.claim(1)}, pv))
+		w.must(w.host.Get(t.Context(), client.ObjectKey{Name: "pv-" + w.claim(1)}, pv))
 		pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
 			Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}}}}}}
-		w.must(w.objects.Client.Update(t.Context(), pv))
+		w.must(w.host.Update(t.Context(), pv))
 		change := &Change{Objects: w.objects, Identity: identity.Read(t.Context(), w.objects), State: w.state(), Etcd: w}
 		record, _ := change.record()
 		claims, err := change.claims(t.Context(), record)
@@ -43,15 +43,15 @@ func TestLostNode(t *testing.T) {
 func TestMove(t *testing.T) {
 	w := newWorld(t, 3)
 	set := &appsv1.StatefulSet{}
-	w.must(w.objects.Client.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet-etcd"}, set))
+	w.must(w.host.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet-etcd"}, set))
 	set.Status.UpdateRevision = "new"
-	w.must(w.objects.Client.Status().Update(t.Context(), set))
+	w.must(w.host.Status().Update(t.Context(), set))
 	for _, ordinal := range []int{0, 2} {
 		pv := &corev1.PersistentVolume{}
-		w.must(w.objects.Client.Get(t.Context(), client.ObjectKey{Name: "pv-" + w.claim(ordinal)}, pv))
+		w.must(w.host.Get(t.Context(), client.ObjectKey{Name: "pv-" + w.claim(ordinal)}, pv))
 		pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
 			Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}}
-		w.must(w.objects.Client.Update(t.Context(), pv))
+		w.must(w.host.Update(t.Context(), pv))
 	}
 	w.objects.Registry.Spec.Etcd.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
 	w.settle()
@@ -65,17 +65,17 @@ func TestNodes(t *testing.T) {
 	w := newWorld(t, 1)
 	for i := 2; i < most; i++ {
 		node := &corev1.Node{}
-		w.must(w.objects.Client.Get(t.Context(), client.ObjectKey{Name: "n" + string(rune('0'+i))}, node))
+		w.must(w.host.Get(t.Context(), client.ObjectKey{Name: "n" + string(rune('0'+i))}, node))
 		switch i {
 		case 2:
 			node.Spec.Unschedulable = true
 		case 3:
 			node.Spec.Taints = []corev1.Taint{{Key: "control-plane", Effect: corev1.TaintEffectNoSchedule}}
 		default:
-			w.must(w.objects.Client.Delete(t.Context(), node))
+			w.must(w.host.Delete(t.Context(), node))
 			continue
 		}
-		w.must(w.objects.Client.Update(t.Context(), node))
+		w.must(w.host.Update(t.Context(), node))
 	}
 	w.objects.Registry.Spec.Etcd.Replicas = 3
 	said := ""

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/etcd/plan"
@@ -33,6 +34,9 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 	if v := c.Applied(ctx, render.StageEtcd, set); !v.Complete() {
 		return plan.Observed{}, v
 	}
+	if set.DeletionTimestamp != nil {
+		return plan.Observed{}, c.changing("StatefulSet %s is being deleted, and is recreated then", set.Name)
+	}
 	if set.Status.ObservedGeneration < set.Generation || set.Spec.Replicas == nil {
 		return plan.Observed{}, c.changing("StatefulSet %s has changed, and its controller has not observed the change yet", set.Name)
 	}
@@ -41,6 +45,7 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 		// What else changes the StatefulSet's size is undone when it is applied.
 		seen.Size = len(c.Identity.Members())
 	}
+	seen.Kept = len(c.Identity.Record.Kept) > 0 && c.Registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicyDelete
 	seen.List = c.list()
 	c.alarms(ctx, &seen)
 	claims, err := c.claims(ctx, record)
@@ -66,6 +71,9 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 		seen.Claims[ordinal] = plan.Claim{UID: string(claim.UID), Terminating: claim.DeletionTimestamp != nil, Retained: retained || claim.DeletionTimestamp != nil}
 	}
 	if err := c.moves(ctx, &seen, set, pods, claims); err != nil {
+		return plan.Observed{}, verdict.Failed(err)
+	}
+	if err := c.classes(ctx, &seen, record, claims); err != nil {
 		return plan.Observed{}, verdict.Failed(err)
 	}
 	if err := c.observeRest(ctx, &seen, record, pods, claims); err != nil {

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -34,10 +35,18 @@ func (c *Change) retain(ctx context.Context, ordinal int, claim *corev1.Persiste
 	if ref := pv.Spec.ClaimRef; ref == nil || ref.UID != claim.UID {
 		return c.blocked("PersistentVolume %s does not name PersistentVolumeClaim %s as its claim, so it is not known whose data it has: see why, and delete the claim and pod %s by hand when the data is safe or not needed", pv.Name, claim.Name, c.member(ordinal))
 	}
+	policy := pv.Spec.PersistentVolumeReclaimPolicy
+	if err := Keep(ctx, c.Identity, etcd.KeptVolume{Name: pv.Name, Claim: string(claim.UID), Policy: string(policy), Cluster: c.Identity.Record.ClusterID}); err != nil {
+		return c.notRecorded(err)
+	}
 	if err := c.Writer().Retain(ctx, pv); err != nil {
 		return c.notRetained(ordinal, claim, err)
 	}
-	c.Event(corev1.EventTypeNormal, "VolumeRetained", operatorv1alpha1.ConditionEtcdReady, "PersistentVolume %s with the old data of etcd member %s is kept when its claim is deleted; delete it when it is no longer needed", pv.Name, c.member(ordinal))
+	until := "delete it when it is no longer needed"
+	if policy == corev1.PersistentVolumeReclaimDelete {
+		until = fmt.Sprintf("as soon as spec.deletionPolicy is Delete and the new member is ready, it gets its reclaim policy Delete back, and the host cluster deletes it; to keep it for good: kubectl annotate pv %s %s-", pv.Name, operatorv1alpha1.AnnotationReclaimPolicy)
+	}
+	c.Event(corev1.EventTypeNormal, "VolumeRetained", operatorv1alpha1.ConditionEtcdReady, "PersistentVolume %s with the old data of etcd member %s is kept when its claim is deleted; %s", pv.Name, c.member(ordinal), until)
 	return c.changing("PersistentVolume %s with the old data of %s is kept", pv.Name, c.member(ordinal)).In(verdict.AtOnce)
 }
 

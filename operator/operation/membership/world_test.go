@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -18,10 +19,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -31,6 +36,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/etcd/plan"
 	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/operation"
@@ -43,6 +49,8 @@ import (
 type world struct {
 	t       *testing.T
 	objects *operand.Objects
+	// host is the host cluster; the operator's own client has less of its objects.
+	host client.WithWatch
 	// list is etcd's own, and data has the ID of the member whose data a claim has, by the
 	// UID of the claim.
 	list []etcd.Listed
@@ -52,7 +60,9 @@ type world struct {
 	exit map[string]int32
 	// corrupt is the name of the member with other data, and alarms are those that are raised.
 	corrupt string
-	alarms  []etcd.Alarm
+	// healed is true where it is found to have the same data when that is asked again.
+	healed bool
+	alarms []etcd.Alarm
 	// did are the changes of etcd, the snapshots and the phases, in their order.
 	did    []string
 	refuse error // what etcd answers to changes
@@ -60,6 +70,18 @@ type world struct {
 	differs error
 	uid     int
 	lastID  int
+	// class is the StorageClass of new claims, which forced is whatever is asked for, and
+	// recreated counts how often the StatefulSet was made again.
+	class, forced string
+	// unprovisioned is the StorageClass that makes no volumes.
+	unprovisioned string
+	recreated     int
+}
+
+// statefulSet returns that of etcd, which makes claims of a StorageClass.
+func statefulSet(class string) *appsv1.StatefulSet {
+	return &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd", Labels: map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: "team", operatorv1alpha1.LabelInstance: "fleet"}},
+		Spec: appsv1.StatefulSetSpec{Replicas: new(int32(1)), VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class}}}}}
 }
 
 // newWorld returns a registry whose etcd has so many members.
@@ -67,7 +89,8 @@ func newWorld(t *testing.T, members int) *world {
 	t.Helper()
 	w := &world{t: t, data: map[string]string{}, dead: map[string]bool{}, exit: map[string]int32{}, lastID: 0xa0}
 	deployment, _ := operandtest.Servers(2)
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(members))}}
+	set := statefulSet("slow")
+	set.UID = "set"
 	objects := []client.Object{set, deployment}
 	for _, suffix := range []string{contract.EtcdServerSuffix, contract.EtcdPeerSuffix} {
 		objects = append(objects, operandtest.Secret("fleet"+suffix, certificate(t)))
@@ -76,13 +99,13 @@ func newWorld(t *testing.T, members int) *world {
 		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i), Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("n%d", i)}}})
 	}
 	w.objects = operandtest.New(t, fmt.Sprintf("{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: %d}}, status: {version: v0.4.0, inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]%s}}", members, operandtest.Complete), objects...)
-	w.objects.Client = interceptor.NewClient(w.objects.Client.(client.WithWatch), interceptor.Funcs{SubResourceCreate: func(ctx context.Context, c client.Client, sub string, object, eviction client.Object, _ ...client.SubResourceCreateOption) error {
+	w.host = interceptor.NewClient(w.objects.Client.(client.WithWatch), interceptor.Funcs{SubResourceCreate: func(ctx context.Context, c client.Client, sub string, object, eviction client.Object, _ ...client.SubResourceCreateOption) error {
 		if _, is := eviction.(*policyv1.Eviction); !is {
 			return fmt.Errorf("%s is created", sub)
 		}
 		return c.Delete(ctx, object)
 	}})
-	w.objects.Live, w.objects.Applier = w.objects.Client, apply.New(w.objects.Client, w.objects.Client)
+	w.objects.Client, w.objects.Live, w.objects.Applier = cached(w.host), w.host, apply.New(w.host, w.host)
 	record := &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: int32(members), Target: int32(members), Claimed: int32(members), Endpoints: int32(members), CA: "f",
 		Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{}}}
 	for i := range members {
@@ -102,6 +125,32 @@ func newWorld(t *testing.T, members int) *world {
 		w.data[w.claim(i)] = record.Members[w.name(i)]
 	}
 	return w
+}
+
+// cached returns a client that reads what the operator's cache has of objects.
+func cached(host client.WithWatch) client.Client {
+	onlyRead := informers.Options(nil).DefaultTransform
+	strip := func(object runtime.Object) error {
+		left, err := onlyRead(object)
+		if err == nil {
+			reflect.ValueOf(object).Elem().Set(reflect.ValueOf(left).Elem())
+		}
+		return err
+	}
+	return interceptor.NewClient(host, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if err := c.Get(ctx, key, object, options...); err != nil {
+				return err
+			}
+			return strip(object)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			if err := c.List(ctx, list, options...); err != nil {
+				return err
+			}
+			return meta.EachListItem(list, strip)
+		},
+	})
 }
 
 // certificate returns one with the names of all members that there can be.
@@ -128,23 +177,44 @@ func (w *world) peer(ordinal int) string {
 // claim returns the UID of a member's claim, empty when there is none.
 func (w *world) claim(ordinal int) string {
 	claim := &corev1.PersistentVolumeClaim{}
-	if err := w.objects.Client.Get(w.t.Context(), client.ObjectKey{Namespace: "team", Name: contract.EtcdMemberClaim(w.name(ordinal))}, claim); err != nil {
+	if err := w.host.Get(w.t.Context(), client.ObjectKey{Namespace: "team", Name: contract.EtcdMemberClaim(w.name(ordinal))}, claim); err != nil {
 		return ""
 	}
 	return string(claim.UID)
 }
 
+// bound reports whether a member's claim has a volume.
+func (w *world) bound(ordinal int) bool {
+	claim := &corev1.PersistentVolumeClaim{}
+	err := w.host.Get(w.t.Context(), client.ObjectKey{Namespace: "team", Name: contract.EtcdMemberClaim(w.name(ordinal))}, claim)
+	return err == nil && claim.Spec.VolumeName != ""
+}
+
 // tick lets the controllers, kubelet and etcd go on.
 func (w *world) tick() {
 	w.t.Helper()
-	ctx, c := w.t.Context(), w.objects.Client
+	for told := w.objects.Events.(*events.FakeRecorder).Events; len(told) > 0; {
+		<-told // it holds no more than a few
+	}
+	ctx, c := w.t.Context(), w.host
 	store := identity.Read(ctx, w.objects)
 	if store.Err != nil {
 		w.t.Fatal(store.Err)
 	}
 	members := len(store.Members())
 	set := &appsv1.StatefulSet{}
-	w.must(c.Get(ctx, client.ObjectKey{Namespace: "team", Name: "fleet-etcd"}, set))
+	err := c.Get(ctx, client.ObjectKey{Namespace: "team", Name: "fleet-etcd"}, set)
+	if apierrors.IsNotFound(err) {
+		set = statefulSet(render.EtcdClass(w.objects.Registry))
+		set.CreationTimestamp = metav1.NewTime(w.objects.Now)
+		w.recreated++
+		set.UID = types.UID("set-" + strconv.Itoa(w.recreated))
+		err = c.Create(ctx, set)
+	}
+	w.must(err)
+	if w.class = *set.Spec.VolumeClaimTemplates[0].Spec.StorageClassName; w.forced != "" {
+		w.class = w.forced
+	}
 	set.Spec.Replicas = new(int32(members))
 	w.must(c.Update(ctx, set))
 	deployment := &appsv1.Deployment{}
@@ -158,7 +228,7 @@ func (w *world) tick() {
 	for i, m := range w.list {
 		ordinal := slices.IndexFunc([]int{0, 1, 2, 3, 4}, func(o int) bool { return m.PeerURLs[0] == w.peer(o) })
 		name := w.name(ordinal)
-		starts := m.Learner && m.Name == "" && store.Record.Joining == name && store.Record.Members[name] == m.ID && w.claim(ordinal) != "" && w.data[w.claim(ordinal)] == ""
+		starts := m.Learner && m.Name == "" && store.Record.Joining == name && store.Record.Members[name] == m.ID && w.bound(ordinal) && w.data[w.claim(ordinal)] == ""
 		if starts {
 			w.list[i].Name, w.data[w.claim(ordinal)] = name, m.ID
 		}
@@ -166,7 +236,7 @@ func (w *world) tick() {
 }
 
 func (w *world) tickPod(ordinal int, wanted bool) {
-	ctx, c := w.t.Context(), w.objects.Client
+	ctx, c := w.t.Context(), w.host
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: w.name(ordinal), CreationTimestamp: metav1.NewTime(w.objects.Now),
 		Labels: map[string]string{operatorv1alpha1.LabelInstance: "fleet", operatorv1alpha1.LabelComponent: operand.ComponentEtcd}}, Spec: corev1.PodSpec{NodeName: "n0"}}
 	if !wanted {
@@ -176,11 +246,16 @@ func (w *world) tickPod(ordinal int, wanted bool) {
 	w.uid++
 	uid := "u" + strconv.Itoa(w.uid)
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: contract.EtcdMemberClaim(w.name(ordinal)), UID: types.UID(uid), CreationTimestamp: metav1.NewTime(w.objects.Now)},
-		Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv-" + uid}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
-	if w.claim(ordinal) == "" {
+		Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv-" + uid, StorageClassName: new(w.class)}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}}
+	switch {
+	case w.claim(ordinal) != "":
+	case w.unprovisioned != "" && w.class == w.unprovisioned:
+		claim.Spec.VolumeName, claim.Status.Phase = "", corev1.ClaimPending
+		w.must(c.Create(ctx, claim))
+	default:
 		w.must(c.Create(ctx, claim))
 		w.must(c.Create(ctx, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv-" + uid}, Spec: corev1.PersistentVolumeSpec{
-			Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, ClaimRef: &corev1.ObjectReference{UID: claim.UID}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete}}))
+			Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}, ClaimRef: &corev1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID}, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete}}))
 	}
 	if code := w.exit[w.name(ordinal)]; code != 0 {
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "etcd", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}}
@@ -251,7 +326,7 @@ func (w *world) reconcile() (said string, done bool) {
 		}
 	case step.Action == plan.Done:
 		return "", change.Within() == 0
-	case step.Action == plan.Wait || step.Action == plan.Hold:
+	case step.Action == plan.Wait || step.Action == plan.Hold || step.Action == plan.ReleaseVolume || step.Action == plan.RecreateSet:
 		v = change.Act(w.t.Context(), step)
 	default:
 		status.Operation = change.Begin(step)

@@ -60,6 +60,14 @@ func (w *world) Outlier(_ context.Context, member string) error {
 	return nil
 }
 
+// Compare implements Etcd.
+func (w *world) Compare(ctx context.Context, member string) error {
+	if w.healed {
+		return &etcd.DataSame{Member: member, Revision: 7}
+	}
+	return w.Outlier(ctx, member)
+}
+
 // DisarmCorrupt implements Etcd.
 func (w *world) DisarmCorrupt(context.Context, etcd.State) error {
 	w.alarms = nil

@@ -46,6 +46,10 @@ type Handler struct {
 	Busy string
 	// Unable says why this CA can't be rotated at all; empty when it can.
 	Unable string
+	// Unissued is true while there is no certificate of a next generation, and none was given
+	// to anyone, and Lost while the one that was given out is gone: another key must not take
+	// its place.
+	Unissued, Lost bool
 	// Servers looks whether no server trusts the previous generation any more, which comes
 	// before the rest; nil where they trust it no longer than others.
 	Servers func(context.Context) error
@@ -53,14 +57,40 @@ type Handler struct {
 
 // Due reports whether the spec asks for a change, and permits it.
 func (h Handler) Due() bool {
-	_, due := h.InUse.Toward(h.Desired)
+	_, due := h.toward()
 	return due && h.Unable == ""
 }
+
+// toward returns the generations to be in use next.
+func (h Handler) toward() (generation.InUse, bool) {
+	if h.Lost {
+		return h.InUse.Instead(h.Desired)
+	}
+	return h.InUse.Toward(h.Desired)
+}
+
+// GivesWay reports whether the rotation can be put off: nothing has been published of another
+// generation. Once it was issued, that its Secret is not there says nothing of the kind.
+func (h Handler) GivesWay() bool {
+	return h.Phase == operatorv1alpha1.PhasePreflight || h.Phase == operatorv1alpha1.PhaseIssuance && h.Unissued
+}
+
+// PutOff has things be as before the rotation began, which GivesWay. It begins again later.
+func (h Handler) PutOff(ctx context.Context) error {
+	if !h.Unissued {
+		return nil // it has not begun to change anything
+	}
+	return h.Record(ctx, h.InUse.Sole())
+}
+
+// Outdated reports whether the rotation can't be completed, since the certificate of the next
+// generation is lost. Where yet another one is desired, that is another rotation.
+func (h Handler) Outdated() bool { return h.Lost && (!h.Due() || h.Begin().To != h.To) }
 
 // Begin returns the operation with which a rotation that is due begins.
 func (h Handler) Begin() *operatorv1alpha1.Operation {
 	newest := slices.Max(h.InUse.All())
-	if h.InUse.Also == 0 {
+	if h.InUse.Also == 0 || h.Lost {
 		newest = h.Desired.Generation
 	}
 	o := &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, From: fmt.Sprintf("%s %d", h.Name, h.InUse.Signing), To: fmt.Sprintf("%s %d", h.Name, newest)}
@@ -115,26 +145,38 @@ func number(of string) string { return of[strings.LastIndex(of, " ")+1:] }
 // preflight is complete when nothing is against a change.
 func (h Handler) preflight(context.Context) verdict.Verdict {
 	if h.Busy != "" {
-		return h.Waiting("it waits: %s", h.Busy)
+		return h.Waiting("nothing is changed until this is resolved: %s", h.Busy)
 	}
 	return verdict.Verdict{}
 }
 
 // issue is complete when there is another generation.
 func (h Handler) issue(ctx context.Context) verdict.Verdict {
-	if h.InUse.Also == 0 {
+	if h.InUse.Also == 0 || h.Lost {
 		return h.record(ctx)
 	}
 	if h.InUse.Previous() {
 		return verdict.Verdict{}
 	}
-	return h.missing(h.Issued(ctx))
+	if err := h.Issued(ctx); err != nil {
+		return h.Waiting("%s; nothing is published of it so far, so that an upgrade is made first if one is asked for", err)
+	}
+	return verdict.Verdict{}
 }
 
 // trust is complete when both generations are trusted.
 func (h Handler) trust(ctx context.Context) verdict.Verdict {
 	if !h.InUse.Next() {
 		return verdict.Verdict{}
+	}
+	return h.trusted(ctx)
+}
+
+// trusted is complete when there is a next generation, and it is trusted beside the one that
+// signs: what trusts the latter alone would trust all that there is, if there were no other.
+func (h Handler) trusted(ctx context.Context) verdict.Verdict {
+	if v := h.missing(h.Issued(ctx)); !v.Complete() {
+		return v
 	}
 	return h.missing(h.Trusted(ctx))
 }
@@ -143,7 +185,7 @@ func (h Handler) trust(ctx context.Context) verdict.Verdict {
 func (h Handler) reissue(ctx context.Context) verdict.Verdict {
 	if h.InUse.Next() {
 		// Someone may have taken trust back since it was verified.
-		if v := h.missing(h.Trusted(ctx)); !v.Complete() {
+		if v := h.trusted(ctx); !v.Complete() {
 			return v
 		}
 		return h.record(ctx)
@@ -179,14 +221,14 @@ func (h Handler) withdraw(ctx context.Context) verdict.Verdict {
 // record writes down the next generations in use. It is complete where there are none: what
 // is to be done was done.
 func (h Handler) record(ctx context.Context) verdict.Verdict {
-	next, due := h.InUse.Toward(h.Desired)
+	next, due := h.toward()
 	if !due {
 		return verdict.Verdict{}
 	}
 	if err := h.Record(ctx, next); err != nil {
 		return verdict.Failed(fmt.Errorf("record the generations in use of the %s CA: %w", h.Name, err))
 	}
-	return h.Waiting("generation %d is in use", slices.Max(next.All())).In(verdict.AtOnce)
+	return h.Waiting("the generations in use are recorded: %s", next.Words()).In(verdict.AtOnce)
 }
 
 // missing returns the verdict on what is missing.

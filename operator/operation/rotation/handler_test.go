@@ -32,7 +32,7 @@ func (w *world) Record(_ context.Context, u generation.InUse) error {
 	switch {
 	case u.Signing != w.recorded.Signing && (!w.trusted[u.Signing] || !w.trusted[w.recorded.Signing]):
 		w.t.Errorf("generation %d signs while %v are trusted", u.Signing, w.trusted)
-	case u.Also == 0 && (w.shown != u.Signing || w.trusted[w.recorded.Also]):
+	case u.Also == 0 && w.recorded.Previous() && (w.shown != u.Signing || w.trusted[w.recorded.Also]):
 		w.t.Errorf("%d is forgotten while %d is shown and %v are trusted", w.recorded.Also, w.shown, w.trusted)
 	}
 	w.recorded = u
@@ -192,8 +192,10 @@ func TestWaits(t *testing.T) {
 		phase        operatorv1alpha1.OperationPhase
 		says         string
 	}{
-		{"something else is under way", "servers: 1 of 2 updated", func(*world) {}, "Preflight", "it waits: servers: 1 of 2 updated"},
-		{"cert-manager is away", "", func(w *world) { w.recorded.Also = 2 }, "Issuance", "it is not issued"},
+		{"something else is under way", "servers: 1 of 2 updated", func(*world) {}, "Preflight", "nothing is changed until this is resolved: servers: 1 of 2 updated"},
+		{"cert-manager is away", "", func(w *world) { w.recorded.Also = 2 }, "Issuance", "it is not issued; nothing is published of it so far, so that an upgrade is made first if one is asked for"},
+		{"the next one got lost, and all trust the rest", "", func(w *world) { w.recorded.Also, w.trusted[2] = 2, true }, "Trust", "it is not issued"},
+		{"the next one got lost just before it signs", "", func(w *world) { w.recorded.Also, w.trusted[2] = 2, true }, "Reissue", "it is not issued"},
 		{"a server does not trust it", "", func(w *world) { w.recorded.Also, w.issued[2] = 2, true }, "Trust", "one is not trusted"},
 		{"trust was taken back just before", "", func(w *world) { w.recorded.Also, w.issued[2] = 2, true }, "Reissue", "one is not trusted"},
 		{"a server shows the previous one", "", func(w *world) { w.recorded, w.trusted[2], w.shown = generation.InUse{Signing: 2, Also: 1}, true, 1 }, "Reissue", "another is shown"},
@@ -250,5 +252,57 @@ func TestStepsKeepThePresentOne(t *testing.T) {
 				t.Errorf("%s in use: phase %s is not among the steps", u, phase)
 			}
 		}
+	}
+}
+
+// TestPutOff has a rotation give way as long as nothing is published of another generation, and
+// leave nothing behind then.
+func TestPutOff(t *testing.T) {
+	next := generation.InUse{Signing: 1, Also: 2}
+	for _, test := range []struct {
+		reason   string
+		phase    operatorv1alpha1.OperationPhase
+		inUse    generation.InUse
+		unissued bool
+		gives    bool
+		records  string
+	}{
+		{"nothing has begun", "Preflight", generation.InUse{Signing: 1}, false, true, ""},
+		{"one that waited to be dropped goes on", "Preflight", next, false, true, ""},
+		{"cert-manager is away", "Issuance", next, true, true, "1"},
+		{"it is issued", "Issuance", next, false, false, ""},
+		{"the new one signs", "Reissue", generation.InUse{Signing: 2, Also: 1}, false, false, ""},
+	} {
+		w := newWorld(t, test.inUse)
+		w.trusted = map[int32]bool{}
+		h := Handler{Name: "client", CA: w, InUse: test.inUse, Unissued: test.unissued, Operation: &operatorv1alpha1.Operation{Phase: test.phase}}
+		if h.GivesWay() != test.gives {
+			t.Errorf("%s: it gives way: %t", test.reason, h.GivesWay())
+		}
+		if err := h.PutOff(t.Context()); err != nil || strings.Join(w.records, " ") != test.records {
+			t.Errorf("%s: recorded %v, %v", test.reason, w.records, err)
+		}
+	}
+}
+
+// TestLost has a next generation whose key is lost be replaced by a later one, and a rotation
+// to it end.
+func TestLost(t *testing.T) {
+	next := generation.InUse{Signing: 1, Also: 2}
+	h := Handler{Name: "serving", InUse: next, Lost: true, Desired: generation.Desired{Generation: 2, Replaceable: 1, Dropped: 1}, Operation: &operatorv1alpha1.Operation{Phase: "Trust", To: "serving 2"}}
+	if h.Due() || !h.Outdated() {
+		t.Error("it continues with another key")
+	}
+	h.Desired.Generation = 3
+	if !h.Due() || !h.Outdated() {
+		t.Error("the rotation to the lost one continues")
+	}
+	if h.Operation = h.Begin(); h.To != "serving 3" || h.Outdated() {
+		t.Errorf("%+v", h.Operation)
+	}
+	w := newWorld(t, next)
+	h.CA, h.Phase = w, operatorv1alpha1.PhaseIssuance
+	if v := h.issue(t.Context()); v.Complete() || strings.Join(w.records, " ") != "1,3" {
+		t.Errorf("recorded %v, %+v", w.records, v)
 	}
 }

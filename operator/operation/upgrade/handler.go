@@ -10,6 +10,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/operation"
+	"github.com/clusterregistry/operator/operator/operation/upgrade/migration"
 	"github.com/clusterregistry/operator/operator/snapshot"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -37,6 +38,8 @@ type Handler struct {
 	EtcdQuota int64
 	// EtcdDetail is the message of etcd's verdict without what is being replaced.
 	EtcdDetail string
+	// Reveal decrypts what etcd holds, nil where nothing is encrypted.
+	Reveal migration.Reveal
 	// ServersFailure says why the servers that are rendered will not come up, nil as long
 	// as they may.
 	ServersFailure error

@@ -22,7 +22,7 @@ const migrateTime = 5 * time.Second
 func (h Handler) migrate(ctx context.Context) verdict.Verdict {
 	to, until := h.To, time.Now().Add(migrateTime)
 	at := h.Notes.of(h.Registry.UID).walk
-	page, err := at.Read(ctx, h.EtcdAccess, to)
+	page, err := at.Read(ctx, h.EtcdAccess, to, h.Reveal)
 	if err != nil {
 		return h.Waiting("the version in which clusters are stored is not known: %s", err)
 	}

@@ -65,7 +65,7 @@ func (s *Stage) Run(ctx context.Context) verdict.Verdict {
 		}
 		issued = issued && certificate.Status.NotAfter != nil
 		v = s.expiryNoted(v, certificate)
-		if problem != "" {
+		if problem != "" && !s.Authorities.Lost(object.GetName()) {
 			waiting = append(waiting, problem)
 		}
 	}

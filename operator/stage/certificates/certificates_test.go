@@ -104,7 +104,7 @@ func TestCAMismatch(t *testing.T) {
 	s := stageOf(operandtest.New(t, operandtest.InstalledAggregated, secret, operandtest.Secret("fleet-etcd-ca", old.PEM), operandtest.APIService("fleet", old.PEM)))
 	s.Registry.Spec.TLS.IssuerRef, s.Registry.Spec.TLS.CABundle = &operatorv1alpha1.IssuerReference{Name: "corporate"}, wrong.PEM
 	var err error
-	if s.Authorities, err = trust.Read(t.Context(), s.Objects, generation.InUse{Signing: 1}); err != nil {
+	if s.Authorities, err = trust.Read(t.Context(), s.Objects, generation.InUse{Signing: 1}, trust.Copy{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := join(wrong.PEM, old.PEM, issuer.PEM); string(s.Authorities.Serving.Bundle()) != string(want) {

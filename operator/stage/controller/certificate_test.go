@@ -68,6 +68,8 @@ func issued(ready cmmetav1.ConditionStatus) *certmanagerv1.Certificate {
 // for the certificate, which only ControllerReady reports.
 func TestCertificate(t *testing.T) {
 	ca, another := trusttest.NewCA(t, time.Now().Add(time.Hour)), trusttest.NewCA(t, time.Now().Add(time.Hour))
+	foreign := operandtest.Secret("fleet-controller", []byte("password"))
+	foreign.Labels = nil
 	for _, test := range []struct {
 		reason, servers string
 		objects         []client.Object
@@ -78,7 +80,7 @@ func TestCertificate(t *testing.T) {
 		{"it is issued", "v0.2.0", []client.Object{issued("True"), operandtest.Secret("fleet-controller", ca.Leaf())}, nil, "", "", true, true},
 		{"it is not issued yet", "v0.2.0", nil, nil, "CertificateNotReady", "Certificate fleet-controller is waiting for cert-manager to process it; no replica is made or replaced until it is issued", true, false},
 		{"it has other groups than the functions need", "v0.2.0", []client.Object{issued("False")}, nil, "CertificateNotReady", "Certificate fleet-controller is not issued yet: the groups differ", true, false},
-		{"its Secret is someone else's", "v0.2.0", []client.Object{operandtest.Secret("fleet-controller", []byte("password"))}, nil, "NotOwned", "Secret team/fleet-controller is in the way", false, false},
+		{"its Secret is someone else's", "v0.2.0", []client.Object{foreign}, nil, "NotOwned", "Secret team/fleet-controller is in the way", false, false},
 		{"its CA was replaced", "v0.2.0", []client.Object{issued("True"), operandtest.Secret("fleet-controller", another.Leaf())}, nil, "CAReplaced", "the certificate in Secret fleet-controller is not signed by the CA in Secret fleet-client-ca", true, false},
 		{"the servers come first", "v0.1.0", nil, nil, "Progressing", "Waiting for all servers to run v0.2.0", false, false},
 		{"nothing may be made", "v0.2.0", nil, func(s *Stage) { s.Freeze("spec.paused is false") }, "CertificateNotReady", "Certificate fleet-controller does not exist yet; nothing is changed until spec.paused is false", false, false},

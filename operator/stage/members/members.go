@@ -152,7 +152,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.Registry.Name, contract.IdentitySuffix, id.Joining, s.ReadOnlyUntil()).DegradedIf(true)
 	}
 	if len(outdated) == 0 {
-		return operand.NoteMemory(s.volumesNoted(done), pods, s.Now)
+		return operand.NoteMemory(s.volumesNoted(s.spreadNoted(ctx, done, pods)), pods, s.Now)
 	}
 	if learned {
 		return s.rolls(verdict.Waiting(operatorv1alpha1.ReasonProgressing, "what the members run was recorded just now, and may change what they should run").In(verdict.AtOnce).DegradedIf(true))

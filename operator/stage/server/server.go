@@ -32,6 +32,9 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	}
 	deployment := &appsv1.Deployment{}
 	if v := s.Applied(ctx, render.StageServer, deployment); !v.Complete() {
+		if s.Held.State == verdict.Blocked && v.Reason == operatorv1alpha1.ReasonWaiting {
+			return s.Held // it does not exist, and is not to be made
+		}
 		return v
 	}
 	pods, err := s.Pods(ctx, operand.ComponentServer)
@@ -52,7 +55,7 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	}
 	if v := s.ready(ctx, deployment, status, pods, answers); !v.Complete() || !turn.Complete() {
 		if v.Complete() {
-			return turn
+			return turn.DegradedIf(true)
 		}
 		return v
 	}
@@ -61,6 +64,9 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 		if err := s.Identity.WriteRelease(ctx, s.Registry.Status.Version); err != nil {
 			return verdict.Failed(err)
 		}
+	}
+	if !s.Held.Complete() {
+		return s.Held
 	}
 	return operand.NoteMemory(done, operand.Staying(pods), s.Now)
 }

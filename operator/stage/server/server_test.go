@@ -17,6 +17,7 @@ import (
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/servers"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // newStage returns the stage of the registry team/fleet with a spec and status in YAML, of
@@ -82,6 +83,43 @@ func TestUpdating(t *testing.T) {
 	} {
 		if got := updating(status, 3); got != want {
 			t.Errorf("%+v: %q", status, got)
+		}
+	}
+}
+
+// TestHeld is about servers that don't get what the spec says: those that there are stay as
+// they are, and are reported, and none is made.
+func TestHeld(t *testing.T) {
+	held := verdict.Waiting(operatorv1alpha1.ReasonAuditInvalid, "no policy")
+	for _, test := range []struct {
+		reason  string
+		made    bool
+		held    verdict.Verdict
+		applied bool
+		says    string
+	}{
+		{"none is made", false, held, false, "no policy"},
+		{"none is changed, and what is wrong with them comes first", true, held, false, "0 of 2 servers ready"},
+		{"they keep what they have: they are applied", true, held.DegradedIf(true), true, ""},
+	} {
+		var objects []client.Object
+		deployment, pod := operandtest.Servers(2)
+		if test.made {
+			deployment.Labels = map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: "fleet", operatorv1alpha1.LabelNamespace: "team"}
+			objects = []client.Object{deployment, pod}
+		}
+		s := newStage(t, "{spec: {mode: Aggregated, server: {replicas: 2}}}", objects...)
+		s.Held = test.held
+		operandtest.RenderServers(s.Objects)
+		rendered, v := s.turn(t.Context())
+		if applied := len(rendered) > 0; applied != test.applied || v.Complete() != test.applied {
+			t.Errorf("%s: %d objects to apply, %+v", test.reason, len(rendered), v)
+		}
+		if test.applied {
+			continue // by the registry in the host cluster, which is not there
+		}
+		if v := s.Run(t.Context()); v.Complete() || !strings.Contains(v.Message, test.says) {
+			t.Errorf("%s: %+v", test.reason, v)
 		}
 	}
 }

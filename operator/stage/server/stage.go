@@ -19,6 +19,8 @@ type Stage struct {
 	Upgrading bool
 	// MembersReplacing is true while etcd members are replaced, or can be and are to be.
 	MembersReplacing bool
+	// Held says what of the spec the servers don't get. Blocked, none is made or changed.
+	Held verdict.Verdict
 
 	found Found
 }

@@ -12,10 +12,14 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// turn returns what to apply of the servers' stage. It is degraded when their
-// Deployment has to wait until etcd's members are replaced.
+// turn returns what to apply of the servers' stage. It is not complete when their
+// Deployment has to wait until etcd's members are replaced, or must not be made at all.
 func (s *Stage) turn(ctx context.Context) ([]*unstructured.Unstructured, verdict.Verdict) {
 	all := s.Rendered.Stages[render.StageServer]
+	if s.Held.State == verdict.Blocked {
+		i := turn.DeploymentAt(all)
+		return slices.Delete(slices.Clone(all), i, i+1), s.Held
+	}
 	if !s.MembersReplacing || s.ReadOnly() {
 		return all, done
 	}

@@ -61,12 +61,22 @@ func (w Walk) Stored(page Page, rewritten int) (stored, total int) {
 	return w.seen + page.Objects - len(page.outdated) + rewritten, w.seen + page.Objects + page.Left
 }
 
+// Reveal decrypts what etcd holds under a key.
+type Reveal func(ctx context.Context, key string, content []byte) ([]byte, error)
+
 // Read reads the next page of a walk from etcd. Clusters are to be stored as a release
-// stores them.
-func (w Walk) Read(ctx context.Context, access etcd.Access, to version.Release) (Page, error) {
+// stores them. Reveal is nil where nothing is encrypted.
+func (w Walk) Read(ctx context.Context, access etcd.Access, to version.Release, reveal Reveal) (Page, error) {
 	out, objects, needOf := Page{}, 0, needs(to.Stores, to.RenewsV1alpha1 && !w.again)
 	stored, err := access.Stored(ctx, contract.ObjectPrefix(v1beta1.GroupName, "clusters"), w.after, func(name string, content []byte) error {
 		objects++
+		if reveal != nil {
+			plain, err := reveal(ctx, contract.ObjectPrefix(v1beta1.GroupName, "clusters")+name, content)
+			if err != nil {
+				return err
+			}
+			content = plain
+		}
 		need, err := needOf(content)
 		if need != needNothing {
 			out.outdated = append(out.outdated, outdated{name, need, objects})

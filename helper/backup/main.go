@@ -1,0 +1,34 @@
+// Command clusterregistry-backup keeps backups of what a registry's etcd holds in a store:
+// in S3, Google Cloud Storage, Azure Blob Storage or a directory. Jobs run it. It is the
+// only program that links the SDKs of clouds.
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/clusterregistry/operator/helper/backup/archive"
+	"github.com/clusterregistry/operator/helper/command"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/internal/memlimit"
+)
+
+func main() {
+	memlimit.Apply()
+	cmd := command.Program("clusterregistry-backup", "Keep backups of what a registry's etcd holds in a store", commands()...)
+	os.Exit(command.Run(cmd, exitCode))
+}
+
+func commands() []*cobra.Command {
+	return []*cobra.Command{check(), save(), verify(), list(), prune(), remove(), fetch()}
+}
+
+// exitCode returns the code by which the operator knows that a backup can't be used.
+func exitCode(err error) int {
+	if errors.As(err, new(*archive.DamagedError)) {
+		return contract.BackupDamaged
+	}
+	return 1
+}

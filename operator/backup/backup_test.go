@@ -1,0 +1,378 @@
+package backup
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/schedule"
+)
+
+var now = time.Date(2026, 3, 1, 10, 20, 30, 0, time.UTC)
+
+func times(t *testing.T, text, zone string) schedule.Schedule {
+	t.Helper()
+	s, err := schedule.Parse(text, zone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func before(age time.Duration) *metav1.Time {
+	at := metav1.NewTime(now.Add(-age))
+	return &at
+}
+
+func success(age time.Duration) *operatorv1alpha1.BackupSuccess {
+	return &operatorv1alpha1.BackupSuccess{Time: *before(age), Name: "last", VerifiedTime: before(age)}
+}
+
+func failure(age time.Duration) *operatorv1alpha1.BackupFailure {
+	return &operatorv1alpha1.BackupFailure{Time: *before(age), Name: "lost", Message: "no route"}
+}
+
+func TestDue(t *testing.T) {
+	hour := 20*time.Minute + 30*time.Second // ago
+	for _, test := range []struct {
+		reason, schedule string
+		status           operatorv1alpha1.BackupStatus
+		due, next        string
+		overdue          bool
+	}{
+		{"the first one is due at once", "0 * * * *", operatorv1alpha1.BackupStatus{}, "10:00", "11:00", false},
+		{"the one of this hour was begun", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(hour), LastSuccess: success(hour)}, "", "11:00", false},
+		{"many were missed", "* * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(48 * time.Hour), LastSuccess: success(48 * time.Hour)}, "10:20", "10:21", true},
+		{"two periods have not passed", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(hour), LastSuccess: success(80 * time.Minute)}, "", "11:00", false},
+		{"two periods have passed", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(hour), LastSuccess: success(100 * time.Minute)}, "", "11:00", true},
+		{"two have, by less than a backup takes", "15 * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(5*time.Minute + 30*time.Second), LastSuccess: success(70 * time.Minute)}, "", "11:15", false},
+		{"it failed just now", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(8 * time.Hour), LastFailure: failure(time.Minute)}, "10:20 of the day", "11:19", false},
+		{"it failed an hour ago", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(7*time.Hour + hour), LastFailure: failure(65 * time.Minute)}, "10:15", "03:00", false},
+		{"it failed, and another one succeeded", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(7*time.Hour + hour), LastFailure: failure(65 * time.Minute), LastSuccess: success(time.Minute)}, "", "03:00", false},
+		{"the retry was begun", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(5*time.Minute + 30*time.Second), LastFailure: failure(65 * time.Minute)}, "", "03:00", false},
+		{"a clock was wrong", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(-1000 * time.Hour)}, "10:00", "11:00", false},
+	} {
+		if test.due == "10:20 of the day" {
+			test.due = "03:00" // begun at 2:20, the one of 3:00 was missed
+		}
+		s := times(t, test.schedule, "")
+		due := ""
+		if at := Due(s, test.status, now); !at.IsZero() {
+			due = at.Format("15:04")
+		}
+		if next := Next(s, test.status, now).Format("15:04"); due != test.due || next != test.next || Overdue(s, test.status, now) != test.overdue {
+			t.Errorf("%s: due is %q, next %s, overdue %v; want %q, %s, %v", test.reason, due, next, Overdue(s, test.status, now), test.due, test.next, test.overdue)
+		}
+	}
+	if name := Name("fleet", time.Date(2026, 3, 1, 4, 0, 0, 0, time.FixedZone("", 3600))); name != "fleet-20260301-0300" {
+		t.Errorf("the name is %s", name)
+	}
+}
+
+// TestYears has a clock run through three years, with both changes of the clocks in each, and
+// outages of the operator and of the store: no time of the schedule has two backups, none is
+// lost while both run, and each has a name of its own.
+func TestYears(t *testing.T) {
+	s, status := times(t, "30 2 * * *", "Europe/Berlin"), operatorv1alpha1.BackupStatus{}
+	names := map[string]bool{}
+	count, longest := 0, time.Duration(0)
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	last := begin
+	for at := begin; at.Before(begin.AddDate(3, 0, 0)); at = at.Add(7 * time.Minute) {
+		down, broken := at.Day() == 13 && at.Hour() < 12, at.Day() == 20
+		if down {
+			continue
+		}
+		due := Due(s, status, at)
+		if due.IsZero() {
+			continue
+		}
+		if due.After(at) || names[Name("fleet", due)] {
+			t.Fatalf("at %s, %s is due", at, due)
+		}
+		names[Name("fleet", due)] = true
+		scheduled, ended := metav1.NewTime(due), metav1.NewTime(at)
+		status.LastScheduledTime = &scheduled
+		if broken {
+			status.LastFailure = &operatorv1alpha1.BackupFailure{Time: ended}
+			continue
+		}
+		status.LastSuccess = &operatorv1alpha1.BackupSuccess{Time: ended}
+		longest, last, count = max(longest, at.Sub(last)), at, count+1
+	}
+	// A night in March has no 2:30, and one in October two. A day on which the store is down has
+	// none, and there is one within the hour after that, which may be that of the next day.
+	if days := 3*365 + 1; count < days-36-3 || count > days+6 || longest > 50*time.Hour {
+		t.Errorf("%d backups in %d days, the longest time without one is %s", count, days, longest)
+	}
+}
+
+type object = operatorv1alpha1.ClusterRegistryBackup
+
+// made returns an object that was created some time ago.
+func made(name string, phase operatorv1alpha1.BackupPhase, age time.Duration, changes ...func(*object)) *object {
+	b := &object{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), CreationTimestamp: *before(age)}}
+	b.Spec.DeletionPolicy = operatorv1alpha1.BackupDeletionPolicyRetain
+	b.Status.Phase = phase
+	if phase.Ended() {
+		b.Status.CompletionTime, b.Status.TakenTime = before(age), before(age)
+	}
+	if phase != "" && phase != operatorv1alpha1.BackupPending {
+		b.Status.Lineage = "one"
+	}
+	if phase == operatorv1alpha1.BackupCompleted || phase == operatorv1alpha1.BackupVerifying || phase == operatorv1alpha1.BackupDamaged {
+		b.Status.Name, b.Status.Location = name, "s3://b/one/"+name
+	}
+	for _, change := range changes {
+		change(b)
+	}
+	return b
+}
+
+func scheduled(b *object) {
+	b.Annotations = map[string]string{operatorv1alpha1.AnnotationBackupReason: "Schedule"}
+}
+func verified(b *object) { b.Status.VerifiedTime = b.Status.CompletionTime }
+func deleted(b *object) {
+	b.DeletionTimestamp, b.Finalizers = before(time.Minute), []string{operatorv1alpha1.FinalizerBackup}
+}
+func withContent(b *object) { b.Spec.DeletionPolicy = operatorv1alpha1.BackupDeletionPolicyDelete }
+
+func TestChoose(t *testing.T) {
+	const (
+		pending   = operatorv1alpha1.BackupPending
+		saving    = operatorv1alpha1.BackupSaving
+		verifying = operatorv1alpha1.BackupVerifying
+		completed = operatorv1alpha1.BackupCompleted
+	)
+	for _, test := range []struct {
+		reason  string
+		all     []*object
+		pruned  string
+		lineage string
+		want    string
+	}{
+		{"there is none", nil, "", "one", ""},
+		{"the oldest that waits", []*object{made("b", "", 2, scheduled), made("a", pending, 1)}, "", "one", "save b uid-b in one, skips true"},
+		{"one that a person asked for skips nothing", []*object{made("a", pending, 1)}, "", "one", "save a uid-a in one, skips false"},
+		{"etcd is not complete", []*object{made("a", pending, 1)}, "", "", ""},
+		{"one was begun", []*object{made("a", pending, 3), made("b", saving, 2), made("c", "", 1)}, "", "two", "save b uid-b in one, skips false"},
+		{"one is being verified", []*object{made("a", pending, 3), made("b", verifying, 2)}, "", "one", "verify b uid-b in one, skips false"},
+		{"it is being verified and deleted", []*object{made("b", verifying, 2, deleted)}, "", "one", "verify b uid-b in one, skips false"},
+		{"one succeeded", []*object{made("a", completed, 3), made("b", completed, 2), made("c", pending, 1)}, "a", "one", "prune b uid-b in one, skips false"},
+		{"it was pruned after that", []*object{made("b", completed, 2), made("c", pending, 1)}, "b", "one", "save c uid-c in one, skips false"},
+		{"one of another lineage succeeded", []*object{made("b", completed, 2)}, "", "two", ""},
+		{"one is deleted", []*object{made("b", completed, 2, deleted), made("c", pending, 1)}, "", "two", "delete b uid-b in one, skips false"},
+		{"one without content is deleted", []*object{made("b", operatorv1alpha1.BackupFailed, 2, deleted)}, "", "one", ""},
+		{"one that was skipped is deleted", []*object{made("b", operatorv1alpha1.BackupSkipped, 2, deleted, func(b *object) { b.Status.Name, b.Status.Location = "a", "s3://b/one/a" })}, "", "one", ""},
+		{"one that waits is deleted", []*object{made("b", pending, 2, deleted)}, "", "one", ""},
+	} {
+		got := ""
+		if task := Choose(test.all, operatorv1alpha1.BackupStatus{Pruned: test.pruned}, test.lineage); task != nil {
+			got = fmt.Sprintf("%s in %s, skips %v", task.ID(), task.Lineage, task.SkipUnchanged)
+		}
+		if got != test.want {
+			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
+		}
+	}
+}
+
+// jobOf returns a Job that has ended, unless the condition is empty, and a pod of it.
+func jobOf(condition batchv1.JobConditionType, exit int32, message string) (*batchv1.Job, []corev1.Pod) {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "fleet-backup", UID: "this"}}
+	if condition != "" {
+		job.Status.Conditions = []batchv1.JobCondition{{Type: condition, Status: corev1.ConditionTrue, Message: "it is so"}}
+	}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{batchv1.ControllerUidLabel: "this"}}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: Container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: exit, Message: message}}}}
+	return job, []corev1.Pod{pod}
+}
+
+const report = `{"name":"b","revision":42,"bytes":7,"sha256":"0a","etcdVersion":"3.7.3","release":"v0.4.0","time":"2026-03-01T10:00:00Z","keys":{"roles":1,"clusters":2},"location":"s3://b/one/b/manifest.json"`
+
+func TestAdvance(t *testing.T) {
+	const always, never = operatorv1alpha1.VerifyAlways, operatorv1alpha1.VerifyNever
+	earlier := strings.Replace(report, `"name":"b"`, `"name":"a"`, 1)
+	for _, test := range []struct {
+		reason    string
+		step      Step
+		verify    operatorv1alpha1.BackupVerification
+		condition batchv1.JobConditionType
+		exit      int32
+		message   string
+		phase     operatorv1alpha1.BackupPhase
+		says      string
+		again     bool
+	}{
+		{"it runs", Save, always, "", 0, "", operatorv1alpha1.BackupSaving, "", false},
+		{"it was taken", Save, always, batchv1.JobComplete, 0, report + "}", operatorv1alpha1.BackupVerifying, "", false},
+		{"it was taken, which is all", Save, never, batchv1.JobComplete, 0, report + "}", operatorv1alpha1.BackupCompleted, "", false},
+		{"it was taken and verified before", Save, always, batchv1.JobComplete, 0, report + `,"verifiedTime":"2026-03-01T10:10:00Z"}`, operatorv1alpha1.BackupCompleted, "", false},
+		{"nothing has changed", Save, always, batchv1.JobComplete, 0, earlier + `,"unchanged":true,"verifiedTime":"2026-03-01T10:10:00Z"}`, operatorv1alpha1.BackupSkipped, "nothing has changed since backup a", false},
+		{"nothing has changed since one that was never verified", Save, always, batchv1.JobComplete, 0, earlier + `,"unchanged":true}`, operatorv1alpha1.BackupVerifying, "", false},
+		{"another one is reported", Save, always, batchv1.JobComplete, 0, earlier + "}", operatorv1alpha1.BackupFailed, "something else", false},
+		{"nothing is reported", Save, always, batchv1.JobComplete, 0, "{}", operatorv1alpha1.BackupFailed, "something else", false},
+		{"the report is cut", Save, always, batchv1.JobComplete, 0, report, operatorv1alpha1.BackupSaving, "", true},
+		{"it was verified", Verify, always, batchv1.JobComplete, 0, report + `,"verifiedTime":"2026-03-01T10:10:00Z"}`, operatorv1alpha1.BackupCompleted, "", false},
+		{"the store is down", Save, always, batchv1.JobFailed, 1, "error: store s3://b: no route\n", operatorv1alpha1.BackupFailed, "store s3://b: no route", false},
+		{"the store is down after that", Verify, always, batchv1.JobFailed, 1, "error: no route", operatorv1alpha1.BackupFailed, "the backup is in its store, and could not be verified: no route", false},
+		{"it is damaged", Verify, always, batchv1.JobFailed, 65, "error: backup b can't be used: hash", operatorv1alpha1.BackupDamaged, "backup b can't be used: hash", false},
+		{"nothing tells why", Save, always, batchv1.JobFailed, 1, "", operatorv1alpha1.BackupFailed, "Job fleet-backup failed (it is so)", false},
+	} {
+		b := made("b", operatorv1alpha1.BackupSaving, time.Minute)
+		if test.step == Verify {
+			b = made("b", operatorv1alpha1.BackupVerifying, time.Minute)
+		}
+		task := Task{Step: test.step, Object: b, Name: "b", SkipUnchanged: true}
+		_, again := Advance(task, Read(jobOf(test.condition, test.exit, test.message)), test.verify, now)
+		if b.Status.Phase != test.phase || !strings.Contains(b.Status.Message, test.says) || again != test.again {
+			t.Errorf("%s: %s %q, again %v; want %s %q, %v", test.reason, b.Status.Phase, b.Status.Message, again, test.phase, test.says, test.again)
+		}
+		if ended := b.Status.CompletionTime != nil; ended != b.Status.Phase.Ended() {
+			t.Errorf("%s: it has ended: %v", test.reason, ended)
+		}
+	}
+	b := made("b", operatorv1alpha1.BackupSaving, time.Minute)
+	Advance(Task{Step: Save, Object: b, Name: "b"}, Read(jobOf(batchv1.JobComplete, 0, report+"}")), never, now)
+	if s := b.Status; s.Revision != 42 || s.Bytes != 7 || s.SHA256 != "0a" || s.EtcdVersion != "3.7.3" || s.Release != "v0.4.0" || s.Location == "" || s.VerifiedTime != nil || len(s.Keys) != 2 || s.Keys[0].Resource != "clusters" || s.Conditions[0].Status != metav1.ConditionTrue {
+		t.Errorf("the status is %+v", s)
+	}
+}
+
+// TestLostNode is about a Job whose time is over, and whose pod will not end.
+func TestLostNode(t *testing.T) {
+	job, pods := jobOf(batchv1.JobFailureTarget, 0, "")
+	pods[0].Status.ContainerStatuses = nil
+	if got := Read(job, pods); got.State != Running {
+		t.Errorf("while its pod ends for another reason, read is %+v", got)
+	}
+	job.Status.Conditions[0].Reason = batchv1.JobReasonDeadlineExceeded
+	if got := Read(job, pods); got.State != Failed || got.Message == "" {
+		t.Errorf("read is %+v", got)
+	}
+}
+
+// TestPodsOfOthers is about pods that an earlier Job of the same name has left: what they
+// report is not of this one.
+func TestPodsOfOthers(t *testing.T) {
+	job, pods := jobOf(batchv1.JobComplete, 0, report+"}")
+	pods[0].Labels[batchv1.ControllerUidLabel] = "before"
+	if got := Read(job, pods); got.State != Lost {
+		t.Errorf("read is %+v", got)
+	}
+}
+
+// TestTransient counts what goes with its object, and nothing else.
+func TestTransient(t *testing.T) {
+	transient := func(b *object) { b.Spec.DeletionPolicy = operatorv1alpha1.BackupDeletionPolicyDelete }
+	all := []*object{
+		made("a", operatorv1alpha1.BackupCompleted, time.Hour), made("b", operatorv1alpha1.BackupCompleted, time.Hour, transient),
+		made("c", operatorv1alpha1.BackupCompleted, time.Hour, transient, func(b *object) { b.Status.Lineage = "two" }),
+		made("d", operatorv1alpha1.BackupFailed, time.Hour, transient), made("e", operatorv1alpha1.BackupDamaged, time.Hour, transient),
+	}
+	if got := Transient(all, "one"); got != 2 {
+		t.Errorf("%d are transient, want 2: b and e", got)
+	}
+}
+
+func TestObsolete(t *testing.T) {
+	var many []*object
+	for i := range 120 {
+		phase, change := operatorv1alpha1.BackupCompleted, func(*object) {}
+		if i == 100 {
+			change = verified // the newest ones are not
+		}
+		many = append(many, made(fmt.Sprintf("b%03d", i), phase, time.Duration(120-i)*time.Hour, scheduled, change))
+	}
+	old := made("old", operatorv1alpha1.BackupCompleted, 1000*time.Hour, verified)
+	kept := made("kept", operatorv1alpha1.BackupCompleted, 1001*time.Hour, withContent)
+	failed := func(name string, age time.Duration, changes ...func(*object)) *object {
+		return made(name, operatorv1alpha1.BackupFailed, age, append(changes, scheduled)...)
+	}
+	for _, test := range []struct {
+		reason string
+		all    []*object
+		status operatorv1alpha1.BackupStatus
+		want   []string
+	}{
+		{"few", []*object{made("a", operatorv1alpha1.BackupCompleted, 2), made("b", operatorv1alpha1.BackupCompleted, 1)}, operatorv1alpha1.BackupStatus{}, nil},
+		{"skipped, and not counted", []*object{made("a", operatorv1alpha1.BackupSkipped, time.Hour)}, operatorv1alpha1.BackupStatus{LastSuccess: success(2 * time.Hour)}, nil},
+		{"skipped", []*object{made("a", operatorv1alpha1.BackupSkipped, time.Hour)}, operatorv1alpha1.BackupStatus{LastSuccess: success(time.Hour)}, []string{"a"}},
+		{"failed", []*object{failed("a", time.Hour)}, operatorv1alpha1.BackupStatus{}, nil},
+		{"failed before a success", []*object{failed("a", time.Hour), made("mine", operatorv1alpha1.BackupFailed, time.Hour)}, operatorv1alpha1.BackupStatus{LastSuccess: success(time.Minute)}, []string{"a"}},
+		{"failed again and again", []*object{failed("a", 5), failed("b", 4), failed("c", 3), failed("d", 2)}, operatorv1alpha1.BackupStatus{}, []string{"a"}},
+		{"too many", append(slices.Clone(many[100:]), many[:99]...), operatorv1alpha1.BackupStatus{}, namesOf(many[:19])},
+		{"too many, the only one that was verified is the oldest", append([]*object{old, kept}, many[:100]...), operatorv1alpha1.BackupStatus{}, namesOf(many[:2])},
+		{"too many that wait", func() (out []*object) {
+			for i := range 120 {
+				out = append(out, made(fmt.Sprint(i), operatorv1alpha1.BackupPending, 1))
+			}
+			return append(out, made("newest", operatorv1alpha1.BackupCompleted, 1, verified))
+		}(), operatorv1alpha1.BackupStatus{}, nil},
+	} {
+		if got := namesOf(Obsolete(test.all, test.status)); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v go, want %v", test.reason, got, test.want)
+		}
+	}
+}
+
+func namesOf(all []*object) []string {
+	var out []string
+	for _, b := range all {
+		out = append(out, b.Name)
+	}
+	return out
+}
+
+func TestJudge(t *testing.T) {
+	s := times(t, "0 * * * *", "")
+	saving := made("b", operatorv1alpha1.BackupSaving, 1, func(b *object) { b.Status.Message = "pod x is waiting to be scheduled" })
+	for _, test := range []struct {
+		reason  string
+		suspend bool
+		all     []*object
+		status  operatorv1alpha1.BackupStatus
+		good    bool
+		want    string
+		says    string
+	}{
+		{"good", false, nil, operatorv1alpha1.BackupStatus{LastSuccess: success(time.Minute)}, true, operatorv1alpha1.ReasonBackedUp, "is last, verified at 2026-03-01T10:19:30Z; the next one is due at 2026-03-01T11:00:00Z"},
+		{"the first one", false, []*object{saving}, operatorv1alpha1.BackupStatus{}, false, operatorv1alpha1.ReasonFirstBackupPending, "b is Saving: pod x is waiting to be scheduled"},
+		{"overdue", false, []*object{saving}, operatorv1alpha1.BackupStatus{LastSuccess: success(5 * time.Hour)}, false, operatorv1alpha1.ReasonBackupOverdue, "two periods"},
+		{"failed", false, nil, operatorv1alpha1.BackupStatus{LastSuccess: success(time.Hour), LastFailure: failure(time.Minute)}, false, operatorv1alpha1.ReasonBackupFailed, "lost failed at 2026-03-01T10:19:30Z: no route; the last backup"},
+		{"failed, and succeeded", false, nil, operatorv1alpha1.BackupStatus{LastSuccess: success(time.Minute), LastFailure: failure(time.Hour)}, true, operatorv1alpha1.ReasonBackedUp, ""},
+		{"damaged", false, []*object{made("lost", operatorv1alpha1.BackupDamaged, time.Minute)}, operatorv1alpha1.BackupStatus{LastFailure: failure(time.Minute)}, false, operatorv1alpha1.ReasonVerificationFailed, "no backup has succeeded yet"},
+		{"suspended", true, nil, operatorv1alpha1.BackupStatus{LastSuccess: success(50 * time.Hour)}, false, operatorv1alpha1.ReasonBackupSuspended, "until spec.backup.suspend is false"},
+	} {
+		got := Judge(operatorv1alpha1.Backup{Schedule: "0 * * * *", Suspend: test.suspend}, s, test.status, test.all, now)
+		if got.Good != test.good || got.Reason != test.want || !strings.Contains(got.Message, test.says) {
+			t.Errorf("%s: %+v, want %s %q", test.reason, got, test.want, test.says)
+		}
+	}
+}
+
+func TestSummarize(t *testing.T) {
+	status := operatorv1alpha1.BackupStatus{Lineage: "one"}
+	all := []*object{
+		made("a", operatorv1alpha1.BackupCompleted, 5*time.Hour, verified), made("b", operatorv1alpha1.BackupCompleted, 3*time.Hour),
+		made("other", operatorv1alpha1.BackupCompleted, 9*time.Hour, func(b *object) { b.Status.Lineage = "two" }),
+		made("newer", operatorv1alpha1.BackupCompleted, time.Minute, func(b *object) { b.Status.Lineage = "two" }),
+		made("c", operatorv1alpha1.BackupSkipped, time.Hour, func(b *object) { b.Status.Name = "b" }), made("d", operatorv1alpha1.BackupDamaged, 2*time.Hour), made("e", operatorv1alpha1.BackupSaving, 1),
+	}
+	Summarize(&status, all)
+	if status.LastSuccess.Name != "b" || !status.LastSuccess.Time.Equal(before(time.Hour)) || status.LastFailure.Name != "d" || !status.Window.Oldest.Equal(before(5*time.Hour)) || !status.Window.Newest.Equal(before(3*time.Hour)) {
+		t.Errorf("the status is %+v, %+v, %+v", status.LastSuccess, status.LastFailure, status.Window)
+	}
+	Summarize(&status, nil)
+	if status.LastSuccess == nil || status.LastFailure == nil || status.Window != nil {
+		t.Errorf("without objects, the status is %+v", status)
+	}
+}

@@ -1,0 +1,111 @@
+package backup
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+)
+
+// Step is what a Job does.
+type Step string
+
+// The steps, by the commands of the helper.
+const (
+	// Save takes a backup.
+	Save Step = "save"
+	// Verify restores one on trial.
+	Verify Step = "verify"
+	// Prune removes old ones.
+	Prune Step = "prune"
+	// Delete deletes one.
+	Delete Step = "delete"
+)
+
+// Task is what the Job of a registry's backups is to do now. There is one at a time: all
+// have the same Job.
+type Task struct {
+	Step Step
+	// Object is the one for which it is done: of Prune, the newest backup.
+	Object *operatorv1alpha1.ClusterRegistryBackup
+	// Name is the name of the backup in the store, and Lineage the directory that it is in.
+	Name, Lineage string
+	// SkipUnchanged has no backup taken when nothing has changed since the one before.
+	SkipUnchanged bool
+}
+
+// ID identifies the task, on its Job.
+func (t Task) ID() string {
+	return strings.Join([]string{string(t.Step), t.Name, string(t.Object.UID)}, " ")
+}
+
+// Choose returns what to do next about the backups of a registry, nil for nothing: first what
+// was begun, then what is to be deleted, then what follows from a backup that succeeded, and
+// then the oldest one that waits. The lineage is the present one, empty while there is none.
+func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alpha1.BackupStatus, lineage string) *Task {
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b *operatorv1alpha1.ClusterRegistryBackup) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
+	for _, b := range sorted {
+		switch b.Status.Phase {
+		case operatorv1alpha1.BackupSaving:
+			return save(b, b.Status.Lineage)
+		case operatorv1alpha1.BackupVerifying:
+			return &Task{Step: Verify, Object: b, Name: b.Status.Name, Lineage: b.Status.Lineage}
+		}
+	}
+	for _, b := range sorted {
+		if b.DeletionTimestamp != nil && controllerutil.ContainsFinalizer(b, operatorv1alpha1.FinalizerBackup) && HasContent(b) {
+			return &Task{Step: Delete, Object: b, Name: b.Name, Lineage: b.Status.Lineage}
+		}
+	}
+	if lineage == "" {
+		return nil
+	}
+	if newest := newestSuccess(sorted, lineage); newest != nil && newest.Name != status.Pruned {
+		return &Task{Step: Prune, Object: newest, Name: newest.Name, Lineage: lineage}
+	}
+	for _, b := range sorted {
+		if waits(b) && b.DeletionTimestamp == nil {
+			return save(b, lineage)
+		}
+	}
+	return nil
+}
+
+func save(b *operatorv1alpha1.ClusterRegistryBackup, lineage string) *Task {
+	return &Task{Step: Save, Object: b, Name: b.Name, Lineage: lineage, SkipUnchanged: Scheduled(b)}
+}
+
+// waits reports whether a backup was not begun yet.
+func waits(b *operatorv1alpha1.ClusterRegistryBackup) bool {
+	return b.Status.Phase == "" || b.Status.Phase == operatorv1alpha1.BackupPending
+}
+
+// Scheduled reports whether a backup was made by the schedule.
+func Scheduled(b *operatorv1alpha1.ClusterRegistryBackup) bool {
+	return b.Annotations[operatorv1alpha1.AnnotationBackupReason] == string(operatorv1alpha1.BackupScheduled)
+}
+
+// HasContent reports whether the object has a backup of its own in the store. One that was
+// skipped has that of another object, and one that failed may share its name with a backup
+// that someone else has taken.
+func HasContent(b *operatorv1alpha1.ClusterRegistryBackup) bool {
+	return b.Status.Location != "" && b.Status.Name == b.Name
+}
+
+// newestSuccess returns the backup of a lineage that was completed last, nil when there is
+// none.
+func newestSuccess(all []*operatorv1alpha1.ClusterRegistryBackup, lineage string) *operatorv1alpha1.ClusterRegistryBackup {
+	var newest *operatorv1alpha1.ClusterRegistryBackup
+	for _, b := range all {
+		if b.Status.Phase == operatorv1alpha1.BackupCompleted && b.Status.Lineage == lineage && b.Status.CompletionTime != nil &&
+			(newest == nil || newest.Status.CompletionTime.Before(b.Status.CompletionTime)) {
+			newest = b
+		}
+	}
+	return newest
+}

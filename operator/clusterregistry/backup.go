@@ -1,0 +1,236 @@
+package clusterregistry
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/schedule"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// backups are those of a registry in one reconcile.
+type backups struct {
+	all []*operatorv1alpha1.ClusterRegistryBackup
+	// task is what is done now, nil for nothing.
+	task *backup.Task
+	// blocked is why none can be begun.
+	blocked verdict.Verdict
+}
+
+// rendered returns what the Job of backups is to do.
+func (b backups) rendered() render.Backup {
+	if b.task == nil {
+		return render.Backup{}
+	}
+	t := b.task
+	return render.Backup{Step: string(t.Step), Task: t.ID(), Name: t.Name, UID: string(t.Object.UID), Lineage: t.Lineage, SkipUnchanged: t.SkipUnchanged, Transient: backup.Transient(b.all, t.Lineage)}
+}
+
+// observeBackups reads the backups of the registry, and decides what to do about them, before
+// it is rendered: the Job is a part of that.
+func (s *scope) observeBackups(ctx context.Context) {
+	all, err := backupsOf(ctx, s.Client, client.ObjectKeyFromObject(s.Registry))
+	if s.backups.all = all; err != nil {
+		s.backups.blocked = verdict.Failed(err)
+		return
+	}
+	if s.Registry.Spec.Backup == nil || s.pausedUntil() != "" {
+		return
+	}
+	s.backups.blocked = s.backupsBlocked(ctx)
+	status := operatorv1alpha1.BackupStatus{}
+	if s.Registry.Status.Backup != nil {
+		status = *s.Registry.Status.Backup
+	}
+	lineage := ""
+	if s.identity.Record != nil {
+		lineage = s.identity.Record.Lineage
+	}
+	task := backup.Choose(s.backups.all, status, lineage)
+	if task != nil && !s.backups.blocked.Complete() && !begun(*task) {
+		task = nil
+	}
+	// No Job is rendered there, also none that ends what a later release has begun.
+	if s.backups.blocked.Reason == operatorv1alpha1.ReasonBackupUnsupported {
+		task = nil
+	}
+	s.backups.task = task
+}
+
+// begun reports whether a task was begun before, or is the deletion of a backup, which does
+// not wait for a store that can't be used.
+func begun(t backup.Task) bool {
+	phase := t.Object.Status.Phase
+	return t.Step == backup.Delete || phase == operatorv1alpha1.BackupSaving || phase == operatorv1alpha1.BackupVerifying
+}
+
+// backUp takes the backups of the registry one step further, where the spec asks for any.
+// Whatever becomes of that, the registry is driven further.
+func (s *scope) backUp(ctx context.Context) {
+	if s.Registry.Spec.Backup == nil {
+		if err := s.withoutBackups(ctx); err != nil {
+			logf.FromContext(ctx).Error(err, "end the backups of a registry without spec.backup; the operator will retry")
+		}
+		return
+	}
+	if s.Registry.Status.Backup == nil {
+		s.Registry.Status.Backup = &operatorv1alpha1.BackupStatus{}
+	}
+	times, invalid := schedule.Parse(s.Registry.Spec.Backup.Schedule, s.Registry.Spec.Backup.TimeZone)
+	var v verdict.Verdict
+	if !s.ReadOnly() {
+		v = s.stepBackups(ctx, times)
+	}
+	if err := v.Err; err != nil {
+		logf.FromContext(ctx).Error(err, "take backups of the registry; the operator will retry")
+	}
+	s.verdicts[operatorv1alpha1.ConditionBackupReady] = s.judgeBackups(times, invalid, v)
+}
+
+// stepBackups does what is due. The verdict is one of an error, or says when to come back.
+func (s *scope) stepBackups(ctx context.Context, times schedule.Schedule) verdict.Verdict {
+	status := s.Registry.Status.Backup
+	lineage, err := s.identity.Lineage(ctx)
+	if err != nil {
+		return again(err)
+	}
+	fresh := status.Lineage != lineage
+	if fresh {
+		// What is known of others says nothing about this data.
+		*status = operatorv1alpha1.BackupStatus{Lineage: lineage}
+	}
+	out := verdict.Verdict{}
+	for _, step := range []func(context.Context) error{
+		s.holdContent,
+		s.runBackupTask,
+		s.explainPending,
+		func(ctx context.Context) error { return s.schedule(ctx, times) },
+		s.dropBackups,
+	} {
+		if err := step(ctx); err != nil {
+			v := again(err)
+			if v.Err != nil {
+				return v
+			}
+			out = v
+		}
+	}
+	backup.Summarize(status, s.backups.all)
+	if fresh && out.After == 0 {
+		out.After = verdict.AtOnce
+	}
+	return out
+}
+
+// again returns the verdict of an error. That someone else was faster is none.
+func again(err error) verdict.Verdict {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		return verdict.Verdict{After: verdict.AtOnce}
+	}
+	return verdict.Failed(err)
+}
+
+// judgeBackups returns the verdict on the backups, from what came of the step.
+func (s *scope) judgeBackups(times schedule.Schedule, invalid error, step verdict.Verdict) verdict.Verdict {
+	spec, status := s.Registry.Spec.Backup, s.Registry.Status.Backup
+	status.NextRun = nil
+	if next := backup.Next(times, *status, s.Now); !next.IsZero() && !spec.Suspend && s.backups.blocked.Complete() {
+		at := metav1.NewTime(next.UTC())
+		status.NextRun = &at
+	}
+	if step.Err != nil || !step.Complete() {
+		return step
+	}
+	v := verdict.Verdict{}
+	switch {
+	case invalid != nil:
+		v = verdict.Waiting(operatorv1alpha1.ReasonScheduleInvalid, "spec.backup.%s", invalid).In(verdict.Resync)
+	case !s.backups.blocked.Complete():
+		v = s.backups.blocked
+	default:
+		finding := backup.Judge(*spec, times, *status, s.backups.all, s.Now)
+		v = verdict.Verdict{Reason: finding.Reason, Message: finding.Message}
+		if !finding.Good {
+			v.State = verdict.Degraded
+		}
+	}
+	v.After = cmp.Or(step.After, v.After, verdict.Vigil)
+	if s.backups.task != nil {
+		v.After = min(v.After, verdict.Backstop)
+	}
+	if status.NextRun != nil {
+		v.After = min(v.After, max(verdict.AtOnce, status.NextRun.Sub(s.Now)))
+	}
+	return v
+}
+
+// backupsBlocked says why no backup can be begun, done when one can.
+func (s *scope) backupsBlocked(ctx context.Context) verdict.Verdict {
+	if s.Registry.Spec.Etcd.External != nil {
+		return verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "the operator takes no backups of an external etcd: save it with the tools that it is run with, such as etcdctl snapshot save, and remove spec.backup").In(verdict.Resync)
+	}
+	if !render.BackupsSupported(render.ReleaseOf(s.release)) {
+		return verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "the registry is of %s and its etcd of %s, and backups can be taken from v0.4.0 on: upgrade the registry", s.release.Version, s.release.Members.Release).In(verdict.Resync)
+	}
+	store := s.Registry.Spec.Backup.Store
+	needs := map[string]string{"ServiceAccount": store.ServiceAccountName}
+	for _, reference := range render.StoreSecrets(store) {
+		needs["Secret"] = reference
+	}
+	if store.PersistentVolumeClaim != nil {
+		needs["PersistentVolumeClaim"] = store.PersistentVolumeClaim.ClaimName
+	}
+	for _, kind := range []string{"Secret", "ServiceAccount", "PersistentVolumeClaim"} {
+		if needs[kind] == "" {
+			continue
+		}
+		// The metadata alone: what a Secret contains is for the Job to know.
+		object := &metav1.PartialObjectMetadata{}
+		object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+		err := s.Live.Get(ctx, s.named(needs[kind]), object)
+		if apierrors.IsNotFound(err) {
+			return verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "no backup can be taken before %s %s exists, which spec.backup.store names: create it", kind, needs[kind])
+		}
+		if err != nil {
+			return verdict.Failed(fmt.Errorf("find out whether %s %s of spec.backup.store exists: %w", kind, needs[kind], err))
+		}
+	}
+	return done
+}
+
+// backupJob has the Job of the present task, and reads what came of it.
+func (s *scope) backupJob(ctx context.Context) (backup.Outcome, error) {
+	for _, object := range s.Rendered.Stages[render.StageBackup] {
+		err := s.Apply(ctx, object)
+		if object.GetKind() == "Job" && apierrors.IsInvalid(err) {
+			// A Job can't be changed, and this one is of another task or spec.
+			return backup.Outcome{Message: "Waiting for an earlier Job to be deleted"}, s.deleteBackupJob(ctx)
+		}
+		if err != nil {
+			return backup.Outcome{}, err
+		}
+	}
+	if s.backups.task == nil {
+		return backup.Outcome{}, nil
+	}
+	job := &batchv1.Job{}
+	if v := s.Applied(ctx, render.StageBackup, job); !v.Complete() {
+		return backup.Outcome{Message: v.Message}, v.Err
+	}
+	if job.Annotations[operatorv1alpha1.AnnotationBackup] != s.backups.task.ID() {
+		return backup.Outcome{Message: "Waiting for an earlier Job to be deleted"}, s.deleteBackupJob(ctx)
+	}
+	pods, err := s.Pods(ctx, "backup")
+	return backup.Read(job, pods), err
+}

@@ -1,0 +1,467 @@
+package clusterregistry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+var errKilled = errors.New("the operator was killed")
+
+// backupWorld is a host cluster in which Jobs run as soon as the operator has reconciled.
+type backupWorld struct {
+	t   *testing.T
+	raw client.WithWatch
+	now time.Time
+	// writes are how many there were in this reconcile, of which the one at the index kill
+	// and all later ones fail: the operator is dead then.
+	writes, kill int
+	// created are how many Jobs there were, and jobs how many have run.
+	created, jobs, reconciles int
+	// saved are the backups in the store, as the helper names them; fails says of a command
+	// how it ends.
+	saved []string
+	fails map[string]string
+}
+
+const neverKilled = 1 << 20
+
+func newBackupWorld(t *testing.T, objects ...client.Object) *backupWorld {
+	t.Helper()
+	registry := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet", UID: "1"}}
+	registry.Spec.Etcd.Replicas = 1
+	registry.Spec.Backup = &operatorv1alpha1.Backup{Schedule: "0 * * * *", Store: operatorv1alpha1.BackupStore{S3: &operatorv1alpha1.S3Store{Bucket: "b", SecretRef: &operatorv1alpha1.LocalObjectReference{Name: "store"}}}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "store"}}
+	host := operandtest.Host(t, append(objects, registry, secret)...)
+	w := &backupWorld{t: t, raw: host.Client.(client.WithWatch), now: time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC), kill: neverKilled}
+	s := w.scope()
+	if err := s.identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 1, CA: "ca", Identity: etcd.Identity{ClusterID: "cb9c4b520b9c4b52", Members: map[string]string{"fleet-etcd-0": "ff0c1f0c1f0c1f0c"}}}); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// client counts writes, and fails them when the operator is dead. A Job can't be changed.
+func (w *backupWorld) client() client.Client {
+	count := func() error {
+		w.writes++
+		if w.writes > w.kill {
+			return errKilled
+		}
+		return nil
+	}
+	jobs := meta.NewDefaultRESTMapper([]schema.GroupVersion{batchv1.SchemeGroupVersion})
+	jobs.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
+	return mapped{interceptor.NewClient(w.raw, interceptor.Funcs{
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			if err := count(); err != nil {
+				return err
+			}
+			object.SetUID(types.UID("uid-" + object.GetName()))
+			object.SetCreationTimestamp(metav1.NewTime(w.now))
+			return c.Create(ctx, object, options...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if err := count(); err != nil {
+				return err
+			}
+			return c.Patch(ctx, object, patch, options...)
+		},
+		SubResourcePatch: func(ctx context.Context, c client.Client, sub string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			if err := count(); err != nil {
+				return err
+			}
+			return c.SubResource(sub).Patch(ctx, object, patch, options...)
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			if err := count(); err != nil {
+				return err
+			}
+			return c.Delete(ctx, object, options...)
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, configuration runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			if err := count(); err != nil {
+				return err
+			}
+			if object, is := configuration.(applied); is && object.GetKind() == "Job" {
+				return w.applyJob(ctx, object)
+			}
+			return c.Apply(ctx, configuration, options...)
+		},
+	}), jobs}
+}
+
+// mapped knows which kinds there are, as the client that is a fake does not.
+type mapped struct {
+	client.Client
+	kinds meta.RESTMapper
+}
+
+func (m mapped) RESTMapper() meta.RESTMapper { return m.kinds }
+
+// applied is what is applied, as far as it matters for a Job.
+type applied interface {
+	GetKind() string
+	GetAnnotations() map[string]string
+	GetLabels() map[string]string
+	SetResourceVersion(string)
+}
+
+// applyJob creates the Job with a UID, by which it is told from earlier ones, or refuses to
+// change it. The client that is a fake does neither.
+func (w *backupWorld) applyJob(ctx context.Context, object applied) error {
+	job := &batchv1.Job{}
+	err := w.raw.Get(ctx, client.ObjectKey{Namespace: "team", Name: "fleet-backup"}, job)
+	switch {
+	case apierrors.IsNotFound(err):
+		w.created++
+		job.ObjectMeta = metav1.ObjectMeta{Namespace: "team", Name: "fleet-backup", UID: types.UID(fmt.Sprint("job-", w.created)), Labels: object.GetLabels(), Annotations: object.GetAnnotations()}
+		err = w.raw.Create(ctx, job)
+	case job.Annotations[operatorv1alpha1.AnnotationBackup] != object.GetAnnotations()[operatorv1alpha1.AnnotationBackup]:
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "fleet-backup", nil)
+	}
+	object.SetResourceVersion(job.ResourceVersion)
+	return err
+}
+
+// scope is one of a new reconcile: it knows what is stored, and nothing else.
+func (w *backupWorld) scope() *scope {
+	w.t.Helper()
+	registry := &operatorv1alpha1.ClusterRegistry{}
+	if err := w.raw.Get(w.t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"}, registry); err != nil {
+		w.t.Fatal(err)
+	}
+	operatorv1alpha1.SetDefaults(registry)
+	c := w.client()
+	s := newScope(&operand.Objects{HostCluster: operand.HostCluster{Client: c, Live: c, Applier: apply.New(c, c), Events: events.NewFakeRecorder(200)},
+		Registry: registry, Before: *registry.Status.DeepCopy(), Now: w.now, Rendered: &render.Result{}})
+	s.identity = identity.Read(w.t.Context(), s.Objects)
+	s.release.Members.Layout, s.release.Backups = "v2", true
+	return s
+}
+
+// reconcile does what a reconcile does about backups.
+func (w *backupWorld) reconcile() *scope {
+	w.t.Helper()
+	w.writes = 0
+	s := w.scope()
+	s.observeBackups(w.t.Context())
+	s.Rendered = &render.Result{Stages: map[render.Stage][]*unstructured.Unstructured{}}
+	if r := s.backups.rendered(); r.Step != "" {
+		job := operandtest.Rendered(batchv1.SchemeGroupVersion.WithKind("Job"), "fleet-backup")
+		job.SetLabels(map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: "team", operatorv1alpha1.LabelInstance: "fleet"})
+		job.SetAnnotations(map[string]string{operatorv1alpha1.AnnotationBackup: r.Task})
+		s.Rendered.Stages[render.StageBackup] = append(s.Rendered.Stages[render.StageBackup], job)
+	}
+	s.backUp(w.t.Context())
+	before := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet"}, Status: s.Before}
+	after := before.DeepCopy()
+	after.Status = s.Registry.Status
+	if err := s.Client.Status().Patch(w.t.Context(), after, client.MergeFrom(before)); err != nil && !errors.Is(err, errKilled) {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+// run has the Job do what it is to do.
+func (w *backupWorld) run() {
+	w.t.Helper()
+	job := &batchv1.Job{}
+	if err := w.raw.Get(w.t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet-backup"}, job); err != nil || len(job.Status.Conditions) > 0 {
+		return
+	}
+	w.jobs++
+	step, rest, _ := strings.Cut(job.Annotations[operatorv1alpha1.AnnotationBackup], " ")
+	name, _, _ := strings.Cut(rest, " ")
+	report, exit := fmt.Sprintf(`{"name":%q,"revision":42,"bytes":7,"time":"2026-03-01T10:00:00Z","location":"s3://b/one/%s/manifest.json"`, name, name), int32(0)
+	message := report + "}"
+	switch how := w.fails[step]; {
+	case how != "":
+		_, err := fmt.Sscanf(how, "%d", &exit)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		message = how
+	case step == "save":
+		w.saved = append(w.saved, name)
+	case step == "verify":
+		message = report + `,"verifiedTime":"2026-03-01T10:01:00Z"}`
+	case step == "prune" || step == "delete":
+		message = "{}"
+	}
+	condition := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}
+	if exit != 0 {
+		condition.Type = batchv1.JobFailed
+	}
+	job.Status.Conditions = []batchv1.JobCondition{condition}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprint("pod-", w.jobs), Labels: map[string]string{
+		operatorv1alpha1.LabelInstance: "fleet", operatorv1alpha1.LabelComponent: operand.ComponentBackup, batchv1.ControllerUidLabel: string(job.UID)}}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: backup.Container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: exit, Message: message}}}}
+	if err := errors.Join(w.raw.Status().Update(w.t.Context(), job), w.raw.Create(w.t.Context(), pod.DeepCopy())); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := w.raw.Status().Update(w.t.Context(), pod); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// settle reconciles until nothing changes any more, and returns the last scope.
+func (w *backupWorld) settle() *scope {
+	w.t.Helper()
+	var s *scope
+	for quiet := 0; quiet < 2; {
+		jobs := w.jobs
+		s = w.reconcile()
+		w.run()
+		if quiet++; w.writes > 1 || w.jobs > jobs { // one is the status, by a patch that changes nothing
+			quiet = 0
+		}
+		if w.reconciles++; w.reconciles > 400 {
+			w.t.Fatal("it is never steady")
+		}
+	}
+	return s
+}
+
+// phases are those of all objects, by name.
+func (w *backupWorld) phases() string {
+	w.t.Helper()
+	list := &operatorv1alpha1.ClusterRegistryBackupList{}
+	if err := w.raw.List(w.t.Context(), list); err != nil {
+		w.t.Fatal(err)
+	}
+	var out []string
+	for _, b := range list.Items {
+		out = append(out, b.Name+" "+string(b.Status.Phase))
+	}
+	return strings.Join(out, ", ")
+}
+
+// asked is a backup that a person has asked for.
+func asked(name string) *operatorv1alpha1.ClusterRegistryBackup {
+	return &operatorv1alpha1.ClusterRegistryBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-" + name)},
+		Spec: operatorv1alpha1.ClusterRegistryBackupSpec{RegistryRef: operatorv1alpha1.LocalObjectReference{Name: "fleet"}, DeletionPolicy: operatorv1alpha1.BackupDeletionPolicyRetain}}
+}
+
+const good = "fleet-20260301-1000 Completed, mine Completed"
+
+// TestBackups goes from an object that a person has made, and one by the schedule, to two
+// that are verified, and on to a steady registry.
+func TestBackups(t *testing.T) {
+	w := newBackupWorld(t, asked("mine"))
+	s := w.settle()
+	v, status := s.verdicts[operatorv1alpha1.ConditionBackupReady], s.Registry.Status.Backup
+	if got := w.phases(); got != good || !v.Complete() || v.Reason != operatorv1alpha1.ReasonBackedUp || len(w.saved) != 2 {
+		t.Errorf("%s (%v): %+v", got, w.saved, v)
+	}
+	if status.Lineage == "" || status.Lineage != s.identity.Record.Lineage || status.LastSuccess == nil || status.NextRun.UTC().Hour() != 11 || status.LastScheduledTime.UTC().Hour() != 10 || status.LastSuccess.VerifiedTime == nil || status.Pruned != status.LastSuccess.Name {
+		t.Errorf("the status is %+v", status)
+	}
+	lineage := status.Lineage
+	w.now = w.now.Add(time.Hour)
+	if s = w.settle(); !strings.Contains(w.phases(), "fleet-20260301-1100 Completed") || s.Registry.Status.Backup.Lineage != lineage {
+		t.Errorf("an hour later there are %s in %s", w.phases(), s.Registry.Status.Backup.Lineage)
+	}
+}
+
+// TestBackupsKilled kills the operator at each write in turn, in each reconcile of a backup:
+// it must come to the same end as one that was never killed, with no backup too many or too
+// few.
+func TestBackupsKilled(t *testing.T) {
+	for round := range 16 {
+		for write := range 6 {
+			w := newBackupWorld(t, asked("mine"))
+			for range round {
+				w.reconcile()
+				w.run()
+			}
+			w.kill = write
+			w.reconcile()
+			if w.kill = neverKilled; write%2 == 0 {
+				w.run() // or the next operator is faster than the Job
+			}
+			s := w.settle()
+			if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; w.phases() != good || !v.Complete() {
+				t.Fatalf("killed in reconcile %d at write %d: %s, %+v", round, write, w.phases(), v)
+			}
+		}
+	}
+}
+
+// TestBackupsFail is about what a Job can end with.
+func TestBackupsFail(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		fails  map[string]string
+		phase  operatorv1alpha1.BackupPhase
+		want   string
+		says   string
+	}{
+		{"the store is down", map[string]string{"save": "1 no route"}, operatorv1alpha1.BackupFailed, operatorv1alpha1.ReasonBackupFailed, "no route"},
+		{"the store is down after that", map[string]string{"verify": "1 no route"}, operatorv1alpha1.BackupFailed, operatorv1alpha1.ReasonVerificationFailed, "could not be verified"},
+		{"it is damaged", map[string]string{"verify": "65 another hash"}, operatorv1alpha1.BackupDamaged, operatorv1alpha1.ReasonVerificationFailed, "another hash"},
+		{"old ones can't be removed", map[string]string{"prune": "1 no route"}, operatorv1alpha1.BackupCompleted, operatorv1alpha1.ReasonBackedUp, ""},
+	} {
+		w := newBackupWorld(t)
+		w.fails = test.fails
+		s := w.settle()
+		if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; w.phases() != "fleet-20260301-1000 "+string(test.phase) || v.Reason != test.want || !strings.Contains(v.Message, test.says) {
+			t.Errorf("%s: %s, %+v", test.reason, w.phases(), v)
+		}
+		w.fails, w.now = nil, w.now.Add(2*time.Hour)
+		if v := w.settle().verdicts[operatorv1alpha1.ConditionBackupReady]; !v.Complete() || !strings.Contains(w.phases(), "fleet-20260301-1200 Completed") || strings.Contains(w.phases(), "Failed") {
+			t.Errorf("%s, and then it works: %s, %+v", test.reason, w.phases(), v)
+		}
+	}
+}
+
+// TestBackupsInTheWay is about objects of others, and about what is missing.
+func TestBackupsInTheWay(t *testing.T) {
+	other := asked("fleet-20260301-1000")
+	other.Spec.RegistryRef.Name = "other"
+	w := newBackupWorld(t, other)
+	if v := w.settle().verdicts[operatorv1alpha1.ConditionBackupReady]; v.Complete() || v.Reason != operatorv1alpha1.ReasonBackupFailed || !strings.Contains(v.Message, "it is of ClusterRegistry other") || w.phases() != "fleet-20260301-1000 " {
+		t.Errorf("the name is taken: %s, %+v", w.phases(), v)
+	}
+
+	w = newBackupWorld(t, asked("mine"))
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "store"}}
+	if err := w.raw.Delete(t.Context(), secret.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	if v := w.settle().verdicts[operatorv1alpha1.ConditionBackupReady]; v.Reason != operatorv1alpha1.ReasonStoreSecretMissing || w.phases() != "mine Pending" || w.jobs != 0 {
+		t.Errorf("there is no Secret: %s, %d Jobs, %+v", w.phases(), w.jobs, v)
+	}
+	if err := w.raw.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if w.settle(); w.phases() != good {
+		t.Errorf("then there is one: %s", w.phases())
+	}
+}
+
+// TestBackupsBlocked is about registries that can't be backed up.
+func TestBackupsBlocked(t *testing.T) {
+	w := newBackupWorld(t)
+	for reason, change := range map[string]func(*scope){
+		"external": func(s *scope) { s.Registry.Spec.Etcd.External = &operatorv1alpha1.ExternalEtcd{} },
+		"v0.2.0":   func(s *scope) { s.release.Backups, s.release.Version = false, "v0.2.0" },
+		"v0.3.0":   func(s *scope) { s.release.Members.Layout, s.release.Members.Release = "v1", "v0.3.0" },
+	} {
+		s := w.scope()
+		change(s)
+		if v := s.backupsBlocked(t.Context()); v.Reason != operatorv1alpha1.ReasonBackupUnsupported || !strings.Contains(v.Message, reason) {
+			t.Errorf("%s: %+v", reason, v)
+		}
+	}
+	s := w.scope()
+	s.Registry.Spec.Backup.Schedule = "0 2 30 2 *"
+	s.observeBackups(t.Context())
+	s.backUp(t.Context())
+	if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; v.Reason != operatorv1alpha1.ReasonScheduleInvalid || !strings.Contains(v.Message, "spec.backup.schedule") {
+		t.Errorf("a day that there never is: %+v", v)
+	}
+	// A read-only pass writes nothing.
+	s = w.scope()
+	s.Freeze("spec.paused is false")
+	w.kill = 0
+	if s.backUp(t.Context()); s.verdicts[operatorv1alpha1.ConditionBackupReady].Err != nil {
+		t.Errorf("read-only: %+v", s.verdicts)
+	}
+}
+
+// TestBackupContent deletes objects with their content, with a store that does so and one
+// that is down.
+func TestBackupContent(t *testing.T) {
+	for fails, wait := range map[string]time.Duration{"": 0, "1 no route": 11 * time.Minute} {
+		mine := asked("mine")
+		mine.Spec.DeletionPolicy = operatorv1alpha1.BackupDeletionPolicyDelete
+		w := newBackupWorld(t, mine)
+		w.settle()
+		w.fails = map[string]string{"delete": fails}
+		if err := w.raw.Delete(t.Context(), asked("mine")); err != nil {
+			t.Fatal(err)
+		}
+		w.now = time.Now() // by which the host cluster deletes
+		before := w.jobs
+		if w.reconcile(); !strings.Contains(w.phases(), "mine") {
+			t.Fatalf("%q: it is gone before its content is", fails)
+		}
+		w.run()
+		w.now = w.now.Add(wait)
+		if w.settle(); strings.Contains(w.phases(), "mine") || w.jobs == before {
+			t.Errorf("%q: there is %s after %d Jobs", fails, w.phases(), w.jobs-before)
+		}
+	}
+}
+
+// TestBackupsSettled is about backups whose registry is gone, or has no store any more: what
+// was begun has failed, what a person asked for waits, and nothing holds a deletion.
+func TestBackupsSettled(t *testing.T) {
+	saving, held, ended := asked("saving"), asked("held"), asked("ended")
+	saving.Status.Phase, ended.Status.Phase = operatorv1alpha1.BackupSaving, operatorv1alpha1.BackupCompleted
+	held.Finalizers = []string{operatorv1alpha1.FinalizerBackup}
+	held.Status.Location, held.Status.Name = "s3://b/one/held", "held"
+	w := newBackupWorld(t, asked("waits"), saving, held, ended)
+	if err := w.raw.Delete(t.Context(), asked("held")); err != nil {
+		t.Fatal(err)
+	}
+	s := w.scope()
+	recorder := events.NewFakeRecorder(10)
+	r := &Reconciler{HostCluster: operand.HostCluster{Client: s.Client, Events: recorder}}
+	for range 2 {
+		if err := r.settleBackups(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"}, "there is no ClusterRegistry fleet in this namespace"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := w.phases(); got != "ended Completed, saving Failed, waits Pending" {
+		t.Errorf("there are %s", got)
+	}
+	if len(recorder.Events) != 1 || !strings.Contains(<-recorder.Events, "s3://b/one/held") {
+		t.Error("no event says where the content is")
+	}
+}
+
+// TestBackupConditions is about what Ready makes of backups.
+func TestBackupConditions(t *testing.T) {
+	s := newBackupWorld(t).scope()
+	for _, test := range []struct {
+		v    verdict.Verdict
+		want metav1.ConditionStatus
+	}{
+		{verdict.Verdict{Reason: operatorv1alpha1.ReasonBackedUp, Message: "m"}, metav1.ConditionTrue},
+		{verdict.Waiting(operatorv1alpha1.ReasonFirstBackupPending, "m"), metav1.ConditionUnknown},
+		{verdict.Waiting(operatorv1alpha1.ReasonBackupFailed, "m"), metav1.ConditionFalse},
+	} {
+		s.verdicts[operatorv1alpha1.ConditionBackupReady] = test.v
+		if c := s.condition(operatorv1alpha1.ConditionBackupReady, ""); c.Status != test.want || c.Reason != test.v.Reason || c.Message != "m" {
+			t.Errorf("%+v becomes %+v", test.v, c)
+		}
+	}
+}

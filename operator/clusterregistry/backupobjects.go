@@ -1,0 +1,356 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/schedule"
+)
+
+// Events about backups.
+const (
+	eventBackupCompleted   = "BackupCompleted"
+	eventBackupFailed      = "BackupFailed"
+	eventBackupDamaged     = "BackupDamaged"
+	eventBackupsPruned     = "BackupsPruned"
+	eventBackupPruneFailed = "BackupPruneFailed"
+	eventBackupContentLeft = "BackupContentLeft"
+	actionBackup           = "Backup"
+)
+
+// letGo is how long a store that does not delete a backup holds the deletion of its object.
+const letGo = 10 * time.Minute
+
+func (s *scope) named(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: s.Registry.Namespace, Name: name}
+}
+
+// backupsOf returns the backups of a registry, as the cache has them. What is written about
+// one is refused when it has changed since.
+func backupsOf(ctx context.Context, reader client.Reader, key client.ObjectKey) ([]*operatorv1alpha1.ClusterRegistryBackup, error) {
+	list := &operatorv1alpha1.ClusterRegistryBackupList{}
+	if err := reader.List(ctx, list, client.InNamespace(key.Namespace)); err != nil {
+		return nil, fmt.Errorf("list the backups of %s: %w", key, err)
+	}
+	var out []*operatorv1alpha1.ClusterRegistryBackup
+	for i := range list.Items {
+		if list.Items[i].Spec.RegistryRef.Name == key.Name {
+			out = append(out, &list.Items[i])
+		}
+	}
+	return out, nil
+}
+
+// enter brings a backup to a phase, and records that before anything follows from it.
+func enter(ctx context.Context, c client.Client, b *operatorv1alpha1.ClusterRegistryBackup, change func(*operatorv1alpha1.ClusterRegistryBackup)) error {
+	before := b.DeepCopy()
+	change(b)
+	if apiequality.Semantic.DeepEqual(before.Status, b.Status) {
+		return nil
+	}
+	written := b.DeepCopy()
+	err := c.Status().Patch(ctx, written, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+	if err != nil {
+		*b = *before
+		return err
+	}
+	b.ResourceVersion = written.ResourceVersion
+	return nil
+}
+
+// holdContent has the objects of backups whose content goes with them wait for that.
+func (s *scope) holdContent(ctx context.Context) error {
+	for _, b := range s.backups.all {
+		held := controllerutil.ContainsFinalizer(b, operatorv1alpha1.FinalizerBackup)
+		var err error
+		switch {
+		case b.DeletionTimestamp == nil && !held && b.Spec.DeletionPolicy == operatorv1alpha1.BackupDeletionPolicyDelete:
+			err = finalize(ctx, s.Client, b, controllerutil.AddFinalizer)
+		case b.DeletionTimestamp != nil && held && !backup.HasContent(b) && !underWay(b):
+			err = finalize(ctx, s.Client, b, controllerutil.RemoveFinalizer)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func underWay(b *operatorv1alpha1.ClusterRegistryBackup) bool {
+	return b.Status.Phase == operatorv1alpha1.BackupSaving || b.Status.Phase == operatorv1alpha1.BackupVerifying
+}
+
+// finalize changes nothing of a backup but its finalizers.
+func finalize(ctx context.Context, c client.Client, b *operatorv1alpha1.ClusterRegistryBackup, change func(client.Object, string) bool) error {
+	before := b.DeepCopy()
+	change(b, operatorv1alpha1.FinalizerBackup)
+	written := b.DeepCopy()
+	if err := c.Patch(ctx, written, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		*b = *before
+		return err
+	}
+	b.ResourceVersion = written.ResourceVersion
+	return nil
+}
+
+// runBackupTask takes the present task one step further.
+func (s *scope) runBackupTask(ctx context.Context) error {
+	t := s.backups.task
+	if t != nil && t.Step == backup.Save && !underWay(t.Object) {
+		// It is known what is done before it is done: whoever comes next continues with it.
+		if err := enter(ctx, s.Client, t.Object, func(b *operatorv1alpha1.ClusterRegistryBackup) {
+			b.Status.Lineage = t.Lineage
+			backup.Enter(b, operatorv1alpha1.BackupSaving, "", s.Now)
+		}); err != nil {
+			return err
+		}
+	}
+	outcome, err := s.backupJob(ctx)
+	if err != nil || t == nil {
+		return err
+	}
+	switch t.Step {
+	case backup.Prune:
+		return s.pruned(ctx, *t, outcome)
+	case backup.Delete:
+		return s.contentDeleted(ctx, *t, outcome)
+	}
+	return s.advanceBackup(ctx, *t, outcome)
+}
+
+// advanceBackup brings a backup to where its Job leads.
+func (s *scope) advanceBackup(ctx context.Context, t backup.Task, outcome backup.Outcome) error {
+	var advanced, again bool
+	err := enter(ctx, s.Client, t.Object, func(b *operatorv1alpha1.ClusterRegistryBackup) {
+		advanced, again = backup.Advance(t, outcome, s.Registry.Spec.Backup.Verify, s.Now)
+		if !advanced {
+			backup.Enter(b, b.Status.Phase, outcome.Message, s.Now)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if again {
+		return s.deleteBackupJob(ctx)
+	}
+	if !advanced {
+		return nil
+	}
+	switch status := t.Object.Status; status.Phase {
+	case operatorv1alpha1.BackupCompleted:
+		s.Event(corev1.EventTypeNormal, eventBackupCompleted, actionBackup, "backup %s of revision %d is at %s", t.Object.Name, status.Revision, status.Location)
+	case operatorv1alpha1.BackupDamaged:
+		s.Event(corev1.EventTypeWarning, eventBackupDamaged, actionBackup, "backup %s can't be used: %s", t.Object.Name, status.Message)
+	case operatorv1alpha1.BackupFailed:
+		s.Event(corev1.EventTypeWarning, eventBackupFailed, actionBackup, "backup %s failed: %s", t.Object.Name, status.Message)
+	}
+	return nil
+}
+
+// pruned deletes the objects of backups that are no longer in the store. What failed is done
+// after the next backup.
+func (s *scope) pruned(ctx context.Context, t backup.Task, outcome backup.Outcome) error {
+	status := s.Registry.Status.Backup
+	switch outcome.State {
+	case backup.Running:
+		return nil
+	case backup.Lost:
+		return s.deleteBackupJob(ctx)
+	case backup.Failed, backup.Damaged:
+		s.Event(corev1.EventTypeWarning, eventBackupPruneFailed, actionBackup, "old backups were not removed, the operator will retry after the next backup: %s", outcome.Message)
+		status.Pruned = t.Name
+		return nil
+	}
+	removed := outcome.Removed()
+	for _, b := range s.backups.all {
+		if backup.HasContent(b) && b.Status.Lineage == t.Lineage && slices.Contains(removed, b.Name) {
+			if err := s.deleteBackup(ctx, b); err != nil {
+				return err
+			}
+		}
+	}
+	if len(removed) > 0 {
+		s.Event(corev1.EventTypeNormal, eventBackupsPruned, actionBackup, "%d backups were removed by spec.backup.retention: %s", len(removed), names(references(removed)))
+	}
+	status.Pruned = t.Name
+	return nil
+}
+
+func references(names []string) []operatorv1alpha1.ObjectReference {
+	var out []operatorv1alpha1.ObjectReference
+	for _, name := range names {
+		out = append(out, operatorv1alpha1.ObjectReference{Kind: "ClusterRegistryBackup", Name: name})
+	}
+	return out
+}
+
+// contentDeleted lets the object of a backup go that is deleted in the store, or that the
+// store does not delete in time.
+func (s *scope) contentDeleted(ctx context.Context, t backup.Task, outcome backup.Outcome) error {
+	switch {
+	case outcome.State == backup.Running:
+		return nil
+	case outcome.State == backup.Failed && s.Now.Sub(t.Object.DeletionTimestamp.Time) > letGo:
+		s.Event(corev1.EventTypeWarning, eventBackupContentLeft, actionBackup, "the content of backup %s is left at %s: %s", t.Object.Name, t.Object.Status.Location, outcome.Message)
+	case outcome.State != backup.Succeeded:
+		return s.deleteBackupJob(ctx)
+	}
+	return finalize(ctx, s.Client, t.Object, controllerutil.RemoveFinalizer)
+}
+
+// explainPending says of those that wait for what they do.
+func (s *scope) explainPending(ctx context.Context) error {
+	for _, b := range s.backups.all {
+		if b.Status.Phase != "" && b.Status.Phase != operatorv1alpha1.BackupPending || b.DeletionTimestamp != nil {
+			continue
+		}
+		message := "Waiting for etcd to be complete"
+		switch t := s.backups.task; {
+		case !s.backups.blocked.Complete():
+			message = s.backups.blocked.Message
+		case t != nil && t.Object != b:
+			message = fmt.Sprintf("Waiting for %s of backup %s", t.Step, t.Name)
+		}
+		if err := enter(ctx, s.Client, b, func(b *operatorv1alpha1.ClusterRegistryBackup) {
+			backup.Enter(b, operatorv1alpha1.BackupPending, message, s.Now)
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// schedule creates the backup that is due, unless one by the schedule is not over.
+func (s *scope) schedule(ctx context.Context, times schedule.Schedule) error {
+	spec, status := s.Registry.Spec.Backup, s.Registry.Status.Backup
+	if spec.Suspend || status.Lineage == "" || !s.backups.blocked.Complete() {
+		return nil
+	}
+	due := backup.Due(times, *status, s.Now)
+	if due.IsZero() || slices.ContainsFunc(s.backups.all, func(b *operatorv1alpha1.ClusterRegistryBackup) bool {
+		return backup.Scheduled(b) && !b.Status.Phase.Ended() && (underWay(b) || b.DeletionTimestamp.IsZero())
+	}) {
+		return nil
+	}
+	b := &operatorv1alpha1.ClusterRegistryBackup{Spec: operatorv1alpha1.ClusterRegistryBackupSpec{
+		RegistryRef: operatorv1alpha1.LocalObjectReference{Name: s.Registry.Name}, DeletionPolicy: operatorv1alpha1.BackupDeletionPolicyRetain}}
+	b.Namespace, b.Name = s.Registry.Namespace, backup.Name(s.Registry.Name, due)
+	b.Labels = map[string]string{operatorv1alpha1.LabelRegistry: s.Registry.Name}
+	b.Annotations = map[string]string{operatorv1alpha1.AnnotationBackupReason: string(operatorv1alpha1.BackupScheduled)}
+	err := s.Client.Create(ctx, b)
+	if apierrors.IsAlreadyExists(err) {
+		err = s.taken(ctx, b.Name)
+	}
+	if err != nil {
+		return fmt.Errorf("create ClusterRegistryBackup %s: %w", b.Name, err)
+	}
+	at := metav1.NewTime(due.UTC())
+	status.LastScheduledTime = &at
+	return nil
+}
+
+// taken makes sure that a backup of the name that is due is one of this registry, which this
+// operator has created before it was killed, or another leader. If it is not, that is a
+// failure, and the next time in the schedule has another name.
+func (s *scope) taken(ctx context.Context, name string) error {
+	other := &operatorv1alpha1.ClusterRegistryBackup{}
+	if err := s.Live.Get(ctx, s.named(name), other); err != nil {
+		return err
+	}
+	if other.Spec.RegistryRef.Name != s.Registry.Name {
+		s.Registry.Status.Backup.LastFailure = &operatorv1alpha1.BackupFailure{Time: metav1.NewTime(s.Now.Truncate(time.Second)), Name: name,
+			Message: fmt.Sprintf("ClusterRegistryBackup %s is in the way: it is of ClusterRegistry %s; delete it", name, other.Spec.RegistryRef.Name)}
+	}
+	return nil
+}
+
+// dropBackups deletes objects that have served their purpose. What the status has to have of
+// them was written before.
+func (s *scope) dropBackups(ctx context.Context) error {
+	if s.Before.Backup == nil {
+		return nil
+	}
+	for _, b := range backup.Obsolete(s.backups.all, *s.Before.Backup) {
+		if err := s.deleteBackup(ctx, b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteBackup deletes the object of a backup as it was read.
+func (s *scope) deleteBackup(ctx context.Context, b *operatorv1alpha1.ClusterRegistryBackup) error {
+	return client.IgnoreNotFound(s.Client.Delete(ctx, b, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion}))
+}
+
+func (s *scope) deleteBackupJob(ctx context.Context) error {
+	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: s.Registry.Namespace, Name: s.Name(contract.BackupSuffix)}
+	_, err := s.Writer().Delete(ctx, job, s.Owner())
+	return err
+}
+
+// withoutBackups ends what was begun of the backups of a registry that has no store any more.
+func (s *scope) withoutBackups(ctx context.Context) error {
+	s.Registry.Status.Backup = nil
+	if s.ReadOnly() {
+		return nil
+	}
+	return settle(ctx, s.Client, s.backups.all, fmt.Sprintf("ClusterRegistry %s has no spec.backup, which names the store", s.Registry.Name), s.Now, func(b *operatorv1alpha1.ClusterRegistryBackup, text string) {
+		s.Event(corev1.EventTypeWarning, eventBackupContentLeft, actionBackup, "%s", text)
+	})
+}
+
+// settleBackups ends the backups of a registry that is being deleted, or gone. No backup in
+// the store goes with it.
+func (r *Reconciler) settleBackups(ctx context.Context, key client.ObjectKey, why string) error {
+	all, err := backupsOf(ctx, r.Client, key)
+	if err != nil {
+		return err
+	}
+	return settle(ctx, r.Client, all, why, time.Now(), func(b *operatorv1alpha1.ClusterRegistryBackup, text string) {
+		r.Events.Eventf(b, nil, corev1.EventTypeWarning, eventBackupContentLeft, actionBackup, "%s", text)
+	})
+}
+
+// settle ends backups that can't be taken: what was begun, or scheduled, has failed; what a
+// person asked for waits; and no deletion is held.
+func settle(ctx context.Context, c client.Client, all []*operatorv1alpha1.ClusterRegistryBackup, why string, now time.Time, left func(*operatorv1alpha1.ClusterRegistryBackup, string)) error {
+	for _, b := range all {
+		if b.DeletionTimestamp != nil {
+			if !controllerutil.ContainsFinalizer(b, operatorv1alpha1.FinalizerBackup) {
+				continue
+			}
+			if backup.HasContent(b) {
+				left(b, fmt.Sprintf("the content of backup %s is left at %s: %s", b.Name, b.Status.Location, why))
+			}
+			if err := finalize(ctx, c, b, controllerutil.RemoveFinalizer); client.IgnoreNotFound(err) != nil {
+				return err
+			}
+			continue
+		}
+		if b.Status.Phase.Ended() {
+			continue
+		}
+		phase := operatorv1alpha1.BackupPending
+		if underWay(b) || backup.Scheduled(b) {
+			phase = operatorv1alpha1.BackupFailed
+		}
+		if err := enter(ctx, c, b, func(b *operatorv1alpha1.ClusterRegistryBackup) { backup.Enter(b, phase, why, now) }); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,232 @@
+package clusterregistry
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/encryption"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/keyring"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/operation"
+	"github.com/clusterregistry/operator/operator/operation/keychange"
+	"github.com/clusterregistry/operator/operator/operation/upgrade/migration"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// rewriteTime is for how long clusters are stored again before the rest of the registry is
+// reconciled again. One request may take longer.
+const rewriteTime = 5 * time.Second
+
+// readKeys reads the keys with which the servers encrypt what they store. Without the record of
+// these nothing may be rendered.
+func (s *scope) readKeys(ctx context.Context) error {
+	if !render.CanEncrypt(s.release.Layout) || s.Registry.Spec.Etcd.External != nil {
+		return nil
+	}
+	if s.identity.Err != nil {
+		if s.Before.Encryption != nil || s.Registry.Spec.Server.Encryption != nil {
+			s.keys.Held = verdict.Waiting(operatorv1alpha1.ReasonEncryptionInvalid, "the record of the keys in use can't be read, and no server is made or changed: %s", s.identity.Err)
+		}
+		return nil
+	}
+	s.keys = keyring.Read(ctx, s.Objects, s.identity.Record)
+	if s.keys.Unrecorded && s.keys.InUse != nil && s.identity.Record != nil && !s.ReadOnly() && s.pausedUntil() == "" {
+		if err := s.identity.Write(ctx, keyring.Record(*s.identity.Record, s.keys.InUse)); err != nil {
+			return fmt.Errorf("record the keys in use: %w", err)
+		}
+	}
+	if s.keys.InUse != nil {
+		s.Registry.Status.Encryption = s.keys.Status()
+	} // else it is what was last known
+	return nil
+}
+
+// withheld says what of the spec the servers don't get: what keeps them from being made first.
+func (s *scope) withheld() verdict.Verdict {
+	if s.keys.Held.State == verdict.Blocked || s.audit.Held.Complete() {
+		return s.keys.Held
+	}
+	return s.audit.Held
+}
+
+// reveal decrypts what etcd holds, nil where nothing is encrypted.
+func (s *scope) reveal() migration.Reveal {
+	if s.keys.Render() == nil {
+		return nil
+	}
+	return func(ctx context.Context, key string, content []byte) ([]byte, error) {
+		reader, err := s.keys.InUse.Reader()
+		if err != nil {
+			return nil, err
+		}
+		return reader.Read(ctx, key, content)
+	}
+}
+
+// changeKeys takes a change of keys one step further, or begins one that is due.
+func (r *Reconciler) changeKeys(ctx context.Context, s *scope) verdict.Verdict {
+	status := &s.Registry.Status
+	handler, err := r.keyChange(ctx, s)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	if status.Operation == nil {
+		if !handler.Due() || s.ReadOnly() || handler.Busy != "" {
+			return done
+		}
+		r.keyWalks.Delete(s.Registry.UID)
+		status.Operation = handler.Begin()
+		handler.Operation = status.Operation
+		return handler.Waiting("starts").In(verdict.AtOnce)
+	}
+	if s.keys.InUse == nil || s.identity.Record == nil {
+		return handler.Waiting("it is not known which keys the servers have: %s", s.keys.Held.Message).In(verdict.Resync)
+	}
+	reason, until := s.halted()
+	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.frozenBy(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
+	if driver.ReadOnly == "" && s.ReadOnly() {
+		driver.ReadOnly = "it continues when " + s.ReadOnlyUntil()
+	}
+	v, progress := driver.Advance(ctx, handler)
+	if progress == operation.UnderWay {
+		return v
+	}
+	if keys := s.keys.InUse; len(keys) == len(s.keys.Desired) && s.identity.Record.StoredUnder == keys[0].ID() { // else it ended for want of what is desired
+		s.Event(corev1.EventTypeNormal, "KeysChanged", operatorv1alpha1.ConditionServerReady, "clusters are stored under %s, and the servers have no other key than %s", keys[0].ID(), strings.Join(keys.IDs(), ", "))
+	}
+	status.Operation = nil
+	r.keyWalks.Delete(s.Registry.UID)
+	return done.In(verdict.AtOnce)
+}
+
+// noteKeys says what a change of keys that is due waits for, or why there can't be one.
+func (s *scope) noteKeys() {
+	if operation := s.Registry.Status.Operation; operation != nil && operation.Type == operatorv1alpha1.OperationEncryption || s.identity.Record == nil {
+		return
+	}
+	h := keychange.Handler{State: encryption.State{InUse: s.keys.InUse, Desired: s.keys.Desired}, Verified: cmp.Or(s.identity.Record.StoredUnder, encryption.Identity.ID())}
+	message := "the keys to encrypt with are changed when " + s.rotationAwaits()
+	if conflict := h.State.Check(); conflict != nil {
+		message = conflict.Error()
+	} else if h.State.InUse == nil || !h.Due() {
+		return
+	}
+	s.note(operatorv1alpha1.ConditionServerReady, operatorv1alpha1.ReasonEncryptionPending, message)
+}
+
+// keyChange returns the change of keys that is under way, or could begin.
+func (r *Reconciler) keyChange(ctx context.Context, s *scope) (keychange.Handler, error) {
+	h := keychange.Handler{Operation: s.Registry.Status.Operation, Now: s.Now, Busy: s.unsteady(), State: encryption.State{InUse: s.keys.InUse, Desired: s.keys.Desired}}
+	if h.State.InUse == nil || s.identity.Record == nil {
+		h.State = encryption.State{InUse: encryption.Keys{encryption.Identity}}
+		return h, nil // nothing is known to be desired
+	}
+	h.Verified = cmp.Or(s.identity.Record.StoredUnder, encryption.Identity.ID())
+	h.Verify = func(ctx context.Context) error {
+		record := *s.identity.Record
+		record.StoredUnder = s.keys.InUse[0].ID()
+		return s.identity.Write(ctx, &record)
+	}
+	h.Record = func(ctx context.Context, keys encryption.Keys) error { return r.recordKeys(ctx, s, keys) }
+	h.Rewrite = func(ctx context.Context) (map[string]int, string, error) { return r.rewrite(ctx, s) }
+	if h.Operation == nil {
+		return h, nil
+	}
+	var err error
+	if h.Missing, err = s.withoutKeys(ctx); h.Missing != "" || err != nil {
+		r.keyWalks.Delete(s.Registry.UID) // what was found before, such servers may have written again
+	}
+	return h, err
+}
+
+// withoutKeys says which servers don't have the keys in use, those that are terminating among
+// them, since these still write; nothing when all have. Not from the cache, which has no
+// annotations of pods.
+func (s *scope) withoutKeys(ctx context.Context) (string, error) {
+	if s.servers.Rolling != "" {
+		return s.servers.Rolling, nil
+	}
+	if v, reached := s.verdicts[operatorv1alpha1.ConditionServerReady]; !reached || !v.Complete() {
+		return operatorv1alpha1.ConditionServerReady + ": " + v.Message, nil
+	}
+	digest := ""
+	if rendered := s.keys.Render(); rendered != nil {
+		digest = rendered.Digest
+	}
+	pods := &corev1.PodList{}
+	err := s.Live.List(ctx, pods, client.InNamespace(s.Registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: s.Registry.Name, operatorv1alpha1.LabelComponent: operand.ComponentServer})
+	if err != nil {
+		return "", err
+	}
+	running := operand.Running(pods.Items)
+	for i := range running {
+		if running[i].Annotations[operatorv1alpha1.AnnotationEncryption] != digest {
+			return fmt.Sprintf("pod %s still has the keys of before", running[i].Name), nil
+		}
+	}
+	if len(running) == 0 {
+		return "there are no servers", nil
+	}
+	return "", nil
+}
+
+// recordKeys has servers given other keys from the next reconcile on. The Secret with these is
+// made first: a record without it would leave servers without any.
+func (r *Reconciler) recordKeys(ctx context.Context, s *scope, keys encryption.Keys) error {
+	// What was found with the keys of before is of no use with others, nor when they return.
+	r.keyWalks.Delete(s.Registry.UID)
+	in := s.input(r.Environment)
+	if in.Encryption = keyring.Rendered(keys); in.Encryption != nil {
+		rendered, err := render.Render(in)
+		if err != nil {
+			return err
+		}
+		for _, object := range rendered.Stages[render.StageServer] {
+			if object.GetKind() == "Secret" && object.GetName() == s.Name(contract.EncryptionSuffix)+"-"+in.Encryption.Digest {
+				if err := s.Apply(ctx, object); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return s.identity.Write(ctx, keyring.Record(*s.identity.Record, keys))
+}
+
+// rewrite has clusters stored again under the key that writes.
+func (r *Reconciler) rewrite(ctx context.Context, s *scope) (map[string]int, string, error) {
+	registry, err := r.access(s).RegistryClient(ctx, s.authorities.Serving.Bundle())
+	if err != nil {
+		return nil, "0", err
+	}
+	until := time.Now().Add(rewriteTime)
+	walk := r.keyWalk(s.Registry.UID)
+	next, stored, progress, err := walk.Continue(ctx, s.keys.InUse, keychange.Storage{
+		Read: func(ctx context.Context, after string, each func(string, []byte) error) (etcd.Stored, error) {
+			return s.members.Access.Stored(ctx, contract.ObjectPrefix(v1beta1.GroupName, "clusters"), after, each)
+		},
+		Rewrite: func(ctx context.Context, name string) error { return registry.Rewrite(ctx, s.release.Stores, name) },
+		Over:    func() bool { return time.Now().After(until) },
+	})
+	r.keyWalks.Store(s.Registry.UID, next)
+	return stored, progress, err
+}
+
+// keyWalk returns how far the clusters of a registry were rewritten.
+func (r *Reconciler) keyWalk(registry types.UID) keychange.Walk {
+	if known, is := r.keyWalks.Load(registry); is {
+		return known.(keychange.Walk)
+	}
+	return keychange.Walk{}
+}

@@ -1,0 +1,64 @@
+package clusterregistry
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterregistry/operator/operator/encryption"
+	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/keyring"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// TestRecordKeys records keys, of which the next reconcile finds the copy, without an owner
+// that would take it along; and an operator that dies before the record leaves a Secret that no
+// one reads.
+func TestRecordKeys(t *testing.T) {
+	releases, err := version.Releases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := encryption.Keys{encryption.Identity}
+	s := encrypting(t, plain, aKey(t, "a"))
+	s.release = releases[len(releases)-1]
+	s.release.Members = version.Members{Release: s.release.Version, Etcd: s.release.Etcd, Helper: s.release.Helper, Layout: s.release.Layout}
+	registry := s.Registry.DeepCopy()
+	registry.ResourceVersion = ""
+	r := reading(t, s, registry)
+	r.Environment = render.Environment{Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"}
+	record := *s.identity.Record
+	s.identity = identity.New(s.Objects)
+	if err := s.identity.Write(t.Context(), &record); err != nil {
+		t.Fatal(err)
+	}
+	both := slices.Concat(plain, aKey(t, "a"))
+	if s.Rendered, err = render.Render(s.input(r.Environment)); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.recordKeys(t.Context(), s, both); err != nil {
+		t.Fatal(err)
+	}
+	copied := &corev1.Secret{}
+	if err := s.Live.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet-encryption-" + both.Digest()}, copied); err != nil || len(copied.OwnerReferences) > 0 {
+		t.Errorf("the copy: %v, owned by %v", err, copied.OwnerReferences)
+	}
+	again := identity.Read(t.Context(), s.Objects)
+	if again.Err != nil || again.Record == nil {
+		t.Fatalf("the record: %+v", again)
+	}
+	found := keyring.Read(t.Context(), s.Objects, again.Record)
+	if !found.InUse.Equal(both) {
+		t.Errorf("the next reconcile finds %v", found.InUse)
+	}
+	s.identity, s.keys = again, found
+	if err := r.recordKeys(t.Context(), s, plain); err != nil {
+		t.Fatal(err)
+	}
+	if last := identity.Read(t.Context(), s.Objects); last.Record.Keys != "" || !slices.Equal(last.Record.KeyIDs, []string{"identity"}) {
+		t.Errorf("switched off, the record has %q, %v", last.Record.Keys, last.Record.KeyIDs)
+	}
+}
