@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -85,6 +87,10 @@ var (
 		s.e.EmptyVolume(victim.Spec.NodeName, "data-"+victim.Name)
 		s.kill(victim)
 		return struck{heal: func() {
+			if s.leaves(victim) {
+				s.left(victim)
+				return
+			}
 			s.e.WaitCondition(s.registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, "pod "+victim.Name+": container etcd exited with code 65", "has no data", "a new member takes its place")
 			s.replacedMember(victim)
 		}}
@@ -123,7 +129,9 @@ func nodeLost(name, take, giveBack string) fault {
 		noticed := s.e.HostMaySuffer("kube-apiserver sends requests to a server on a node that does not answer until the node counts as lost")
 		s.e.Node(take, victim.Spec.NodeName)
 		return struck{heal: func() {
-			s.e.WaitCondition(s.registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonMembersNotReady, victim.Name)
+			if !s.leaves(victim) { // else nobody waits for it
+				s.e.WaitCondition(s.registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonMembersNotReady, victim.Name)
+			}
 			s.quiet()
 			noticed()
 			framework.Cluster(s.t, "node", giveBack, victim.Spec.NodeName)
@@ -157,9 +165,44 @@ func (s *stage) kill(member *corev1.Pod) {
 	s.e.KillProcess(s.arguments(member)...)
 }
 
-// back waits until a member that was killed runs again.
+// leaves reports whether the operation removes a member, and adds none in its place: what has
+// happened to it need not be repaired.
+func (s *stage) leaves(member *corev1.Pod) bool {
+	ordinal, err := strconv.ParseInt(member.Name[strings.LastIndex(member.Name, "-")+1:], 10, 32)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return int32(ordinal) >= s.registry.Spec.Etcd.Replicas
+}
+
+// left waits until a member that leaves is no longer one, and its pod is gone.
+func (s *stage) left(member *corev1.Pod) {
+	s.t.Helper()
+	s.e.Eventually("etcd member "+member.Name+" to leave", func(ctx context.Context) error {
+		if err := s.e.Get(ctx, s.registry.Name, s.registry); err != nil {
+			return err
+		}
+		for _, m := range s.registry.Status.Etcd.Members {
+			if m.Name == member.Name {
+				return fmt.Errorf("etcd is %+v, the operation %+v", s.registry.Status.Etcd, s.registry.Status.Operation)
+			}
+		}
+		var pod corev1.Pod
+		err := s.e.Get(ctx, member.Name, &pod)
+		if err == nil {
+			return fmt.Errorf("its pod is %+v", pod.Status)
+		}
+		return client.IgnoreNotFound(err)
+	})
+}
+
+// back waits until a member that was killed runs again, or has left.
 func (s *stage) back(member *corev1.Pod) {
 	s.t.Helper()
+	if s.leaves(member) {
+		s.left(member)
+		return
+	}
 	s.e.Eventually("pod "+member.Name+" to run again", func(ctx context.Context) error {
 		var now corev1.Pod
 		if err := s.e.Get(ctx, member.Name, &now); err != nil {
@@ -179,9 +222,14 @@ func restarts(pod corev1.Pod) (count int32) {
 	return count
 }
 
-// replacedMember waits until another member has taken the place of one that was lost.
+// replacedMember waits until another member has taken the place of one that was lost, or it
+// has left.
 func (s *stage) replacedMember(lost *corev1.Pod) {
 	s.t.Helper()
+	if s.leaves(lost) {
+		s.left(lost)
+		return
+	}
 	before := ""
 	for _, member := range s.registry.Status.Etcd.Members {
 		if member.Name == lost.Name {
