@@ -17,6 +17,7 @@ var further = []session{
 	{section: "kubeconfig", line: "kubectl registry kubeconfig east west", typed: "y\n"},
 	{section: "import", line: "kubectl registry import -f clusters.yaml --overwrite --with-status", code: 4},
 	{section: "status", line: "kubectl registry status fleet", code: 4},
+	{section: "backup show", line: "kubectl registry backup show before-cleanup"},
 	{section: "diagnose", line: "kubectl registry diagnose", code: 4},
 }
 
@@ -86,6 +87,13 @@ func TestCompletion(t *testing.T) {
 		{"etcd replace fleet-etcd-1 ", ""},
 		{"etcd rotate-ca ", "etcd serving client"},
 		{"etcd rotate-ca serving ", "fleet"},
+		{"backup ", "create list show verify"},
+		{"backup create ", "fleet"},
+		{"backup create fleet --deletion-policy ", "Delete Retain"},
+		{"backup list ", "fleet"},
+		{"backup show f", "fleet-20261123-1100"},
+		{"backup verify ", "before-cleanup fleet-20261123-1100"},
+		{"backup verify before-cleanup ", ""},
 		{"diagnose ", "fleet"},
 		{"report ", "fleet"},
 		{"--context ", "admin@east hub"},

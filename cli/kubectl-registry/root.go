@@ -8,6 +8,7 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 	"k8s.io/component-base/version"
 
+	"github.com/clusterregistry/operator/cli/backup"
 	"github.com/clusterregistry/operator/cli/command"
 	"github.com/clusterregistry/operator/cli/diagnose"
 	"github.com/clusterregistry/operator/cli/etcd"
@@ -62,6 +63,7 @@ changed; 4 done, and something that is shown needs attention.`,
 		transfer.NewImport(env),
 		upgrade.New(env),
 		etcd.New(env),
+		backup.New(env),
 		diagnose.New(env),
 		report.New(env),
 	)

@@ -50,7 +50,11 @@ const sessionHost = `
 apiVersion: operator.clusterregistry.io/v1alpha1
 kind: ClusterRegistry
 metadata: {name: fleet, namespace: registries, generation: 1}
-spec: {version: v0.3.0, mode: Aggregated, etcd: {replicas: 3}}
+spec:
+  version: v0.3.0
+  mode: Aggregated
+  etcd: {replicas: 3}
+  backup: {schedule: 0 * * * *, store: {s3: {bucket: backups, prefix: prod, secretRef: {name: store}}}}
 status:
   version: v0.3.0
   observedGeneration: 1
@@ -63,8 +67,13 @@ status:
     - {name: fleet-etcd-1, id: 91bc3c398fb3c146, ready: true, version: v3.7.3, databaseSize: 820Mi, databaseSizeInUse: 310Mi, quota: 4Gi}
     - {name: fleet-etcd-2, id: fd422379fda50e48, ready: true, version: v3.7.3, databaseSize: 312Mi, databaseSizeInUse: 310Mi, quota: 4Gi, defragmentedTime: "2026-11-23T11:40:00Z"}
   certificates: [{name: fleet-serving, notAfter: "2027-01-20T12:00:00Z", renewalTime: "2026-12-21T12:00:00Z"}]
+  backup:
+    lineage: 0b9c4b52c1a84e7f
+    lastSuccess: {name: fleet-20261123-1100, time: "2026-11-23T11:00:40Z", verifiedTime: "2026-11-23T11:00:38Z", revision: 48213, bytes: 335544320, location: "s3://backups/prod/0b9c4b52c1a84e7f/fleet-20261123-1100/manifest.json"}
+    window: {oldest: "2026-11-23T05:00:20Z", newest: "2026-11-23T11:00:20Z"}
   conditions:
   - {type: Available, status: "True", reason: Available}
+  - {type: BackupReady, status: "True", reason: BackedUp, message: "the last backup that succeeded, at 2026-11-23T11:00:40Z, is fleet-20261123-1100, verified at 2026-11-23T11:00:38Z; the next one is due at 2026-11-23T12:00:00Z"}
   - {type: Ready, status: "True", reason: Ready}
   - {type: EtcdReady, status: "True", reason: Ready, message: 3/3 etcd members ready (v3.7.3)}
 ---
@@ -73,6 +82,31 @@ kind: PersistentVolumeClaim
 metadata: {name: data-fleet-etcd-1, namespace: registries, deletionTimestamp: "2026-11-23T11:00:00Z", labels: {app.kubernetes.io/instance: fleet, app.kubernetes.io/managed-by: clusterregistry-operator}}
 spec: {volumeName: pvc-3c5c2b8e}
 status: {phase: Bound}
+---
+apiVersion: operator.clusterregistry.io/v1alpha1
+kind: ClusterRegistryBackup
+metadata: {name: fleet-20261123-1100, namespace: registries, uid: 3f1c, creationTimestamp: "2026-11-23T11:00:00Z", annotations: {operator.clusterregistry.io/reason: Schedule}}
+spec: {registryRef: {name: fleet}, deletionPolicy: Retain}
+status:
+  phase: Completed
+  name: fleet-20261123-1100
+  location: s3://backups/prod/0b9c4b52c1a84e7f/fleet-20261123-1100/manifest.json
+  lineage: 0b9c4b52c1a84e7f
+  revision: 48213
+  bytes: 335544320
+  sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+  etcdVersion: 3.7.3
+  release: v0.4.0
+  keys: [{resource: clusters, count: 1204}]
+  takenTime: "2026-11-23T11:00:20Z"
+  verifiedTime: "2026-11-23T11:00:38Z"
+  completionTime: "2026-11-23T11:00:40Z"
+---
+apiVersion: operator.clusterregistry.io/v1alpha1
+kind: ClusterRegistryBackup
+metadata: {name: before-cleanup, namespace: registries, uid: 4a7e, creationTimestamp: "2026-11-23T11:59:30Z"}
+spec: {registryRef: {name: fleet}, deletionPolicy: Delete}
+status: {phase: Saving}
 ---
 ` + commandtest.Operator
 
@@ -101,6 +135,10 @@ var sessions = []session{
 	{section: "etcd defrag", line: "kubectl registry etcd defrag fleet", typed: "y\n"},
 	{section: "etcd replace", line: "kubectl registry etcd replace fleet-etcd-1", typed: "y\n"},
 	{section: "etcd rotate-ca", line: "kubectl registry etcd rotate-ca serving fleet", typed: "y\n"},
+	{section: "backup create", line: "kubectl registry backup create fleet"},
+	{section: "backup list", line: "kubectl registry backup list fleet"},
+	{section: "backup show", line: "kubectl registry backup show fleet-20261123-1100"},
+	{section: "backup verify", line: "kubectl registry backup verify fleet-20261123-1100"},
 	{section: "diagnose", line: "kubectl registry diagnose fleet", code: 4},
 	{section: "report", line: "kubectl registry report fleet"},
 }

@@ -8,13 +8,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -154,9 +150,6 @@ func (s *starter) patch(ctx context.Context, client dynamic.ResourceInterface, r
 	return out, hostcluster.Decode(object, out)
 }
 
-// again is when to ask again where a change can't be waited for.
-const again = 5 * time.Second
-
 // follow returns when the registry runs the version and is Ready, or when that is not
 // to be expected.
 func (s *starter) follow(ctx context.Context, client dynamic.ResourceInterface, registry *v1alpha1.ClusterRegistry) error {
@@ -172,9 +165,9 @@ func (s *starter) follow(ctx context.Context, client dynamic.ResourceInterface, 
 		if done || err != nil {
 			return err
 		}
-		object, err := s.next(ctx, client, registry)
+		object, err := hostcluster.Next(ctx, client, registry)
 		if err != nil {
-			return err
+			return fmt.Errorf("%s/%s %w", registry.Namespace, registry.Name, err)
 		}
 		if ctx.Err() != nil {
 			return fmt.Errorf("%s/%s is not done: %s; it continues, and \"kubectl registry status %s -w\" shows it", registry.Namespace, registry.Name, shown, registry.Name)
@@ -187,43 +180,6 @@ func (s *starter) follow(ctx context.Context, client dynamic.ResourceInterface, 
 			return err
 		}
 	}
-}
-
-// next waits until the registry is another than it was, and returns it; nil when it
-// could not be read, and an error when it is gone.
-func (s *starter) next(ctx context.Context, client dynamic.ResourceInterface, registry *v1alpha1.ClusterRegistry) (*unstructured.Unstructured, error) {
-	deleted := fmt.Errorf("%s/%s was deleted while it was waited for", registry.Namespace, registry.Name)
-	watcher, err := client.Watch(ctx, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("metadata.name", registry.Name).String(), ResourceVersion: registry.ResourceVersion,
-	})
-	if err == nil {
-		defer watcher.Stop()
-		select {
-		case <-ctx.Done():
-		case event, open := <-watcher.ResultChan():
-			object, is := event.Object.(*unstructured.Unstructured)
-			switch {
-			case open && event.Type == watch.Deleted:
-				return nil, deleted
-			case open && is:
-				return object, nil
-			}
-		}
-	}
-	timer := time.NewTimer(again)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	object, err := client.Get(ctx, registry.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err) || err == nil && object.GetUID() != registry.UID:
-		return nil, deleted
-	case err != nil:
-		return nil, nil //nolint:nilnil // it is asked again
-	}
-	return object, nil
 }
 
 // judge reports whether the upgrade is done, how far it is, and why it will not be

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -41,6 +42,9 @@ func Enter(b *operatorv1alpha1.ClusterRegistryBackup, phase operatorv1alpha1.Bac
 // Advance brings the object of a task of Save or Verify to where the outcome of its Job
 // leads. It returns false when nothing follows yet, and when the Job is to be done again.
 func Advance(t Task, o Outcome, verify operatorv1alpha1.BackupVerification, now time.Time) (advanced, again bool) {
+	if t.Request != "" {
+		return verifiedAgain(t, o, now)
+	}
 	b := t.Object
 	switch o.State {
 	case Running:
@@ -60,7 +64,7 @@ func Advance(t Task, o Outcome, verify operatorv1alpha1.BackupVerification, now 
 	}
 	report, ok := o.Report(t)
 	if !ok {
-		Enter(b, operatorv1alpha1.BackupFailed, "the Job has reported something else than what was asked for: the image of the helper does not fit this operator", now)
+		Enter(b, operatorv1alpha1.BackupFailed, otherReport, now)
 		return true, false
 	}
 	fill(&b.Status, report)
@@ -73,6 +77,51 @@ func Advance(t Task, o Outcome, verify operatorv1alpha1.BackupVerification, now 
 		Enter(b, operatorv1alpha1.BackupCompleted, "", now)
 	}
 	return true, false
+}
+
+// otherReport is why a Job that succeeded does not count.
+const otherReport = "the Job has reported something else than what was asked for: the image of the helper does not fit this operator"
+
+// notVerified begins, in the message of a backup, why another verification has found out
+// nothing.
+const notVerified = "it could not be verified again: "
+
+// verifiedAgain brings a backup that has ended to where another verification leads. One that
+// could not be carried out says nothing about the backup: what it was it stays.
+func verifiedAgain(t Task, o Outcome, now time.Time) (advanced, again bool) {
+	b := t.Object
+	report, ok := o.Report(t)
+	switch {
+	case o.State == Running:
+		return false, false
+	case o.State == Lost:
+		return false, true
+	case o.State == Damaged:
+		end(b, operatorv1alpha1.BackupDamaged, o.Message, now)
+	case o.State == Failed, !ok, report.VerifiedTime == nil:
+		message := o.Message
+		if o.State != Failed {
+			message = otherReport
+		}
+		before, _, _ := strings.Cut(b.Status.Message, notVerified)
+		if before = strings.TrimSuffix(before, "; "); before != "" {
+			before += "; "
+		}
+		Enter(b, b.Status.Phase, before+notVerified+message, now)
+	default:
+		fill(&b.Status, report)
+		end(b, operatorv1alpha1.BackupCompleted, "", now)
+	}
+	b.Status.VerifyRequest = t.Request
+	return true, false
+}
+
+// end brings a backup that has ended to another last phase, which it reaches now.
+func end(b *operatorv1alpha1.ClusterRegistryBackup, phase operatorv1alpha1.BackupPhase, message string, now time.Time) {
+	if b.Status.Phase != phase {
+		b.Status.CompletionTime = nil
+	}
+	Enter(b, phase, message, now)
 }
 
 // fill writes what is reported of a backup.

@@ -146,6 +146,15 @@ func deleted(b *object) {
 }
 func withContent(b *object) { b.Spec.DeletionPolicy = operatorv1alpha1.BackupDeletionPolicyDelete }
 
+// asks has a backup be verified again, which answered says that it was.
+func asks(request string) func(*object) {
+	return func(b *object) { b.Annotations = map[string]string{operatorv1alpha1.AnnotationVerify: request} }
+}
+func answered(request string) func(*object) {
+	return func(b *object) { b.Status.VerifyRequest = request }
+}
+func of(lineage string) func(*object) { return func(b *object) { b.Status.Lineage = lineage } }
+
 func TestChoose(t *testing.T) {
 	const (
 		pending   = operatorv1alpha1.BackupPending
@@ -173,6 +182,13 @@ func TestChoose(t *testing.T) {
 		{"one is deleted", []*object{made("b", completed, 2, deleted), made("c", pending, 1)}, "", "two", "delete b uid-b in one, skips false"},
 		{"one without content is deleted", []*object{made("b", operatorv1alpha1.BackupFailed, 2, deleted)}, "", "one", ""},
 		{"one that was skipped is deleted", []*object{made("b", operatorv1alpha1.BackupSkipped, 2, deleted, func(b *object) { b.Status.Name, b.Status.Location = "a", "s3://b/one/a" })}, "", "one", ""},
+		{"one is to be verified again", []*object{made("a", completed, 3, asks("1"), of("two")), made("b", completed, 2), made("c", pending, 1)}, "", "one", "verify a uid-a 1 in two, skips false"},
+		{"one is to be verified again, of no present etcd", []*object{made("a", completed, 3, asks("1"))}, "a", "", "verify a uid-a 1 in one, skips false"},
+		{"it was verified again", []*object{made("a", completed, 3, asks("1"), answered("1"))}, "a", "one", ""},
+		{"a damaged one is to be, once more", []*object{made("a", operatorv1alpha1.BackupDamaged, 3, asks("2"), answered("1"))}, "", "one", "verify a uid-a 2 in one, skips false"},
+		{"what has no content of its own is not", []*object{made("a", operatorv1alpha1.BackupSkipped, 3, asks("1")), made("b", operatorv1alpha1.BackupFailed, 2, asks("1"))}, "", "one", ""},
+		{"what is deleted is not", []*object{made("a", completed, 3, asks("1"), deleted, func(b *object) { b.Finalizers = nil })}, "a", "one", ""},
+		{"a request of any length", []*object{made("a", completed, 3, asks(strings.Repeat("ä", 40)+"x"), answered(strings.Repeat("ä", 32)))}, "a", "one", ""},
 		{"one that waits is deleted", []*object{made("b", pending, 2, deleted)}, "", "one", ""},
 	} {
 		got := ""
@@ -244,6 +260,66 @@ func TestAdvance(t *testing.T) {
 	Advance(Task{Step: Save, Object: b, Name: "b"}, Read(jobOf(batchv1.JobComplete, 0, report+"}")), never, now)
 	if s := b.Status; s.Revision != 42 || s.Bytes != 7 || s.SHA256 != "0a" || s.EtcdVersion != "3.7.3" || s.Release != "v0.4.0" || s.Location == "" || s.VerifiedTime != nil || len(s.Keys) != 2 || s.Keys[0].Resource != "clusters" || s.Conditions[0].Status != metav1.ConditionTrue {
 		t.Errorf("the status is %+v", s)
+	}
+}
+
+// TestVerifiedAgain is about what a second verification says of a backup that was good, and of
+// one that was not.
+func TestVerifiedAgain(t *testing.T) {
+	const completed, damaged, failed = operatorv1alpha1.BackupCompleted, operatorv1alpha1.BackupDamaged, operatorv1alpha1.BackupFailed
+	verifiedNow := report + `,"verifiedTime":"2026-03-01T10:20:00Z"}`
+	for _, test := range []struct {
+		reason, before string
+		phase          operatorv1alpha1.BackupPhase
+		condition      batchv1.JobConditionType
+		exit           int32
+		message        string
+		want           operatorv1alpha1.BackupPhase
+		says           string
+		ended, open    bool // is completionTime now, and is the request left
+	}{
+		{"it runs", "", completed, "", 0, "", completed, "", false, true},
+		{"its report is lost", "", completed, batchv1.JobComplete, 0, "x", completed, "", false, true},
+		{"it is still good", notVerified + "no route", completed, batchv1.JobComplete, 0, verifiedNow, completed, "", false, false},
+		{"it is damaged by now", "", completed, batchv1.JobFailed, 65, "error: hash", damaged, "hash", true, false},
+		{"the store is down", "", completed, batchv1.JobFailed, 1, "error: no route", completed, notVerified + "no route", false, false},
+		{"the store is down for the second time", "hash; " + notVerified + "no route", damaged, batchv1.JobFailed, 1, "error: 403", damaged, "hash; " + notVerified + "403", false, false},
+		{"a helper that verifies nothing", "", completed, batchv1.JobComplete, 0, report + "}", completed, notVerified + otherReport, false, false},
+		{"it could not be verified, and now it was", "no route", failed, batchv1.JobComplete, 0, verifiedNow, completed, "", true, false},
+	} {
+		b := made("b", test.phase, time.Hour, asks("1"))
+		b.Status.Name, b.Status.Location, b.Status.Message = "b", "s3://b/one/b", test.before
+		_, again := Advance(Task{Step: Verify, Object: b, Name: "b", Request: "1"}, Read(jobOf(test.condition, test.exit, test.message)), operatorv1alpha1.VerifyNever, now)
+		s := b.Status
+		if s.Phase != test.want || s.Message != test.says || s.CompletionTime.Time.Equal(now.Truncate(time.Second)) != test.ended || (s.VerifyRequest == "") != test.open || again != (test.message == "x") {
+			t.Errorf("%s: %s %q, ended %s, answers %q, again %v", test.reason, s.Phase, s.Message, s.CompletionTime, s.VerifyRequest, again)
+		}
+		if test.want == completed && !test.open && test.says == "" && s.VerifiedTime.UTC().Minute() != 20 {
+			t.Errorf("%s: it is verified at %s", test.reason, s.VerifiedTime)
+		}
+	}
+}
+
+// TestDamagedLater is about the status of a registry whose last backup another verification
+// has found damaged: the one before it is what counts.
+func TestDamagedLater(t *testing.T) {
+	all := []*object{made("a", operatorv1alpha1.BackupCompleted, 3*time.Hour, verified), made("b", operatorv1alpha1.BackupCompleted, 2*time.Hour, verified),
+		made("c", operatorv1alpha1.BackupSkipped, time.Hour, func(b *object) { b.Status.Name, b.Status.Location = "b", "s3://b/one/b" })}
+	status := operatorv1alpha1.BackupStatus{Lineage: "one"}
+	if Summarize(&status, all); status.LastSuccess.Name != "b" {
+		t.Fatalf("the status is %+v", status.LastSuccess)
+	}
+	all[1].Status.VerifiedTime = before(time.Minute)
+	all[2].Status.VerifiedTime = before(time.Minute)
+	if Summarize(&status, all); !status.LastSuccess.VerifiedTime.Equal(before(time.Minute)) {
+		t.Errorf("verified again, the last success is %+v", status.LastSuccess)
+	}
+	end(all[1], operatorv1alpha1.BackupDamaged, "hash", now)
+	if Summarize(&status, all); status.LastSuccess == nil || status.LastSuccess.Name != "a" || status.LastFailure == nil || status.LastFailure.Name != "b" {
+		t.Errorf("damaged, the status is %+v, %+v", status.LastSuccess, status.LastFailure)
+	}
+	if f := Judge(operatorv1alpha1.Backup{Schedule: "0 * * * *"}, times(t, "0 * * * *", ""), status, all, now); f.Good || f.Reason != operatorv1alpha1.ReasonVerificationFailed {
+		t.Errorf("BackupReady says %+v", f)
 	}
 }
 

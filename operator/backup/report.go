@@ -15,6 +15,13 @@ import (
 // registry of the same name that was deleted, say nothing about this one.
 func Summarize(status *operatorv1alpha1.BackupStatus, all []*operatorv1alpha1.ClusterRegistryBackup) {
 	status.Window = nil
+	damaged := map[string]bool{}
+	for _, b := range all {
+		damaged[b.Name] = b.Status.Phase == operatorv1alpha1.BackupDamaged && HasContent(b)
+	}
+	if last := status.LastSuccess; last != nil && damaged[last.Name] {
+		status.LastSuccess = nil // another verification has found it damaged
+	}
 	for _, b := range all {
 		at := b.Status.CompletionTime
 		if at == nil || b.Status.Lineage != "" && b.Status.Lineage != status.Lineage {
@@ -22,7 +29,10 @@ func Summarize(status *operatorv1alpha1.BackupStatus, all []*operatorv1alpha1.Cl
 		}
 		switch b.Status.Phase {
 		case operatorv1alpha1.BackupCompleted, operatorv1alpha1.BackupSkipped:
-			if status.LastSuccess == nil || status.LastSuccess.Time.Before(at) {
+			if damaged[b.Status.Name] {
+				continue
+			}
+			if last := status.LastSuccess; last == nil || last.Time.Before(at) || last.Time.Equal(at) && last.Name == b.Status.Name {
 				status.LastSuccess = &operatorv1alpha1.BackupSuccess{Time: *at, Name: b.Status.Name, Revision: b.Status.Revision, Bytes: b.Status.Bytes, Location: b.Status.Location, VerifiedTime: b.Status.VerifiedTime}
 			}
 			if b.Status.Phase == operatorv1alpha1.BackupCompleted && b.Status.TakenTime != nil {

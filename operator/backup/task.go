@@ -35,16 +35,19 @@ type Task struct {
 	Name, Lineage string
 	// SkipUnchanged has no backup taken when nothing has changed since the one before.
 	SkipUnchanged bool
+	// Request is, of Verify, the request by which a backup that has ended is verified again;
+	// empty for the verification that is a part of the backup.
+	Request string
 }
 
 // ID identifies the task, on its Job.
 func (t Task) ID() string {
-	return strings.Join([]string{string(t.Step), t.Name, string(t.Object.UID)}, " ")
+	return strings.TrimSpace(strings.Join([]string{string(t.Step), t.Name, string(t.Object.UID), t.Request}, " "))
 }
 
 // Choose returns what to do next about the backups of a registry, nil for nothing: first what
-// was begun, then what is to be deleted, then what follows from a backup that succeeded, and
-// then the oldest one that waits. The lineage is the present one, empty while there is none.
+// was begun, then what is to be deleted, then what is to be verified again, then what follows
+// from a backup that succeeded, and then the oldest one that waits. The lineage is the present one, empty while there is none.
 func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alpha1.BackupStatus, lineage string) *Task {
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b *operatorv1alpha1.ClusterRegistryBackup) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
@@ -60,6 +63,11 @@ func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alph
 	for _, b := range sorted {
 		if b.DeletionTimestamp != nil && controllerutil.ContainsFinalizer(b, operatorv1alpha1.FinalizerBackup) && HasContent(b) {
 			return &Task{Step: Delete, Object: b, Name: b.Name, Lineage: b.Status.Lineage}
+		}
+	}
+	for _, b := range sorted {
+		if request := verifyRequest(b); request != "" {
+			return &Task{Step: Verify, Object: b, Name: b.Name, Lineage: b.Status.Lineage, Request: request}
 		}
 	}
 	if lineage == "" {
@@ -83,6 +91,20 @@ func save(b *operatorv1alpha1.ClusterRegistryBackup, lineage string) *Task {
 // waits reports whether a backup was not begun yet.
 func waits(b *operatorv1alpha1.ClusterRegistryBackup) bool {
 	return b.Status.Phase == "" || b.Status.Phase == operatorv1alpha1.BackupPending
+}
+
+// longestRequest is how much of a request to verify is compared and kept.
+const longestRequest = 64
+
+// verifyRequest returns the request to verify a backup again, empty when there is none that
+// was not carried out, or no content of its own to verify.
+func verifyRequest(b *operatorv1alpha1.ClusterRegistryBackup) string {
+	request := b.Annotations[operatorv1alpha1.AnnotationVerify]
+	request = strings.ToValidUTF8(request[:min(len(request), longestRequest)], "")
+	if request == b.Status.VerifyRequest || b.DeletionTimestamp != nil || !b.Status.Phase.Ended() || !HasContent(b) {
+		return ""
+	}
+	return request
 }
 
 // Scheduled reports whether a backup was made by the schedule.

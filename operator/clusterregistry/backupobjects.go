@@ -25,6 +25,8 @@ const (
 	eventBackupCompleted   = "BackupCompleted"
 	eventBackupFailed      = "BackupFailed"
 	eventBackupDamaged     = "BackupDamaged"
+	eventBackupVerified    = "BackupVerified"
+	eventBackupNotVerified = "BackupNotVerified"
 	eventBackupsPruned     = "BackupsPruned"
 	eventBackupPruneFailed = "BackupPruneFailed"
 	eventBackupContentLeft = "BackupContentLeft"
@@ -136,7 +138,7 @@ func (s *scope) advanceBackup(ctx context.Context, t backup.Task, outcome backup
 	var advanced, again bool
 	err := enter(ctx, s.Client, t.Object, func(b *operatorv1alpha1.ClusterRegistryBackup) {
 		advanced, again = backup.Advance(t, outcome, s.Registry.Spec.Backup.Verify, s.Now)
-		if !advanced {
+		if !advanced && t.Request == "" {
 			backup.Enter(b, b.Status.Phase, outcome.Message, s.Now)
 		}
 	})
@@ -149,6 +151,10 @@ func (s *scope) advanceBackup(ctx context.Context, t backup.Task, outcome backup
 	if !advanced {
 		return nil
 	}
+	if t.Request != "" {
+		s.tellVerified(t.Object)
+		return nil
+	}
 	switch status := t.Object.Status; status.Phase {
 	case operatorv1alpha1.BackupCompleted:
 		s.Event(corev1.EventTypeNormal, eventBackupCompleted, actionBackup, "backup %s of revision %d is at %s", t.Object.Name, status.Revision, status.Location)
@@ -158,6 +164,18 @@ func (s *scope) advanceBackup(ctx context.Context, t backup.Task, outcome backup
 		s.Event(corev1.EventTypeWarning, eventBackupFailed, actionBackup, "backup %s failed: %s", t.Object.Name, status.Message)
 	}
 	return nil
+}
+
+// tellVerified says in an event what came of another verification.
+func (s *scope) tellVerified(b *operatorv1alpha1.ClusterRegistryBackup) {
+	switch status := b.Status; {
+	case status.Phase == operatorv1alpha1.BackupDamaged:
+		s.Event(corev1.EventTypeWarning, eventBackupDamaged, actionBackup, "backup %s can't be used: %s", b.Name, status.Message)
+	case status.Message != "":
+		s.Event(corev1.EventTypeWarning, eventBackupNotVerified, actionBackup, "backup %s: %s", b.Name, status.Message)
+	default:
+		s.Event(corev1.EventTypeNormal, eventBackupVerified, actionBackup, "backup %s was verified again", b.Name)
+	}
 }
 
 // pruned deletes the objects of backups that are no longer in the store. What failed is done

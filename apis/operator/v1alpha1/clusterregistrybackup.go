@@ -152,6 +152,11 @@ type ClusterRegistryBackupStatus struct {
 	// +optional
 	VerifiedTime *metav1.Time `json:"verifiedTime,omitempty"`
 
+	// verifyRequest is the last request to verify the backup again that was carried out,
+	// successfully or not: a value of the annotation operator.clusterregistry.io/verify.
+	// +optional
+	VerifyRequest string `json:"verifyRequest,omitempty"`
+
 	// conditions are Completed, which is True when the backup is in its store and, unless
 	// spec.backup.verify is Never, verified. The reason is the phase.
 	// +optional

@@ -45,6 +45,11 @@ const (
 	// AnnotationBackupReason is on a ClusterRegistryBackup, with the reason why it is taken:
 	// see BackupReason. One without it is taken for a person.
 	AnnotationBackupReason = GroupName + "/reason"
+	// AnnotationVerify is on a ClusterRegistryBackup that is to be verified again, with a value
+	// that was not there before, such as the time of the request in the form of RFC 3339. Of a
+	// long one the first 64 bytes count. status.verifyRequest has it when that is done, so that
+	// one value verifies once.
+	AnnotationVerify = GroupName + "/verify"
 	// AnnotationBackup is on the Job of a backup, with what it does and to which one.
 	AnnotationBackup = GroupName + "/backup"
 	// FinalizerBackup holds the deletion of a ClusterRegistryBackup up whose deletionPolicy

@@ -46,7 +46,7 @@ var resources = map[schema.GroupVersion]string{
 	{Group: "coordination.k8s.io", Version: "v1"}:               "leases",
 	{Group: "cert-manager.io", Version: "v1"}:                   "certificates certificaterequests issuers",
 	{Group: "apiregistration.k8s.io", Version: "v1"}:            "apiservices",
-	{Group: "operator.clusterregistry.io", Version: "v1alpha1"}: "clusterregistries",
+	{Group: "operator.clusterregistry.io", Version: "v1alpha1"}: "clusterregistries clusterregistrybackups",
 }
 
 // Objects parses YAML documents.
