@@ -204,6 +204,12 @@ func reason(b *v1alpha1.ClusterRegistryBackup) string {
 		return "the schedule"
 	case v1alpha1.BackupManual, "":
 		return "a person"
+	case v1alpha1.BackupDeletion:
+		return "the deletion of the registry"
+	case v1alpha1.BackupUpgrade:
+		return "an upgrade"
+	case v1alpha1.BackupScale:
+		return "a scale-down to one member"
 	default:
 		return string(r)
 	}

@@ -62,6 +62,9 @@ func Advance(t Task, o Outcome, verify operatorv1alpha1.BackupVerification, now 
 		Enter(b, operatorv1alpha1.BackupFailed, message, now)
 		return true, false
 	}
+	if reason(b) == operatorv1alpha1.BackupDeletion {
+		verify = operatorv1alpha1.VerifyAlways
+	}
 	report, ok := o.Report(t)
 	if !ok {
 		Enter(b, operatorv1alpha1.BackupFailed, otherReport, now)

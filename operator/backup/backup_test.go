@@ -201,6 +201,73 @@ func TestChoose(t *testing.T) {
 	}
 }
 
+// TestAwait is about a backup that something waits for, with the attempts to take it.
+func TestAwait(t *testing.T) {
+	const completed, failed, saving = operatorv1alpha1.BackupCompleted, operatorv1alpha1.BackupFailed, operatorv1alpha1.BackupSaving
+	goes := func(b *object) { b.DeletionTimestamp = before(time.Minute) }
+	for _, test := range []struct {
+		reason   string
+		all      []*object
+		verified bool
+		lineage  string
+		done     string
+		create   string
+		says     string
+		after    time.Duration
+	}{
+		{"the first attempt", []*object{made("op", completed, 1), made("opx", completed, 1, verified), made("op0", completed, 1, verified), made("other-op1", completed, 1, verified)}, true, "one", "", "op1", "a backup is being created", 0},
+		{"it is under way", []*object{made("op1", saving, time.Minute)}, true, "one", "", "", "backup op1 is Saving", 0},
+		{"it is verified", []*object{made("op1", failed, 20*time.Minute), made("op2", completed, time.Minute, verified)}, true, "one", "op2", "", "", 0},
+		{"it is not verified, and has to be", []*object{made("op1", completed, 10*time.Minute)}, true, "one", "", "op2", "backup op1 is Completed", 0},
+		{"it is not verified, and need not be", []*object{made("op1", completed, time.Minute)}, false, "one", "op1", "", "", 0},
+		{"it is of other data", []*object{made("op1", completed, 10*time.Minute, verified)}, true, "two", "", "op2", "backup op1 is Completed", 0},
+		{"of what data is not known", []*object{made("op1", completed, 10*time.Minute, verified)}, true, "", "", "op2", "backup op1 is Completed", 0},
+		{"it has just failed", []*object{made("op1", failed, 2*time.Minute, func(b *object) { b.Status.Message = "no route" })}, true, "one", "", "", "backup op1 is Failed: no route; the next one is taken at 2026-03-01T10:23:30Z", 3 * time.Minute},
+		{"it has failed for the third time, whose first is gone", []*object{made("op3", failed, 8*time.Minute), made("op2", failed, 20*time.Minute)}, true, "one", "", "", "backup op3 is Failed; the next one is taken at 2026-03-01T10:27:30Z", 7 * time.Minute},
+		{"it has failed for days", []*object{made("op40", failed, 61*time.Minute)}, true, "one", "", "op41", "backup op40 is Failed", 0},
+		{"it has failed by a clock that was wrong", []*object{made("op1", failed, -1000*time.Hour)}, true, "one", "", "op2", "backup op1 is Failed", 0},
+		{"someone deletes it", []*object{made("op1", saving, time.Minute, goes)}, true, "one", "", "op2", "a backup is being created", 0},
+	} {
+		wait := Needed{Prefix: "op", Lineage: test.lineage, Verified: test.verified}.Await(test.all, now)
+		done := ""
+		if wait.Done != nil {
+			done = wait.Done.Name
+		}
+		if done != test.done || wait.Create != test.create || !strings.HasPrefix(wait.Message, test.says) || wait.After != test.after || wait.Failing != strings.Contains(wait.Message, "the next one") {
+			t.Errorf("%s: %+v", test.reason, wait)
+		}
+	}
+	// With the longest name of a registry, a hundred attempts have names that are allowed.
+	if longest := strings.Repeat("a", 40) + "-20261123-120000-del999"; len(longest) > 63 {
+		t.Errorf("%s has %d characters", longest, len(longest))
+	}
+}
+
+// TestNewestVerified is about the backup that is left of a registry which could not be saved.
+func TestNewestVerified(t *testing.T) {
+	const completed = operatorv1alpha1.BackupCompleted
+	all := []*object{made("a", completed, 3, verified), made("b", completed, 2, verified), made("c", completed, 1), made("d", operatorv1alpha1.BackupDamaged, 1, verified), made("e", completed, 1, verified, of("two"))}
+	if got := NewestVerified(all, "one"); got == nil || got.Name != "b" {
+		t.Errorf("it is %+v", got)
+	}
+	for lineage, all := range map[string][]*object{"": {made("a", completed, 3, verified, of(""))}, "three": all, "one": all[2:]} {
+		if got := NewestVerified(all, lineage); got != nil {
+			t.Errorf("of %q it is %s", lineage, got.Name)
+		}
+	}
+}
+
+// TestVerifiedBeforeDeletion expects a last backup to be verified whatever the spec says.
+func TestVerifiedBeforeDeletion(t *testing.T) {
+	b := made("b", operatorv1alpha1.BackupSaving, time.Minute, func(b *object) {
+		b.Annotations = map[string]string{operatorv1alpha1.AnnotationBackupReason: string(operatorv1alpha1.BackupDeletion)}
+	})
+	Advance(Task{Step: Save, Object: b, Name: "b"}, Read(jobOf(batchv1.JobComplete, 0, report+"}")), operatorv1alpha1.VerifyNever, now)
+	if b.Status.Phase != operatorv1alpha1.BackupVerifying || !Made(b) || Scheduled(b) {
+		t.Errorf("it is %s, made %v, scheduled %v", b.Status.Phase, Made(b), Scheduled(b))
+	}
+}
+
 // jobOf returns a Job that has ended, unless the condition is empty, and a pod of it.
 func jobOf(condition batchv1.JobConditionType, exit int32, message string) (*batchv1.Job, []corev1.Pod) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "fleet-backup", UID: "this"}}

@@ -46,7 +46,7 @@ func Obsolete(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1al
 			}
 			stays = true
 		case operatorv1alpha1.BackupFailed:
-			if failures++; Scheduled(b) && (failures > mostFailed || followed(b, status)) {
+			if failures++; Made(b) && (failures > mostFailed || followed(b, status)) {
 				out = append(out, b)
 				continue
 			}

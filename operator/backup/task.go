@@ -109,7 +109,20 @@ func verifyRequest(b *operatorv1alpha1.ClusterRegistryBackup) string {
 
 // Scheduled reports whether a backup was made by the schedule.
 func Scheduled(b *operatorv1alpha1.ClusterRegistryBackup) bool {
-	return b.Annotations[operatorv1alpha1.AnnotationBackupReason] == string(operatorv1alpha1.BackupScheduled)
+	return reason(b) == operatorv1alpha1.BackupScheduled
+}
+
+// Made reports whether a backup was made by the operator: no person waits for it.
+func Made(b *operatorv1alpha1.ClusterRegistryBackup) bool {
+	switch reason(b) {
+	case operatorv1alpha1.BackupScheduled, operatorv1alpha1.BackupDeletion, operatorv1alpha1.BackupUpgrade, operatorv1alpha1.BackupScale:
+		return true
+	}
+	return false
+}
+
+func reason(b *operatorv1alpha1.ClusterRegistryBackup) operatorv1alpha1.BackupReason {
+	return operatorv1alpha1.BackupReason(b.Annotations[operatorv1alpha1.AnnotationBackupReason])
 }
 
 // HasContent reports whether the object has a backup of its own in the store. One that was

@@ -26,6 +26,8 @@ type backups struct {
 	task *backup.Task
 	// blocked is why none can be begun.
 	blocked verdict.Verdict
+	// last is what is to be done about the one that a deletion waits for.
+	last backup.Wait
 }
 
 // rendered returns what the Job of backups is to do.
@@ -133,9 +135,10 @@ func (s *scope) stepBackups(ctx context.Context, times schedule.Schedule) verdic
 	return out
 }
 
-// again returns the verdict of an error. That someone else was faster is none.
+// again returns the verdict of an error. That someone else was faster is none, nor that the
+// namespace is terminating, which the next reconcile knows.
 func again(err error) verdict.Verdict {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return verdict.Verdict{After: verdict.AtOnce}
 	}
 	return verdict.Failed(err)
@@ -145,7 +148,7 @@ func again(err error) verdict.Verdict {
 func (s *scope) judgeBackups(times schedule.Schedule, invalid error, step verdict.Verdict) verdict.Verdict {
 	spec, status := s.Registry.Spec.Backup, s.Registry.Status.Backup
 	status.NextRun = nil
-	if next := backup.Next(times, *status, s.Now); !next.IsZero() && !spec.Suspend && s.backups.blocked.Complete() {
+	if next := backup.Next(times, *status, s.Now); !next.IsZero() && !spec.Suspend && s.backups.blocked.Complete() && s.deleting() == "" {
 		at := metav1.NewTime(next.UTC())
 		status.NextRun = &at
 	}
@@ -165,7 +168,7 @@ func (s *scope) judgeBackups(times schedule.Schedule, invalid error, step verdic
 			v.State = verdict.Degraded
 		}
 	}
-	v.After = cmp.Or(step.After, v.After, verdict.Vigil)
+	v.After = cmp.Or(step.After, s.backups.last.After, v.After, verdict.Vigil)
 	if s.backups.task != nil {
 		v.After = min(v.After, verdict.Backstop)
 	}

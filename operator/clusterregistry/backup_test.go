@@ -436,7 +436,7 @@ func TestBackupsSettled(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	r := &Reconciler{HostCluster: operand.HostCluster{Client: s.Client, Events: recorder}}
 	for range 2 {
-		if err := r.settleBackups(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"}, "there is no ClusterRegistry fleet in this namespace"); err != nil {
+		if _, err := r.settleBackups(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"}, "there is no ClusterRegistry fleet in this namespace"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -251,9 +251,13 @@ func (s *scope) explainPending(ctx context.Context) error {
 	return nil
 }
 
-// schedule creates the backup that is due, unless one by the schedule is not over.
+// schedule creates the backup that is due, unless one by the schedule is not over. Of a registry
+// that is being deleted it is the last one.
 func (s *scope) schedule(ctx context.Context, times schedule.Schedule) error {
 	spec, status := s.Registry.Spec.Backup, s.Registry.Status.Backup
+	if s.deleting() != "" {
+		return s.awaitLast(ctx)
+	}
 	if spec.Suspend || status.Lineage == "" || !s.backups.blocked.Complete() {
 		return nil
 	}
@@ -263,11 +267,7 @@ func (s *scope) schedule(ctx context.Context, times schedule.Schedule) error {
 	}) {
 		return nil
 	}
-	b := &operatorv1alpha1.ClusterRegistryBackup{Spec: operatorv1alpha1.ClusterRegistryBackupSpec{
-		RegistryRef: operatorv1alpha1.LocalObjectReference{Name: s.Registry.Name}, DeletionPolicy: operatorv1alpha1.BackupDeletionPolicyRetain}}
-	b.Namespace, b.Name = s.Registry.Namespace, backup.Name(s.Registry.Name, due)
-	b.Labels = map[string]string{operatorv1alpha1.LabelRegistry: s.Registry.Name}
-	b.Annotations = map[string]string{operatorv1alpha1.AnnotationBackupReason: string(operatorv1alpha1.BackupScheduled)}
+	b := s.newBackup(backup.Name(s.Registry.Name, due), operatorv1alpha1.BackupScheduled)
 	err := s.Client.Create(ctx, b)
 	if apierrors.IsAlreadyExists(err) {
 		err = s.taken(ctx, b.Name)
@@ -331,14 +331,14 @@ func (s *scope) withoutBackups(ctx context.Context) error {
 	})
 }
 
-// settleBackups ends the backups of a registry that is being deleted, or gone. No backup in
-// the store goes with it.
-func (r *Reconciler) settleBackups(ctx context.Context, key client.ObjectKey, why string) error {
+// settleBackups ends the backups of a registry that is being deleted, or gone, and returns
+// them. No backup in the store goes with it.
+func (r *Reconciler) settleBackups(ctx context.Context, key client.ObjectKey, why string) ([]*operatorv1alpha1.ClusterRegistryBackup, error) {
 	all, err := backupsOf(ctx, r.Client, key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return settle(ctx, r.Client, all, why, time.Now(), func(b *operatorv1alpha1.ClusterRegistryBackup, text string) {
+	return all, settle(ctx, r.Client, all, why, time.Now(), func(b *operatorv1alpha1.ClusterRegistryBackup, text string) {
 		r.Events.Eventf(b, nil, corev1.EventTypeWarning, eventBackupContentLeft, actionBackup, "%s", text)
 	})
 }
@@ -363,7 +363,7 @@ func settle(ctx context.Context, c client.Client, all []*operatorv1alpha1.Cluste
 			continue
 		}
 		phase := operatorv1alpha1.BackupPending
-		if underWay(b) || backup.Scheduled(b) {
+		if underWay(b) || backup.Made(b) {
 			phase = operatorv1alpha1.BackupFailed
 		}
 		if err := enter(ctx, c, b, func(b *operatorv1alpha1.ClusterRegistryBackup) { backup.Enter(b, phase, why, now) }); client.IgnoreNotFound(err) != nil {

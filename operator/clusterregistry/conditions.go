@@ -98,6 +98,9 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	switch {
 	case s.deleting() != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, s.deleting()
+		if s.savingFirst {
+			condition.Message += ": " + s.awaitsLast(parts)
+		}
 	case s.upgrading():
 		condition.Reason, condition.Message = v.Reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.From.Version, s.upgrade.To.Version, v.Message)
 		if v.Reason != operatorv1alpha1.ReasonUpgradeBlocked && v.Reason != halted {
@@ -135,9 +138,9 @@ func (s *scope) upgrading() bool {
 }
 
 // availableCondition says whether clients are served. In a registry that is taken down
-// they are not for long.
+// they are not for long, and in one that waits for its last backup they are.
 func (s *scope) availableCondition() metav1.Condition {
-	if deleting := s.deleting(); deleting != "" {
+	if deleting := s.deleting(); deleting != "" && !s.savingFirst {
 		return available.Condition(metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, deleting)
 	}
 	return s.available.Condition

@@ -35,9 +35,6 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 		return reconcile.Result{}, nil
 	}
 	metrics.Delete(client.ObjectKeyFromObject(s.Registry))
-	if err := r.settleBackups(ctx, client.ObjectKeyFromObject(s.Registry), s.deleting()); err != nil {
-		return reconcile.Result{}, err
-	}
 	r.outages.End(client.ObjectKeyFromObject(s.Registry))
 	r.revisions.Forget(client.ObjectKeyFromObject(s.Registry).String())
 	r.comparisons.Forget(client.ObjectKeyFromObject(s.Registry).String())
@@ -45,12 +42,25 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 	if err != nil {
 		waits = err.Error()
 	}
+	// After what may hurt the host cluster, whatever becomes of it.
+	all, failed := r.settleBackups(ctx, client.ObjectKeyFromObject(s.Registry), s.deleting())
+	if failed != nil && waits == "" {
+		waits = failed.Error()
+	}
+	err = errors.Join(err, failed)
+	gap := s.gap(all)
+	if failed == nil {
+		r.tellGap(s, gap)
+	}
 	if waits == "" {
 		return reconcile.Result{}, client.IgnoreNotFound(r.patchFinalizers(ctx, s, controllerutil.RemoveFinalizer))
 	}
 	conditions := s.Registry.Status.DeepCopy().Conditions[:0]
 	progressing, available, ready := s.progressing(nil), s.availableCondition(), s.ready(nil)
 	progressing.Message += ": " + waits
+	if gap != "" {
+		progressing.Message += "; " + gap
+	}
 	if writeErr := r.writeStatus(ctx, s, append(conditions, progressing, available, ready)); writeErr != nil {
 		return reconcile.Result{}, errors.Join(err, client.IgnoreNotFound(writeErr))
 	}
@@ -87,7 +97,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 			return fmt.Sprintf("waiting for pod %s to terminate", pods[0].Name), nil
 		}
 	}
-	if s.Registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete {
+	if !s.dropsData() {
 		return "", nil
 	}
 	return r.deleteClaims(ctx, s)
@@ -97,7 +107,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 // when the data goes with the registry. Which they are is in the record of etcd's identity,
 // which goes next.
 func (s *scope) releaseVolumes(ctx context.Context) error {
-	if s.Registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete || s.identity == nil || s.identity.Record == nil {
+	if !s.dropsData() || s.identity == nil || s.identity.Record == nil {
 		return nil
 	}
 	for _, volume := range s.identity.Record.Kept {
@@ -120,7 +130,7 @@ func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (regi
 		registration = registrations
 	}
 	retained := map[operatorv1alpha1.ObjectReference]bool{}
-	if s.Registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete {
+	if !s.dropsData() {
 		for _, reference := range s.retainable() {
 			retained[reference] = true
 		}
@@ -139,7 +149,7 @@ func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (regi
 			}
 		}
 	}
-	if s.Registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicyDelete {
+	if s.dropsData() {
 		// A registry that never came as far as its etcd may have an older one's record,
 		// which must not outlive the volumes: it would keep a new etcd from starting.
 		if !slices.Contains(rest, identity.Reference(s.Objects)) {
@@ -268,9 +278,6 @@ func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
 	r.outages.End(key)
 	r.revisions.Forget(key.String())
 	r.comparisons.Forget(key.String())
-	if err := r.settleBackups(ctx, key, fmt.Sprintf("there is no ClusterRegistry %s in this namespace", key.Name)); err != nil {
-		return err
-	}
 	services := &apiregistrationv1.APIServiceList{}
 	if err := r.Client.List(ctx, services); err != nil {
 		return err
@@ -294,5 +301,6 @@ func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
 		}
 	}
 	_, err := r.deleteAll(ctx, left, key.String())
-	return err
+	_, failed := r.settleBackups(ctx, key, fmt.Sprintf("there is no ClusterRegistry %s in this namespace", key.Name))
+	return errors.Join(err, failed)
 }

@@ -30,7 +30,7 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 	}
 	status := &s.Registry.Status
 	change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: r.membersAccess(s),
-		Repair: status.Operation != nil && !membership.Is(status.Operation), TakeSnapshot: s.takeSnapshot}
+		Repair: status.Operation != nil && !membership.Is(status.Operation), TakeSnapshot: s.saveBefore}
 	step, v := change.Next(ctx)
 	s.noteLost(change.Within())
 	if v.Complete() {

@@ -26,7 +26,8 @@ import (
 //  6. read:    are clients served now?
 //  7. report:  conditions from the scope, one status patch, always
 //
-// A registry that is gone leaves nothing behind, a deleted one goes in order.
+// A registry that is gone leaves nothing behind, a deleted one goes in order, with
+// deletionPolicy Snapshot after its last backup, for which it runs on.
 func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	if !r.Watches(request.Namespace) {
 		return reconcile.Result{}, nil // an object outside of namespaces named it
@@ -43,6 +44,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if s.deleting() != "" {
 		r.retractions.Delete(s.Registry.UID)
+		if s.savesFirst() {
+			return r.saveFirst(ctx, s)
+		}
 		return r.delete(ctx, s)
 	}
 	if !controllerutil.ContainsFinalizer(s.Registry, operatorv1alpha1.Finalizer) {

@@ -64,6 +64,9 @@ type scope struct {
 	available    available.Found
 	// backups are those of the registry, and what is to be done about them.
 	backups backups
+	// savingFirst is true of a registry that is being deleted, and runs on until its last
+	// backup is verified.
+	savingFirst bool
 }
 
 func newScope(objects *operand.Objects) *scope {

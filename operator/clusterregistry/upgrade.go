@@ -65,7 +65,7 @@ func (a upgradeActions) RecordRelease(ctx context.Context, release string) error
 
 // TakeSnapshot implements upgrade.Actions.
 func (a upgradeActions) TakeSnapshot(ctx context.Context, name string) (snapshot.Saved, verdict.Verdict) {
-	return a.s.takeSnapshot(ctx, name)
+	return a.s.saveBefore(ctx, name)
 }
 
 // Event implements upgrade.Actions.

@@ -279,6 +279,11 @@ type BackupStatus struct {
 	// +optional
 	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
 
+	// deletion is the backup that was taken and verified for deletionPolicy Snapshot. It is
+	// set before the first part of the registry is deleted.
+	// +optional
+	Deletion *BackupSuccess `json:"deletion,omitempty"`
+
 	// pruned is the last backup after which old ones were removed.
 	// +optional
 	Pruned string `json:"pruned,omitempty"`

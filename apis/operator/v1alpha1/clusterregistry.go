@@ -63,6 +63,8 @@ type ClusterRegistryList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.backup) || !has(self.etcd.external)",fieldPath=".backup",message="the operator takes no backups of an external etcd: remove backup, and save it with the tools that it is run with, such as etcdctl snapshot save"
 // +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.encryption) || !(self.version in ['v0.1.0', 'v0.2.0', 'v0.3.0'])",fieldPath=".server.encryption",message="encryption needs release v0.4.0 or later: remove server.encryption, or set version to such a release"
 // +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.encryption) || !has(self.etcd.external)",fieldPath=".server.encryption",message="the operator does not record which keys the data of an external etcd needs: remove server.encryption, or encrypt the volumes of that etcd"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Snapshot' || !has(self.etcd.external)",fieldPath=".deletionPolicy",message="the operator takes no backups of an external etcd, and deletes none: set deletionPolicy to Retain or Delete"
+// +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Snapshot' || has(self.backup) || has(self.etcd.external)",fieldPath=".deletionPolicy",message="deletionPolicy Snapshot saves the registry before it is deleted: set backup, which names the store, or set deletionPolicy to Retain or Delete"
 type ClusterRegistrySpec struct {
 	// version is the release of the registry that should run. Changing it
 	// upgrades the registry.
@@ -89,11 +91,13 @@ type ClusterRegistrySpec struct {
 	// deletionPolicy says what happens to the data when this object is deleted.
 	// Retain keeps etcd's volumes, the CAs and the record of etcd's identity, and
 	// a new ClusterRegistry of the same name and namespace takes them over. Delete
-	// keeps nothing. Deleting the namespace deletes the data under either policy.
-	// Default: Retain.
+	// keeps nothing. Snapshot takes a last backup, in the store of spec.backup, and
+	// deletes the registry when that is verified; until then it runs on, and this field
+	// can still be changed. Deleting the namespace deletes the data under each policy,
+	// and does not wait for a backup. Default: Retain.
 	// +optional
 	// +kubebuilder:default=Retain
-	// +operator-sdk:csv:customresourcedefinitions:displayName="Deletion policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Retain","urn:alm:descriptor:com.tectonic.ui:select:Delete"}
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Deletion policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Retain","urn:alm:descriptor:com.tectonic.ui:select:Snapshot","urn:alm:descriptor:com.tectonic.ui:select:Delete"}
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
 	// images says where the container images come from.
@@ -144,12 +148,14 @@ const (
 
 // DeletionPolicy says what becomes of a deleted registry's data.
 //
-// +kubebuilder:validation:Enum=Retain;Delete
+// +kubebuilder:validation:Enum=Retain;Snapshot;Delete
 type DeletionPolicy string
 
 const (
 	// DeletionPolicyRetain keeps it, for a registry of the same name to take over.
 	DeletionPolicyRetain DeletionPolicy = "Retain"
+	// DeletionPolicySnapshot deletes it once a backup of it is verified.
+	DeletionPolicySnapshot DeletionPolicy = "Snapshot"
 	// DeletionPolicyDelete deletes it.
 	DeletionPolicyDelete DeletionPolicy = "Delete"
 )

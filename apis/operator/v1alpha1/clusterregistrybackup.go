@@ -219,6 +219,12 @@ const (
 	BackupScheduled BackupReason = "Schedule"
 	// BackupManual is by a person.
 	BackupManual BackupReason = "Manual"
+	// BackupDeletion is before the registry is deleted, by deletionPolicy Snapshot.
+	BackupDeletion BackupReason = "Deletion"
+	// BackupUpgrade is before an upgrade.
+	BackupUpgrade BackupReason = "Upgrade"
+	// BackupScale is before etcd goes down to one member.
+	BackupScale BackupReason = "Scale"
 )
 
 // BackupConditionCompleted is true, of a ClusterRegistryBackup, when it is in its store and

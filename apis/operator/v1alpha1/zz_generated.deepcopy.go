@@ -247,6 +247,11 @@ func (in *BackupStatus) DeepCopyInto(out *BackupStatus) {
 		in, out := &in.LastScheduledTime, &out.LastScheduledTime
 		*out = (*in).DeepCopy()
 	}
+	if in.Deletion != nil {
+		in, out := &in.Deletion, &out.Deletion
+		*out = new(BackupSuccess)
+		(*in).DeepCopyInto(*out)
+	}
 	return
 }
 

@@ -1,0 +1,56 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/snapshot"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// saveBefore takes the snapshot before an operation that can't be taken back and, where
+// spec.backup has a store, a backup before that: the snapshot is beside the data.
+func (s *scope) saveBefore(ctx context.Context, name string) (snapshot.Saved, verdict.Verdict) {
+	if v := s.backUpBefore(ctx, name); !v.Complete() {
+		return snapshot.Saved{}, v
+	}
+	return s.takeSnapshot(ctx, name)
+}
+
+// backUpBefore takes the backup that belongs to a snapshot, or waits for it. There is none
+// where spec.backup is not set or suspended, or the release that runs can't be backed up.
+func (s *scope) backUpBefore(ctx context.Context, snapshotName string) verdict.Verdict {
+	spec, blocked := s.Registry.Spec.Backup, s.backups.blocked
+	if spec == nil || spec.Suspend || blocked.Reason == operatorv1alpha1.ReasonBackupUnsupported {
+		return done
+	}
+	const orSuspend = "; to continue without a backup, set spec.backup.suspend to true"
+	if !blocked.Complete() {
+		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "nothing was changed: a backup comes first, and %s%s", blocked.Message, orSuspend)
+	}
+	needed := backup.Needed{Prefix: fmt.Sprintf("%s-%s-op", s.Registry.Name, snapshotName[strings.LastIndex(snapshotName, "-")+1:]), Verified: spec.Verify != operatorv1alpha1.VerifyNever}
+	if s.identity.Record != nil {
+		needed.Lineage = s.identity.Record.Lineage
+	}
+	wait := needed.Await(s.backups.all, s.Now)
+	if wait.Done != nil {
+		return done
+	}
+	if wait.Create != "" {
+		reason := operatorv1alpha1.BackupUpgrade
+		if o := s.Registry.Status.Operation; o != nil && o.Type == operatorv1alpha1.OperationScale {
+			reason = operatorv1alpha1.BackupScale
+		}
+		if err := s.createBackup(ctx, wait.Create, reason); err != nil {
+			return verdict.Failed(err)
+		}
+	}
+	v := verdict.Waiting(operatorv1alpha1.ReasonProgressing, "a backup comes first: %s", wait.Message)
+	if wait.Failing {
+		v.Message = "nothing was changed: " + v.Message + orSuspend
+	}
+	return v
+}

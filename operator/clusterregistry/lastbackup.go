@@ -1,0 +1,179 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// deletionPolicy Snapshot: a registry that is deleted keeps running until a backup is verified
+// that was taken since, which is then recorded, and only after that goes the first part of it.
+// In a namespace that is terminating, nothing can be created and nothing is held: there the
+// newest verified backup is what is left.
+
+const (
+	eventLastBackup   = "LastBackup"
+	eventNoLastBackup = "NoLastBackup"
+	actionDelete      = "Delete"
+	// noBackupThere begins what is said of a namespace that is terminating.
+	noBackupThere = "no backup can be taken in a namespace that is terminating: "
+	// orNoBackup is how a person ends the wait for the last backup.
+	orNoBackup = "; to delete the registry without it, set spec.deletionPolicy to Retain, which keeps the data, or to Delete"
+	// foreground is on an object that was deleted with --cascade=foreground.
+	foreground = metav1.FinalizerDeleteDependents
+)
+
+// saved reports whether the data is in a backup that was taken for the deletion.
+func (s *scope) saved() bool {
+	return s.Registry.Status.Backup != nil && s.Registry.Status.Backup.Deletion != nil
+}
+
+// neverStored reports whether the registry has no data: etcd has never formed.
+func (s *scope) neverStored() bool {
+	return s.identity.Record == nil && s.identity.Err == nil && !s.Installed() && len(s.volumes.Members) == 0
+}
+
+// dropsData reports whether the data goes with the registry. What deletionPolicy Snapshot
+// could not save stays, as with Retain.
+func (s *scope) dropsData() bool {
+	switch s.Registry.Spec.DeletionPolicy {
+	case operatorv1alpha1.DeletionPolicyDelete:
+		return true
+	case operatorv1alpha1.DeletionPolicySnapshot:
+		return s.saved() || s.neverStored()
+	}
+	return false
+}
+
+// savesFirst reports whether nothing may be deleted yet: the last backup is not verified.
+func (s *scope) savesFirst() bool {
+	return s.deleting() != "" && s.Registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicySnapshot && !s.Terminating && !s.saved() && !s.neverStored()
+}
+
+// needsLast is the backup that a deletion waits for.
+func (s *scope) needsLast() backup.Needed {
+	needed := backup.Needed{Verified: true}
+	if at := s.Registry.DeletionTimestamp; at != nil {
+		needed.Prefix = fmt.Sprintf("%s-%s-del", s.Registry.Name, at.UTC().Format("20060102-150405"))
+	}
+	if s.identity.Record != nil {
+		needed.Lineage = s.identity.Record.Lineage
+	}
+	return needed
+}
+
+// saveFirst has a registry that is being deleted run on, as if it were not, until its last
+// backup is verified, and records that before anything goes.
+func (r *Reconciler) saveFirst(ctx context.Context, s *scope) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(s.Registry, operatorv1alpha1.Finalizer) {
+		return reconcile.Result{}, nil
+	}
+	s.savingFirst = true
+	r.run(ctx, s)
+	s.available = r.available(ctx, s)
+	return r.report(ctx, s)
+}
+
+// awaitLast creates the last backup of a registry, or waits for it.
+func (s *scope) awaitLast(ctx context.Context) error {
+	wait := s.needsLast().Await(s.backups.all, s.Now)
+	s.backups.last = wait
+	if done := wait.Done; done != nil {
+		s.Registry.Status.Backup.Deletion = &operatorv1alpha1.BackupSuccess{Time: *done.Status.CompletionTime, Name: done.Name, Revision: done.Status.Revision, Bytes: done.Status.Bytes, Location: done.Status.Location, VerifiedTime: done.Status.VerifiedTime}
+		s.backups.last.Message, s.backups.last.After = fmt.Sprintf("backup %s is verified", done.Name), verdict.AtOnce
+		s.Event(corev1.EventTypeNormal, eventLastBackup, actionDelete, "the registry is deleted now, since its last backup %s is verified and stays at %s", done.Name, done.Status.Location)
+		return nil
+	}
+	if wait.Create == "" || !s.backups.blocked.Complete() {
+		return nil
+	}
+	return s.createBackup(ctx, wait.Create, operatorv1alpha1.BackupDeletion)
+}
+
+// createBackup creates a backup that something waits for. One that another operator has created,
+// or that the cache does not have yet, is the same.
+func (s *scope) createBackup(ctx context.Context, name string, reason operatorv1alpha1.BackupReason) error {
+	if err := s.Client.Create(ctx, s.newBackup(name, reason)); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("create ClusterRegistryBackup %s: %w", name, err)
+	}
+	return nil
+}
+
+// newBackup returns a backup that the operator takes for a reason.
+func (s *scope) newBackup(name string, reason operatorv1alpha1.BackupReason) *operatorv1alpha1.ClusterRegistryBackup {
+	b := &operatorv1alpha1.ClusterRegistryBackup{Spec: operatorv1alpha1.ClusterRegistryBackupSpec{
+		RegistryRef: operatorv1alpha1.LocalObjectReference{Name: s.Registry.Name}, DeletionPolicy: operatorv1alpha1.BackupDeletionPolicyRetain}}
+	b.Namespace, b.Name = s.Registry.Namespace, name
+	b.Labels = map[string]string{operatorv1alpha1.LabelRegistry: s.Registry.Name}
+	b.Annotations = map[string]string{operatorv1alpha1.AnnotationBackupReason: string(reason)}
+	return b
+}
+
+// awaitsLast says what the deletion of a registry waits for before anything of it goes, and
+// how a person ends that.
+func (s *scope) awaitsLast(parts []metav1.Condition) string {
+	out := "nothing of it is deleted before its last backup is verified: "
+	waits := firstNotTrue(slices.DeleteFunc(slices.Clone(parts), func(c metav1.Condition) bool { return c.Type == operatorv1alpha1.ConditionBackupReady }))
+	switch halted, until := s.halted(); {
+	case s.saved():
+		return s.backups.last.Message
+	case s.Registry.Spec.Backup == nil:
+		out += "it has no spec.backup, which names the store"
+	case halted != "":
+		out += "no backup is taken until " + until
+	case !s.backups.blocked.Complete():
+		out += s.backups.blocked.Message
+	case waits != nil && s.backups.task == nil:
+		out += "waiting for " + waits.Type + ": " + waits.Message
+	case s.backups.last.Message != "":
+		out += s.backups.last.Message
+	default:
+		out += "waiting for etcd to be complete"
+	}
+	if slices.Contains(s.Registry.Finalizers, foreground) {
+		out += "; it was deleted with --cascade=foreground, by which the host cluster deletes its parts before it: remove the finalizer " + foreground + " from it"
+	}
+	return out + orNoBackup
+}
+
+// gap says what is lost with a registry whose namespace is terminating before its last backup
+// could be taken, nothing when that is not so.
+func (s *scope) gap(all []*operatorv1alpha1.ClusterRegistryBackup) string {
+	if s.Registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicySnapshot || !s.Terminating || s.saved() || s.neverStored() {
+		return ""
+	}
+	lineage := s.needsLast().Lineage
+	if lineage == "" && s.Registry.Status.Backup != nil {
+		lineage = s.Registry.Status.Backup.Lineage // etcd's record went first
+	}
+	newest := backup.NewestVerified(all, lineage)
+	if newest == nil {
+		return noBackupThere + "there is no verified backup of this data"
+	}
+	return noBackupThere + fmt.Sprintf("backup %s of %s, at %s, is the newest that is verified, and what was written since is in none", newest.Name, newest.Status.TakenTime.UTC().Format(time.RFC3339), newest.Status.Location)
+}
+
+// tellGap says once, in an event, what is lost with a namespace that is terminating. The event
+// is about the namespace: within it, the host cluster lets no event be created.
+func (r *Reconciler) tellGap(s *scope, gap string) {
+	if before := meta.FindStatusCondition(s.Before.Conditions, operatorv1alpha1.ConditionProgressing); gap == "" || before != nil && strings.Contains(before.Message, noBackupThere) {
+		return
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Registry.Namespace}}
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	r.Events.Eventf(namespace, nil, corev1.EventTypeWarning, eventNoLastBackup, actionDelete, "ClusterRegistry %s: %s", client.ObjectKeyFromObject(s.Registry), gap)
+}

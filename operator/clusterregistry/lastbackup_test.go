@@ -1,0 +1,245 @@
+package clusterregistry
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// newDeletedWorld is one whose registry is being deleted, with deletionPolicy Snapshot.
+func newDeletedWorld(t *testing.T, objects ...client.Object) *backupWorld {
+	t.Helper()
+	w := newBackupWorld(t, objects...)
+	registry := w.scope().Registry
+	registry.Finalizers, registry.Spec.DeletionPolicy = []string{operatorv1alpha1.Finalizer}, operatorv1alpha1.DeletionPolicySnapshot
+	registry.Spec.Backup.Verify, registry.Spec.Backup.Suspend = operatorv1alpha1.VerifyNever, true
+	if err := w.raw.Update(t.Context(), registry); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.raw.Delete(t.Context(), registry); err != nil {
+		t.Fatal(err)
+	}
+	w.now = time.Now()
+	return w
+}
+
+// attempts are the last backups of a registry, with what became of them.
+func (w *backupWorld) attempts() string {
+	at := w.scope().Registry.DeletionTimestamp.UTC().Format("20060102-150405")
+	return strings.ReplaceAll(w.phases(), "fleet-"+at, "fleet")
+}
+
+// awaited is what the condition Progressing says of a registry that is to be saved first.
+func awaited(s *scope) string {
+	s.savingFirst = true
+	return s.progressing(nil).Message
+}
+
+// TestLastBackup expects a registry with deletionPolicy Snapshot to be saved and verified
+// before anything of it goes, though backups are suspended and not verified otherwise, and
+// that to be recorded.
+func TestLastBackup(t *testing.T) {
+	w := newDeletedWorld(t)
+	if s := w.scope(); !s.savesFirst() || s.dropsData() {
+		t.Fatalf("before, it saves first: %v, drops data: %v", s.savesFirst(), s.dropsData())
+	}
+	if s := w.reconcile(); !strings.Contains(awaited(s), "nothing of it is deleted before its last backup is verified: a backup is being created; to delete the registry without it, set spec.deletionPolicy to Retain") {
+		t.Errorf("at first it says %q", awaited(s))
+	}
+	s := w.settle()
+	if got := w.attempts(); got != "fleet-del1 Completed" || !s.saved() || s.savesFirst() || !s.dropsData() {
+		t.Errorf("there are %s, saved %v", got, s.saved())
+	}
+	if last := w.scope().Registry.Status.Backup.Deletion; last == nil || last.VerifiedTime == nil || last.Revision != 42 || !strings.HasSuffix(last.Name, "-del1") {
+		t.Errorf("recorded is %+v", last)
+	}
+}
+
+// TestLastBackupKilled kills the operator at each write in turn: there is one last backup.
+func TestLastBackupKilled(t *testing.T) {
+	for round := range 7 {
+		for write := range 4 {
+			w := newDeletedWorld(t)
+			for range round {
+				w.reconcile()
+				w.run()
+			}
+			w.kill = write
+			w.reconcile()
+			if w.kill = neverKilled; write%2 == 0 {
+				w.run()
+			}
+			if s := w.settle(); w.attempts() != "fleet-del1 Completed" || !s.saved() {
+				t.Fatalf("killed in reconcile %d at write %d: %s", round, write, w.attempts())
+			}
+		}
+	}
+}
+
+// TestLastBackupFails has the store down when a registry is deleted: it says what it waits for
+// and how to end that, tries again, and goes once the store is back.
+func TestLastBackupFails(t *testing.T) {
+	w := newDeletedWorld(t)
+	w.fails = map[string]string{"save": "1 no route"}
+	s := w.settle()
+	if got := awaited(s); w.attempts() != "fleet-del1 Failed" || s.saved() || !s.savesFirst() || !strings.Contains(got, "no route; the next one is taken at ") || !strings.HasSuffix(got, orNoBackup) {
+		t.Fatalf("%s: %q", w.attempts(), got)
+	}
+	if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; v.After <= 0 || v.After > 5*time.Minute || s.Registry.Status.Backup.NextRun != nil {
+		t.Errorf("it comes back after %s", v.After)
+	}
+	for policy, drops := range map[operatorv1alpha1.DeletionPolicy]bool{operatorv1alpha1.DeletionPolicyRetain: false, operatorv1alpha1.DeletionPolicyDelete: true} {
+		other := w.scope()
+		if other.Registry.Spec.DeletionPolicy = policy; other.savesFirst() || other.dropsData() != drops {
+			t.Errorf("with %s it still waits, or drops %v", policy, other.dropsData())
+		}
+	}
+	w.fails, w.now = map[string]string{"verify": "65 hash"}, w.now.Add(6*time.Minute)
+	if s = w.settle(); w.attempts() != "fleet-del1 Failed, fleet-del2 Damaged" || s.saved() {
+		t.Errorf("a damaged one: %s", w.attempts())
+	}
+	w.fails, w.now = nil, w.now.Add(11*time.Minute)
+	if s = w.settle(); !strings.Contains(w.attempts(), "fleet-del3 Completed") || !s.saved() {
+		t.Errorf("then it works: %s", w.attempts())
+	}
+}
+
+// TestLastBackupBlocked is about what keeps the last backup from being taken.
+func TestLastBackupBlocked(t *testing.T) {
+	for reason, test := range map[string]struct {
+		change func(*scope)
+		says   string
+	}{
+		"paused":   {func(s *scope) { s.Registry.Spec.Paused = true }, "no backup is taken until spec.paused is false"},
+		"no store": {func(s *scope) { s.Registry.Spec.Backup = nil }, "it has no spec.backup, which names the store"},
+		"no Secret": {func(s *scope) {
+			s.backups.blocked = verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "there is no Secret")
+		}, "there is no Secret"},
+		"foreground": {func(s *scope) { s.Registry.Finalizers = append(s.Registry.Finalizers, "foregroundDeletion") }, "remove the finalizer foregroundDeletion from it"},
+		"no etcd":    {func(*scope) {}, "waiting for etcd to be complete"},
+	} {
+		s := newDeletedWorld(t).scope()
+		s.aggregation = done
+		test.change(s)
+		if got := awaited(s); !strings.Contains(got, test.says) || !strings.HasSuffix(got, orNoBackup) {
+			t.Errorf("%s: %q", reason, got)
+		}
+	}
+	s := newDeletedWorld(t).scope()
+	got := s.awaitsLast([]metav1.Condition{{Type: "BackupReady", Status: "False"}, {Type: "EtcdReady", Status: "False", Message: "no quorum"}})
+	if !strings.Contains(got, "waiting for EtcdReady: no quorum") {
+		t.Errorf("without etcd: %q", got)
+	}
+	// One that has no data needs none.
+	s.identity.Record = nil
+	if s.savesFirst() || !s.dropsData() {
+		t.Error("it waits for a backup of nothing")
+	}
+}
+
+// TestTerminatingNamespace expects a namespace that is terminating to wait for no backup: the
+// newest verified one is named, in an event about the namespace, once.
+func TestTerminatingNamespace(t *testing.T) {
+	for _, test := range []struct {
+		reason   string
+		verified bool
+		says     string
+	}{
+		{"there is one", true, "backup mine of 2026-03-01T10:00:00Z, at s3://b/one/mine/manifest.json, is the newest that is verified, and what was written since is in none"},
+		{"there is none", false, "there is no verified backup of this data"},
+	} {
+		w := newBackupWorld(t)
+		if test.verified {
+			w = newBackupWorld(t, asked("mine"))
+		}
+		if w.settle(); test.verified != strings.Contains(w.phases(), "mine Completed") {
+			t.Fatal(w.phases())
+		}
+		s := w.scope()
+		s.Terminating, s.Registry.Spec.DeletionPolicy = true, operatorv1alpha1.DeletionPolicySnapshot
+		all, err := backupsOf(t.Context(), w.raw, client.ObjectKeyFromObject(s.Registry))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !test.verified {
+			all = nil
+		} else {
+			all = all[len(all)-1:]
+		}
+		gap := s.gap(all)
+		if s.savesFirst() || s.dropsData() || !strings.HasPrefix(gap, noBackupThere) || !strings.Contains(gap, test.says) {
+			t.Errorf("%s: saves first %v, drops %v: %q", test.reason, s.savesFirst(), s.dropsData(), gap)
+		}
+		recorder := events.NewFakeRecorder(10)
+		r := &Reconciler{HostCluster: operand.HostCluster{Events: recorder}}
+		r.tellGap(s, gap)
+		s.Before.Conditions = []metav1.Condition{{Type: operatorv1alpha1.ConditionProgressing, Message: "waiting; " + gap}}
+		r.tellGap(s, gap)
+		if len(recorder.Events) != 1 || !strings.Contains(<-recorder.Events, "ClusterRegistry team/fleet: "+noBackupThere) {
+			t.Errorf("%s: not one event", test.reason)
+		}
+		if s.Registry.Spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyRetain; s.gap(all) != "" {
+			t.Errorf("%s: with Retain there is a gap", test.reason)
+		}
+	}
+	terminating := apierrors.NewForbidden(schema.GroupResource{Group: "batch", Resource: "jobs"}, "fleet-backup", nil)
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	if v := again(terminating); v.Err != nil || v.After != verdict.AtOnce {
+		t.Errorf("a Job that can't be created there: %+v", v)
+	}
+}
+
+// TestBackupBefore expects a backup before the snapshot of an operation, where there is a
+// store, and another way out than to wait for it.
+func TestBackupBefore(t *testing.T) {
+	const snapshot = "v0.4.0-before-v0.5.0-20260301t102000z"
+	w := newBackupWorld(t)
+	w.settle()
+	before := w.phases()
+	v := w.scope()
+	v.observeBackups(t.Context())
+	if got := v.backUpBefore(t.Context(), snapshot); got.Complete() || got.Reason != operatorv1alpha1.ReasonProgressing || got.Message != "a backup comes first: a backup is being created" {
+		t.Fatalf("at first: %+v", got)
+	}
+	w.fails = map[string]string{"save": "1 no route"}
+	w.settle()
+	s := w.scope()
+	s.observeBackups(t.Context())
+	if got := s.backUpBefore(t.Context(), snapshot); got.Complete() || !strings.HasPrefix(got.Message, "nothing was changed: a backup comes first: backup fleet-20260301t102000z-op1 is Failed: 1 no route; the next one is taken at ") || !strings.HasSuffix(got.Message, "; to continue without a backup, set spec.backup.suspend to true") {
+		t.Errorf("the store is down: %+v", got)
+	}
+	for reason, change := range map[string]func(*scope){
+		"suspended": func(s *scope) { s.Registry.Spec.Backup.Suspend = true },
+		"no store":  func(s *scope) { s.Registry.Spec.Backup = nil },
+		"of v0.3.0": func(s *scope) { s.backups.blocked = verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "") },
+	} {
+		s := w.scope()
+		if change(s); !s.backUpBefore(t.Context(), snapshot).Complete() {
+			t.Errorf("%s: it waits", reason)
+		}
+	}
+	w.fails, w.now = nil, w.now.Add(6*time.Minute)
+	for range 2 { // it is created, and then taken
+		s = w.scope()
+		s.observeBackups(t.Context())
+		s.backUpBefore(t.Context(), snapshot)
+		w.settle()
+	}
+	s = w.scope()
+	s.observeBackups(t.Context())
+	if got := s.backUpBefore(t.Context(), snapshot); !got.Complete() || !strings.Contains(w.phases(), "fleet-20260301t102000z-op2 Completed") {
+		t.Errorf("then it works: %s, after %s: %+v", w.phases(), before, got)
+	}
+}
