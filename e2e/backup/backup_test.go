@@ -210,11 +210,13 @@ func testDeletionPolicies(t *testing.T, e *framework.Env, s *store, registry *op
 }
 
 // TestNamespaceDeleted deletes the namespace of a registry while it is backed up. The
-// namespace goes; what was saved before stays in the store, and nothing there is half a backup.
+// namespace goes, though the registry has deletionPolicy Snapshot, and an event names the newest
+// verified backup; what was saved before stays in the store, and nothing there is half a backup.
 func TestNamespaceDeleted(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	s := startStore(t, e)
 	registry := registryWith(e, s, 1, never)
+	registry.Spec.DeletionPolicy = operatorv1alpha1.DeletionPolicySnapshot
 	e.Install(registry)
 	e.WaitReady(registry)
 	load := framework.StartLoad(t, e.RegistryConfig(registry), rate/4)
@@ -225,6 +227,7 @@ func TestNamespaceDeleted(t *testing.T) {
 	waitPhase(e, second, operatorv1alpha1.BackupSaving, operatorv1alpha1.BackupVerifying)
 	load.Stop()
 	deleteNamespace(t, e)
+	waitNoLastBackup(e, registry)
 	have, err := read(s.keys(), first.Status.Lineage)
 	if err != nil || !slices.Contains(have.whole, "first") {
 		t.Errorf("the namespace was deleted, and the store has %+v, %v", have, err)
