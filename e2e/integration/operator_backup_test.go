@@ -79,6 +79,10 @@ func testBackups(t *testing.T, s *site) {
 	s.phase("scheduled", operatorv1alpha1.BackupFailed, "has no spec.backup")
 	s.gone(s.deleted("fleet"))
 	s.phase("early", operatorv1alpha1.BackupPending, "there is no ClusterRegistry fleet in this namespace")
+
+	// One whose etcd has never formed waits for no last backup.
+	s.apply("fleet", "{mode: Independent, deletionPolicy: Snapshot, backup: {schedule: 0 * * * *, store: {persistentVolumeClaim: {claimName: backups}}}}")
+	s.gone(s.deleted("fleet"))
 	testBackupRefused(t, s)
 }
 

@@ -42,19 +42,26 @@ func (s *scope) saved() bool {
 	return s.Registry.Status.Backup != nil && s.Registry.Status.Backup.Deletion != nil
 }
 
-// neverStored reports whether the registry has no data: etcd has never formed.
+// neverStored reports whether the registry has no data: no etcd of it has formed, as its record
+// says. Volumes without a record may have data.
 func (s *scope) neverStored() bool {
-	return s.identity.Record == nil && s.identity.Err == nil && !s.Installed() && len(s.volumes.Members) == 0
+	if s.identity.Err != nil || s.Installed() {
+		return false
+	}
+	if s.identity.Record == nil {
+		return len(s.volumes.Members) == 0
+	}
+	return s.identity.Record.ClusterID == ""
 }
 
-// dropsData reports whether the data goes with the registry. What deletionPolicy Snapshot
-// could not save stays, as with Retain.
+// dropsData reports whether the data goes with the registry. What deletionPolicy Snapshot did
+// not save stays, as with Retain.
 func (s *scope) dropsData() bool {
 	switch s.Registry.Spec.DeletionPolicy {
 	case operatorv1alpha1.DeletionPolicyDelete:
 		return true
 	case operatorv1alpha1.DeletionPolicySnapshot:
-		return s.saved() || s.neverStored()
+		return s.saved()
 	}
 	return false
 }

@@ -6,14 +6,14 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -143,9 +143,14 @@ func TestLastBackupBlocked(t *testing.T) {
 		t.Errorf("without etcd: %q", got)
 	}
 	// One that has no data needs none.
-	s.identity.Record = nil
-	if s.savesFirst() || !s.dropsData() {
-		t.Error("it waits for a backup of nothing")
+	for _, record := range []*etcd.Record{nil, {InitialClusterState: "new"}} {
+		if s.identity.Record = record; s.savesFirst() || s.dropsData() {
+			t.Errorf("with the record %+v it waits for a backup of nothing", record)
+		}
+	}
+	s.identity.Record, s.volumes.Members = nil, make([]corev1.PersistentVolumeClaim, 1)
+	if !s.savesFirst() {
+		t.Error("volumes without a record go without a backup")
 	}
 }
 
