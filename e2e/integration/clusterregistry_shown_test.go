@@ -23,7 +23,7 @@ func testShown(t *testing.T, kubectl *framework.Kubectl) {
 		{"get creg", []string{"NAME MODE VERSION AVAILABLE READY ETCD OPERATION AGE", "fleet Independent v0.1.0 True False 2/3 "}},
 		{"get clusterregistries -o wide", []string{"NAME MODE VERSION AVAILABLE READY ETCD OPERATION AGE ENDPOINT STATUS", " https://192.0.2.1:30443 member fleet-etcd-2 does not answer"}},
 		{"explain creg", []string{"KIND: ClusterRegistry", "its registration with the API of the host cluster."}},
-		{"explain creg.spec", []string{"deletionPolicy <string> enum: Retain, Delete", "mode <string> -required- enum: Aggregated, Independent",
+		{"explain creg.spec", []string{"deletionPolicy <string> enum: Retain, Snapshot, Delete", "mode <string> -required- enum: Aggregated, Independent",
 			"version <string> -required- enum: v0.1.0", "version is the release of the registry that should run."}},
 		{"explain creg.spec.etcd", []string{"either members that the operator runs", "replicas <integer>", "replicas is how many members etcd has: 1, 3 or 5.",
 			"storage <Object>", "Default: 8Gi of the cluster's default StorageClass.", "external is an etcd that is run elsewhere"}},

@@ -81,7 +81,7 @@ func testBackups(t *testing.T, s *site) {
 	s.phase("early", operatorv1alpha1.BackupPending, "there is no ClusterRegistry fleet in this namespace")
 
 	// One whose etcd has never formed waits for no last backup.
-	s.apply("fleet", "{mode: Independent, deletionPolicy: Snapshot, backup: {schedule: 0 * * * *, store: {persistentVolumeClaim: {claimName: backups}}}}")
+	s.apply("fleet", "{version: v0.4.0, mode: Independent, etcd: {replicas: 1}, deletionPolicy: Snapshot, backup: {schedule: 0 * * * *, store: {persistentVolumeClaim: {claimName: backups}}}}")
 	s.gone(s.deleted("fleet"))
 	testBackupRefused(t, s)
 }

@@ -83,7 +83,7 @@ type ClusterRegistrySpec struct {
 
 	// paused stops the operator from changing anything for this registry, but
 	// not the registry: it stays available, and its status is reported. Deletion
-	// is not blocked.
+	// is not blocked, but the last backup of deletionPolicy Snapshot is.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Paused bool `json:"paused,omitempty"`
