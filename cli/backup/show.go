@@ -187,10 +187,10 @@ func (s *Shown) print(w io.Writer, now time.Time) error {
 
 // verification says of a request to verify again how far it is.
 func (s *Shown) verification() string {
-	switch asked := s.Backup.Annotations[v1alpha1.AnnotationVerify]; {
-	case asked == "":
+	switch asked := s.Backup.Annotations[v1alpha1.AnnotationVerify]; asked {
+	case "":
 		return ""
-	case asked == s.Backup.Status.VerifyRequest:
+	case s.Backup.Status.VerifyRequest:
 		return "the one asked for at " + asked + " is over"
 	default:
 		return "another one was asked for at " + asked + ", and is not over"

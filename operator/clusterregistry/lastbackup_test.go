@@ -19,9 +19,9 @@ import (
 )
 
 // newDeletedWorld is one whose registry is being deleted, with deletionPolicy Snapshot.
-func newDeletedWorld(t *testing.T, objects ...client.Object) *backupWorld {
+func newDeletedWorld(t *testing.T) *backupWorld {
 	t.Helper()
-	w := newBackupWorld(t, objects...)
+	w := newBackupWorld(t)
 	registry := w.scope().Registry
 	registry.Finalizers, registry.Spec.DeletionPolicy = []string{operatorv1alpha1.Finalizer}, operatorv1alpha1.DeletionPolicySnapshot
 	registry.Spec.Backup.Verify, registry.Spec.Backup.Suspend = operatorv1alpha1.VerifyNever, true
