@@ -68,7 +68,7 @@ func Problems(creg *operatorv1alpha1.ClusterRegistry, now time.Time) []Problem {
 // at stake, nothing can be written, or the host cluster suffers.
 var grave = []string{
 	operatorv1alpha1.ReasonDataLost, operatorv1alpha1.ReasonIdentityMismatch, operatorv1alpha1.ReasonNoSpace,
-	operatorv1alpha1.ReasonCorrupt, operatorv1alpha1.ReasonBackendDown,
+	operatorv1alpha1.ReasonCorrupt, operatorv1alpha1.ReasonBackendDown, operatorv1alpha1.ReasonQuorumLost,
 }
 
 // SeverityOf returns how bad it is that a condition with a reason is not true.

@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -31,6 +32,9 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 	status := &s.Registry.Status
 	change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: r.membersAccess(s),
 		Repair: status.Operation != nil && !membership.Is(status.Operation), TakeSnapshot: s.saveBefore}
+	if err := r.noteQuorum(ctx, s, change); err != nil {
+		return verdict.Failed(fmt.Errorf("find out whether etcd has lost its quorum: %w", err))
+	}
 	step, v := change.Next(ctx)
 	s.noteLost(change.Within())
 	if v.Complete() {

@@ -64,6 +64,17 @@ func (r *Revisions) Old(name string, now time.Time) Seen {
 	return Seen{}
 }
 
+// Newest returns the newest revision of an etcd that is remembered, zero when none is. It is
+// up to seenEvery older than the last one that was noted.
+func (r *Revisions) Newest(name string) int64 {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	if all := r.of[name]; len(all) > 0 {
+		return all[len(all)-1].Revision
+	}
+	return 0
+}
+
 // Forget drops what is known of an etcd.
 func (r *Revisions) Forget(name string) {
 	r.lock.Lock()

@@ -84,6 +84,11 @@ type ClusterRegistryStatus struct {
 	// +optional
 	Backup *BackupStatus `json:"backup,omitempty"`
 
+	// recovery is what is left of an etcd that has lost its quorum for good. It is there from
+	// when that was noticed until a majority of the members answers again.
+	// +optional
+	Recovery *RecoveryStatus `json:"recovery,omitempty"`
+
 	// history are the installation and the upgrades of the registry, the newest
 	// first. At most 16.
 	// +optional

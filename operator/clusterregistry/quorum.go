@@ -1,0 +1,129 @@
+package clusterregistry
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/operation/membership"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// noteQuorum says that etcd has lost its quorum for good, and what is left of it. What it has
+// said stays until a majority answers again: that it is not certain at the moment is no news.
+func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membership.Change) error {
+	status, name := &s.Registry.Status, client.ObjectKeyFromObject(s.Registry).String()
+	if s.members.State.ListErr == nil {
+		r.revisions.Note(name, etcd.Seen{Revision: s.members.State.Revision(), Time: s.Now})
+		status.Recovery = nil
+		return nil
+	}
+	members, err := change.QuorumLost(ctx)
+	if members == nil || err != nil {
+		return err
+	}
+	cluster := s.identity.Record.ClusterID
+	before := status.Recovery
+	if before == nil || !strings.HasPrefix(before.ID, cluster+"-") {
+		before = &operatorv1alpha1.RecoveryStatus{ID: cluster + "-" + string(uuid.NewUUID())[:8], LostTime: metav1.Time{Time: s.Now}}
+	}
+	found := assess(before, members, s.newestVerified(), r.revisions.Newest(name))
+	v := verdict.Waiting(operatorv1alpha1.ReasonQuorumLost, "%s", quorumLost(found)).In(verdict.Backstop)
+	if s.verdicts[operatorv1alpha1.ConditionEtcdReady].State == verdict.ReadOnly {
+		v = v.AsReadOnly()
+	}
+	s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v
+	status.Recovery = found
+	return nil
+}
+
+// assess says what is left of an etcd that has lost its quorum, and how much each copy of the
+// data lacks, from what was said of the same loss before. What a member has said once stays
+// true: without a quorum, nothing is added to its data.
+func assess(before *operatorv1alpha1.RecoveryStatus, members []operatorv1alpha1.RecoveryMember, backup *operatorv1alpha1.RecoveryBackup, seen int64) *operatorv1alpha1.RecoveryStatus {
+	out := &operatorv1alpha1.RecoveryStatus{ID: before.ID, LostTime: before.LostTime, LastRevision: max(before.LastRevision, seen), Members: members, Backup: backup}
+	for i := range members {
+		m := &members[i]
+		for _, said := range before.Members {
+			if said.Name == m.Name && !m.DataGone && m.Revision == 0 && said.Revision > 0 {
+				m.Revision, m.Message = said.Revision, "it had its data when it answered last"
+			}
+		}
+		out.LastRevision = max(out.LastRevision, m.Revision)
+	}
+	if backup != nil {
+		out.LastRevision = max(out.LastRevision, backup.Revision)
+		backup.RevisionsLost = lacks(backup.Revision, out.LastRevision)
+	}
+	for i := range members {
+		members[i].RevisionsLost = lacks(members[i].Revision, out.LastRevision)
+	}
+	return out
+}
+
+// lacks returns how many revisions a copy lacks, zero when its own is not known.
+func lacks(revision, last int64) int64 {
+	if revision == 0 {
+		return 0
+	}
+	return last - revision
+}
+
+// quorumLost says what is left, for a person.
+func quorumLost(found *operatorv1alpha1.RecoveryStatus) string {
+	var gone, left []string
+	for _, m := range found.Members {
+		switch {
+		case m.DataGone:
+			gone = append(gone, fmt.Sprintf("%s: %s", m.Name, m.Message))
+		case m.Revision > 0:
+			left = append(left, fmt.Sprintf("%s up to revision %d%s", m.Name, m.Revision, lost(m.RevisionsLost)))
+		default:
+			left = append(left, fmt.Sprintf("%s up to a revision that is not known (%s)", m.Name, m.Message))
+		}
+	}
+	text := fmt.Sprintf("etcd has lost its quorum for good: the data of %d of %d members is gone (%s), and the others can't agree on anything any more. Left is the data of %s; ", len(gone), len(found.Members), strings.Join(gone, "; "), cmp.Or(strings.Join(left, " and "), "no member"))
+	if b := found.Backup; b != nil {
+		text += fmt.Sprintf("the newest verified backup is %s, taken at %s, up to revision %d%s", b.Name, b.Time.UTC().Format(time.RFC3339), b.Revision, lost(b.RevisionsLost))
+	} else {
+		text += "there is no verified backup"
+	}
+	if found.LastRevision > 0 {
+		text += fmt.Sprintf(". The newest revision that is known is %d, and clients may have been answered newer ones", found.LastRevision)
+	}
+	return text + ". Keep all volumes and delete no claim: a person decides what is used"
+}
+
+// lost says how many revisions a copy of the data lacks.
+func lost(revisions int64) string {
+	switch revisions {
+	case 0:
+		return ""
+	case 1:
+		return ", which lacks one known revision"
+	}
+	return fmt.Sprintf(", which lacks %d known revisions", revisions)
+}
+
+// newestVerified returns the backup with the highest revision, of the data that there was,
+// that was verified and is still there; nil when there is none.
+func (s *scope) newestVerified() *operatorv1alpha1.RecoveryBackup {
+	var newest *operatorv1alpha1.RecoveryBackup
+	for _, b := range s.backups.all {
+		status := b.Status
+		verified := status.Phase == operatorv1alpha1.BackupCompleted && status.VerifiedTime != nil && status.TakenTime != nil && b.DeletionTimestamp == nil
+		if !verified || status.Lineage == "" || status.Lineage != s.identity.Record.Lineage || newest != nil && newest.Revision >= status.Revision {
+			continue
+		}
+		newest = &operatorv1alpha1.RecoveryBackup{Name: b.Name, Time: *status.TakenTime, Revision: status.Revision, Location: status.Location}
+	}
+	return newest
+}

@@ -1,0 +1,108 @@
+package clusterregistry
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/operation/membership"
+)
+
+// TestAssess says how much each copy of the data lacks of what is known.
+func TestAssess(t *testing.T) {
+	gone := operatorv1alpha1.RecoveryMember{Name: "fleet-etcd-2", DataGone: true, Message: "its data is lost or damaged"}
+	answers := operatorv1alpha1.RecoveryMember{Name: "fleet-etcd-0", Revision: 90, Message: "it has its data"}
+	silent := operatorv1alpha1.RecoveryMember{Name: "fleet-etcd-1", Message: "its data may be left"}
+	saved := &operatorv1alpha1.RecoveryBackup{Name: "nightly", Revision: 80}
+	first := assess(&operatorv1alpha1.RecoveryStatus{ID: "c-1"}, []operatorv1alpha1.RecoveryMember{answers, silent, gone}, saved, 100)
+	if first.ID != "c-1" || first.LastRevision != 100 || first.Members[0].RevisionsLost != 10 || first.Members[1].RevisionsLost != 0 || first.Backup.RevisionsLost != 20 {
+		t.Errorf("%+v", first)
+	}
+	answers.Revision, answers.Message = 0, "its data may be left"
+	later := assess(first, []operatorv1alpha1.RecoveryMember{answers, silent, gone}, nil, 0)
+	if later.LastRevision != 100 || later.Members[0].Revision != 90 || later.Members[0].RevisionsLost != 10 || later.Members[1].Revision != 0 {
+		t.Errorf("what was said is forgotten: %+v", later)
+	}
+	answers.DataGone = true
+	if lost := assess(later, []operatorv1alpha1.RecoveryMember{answers, silent, gone}, nil, 0); lost.Members[0].Revision != 0 || lost.LastRevision != 100 {
+		t.Errorf("what is gone has a revision: %+v", lost)
+	}
+	if newest := assess(&operatorv1alpha1.RecoveryStatus{ID: "c-1"}, nil, &operatorv1alpha1.RecoveryBackup{Revision: 120}, 100); newest.LastRevision != 120 || newest.Backup.RevisionsLost != 0 {
+		t.Errorf("%+v", newest)
+	}
+}
+
+// TestQuorumLostSays tells a person what is left.
+func TestQuorumLostSays(t *testing.T) {
+	found := &operatorv1alpha1.RecoveryStatus{ID: "c-1", LastRevision: 100, Members: []operatorv1alpha1.RecoveryMember{
+		{Name: "fleet-etcd-0", Revision: 90, RevisionsLost: 10}, {Name: "fleet-etcd-1", DataGone: true, Message: "its data is lost or damaged"}, {Name: "fleet-etcd-2", DataGone: true, Message: "its volume is gone"}},
+		Backup: &operatorv1alpha1.RecoveryBackup{Name: "nightly", Revision: 99, RevisionsLost: 1, Time: metav1.NewTime(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))}}
+	want := "etcd has lost its quorum for good: the data of 2 of 3 members is gone (fleet-etcd-1: its data is lost or damaged; fleet-etcd-2: its volume is gone), and the others can't agree on anything any more. " +
+		"Left is the data of fleet-etcd-0 up to revision 90, which lacks 10 known revisions; the newest verified backup is nightly, taken at 2030-01-02T03:04:05Z, up to revision 99, which lacks one known revision. " +
+		"The newest revision that is known is 100, and clients may have been answered newer ones. Keep all volumes and delete no claim: a person decides what is used"
+	if got := quorumLost(found); got != want {
+		t.Errorf("%s", got)
+	}
+	found.Members, found.Backup, found.LastRevision = found.Members[1:], nil, 0
+	if got := quorumLost(found); !strings.Contains(got, "Left is the data of no member; there is no verified backup. Keep all volumes") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestNewestVerified chooses no backup of other data, and none that was not verified.
+func TestNewestVerified(t *testing.T) {
+	s := fragmented(t, "v0.1.0", "")
+	s.identity.Record.Lineage = "l"
+	now := metav1.NewTime(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
+	add := func(name, lineage string, phase operatorv1alpha1.BackupPhase, revision int64, verified *metav1.Time) {
+		b := &operatorv1alpha1.ClusterRegistryBackup{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		b.Status.Lineage, b.Status.Phase, b.Status.Revision, b.Status.VerifiedTime, b.Status.TakenTime = lineage, phase, revision, verified, &now
+		s.backups.all = append(s.backups.all, b)
+	}
+	add("unverified", "l", operatorv1alpha1.BackupCompleted, 9, nil)
+	add("damaged", "l", operatorv1alpha1.BackupDamaged, 8, &now)
+	add("of-other-data", "x", operatorv1alpha1.BackupCompleted, 7, &now)
+	if got := s.newestVerified(); got != nil {
+		t.Errorf("%+v", got)
+	}
+	add("older", "l", operatorv1alpha1.BackupCompleted, 2, &now)
+	add("newest", "l", operatorv1alpha1.BackupCompleted, 3, &now)
+	add("oldest", "l", operatorv1alpha1.BackupCompleted, 1, &now)
+	if got := s.newestVerified(); got == nil || got.Name != "newest" || got.Revision != 3 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestNoteQuorum forgets a loss as soon as a majority answers, and no earlier.
+func TestNoteQuorum(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		known  error
+		stays  bool
+	}{
+		{"a majority answers", nil, false},
+		{"it is not certain at the moment", errors.New("no member answers that has a leader"), true},
+	} {
+		s := fragmented(t, "v0.1.0", "")
+		s.Registry.Status.Recovery = &operatorv1alpha1.RecoveryStatus{ID: "c-1"}
+		if s.members.State.ListErr = test.known; test.known != nil {
+			for i := range s.members.State.Members {
+				s.members.State.Members[i].Leader, s.members.State.Members[i].Err = "", test.known
+			}
+		}
+		change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State}
+		if err := reading(t, s).noteQuorum(t.Context(), s, change); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Registry.Status.Recovery; (got != nil) != test.stays {
+			t.Errorf("%s: %+v", test.reason, got)
+		}
+		if v := s.verdicts[operatorv1alpha1.ConditionEtcdReady]; !v.Complete() {
+			t.Errorf("%s: %+v", test.reason, v)
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package plan
+
+import "testing"
+
+// TestQuorumLost says that a quorum is lost only where no members that may be left could
+// serve.
+func TestQuorumLost(t *testing.T) {
+	has, gone := Held{}, Held{Gone: true}
+	joins, goneJoins := Held{Unsure: true}, Held{Gone: true, Unsure: true}
+	for _, test := range []struct {
+		reason  string
+		members []Held
+		want    bool
+	}{
+		{"all have their data, whether they answer or not", []Held{has, has, has}, false},
+		{"one of three", []Held{gone, has, has}, false},
+		{"two of three", []Held{gone, gone, has}, true},
+		{"all of three", []Held{gone, gone, gone}, true},
+		{"two of five", []Held{gone, gone, has, has, has}, false},
+		{"three of five", []Held{gone, gone, gone, has, has}, true},
+		{"a single member", []Held{gone}, false},
+		{"one of two, as while one becomes three", []Held{gone, has}, true},
+		{"one of two, and the second may not have its vote yet", []Held{has, goneJoins}, false},
+		{"one of two, and the one that is left may not have a vote", []Held{gone, joins}, false},
+		{"two of three, and a fourth may make up for one", []Held{gone, gone, has, joins}, true},
+		{"one of three, and the third may be removed", []Held{gone, has, joins}, false},
+		{"two of three, one of which may be removed", []Held{gone, has, goneJoins}, true},
+		{"none is recorded", nil, false},
+	} {
+		if got := QuorumLost(test.members); got != test.want {
+			t.Errorf("%s: %t", test.reason, got)
+		}
+	}
+}
+
+// TestQuorumLostNeverWhileMajorityMayLive goes through all etcds with up to five members.
+func TestQuorumLostNeverWhileMajorityMayLive(t *testing.T) {
+	for size := range 6 {
+		for gone := range 1 << size {
+			var members []Held
+			left := 0
+			for i := range size {
+				lost := gone>>i&1 == 1
+				members = append(members, Held{Gone: lost})
+				if !lost {
+					left++
+				}
+			}
+			if got, want := QuorumLost(members), size > 1 && left <= size/2; got != want {
+				t.Errorf("%d of %d are left: %t", left, size, got)
+			}
+		}
+	}
+}

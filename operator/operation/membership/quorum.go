@@ -1,0 +1,86 @@
+package membership
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/etcd/plan"
+	"github.com/clusterregistry/operator/operator/operand"
+)
+
+// QuorumLost returns the members of an etcd that has lost its quorum for good, by name, and
+// nil when it has not, or that is not certain: a majority that can't be reached may serve, and
+// members that are down may come back with their data.
+func (c *Change) QuorumLost(ctx context.Context) ([]operatorv1alpha1.RecoveryMember, error) {
+	record := c.Identity.Record
+	led := slices.ContainsFunc(c.State.Members, func(m etcd.Member) bool { return m.Err == nil || m.Leader != "" })
+	if led || len(record.Members) < 2 || record.InitialClusterState != contract.StateExisting || record.ClusterID == "" {
+		return nil, nil
+	}
+	planned, v := c.record()
+	if !v.Complete() {
+		return nil, v.Err // another condition says what is wrong with the record
+	}
+	claims, err := c.claims(ctx, planned)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := c.Pods(ctx, operand.ComponentEtcd)
+	if err != nil {
+		return nil, err
+	}
+	var out []operatorv1alpha1.RecoveryMember
+	var held []plan.Held
+	for _, name := range slices.Sorted(maps.Keys(record.Members)) {
+		found := pod(pods, name)
+		why, err := c.gone(ctx, found, claims[c.ordinal(name)])
+		if err != nil {
+			return nil, err
+		}
+		if why == "" && c.refused(found) {
+			why = "its data is lost or damaged"
+		}
+		held = append(held, plan.Held{Gone: why != "", Unsure: name == record.Joining || name == record.Leaving})
+		out = append(out, c.leftOf(name, why, found))
+	}
+	if !plan.QuorumLost(held) {
+		return nil, nil
+	}
+	return out, nil
+}
+
+// refused reports whether the guard has refused a member for its data, and is asked once more
+// at this moment.
+func (c *Change) refused(pod *corev1.Pod) bool {
+	return pod != nil && !c.runs(pod) && slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		last := status.LastTerminationState.Terminated
+		return status.Name == operand.ComponentEtcd && status.State.Running != nil && last != nil && last.ExitCode == contract.GuardRefused
+	})
+}
+
+// leftOf says what is left of a member. Without a quorum, etcd says which revision it has
+// until it is restarted, and no longer.
+func (c *Change) leftOf(name, gone string, pod *corev1.Pod) operatorv1alpha1.RecoveryMember {
+	m := operatorv1alpha1.RecoveryMember{Name: name, DataGone: gone != "", Message: gone}
+	if gone != "" {
+		return m
+	}
+	i := slices.IndexFunc(c.State.Members, func(m etcd.Member) bool { return m.Name == name && m.ID != "" })
+	switch {
+	case i >= 0 && c.State.Members[i].Revision > 0:
+		m.Revision, m.Message = c.State.Members[i].Revision, "it has its data"
+	case c.runs(pod):
+		m.Message = "it has its data, and does not say up to which revision: etcd was restarted without a quorum"
+	case pod == nil || pod.Spec.NodeName == "":
+		m.Message = "its data may be left: its pod does not run"
+	default:
+		m.Message = "its data may be left: it does not answer, and was on node " + pod.Spec.NodeName
+	}
+	return m
+}
