@@ -1,0 +1,55 @@
+package integration
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestEtcdWithoutQuorum asks the only member that is left of three: without a leader, it says
+// up to which revision it has data, which is that of the last write, and no longer once it was
+// restarted.
+func TestEtcdWithoutQuorum(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"v3.6.14", "v3.7.3"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			testWithoutQuorum(t, framework.StartEtcdVersion(t, version, 3))
+		})
+	}
+}
+
+func testWithoutQuorum(t *testing.T, members *framework.Etcd) {
+	access := accessTo(members)
+	recordIdentity(t, access, 3)
+	var written int64
+	for i := range 100 {
+		answer, err := members.Client.Put(t.Context(), fmt.Sprint("key", i), "value")
+		if err != nil {
+			t.Fatal(err)
+		}
+		written = answer.Header.Revision
+	}
+	for access.Observe(t.Context()).Members[0].Revision != written {
+		continue // it may be a follower that is told next
+	}
+	members.Kill(1)
+	members.Kill(2)
+	for {
+		s := access.Observe(t.Context())
+		left := s.Members[0]
+		if left.Leader != "" || left.Err == nil {
+			continue // it has not noticed yet
+		}
+		if s.ListErr == nil || left.ID == "" || left.Revision != written || s.Serving() != 0 {
+			t.Errorf("%d was written, and it says %+v; the list: %v", written, left, s.ListErr)
+		}
+		break
+	}
+	members.Kill(0)
+	members.Start(0)
+	if left := access.Observe(t.Context()).Members[0]; left.Err == nil || left.Revision != 0 || left.Leader != "" {
+		t.Errorf("it was restarted, and says %+v", left)
+	}
+}
