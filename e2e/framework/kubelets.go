@@ -2,11 +2,13 @@ package framework
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -25,9 +27,9 @@ import (
 )
 
 // Kubelets plays the part of those who bring the servers of registries up, in
-// one namespace: each Deployment gets its pods, and behind all of them stands one
-// server that says it is ready, at an address of loopback. It shows the certificate
-// of the registry that is asked for.
+// one namespace: each Deployment gets its pods, of its latest template, and behind all
+// of them stands one server that says it is ready, at an address of loopback. It shows
+// the certificate of the registry that is asked for.
 type Kubelets struct {
 	t         *testing.T
 	client    client.Client
@@ -91,11 +93,30 @@ func (k *Kubelets) Run(ctx context.Context) error {
 	return nil
 }
 
+// annotationTemplate is on pods, with the digest of the template that they are of.
+const annotationTemplate = "kubelets.test/template"
+
+// pod makes a pod of a Deployment, in the place of one of another template.
 func (k *Kubelets) pod(ctx context.Context, d *appsv1.Deployment, name string) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: name, Labels: d.Spec.Template.Labels}, Spec: d.Spec.Template.Spec}
-	if err := k.client.Create(ctx, pod); apierrors.IsAlreadyExists(err) {
+	template, err := json.Marshal(d.Spec.Template)
+	if err != nil {
+		return err
+	}
+	digest, old := fmt.Sprintf("%x", sha256.Sum256(template)), &corev1.Pod{}
+	switch err := k.client.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: name}, old); {
+	case err == nil && old.Annotations[annotationTemplate] == digest:
 		return nil
-	} else if err != nil {
+	case err == nil:
+		if err := k.client.Delete(ctx, old, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+	case !apierrors.IsNotFound(err):
+		return err
+	}
+	annotations := map[string]string{annotationTemplate: digest}
+	maps.Copy(annotations, d.Spec.Template.Annotations)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: k.namespace, Name: name, Labels: d.Spec.Template.Labels, Annotations: annotations}, Spec: d.Spec.Template.Spec}
+	if err := k.client.Create(ctx, pod); err != nil {
 		return err
 	}
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: k.ip, PodIPs: []corev1.PodIP{{IP: k.ip}},

@@ -28,7 +28,7 @@ func TestOperator(t *testing.T) {
 	t.Run("cases", func(t *testing.T) {
 		for name, test := range map[string]func(*testing.T, *site){
 			"stages": testStages, "external etcd": testExternalEtcd, "drift": testDrift, "pruning": testPruning, "in the way": testInTheWay, "alarms": testAlarms, "fast edits": testFastEdits,
-			"adoption": testAdoption, "node port": testNodePort, "paused": testPaused, "nothing left": testNothingLeft, "controller": testController, "controller upgraded": testControllerUpgraded, "backups": testBackups,
+			"adoption": testAdoption, "node port": testNodePort, "paused": testPaused, "nothing left": testNothingLeft, "controller": testController, "controller upgraded": testControllerUpgraded, "backups": testBackups, "audit": testAudit,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,6 +14,8 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/turn"
 )
 
 // prune deletes what the registry no longer consists of.
@@ -38,13 +41,23 @@ func (s *scope) mounted(ctx context.Context) ([]operatorv1alpha1.ObjectReference
 	if len(former) == 0 {
 		return nil, nil
 	}
-	used, err := s.podSpecs(ctx)
+	deployment := &appsv1.Deployment{}
+	if err := s.Live.Get(ctx, s.Key(contract.ServerSuffix), deployment); client.IgnoreNotFound(err) != nil {
+		return nil, err
+	}
+	used, err := s.podSpecs(ctx, deployment)
 	if err != nil {
 		return nil, err
 	}
+	// A pod of an earlier template that gets lost meanwhile is made again of that template,
+	// and there may be none at this moment.
+	rolling := turn.RollingOut(s.Objects, deployment)
 	return slices.DeleteFunc(former, func(reference operatorv1alpha1.ObjectReference) bool {
 		if s.isKeys(reference) && s.keys.InUse == nil {
 			return false // it is not known which are in use, and there may be no pod that says so
+		}
+		if rolling && s.ofServers(reference) {
+			return false
 		}
 		return !slices.ContainsFunc(used, func(pod corev1.PodSpec) bool { return mounts(pod, reference) })
 	}), nil
@@ -55,6 +68,11 @@ func (s *scope) mounted(ctx context.Context) ([]operatorv1alpha1.ObjectReference
 func (s *scope) isMounted(reference operatorv1alpha1.ObjectReference) bool {
 	suffixes := map[string][]string{"ConfigMap": {contract.EtcdTrustSuffix, contract.EtcdClientTrustSuffix}, "Secret": {contract.AuditSuffix, contract.EncryptionSuffix}}
 	return slices.ContainsFunc(suffixes[reference.Kind], func(suffix string) bool { return strings.HasPrefix(reference.Name, s.Name(suffix)+"-") })
+}
+
+// ofServers reports whether an object that isMounted is one that servers mount.
+func (s *scope) ofServers(reference operatorv1alpha1.ObjectReference) bool {
+	return reference.Kind == "Secret" || strings.HasPrefix(reference.Name, s.Name(contract.EtcdClientTrustSuffix)+"-")
 }
 
 // isKeys reports whether an object is one of the Secrets with the keys of servers.
@@ -70,25 +88,37 @@ func mounts(pod corev1.PodSpec, reference operatorv1alpha1.ObjectReference) bool
 	})
 }
 
-// podSpecs returns the specs of all pods of the registry, and those of which servers and
-// members are made now. Not from the cache, which has no volumes.
-func (s *scope) podSpecs(ctx context.Context) ([]corev1.PodSpec, error) {
-	pods := &corev1.PodList{}
-	err := s.Live.List(ctx, pods, client.InNamespace(s.Registry.Namespace), client.MatchingLabels{
-		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: s.Registry.Name})
-	if err != nil {
-		return nil, err
-	}
-	var out []corev1.PodSpec
-	for i := range pods.Items {
-		out = append(out, pods.Items[i].Spec)
-	}
-	deployment, set := &appsv1.Deployment{}, &appsv1.StatefulSet{}
-	if err := s.Live.Get(ctx, s.Key(contract.ServerSuffix), deployment); client.IgnoreNotFound(err) != nil {
-		return nil, err
+// podSpecs returns the specs of all pods of the registry that have not ended, and those of
+// which pods are made now: of servers, of members, and of Jobs, which try again. Not from the
+// cache, which has no volumes.
+func (s *scope) podSpecs(ctx context.Context, deployment *appsv1.Deployment) ([]corev1.PodSpec, error) {
+	pods, jobs, set := &corev1.PodList{}, &batchv1.JobList{}, &appsv1.StatefulSet{}
+	ours := []client.ListOption{client.InNamespace(s.Registry.Namespace), client.MatchingLabels{
+		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: s.Registry.Name}}
+	for _, list := range []client.ObjectList{pods, jobs} {
+		if err := s.Live.List(ctx, list, ours...); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.Live.Get(ctx, s.Key(contract.EtcdSuffix), set); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
-	return append(out, deployment.Spec.Template.Spec, set.Spec.Template.Spec), nil
+	out := []corev1.PodSpec{deployment.Spec.Template.Spec, set.Spec.Template.Spec}
+	// One that was evicted stays for long, and never starts again.
+	for _, pod := range operand.Running(pods.Items) {
+		out = append(out, pod.Spec)
+	}
+	for i := range jobs.Items {
+		if !finished(&jobs.Items[i]) {
+			out = append(out, jobs.Items[i].Spec.Template.Spec)
+		}
+	}
+	return out, nil
+}
+
+// finished reports whether a Job makes no more pods.
+func finished(job *batchv1.Job) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
+	})
 }
