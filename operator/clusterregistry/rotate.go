@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +47,9 @@ func (r *Reconciler) rotations(s *scope) []rotation.Handler {
 	if independent {
 		desired := automatic(asked.Client)
 		desired.Dropped = asked.Drop.Client
+		if former := s.authorities.Clients.Former(); len(former) > 0 && slices.Max(former) > asked.Drop.Client {
+			desired.Dropped = 0 // all go at once, so that the newest is to be named
+		}
 		out = append(out, handlerOf(caClient, newClientCA(r, s), s.authorities.Clients, desired))
 	}
 	for i := range out {
@@ -210,9 +214,39 @@ func (s *scope) rotationNoted(h rotation.Handler) (reason, message string) {
 	case u.Next():
 		return operatorv1alpha1.ReasonDropPending, fmt.Sprintf("generations %d and %d of the %s CA are published, and the servers show a certificate of the first: give clients the kubeconfig in Secret %s, or status.endpoint.caBundle, again, and then set spec.tls.rotation.drop.%s to %d", u.Signing, u.Also, h.Name, s.Name(contract.KubeconfigSuffix), h.Name, u.Signing) + follows(h)
 	case u.Previous():
-		return operatorv1alpha1.ReasonDropPending, fmt.Sprintf("certificates of generation %d of the %s CA are still accepted: issue users' certificates again, by Issuer %s, and then set spec.tls.rotation.drop.%s to %d", u.Also, h.Name, s.Name(contract.Generation(contract.ClientCASuffix, u.Signing)), h.Name, u.Also) + follows(h)
+		return operatorv1alpha1.ReasonDropPending, s.dropPending(h) + follows(h)
 	}
 	return "", ""
+}
+
+// dropPending says that certificates of earlier generations are accepted until a person drops
+// them.
+func (s *scope) dropPending(h rotation.Handler) string {
+	former := s.authorities.Clients.Former()
+	which := fmt.Sprintf("generation %d", h.InUse.Also)
+	newest := h.InUse.Also
+	if len(former) > 1 {
+		newest = slices.Max(former)
+		which = "generations " + listed(former)
+	}
+	return fmt.Sprintf("certificates of %s of the %s CA are still accepted: issue users' certificates again, by Issuer %s, and then set spec.tls.rotation.drop.%s to %d",
+		which, h.Name, s.Name(contract.Generation(contract.ClientCASuffix, h.InUse.Signing)), h.Name, newest)
+}
+
+// listed returns numbers as a sentence has them: 1, 2 and 3.
+func listed(numbers []int32) string {
+	out := ""
+	for i, n := range numbers {
+		switch {
+		case i == 0:
+		case i == len(numbers)-1:
+			out += " and "
+		default:
+			out += ", "
+		}
+		out += strconv.Itoa(int(n))
+	}
+	return out
 }
 
 // lostNext says that the CA is gone, or has another key, which is to sign next and was given

@@ -45,6 +45,31 @@ var (
 	next, both = generation.InUse{Signing: 1, Also: 2}, generation.InUse{Signing: 2, Also: 1}
 )
 
+// TestDropPending drops no CA of clients that a person has not named, or a later one than it: one
+// whose key got lost before it signed is accepted, too.
+func TestDropPending(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	for _, test := range []struct {
+		drop   string
+		begins bool
+	}{{"", false}, {", drop: {client: 1}", false}, {", drop: {client: 2}", true}} {
+		s := rotating(t, "Independent", "{client: 3"+test.drop+"}", one, generation.InUse{Signing: 3, Also: 1})
+		s.authorities.Clients.Name = "fleet-client-ca"
+		s.authorities.Clients.Published = slices.Concat(trusttest.NamedCA(t, "fleet-client-ca", later).PEM, trusttest.NamedCA(t, "fleet-client-ca-2", later).PEM)
+		r := reading(t, s)
+		all := r.rotations(s)
+		h := all[len(all)-1]
+		if reason, says := s.rotationNoted(h); h.Due() != test.begins || !test.begins && (reason != "DropPending" || !strings.Contains(says, "certificates of generations 1 and 2 of the client CA are still accepted") || !strings.HasSuffix(says, "set spec.tls.rotation.drop.client to 2")) {
+			t.Errorf("%q: begins %t, %s: %s", test.drop, h.Due(), reason, says)
+		}
+	}
+	for want, numbers := range map[string][]int32{"": nil, "1": {1}, "1 and 2": {1, 2}, "1, 2 and 4": {1, 2, 4}} {
+		if got := listed(numbers); got != want {
+			t.Errorf("%v: %q", numbers, got)
+		}
+	}
+}
+
 // TestRotateBegins is about which rotation begins, and what is said of one that does not.
 func TestRotateBegins(t *testing.T) {
 	for _, test := range []struct {

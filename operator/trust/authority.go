@@ -99,6 +99,23 @@ func (a *Authority) Forget(before int32) {
 	a.Published = kept
 }
 
+// Former returns the generations before the one that signs whose certificates are accepted
+// still, the oldest first: the previous one, and any that was published and whose key got lost
+// before it signed. Each of them may have signed for someone.
+func (a Authority) Former() []int32 {
+	var out []int32
+	if a.InUse.Previous() {
+		out = append(out, a.InUse.Also)
+	}
+	for _, certificate := range Parse(a.Published) {
+		if n := generationOf(a.Name, certificate.Subject.CommonName); n > 0 && n < a.InUse.Signing && !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // Withdraw takes the previous generation out of what is trusted. It does nothing while the
 // other generation in use is the next one.
 func (a *Authority) Withdraw() {

@@ -124,7 +124,8 @@ func (r Recorded) enter(data map[string]string, key string) {
 const component = "certificates"
 
 // readGenerations reads the record. Not from the cache: what is behind, or lost its labels,
-// must not look like CAs that were never rotated.
+// must not look like CAs that were never rotated. The copy counts where the record is lost or
+// damaged, and the record is written again from it (Keep).
 func (a *Authorities) readGenerations(ctx context.Context, o *operand.Objects, copied Copy) error {
 	record := &corev1.ConfigMap{}
 	if err := o.Live.Get(ctx, o.Key(contract.GenerationsSuffix), record); client.IgnoreNotFound(err) != nil {
@@ -135,11 +136,16 @@ func (a *Authorities) readGenerations(ctx context.Context, o *operand.Objects, c
 		stored, recorded *Recorded
 	}{keyServing: {copied.Serving, &a.stored.Serving, &a.recorded.Serving}, keyClients: {copied.Clients, &a.stored.Clients, &a.recorded.Clients}} {
 		var stored Recorded
-		if err := stored.read(record.Data, key); err != nil {
-			a.Err = fmt.Errorf("ConfigMap %s, the record of which CAs are in use, is damaged: %s is %w; status.certificates says which generation signs", record.Name, key, err)
+		damaged := stored.read(record.Data, key)
+		other, err := parseRecorded(of.copied)
+		if damaged != nil {
+			if err != nil || other == (Recorded{}) {
+				a.Err = fmt.Errorf("ConfigMap %s, the record of which CAs are in use, is damaged: %s is %w; status.certificates says which generation signs", record.Name, key, damaged)
+			} else {
+				*of.recorded = other // and nothing is stored, so that Keep writes it
+			}
 			continue
 		}
-		other, err := parseRecorded(of.copied)
 		if err != nil && stored == (Recorded{}) {
 			a.Err = fmt.Errorf("ConfigMap %s, the record of which CAs are in use, is lost, and its copy in ConfigMap %s is damaged: the generations of %s are %w; status.certificates says which generation signs", o.Name(contract.GenerationsSuffix), o.Name(contract.IdentitySuffix), key, err)
 			continue

@@ -2,6 +2,7 @@ package trust_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,7 +86,9 @@ func TestReadCopy(t *testing.T) {
 		{"both are lost, and it was", "", "", ", drop: {client: 1}", "fleet-client-ca-2", two, second, false},
 		{"the record is lost, and its copy is damaged", "", "both", "", "fleet-client-ca-2", both, join(first, second), true},
 		{"the copy is damaged", "2", "both", "", "fleet-client-ca-2", two, second, false},
-		{"the record is damaged, so that nothing is dropped", "both", "2", "", "fleet-client-ca", generation.InUse{Signing: 1}, join(first, second), true},
+		{"the record is damaged, and its copy counts", "both", "2", "", "fleet-client-ca", two, second, false},
+		{"both are damaged, so that nothing is dropped", "both", "neither", "", "fleet-client-ca", generation.InUse{Signing: 1}, join(first, second), true},
+		{"the record is damaged, and has no copy, so that nothing is dropped", "both", "", "", "fleet-client-ca", generation.InUse{Signing: 1}, join(first, second), true},
 	} {
 		objects := []client.Object{issued("fleet-admin", test.leaf), operandtest.Secret("fleet-client-ca", first), operandtest.Secret("fleet-client-ca-2", second)}
 		if test.record != "" {
@@ -99,6 +102,39 @@ func TestReadCopy(t *testing.T) {
 		}
 		if got := a.Clients.Bundle(); a.Clients.InUse != test.want || len(trust.Parse(got)) != len(trust.Parse(test.accepted)) || (a.Err != nil) != test.damaged {
 			t.Errorf("%s: %s is in use, %d are accepted, %v", test.reason, a.Clients.InUse, len(trust.Parse(got)), a.Err)
+		}
+	}
+}
+
+// TestReadSeveral has each generation that was accepted be dropped by name, also where the record
+// and its copy are lost: the oldest is the previous one, and none is forgotten.
+func TestReadSeveral(t *testing.T) {
+	later := time.Now().Add(time.Hour)
+	ca := func(name string) []byte { return trusttest.NamedCA(t, name, later).PEM }
+	first, lost, third := ca("fleet-client-ca"), ca("fleet-client-ca-2"), ca("fleet-client-ca-3")
+	for _, test := range []struct {
+		reason, record, drop string
+		want                 generation.InUse
+		former               []int32
+	}{
+		{"the key of the second got lost, and another one took its place", "3,1", "", generation.InUse{Signing: 3, Also: 1}, []int32{1, 2}},
+		{"it is recorded that all are dropped", "3", "", generation.InUse{Signing: 3}, nil},
+		{"the record is lost", "", "", generation.InUse{Signing: 3, Also: 1}, []int32{1, 2}},
+		{"the record is lost, and the first was dropped", "", ", drop: {client: 1}", generation.InUse{Signing: 3, Also: 2}, []int32{2}},
+		{"the record is lost, and both were dropped", "", ", drop: {client: 2}", generation.InUse{Signing: 3}, nil},
+	} {
+		objects := []client.Object{issued("fleet-admin", "fleet-client-ca-3"), operandtest.Secret("fleet-client-ca", first), operandtest.Secret("fleet-client-ca-3", third)}
+		if test.record != "" {
+			objects = append(objects, record(map[string]string{"client": test.record}))
+		}
+		o := operandtest.New(t, "{spec: {mode: Independent, etcd: {replicas: 1}, tls: {rotation: {client: 3"+test.drop+"}}}, status: {"+operandtest.Complete[2:]+"}}", objects...)
+		o.Registry.Status.ClientCABundle = join(first, lost, third)
+		a, err := trust.Read(t.Context(), o, generation.InUse{Signing: 1}, trust.Copy{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.Clients.Former(); a.Clients.InUse != test.want || !slices.Equal(got, test.former) || len(trust.Parse(a.Clients.Bundle())) != len(got)+1 {
+			t.Errorf("%s: %s is in use, before it %v, and %d are accepted", test.reason, a.Clients.InUse, got, len(trust.Parse(a.Clients.Bundle())))
 		}
 	}
 }

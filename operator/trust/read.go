@@ -60,7 +60,8 @@ func Read(ctx context.Context, o *operand.Objects, ofEtcd generation.InUse, copi
 }
 
 // readRecorded reads a CA whose generations in use are recorded, if they are. Where they are
-// not, one that was accepted is still to be dropped, unless it is dropped.
+// not, those that were accepted are still to be dropped, from the oldest one on, unless they are
+// dropped.
 func readRecorded(ctx context.Context, o *operand.Objects, ca, leaf string, recorded Recorded, desired int32, accepted []byte, dropped int32) (Authority, error) {
 	if recorded == (Recorded{}) {
 		first, err := FirstInUse(ctx, o, ca, leaf, desired)
@@ -69,8 +70,8 @@ func readRecorded(ctx context.Context, o *operand.Objects, ca, leaf string, reco
 		}
 		recorded.InUse = first
 		for _, certificate := range Parse(accepted) {
-			if n := generationOf(o.Name(ca), certificate.Subject.CommonName); n > dropped && n < first.Signing {
-				recorded.Also = max(recorded.Also, n)
+			if n := generationOf(o.Name(ca), certificate.Subject.CommonName); n > dropped && n < first.Signing && (recorded.Also == 0 || n < recorded.Also) {
+				recorded.Also = n
 			}
 		}
 	}
