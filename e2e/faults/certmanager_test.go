@@ -15,9 +15,10 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestCertManagerLate installs a registry on a host without cert-manager's API,
-// which then comes: the operator says what it waits for, and continues automatically.
-func TestCertManagerLate(t *testing.T) {
+// TestMatrixCertManagerLate installs a registry on a host without cert-manager's API,
+// which then comes: the operator says what it waits for, and continues automatically. In
+// "make test", e2e/integration has that with a host alone.
+func TestMatrixCertManagerLate(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	restore := removeCertManager(t, e)
 	registry := independent(e, 1)

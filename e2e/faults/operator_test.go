@@ -13,10 +13,11 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestOperatorKilled ends the operator as a power cut would in the middle of an
-// installation and expects the next one to go on: while etcd forms, and at each
-// of the other stages in "make test-full".
-func TestOperatorKilled(t *testing.T) {
+// TestMatrixOperatorKilled ends the operator as a power cut would in the middle of an
+// installation and expects the next one to go on: while etcd forms, and at each of the
+// other stages on the newest host. In "make test", e2e/integration kills it at random
+// moments, and e2e/reliability in an upgrade.
+func TestMatrixOperatorKilled(t *testing.T) {
 	stages := []string{operatorv1alpha1.ConditionEtcdReady}
 	if framework.Full() {
 		stages = append(stages, operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionServerReady, operatorv1alpha1.ConditionAPIServiceReady)

@@ -12,9 +12,10 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestSteady has the operator look at a Ready registry again and again: it writes
-// nothing to the host but the leader's Lease.
-func TestSteady(t *testing.T) {
+// TestMatrixSteady has the operator look at a Ready registry again and again: it writes
+// nothing to the host but the leader's Lease. In "make test", e2e/integration reads the
+// same from the host's audit log.
+func TestMatrixSteady(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	metrics := e.NewMetrics()
 	registry := e.Sample("aggregated-single.yaml")

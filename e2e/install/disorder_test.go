@@ -17,31 +17,42 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestDisorder deletes a registry, and what is around it, in any order: whatever
-// it was, nothing of it holds the host up when an operator runs again.
+// TestDisorder deletes a registry in the midst of its installation, and with its namespace:
+// nothing of it holds the host up.
 func TestDisorder(t *testing.T) {
 	e := framework.New(t).WithOperator()
-	install := func(t *testing.T) (*framework.Env, *operatorv1alpha1.ClusterRegistry) {
-		e := e.In(t)
-		registry := e.Sample("aggregated-single.yaml")
-		registry.Spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyDelete
-		e.Install(registry)
-		return e, registry
-	}
 	moments := []client.Object{&appsv1.StatefulSet{}}
 	if framework.Full() {
 		moments = append(moments, &certmanagerv1.Certificate{}, &appsv1.Deployment{}, &apiregistrationv1.APIService{})
 	}
 	for _, moment := range moments {
 		t.Run(fmt.Sprintf("in the midst of its installation, at %T", moment), func(t *testing.T) {
-			e, registry := install(t)
+			e, registry := disposable(t, e)
 			awaitAny(e, moment)
 			e.Remove(registry)
 			checkLeft(t, e)
 		})
 	}
+	t.Run("with its namespace", func(t *testing.T) {
+		e := framework.New(t)
+		registry := e.Sample("aggregated-single.yaml")
+		e.Install(registry)
+		e.WaitReady(registry)
+		if err := e.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}); err != nil {
+			t.Fatal(err)
+		}
+		e.WaitGone(registry)
+		checkLeft(t, e)
+	})
+}
+
+// TestMatrixDisorder deletes a registry, and what is around it, while no operator runs: nothing
+// of it holds the host up when one runs again. In "make test", e2e/integration has that with
+// a host alone.
+func TestMatrixDisorder(t *testing.T) {
+	e := framework.New(t).WithOperator()
 	t.Run("without an operator", func(t *testing.T) {
-		e, registry := install(t)
+		e, registry := disposable(t, e)
 		e.WaitReady(registry)
 		start := e.StopOperator()
 		if err := e.Client.Delete(t.Context(), registry); err != nil {
@@ -52,7 +63,7 @@ func TestDisorder(t *testing.T) {
 		checkLeft(t, e)
 	})
 	t.Run("its finalizer by hand", func(t *testing.T) {
-		e, registry := install(t)
+		e, registry := disposable(t, e)
 		e.WaitReady(registry)
 		start := e.StopOperator()
 		e.HostMaySuffer("the servers of an aggregated registry go, and no operator runs to remove its APIServices")
@@ -73,17 +84,15 @@ func TestDisorder(t *testing.T) {
 			return nil
 		})
 	})
-	t.Run("with its namespace", func(t *testing.T) {
-		e := framework.New(t)
-		registry := e.Sample("aggregated-single.yaml")
-		e.Install(registry)
-		e.WaitReady(registry)
-		if err := e.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}); err != nil {
-			t.Fatal(err)
-		}
-		e.WaitGone(registry)
-		checkLeft(t, e)
-	})
+}
+
+// disposable installs a registry whose data goes with it.
+func disposable(t *testing.T, e *framework.Env) (*framework.Env, *operatorv1alpha1.ClusterRegistry) {
+	e = e.In(t)
+	registry := e.Sample("aggregated-single.yaml")
+	registry.Spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyDelete
+	e.Install(registry)
+	return e, registry
 }
 
 // awaitAny waits until the registries of a test have an object of a kind.

@@ -22,10 +22,11 @@ const (
 	apiServiceName = "v1alpha1.clusterregistry.k8s.io"
 )
 
-// TestGroupTaken installs two aggregated registries in a host that serves their
+// TestMatrixGroupTaken installs two aggregated registries in a host that serves their
 // API group from a CRD. Nothing is taken from anybody: when the CRD goes, one
-// registry takes its place, and when that goes, the other.
-func TestGroupTaken(t *testing.T) {
+// registry takes its place, and when that goes, the other. In "make test",
+// e2e/integration has that without nodes.
+func TestMatrixGroupTaken(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	e.Apply("crd.yaml", nil)
 	e.Eventually("the host to serve the CRD's group", func(ctx context.Context) error {

@@ -61,7 +61,6 @@ func testDeletion(t *testing.T, s *site) {
 	s.says("fleet", "ServerReady", "True", "Ready", "2/2 servers ready (v0.1.0)")
 	s.apply("second", "{mode: Aggregated}")
 	s.says("second", "APIServiceReady", "False", "GroupTaken", "ClusterRegistry "+s.namespace+"/fleet", "mode Independent")
-	s.gone(s.deleted("second"))
 	s.holds("fleet", "APIService/"+group)
 
 	registration := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: group}}
@@ -76,6 +75,10 @@ func testDeletion(t *testing.T, s *site) {
 	s.holds("fleet", "-APIService/"+group+" -Deployment/fleet-server")
 	s.hold(trust, false)
 	s.gone(registry)
+	// The one that has waited takes the place of the one that is gone.
+	s.says("second", "APIServiceReady", "False", "NotAvailable", group)
+	s.holds("second", "APIService/"+group)
+	s.gone(s.deleted("second"))
 
 	// It has lost its labels, and a paused registry does not put them right: it goes
 	// with the registry all the same, and before the servers do.
@@ -106,6 +109,7 @@ func testDeletion(t *testing.T, s *site) {
 		t.Fatal(err)
 	}
 	s.gone(crd)
+	s.says("fleet", "APIServiceReady", "False", "NotAvailable", group)
 	s.gone(s.deleted("fleet"))
 }
 
