@@ -277,6 +277,15 @@ func TestDecisions(t *testing.T) {
 		{"one has moved, and joins while another one is to move", 3, Spec{Replicas: 3, Replace: []string{"a2"}}, func(r *Record, o *Observed) {
 			r.Joining, o.List[1].Learner, o.List[1].Named, o.List[1].Serves, o.Moves = 1, true, false, false, map[int]string{0: "its volume stays"}
 		}, wait(""), "fleet-etcd-1 is being added, and does not serve yet"},
+		{"one joins, and its new volume lies where it may not run", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) {
+			r.Joining, o.List[1].Learner, o.List[1].Named, o.List[1].Serves, o.Misplaced = 1, true, false, false, "its volume can be used on n1 only"
+		}, hold(""), "fleet-etcd-1 is being added, and does not run: its volume can be used on n1 only"},
+		{"it joins, and a person wants another volume for it", 3, Spec{Replicas: 3, Replace: []string{"a1"}}, func(r *Record, o *Observed) {
+			r.Joining, o.List[1].Learner, o.List[1].Named, o.List[1].Serves, o.Misplaced = 1, true, false, false, "its volume can be used on n1 only"
+		}, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, ""},
+		{"it joins, and serves all the same", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) {
+			r.Joining, o.List[1].Learner, o.Misplaced = 1, true, "its volume can be used on n1 only"
+		}, Step{Action: Promote, Ordinal: 1, ID: "a1"}, ""},
 		{"two of three are lost", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) {
 			o.List[1].Serves, o.List[2].Serves, o.Lost[1] = false, false, "it is empty"
 		}, hold(""), "only 1 of 3 voters serve without it, and 2 are needed"},

@@ -166,6 +166,8 @@ func (p planner) join() Step {
 		return Step{Action: Resize, Ordinal: ordinal, Size: ordinal + 1}
 	case !m.Serves && m.Learner && others:
 		return p.leaving(ordinal) // a voter is to be replaced, and one learner is the most
+	case !m.Serves && p.Misplaced != "":
+		return hold("%s is being added, and does not run: %s", p.name(ordinal), p.Misplaced)
 	case !m.Serves:
 		return wait("%s is being added, and does not serve yet", p.name(ordinal))
 	case m.Learner:

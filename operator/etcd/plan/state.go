@@ -61,6 +61,9 @@ type Observed struct {
 	// Moves says why the volume of a member can't follow it to where it is to run, by
 	// ordinal.
 	Moves map[int]string
+	// Misplaced says why the member that joins can't run where its new volume lies, and that
+	// another one might lie there again; empty where it can, or Moves has it.
+	Misplaced string
 	// Recreate is true when the StatefulSet makes claims of another class than is asked for:
 	// it is to be recreated before any member is replaced or added for that.
 	Recreate bool

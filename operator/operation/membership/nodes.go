@@ -2,11 +2,16 @@ package membership
 
 import (
 	"context"
+	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/operator/placement"
+	"github.com/clusterregistry/operator/operator/volumes"
 )
 
 // nodes returns how many members the nodes have room for, each on one of its own: as many
@@ -67,4 +72,23 @@ func (c *Change) found(ordinal int) {
 			members[i].LostTime = nil
 		}
 	}
+}
+
+// followsPod reports whether the volume of a claim was made for the node of the pod that has
+// it. Another StorageClass may put each volume where no member may run, so that a member which
+// joins would be replaced for that again and again.
+func (c *Change) followsPod(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+	class := &storagev1.StorageClass{}
+	err := c.Live.Get(ctx, client.ObjectKey{Name: volumes.Class(claim)}, class)
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	return class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer, err
+}
+
+// misplaced says what a person can do about a member that joins and can't run where its volume
+// lies, by why.
+func (c *Change) misplaced(ordinal int, claim *corev1.PersistentVolumeClaim, why string) string {
+	return fmt.Sprintf("%s. Its StorageClass %q is not known to make volumes where pods run (volumeBindingMode WaitForFirstConsumer), so another volume might lie there again: name such a class in spec.etcd.storage.storageClassName, or let the member run there; or try another volume with: kubectl registry etcd replace -n %s %s",
+		why, volumes.Class(claim), c.Registry.Namespace, c.member(ordinal))
 }

@@ -7,8 +7,12 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/etcd/plan"
 	"github.com/clusterregistry/operator/operator/identity"
 )
 
@@ -57,6 +61,46 @@ func TestMove(t *testing.T) {
 	w.settle()
 	if want := []string{"move leader to fleet-etcd-1", "remove fleet-etcd-0", "add fleet-etcd-0", "promote fleet-etcd-0", "remove fleet-etcd-2", "add fleet-etcd-2", "promote fleet-etcd-2"}; !slices.Equal(w.did, want) {
 		t.Errorf("%q", w.did)
+	}
+}
+
+// TestMisplaced has a member that joins, and can't run where its new volume lies, replaced again
+// only where the next volume is made for its pod: else it would be so without end.
+func TestMisplaced(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		class  *storagev1.StorageClass
+		again  bool
+	}{
+		{"volumes are made where pods run", &storagev1.StorageClass{VolumeBindingMode: new(storagev1.VolumeBindingWaitForFirstConsumer)}, true},
+		{"volumes are made anywhere", &storagev1.StorageClass{VolumeBindingMode: new(storagev1.VolumeBindingImmediate)}, false},
+		{"nothing is said of that", &storagev1.StorageClass{}, false},
+		{"the class is gone", nil, false},
+	} {
+		w := newWorld(t, 3)
+		claim, pv := &corev1.PersistentVolumeClaim{}, &corev1.PersistentVolume{}
+		w.must(w.host.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: contract.EtcdMemberClaim(w.name(1))}, claim))
+		claim.Spec.StorageClassName = new("disks")
+		w.must(w.host.Update(t.Context(), claim))
+		w.must(w.host.Get(t.Context(), client.ObjectKey{Name: "pv-" + w.claim(1)}, pv))
+		pv.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{
+			Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}}
+		w.must(w.host.Update(t.Context(), pv))
+		if test.class != nil {
+			test.class.Name, test.class.Provisioner = "disks", "test"
+			w.must(w.host.Create(t.Context(), test.class))
+		}
+		w.objects.Registry.Spec.Etcd.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
+		change := &Change{Objects: w.objects, Identity: identity.Read(t.Context(), w.objects), State: w.state(), Etcd: w}
+		pods := []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: w.name(1)}}}
+		for _, joining := range []int{1, plan.None} {
+			seen := plan.Observed{Moves: map[int]string{}}
+			w.must(change.moves(t.Context(), &seen, plan.Record{Joining: joining}, &appsv1.StatefulSet{}, pods, map[int]*corev1.PersistentVolumeClaim{1: claim}))
+			moves := test.again || joining == plan.None
+			if says := seen.Misplaced; (seen.Moves[1] != "") != moves || (says == "") != moves || !moves && (!strings.Contains(says, "can be used on n1 only") || !strings.Contains(says, `Its StorageClass "disks" is not known`) || !strings.HasSuffix(says, "kubectl registry etcd replace -n team fleet-etcd-1")) {
+				t.Errorf("%s, %d joins: moves %q, says %q", test.reason, joining, seen.Moves[1], says)
+			}
+		}
 	}
 }
 

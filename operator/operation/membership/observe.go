@@ -70,7 +70,7 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 		}
 		seen.Claims[ordinal] = plan.Claim{UID: string(claim.UID), Terminating: claim.DeletionTimestamp != nil, Retained: retained || claim.DeletionTimestamp != nil}
 	}
-	if err := c.moves(ctx, &seen, set, pods, claims); err != nil {
+	if err := c.moves(ctx, &seen, record, set, pods, claims); err != nil {
 		return plan.Observed{}, verdict.Failed(err)
 	}
 	if err := c.classes(ctx, &seen, record, claims); err != nil {
@@ -121,7 +121,7 @@ func (c *Change) lacks(record plan.Record) bool {
 // moves observes which members are to run where their volume can't follow: those whose pods
 // are not of the latest template, or can't be scheduled. Volumes and nodes are not read for
 // others.
-func (c *Change) moves(ctx context.Context, seen *plan.Observed, set *appsv1.StatefulSet, pods []corev1.Pod, claims map[int]*corev1.PersistentVolumeClaim) error {
+func (c *Change) moves(ctx context.Context, seen *plan.Observed, record plan.Record, set *appsv1.StatefulSet, pods []corev1.Pod, claims map[int]*corev1.PersistentVolumeClaim) error {
 	for i := range pods {
 		ordinal := c.ordinal(pods[i].Name)
 		outdated := set.Status.UpdateRevision != "" && pods[i].Labels[appsv1.ControllerRevisionHashLabelKey] != set.Status.UpdateRevision
@@ -132,8 +132,20 @@ func (c *Change) moves(ctx context.Context, seen *plan.Observed, set *appsv1.Sta
 		if err != nil {
 			return err
 		}
-		if why != "" {
+		switch {
+		case why == "":
+		case ordinal != record.Joining:
 			seen.Moves[ordinal] = why
+		default:
+			follows, err := c.followsPod(ctx, claims[ordinal])
+			if err != nil {
+				return err
+			}
+			if follows {
+				seen.Moves[ordinal] = why // the spec has changed meanwhile
+			} else {
+				seen.Misplaced = c.misplaced(ordinal, claims[ordinal], why)
+			}
 		}
 	}
 	return nil
