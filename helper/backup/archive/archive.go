@@ -138,17 +138,23 @@ func (a Archive) Choose(ctx context.Context, choice layout.Choice) (layout.Backu
 }
 
 // Check makes sure that the store can be reached, listed and written to, by writing whose
-// lineage it is.
+// lineage it is; and that it keeps what is there, when it is written again on the condition
+// that it is not. Otherwise, of two writers both would take theirs for the backup.
 func (a Archive) Check(ctx context.Context, registry string) error {
 	content, err := layout.Descriptor{Lineage: a.Lineage.ID(), Registry: registry}.Encode()
 	if err != nil {
 		return err
 	}
-	if err := a.Store.Put(ctx, a.Lineage.Descriptor(), bytes.NewReader(content)); err != nil && !errors.Is(err, store.ErrExists) {
-		return err
+	for range 2 {
+		switch err = a.Store.Put(ctx, a.Lineage.Descriptor(), bytes.NewReader(content)); {
+		case errors.Is(err, store.ErrExists):
+			_, err = a.Store.List(ctx, a.Lineage.Directory())
+			return err
+		case err != nil:
+			return err
+		}
 	}
-	_, err = a.Store.List(ctx, a.Lineage.Directory())
-	return err
+	return a.Store.Unconditional(a.Lineage.Descriptor())
 }
 
 // Upload makes a snapshot a backup: the file at path, which is what b says. It can be

@@ -2,6 +2,8 @@ package archive
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -287,4 +289,52 @@ func TestDifferences(t *testing.T) {
 	if got := Differences(contract.Content{}, contract.Content{}); got != "" {
 		t.Errorf("of nothing and nothing: %q", got)
 	}
+}
+
+// FuzzDamaged lists and fetches what others may have stored in the place of a manifest and
+// of its snapshot: nothing but what was saved is ever offered, and nothing is left of the rest.
+func FuzzDamaged(f *testing.F) {
+	const saved = "the content of b"
+	l, err := layout.NewLineage("prod", "one")
+	if err != nil {
+		f.Fatal(err)
+	}
+	b := taken("b", 1)
+	sum := sha256.Sum256([]byte(saved))
+	b.SHA256, b.Bytes = hex.EncodeToString(sum[:]), int64(len(saved))
+	manifest, err := layout.NewManifest(l, b).Encode()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(manifest, []byte(saved))
+	f.Add(manifest, []byte("the content of B"))
+	f.Add(manifest, []byte(saved+"x"))
+	f.Add(manifest, []byte(saved[1:]))
+	f.Add(manifest, []byte{})
+	f.Add(manifest[:len(manifest)/2], []byte(saved))
+	f.Add(bytes.Replace(manifest, []byte(`"bytes": 16`), []byte(`"bytes": 15`), 1), []byte(saved))
+	f.Add(bytes.Replace(manifest, []byte(`"sha256": "`), []byte(`"sha256": "../`), 1), []byte(saved))
+	f.Add([]byte("null"), []byte(saved))
+	f.Add([]byte{}, []byte(saved))
+	f.Fuzz(func(t *testing.T, manifest, snapshot []byte) {
+		a := archive(t, t.TempDir(), "one")
+		must(t, a.Store.Replace(t.Context(), l.Manifest("b"), manifest))
+		must(t, a.Store.Replace(t.Context(), l.Snapshot("b", b.SHA256), snapshot))
+		have, err := a.List(t.Context())
+		if err != nil || len(have.Backups)+len(have.Unreadable) != 1 {
+			t.Fatalf("listed is %+v, %v", have, err)
+		}
+		to := filepath.Join(t.TempDir(), "x")
+		chosen, err := a.Choose(t.Context(), layout.Choice{})
+		if err == nil {
+			err = a.Fetch(t.Context(), chosen, to)
+		}
+		content, readErr := os.ReadFile(to)
+		if err == nil && (readErr != nil || string(content) != saved || chosen.SHA256 != b.SHA256) {
+			t.Errorf("%q and %q are offered as %q, %v", manifest, snapshot, content, readErr)
+		}
+		if err != nil && !os.IsNotExist(readErr) {
+			t.Errorf("%v, and %q is left: %v", err, content, readErr)
+		}
+	})
 }

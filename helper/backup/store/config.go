@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"gocloud.dev/blob"
 )
@@ -49,6 +50,9 @@ type Config struct {
 	// attempts is how often a request is made that fails for a reason that may pass; zero
 	// means four times.
 	attempts int
+	// patience is how long a connection may stand still, and how long an answer may take to
+	// begin; zero means as long as stalled and answering say.
+	patience time.Duration
 }
 
 // Open opens a store. It does not reach for it: the first request does.

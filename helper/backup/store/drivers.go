@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"cloud.google.com/go/storage"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -24,6 +25,7 @@ import (
 	"gocloud.dev/blob/gcsblob"
 	"gocloud.dev/blob/s3blob"
 	"gocloud.dev/gcp"
+	"golang.org/x/oauth2"
 	"golang.org/x/oauth2/google"
 	"google.golang.org/api/option"
 )
@@ -76,6 +78,12 @@ func (c Config) gcs(ctx context.Context, secrets map[string]string) (*blob.Bucke
 	if err != nil {
 		return nil, err
 	}
+	// Tokens are Google's, whoever has signed the certificate of the endpoint.
+	tokens, err := Config{}.http()
+	if err != nil {
+		return nil, err
+	}
+	ctx = context.WithValue(ctx, oauth2.HTTPClient, tokens)
 	const scope = "https://www.googleapis.com/auth/devstorage.read_write"
 	var signed *google.Credentials
 	if key := secrets[serviceAccountJSON]; key != "" {
@@ -99,8 +107,23 @@ func (c Config) gcs(ctx context.Context, secrets map[string]string) (*blob.Bucke
 	if err != nil {
 		return nil, err
 	}
-	api.SetRetry(storage.WithMaxAttempts(c.tries()))
+	// Whatever is written twice is the same, or is written on the condition that it is not there.
+	api.SetRetry(storage.WithMaxAttempts(c.tries()), storage.WithPolicy(storage.RetryAlways))
 	return gcsblob.OpenBucket(ctx, nil, c.Bucket, &gcsblob.Options{Client: api})
+}
+
+// beforeWrite limits how often an upload to Google Cloud Storage is tried again, which its
+// SDK does for as long as it is let, whatever number of attempts it was given.
+func (c Config) beforeWrite(as func(any) bool) error {
+	var object **storage.ObjectHandle
+	if c.Kind != GCS || !as(&object) {
+		return nil
+	}
+	var failed atomic.Int32
+	*object = (*object).Retryer(storage.WithErrorFunc(func(err error) bool {
+		return storage.ShouldRetry(err) && int(failed.Add(1)) < c.tries()
+	}))
+	return nil
 }
 
 func (c Config) azure(ctx context.Context, secrets map[string]string) (*blob.Bucket, error) {
@@ -122,7 +145,12 @@ func (c Config) azure(ctx context.Context, secrets map[string]string) (*blob.Buc
 			return nil, err
 		}
 	} else {
-		identity, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{ClientOptions: azcore.ClientOptions{Retry: options.Retry}})
+		// Tokens are Azure's, whoever has signed the certificate of the endpoint.
+		tokens, err := Config{}.http()
+		if err != nil {
+			return nil, err
+		}
+		identity, err := azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{ClientOptions: azcore.ClientOptions{Retry: options.Retry, Transport: tokens}})
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
@@ -24,6 +25,9 @@ import (
 // errSlow is why a request was given up.
 var errSlow = fmt.Errorf("no answer within %s", answering)
 
+// errNoBucket is why a write finds nothing: what is written need not be there.
+var errNoBucket = errors.New("no such bucket")
+
 // What to do about a failed request.
 const (
 	adviceBucket     = "there is no such bucket or container: create it, or correct its name or the region"
@@ -39,6 +43,7 @@ const (
 	adviceReach      = "the endpoint can't be reached: check its address, the store, and that network policies and firewalls let this pod out"
 	adviceBusy       = "the store is overloaded or limits requests: it is retried, and resolves automatically if that passes"
 	adviceBroken     = "the store fails: see its own log or status page"
+	adviceRace       = "another request writes the same object at this moment: the next attempt finds what has won"
 	adviceConditions = "the store does not support conditional writes (If-None-Match), without which a backup could be overwritten: update it, or use another one"
 	adviceMode       = "the directory is not writable by user 65532 and group 65532: check the volume's mode, and that it is not mounted read-only"
 	adviceSpace      = "the volume is full: enlarge its claim"
@@ -53,13 +58,14 @@ var byCode = map[string]string{
 	"PermanentRedirect": adviceRegion, "AuthorizationHeaderMalformed": adviceRegion, "IllegalLocationConstraintException": adviceRegion, "MovedPermanently": adviceRegion,
 	"RequestTimeTooSkewed": adviceClock, "RequestExpired": adviceClock,
 	"SlowDown": adviceBusy, "ServerBusy": adviceBusy, "TooManyRequests": adviceBusy,
-	"NotImplemented": adviceConditions,
+	"ConditionalRequestConflict": adviceRace,
+	"NotImplemented":             adviceConditions,
 }
 
 // byStatus has what to do for an HTTP status whose code says nothing.
 var byStatus = map[int]string{
 	http.StatusMovedPermanently: adviceRegion, http.StatusUnauthorized: adviceKey, http.StatusForbidden: adviceRight,
-	http.StatusTooManyRequests: adviceBusy, http.StatusServiceUnavailable: adviceBusy, http.StatusInternalServerError: adviceBroken, http.StatusBadGateway: adviceBroken, http.StatusNotImplemented: adviceConditions,
+	http.StatusTooManyRequests: adviceBusy, http.StatusServiceUnavailable: adviceBusy, http.StatusInternalServerError: adviceBroken, http.StatusBadGateway: adviceBroken, http.StatusGatewayTimeout: adviceBroken, http.StatusNotImplemented: adviceConditions,
 }
 
 // failure is an error of a store.
@@ -79,8 +85,9 @@ func (s *Store) explain(doing string, err error) error {
 	}
 	f := &failure{}
 	why := advice(err)
+	_, status := answer(err)
 	switch code := gcerrors.Code(err); {
-	case code == gcerrors.FailedPrecondition:
+	case code == gcerrors.FailedPrecondition, status == http.StatusPreconditionFailed:
 		f.is, why = ErrExists, "it is already there and is left as it is"
 	case code == gcerrors.NotFound && why == "":
 		f.is, why = ErrAbsent, "it is not there"
@@ -92,6 +99,21 @@ func (s *Store) explain(doing string, err error) error {
 	}
 	f.text = fmt.Sprintf("store %s%s: %s: %s(%s)", s.location, s.where(), doing, why, shorten(s.redact(err.Error())))
 	return f
+}
+
+// explainWrite is explain for a write. That something is not there can only be the bucket,
+// which Google Cloud Storage does not say.
+func (s *Store) explainWrite(key string, err error) error {
+	if gcerrors.Code(err) == gcerrors.NotFound && s.config.Kind != Directory && advice(err) == "" {
+		err = errors.Join(err, errNoBucket)
+	}
+	return s.explain("write "+key, err)
+}
+
+// Unconditional is the error of a store that has written an object which was there already,
+// although it was to write it only if it was not.
+func (s *Store) Unconditional(key string) error {
+	return &failure{text: fmt.Sprintf("store %s%s: write %s: %s (it was written although it was there already)", s.location, s.where(), key, adviceConditions)}
 }
 
 // where says what else decides which store is reached.
@@ -137,7 +159,7 @@ func answer(err error) (code string, status int) {
 	if response := new(googleapi.Error); errors.As(err, &response) {
 		status = response.Code
 	}
-	if errors.Is(err, storage.ErrBucketNotExist) {
+	if errors.Is(err, storage.ErrBucketNotExist) || errors.Is(err, errNoBucket) {
 		code = "NoSuchBucket"
 	}
 	return code, status
@@ -164,7 +186,7 @@ func ofConnection(err error) string {
 		return advicePlain
 	case errors.As(err, &dns):
 		return adviceDNS
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return adviceCut
 	case errors.As(err, &operation), errors.Is(err, errSlow), errors.As(err, &timeout) && timeout.Timeout():
 		return adviceReach

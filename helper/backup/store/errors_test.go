@@ -8,6 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -20,6 +21,9 @@ import (
 
 const hiddenKey = "hIdDeNsEcReTkEy"
 
+// impatient is how long a store of these tests may stand still.
+const impatient = time.Second
+
 // at opens an S3 bucket at an endpoint that is trusted by a CA.
 func at(t *testing.T, endpoint string, ca []byte) *Store {
 	t.Helper()
@@ -30,7 +34,7 @@ func at(t *testing.T, endpoint string, ca []byte) *Store {
 			t.Fatal(err)
 		}
 	}
-	s, err := Open(t.Context(), Config{Kind: S3, Bucket: "backups", Endpoint: endpoint, Region: "eu-1", Credentials: dir, CAFile: filepath.Join(dir, "ca.crt"), attempts: 1})
+	s, err := Open(t.Context(), Config{Kind: S3, Bucket: "backups", Endpoint: endpoint, Region: "eu-1", Credentials: dir, CAFile: filepath.Join(dir, "ca.crt"), attempts: 1, patience: impatient})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +66,8 @@ func TestAnswers(t *testing.T) {
 		{403, "", adviceRight},
 		{401, "", adviceKey},
 		{503, "SlowDown", adviceBusy},
+		{409, "ConditionalRequestConflict", adviceRace},
+		{504, "", adviceBroken},
 		{500, "InternalError", adviceBroken},
 	} {
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -163,5 +169,59 @@ func TestConnections(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "list prod/: "+test.advice) {
 			t.Errorf("%s: %v, want %s", reason, err, test.advice)
 		}
+	}
+}
+
+// TestStalled gives a store up that stands still, and not one that is slow.
+func TestStalled(t *testing.T) {
+	slow, still := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "6")
+		for range 6 {
+			<-time.After(impatient / 4) // as slow as it is
+			_, _ = w.Write([]byte("x"))
+			_ = http.NewResponseController(w).Flush()
+		}
+	}), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // or it would not learn that the client has gone
+		w.Header().Set("Content-Length", "6")
+		_, _ = w.Write([]byte("x"))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
+	silent := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	})
+	for reason, test := range map[string]struct {
+		handler http.Handler
+		says    string
+	}{
+		"it is slow":                    {slow, ""},
+		"it stands still in the middle": {still, "read a: " + adviceReach},
+		"it never answers":              {silent, "read a: " + adviceReach},
+	} {
+		t.Run(strings.ReplaceAll(reason, " ", "-"), func(t *testing.T) {
+			server := httptest.NewTLSServer(test.handler)
+			defer server.Close()
+			s := at(t, server.URL, certificate(server))
+			content, err := s.Read(t.Context(), "a", 10)
+			if test.says == "" && (err != nil || string(content) != "xxxxxx") || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
+				t.Errorf("%q, %v; want %q", content, err, test.says)
+			}
+		})
+	}
+}
+
+// TestCut has a connection that breaks in the middle of an answer.
+func TestCut(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "6")
+		_, _ = w.Write([]byte("x"))
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer server.Close()
+	if content, err := at(t, server.URL, certificate(server)).Read(t.Context(), "a", 10); err == nil || !strings.Contains(err.Error(), "read a: "+adviceCut) {
+		t.Errorf("%q, %v", content, err)
 	}
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -41,30 +42,33 @@ func (c Config) transport() (configure func(*http.Transport), err error) {
 	}
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return func(t *http.Transport) {
-		t.TLSClientConfig, t.ResponseHeaderTimeout = trust.Clone(), answering
+		t.TLSClientConfig, t.ResponseHeaderTimeout = trust.Clone(), cmp.Or(c.patience, answering)
 		t.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dialer.DialContext(ctx, network, address)
 			if err != nil {
 				return nil, err
 			}
-			return watched{conn}, nil
+			return watched{conn, cmp.Or(c.patience, stalled)}, nil
 		}
 	}, nil
 }
 
 // watched is a connection that breaks when it stands still. While a request is written its
 // answer is awaited, and so what moves in one direction counts for both.
-type watched struct{ net.Conn }
+type watched struct {
+	net.Conn
+	most time.Duration
+}
 
 func (w watched) Read(p []byte) (int, error) {
-	if err := w.SetDeadline(time.Now().Add(stalled)); err != nil {
+	if err := w.SetDeadline(time.Now().Add(w.most)); err != nil {
 		return 0, err
 	}
 	return w.Conn.Read(p)
 }
 
 func (w watched) Write(p []byte) (int, error) {
-	if err := w.SetDeadline(time.Now().Add(stalled)); err != nil {
+	if err := w.SetDeadline(time.Now().Add(w.most)); err != nil {
 		return 0, err
 	}
 	return w.Conn.Write(p)

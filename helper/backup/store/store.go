@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"gocloud.dev/blob"
-	"gocloud.dev/gcerrors"
 	"golang.org/x/sys/unix"
 )
 
@@ -70,22 +69,29 @@ func (s *Store) Replace(ctx context.Context, key string, content []byte) error {
 }
 
 func (s *Store) write(ctx context.Context, key string, content io.Reader, ifNotExist bool) error {
+	options := &blob.WriterOptions{BufferSize: partBytes, MaxConcurrency: 1, ContentType: "application/octet-stream", IfNotExist: ifNotExist, BeforeWrite: s.config.beforeWrite}
+	if s.config.Kind == Azure {
+		// The driver's writer panics when an upload fails (gocloud.dev v0.47.0); this has
+		// none, and writes no object when the content can't be read to its end.
+		if err := s.bucket.Upload(ctx, key, struct{ io.Reader }{content}, options); err != nil {
+			return s.explainWrite(key, err)
+		}
+		return nil
+	}
 	// A writer that is closed with a context that ended does not write the object.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := s.bucket.NewWriter(ctx, key, &blob.WriterOptions{
-		BufferSize: partBytes, MaxConcurrency: 1, ContentType: "application/octet-stream", IfNotExist: ifNotExist,
-	})
+	w, err := s.bucket.NewWriter(ctx, key, options)
 	if err != nil {
-		return s.explain("write "+key, err)
+		return s.explainWrite(key, err)
 	}
 	if _, err := io.Copy(w, content); err != nil {
 		cancel()
 		_ = w.Close() // its error is that of the copy, or that it was canceled
-		return s.explain("write "+key, err)
+		return s.explainWrite(key, err)
 	}
 	if err := w.Close(); err != nil {
-		return s.explain("write "+key, err)
+		return s.explainWrite(key, err)
 	}
 	return s.flush()
 }
@@ -185,8 +191,11 @@ func (s *Store) page(ctx context.Context, prefix string, token []byte) ([]*blob.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answering, errSlow)
 	defer cancel()
-	if err := s.bucket.Delete(ctx, key); err != nil && gcerrors.Code(err) != gcerrors.NotFound {
-		return s.explain("delete "+key, err)
+	if err := s.bucket.Delete(ctx, key); err != nil {
+		// A refusal has the code of what is not there, where a store does not let on which it is.
+		if err := s.explain("delete "+key, err); !errors.Is(err, ErrAbsent) {
+			return err
+		}
 	}
 	return s.flush()
 }
