@@ -155,12 +155,16 @@ func (o *options) onLocal(run func(context.Context, *local.Cluster, []string) er
 // binaries returns the command that builds programs without a cluster, for
 // tests that run a bare API server.
 func (o *options) binaries() *cobra.Command {
-	return &cobra.Command{Use: "binaries COMPONENT VERSION [PROGRAM...]", Short: "Build programs (kubernetes, etcd or versitygw) and print their folder", Args: cobra.MinimumNArgs(2),
+	const choices = "kubernetes, etcd, versitygw, fake-gcs-server or azurite"
+	catalog := map[string]func(string) components.Component{
+		"kubernetes": components.Kubernetes, "etcd": components.Etcd,
+		"versitygw": components.VersityGW, "fake-gcs-server": components.FakeGCS, "azurite": components.Azurite,
+	}
+	return &cobra.Command{Use: "binaries COMPONENT VERSION [PROGRAM...]", Short: "Build programs (" + choices + ") and print their folder", Args: cobra.MinimumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			catalog := map[string]func(string) components.Component{"kubernetes": components.Kubernetes, "etcd": components.Etcd, "versitygw": components.VersityGW}
 			component, ok := catalog[args[0]]
 			if !ok {
-				return fmt.Errorf("unknown component %q; choose kubernetes, etcd or versitygw", args[0])
+				return fmt.Errorf("unknown component %q; choose %s", args[0], choices)
 			}
 			cluster, err := options{out: os.Stderr, components: o.components}.local("")
 			if err != nil {

@@ -1,6 +1,7 @@
 // Package components builds the programs that the local cluster consists of,
 // from the Go module proxy, each pinned by a module of its own beside this file
-// (NAME/VERSION/go.mod and go.sum), into a cache that outlives checkouts.
+// (NAME/VERSION/go.mod and go.sum), into a cache that outlives checkouts. What is
+// written for Node.js comes from the npm registry and is pinned by a package-lock.json.
 package components
 
 import (
@@ -13,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,10 +54,7 @@ func DefaultCache() (string, error) {
 // same component build it once.
 func (b Builder) Ensure(ctx context.Context, c Component, programs ...string) (string, error) {
 	if len(programs) == 0 {
-		for program := range c.Packages {
-			programs = append(programs, program)
-		}
-		slices.Sort(programs)
+		programs = slices.Sorted(maps.Keys(c.programs()))
 	}
 	module := filepath.Join(b.Source, c.Name, c.Version)
 	key, err := fingerprint(module, c.LDFlags+c.Tags, b.arch())
@@ -77,6 +76,9 @@ func (b Builder) Ensure(ctx context.Context, c Component, programs ...string) (s
 	})
 	if len(missing) == 0 {
 		return dir, nil
+	}
+	if c.Scripts != nil {
+		return dir, b.install(ctx, c, module, dir, missing)
 	}
 	return dir, b.build(ctx, c, module, dir, missing)
 }
@@ -169,7 +171,9 @@ func Tail(text string, n int) string {
 // flags, the toolchain and the architecture.
 func fingerprint(module, flags, arch string) (string, error) {
 	if _, err := os.Stat(filepath.Join(module, "go.mod")); err != nil {
-		return "", err
+		if _, locked := os.Stat(filepath.Join(module, lockFile)); locked != nil {
+			return "", err
+		}
 	}
 	h := sha256.New()
 	fmt.Fprintln(h, flags, runtime.Version(), arch)

