@@ -114,6 +114,8 @@ integration: build cluster-command ## Tests that need a real kube-apiserver, whi
 	@bin/cluster binaries etcd v3.6.14 etcd etcdutl
 	@bin/cluster binaries etcd v3.7.3 etcd etcdutl
 	@bin/cluster binaries versitygw v1.7.0 versitygw
+	@bin/cluster binaries fake-gcs-server v1.55.1 fake-gcs-server
+	@bin/cluster binaries azurite v3.37.0 azurite-blob
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@$(if $(E2E_FULL),bin/cluster binaries kubernetes v1.34.4 kube-apiserver)
 	@bin/cluster binaries kubernetes v1.37.1 kube-apiserver kubectl
