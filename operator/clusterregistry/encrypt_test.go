@@ -148,14 +148,28 @@ func TestWithoutKeys(t *testing.T) {
 	}
 }
 
-// TestKeysStay deletes no Secret with keys, mounted or not, as long as it is not known which are
-// in use; and else those that no pod mounts.
+// TestKeysStay deletes no Secret with keys, mounted or not, that what is stored may need: it is
+// recorded which are in use, and that everything is stored under the one that writes.
 func TestKeysStay(t *testing.T) {
+	a := aKey(t, "a")
+	stored := func(s *scope) { s.identity.Record.StoredUnder = "secretbox/a" }
 	for reason, test := range map[string]struct {
-		inUse encryption.Keys
-		stay  bool
-	}{"not known": {nil, true}, "known": {aKey(t, "a"), false}} {
+		inUse  encryption.Keys
+		change func(*scope)
+		stay   bool
+	}{
+		"they are not known":                       {nil, stored, true},
+		"all is stored under the one in use":       {a, stored, false},
+		"something may be under another one":       {a, func(s *scope) { s.identity.Record.StoredUnder = "unknown" }, true},
+		"it is not known under which":              {a, func(*scope) {}, true},
+		"there is no record":                       {a, func(s *scope) { s.identity.Record = nil }, true},
+		"the record has no keys":                   {encryption.Keys{encryption.Identity}, func(s *scope) { s.identity.Record.KeyIDs = nil }, true},
+		"the record is to be written again":        {a, func(s *scope) { stored(s); s.keys.Unrecorded = true }, true},
+		"nothing is encrypted any more":            {encryption.Keys{encryption.Identity}, func(*scope) {}, false},
+		"the record names it as that of those use": {a, func(s *scope) { stored(s); s.identity.Record.Keys = "0123456789abcdef" }, true},
+	} {
 		s := encrypting(t, test.inUse, nil)
+		test.change(s)
 		s.Rendered = &render.Result{}
 		former := operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: "fleet-encryption-0123456789abcdef"}
 		s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{former}

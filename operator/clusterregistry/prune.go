@@ -1,6 +1,7 @@
 package clusterregistry
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/turn"
 )
@@ -53,8 +55,8 @@ func (s *scope) mounted(ctx context.Context) ([]operatorv1alpha1.ObjectReference
 	// and there may be none at this moment.
 	rolling := turn.RollingOut(s.Objects, deployment)
 	return slices.DeleteFunc(former, func(reference operatorv1alpha1.ObjectReference) bool {
-		if s.isKeys(reference) && s.keys.InUse == nil {
-			return false // it is not known which are in use, and there may be no pod that says so
+		if s.isKeys(reference) && s.mayNeed(reference) {
+			return false // there may be no pod that says so
 		}
 		if rolling && s.ofServers(reference) {
 			return false
@@ -78,6 +80,19 @@ func (s *scope) ofServers(reference operatorv1alpha1.ObjectReference) bool {
 // isKeys reports whether an object is one of the Secrets with the keys of servers.
 func (s *scope) isKeys(reference operatorv1alpha1.ObjectReference) bool {
 	return reference.Kind == "Secret" && strings.HasPrefix(reference.Name, s.Name(contract.EncryptionSuffix)+"-")
+}
+
+// mayNeed reports whether what is stored may need the keys that a Secret has: unless it is
+// recorded which keys are in use, and that everything was found to be stored under the one that
+// writes. What is recorded nowhere any more, such as of a record that got lost together with the
+// status, may be in that Secret alone.
+func (s *scope) mayNeed(reference operatorv1alpha1.ObjectReference) bool {
+	record := s.identity.Record
+	if s.keys.InUse == nil || record == nil || len(record.KeyIDs) == 0 || s.keys.Unrecorded {
+		return true
+	}
+	return reference.Name == s.Name(contract.EncryptionSuffix)+"-"+record.Keys ||
+		cmp.Or(record.StoredUnder, encryption.Identity.ID()) != s.keys.InUse[0].ID()
 }
 
 // mounts reports whether a pod mounts a ConfigMap or a Secret.

@@ -50,6 +50,33 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestEncoding pins how keys are encoded, and what identifies them: Secrets and records of other
+// versions of the operator are known by that, and another digest replaces all servers.
+func TestEncoding(t *testing.T) {
+	keys := Keys{theKey(providerSecretbox, "a"), theKey(providerAESGCM, "b"), theKey(providerAESCBC, "c"), Identity}
+	const encoded = `{"kind":"EncryptionConfiguration","apiVersion":"apiserver.config.k8s.io/v1","resources":[{"resources":["clusters.clusterregistry.k8s.io"],"providers":[{"secretbox":{"keys":[{"name":"a","secret":"YWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWFhYWE="}]}},{"aesgcm":{"keys":[{"name":"b","secret":"YmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmJiYmI="}]}},{"aescbc":{"keys":[{"name":"c","secret":"Y2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2NjY2M="}]}},{"identity":{}}]}]}`
+	if got := string(keys.Configuration()); got != encoded || keys.Digest() != "4c2f4ef06b867e0d" || Digest([]byte(encoded)) != keys.Digest() {
+		t.Errorf("digest %s of\n%s", keys.Digest(), got)
+	}
+}
+
+// TestMost lets servers have more keys than a person may give.
+func TestMost(t *testing.T) {
+	var keys Keys
+	for i := range most + 1 {
+		keys = append(keys, theKey(providerSecretbox, fmt.Sprintf("k%d", i)))
+	}
+	if got, err := ParseCopy(keys.Configuration()); err != nil || !got.Equal(keys) {
+		t.Errorf("the copy is read as %v, %v", got, err)
+	}
+	if _, err := Parse(keys.Configuration()); err == nil || !strings.Contains(err.Error(), "it has 17 keys, and at most 16 are possible") {
+		t.Errorf("a person gives 17 keys: %v", err)
+	}
+	if _, err := Parse(keys[1:].Configuration()); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestWrong refuses what servers would, in their words, and what can't be rotated. No error has
 // a secret in it.
 func TestWrong(t *testing.T) {

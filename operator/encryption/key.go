@@ -114,8 +114,12 @@ func (k Keys) Configuration() []byte {
 }
 
 // Digest identifies keys and their order. No key can be derived from it.
-func (k Keys) Digest() string {
-	sum := sha256.Sum256(k.Configuration())
+func (k Keys) Digest() string { return Digest(k.Configuration()) }
+
+// Digest identifies what Configuration returned, by its bytes: how a later version of this
+// program encodes the same keys does not matter.
+func Digest(configuration []byte) string {
+	sum := sha256.Sum256(configuration)
 	return hex.EncodeToString(sum[:8])
 }
 

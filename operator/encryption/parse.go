@@ -17,7 +17,8 @@ import (
 	"k8s.io/apiserver/pkg/apis/apiserver/validation"
 )
 
-// most is how many keys there may be: more only make reading slow.
+// most is how many keys a person may give: more only make reading slow. Servers may have more
+// for a time, those that are replaced among them.
 const most = 16
 
 // names are those that keys may have: they are a part of each stored value.
@@ -30,10 +31,20 @@ var codecs = func() serializer.CodecFactory {
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 }()
 
-// Parse reads an EncryptionConfiguration. It is checked as the servers do, with their own
-// errors, and for what can be rotated: one list of keys, for clusters, of local providers. No
-// error has a secret in it.
+// Parse reads an EncryptionConfiguration that a person has written, as ParseCopy does. It has
+// at most 16 keys.
 func Parse(content []byte) (Keys, error) {
+	keys, err := ParseCopy(content)
+	if err == nil && len(keys) > most {
+		return nil, fmt.Errorf("it has %d keys, and at most %d are possible: remove those that nothing is stored under", len(keys), most)
+	}
+	return keys, err
+}
+
+// ParseCopy reads an EncryptionConfiguration, which may be one that Keys.Configuration returned.
+// It is checked as the servers do, with their own errors, and for what can be rotated: one list
+// of keys, for clusters, of local providers. No error has a secret in it.
+func ParseCopy(content []byte) (Keys, error) {
 	if len(content) == 0 {
 		return nil, errors.New("it is empty")
 	}
@@ -60,7 +71,10 @@ func Parse(content []byte) (Keys, error) {
 		}
 		out = append(out, keys...)
 	}
-	return out, check(out)
+	if err := check(out); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // describe says what is wrong and where, without the values, which may be secrets.
@@ -101,9 +115,6 @@ func keysOf(provider apiserver.ProviderConfiguration) (Keys, error) {
 
 // check returns why keys can't be told apart where they are used.
 func check(keys Keys) error {
-	if len(keys) > most {
-		return fmt.Errorf("it has %d keys, and at most %d are possible: remove those that nothing is stored under", len(keys), most)
-	}
 	seen := map[string]bool{}
 	for _, key := range keys {
 		if key != Identity && !names.MatchString(key.name) {

@@ -34,6 +34,8 @@ type Found struct {
 	// Unrecorded is true where the record got lost: InUse is what else is known, and is to be
 	// recorded again.
 	Unrecorded bool
+	// content is what the copy of InUse holds, byte by byte, nil where there is none.
+	content []byte
 }
 
 // none are the keys of servers that encrypt nothing.
@@ -51,30 +53,69 @@ func Read(ctx context.Context, o *operand.Objects, record *etcd.Record) Found {
 func read(ctx context.Context, o *operand.Objects, record *etcd.Record) Found {
 	out := Found{InUse: none}
 	var err error
-	out.Desired, err = desired(ctx, o)
-	if err != nil {
+	if out.Desired, err = desired(ctx, o); err != nil {
 		out.Held = verdict.Failed(err).In(verdict.Backstop).DegradedIf(true)
 		out.Held.Message += "; until then, the servers keep the keys that they have"
+		err = nil
 	}
-	if record == nil || record.Keys == "" {
-		if out.Unrecorded = unrecorded(o, record); out.Unrecorded {
-			if out.InUse, err = enlisted(ctx, o); err != nil {
-				out.Held = verdict.Failed(err).In(verdict.Backstop)
+	switch {
+	case record == nil || len(record.KeyIDs) == 0 && record.Keys == "":
+		if out.Unrecorded = unrecorded(o); out.Unrecorded {
+			out.InUse, out.content, err = enlisted(ctx, o)
+		}
+	case record.Keys == "":
+		err = plain(o, record)
+	default:
+		if out.InUse, out.content, err = inUse(ctx, o, record); err != nil {
+			if out.InUse = recovered(out.Desired, record); out.InUse != nil {
+				err = nil
 			}
 		}
-		return out
 	}
-	if out.InUse, err = inUse(ctx, o, record); err == nil {
-		return out
+	if err == nil && !out.Unrecorded {
+		err = current(o, out.InUse)
 	}
-	if out.InUse = recovered(out.Desired, record); out.InUse == nil {
+	if err != nil {
+		out.InUse, out.content = nil, nil
 		out.Held = verdict.Failed(err).In(verdict.Backstop)
 	}
 	return out
 }
 
-// Render returns what servers are given, nil for nothing.
-func (f Found) Render() *render.Encryption { return Rendered(f.InUse) }
+// plain returns why a record without a digest of keys can't be taken for that of a registry
+// which stores in clear: one that says so names Identity, and nothing else.
+func plain(o *operand.Objects, record *etcd.Record) error {
+	if slices.Equal(record.KeyIDs, none.IDs()) {
+		return nil
+	}
+	return invalidf("ConfigMap %s, the record of the keys in use, names %s and has no digest of them, as after it was edited, and no server is made or changed: set its key encryption to what follows %s- in the name of the Secret that has these keys in this order",
+		o.Name(contract.IdentitySuffix), strings.Join(record.KeyIDs, ", "), o.Name(contract.EncryptionSuffix))
+}
+
+// current returns why recorded keys can't be those in use: the record is an old one, or was
+// edited. A change of keys never takes away the key that writes: it has another one write
+// first, and the status says so before anything follows from that.
+func current(o *operand.Objects, recorded encryption.Keys) error {
+	known := o.Before.Encryption
+	if known == nil || o.Registry.Spec.Etcd.External != nil {
+		return nil
+	}
+	if _, has := recorded.Find(known.Writes); has {
+		return nil
+	}
+	return invalidf("ConfigMap %s, the record of the keys in use, says %s, and what is stored may be under %s, under which the servers wrote last (status.encryption), as after an old record was restored or it was edited: no server is made or changed, and no copy of keys is deleted. Restore the record as it was last; its key encryption is what follows %s- in the name of the Secret with %s, in this order, and encryption-keys are these names with a comma between. If the record is right, remove status.encryption: kubectl -n %s patch clusterregistry %s --subresource=status --type=merge -p '{\"status\":{\"encryption\":null}}'",
+		o.Name(contract.IdentitySuffix), strings.Join(recorded.IDs(), ", "), known.Writes, o.Name(contract.EncryptionSuffix), strings.Join(known.Reads, ", "), o.Registry.Namespace, o.Registry.Name)
+}
+
+// Render returns what servers are given, nil for nothing. It is the copy as it is, where there
+// is one.
+func (f Found) Render() *render.Encryption {
+	rendered := Rendered(f.InUse)
+	if rendered != nil && f.content != nil {
+		return &render.Encryption{Configuration: f.content, Digest: encryption.Digest(f.content)}
+	}
+	return rendered
+}
 
 // Rendered returns what servers with the given keys are given, nil for nothing.
 func Rendered(keys encryption.Keys) *render.Encryption {
@@ -143,33 +184,35 @@ func desired(ctx context.Context, o *operand.Objects) (encryption.Keys, error) {
 	return keys, nil
 }
 
-// inUse returns the recorded keys, from the operator's own Secret.
-func inUse(ctx context.Context, o *operand.Objects, record *etcd.Record) (encryption.Keys, error) {
+// inUse returns the recorded keys, from the operator's own Secret, and what that holds.
+func inUse(ctx context.Context, o *operand.Objects, record *etcd.Record) (encryption.Keys, []byte, error) {
 	name := o.Name(contract.EncryptionSuffix) + "-" + record.Keys
 	secret, err := o.Secret(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	lost := func(what string) error {
 		return invalidf("Secret %s with the keys in use (%s) %s, and no server is made or changed: restore that Secret, or have %s name a Secret with these keys in this order", name, strings.Join(record.KeyIDs, ", "), what, "spec.server.encryption.secretRef")
 	}
 	if secret == nil {
-		return nil, lost("is gone")
+		return nil, nil, lost("is gone")
 	}
-	keys, err := encryption.Parse(secret.Data[configuration])
-	if err != nil || keys.Digest() != record.Keys {
-		return nil, lost("is damaged")
+	content := secret.Data[configuration]
+	keys, err := encryption.ParseCopy(content)
+	if err != nil || encryption.Digest(content) != record.Keys {
+		return nil, nil, lost("is damaged")
 	}
-	return keys, nil
+	return keys, content, nil
 }
 
-// unrecorded reports whether keys were in use of which there is no record any more.
-func unrecorded(o *operand.Objects, record *etcd.Record) bool {
-	return o.Before.Encryption != nil && (record == nil || len(record.KeyIDs) == 0) && o.Registry.Spec.Etcd.External == nil
+// unrecorded reports whether keys were in use, where the record says nothing of any.
+func unrecorded(o *operand.Objects) bool {
+	return o.Before.Encryption != nil && o.Registry.Spec.Etcd.External == nil
 }
 
-// enlisted returns the keys that the status names, from the operator's own Secrets.
-func enlisted(ctx context.Context, o *operand.Objects) (encryption.Keys, error) {
+// enlisted returns the keys that the status names, from the operator's own Secrets, and
+// what that one holds.
+func enlisted(ctx context.Context, o *operand.Objects) (encryption.Keys, []byte, error) {
 	names := o.Before.Encryption.Reads
 	prefix := o.Name(contract.EncryptionSuffix) + "-"
 	for _, reference := range slices.Backward(o.Registry.Status.Inventory) {
@@ -177,12 +220,12 @@ func enlisted(ctx context.Context, o *operand.Objects) (encryption.Keys, error) 
 		if !is || reference.Kind != "Secret" {
 			continue
 		}
-		keys, err := inUse(ctx, o, &etcd.Record{Keys: digest, KeyIDs: names})
+		keys, content, err := inUse(ctx, o, &etcd.Record{Keys: digest, KeyIDs: names})
 		if err == nil && slices.Equal(keys.IDs(), names) {
-			return keys, nil
+			return keys, content, nil
 		}
 	}
-	return nil, invalidf("the record of the keys in use (%s) is gone, and no Secret %s... has them: no server is made or changed", strings.Join(names, ", "), prefix)
+	return nil, nil, invalidf("the record of the keys in use (%s) is gone, and no Secret %s... has them: no server is made or changed; restore that Secret, or ConfigMap %s", strings.Join(names, ", "), prefix, o.Name(contract.IdentitySuffix))
 }
 
 // recovered returns the recorded keys out of the desired ones, nil where these are not all of

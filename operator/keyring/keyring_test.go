@@ -50,7 +50,16 @@ func copied(keys encryption.Keys) client.Object {
 // keys in use are not lost, and where it is not known which these are, no server is changed.
 func TestRead(t *testing.T) {
 	const on, off = `{spec: {mode: Aggregated, etcd: {replicas: 1}, server: {encryption: {secretRef: {name: keys}}}}%s}`, `{spec: {mode: Aggregated, etcd: {replicas: 1}}%s}`
-	both, one := parsed(t, "a", "b"), parsed(t, "b")
+	both, one, first := parsed(t, "a", "b"), parsed(t, "b"), parsed(t, "a")
+	otherwise := append([]byte("\n"), both.Configuration()...)
+	var many encryption.Keys
+	for i := range 3 {
+		var names []string
+		for j := range 15 {
+			names = append(names, fmt.Sprintf("k%d-%d", i, j))
+		}
+		many = append(many, parsed(t, names...)...)
+	}
 	recorded := Record(etcd.Record{}, both)
 	users := func(keys encryption.Keys) client.Object {
 		return secret("keys", "encryption.yaml", keys.Configuration())
@@ -78,6 +87,14 @@ func TestRead(t *testing.T) {
 		{"the record was deleted", on, `, status: {encryption: {writes: secretbox/a, reads: [secretbox/a, secretbox/b]}, inventory: [{kind: Secret, namespace: team, name: fleet-encryption-` + both.Digest() + `}]}`, nil, []client.Object{users(both), copied(both)}, both.IDs(), both.IDs(), verdict.Done, ""},
 		{"the record was deleted, and made again without keys", off, `, status: {encryption: {writes: secretbox/a, reads: [secretbox/a, secretbox/b]}, inventory: [{kind: Secret, namespace: team, name: fleet-encryption-` + both.Digest() + `}]}`, &etcd.Record{}, []client.Object{copied(both)}, both.IDs(), []string{"identity"}, verdict.Done, ""},
 		{"the record was deleted, and so was the copy", off, `, status: {encryption: {writes: secretbox/a, reads: [secretbox/a, secretbox/b]}}`, &etcd.Record{}, nil, nil, []string{"identity"}, verdict.Blocked, "the record of the keys in use (secretbox/a, secretbox/b) is gone"},
+		{"an old record, from before anything was encrypted", on, `, status: {encryption: {writes: secretbox/a, reads: [secretbox/a]}}`, Record(etcd.Record{}, none), []client.Object{users(both), copied(both)}, nil, both.IDs(), verdict.Blocked, "the record of the keys in use, says identity, and what is stored may be under secretbox/a"},
+		{"an old record, and the copy of its keys is still there", on, `, status: {encryption: {writes: secretbox/b, reads: [secretbox/b]}}`, Record(etcd.Record{}, first), []client.Object{users(one), copied(first), copied(one)}, nil, one.IDs(), verdict.Blocked, "says secretbox/a, and what is stored may be under secretbox/b"},
+		{"an old record, and the user still has its keys", on, `, status: {encryption: {writes: secretbox/b, reads: [secretbox/b]}}`, Record(etcd.Record{}, first), []client.Object{users(both)}, nil, both.IDs(), verdict.Blocked, "says secretbox/a, and what is stored may be under secretbox/b"},
+		{"a newer record than the status: a key was added", on, `, status: {encryption: {writes: secretbox/a, reads: [secretbox/a]}}`, recorded, []client.Object{users(both), copied(both)}, both.IDs(), both.IDs(), verdict.Done, ""},
+		{"the digest was edited away", off, "", &etcd.Record{KeyIDs: both.IDs()}, []client.Object{copied(both)}, nil, []string{"identity"}, verdict.Blocked, "ConfigMap fleet-etcd-identity, the record of the keys in use, names secretbox/a, secretbox/b and has no digest of them"},
+		{"the names were edited away", off, "", &etcd.Record{Keys: both.Digest()}, []client.Object{copied(both)}, both.IDs(), []string{"identity"}, verdict.Done, ""},
+		{"the copy was written by a version that encodes keys otherwise", off, "", &etcd.Record{Keys: encryption.Digest(otherwise), KeyIDs: both.IDs()}, []client.Object{secret("fleet-encryption-"+encryption.Digest(otherwise), configuration, otherwise)}, both.IDs(), []string{"identity"}, verdict.Done, ""},
+		{"more keys than a person may give", off, "", Record(etcd.Record{}, many), []client.Object{copied(many)}, many.IDs(), []string{"identity"}, verdict.Done, ""},
 		{"switched off just now", off, `, status: {encryption: {writes: identity, reads: [identity, secretbox/a]}}`, Record(etcd.Record{}, none), nil, []string{"identity"}, []string{"identity"}, verdict.Done, ""},
 	} {
 		o := operandtest.New(t, fmt.Sprintf(test.spec, test.status), test.objects...)
@@ -87,6 +104,9 @@ func TestRead(t *testing.T) {
 		}
 		if !found.Held.Complete() && (found.Held.Reason != operatorv1alpha1.ReasonEncryptionInvalid || found.Held.Err != nil) {
 			t.Errorf("%s: %+v", test.reason, found.Held)
+		}
+		if rendered := found.Render(); test.record != nil && test.record.Keys != "" && found.InUse != nil && rendered.Digest != test.record.Keys {
+			t.Errorf("%s: the servers are given %s, and %s is recorded", test.reason, rendered.Digest, test.record.Keys)
 		}
 		if found.Unrecorded != strings.Contains(test.reason, "record was deleted") {
 			t.Errorf("%s: unrecorded is %t", test.reason, found.Unrecorded)

@@ -218,6 +218,31 @@ func TestChange(t *testing.T) {
 	}
 }
 
+// TestLookedAtAgain takes nothing for stored under the key that writes because a server has
+// answered that it has stored it: a walk that has found any under another key is followed by one
+// that begins with the first, until one has found none.
+func TestLookedAtAgain(t *testing.T) {
+	keys := parsed(t, "a")
+	stored, lasts := value(parsed(t, "b")), 0
+	storage := Storage{Over: func() bool { return true },
+		Read: func(_ context.Context, _ string, each func(string, []byte) error) (etcd.Stored, error) {
+			return etcd.Stored{Objects: 1, Last: "east"}, each("east", []byte(stored))
+		},
+		Rewrite: func(context.Context, string) error {
+			if lasts++; lasts == 2 { // the first one did not last
+				stored = value(keys)
+			}
+			return nil
+		}}
+	walk := Walk{}
+	for i, want := range []bool{false, false, true} {
+		next, found, progress, err := walk.Continue(t.Context(), keys, storage)
+		if walk = next; err != nil || (found != nil) != want {
+			t.Fatalf("walk %d, after %d rewrites: %v, %s, %v", i, lasts, found, progress, err)
+		}
+	}
+}
+
 // TestUnreadable is about a cluster that no server can read: it keeps what is not known to be
 // stored again from being taken for it.
 func TestUnreadable(t *testing.T) {
