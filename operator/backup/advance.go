@@ -136,6 +136,7 @@ func fill(status *operatorv1alpha1.ClusterRegistryBackupStatus, report contract.
 	if report.VerifiedTime != nil {
 		verified := metav1.NewTime(*report.VerifiedTime)
 		status.VerifiedTime = &verified
+		status.EncryptionKeys = report.EncryptionKeys // a server has read all of it
 	}
 	status.Keys = nil
 	for _, resource := range slices.Sorted(maps.Keys(report.Keys)) {

@@ -519,3 +519,52 @@ func TestSummarize(t *testing.T) {
 		t.Errorf("without objects, the status is %+v", status)
 	}
 }
+
+// TestKeys names the keys that backups need: those that the servers had while one was taken and,
+// once a server has read all of it, no others.
+func TestKeys(t *testing.T) {
+	of := func(phase operatorv1alpha1.BackupPhase, lineage, location string, keys ...string) *operatorv1alpha1.ClusterRegistryBackup {
+		b := &operatorv1alpha1.ClusterRegistryBackup{}
+		b.Status = operatorv1alpha1.ClusterRegistryBackupStatus{Phase: phase, Lineage: lineage, Location: location, EncryptionKeys: keys}
+		return b
+	}
+	for reason, test := range map[string]struct {
+		backup *operatorv1alpha1.ClusterRegistryBackup
+		want   []string
+	}{
+		"it is in the store":               {of(operatorv1alpha1.BackupCompleted, "l", "s3://b", "secretbox/b", "aescbc/a", "secretbox/b"), []string{"aescbc/a", "secretbox/b"}},
+		"it is being verified":             {of(operatorv1alpha1.BackupVerifying, "l", "s3://b", "aescbc/a"), []string{"aescbc/a"}},
+		"it could not be verified":         {of(operatorv1alpha1.BackupFailed, "l", "s3://b", "aescbc/a"), []string{"aescbc/a"}},
+		"it was not changed since another": {of(operatorv1alpha1.BackupSkipped, "l", "s3://b", "aescbc/a"), []string{"aescbc/a"}},
+		"it is being taken":                {of(operatorv1alpha1.BackupSaving, "l", "", "aescbc/a"), []string{"aescbc/a"}},
+		"it was not taken":                 {of(operatorv1alpha1.BackupFailed, "l", "", "aescbc/a"), nil},
+		"it is damaged":                    {of(operatorv1alpha1.BackupDamaged, "l", "s3://b", "aescbc/a"), nil},
+		"it is of other data":              {of(operatorv1alpha1.BackupCompleted, "m", "s3://b", "aescbc/a"), nil},
+	} {
+		if got := Keys([]*operatorv1alpha1.ClusterRegistryBackup{test.backup}, "l"); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v, want %v", reason, got, test.want)
+		}
+	}
+	b := &operatorv1alpha1.ClusterRegistryBackup{}
+	b.Name = "b"
+	for _, inUse := range [][]string{{"identity"}, {"identity", "aescbc/a"}, {"aescbc/a", "identity"}, {"aescbc/a", "secretbox/b"}} {
+		Encrypted(b, inUse)
+	}
+	if !slices.Equal(b.Status.EncryptionKeys, []string{"aescbc/a", "secretbox/b"}) {
+		t.Errorf("taken while keys are changed, it may need %v", b.Status.EncryptionKeys)
+	}
+	task := Task{Step: Save, Object: b, Name: "b"}
+	Advance(task, Outcome{State: Succeeded, report: `{"name": "b", "revision": 7, "location": "s3://b"}`}, operatorv1alpha1.VerifyAlways, now)
+	if len(b.Status.EncryptionKeys) != 2 {
+		t.Errorf("not verified yet, it may need %v", b.Status.EncryptionKeys)
+	}
+	task.Step = Verify
+	Advance(task, Outcome{State: Failed, Message: "encrypted with aescbc/a"}, operatorv1alpha1.VerifyAlways, now)
+	if len(b.Status.EncryptionKeys) != 2 || b.Status.Phase != operatorv1alpha1.BackupFailed || !strings.Contains(b.Status.Message, "could not be verified: encrypted with aescbc/a") {
+		t.Errorf("not verified, it is %+v", b.Status)
+	}
+	Advance(task, Outcome{State: Succeeded, report: `{"name": "b", "revision": 7, "location": "s3://b", "verifiedTime": "2026-03-01T10:00:00Z", "encryptionKeys": ["aescbc/a"]}`}, operatorv1alpha1.VerifyAlways, now)
+	if !slices.Equal(b.Status.EncryptionKeys, []string{"aescbc/a"}) || b.Status.Phase != operatorv1alpha1.BackupCompleted {
+		t.Errorf("verified, it needs %+v", b.Status)
+	}
+}

@@ -22,6 +22,8 @@ import (
 // backups are those of a registry in one reconcile.
 type backups struct {
 	all []*operatorv1alpha1.ClusterRegistryBackup
+	// unread is true where all could not be read.
+	unread bool
 	// task is what is done now, nil for nothing.
 	task *backup.Task
 	// blocked is why none can be begun.
@@ -44,6 +46,7 @@ func (b backups) rendered() render.Backup {
 func (s *scope) observeBackups(ctx context.Context) {
 	all, err := backupsOf(ctx, s.Client, client.ObjectKeyFromObject(s.Registry))
 	if s.backups.all = all; err != nil {
+		s.backups.unread = true
 		s.backups.blocked = verdict.Failed(err)
 		return
 	}

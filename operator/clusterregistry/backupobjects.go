@@ -115,6 +115,7 @@ func (s *scope) runBackupTask(ctx context.Context) error {
 		// It is known what is done before it is done: whoever comes next continues with it.
 		if err := enter(ctx, s.Client, t.Object, func(b *operatorv1alpha1.ClusterRegistryBackup) {
 			b.Status.Lineage = t.Lineage
+			backup.Encrypted(b, s.keyIDs())
 			backup.Enter(b, operatorv1alpha1.BackupSaving, "", s.Now)
 		}); err != nil {
 			return err
@@ -137,6 +138,9 @@ func (s *scope) runBackupTask(ctx context.Context) error {
 func (s *scope) advanceBackup(ctx context.Context, t backup.Task, outcome backup.Outcome) error {
 	var advanced, again bool
 	err := enter(ctx, s.Client, t.Object, func(b *operatorv1alpha1.ClusterRegistryBackup) {
+		if t.Step == backup.Save {
+			backup.Encrypted(b, s.keyIDs()) // as they were changed meanwhile
+		}
 		advanced, again = backup.Advance(t, outcome, s.Registry.Spec.Backup.Verify, s.Now)
 		if !advanced && t.Request == "" {
 			backup.Enter(b, b.Status.Phase, outcome.Message, s.Now)

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/backup"
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/keyring"
@@ -103,7 +104,7 @@ func (r *Reconciler) changeKeys(ctx context.Context, s *scope) verdict.Verdict {
 	if progress == operation.UnderWay {
 		return v
 	}
-	if keys := s.keys.InUse; len(keys) == len(s.keys.Desired) && s.identity.Record.StoredUnder == keys[0].ID() { // else it ended for want of what is desired
+	if keys := s.keys.InUse; s.keys.Desired != nil && len(s.keyState().Former()) == 0 && s.identity.Record.StoredUnder == keys[0].ID() { // else it ended for want of what is desired
 		s.Event(corev1.EventTypeNormal, "KeysChanged", operatorv1alpha1.ConditionServerReady, "clusters are stored under %s, and the servers have no other key than %s", keys[0].ID(), strings.Join(keys.IDs(), ", "))
 	}
 	status.Operation = nil
@@ -116,7 +117,7 @@ func (s *scope) noteKeys() {
 	if operation := s.Registry.Status.Operation; operation != nil && operation.Type == operatorv1alpha1.OperationEncryption || s.identity.Record == nil {
 		return
 	}
-	h := keychange.Handler{State: encryption.State{InUse: s.keys.InUse, Desired: s.keys.Desired}, Verified: cmp.Or(s.identity.Record.StoredUnder, encryption.Identity.ID())}
+	h := keychange.Handler{State: s.keyState(), Verified: cmp.Or(s.identity.Record.StoredUnder, encryption.Identity.ID())}
 	message := "the keys to encrypt with are changed when " + s.rotationAwaits()
 	if conflict := h.State.Check(); conflict != nil {
 		message = conflict.Error()
@@ -126,9 +127,31 @@ func (s *scope) noteKeys() {
 	s.note(operatorv1alpha1.ConditionServerReady, operatorv1alpha1.ReasonEncryptionPending, message)
 }
 
+// keyIDs are the names of the keys that servers have, as far as is known.
+func (s *scope) keyIDs() []string {
+	if known := s.Registry.Status.Encryption; s.keys.InUse == nil && known != nil {
+		return known.Reads
+	}
+	return s.keys.InUse.IDs()
+}
+
+// keyState is what is known of the keys before it is known what the servers have loaded.
+func (s *scope) keyState() encryption.State {
+	out := encryption.State{InUse: s.keys.InUse, Desired: s.keys.Desired}
+	if s.identity.Record == nil || s.identity.Record.Lineage == "" {
+		return out // there are no backups
+	}
+	if s.backups.unread {
+		out.Needed = s.keys.InUse.IDs() // one of them may need any
+		return out
+	}
+	out.Needed = backup.Keys(s.backups.all, s.identity.Record.Lineage)
+	return out
+}
+
 // keyChange returns the change of keys that is under way, or could begin.
 func (r *Reconciler) keyChange(ctx context.Context, s *scope) (keychange.Handler, error) {
-	h := keychange.Handler{Operation: s.Registry.Status.Operation, Now: s.Now, Busy: s.unsteady(), State: encryption.State{InUse: s.keys.InUse, Desired: s.keys.Desired}}
+	h := keychange.Handler{Operation: s.Registry.Status.Operation, Now: s.Now, Busy: s.unsteady(), State: s.keyState()}
 	if h.State.InUse == nil || s.identity.Record == nil {
 		h.State = encryption.State{InUse: encryption.Keys{encryption.Identity}}
 		return h, nil // nothing is known to be desired

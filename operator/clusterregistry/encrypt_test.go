@@ -84,6 +84,34 @@ func TestKeysBegin(t *testing.T) {
 	}
 }
 
+// TestKeysOfBackups keeps the keys of backups, and all where these can't be read.
+func TestKeysOfBackups(t *testing.T) {
+	inUse := slices.Concat(aKey(t, "b"), aKey(t, "a"), aKey(t, "c"))
+	taken := &operatorv1alpha1.ClusterRegistryBackup{Status: operatorv1alpha1.ClusterRegistryBackupStatus{Phase: operatorv1alpha1.BackupCompleted, Lineage: "l", Location: "s3://b", EncryptionKeys: []string{"secretbox/a"}}}
+	for reason, test := range map[string]struct {
+		lineage string
+		unread  bool
+		want    []string
+	}{
+		"one is of a backup":                {"l", false, []string{"secretbox/c"}},
+		"the backup is of other data":       {"m", false, []string{"secretbox/a", "secretbox/c"}},
+		"no backup was ever taken":          {"", true, []string{"secretbox/a", "secretbox/c"}},
+		"it is not known what backups need": {"l", true, nil},
+	} {
+		s := encrypting(t, inUse, aKey(t, "b"))
+		s.identity.Record.Lineage = test.lineage
+		s.backups = backups{all: []*operatorv1alpha1.ClusterRegistryBackup{taken}, unread: test.unread}
+		if got := s.keyState().Former().IDs(); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %v may be removed, want %v", reason, got, test.want)
+		}
+	}
+	s := encrypting(t, nil, nil)
+	s.Registry.Status.Encryption = &operatorv1alpha1.EncryptionStatus{Writes: "secretbox/a", Reads: []string{"secretbox/a", "identity"}}
+	if got := s.keyIDs(); !slices.Equal(got, []string{"secretbox/a", "identity"}) {
+		t.Errorf("while the keys in use are not known, a backup is noted to need %v", got)
+	}
+}
+
 // TestKeysUnknown takes no change of keys further while it is not known which keys the servers
 // have, in whatever phase it is, and ends none.
 func TestKeysUnknown(t *testing.T) {

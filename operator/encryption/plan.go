@@ -21,6 +21,9 @@ type State struct {
 	// Stored counts the stored values by the ID of the key that each needs. It was read when
 	// Loaded was true already, and is nil where it was not.
 	Stored map[string]int
+	// Needed are the IDs of keys without which backups could not be read. The servers keep
+	// such keys, as ones that only read, so that the copy of the keys has them.
+	Needed []string
 }
 
 // Step is what follows.
@@ -61,7 +64,7 @@ type Conflict struct{ ID string }
 
 // Error says what to do.
 func (c *Conflict) Error() string {
-	return fmt.Sprintf("key %s is not the one that servers have under this name: give another key a name of its own, and put the former one back until nothing is stored under it", c.ID)
+	return fmt.Sprintf("key %s is not the one that servers have under this name: give another key a name of its own, and put the former one back until nothing is stored under it and no backup needs it", c.ID)
 }
 
 // Check returns a *Conflict where a desired key has the name, but not the content, of one in
@@ -88,7 +91,7 @@ func (s State) Next() Step {
 		return Step{Kind: Load, About: s.InUse.IDs()}
 	}
 	writer, desired := s.InUse[0], s.Desired[0]
-	missing, former := without(s.Desired, s.InUse), without(s.InUse, s.Desired)
+	missing, former := without(s.Desired, s.InUse), s.Former()
 	switch {
 	case len(missing) > 0:
 		return Step{Kind: Add, Keys: slices.Concat(s.InUse, missing), About: missing.IDs()}
@@ -106,6 +109,20 @@ func (s State) Next() Step {
 	return Step{Kind: Done}
 }
 
+// Former are the keys in use that neither the spec names nor a backup needs, and that are taken
+// away once nothing is stored under them.
+func (s State) Former() Keys {
+	return slices.DeleteFunc(without(s.InUse, s.Desired), func(key Key) bool { return slices.Contains(s.Needed, key.ID()) })
+}
+
+// ForBackups are the IDs of the keys in use that the spec no longer names and backups need.
+func (s State) ForBackups() []string {
+	if len(s.Desired) == 0 {
+		return nil // it is not known what the spec names
+	}
+	return without(without(s.InUse, s.Desired), s.Former()).IDs()
+}
+
 // others are the IDs, in order, of what is stored and not under the key that writes.
 func (s State) others() []string {
 	var out []string
@@ -117,13 +134,13 @@ func (s State) others() []string {
 	return out
 }
 
-// Kept are the IDs of the keys that the servers have and the spec no longer names: they keep
-// them until nothing is stored under them. To store without a key is none.
+// Kept are the IDs of the keys that the servers have and neither the spec names nor a backup
+// needs: they keep them until nothing is stored under them. To store without a key is none.
 func (s State) Kept() []string {
 	if len(s.Desired) == 0 {
 		return nil // it is not known what the spec names
 	}
-	return without(without(s.InUse, s.Desired), Keys{Identity}).IDs()
+	return without(s.Former(), Keys{Identity}).IDs()
 }
 
 // without returns keys but for others.

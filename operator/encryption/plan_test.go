@@ -38,6 +38,11 @@ func TestNext(t *testing.T) {
 		{"rewritten even where the former key is to stay", State{InUse: Keys{b, a}, Desired: Keys{b, a}, Loaded: true, Stored: map[string]int{"aescbc/a": 1}}, Rewrite, nil},
 		{"switched off: nothing is added, it reads already", State{InUse: Keys{a, Identity}, Desired: plain, Loaded: true}, Activate, Keys{Identity, a}},
 		{"switched off, and all is in clear", State{InUse: Keys{Identity, a}, Desired: plain, Loaded: true, Stored: map[string]int{"identity": 3}}, Remove, plain},
+		{"the former key is in a backup", State{InUse: Keys{b, a}, Desired: Keys{b}, Needed: []string{"aescbc/a"}, Loaded: true, Stored: map[string]int{"secretbox/b": 3}}, Done, nil},
+		{"one of two former keys is in a backup", State{InUse: Keys{b, a, c}, Desired: Keys{b}, Needed: []string{"aescbc/a", "aescbc/gone"}, Loaded: true, Stored: map[string]int{"secretbox/b": 3}}, Remove, Keys{b, a}},
+		{"the former key is in no backup any more", State{InUse: Keys{b, a}, Desired: Keys{b}, Loaded: true, Stored: map[string]int{"secretbox/b": 3}}, Remove, Keys{b}},
+		{"switched off, and the key is in a backup", State{InUse: Keys{Identity, a}, Desired: plain, Needed: []string{"aescbc/a"}, Loaded: true, Stored: map[string]int{"identity": 3}}, Done, nil},
+		{"what was stored in clear needs no key in a backup", State{InUse: Keys{a, Identity}, Desired: Keys{a}, Needed: []string{"aescbc/a"}, Loaded: true, Stored: map[string]int{"aescbc/a": 3}}, Remove, Keys{a}},
 		{"changed under its name", State{InUse: Keys{a}, Desired: Keys{changed}, Loaded: true}, Done, nil},
 		{"something is stored under a key that no one has: it is not taken for rewritten", State{InUse: Keys{b, a}, Desired: Keys{b}, Loaded: true, Stored: map[string]int{"aescbc/lost": 1}}, Rewrite, nil},
 	} {
@@ -66,6 +71,7 @@ type server struct{ keys Keys }
 // world is a registry in the simulation.
 type world struct {
 	inUse, desired Keys
+	needed         []string
 	servers        []server
 	stored         []Key // each value, by the key that it is under
 }
@@ -78,7 +84,7 @@ func (w *world) loaded() bool {
 // act does what the operator does in one reconcile. It remembers nothing from one to the next,
 // as if it died after each. Where it is killed, nothing of the step is done, or of a rewrite a part.
 func (w *world) act(r *rand.Rand) Kind {
-	state := State{InUse: w.inUse, Desired: w.desired, Loaded: w.loaded()}
+	state := State{InUse: w.inUse, Desired: w.desired, Needed: w.needed, Loaded: w.loaded()}
 	step := state.Next()
 	if step.Kind == Count {
 		state.Stored = map[string]int{}
@@ -147,14 +153,24 @@ func TestSimulation(t *testing.T) {
 			if r.IntN(12) == 0 {
 				w.desired = choices[r.IntN(len(choices))]
 			}
+			if r.IntN(20) == 0 { // a backup is taken, or the last one goes
+				w.needed = [][]string{nil, w.inUse.IDs()}[r.IntN(2)]
+			}
 			if r.IntN(2) == 0 {
+				had := w.inUse
 				kinds[w.act(r)]++
+				for _, id := range w.needed {
+					_, before := had.Find(id)
+					if _, is := w.inUse.Find(id); before && !is && id != "identity" {
+						t.Fatalf("seed %d, step %d: %s is in a backup, and of %v there is left %v", seed, step, id, had, w.inUse)
+					}
+				}
 			}
 			look(step)
 			w.live(r)
 			look(step)
 		}
-		w.desired = choices[r.IntN(9)]
+		w.desired, w.needed = choices[r.IntN(9)], nil
 		if (State{InUse: w.inUse, Desired: w.desired}).Check() != nil {
 			continue // a person has to resolve it
 		}

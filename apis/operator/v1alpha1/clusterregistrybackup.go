@@ -142,13 +142,22 @@ type ClusterRegistryBackupStatus struct {
 	// +listMapKey=resource
 	Keys []ResourceKeys `json:"keys,omitempty"`
 
+	// encryptionKeys are the names of the encryption keys without which the backup can't be
+	// restored, each with its provider, such as secretbox/2027: those that the servers had
+	// when it was taken and, once it is verified, those that anything in it is encrypted
+	// with. What was stored in clear needs none. The keys themselves are never in a backup.
+	// +optional
+	// +listType=atomic
+	EncryptionKeys []string `json:"encryptionKeys,omitempty"`
+
 	// takenTime is when the backup was taken. Every write that etcd had acknowledged before
 	// is in it.
 	// +optional
 	TakenTime *metav1.Time `json:"takenTime,omitempty"`
 
-	// verifiedTime is when the backup was restored on trial, and was found to have what the
-	// etcd members had. It is not set when it never was.
+	// verifiedTime is when the backup was restored on trial, was found to have what the etcd
+	// members had, and all of it was read by a server of the release in force. It is not set
+	// when it never was.
 	// +optional
 	VerifiedTime *metav1.Time `json:"verifiedTime,omitempty"`
 

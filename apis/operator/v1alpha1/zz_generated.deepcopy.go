@@ -486,6 +486,11 @@ func (in *ClusterRegistryBackupStatus) DeepCopyInto(out *ClusterRegistryBackupSt
 		*out = make([]ResourceKeys, len(*in))
 		copy(*out, *in)
 	}
+	if in.EncryptionKeys != nil {
+		in, out := &in.EncryptionKeys, &out.EncryptionKeys
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.TakenTime != nil {
 		in, out := &in.TakenTime, &out.TakenTime
 		*out = (*in).DeepCopy()

@@ -47,8 +47,8 @@ func (h Handler) Due() bool {
 	case encryption.Add, encryption.Activate:
 		return true
 	case encryption.Count:
-		// A change that was interrupted.
-		return len(state.InUse) != len(state.Desired) || h.Verified != state.InUse[0].ID()
+		// A change that was interrupted, or the last backup under a key is gone.
+		return len(state.Former()) > 0 || h.Verified != state.InUse[0].ID()
 	}
 	return false
 }
@@ -97,6 +97,9 @@ func (h Handler) Waiting(format string, args ...any) verdict.Verdict {
 	message := fmt.Sprintf(format, args...)
 	if kept := h.State.Kept(); len(kept) > 0 {
 		message += fmt.Sprintf("; the servers keep %s, which spec.server.encryption no longer names, until no cluster is stored under it", strings.Join(kept, ", "))
+	}
+	if kept := h.State.ForBackups(); len(kept) > 0 {
+		message += fmt.Sprintf("; they read with %s as long as a ClusterRegistryBackup needs it", strings.Join(kept, ", "))
 	}
 	return verdict.Waiting(string(h.Phase), "the keys to encrypt with are changed, from %s to %s: %s", h.From, h.To, message).In(verdict.Soon)
 }

@@ -218,6 +218,17 @@ func TestChange(t *testing.T) {
 	}
 }
 
+// TestDue begins a change when a backup was the last thing that needed a key.
+func TestDue(t *testing.T) {
+	h := Handler{Verified: "aescbc/b", State: encryption.State{InUse: parsed(t, "b", "a"), Desired: parsed(t, "b"), Needed: []string{"aescbc/a"}}}
+	if h.Due() {
+		t.Error("a backup needs the key that would be removed")
+	}
+	if h.State.Needed = nil; !h.Due() {
+		t.Error("no backup needs the key any more, and it is not removed")
+	}
+}
+
 // TestLookedAtAgain takes nothing for stored under the key that writes because a server has
 // answered that it has stored it: a walk that has found any under another key is followed by one
 // that begins with the first, until one has found none.
@@ -262,6 +273,10 @@ func TestUnreadable(t *testing.T) {
 func TestKept(t *testing.T) {
 	h := Handler{Operation: &operatorv1alpha1.Operation{}, State: encryption.State{InUse: parsed(t, "b", "a"), Desired: parsed(t, "b")}}
 	if got := h.Waiting("x").Message; !strings.Contains(got, "x; the servers keep aescbc/a, which spec.server.encryption no longer names, until no cluster is stored under it") {
+		t.Error(got)
+	}
+	h.State.Needed = []string{"aescbc/a"}
+	if got := h.Waiting("x").Message; !strings.HasSuffix(got, "x; they read with aescbc/a as long as a ClusterRegistryBackup needs it") {
 		t.Error(got)
 	}
 	h.State.Desired = parsed(t, "b", "a")
