@@ -28,6 +28,7 @@ func verifyStorage(ctx context.Context) (*cobra.Command, error) {
 	if err != nil {
 		return nil, err
 	}
+	inClear := false
 	cmd := &cobra.Command{
 		Use:   "verify-storage",
 		Short: "Report whether the server can read all that a registry has in etcd, and fail if it can't; nothing is written to etcd",
@@ -38,7 +39,7 @@ func verifyStorage(ctx context.Context) (*cobra.Command, error) {
 			defer klog.ClearLogger()
 			ctx, cancel := context.WithTimeoutCause(ctx, verifying, fmt.Errorf("etcd was not read within %s", verifying))
 			defer cancel()
-			found, err := options.VerifyStorage(ctx)
+			found, err := options.VerifyStorage(ctx, inClear)
 			if err != nil && ctx.Err() != nil {
 				return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 			}
@@ -54,6 +55,7 @@ func verifyStorage(ctx context.Context) (*cobra.Command, error) {
 		},
 	}
 	options.AddStorageFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&inClear, "read-unencrypted", false, "read values that are not encrypted also where the encryption configuration does not have identity, such as those of a backup from before they were encrypted")
 	return cmd, nil
 }
 

@@ -53,8 +53,9 @@ func (o *Options) AddStorageFlags(fs *pflag.FlagSet) {
 
 // VerifyStorage reads all that a registry has in etcd, in whichever mode it was written,
 // and reports what a server with these options can't read. It writes nothing: no server is
-// started that would compact etcd, or bring back the bootstrap roles.
-func (o *Options) VerifyStorage(ctx context.Context) (contract.Stored, error) {
+// started that would compact etcd, or bring back the bootstrap roles. Where inClear is true,
+// what is not encrypted is read whatever the encryption configuration says.
+func (o *Options) VerifyStorage(ctx context.Context, inClear bool) (contract.Stored, error) {
 	etcd := o.Recommended.Etcd
 	if len(etcd.StorageConfig.Transport.ServerList) == 0 {
 		return contract.Stored{}, errors.New("--etcd-servers is required")
@@ -64,6 +65,9 @@ func (o *Options) VerifyStorage(ctx context.Context) (contract.Stored, error) {
 	config := genericserver.NewRecommendedConfig(codecs)
 	if err := o.storage(&config.Config); err != nil {
 		return contract.Stored{}, err
+	}
+	if inClear {
+		config.RESTOptionsGetter = stored.InClear(config.RESTOptionsGetter)
 	}
 	var resources []stored.Resource
 	defer func() {

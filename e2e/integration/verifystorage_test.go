@@ -87,6 +87,9 @@ func TestVerifyStorage(t *testing.T) {
 	if found := readStored(t, etcd, "501 values can't be read, such as that of "+registryPrefix+"clusters/plain-0 (NotDecrypted)", with); found.Unreadable != 501 || len(found.Examples) != 10 || len(found.MissingKeys) != 0 {
 		t.Errorf("without identity, found is %+v", found)
 	}
+	if found := readStored(t, etcd, "", with, "--read-unencrypted"); !maps.Equal(found.Objects, roles) || found.Unreadable != 0 {
+		t.Errorf("without identity, and what is in clear is read, too, found is %+v", found)
+	}
 	for reason, flags := range map[string][]string{"no configuration": nil, "another key of that name": {with}} {
 		encryptionConfig(t, path, strings.Replace(provider("aescbc", "second"), "name: second", "name: first", 1), "identity: {}")
 		found := readStored(t, etcd, "has no key that decrypts those which are encrypted with aescbc/first", flags...)
@@ -103,7 +106,7 @@ func TestVerifyStorage(t *testing.T) {
 	server := "--server=" + filepath.Join(framework.Root(t), "bin", "clusterregistry-apiserver")
 	a.run(nil, 1, "backup good is not verified: a server can't read it", "verify", append(a.verifyFlags("good"), server)...)
 	a.run(nil, 1, "encrypted with aescbc/first", "verify", append(a.verifyFlags("good"), server, with)...)
-	encryptionConfig(t, path, provider("secretbox", "second"), provider("aescbc", "first"), "identity: {}")
+	encryptionConfig(t, path, provider("secretbox", "second"), provider("aescbc", "first"))
 	var verified contract.BackupReport
 	a.run(&verified, 0, "", "verify", append(a.verifyFlags("good"), server, with)...)
 	if verified.VerifiedTime == nil || !slices.Equal(verified.EncryptionKeys, []string{"aescbc/first"}) {
@@ -111,6 +114,7 @@ func TestVerifyStorage(t *testing.T) {
 	}
 
 	t.Log("what no server can read")
+	encryptionConfig(t, path, provider("secretbox", "second"), provider("aescbc", "first"), "identity: {}")
 	put(t, etcd, registryPrefix+"clusters/broken", "hunter2")
 	put(t, etcd, registryPrefix+"clustersets/later", "hunter2")
 	found = readStored(t, etcd, "1 values can't be read, such as that of "+registryPrefix+"clusters/broken (NotDecoded)", with)

@@ -99,11 +99,28 @@ func backupPatches(in Input) map[target][]operation {
 	for _, volume := range s.volumes(in.Registry.Name + contract.BackupSuffix) {
 		job = append(job, add(pod+"/volumes/-", volume.Volume), add(pod+"/containers/0/volumeMounts/-", volume.mount))
 	}
+	if in.Backup.Step == "verify" && in.Encryption != nil {
+		job = append(job, decrypting(in.Registry, *in.Encryption)...)
+	}
 	if account := spec.Store.ServiceAccountName; account != "" {
 		job = append(job, add(pod+"/serviceAccountName", account))
 	}
 	out[target{kind: "Job", name: backupName}] = job
 	return out
+}
+
+// encryptionDirectory has the keys of the servers, in the Job that verifies a backup.
+const encryptionDirectory = "/encryption"
+
+// decrypting gives the Job that verifies a backup the copy of the keys that the servers have: the
+// server that reads what was restored needs them.
+func decrypting(r *operatorv1alpha1.ClusterRegistry, keys Encryption) []operation {
+	volume := corev1.Volume{Name: "encryption", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: r.Name + contract.EncryptionSuffix + "-" + keys.Digest}}}
+	return []operation{
+		add(pod+"/containers/0/args/-", "--encryption-provider-config="+encryptionDirectory+"/configuration.json"),
+		add(pod+"/volumes/-", volume),
+		add(pod+"/containers/0/volumeMounts/-", corev1.VolumeMount{Name: volume.Name, MountPath: encryptionDirectory, ReadOnly: true}),
+	}
 }
 
 // stepArguments are those of a command that its manifest does not have.

@@ -28,7 +28,7 @@ func TestBackupJob(t *testing.T) {
 	for _, test := range []struct{ reason, store, step, account, args, mounts string }{
 		{"one is taken", s3, "save", "fleet-backup", "save --name=b --id=1f0c --release=v0.1.0 --etcd-prefix=/registry/clusterregistry.k8s.io/ --scratch=/scratch --endpoints=https://fleet-etcd-0.fleet-etcd.team.svc:2379,https://fleet-etcd-1.fleet-etcd.team.svc:2379,https://fleet-etcd-2.fleet-etcd.team.svc:2379 --cacert=/trust/etcd-ca.crt --cert=/client/tls.crt --key=/client/tls.key --skip-unchanged" + ofS3,
 			"/scratch /trust /client /credentials /store-ca"},
-		{"one is verified", s3, "verify", "fleet-backup", "verify --name=b --etcd-prefix=/registry/clusterregistry.k8s.io/ --scratch=/scratch" + ofS3, "/scratch /helper /credentials /store-ca"},
+		{"one is verified", s3, "verify", "fleet-backup", "verify --name=b --etcd-prefix=/registry/clusterregistry.k8s.io/ --scratch=/scratch --server=/helper/clusterregistry-apiserver" + ofS3, "/scratch /helper /credentials /store-ca"},
 		{"old ones are removed", s3, "prune", "fleet-backup", "prune --keep-last=3 --keep-for=48h0m0s" + ofS3, "/credentials /store-ca"},
 		{"one is deleted", s3, "delete", "fleet-backup", "delete --name=b" + ofS3, "/credentials /store-ca"},
 		{"the platform gives an identity", `{gcs: {bucket: registries}, serviceAccountName: saver}`, "prune", "saver", "prune --keep-last=3 --keep-for=48h0m0s --store=gcs --bucket=registries --lineage=0b9c4b52", ""},
@@ -61,6 +61,40 @@ func TestBackupJob(t *testing.T) {
 		}
 		if ca := find(result, "ConfigMap", "fleet-backup"); ca != nil && convert[corev1.ConfigMap](t, ca).Data["ca.crt"] != "<name>" {
 			t.Errorf("%s: the CA is %v", test.reason, ca)
+		}
+	}
+}
+
+// TestBackupKeys gives the keys of the servers to the Job that verifies a backup, and to no other.
+func TestBackupKeys(t *testing.T) {
+	for _, step := range []string{"save", "verify", "prune", "delete"} {
+		in := saved(t, `{persistentVolumeClaim: {claimName: backups}}`, step)
+		in.Encryption = &Encryption{Configuration: []byte("{}"), Digest: "0123456789abcdef"}
+		result := rendered(t, in)
+		template := convert[batchv1.Job](t, find(result, "Job", "fleet-backup")).Spec.Template.Spec
+		mounted, container := "", template.Containers[0]
+		for _, volume := range template.Volumes {
+			if volume.Name == "encryption" {
+				mounted = volume.Secret.SecretName
+			}
+		}
+		reads := slices.Contains(container.Args, "--encryption-provider-config=/encryption/configuration.json") &&
+			slices.ContainsFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
+				return m.Name == "encryption" && m.MountPath == "/encryption" && m.ReadOnly
+			})
+		if (mounted != "") != (step == "verify") || reads != (step == "verify") || mounted != "" && find(result, "Secret", mounted) == nil {
+			t.Errorf("%s: mounted is %q, and read by the helper: %t", step, mounted, reads)
+		}
+		if step != "verify" {
+			continue
+		}
+		for _, init := range template.InitContainers {
+			if len(init.VolumeMounts) != 1 || init.VolumeMounts[0].MountPath != "/helper" || !slices.Equal(init.Args, []string{"install", "/helper"}) {
+				t.Errorf("%s: init container %+v", step, init)
+			}
+		}
+		if len(template.InitContainers) != 2 || !strings.Contains(template.InitContainers[1].Image, "clusterregistry-apiserver:"+in.Release.Version) {
+			t.Errorf("the server is not of the release in force: %+v", template.InitContainers)
 		}
 	}
 }

@@ -30,7 +30,8 @@ type Server struct {
 func (s Server) read(ctx context.Context, etcd snapshot.Etcd, prefix string, keys map[string]int64) ([]string, error) {
 	args := []string{"verify-storage", "--etcd-servers=" + strings.Join(etcd.Endpoints, ","), "--etcd-prefix=" + strings.TrimSuffix(prefix, "/"), "--etcd-cafile=" + etcd.CA, "--etcd-certfile=" + etcd.Cert, "--etcd-keyfile=" + etcd.Key}
 	if s.Encryption != "" {
-		args = append(args, "--encryption-provider-config="+s.Encryption)
+		// What a backup has in clear, the servers of a restored registry can be given to read.
+		args = append(args, "--encryption-provider-config="+s.Encryption, "--read-unencrypted")
 	}
 	cmd := exec.CommandContext(ctx, s.Program, args...)
 	var said, failure bytes.Buffer
