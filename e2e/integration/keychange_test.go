@@ -30,6 +30,29 @@ func keys(t *testing.T, providers ...string) encryption.Keys {
 	return out
 }
 
+// TestCompacted asks a real etcd whether anyone can read what it had before a revision.
+func TestCompacted(t *testing.T) {
+	t.Parallel()
+	store := framework.StartEtcd(t, 1)
+	var last int64
+	for i := range 5 {
+		answer, err := store.Client.Put(t.Context(), "k", fmt.Sprint(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = answer.Header.Revision
+	}
+	at := last - 2
+	if _, err := store.Client.Compact(t.Context(), at); err != nil {
+		t.Fatal(err)
+	}
+	for revision, want := range map[int64]bool{0: true, 1: true, at - 1: true, at: true, at + 1: false, last: false} {
+		if got, err := accessTo(store).Compacted(t.Context(), revision); got != want || err != nil {
+			t.Errorf("compacted at %d of %d: before %d, nothing can be read: %t, %v", at, last, revision, got, err)
+		}
+	}
+}
+
 // TestKeyChange brings real servers and a real etcd from clear text to a key, to another one,
 // and back, by the steps of encryption.State: two servers, replaced one after the other, read
 // every cluster after each replacement, and what etcd holds is under the key that it should be.

@@ -164,6 +164,7 @@ func (r *Reconciler) keyChange(ctx context.Context, s *scope) (keychange.Handler
 	}
 	h.Record = func(ctx context.Context, keys encryption.Keys) error { return r.recordKeys(ctx, s, keys) }
 	h.Rewrite = func(ctx context.Context) (map[string]int, string, error) { return r.rewrite(ctx, s) }
+	h.Readable = func(ctx context.Context) (string, error) { return r.readable(ctx, s) }
 	if h.Operation == nil {
 		return h, nil
 	}
@@ -244,6 +245,20 @@ func (r *Reconciler) rewrite(ctx context.Context, s *scope) (map[string]int, str
 	})
 	r.keyWalks.Store(s.Registry.UID, next)
 	return stored, progress, err
+}
+
+// readable says until when clients can read what was stored under other keys from etcd's history,
+// as by a watch that continues: servers without these keys would fail it.
+func (r *Reconciler) readable(ctx context.Context, s *scope) (string, error) {
+	revision := r.keyWalk(s.Registry.UID).Revision()
+	if revision == 0 {
+		return "Waiting for the stored clusters to be read again", nil
+	}
+	compacted, err := s.members.Access.Compacted(ctx, revision)
+	if err != nil || compacted {
+		return "", err
+	}
+	return fmt.Sprintf("Waiting for etcd's history before revision %d, which has values under the former keys, to be compacted: the servers do that within about ten minutes", revision), nil
 }
 
 // keyWalk returns how far the clusters of a registry were rewritten.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -23,6 +24,8 @@ type Stored struct {
 	// begins, and Left counts the objects of all pages to come.
 	Last string
 	Left int
+	// Revision is etcd's when it answered: what was written before is in the page.
+	Revision int64
 }
 
 // page is how many objects are read from etcd at a time, if they are not too large
@@ -52,7 +55,7 @@ func (a Access) Stored(ctx context.Context, prefix, after string, each func(name
 	if err != nil {
 		return Stored{}, err
 	}
-	out := Stored{Objects: len(answer.Kvs), Last: after, Left: int(answer.Count) - len(answer.Kvs)}
+	out := Stored{Objects: len(answer.Kvs), Last: after, Left: int(answer.Count) - len(answer.Kvs), Revision: answer.Header.Revision}
 	for _, kv := range answer.Kvs {
 		out.Last = strings.TrimPrefix(string(kv.Key), prefix)
 		if err := each(out.Last, kv.Value); err != nil {
@@ -60,6 +63,22 @@ func (a Access) Stored(ctx context.Context, prefix, after string, each func(name
 		}
 	}
 	return out, nil
+}
+
+// Compacted reports whether etcd has dropped the history before a revision, so that no one can
+// read what was stored before it and is not any more, in a list, or a watch that begins there.
+func (a Access) Compacted(ctx context.Context, revision int64) (bool, error) {
+	if revision < 2 {
+		return true, nil // there is nothing before it
+	}
+	err := a.any(ctx, func(ctx context.Context, client *clientv3.Client) error {
+		_, err := client.Get(ctx, "\x00", clientv3.WithRev(revision-1), clientv3.WithCountOnly())
+		return err
+	})
+	if errors.Is(err, rpctypes.ErrCompacted) {
+		return true, nil
+	}
+	return false, err
 }
 
 // any lets do talk to one member after the other, until it succeeds with one.

@@ -37,6 +37,9 @@ type Handler struct {
 	// what is stored under each key once a walk has found all of them under that one, and nil
 	// before, with how far it is.
 	Rewrite func(context.Context) (stored map[string]int, progress string, err error)
+	// Readable says how what was stored under another key before that walk can still be read:
+	// from etcd's history, until it is compacted. It is empty when no one can.
+	Readable func(context.Context) (string, error)
 }
 
 // Due reports whether other keys than those in use are desired.
@@ -152,6 +155,15 @@ func (h Handler) run(ctx context.Context, at int) verdict.Verdict {
 		return h.Waiting("starts again: the desired keys have changed").In(verdict.AtOnce)
 	case step.Keys == nil:
 		return h.Waiting("clusters are stored under %s, and are not rewritten", strings.Join(step.About, ", "))
+	}
+	if step.Kind == encryption.Remove {
+		readable, err := h.Readable(ctx)
+		if err != nil {
+			return h.Waiting("it is not known whether etcd has history under %s: %s", strings.Join(step.About, ", "), err)
+		}
+		if readable != "" {
+			return h.Waiting("%s", readable).In(verdict.Backstop)
+		}
 	}
 	if err := h.Record(ctx, step.Keys); err != nil {
 		return verdict.Failed(fmt.Errorf("record the keys in use: %w", err))

@@ -47,6 +47,20 @@ type registry struct {
 	walk           Walk
 	verified       string
 	seen           []string
+	// history are the keys, by revision, of what can be read from before, and compacted is the
+	// revision before which there is none.
+	history             []string
+	revision, compacted int64
+}
+
+// store stores a cluster, by a server with keys.
+func (r *registry) store(name string, keys encryption.Keys) {
+	if before, is := r.stored[name]; is {
+		r.history = append(r.history, encryption.Under([]byte(before)))
+	} else {
+		r.history = append(r.history, "")
+	}
+	r.stored[name], r.revision = value(keys), r.revision+1
 }
 
 // value is what a server with keys stores.
@@ -69,7 +83,7 @@ func (r *registry) storage(random *rand.Rand) Storage {
 					return etcd.Stored{}, err
 				}
 			}
-			out := etcd.Stored{Objects: len(page), Last: after, Left: len(names) - len(page)}
+			out := etcd.Stored{Objects: len(page), Last: after, Left: len(names) - len(page), Revision: r.revision}
 			if len(page) > 0 {
 				out.Last = page[len(page)-1]
 			}
@@ -79,7 +93,7 @@ func (r *registry) storage(random *rand.Rand) Storage {
 			if random.IntN(4) == 0 {
 				return errors.New("no answer")
 			}
-			r.stored[name] = value(r.servers[random.IntN(len(r.servers))])
+			r.store(name, r.servers[random.IntN(len(r.servers))])
 			return nil
 		},
 	}
@@ -120,6 +134,12 @@ func (r *registry) reconcile(random *rand.Rand) {
 			r.walk, stored, progress, err = r.walk.Continue(ctx, r.inUse, r.storage(random))
 			return stored, progress, err
 		},
+		Readable: func(context.Context) (string, error) {
+			if at := r.walk.Revision(); at == 0 || at > r.compacted {
+				return "history", nil
+			}
+			return "", nil
+		},
 	}
 	if r.status == nil {
 		if h.Due() && missing == "" {
@@ -147,7 +167,10 @@ func (r *registry) live(random *rand.Rand) {
 	if random.IntN(3) == 0 {
 		r.servers[random.IntN(len(r.servers))] = r.inUse
 	}
-	r.stored[fmt.Sprintf("cluster-%d", random.IntN(7))] = value(r.servers[random.IntN(len(r.servers))])
+	r.store(fmt.Sprintf("cluster-%d", random.IntN(7)), r.servers[random.IntN(len(r.servers))])
+	if random.IntN(10) == 0 {
+		r.compacted = r.revision - random.Int64N(r.revision-r.compacted+1)
+	}
 }
 
 // readable returns an error when a server lacks the key of something that is stored.
@@ -156,6 +179,12 @@ func (r *registry) readable() error {
 		for name, content := range r.stored {
 			if id := encryption.Under([]byte(content)); !slices.Contains(keys.IDs(), id) {
 				return fmt.Errorf("server %d has %v, and %s is stored under %s", i, keys, name, id)
+			}
+		}
+		// What the write of a revision has replaced can be read at the one before it.
+		for revision := r.compacted + 1; revision <= r.revision; revision++ {
+			if id := r.history[revision-1]; id != "" && !slices.Contains(keys.IDs(), id) {
+				return fmt.Errorf("server %d has %v, and what revision %d replaced was stored under %s; compacted is %d of %d", i, keys, revision, id, r.compacted, r.revision)
 			}
 		}
 	}

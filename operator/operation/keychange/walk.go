@@ -19,7 +19,14 @@ type Walk struct {
 	after        string
 	seen, others int
 	complete     bool
+	// revision is etcd's when the last page was read of a walk that is complete.
+	revision int64
 }
+
+// Revision is a revision from which on nothing is under another key, whenever it is read: also
+// not in the history, as long as the servers write under no other one. It is zero as long as no
+// walk is complete.
+func (w Walk) Revision() int64 { return w.revision }
 
 // Storage reads and rewrites stored clusters.
 type Storage struct {
@@ -66,7 +73,7 @@ func (w Walk) Continue(ctx context.Context, keys encryption.Keys, storage Storag
 		case w.others > 0:
 			w = Walk{digest: w.digest} // what was rewritten is looked at
 		default:
-			w.complete = true
+			w.complete, w.revision = true, page.Revision
 		}
 	}
 	if w.complete {
