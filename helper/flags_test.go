@@ -11,6 +11,7 @@ import (
 func TestFlagsAreDocumented(t *testing.T) {
 	for name, cmd := range map[string]*cobra.Command{
 		"clusterregistry-helper etcd-guard":    etcdGuard(),
+		"clusterregistry-helper etcd-restore":  etcdRestore(),
 		"clusterregistry-helper snapshot save": save(),
 		"clusterregistry-helper snapshot keep": keep(),
 	} {

@@ -16,7 +16,7 @@ import (
 
 func main() {
 	memlimit.Apply()
-	cmd := command.Program("clusterregistry-helper", "Help inside the Pods of a registry", etcdGuard(), snapshots())
+	cmd := command.Program("clusterregistry-helper", "Help inside the Pods of a registry", etcdGuard(), etcdRestore(), snapshots())
 	os.Exit(command.Run(cmd, exitCode))
 }
 

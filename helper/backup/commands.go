@@ -172,29 +172,79 @@ func remove() *cobra.Command {
 	return cmd
 }
 
-func fetch() *cobra.Command {
-	var choice layout.Choice
-	var before, to string
-	cmd := onArchive(&archiveFlags{}, "fetch", "Write the snapshot of a backup to a file", func(ctx context.Context, a archive.Archive) (any, error) {
-		if before != "" {
-			at, err := time.Parse(time.RFC3339, before)
-			if err != nil {
-				return nil, fmt.Errorf("--before is not a time such as 2026-03-01T03:00:00Z: %w", err)
-			}
-			choice.Before = at
+// choice are the flags that say which backup is meant.
+type choice struct{ name, before string }
+
+func (c *choice) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&c.name, "name", "", "name of the backup; the newest one without it")
+	cmd.Flags().StringVar(&c.before, "before", "", "the newest backup from before this time, such as 2026-03-01T03:00:00Z, is meant")
+}
+
+// of returns the backup that is meant.
+func (c *choice) of(ctx context.Context, a archive.Archive) (layout.Backup, error) {
+	meant := layout.Choice{Name: c.name}
+	if c.before != "" {
+		at, err := time.Parse(time.RFC3339, c.before)
+		if err != nil {
+			return layout.Backup{}, fmt.Errorf("--before is not a time such as 2026-03-01T03:00:00Z: %w", err)
 		}
-		b, err := a.Choose(ctx, choice)
+		meant.Before = at
+	}
+	return a.Choose(ctx, meant)
+}
+
+func show() *cobra.Command {
+	var c choice
+	cmd := onArchive(&archiveFlags{}, "show", "Report what is known of a backup", func(ctx context.Context, a archive.Archive) (any, error) {
+		b, err := c.of(ctx, a)
+		return a.Report(b), err
+	})
+	c.add(cmd)
+	return cmd
+}
+
+func fetch() *cobra.Command {
+	var c choice
+	var to, sum, unless string
+	f := &archiveFlags{}
+	cmd := onArchive(f, "fetch", "Write the snapshot of a backup to a file", func(ctx context.Context, a archive.Archive) (any, error) {
+		b, err := c.of(ctx, a)
 		if err != nil {
 			return nil, err
+		}
+		if sum != "" && b.SHA256 != sum {
+			return nil, &archive.DamagedError{Why: fmt.Sprintf("backup %s is another one than was looked up: it has SHA-256 %s, and had %s", b.Name, b.SHA256, sum)}
 		}
 		// What an earlier run has left was not reported.
 		if err := os.Remove(filepath.Clean(to)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, err
 		}
+		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+			return nil, err
+		}
 		return a.Report(b), a.Fetch(ctx, b, to)
 	})
-	cmd.Flags().StringVar(&choice.Name, "name", "", "name of the backup; the newest one without it")
-	cmd.Flags().StringVar(&before, "before", "", "the newest backup from before this time, such as 2026-03-01T03:00:00Z, is meant")
+	cmd.RunE = unlessData(&unless, cmd.RunE)
+	c.add(cmd)
+	cmd.Flags().StringVar(&sum, "sha256", "", "checksum that the backup must have, in hexadecimal")
+	cmd.Flags().StringVar(&unless, "unless", "", "do nothing when there is a file below this directory: also the store is not opened then")
 	command.RequireTexts(cmd, []command.Text{{Target: &to, Name: "to", Usage: "the file"}})
 	return cmd
+}
+
+// unlessData returns a command that does nothing when a directory has a file.
+func unlessData(dir *string, run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if *dir != "" {
+			has, err := command.HasFile(*dir)
+			if err != nil {
+				return err
+			}
+			if has {
+				fmt.Fprintf(cmd.OutOrStdout(), "%s has data already: nothing is fetched\n", *dir)
+				return nil
+			}
+		}
+		return run(cmd, args)
+	}
 }

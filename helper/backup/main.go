@@ -22,7 +22,7 @@ func main() {
 }
 
 func commands() []*cobra.Command {
-	return []*cobra.Command{check(), save(), verify(), list(), prune(), remove(), fetch()}
+	return []*cobra.Command{check(), save(), verify(), list(), prune(), remove(), show(), fetch()}
 }
 
 // exitCode returns the code by which the operator knows that a backup can't be used.

@@ -63,6 +63,11 @@ const (
 	// ServiceAccount and NetworkPolicy, and a ConfigMap with the CA of the store.
 	BackupSuffix = "-backup"
 
+	// RestoreSuffix is for what a registry needs that begins with a backup, until it has: the
+	// Job that looks the backup up, its ServiceAccount and NetworkPolicy, and a ConfigMap with
+	// the CA of the store.
+	RestoreSuffix = "-restore"
+
 	// IdentitySuffix is for the ConfigMap with the record of etcd's identity, and
 	// KubeconfigSuffix for the Secret with the administrator's kubeconfig. The operator
 	// makes both; no manifest has them.

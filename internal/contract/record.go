@@ -24,6 +24,12 @@ const (
 	// backups are in; absent as long as none was taken. It is another one when a backup was
 	// restored: what the restored etcd writes is not what followed in the first one.
 	RecordLineage = "lineage"
+	// RecordRestore has the ID of a restore, which is the lineage that it begins, from before
+	// it begins until etcd has served what was restored; empty or absent otherwise. Only as
+	// long as it is there does an init container restore into a volume without data. The IDs
+	// that the restored etcd will have are recorded already, so the guard takes no other data,
+	// and lets no member start without.
+	RecordRestore = "restore"
 )
 
 // RecordSeparator is between the names of members.

@@ -1,0 +1,164 @@
+// Package restore makes a snapshot the data of an etcd member, in the member's own pod, before
+// etcd starts.
+//
+// It may be killed at any point and run again. The data is written to a directory beside the
+// member's, brought to the disk, and renamed in the end: so the member has no data, or all of
+// it. A member that has data is left alone, whatever it is; the guard says whether etcd may
+// start on it. One without data is restored only as long as the record says so, by what is
+// mounted and by what kubelet has read when it started the container: one of them may be late.
+package restore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/clusterregistry/operator/helper/command"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+// Variable is the environment variable with what kubelet read from the record when it
+// started the container: the value of contract.RecordRestore.
+const Variable = "RECORDED_RESTORE"
+
+// bump is by how much the revision is raised: more than any client can have seen in the etcd
+// that was saved, whose last revision may not be known any more.
+const bump = 1_000_000_000
+
+// Restore is what is to be restored.
+type Restore struct {
+	// ID is that of the restore, as recorded. It becomes etcd's token, of which etcd makes the
+	// IDs of the cluster and of the member.
+	ID string
+	// Member is the name of the member, and PeerURL where it serves others, with {member} in
+	// place of its name.
+	Member, PeerURL string
+	// DataDir is etcd's own, and SideDir a directory on the same file system, which has the
+	// snapshot in the file SnapshotFile.
+	DataDir, SideDir string
+	// SHA256 is the checksum of the snapshot.
+	SHA256 string
+	// IdentityDir is where the record is mounted.
+	IdentityDir string
+	// Etcdutl is the program.
+	Etcdutl string
+}
+
+// SnapshotFile is the name of the snapshot in SideDir.
+const SnapshotFile = "snapshot.db"
+
+// Run restores the member unless it has data, or the record does not say that it is to be
+// restored. The passed value is that of Variable. It returns a line that says what was done.
+func (r Restore) Run(ctx context.Context, passed string) (string, error) {
+	has, err := command.HasFile(r.DataDir)
+	if err != nil {
+		return "", fmt.Errorf("find out whether %s has data: %w", r.DataDir, err)
+	}
+	if has {
+		// The snapshot takes room that etcd's quota counts on.
+		return fmt.Sprintf("etcd member %s has data: nothing is restored", r.Member), os.RemoveAll(r.SideDir)
+	}
+	mounted, err := os.ReadFile(filepath.Join(r.IdentityDir, contract.RecordRestore))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read what is recorded about this restore: %w", err)
+	}
+	if recorded := strings.TrimSpace(string(mounted)); recorded != r.ID || passed != r.ID {
+		return fmt.Sprintf("etcd member %s has no data, and the record does not say that it is to be restored (%s): nothing is restored", r.Member, r.ID), nil
+	}
+	if err := r.restore(ctx); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("etcd member %s was restored (%s)", r.Member, r.ID), nil
+}
+
+// restore makes the snapshot the member's data.
+func (r Restore) restore(ctx context.Context) error {
+	snapshot, made := filepath.Join(r.SideDir, SnapshotFile), filepath.Join(r.SideDir, "etcd")
+	if err := check(snapshot, r.SHA256); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(made); err != nil {
+		return fmt.Errorf("remove what an interrupted restore has left: %w", err)
+	}
+	peer := strings.ReplaceAll(r.PeerURL, "{member}", r.Member)
+	cmd := exec.CommandContext(ctx, r.Etcdutl, "snapshot", "restore", snapshot, "--data-dir="+made, "--name="+r.Member,
+		"--initial-cluster="+r.Member+"="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster-token="+r.ID,
+		fmt.Sprintf("--bump-revision=%d", bump), "--mark-compacted")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("restore the snapshot: %w: %s", err, end(string(output)))
+	}
+	if err := sync(made); err != nil {
+		return fmt.Errorf("bring the restored data to the disk: %w", err)
+	}
+	// There may be directories, which have no file.
+	if err := os.RemoveAll(r.DataDir); err != nil {
+		return err
+	}
+	if err := os.Rename(made, r.DataDir); err != nil {
+		return fmt.Errorf("put the restored data in its place: %w", err)
+	}
+	if err := syncOne(filepath.Dir(r.DataDir)); err != nil {
+		return err
+	}
+	return os.RemoveAll(r.SideDir)
+}
+
+// check makes sure that the snapshot is the one that was looked up.
+func check(path, sum string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("open the snapshot that was fetched: %w", err)
+	}
+	defer func() { _ = file.Close() }() // it is only read
+	hash := sha256.New()
+	if _, err := io.Copy(hash, file); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != sum {
+		return fmt.Errorf("the snapshot at %s has SHA-256 %s, and was saved with %s: delete this Pod, and it is fetched again", path, got, sum)
+	}
+	return nil
+}
+
+// sync brings all that is below a directory to the disk.
+func sync(dir string) error {
+	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return syncOne(path)
+	})
+}
+
+// syncOne brings a file or a directory to the disk. There are file systems that do not know
+// that of a directory.
+func syncOne(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	if err = file.Sync(); errors.Is(err, unix.EINVAL) {
+		err = nil
+	}
+	return errors.Join(err, file.Close())
+}
+
+// end returns the end of a program's output, in one line.
+func end(text string) string {
+	const most = 600
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > most {
+		return "..." + text[len(text)-most:]
+	}
+	return text
+}
