@@ -2,7 +2,9 @@ package integration
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,7 +13,78 @@ import (
 	"testing"
 
 	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/operator/etcd"
 )
+
+// TestRestoreMember restores a snapshot as the init container of a member does: killed in the
+// middle it is done again, only while the record says so, and never over data. The etcd that
+// starts on it is who the operator has recorded beforehand.
+func TestRestoreMember(t *testing.T) {
+	t.Parallel()
+	const version, id = "v3.7.3", "0b9c4b52-7d1f-4b6e-9a51-2f0d7f0c9a11"
+	started, snapshots, identity := framework.StartEtcdVersion(t, version, 1), t.TempDir(), t.TempDir()
+	put, err := started.Client.Put(t.Context(), "written/before", "kept")
+	if err != nil {
+		t.Fatal(err)
+	}
+	save(t, started, snapshots, "s", "")
+	list, err := started.Client.MemberList(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer, dir := list.Members[0].PeerURLs[0], started.DataDirs[0]
+	started.Kill(0)
+	if err := os.Rename(dir, dir+"-before"); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(filepath.Join(snapshots, "s.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	side, sum := dir+"-side", fmt.Sprintf("%x", sha256.Sum256(content))
+	run := func(recorded, passed, want string) {
+		t.Helper()
+		for path, text := range map[string][]byte{filepath.Join(identity, "restore"): []byte(recorded), filepath.Join(side, "snapshot.db"): content} {
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cmd := exec.CommandContext(t.Context(), filepath.Join(framework.Root(t), "bin", "clusterregistry-helper"), "etcd-restore", "--restore="+id, "--member=m0", "--peer-url="+peer,
+			"--data-dir="+dir, "--side-dir="+side, "--sha256="+sum, "--identity-dir="+identity, "--etcdutl="+framework.Program(t, "etcd", version, "etcdutl"))
+		cmd.Env = append(os.Environ(), "RECORDED_RESTORE="+passed)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
+			t.Fatalf("recorded %q, passed %q: %v, %s, want %q", recorded, passed, err, out, want)
+		}
+	}
+	run("", id, "nothing is restored")
+	run(id, "", "nothing is restored")
+	run("another", "another", "nothing is restored")
+	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("it was restored without a record: %v", err)
+	}
+	// What a restore that was killed has left, and directories, are no data.
+	if err := errors.Join(os.MkdirAll(filepath.Join(side, "etcd", "member"), 0o700), os.MkdirAll(filepath.Join(dir, "member"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	run(id, id, "m0 was restored")
+	run(id, id, "has data: nothing is restored")
+	if _, err := os.Stat(side); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is left: %v", side, err)
+	}
+	record := etcd.RestoredRecord(etcd.Record{}, "m0", peer, id, etcd.Restored{})
+	guard(t, dir, map[string]string{"initial-cluster-state": "existing", "cluster-id": record.ClusterID, "member-id.m0": record.Members["m0"]}, "has the data of cluster "+record.ClusterID+", member ID "+record.Members["m0"])
+	started.Start(0)
+	framework.Eventually(t, "etcd to serve what was restored", func(ctx context.Context) error {
+		got, err := started.Client.Get(ctx, "written/before")
+		if err != nil {
+			return err
+		}
+		if len(got.Kvs) != 1 || got.Kvs[0].ModRevision != put.Header.Revision || got.Header.Revision < put.Header.Revision+1000000000 || fmt.Sprintf("%x", got.Header.ClusterId) != record.ClusterID {
+			t.Errorf("found %v at %+v, it was written at %+v", got.Kvs, got.Header, put.Header)
+		}
+		return nil
+	})
+}
 
 // TestRestoreByHand does to an etcd of three members what docs/how-to/back-up-and-restore.md tells a
 // person to do with a snapshot. The IDs that etcdutl prints are those to record:

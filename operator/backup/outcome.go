@@ -112,6 +112,16 @@ func (o Outcome) Report(t Task) (contract.BackupReport, bool) {
 	return report, report.Name == t.Name || report.Unchanged && t.SkipUnchanged
 }
 
+// Shown reads what a Job has reported of a backup that it was to look up. What has no
+// checksum, time or revision is no report of one.
+func (o Outcome) Shown() (contract.BackupReport, bool) {
+	var report contract.BackupReport
+	if json.Unmarshal([]byte(o.report), &report) != nil {
+		return contract.BackupReport{}, false
+	}
+	return report, report.Name != "" && report.SHA256 != "" && report.Revision > 0 && report.Bytes > 0 && !report.Time.IsZero()
+}
+
 // Removed reads which backups a Job has removed.
 func (o Outcome) Removed() []string {
 	var removed contract.BackupsRemoved

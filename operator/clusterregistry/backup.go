@@ -189,7 +189,12 @@ func (s *scope) backupsBlocked(ctx context.Context) verdict.Verdict {
 	if !render.BackupsSupported(render.ReleaseOf(s.release)) {
 		return verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "the registry is of %s and its etcd of %s, and backups can be taken from v0.4.0 on: upgrade the registry", s.release.Version, s.release.Members.Release).In(verdict.Resync)
 	}
-	store := s.Registry.Spec.Backup.Store
+	return s.storeNeeds(ctx, s.Registry.Spec.Backup.Store, "spec.backup.store", "no backup can be taken")
+}
+
+// storeNeeds says which object of the registry's namespace a store needs that does not exist,
+// and what can't be done before; done when there is none.
+func (s *scope) storeNeeds(ctx context.Context, store operatorv1alpha1.BackupStore, field, nothing string) verdict.Verdict {
 	needs := map[string]string{"ServiceAccount": store.ServiceAccountName}
 	for _, reference := range render.StoreSecrets(store) {
 		needs["Secret"] = reference
@@ -206,10 +211,10 @@ func (s *scope) backupsBlocked(ctx context.Context) verdict.Verdict {
 		object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
 		err := s.Live.Get(ctx, s.named(needs[kind]), object)
 		if apierrors.IsNotFound(err) {
-			return verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "no backup can be taken before %s %s exists, which spec.backup.store names: create it", kind, needs[kind])
+			return verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "%s before %s %s exists, which %s names: create it", nothing, kind, needs[kind], field)
 		}
 		if err != nil {
-			return verdict.Failed(fmt.Errorf("find out whether %s %s of spec.backup.store exists: %w", kind, needs[kind], err))
+			return verdict.Failed(fmt.Errorf("find out whether %s %s of %s exists: %w", kind, needs[kind], field, err))
 		}
 	}
 	return done

@@ -25,7 +25,11 @@ func (s *scope) conditions() []metav1.Condition {
 	for _, kind := range s.allParts() {
 		out = append(out, s.condition(kind, waitsFor))
 	}
-	return append(out, s.progressing(out), s.availableCondition(), s.ready(out))
+	ready := s.ready(out)
+	if growing := s.growing(); growing != "" && ready.Status == metav1.ConditionTrue {
+		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonMembersChanging, growing
+	}
+	return append(out, s.progressing(out), s.availableCondition(), ready)
 }
 
 func (s *scope) condition(kind, waitsFor string) metav1.Condition {

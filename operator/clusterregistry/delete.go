@@ -88,7 +88,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 	if err != nil || len(left) > 0 {
 		return "waiting for " + names(left) + " to be deleted", err
 	}
-	for _, component := range []string{operand.ComponentController, operand.ComponentServer, operand.ComponentEtcd, operand.ComponentSnapshot, operand.ComponentBackup} {
+	for _, component := range []string{operand.ComponentController, operand.ComponentServer, operand.ComponentEtcd, operand.ComponentSnapshot, operand.ComponentBackup, operand.ComponentRestore} {
 		pods, err := s.Pods(ctx, component)
 		if err != nil {
 			return "", err

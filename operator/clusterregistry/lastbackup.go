@@ -43,7 +43,7 @@ func (s *scope) saved() bool {
 }
 
 // neverStored reports whether the registry has no data: no etcd of it has formed, as its record
-// says. Volumes without a record may have data.
+// says, or it is still being restored from a backup. Volumes without a record may have data.
 func (s *scope) neverStored() bool {
 	if s.identity.Err != nil || s.Installed() {
 		return false
@@ -51,7 +51,7 @@ func (s *scope) neverStored() bool {
 	if s.identity.Record == nil {
 		return len(s.volumes.Members) == 0
 	}
-	return s.identity.Record.ClusterID == ""
+	return s.identity.Record.ClusterID == "" || s.identity.Record.Restored.Pending()
 }
 
 // dropsData reports whether the data goes with the registry. What deletionPolicy Snapshot did

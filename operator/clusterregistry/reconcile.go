@@ -83,6 +83,10 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		s.audit = auditing.Read(ctx, s.Objects)
 	}
 	s.observeBackups(ctx)
+	if v := r.observeRestore(ctx, s); !v.Complete() {
+		s.record(operatorv1alpha1.ConditionEtcdReady, v)
+		return
+	}
 	rendered, err := render.Render(s.input(r.Environment))
 	if err != nil {
 		s.record(operatorv1alpha1.ConditionVersionSupported, verdict.Failed(fmt.Errorf("render the objects of %s: %w", s.release.Version, err)))
@@ -91,6 +95,10 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	s.Rendered = rendered
 	if until := s.pausedUntil(); until != "" {
 		s.Freeze(until)
+	}
+	if v := s.lookUp(ctx, r.Releases); !v.Complete() {
+		s.record(operatorv1alpha1.ConditionEtcdReady, v)
+		return
 	}
 	for _, condition := range parts(s.Registry.Spec.Mode)[1:] {
 		if !s.record(condition, stages[condition](r, ctx, s)) {
@@ -136,6 +144,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 	return render.Input{
 		Snapshot:    snapshot,
 		Backup:      s.backups.rendered(),
+		Restore:     s.restore.rendered(),
 		Members:     s.identity.Members(),
 		Certified:   s.identity.Certified(),
 		Endpoints:   s.identity.Endpoints(),

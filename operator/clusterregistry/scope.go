@@ -67,6 +67,8 @@ type scope struct {
 	// savingFirst is true of a registry that is being deleted, and runs on until its last
 	// backup is verified.
 	savingFirst bool
+	// restore is the backup that etcd is to begin with, and what is known of it.
+	restore restoration
 }
 
 func newScope(objects *operand.Objects) *scope {

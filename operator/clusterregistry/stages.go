@@ -50,7 +50,9 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	stage.Disarm = func(ctx context.Context, access etcd.Access, state etcd.State) error {
 		return access.DisarmNoSpace(ctx, state)
 	}
+	stage.Begin = s.restore.begin
 	s.members = stage.Run(ctx)
+	s.noteRestored()
 	return s.members.Verdict
 }
 

@@ -22,6 +22,7 @@ const (
 	keyGenerations = "ca-generations"
 	keyAlsoCA      = "ca-also"
 	keyServingCA   = "ca-serving"
+	keyRestored    = "restored"
 	keyClientCA    = "ca-client"
 	keyRelease     = "release"
 	keyEtcdVersion = "etcd-version"
@@ -106,6 +107,9 @@ type Record struct {
 	// Lineage is the ID of the data, by which its backups are known. It is empty as long as
 	// none was taken.
 	Lineage string
+	// Restored says from which backup the data began, nil for none. It is Pending until etcd
+	// has served it.
+	Restored *Restored
 }
 
 // KeptVolume is the old volume of a member that was replaced.
@@ -176,6 +180,9 @@ func ParseRecord(data map[string]string) (*Record, error) {
 	r.Leaving, r.LeavingClaim = data[keyLeaving], data[keyLeavingClaim]
 	if r.Joining != "" && r.Leaving != "" {
 		return nil, fmt.Errorf("%s is %q while %s is %q: remove the key %s if that member is still in etcd's list, the other one if it is not", contract.RecordJoining, r.Joining, keyLeaving, r.Leaving, keyLeaving)
+	}
+	if r.Restored, err = parseRestored(data[keyRestored], data[contract.RecordRestore], r.Lineage); err != nil {
+		return nil, err
 	}
 	r.Kept, r.Recreating = parseKept(data[keyKept]), data[keyRecreating]
 	r.Keys, r.StoredUnder = data[keyKeys], data[keyStoredUnder]
@@ -274,6 +281,12 @@ func (r *Record) optional() map[string]string {
 		contract.RecordMembers: strings.Join(r.Names, contract.RecordSeparator), contract.RecordJoining: r.Joining, keyLeaving: r.Leaving, keyLeavingClaim: r.LeavingClaim, keyKept: r.kept(), keyRecreating: r.Recreating, contract.RecordLineage: r.Lineage, keyAlsoCA: r.AlsoCA, keyServingCA: r.ServingCA, keyClientCA: r.ClientCA,
 		keyKeys: r.Keys, keyStoredUnder: r.StoredUnder, keyKeyIDs: strings.Join(r.KeyIDs, contract.RecordSeparator),
 		keyTarget: r.number(r.Target), keyClaimed: r.number(r.Claimed), keyEndpoints: r.number(r.Endpoints),
+	}
+	if r.Restored != nil {
+		data[keyRestored] = r.Restored.encode()
+		if r.Restored.Pending() {
+			data[contract.RecordRestore] = r.Lineage
+		}
 	}
 	if r.Generations != (generation.InUse{}) {
 		data[keyGenerations] = r.Generations.String()

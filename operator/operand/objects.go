@@ -23,6 +23,7 @@ const (
 	ComponentSnapshot   = "snapshot"
 	ComponentController = "controller"
 	ComponentBackup     = "backup"
+	ComponentRestore    = "restore"
 )
 
 // CAKey is the key of a Secret with CA certificates.

@@ -41,6 +41,7 @@ var suffixes = map[string][]string{
 	contract.SnapshotSuffix:  {"Job"},
 	contract.SnapshotsSuffix: {"PersistentVolumeClaim"},
 	contract.BackupSuffix:    {"ConfigMap", "Job", "NetworkPolicy", "ServiceAccount"},
+	contract.RestoreSuffix:   {"ConfigMap", "Job", "NetworkPolicy", "ServiceAccount"},
 
 	// The operator makes it; etcd's pods only refer to it.
 	contract.IdentitySuffix: nil,
@@ -90,7 +91,7 @@ func TestNamesAreThoseOfTheContract(t *testing.T) {
 			if suffix == contract.ControllerSuffix && len(functions) == 0 {
 				continue // and is one too many, if there is one
 			}
-			if suffix == contract.BackupSuffix && layout == "v1" {
+			if (suffix == contract.BackupSuffix || suffix == contract.RestoreSuffix) && layout == "v1" {
 				continue // so are these
 			}
 			if layout == "v1" && (suffix == contract.EtcdTrustSuffix || suffix == contract.EtcdClientTrustSuffix || suffix == contract.AuditSuffix || suffix == contract.EncryptionSuffix) {

@@ -117,7 +117,15 @@ func inputOf(t *testing.T, release version.Release, fixture string) Input {
 		in.Snapshot = "before-the-next"
 	}
 	in.Backup = backups[fixture]
+	in.Restore = restored[fixture]
 	return in
+}
+
+// restored are the backups that the registry of a fixture begins with: one that is looked up,
+// and one that is restored.
+var restored = map[string]*Restore{
+	"every-field":       {Store: s3(), Source: "0b9c4b52", Before: "2026-03-01T03:00:00Z", Task: "show 0b9c4b52"},
+	"aggregated-single": {Store: s3(), Source: "0b9c4b52", Name: "manual", SHA256: "e3b0c442", Lineage: "5f2c1a77"},
 }
 
 // backups are what is done about the backups of each fixture.

@@ -46,6 +46,8 @@ type Input struct {
 	Audit *Audit
 	// Backup is what is to be done about backups now.
 	Backup Backup
+	// Restore is the backup that etcd is to begin with, nil for none, and as soon as it has.
+	Restore *Restore
 	// Environment is where the operator runs.
 	Environment Environment
 }

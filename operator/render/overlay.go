@@ -53,6 +53,9 @@ func components(in Input, layout string) []string {
 	if backed(in, layout) {
 		backupComponents(in, include)
 	}
+	if restores(in, layout) {
+		restoreComponents(in, include)
+	}
 	include("several-members", len(in.Members) > 1)
 	include("several-servers", r.Spec.Server.Replicas > 1)
 	include("aggregated", r.Spec.Mode == operatorv1alpha1.ModeAggregated)

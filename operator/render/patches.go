@@ -65,6 +65,9 @@ func patches(in Input, layout string) map[target][]operation {
 	if backed(in, layout) {
 		maps.Copy(out, backupPatches(in))
 	}
+	if restores(in, layout) {
+		addRestorePatches(in, out)
+	}
 	if in.Snapshot != "" {
 		placement := operatorv1alpha1.Placement{NodeSelector: etcd.NodeSelector, Tolerations: etcd.Tolerations, PriorityClassName: etcd.PriorityClassName}
 		out[target{kind: "Job", name: "<name>" + contract.SnapshotSuffix}] = workload(r, "snapshot", operatorv1alpha1.Resources{}, placement)

@@ -22,6 +22,8 @@ const (
 	StageSnapshot Stage = "snapshot"
 	// StageBackup is the Job of a registry's backups, and what it needs.
 	StageBackup Stage = "backup"
+	// StageRestore is what it takes to begin with a backup: the Job that looks it up.
+	StageRestore Stage = "restore"
 	// StageServer is the API servers and their permissions.
 	StageServer Stage = "server"
 	// StageController is the controller and its permissions, of a release that has one
@@ -44,7 +46,7 @@ type Result struct {
 // Objects returns all objects, in the order of the stages.
 func (r *Result) Objects() []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
-	for _, stage := range []Stage{StageCertificates, StageEtcd, StageSnapshot, StageBackup, StageServer, StageController, StageEndpoint} {
+	for _, stage := range []Stage{StageRestore, StageCertificates, StageEtcd, StageSnapshot, StageBackup, StageServer, StageController, StageEndpoint} {
 		out = append(out, r.Stages[stage]...)
 	}
 	return out

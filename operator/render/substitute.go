@@ -54,6 +54,7 @@ func values(in Input) map[string]string {
 	out["<snapshot-name>"], out["<snapshots-storage>"] = in.Snapshot, snapshots.String()
 	out["<backup-task>"], out["<backup-name>"], out["<backup-uid>"] = in.Backup.Task, in.Backup.Name, in.Backup.UID
 	out["<backup-release>"], out["<backup-scratch>"] = in.Release.Version, backupScratch(r, in.Volumes)
+	restoreValues(in, out)
 	size, quota := etcdTemplate(in), EtcdQuota(r, in.Volumes)
 	out["<etcd-storage>"], out["<etcd-quota>"] = size.String(), strconv.FormatInt(quota, 10)
 	return out

@@ -65,6 +65,9 @@ type ClusterRegistryList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.encryption) || !has(self.etcd.external)",fieldPath=".server.encryption",message="the operator does not record which keys the data of an external etcd needs: remove server.encryption, or encrypt the volumes of that etcd"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Snapshot' || !has(self.etcd.external)",fieldPath=".deletionPolicy",message="the operator takes no backups of an external etcd, and deletes none: set deletionPolicy to Retain or Delete"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Snapshot' || has(self.backup) || has(self.etcd.external)",fieldPath=".deletionPolicy",message="deletionPolicy Snapshot saves the registry before it is deleted: set backup, which names the store, or set deletionPolicy to Retain or Delete"
+// +kubebuilder:validation:XValidation:rule="has(self.restoreFrom) == has(oldSelf.restoreFrom) && (!has(self.restoreFrom) || self.restoreFrom == oldSelf.restoreFrom)",fieldPath=".restoreFrom",message="a registry is restored once, when it is created: to restore a backup, create another ClusterRegistry with restoreFrom"
+// +kubebuilder:validation:XValidation:rule="!has(self.restoreFrom) || !has(self.etcd.external)",fieldPath=".restoreFrom",message="the operator does not restore an external etcd: remove restoreFrom, and restore it with the tools that it is run with, such as etcdutl snapshot restore"
+// +kubebuilder:validation:XValidation:rule="!has(self.restoreFrom) || !(self.version in ['v0.1.0', 'v0.2.0', 'v0.3.0'])",fieldPath=".restoreFrom",message="a backup is restored by release v0.4.0 or later: set version to such a release"
 type ClusterRegistrySpec struct {
 	// version is the release of the registry that should run. Changing it
 	// upgrades the registry.
@@ -132,6 +135,15 @@ type ClusterRegistrySpec struct {
 	// Default: no backups are taken.
 	// +optional
 	Backup *Backup `json:"backup,omitempty"`
+
+	// restoreFrom has the new registry begin with what a backup holds, instead of empty. It
+	// can be set only when the registry is created, and not be changed or removed: the data is
+	// restored once, and etcd grows from one member to spec.etcd.replicas. Nothing is made
+	// before the backup was found, and was found to fit; status.restored says what it was. Not
+	// with an external etcd. It needs v0.4.0 or later. Default: the registry begins empty, or
+	// takes over retained data.
+	// +optional
+	RestoreFrom *RestoreFrom `json:"restoreFrom,omitempty"`
 }
 
 // Mode is how a registry is reached, and who knows its users.

@@ -192,6 +192,14 @@ const (
 	// ReasonSecretInvalid is the reason of a Secret of the user's that is missing
 	// or lacks a key.
 	ReasonSecretInvalid = "SecretInvalid"
+	// ReasonRestoreRefused is the reason of a spec.restoreFrom that can't be fulfilled as it is:
+	// nothing is made, and the message says what to do.
+	ReasonRestoreRefused = "RestoreRefused"
+	// ReasonRestorePending is the reason of a backup that is looked up, or can't be reached,
+	// before anything is made of it: the message says what is awaited.
+	ReasonRestorePending = "RestorePending"
+	// ReasonRestoring is the reason of an etcd whose first member is being restored.
+	ReasonRestoring = "Restoring"
 	// ReasonExternalUnreachable is the reason of an external etcd that does not answer.
 	ReasonExternalUnreachable = "ExternalUnreachable"
 )

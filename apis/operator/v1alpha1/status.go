@@ -89,6 +89,10 @@ type ClusterRegistryStatus struct {
 	// +optional
 	Recovery *RecoveryStatus `json:"recovery,omitempty"`
 
+	// restored says from which backup the data began, where it was restored.
+	// +optional
+	Restored *RestoredStatus `json:"restored,omitempty"`
+
 	// history are the installation and the upgrades of the registry, the newest
 	// first. At most 16.
 	// +optional

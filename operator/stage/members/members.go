@@ -50,8 +50,16 @@ func (s *Stage) selfHosted(ctx context.Context) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonReplicasDiffer, "spec.etcd.replicas is %d, and etcd needs members: set it to 1, 3 or 5", replicas).AsReadOnly()
 	}
 	if s.Identity.Record == nil {
-		if err := s.Identity.Write(ctx, s.firstRecord()); err != nil {
+		first := s.firstRecord()
+		if s.Begin != nil {
+			first = s.Begin(first)
+		}
+		if err := s.Identity.Write(ctx, first); err != nil {
 			return verdict.Failed(err)
+		}
+		if first.Restored.Pending() {
+			// What is rendered is not for that yet.
+			return verdict.Waiting(operatorv1alpha1.ReasonRestoring, "which backup etcd begins with was recorded just now").In(verdict.AtOnce)
 		}
 	}
 	if err := s.Identity.Adopt(ctx); err != nil {
@@ -70,7 +78,7 @@ func (s *Stage) selfHosted(ctx context.Context) verdict.Verdict {
 		return verdict.Failed(err)
 	}
 	again := s.grow(ctx)
-	v := s.members(ctx)
+	v := s.restoring(s.members(ctx))
 	if again > 0 && (v.After == 0 || again < v.After) {
 		v = v.In(again)
 	}
@@ -105,6 +113,9 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	s.found.State, s.found.Access = state, access
 	if err := state.Check(s.Identity.Record.Identity); err != nil {
 		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until the members that were recorded are back", err).AsReadOnly()
+	}
+	if s.Identity.Record.Restored.Pending() && state.Joined(s.Identity.Record.Identity, s.Identity.Members()[0]) {
+		return s.restored(ctx)
 	}
 	outdated := outdatedPods(set, pods)
 	learned, err := s.learn(ctx, currentPods(set, pods, outdated))

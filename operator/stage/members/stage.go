@@ -14,7 +14,7 @@ import (
 	"github.com/clusterregistry/operator/operator/volumes"
 )
 
-// Stage is the stage in one reconcile. All fields are required.
+// Stage is the stage in one reconcile. All fields but Begin are required.
 type Stage struct {
 	*operand.Objects
 	// Ask asks the members.
@@ -30,6 +30,9 @@ type Stage struct {
 	// their number can change, and the operator replaces them.
 	Release    string
 	Changeable bool
+	// Begin returns the record to begin with where a backup is to be restored, from that of
+	// an empty etcd; nil where etcd begins empty, or with the data that it has.
+	Begin func(*etcd.Record) *etcd.Record
 
 	found Found
 }

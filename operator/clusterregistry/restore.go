@@ -1,0 +1,359 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/encryption"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/keyring"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/restore"
+	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// restoration is the backup that the registry's etcd is to begin with.
+type restoration struct {
+	// source is where it is, nil when nothing is looked up or restored.
+	source *restoreSource
+	// pending is what is recorded, once it is known which backup it is.
+	pending *etcd.Restored
+	// lineage is the ID of the data that begins with it.
+	lineage string
+	// begin makes the first record, nil as long as none is to be made.
+	begin func(*etcd.Record) *etcd.Record
+}
+
+// restoreSource is a backup that was named, in a way of which the operator has to find out
+// which one it is.
+type restoreSource struct {
+	Store         operatorv1alpha1.BackupStore
+	Lineage, Name string
+	Before        string
+	// backup is the ClusterRegistryBackup that was named, and sha256 its checksum.
+	backup, sha256 string
+}
+
+// task identifies the source, on the Job that looks it up.
+func (s restoreSource) task() string { return "show " + restore.ID(s) }
+
+// rendered returns what is to be rendered, nil for nothing.
+func (r restoration) rendered() *render.Restore {
+	switch {
+	case r.pending != nil:
+		return &render.Restore{Store: *r.pending.Store, Source: r.pending.Lineage, Name: r.pending.Report.Name, SHA256: r.pending.Report.SHA256, Lineage: r.lineage}
+	case r.source != nil:
+		return &render.Restore{Store: r.source.Store, Source: r.source.Lineage, Name: r.source.Name, Before: r.source.Before, Task: r.source.task()}
+	}
+	return nil
+}
+
+// observeRestore finds out whether the registry is to begin with a backup and where that is.
+// It is done where there is nothing to restore, or nothing against it.
+func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdict {
+	record, from := s.identity.Record, s.Registry.Spec.RestoreFrom
+	s.reportRestored()
+	switch {
+	case s.identity.Err != nil:
+		return done // the stage of etcd says so
+	case record != nil && record.Restored.Pending():
+		s.restore.pending, s.restore.lineage = record.Restored, record.Lineage
+	case from == nil, s.Installed():
+		return done
+	}
+	switch {
+	case from == nil: // it was begun for a registry that was deleted since
+		return done
+	case record != nil && record.Restored != nil && record.Restored.From == restore.ID(*from):
+		return done // it is what was asked for
+	case s.Registry.Spec.Etcd.External != nil:
+		return refused("the operator does not restore an external etcd: restore it with the tools that it is run with, and remove spec.restoreFrom")
+	case !render.BackupsSupported(render.ReleaseOf(s.release)):
+		return refused("the registry is of %s and its etcd of %s, and a backup is restored by v0.4.0 or later", s.release.Version, s.release.Members.Release)
+	case record != nil:
+		return refused("%s", s.hasData("ConfigMap "+s.Name(contract.IdentitySuffix)))
+	case s.Before.Etcd.ClusterID != "":
+		return done // its record is lost: its data is not
+	}
+	if claim, err := s.claimInTheWay(ctx); err != nil {
+		return verdict.Failed(err)
+	} else if claim != "" {
+		return refused("%s", s.hasData("PersistentVolumeClaim "+claim))
+	}
+	if s.keys.Desired == nil && s.Registry.Spec.Server.Encryption != nil {
+		return verdict.Waiting(s.keys.Held.Reason, "nothing is restored before it is known which keys the servers have: %s", s.keys.Held.Message).In(verdict.Backstop)
+	}
+	source, v := r.restoreSource(ctx, s, *from)
+	if !v.Complete() {
+		return v
+	}
+	s.restore.source = &source
+	if v := s.storeNeeds(ctx, source.Store, "spec.restoreFrom", "no backup can be restored"); !v.Complete() {
+		v.Reason = operatorv1alpha1.ReasonRestorePending
+		return v
+	}
+	return done
+}
+
+// refused is the verdict of what a person has to change.
+func refused(format string, args ...any) verdict.Verdict {
+	return verdict.Waiting(operatorv1alpha1.ReasonRestoreRefused, "%s; nothing is made until then", fmt.Sprintf(format, args...)).In(verdict.Backstop)
+}
+
+// hasData says what to do about data that an earlier registry has left.
+func (s *scope) hasData(what string) string {
+	return fmt.Sprintf("there is data of an earlier ClusterRegistry of this name (%s), which a backup would replace: to take that data over, delete this ClusterRegistry and create it again without spec.restoreFrom; to restore beside it, use another name or namespace; to give that data up, delete ConfigMap %s and the PersistentVolumeClaims data-%s-N, all that there are",
+		what, s.Name(contract.IdentitySuffix), s.Name(contract.EtcdSuffix))
+}
+
+// mostOrdinals is more than any etcd of a registry has members.
+const mostOrdinals = 9
+
+// claimInTheWay returns the name of a claim that an earlier registry of the name has left,
+// empty when there is none: of any size, whatever this one asks for.
+func (s *scope) claimInTheWay(ctx context.Context) (string, error) {
+	for ordinal := range mostOrdinals {
+		claim := &corev1.PersistentVolumeClaim{}
+		claim.Name = contract.EtcdMemberClaim(contract.EtcdMember(s.Registry.Name, ordinal))
+		err := s.Live.Get(ctx, s.named(claim.Name), claim)
+		if err == nil {
+			return claim.Name, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return "", fmt.Errorf("find out whether an earlier registry has left data: %w", err)
+		}
+	}
+	return "", nil
+}
+
+// restoreSource returns where the backup is that the spec names.
+func (r *Reconciler) restoreSource(ctx context.Context, s *scope, from operatorv1alpha1.RestoreFrom) (restoreSource, verdict.Verdict) {
+	if from.BackupRef != nil {
+		return r.referred(ctx, s, *from.BackupRef)
+	}
+	if from.Store == nil {
+		return restoreSource{}, refused("spec.restoreFrom names no backup: delete this ClusterRegistry, and create it with backupRef or store") // past the schema
+	}
+	source := restoreSource{Store: *from.Store, Lineage: from.Lineage, Name: from.Name}
+	if from.Before != nil {
+		source.Before = from.Before.UTC().Format(time.RFC3339)
+	}
+	return source, done
+}
+
+// referred returns where a ClusterRegistryBackup is. What names the store there is used in the
+// registry's own namespace: whoever may create a registry here could otherwise read what
+// credentials elsewhere open.
+func (r *Reconciler) referred(ctx context.Context, s *scope, ref operatorv1alpha1.BackupReference) (restoreSource, verdict.Verdict) {
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+	if key.Namespace == "" {
+		key.Namespace = s.Registry.Namespace
+	}
+	if !r.Watches(key.Namespace) {
+		return restoreSource{}, refused("ClusterRegistryBackup %s is in a namespace that this operator may not read: delete this ClusterRegistry, and create it with restoreFrom.store, lineage and name", key)
+	}
+	b, registry := &operatorv1alpha1.ClusterRegistryBackup{}, &operatorv1alpha1.ClusterRegistry{}
+	err := s.Live.Get(ctx, key, b)
+	switch {
+	case apierrors.IsNotFound(err):
+		return restoreSource{}, pending("Waiting for ClusterRegistryBackup %s, which does not exist: create it, or delete this ClusterRegistry and create it with another restoreFrom", key)
+	case err != nil:
+		return restoreSource{}, verdict.Failed(fmt.Errorf("read ClusterRegistryBackup %s: %w", key, err))
+	case b.Status.Phase == operatorv1alpha1.BackupDamaged:
+		return restoreSource{}, refused("ClusterRegistryBackup %s is damaged (%s): delete this ClusterRegistry, and create it with another backup", key, b.Status.Message)
+	case b.Status.Phase.Ended() && (b.Status.Location == "" || b.Status.Lineage == ""):
+		return restoreSource{}, refused("ClusterRegistryBackup %s failed, and is not in its store (%s): delete this ClusterRegistry, and create it with another backup", key, b.Status.Message)
+	case !b.Status.Phase.Ended():
+		return restoreSource{}, pending("Waiting for ClusterRegistryBackup %s, which is not complete: %s", key, b.Status.Message)
+	}
+	instead := fmt.Sprintf("delete this ClusterRegistry, and create it with restoreFrom.store, lineage %s and name %s (the backup is at %s)", b.Status.Lineage, b.Status.Name, b.Status.Location)
+	of := client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.RegistryRef.Name}
+	err = s.Live.Get(ctx, of, registry)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && registry.Spec.Backup == nil:
+		return restoreSource{}, refused("ClusterRegistry %s, whose spec.backup says where ClusterRegistryBackup %s is stored, is gone or has no spec.backup any more: %s", of, key, instead)
+	case err != nil:
+		return restoreSource{}, verdict.Failed(fmt.Errorf("read ClusterRegistry %s: %w", of, err))
+	}
+	store := registry.Spec.Backup.Store
+	if claim := render.StoreClaim(store); claim != "" && b.Namespace != s.Registry.Namespace {
+		return restoreSource{}, refused("ClusterRegistryBackup %s is in PersistentVolumeClaim %s, which pods of its own namespace alone can mount: restore it there, or copy it to a claim in namespace %s, %s", key, claim, s.Registry.Namespace, instead)
+	}
+	return restoreSource{Store: store, Lineage: b.Status.Lineage, Name: b.Status.Name, backup: key.String(), sha256: b.Status.SHA256}, done
+}
+
+// pending is the verdict of what the operator looks for again.
+func pending(format string, args ...any) verdict.Verdict {
+	return verdict.Waiting(operatorv1alpha1.ReasonRestorePending, format, args...).In(verdict.Backstop)
+}
+
+// retryLookUp is how long after a Job that failed the backup is looked up again.
+const retryLookUp = 30 * time.Second
+
+// lookUp finds out which backup it is and whether it can be restored, before anything is made.
+// It is done when the first record may be made, or there is nothing to look up.
+func (s *scope) lookUp(ctx context.Context, releases []version.Release) verdict.Verdict {
+	if s.restore.source == nil && s.restore.pending == nil {
+		return done
+	}
+	if s.ReadOnly() {
+		if s.restore.pending != nil {
+			return done // the stages say so
+		}
+		return pending("the backup is looked up when %s", s.ReadOnlyUntil())
+	}
+	job := &batchv1.Job{}
+	for _, object := range s.Rendered.Stages[render.StageRestore] {
+		err := s.Apply(ctx, object)
+		if object.GetKind() == "Job" && apierrors.IsInvalid(err) { // it can't be changed
+			return s.lookUpAgain(ctx, "Waiting for an earlier Job to be deleted")
+		}
+		if err != nil {
+			return verdict.Failed(err)
+		}
+	}
+	if s.restore.pending != nil {
+		return done
+	}
+	if v := s.Applied(ctx, render.StageRestore, job); !v.Complete() {
+		v.Reason = operatorv1alpha1.ReasonRestorePending
+		return v
+	}
+	if job.Annotations[operatorv1alpha1.AnnotationBackup] != s.restore.source.task() {
+		return s.lookUpAgain(ctx, "Waiting for an earlier Job to be deleted")
+	}
+	pods, err := s.Pods(ctx, operand.ComponentRestore)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	return s.lookedUp(ctx, job, backup.Read(job, pods), releases)
+}
+
+// lookedUp goes on with what came of the Job.
+func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.Outcome, releases []version.Release) verdict.Verdict {
+	switch outcome.State {
+	case backup.Running:
+		if outcome.Message == "" {
+			outcome.Message = "Job " + job.Name + " runs"
+		}
+		return pending("the backup is being looked up: %s", outcome.Message)
+	case backup.Lost:
+		return s.lookUpAgain(ctx, outcome.Message)
+	case backup.Failed, backup.Damaged:
+		if ended := endOf(job); !ended.IsZero() && s.Now.Sub(ended) > retryLookUp {
+			return s.lookUpAgain(ctx, outcome.Message)
+		}
+		return pending("the backup can't be found, and nothing is made: %s; the operator looks again", outcome.Message).In(retryLookUp)
+	}
+	report, ok := outcome.Shown()
+	if !ok {
+		return refused("the Job %s has reported no backup: the image of the release does not fit this operator; delete the Job to look again", job.Name)
+	}
+	if err := s.target(releases).Refuse(report); err != nil {
+		return refused("%s", err)
+	}
+	s.beginWith(report)
+	return done
+}
+
+// endOf returns when a Job failed, zero when it did not.
+func endOf(job *batchv1.Job) time.Time {
+	for _, condition := range job.Status.Conditions {
+		if condition.Type == batchv1.JobFailed && condition.Status == corev1.ConditionTrue {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// target is what the backup would be restored into.
+func (s *scope) target(releases []version.Release) restore.Target {
+	t := restore.Target{Releases: releases, Release: s.release, Host: s.host, Storage: render.EtcdStorage(s.Registry), SHA256: s.restore.source.sha256}
+	if keyring.Rendered(s.keys.Desired) != nil {
+		t.Keys = s.keys.Desired.IDs()
+	}
+	return t
+}
+
+// lookUpAgain deletes the Job, which is made again.
+func (s *scope) lookUpAgain(ctx context.Context, why string) verdict.Verdict {
+	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: s.Registry.Namespace, Name: s.Name(contract.RestoreSuffix)}
+	if _, err := s.Writer().Delete(ctx, job, s.Owner()); err != nil {
+		return verdict.Failed(err)
+	}
+	return pending("the backup is looked up again: %s", why).In(verdict.Soon)
+}
+
+// beginWith has the first record of the registry be that of an etcd which begins with a
+// backup. What is recorded there decides from then on, whatever becomes of the spec, the
+// object of the backup or the registry that it is of.
+func (s *scope) beginWith(report contract.BackupReport) {
+	source, member := s.restore.source, contract.EtcdMember(s.Registry.Name, 0)
+	restored := etcd.Restored{From: restore.ID(*s.Registry.Spec.RestoreFrom), Backup: source.backup, Store: &source.Store, Lineage: source.Lineage, Report: report}
+	peer := render.EtcdMembers(s.Registry, []string{member})[0].PeerURL()
+	keys := s.keys.Desired
+	s.restore.begin = func(first *etcd.Record) *etcd.Record {
+		record := etcd.RestoredRecord(*first, member, peer, string(uuid.NewUUID()), restored)
+		if keyring.Rendered(keys) == nil {
+			return record
+		}
+		// The backup may have clusters that were stored in clear.
+		if _, has := keys.Find(encryption.Identity.ID()); !has {
+			keys = append(keys[:len(keys):len(keys)], encryption.Identity)
+		}
+		return keyring.Record(*record, keys)
+	}
+	if err := restore.Unverified(report); err != nil {
+		s.Event(corev1.EventTypeWarning, "RestoringUnverified", operatorv1alpha1.ConditionEtcdReady, "%s", err)
+	}
+}
+
+// reportRestored writes to the status what is recorded of a restore.
+func (s *scope) reportRestored() {
+	if s.identity.Record == nil || s.identity.Record.Restored == nil {
+		return
+	}
+	restored := s.identity.Record.Restored
+	report := restored.Report
+	status := &operatorv1alpha1.RestoredStatus{Backup: restored.Backup, Location: report.Location, Revision: report.Revision, Release: report.Release, Lineage: s.identity.Record.Lineage, TakenTime: metav1.NewTime(report.Time)}
+	if report.VerifiedTime != nil {
+		status.VerifiedTime = new(metav1.NewTime(*report.VerifiedTime))
+	}
+	if restored.Completed != nil {
+		status.CompletionTime = new(metav1.NewTime(*restored.Completed))
+	}
+	s.Registry.Status.Restored = status
+}
+
+// noteRestored reports that etcd serves the restored data, once that was recorded.
+func (s *scope) noteRestored() {
+	was := s.Before.Restored != nil && s.Before.Restored.CompletionTime != nil
+	s.reportRestored()
+	if now := s.Registry.Status.Restored; now != nil && now.CompletionTime != nil && !was {
+		s.Event(corev1.EventTypeNormal, "Restored", operatorv1alpha1.ConditionEtcdReady, "etcd serves what was restored from %s, of revision %d", now.Location, now.Revision)
+	}
+}
+
+// growing says that a restored etcd has not yet as many members as the spec asks for, nothing
+// when it has, or an operation says so: clients are served before that, and the registry is
+// not ready.
+func (s *scope) growing() string {
+	record, asked := s.identity.Record, s.Registry.Spec.Etcd.Replicas
+	if record == nil || record.Restored == nil || record.Replicas >= asked || s.Registry.Status.Operation != nil {
+		return ""
+	}
+	return fmt.Sprintf("the restored etcd grows from %d to %d members next", record.Replicas, asked)
+}

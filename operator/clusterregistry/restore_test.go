@@ -1,0 +1,185 @@
+package clusterregistry
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/encryption"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/keyring"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/restore"
+	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// s3Store is a store of the tests, and claimStore another one.
+var (
+	s3Store    = operatorv1alpha1.BackupStore{S3: &operatorv1alpha1.S3Store{Bucket: "b", SecretRef: &operatorv1alpha1.LocalObjectReference{Name: "store"}}}
+	claimStore = operatorv1alpha1.BackupStore{PersistentVolumeClaim: &operatorv1alpha1.VolumeStore{ClaimName: "backups"}}
+)
+
+// byRef is a registry that begins with the backup b of another namespace.
+const byRef = "{spec: {etcd: {replicas: 3}, restoreFrom: {backupRef: {name: b, namespace: old}}}}"
+
+// restoringScope returns the scope of a registry of a release that can restore.
+func restoringScope(t *testing.T, text string, objects ...client.Object) *scope {
+	t.Helper()
+	s := newScope(operandtest.New(t, text, objects...))
+	s.release = version.Release{Version: "v0.4.0", Backups: true, Members: version.Members{Layout: "v2", Etcd: "v3.7.3"}}
+	s.host = "v1.37.1"
+	return s
+}
+
+// saved returns the backup old/b in a phase, and the registry that it is of, with a store.
+func saved(phase operatorv1alpha1.BackupPhase, store operatorv1alpha1.BackupStore) []client.Object {
+	b := &operatorv1alpha1.ClusterRegistryBackup{ObjectMeta: metav1.ObjectMeta{Namespace: "old", Name: "b"}}
+	b.Spec.RegistryRef.Name, b.Status.Phase, b.Status.Message = "fleet", phase, "said so"
+	if phase == operatorv1alpha1.BackupCompleted {
+		b.Status.Name, b.Status.Location, b.Status.Lineage, b.Status.SHA256 = "b", "s3://b/one/b/manifest.json", "one", "ab"
+	}
+	of := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Namespace: "old", Name: "fleet"}}
+	of.Spec.Backup = &operatorv1alpha1.Backup{Store: store}
+	return []client.Object{b, of}
+}
+
+// TestObserveRestore is about what there is before a backup is looked up: what is in the way
+// of it is said, and nothing is looked up then.
+func TestObserveRestore(t *testing.T) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "store"}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-4"}}
+	completed := append(saved(operatorv1alpha1.BackupCompleted, s3Store), secret)
+	asked := restore.ID(operatorv1alpha1.RestoreFrom{BackupRef: &operatorv1alpha1.BackupReference{Name: "b", Namespace: "old"}})
+	recorded := func(restored *etcd.Restored) func(*scope) {
+		return func(s *scope) { s.identity.Record = &etcd.Record{Lineage: "new", Restored: restored} }
+	}
+	for reason, test := range map[string]struct {
+		text    string
+		objects []client.Object
+		change  func(*scope)
+		reason  string
+		says    string
+		looks   bool
+	}{
+		"nothing is asked for":                {"{spec: {etcd: {replicas: 3}}}", nil, nil, "", "", false},
+		"it can be looked up":                 {byRef, completed, nil, "", "", true},
+		"there is no such backup":             {byRef, nil, nil, operatorv1alpha1.ReasonRestorePending, "ClusterRegistryBackup old/b, which does not exist", false},
+		"it is being taken":                   {byRef, saved(operatorv1alpha1.BackupSaving, s3Store), nil, operatorv1alpha1.ReasonRestorePending, "is not complete: said so", false},
+		"it failed":                           {byRef, saved(operatorv1alpha1.BackupFailed, s3Store), nil, operatorv1alpha1.ReasonRestoreRefused, "is not in its store (said so)", false},
+		"it is damaged":                       {byRef, saved(operatorv1alpha1.BackupDamaged, s3Store), nil, operatorv1alpha1.ReasonRestoreRefused, "is damaged (said so)", false},
+		"its registry is gone":                {byRef, completed[:1], nil, operatorv1alpha1.ReasonRestoreRefused, "lineage one and name b (the backup is at s3://b/one/b/manifest.json)", false},
+		"it is on a claim of elsewhere":       {byRef, saved(operatorv1alpha1.BackupCompleted, claimStore), nil, operatorv1alpha1.ReasonRestoreRefused, "which pods of its own namespace alone can mount", false},
+		"there is no Secret here":             {byRef, completed[:2], nil, operatorv1alpha1.ReasonRestorePending, "no backup can be restored before Secret store exists", false},
+		"an earlier registry has left data":   {byRef, append(completed[:3:3], claim), nil, operatorv1alpha1.ReasonRestoreRefused, "data of an earlier ClusterRegistry of this name (PersistentVolumeClaim data-fleet-etcd-4)", false},
+		"an earlier registry left its record": {byRef, completed, recorded(nil), operatorv1alpha1.ReasonRestoreRefused, "(ConfigMap fleet-etcd-identity)", false},
+		"another backup was restored":         {byRef, completed, recorded(&etcd.Restored{From: "other", Completed: new(time.Now())}), operatorv1alpha1.ReasonRestoreRefused, "data of an earlier ClusterRegistry", false},
+		"this backup was restored":            {byRef, nil, recorded(&etcd.Restored{From: asked, Completed: new(time.Now())}), "", "", false},
+		"the registry was complete once":      {strings.Replace(byRef, "}}}}", "}}}, status: {etcd: {}"+operandtest.Complete+"}}", 1), nil, nil, "", "", false},
+		"its release can't":                   {byRef, completed, func(s *scope) { s.release.Backups = false }, operatorv1alpha1.ReasonRestoreRefused, "a backup is restored by v0.4.0 or later", false},
+		"its keys are missing":                {strings.Replace(byRef, "{spec: {", "{spec: {server: {encryption: {secretRef: {name: keys}}}, ", 1), completed, func(s *scope) { s.keys.Held = verdict.Waiting("EncryptionInvalid", "no Secret") }, "EncryptionInvalid", "no Secret", false},
+	} {
+		s := restoringScope(t, test.text, test.objects...)
+		if test.change != nil {
+			test.change(s)
+		}
+		v := (&Reconciler{}).observeRestore(t.Context(), s)
+		if v.Reason != test.reason || !strings.Contains(v.Message, test.says) || v.Err != nil {
+			t.Errorf("%s: %+v, want %s: %s", reason, v, test.reason, test.says)
+		}
+		if looks := v.Complete() && s.restore.rendered() != nil; looks != test.looks {
+			t.Errorf("%s: it renders %+v", reason, s.restore.rendered())
+		}
+	}
+}
+
+// TestRestorePending goes on with what is recorded, whatever became of the backup since.
+func TestRestorePending(t *testing.T) {
+	from := restore.ID(operatorv1alpha1.RestoreFrom{BackupRef: &operatorv1alpha1.BackupReference{Name: "b", Namespace: "old"}})
+	s := restoringScope(t, byRef)
+	s.identity.Record = &etcd.Record{Lineage: "new", Restored: &etcd.Restored{From: from, Store: &s3Store, Lineage: "one"}}
+	if v := (&Reconciler{}).observeRestore(t.Context(), s); !v.Complete() {
+		t.Fatal(v)
+	}
+	if r := s.restore.rendered(); r == nil || r.Lineage != "new" || r.Source != "one" || r.Store.S3.Bucket != "b" {
+		t.Errorf("it renders %+v", r)
+	}
+	if s.Registry.Status.Restored == nil || s.Registry.Status.Restored.CompletionTime != nil || s.growing() == "" {
+		t.Errorf("the status has %+v", s.Registry.Status.Restored)
+	}
+}
+
+// TestLookedUp is about what the Job that looks a backup up ends with.
+func TestLookedUp(t *testing.T) {
+	const report = `{"name":"b","revision":42,"bytes":7,"sha256":"ab","time":"2026-03-01T10:00:00Z","location":"s3://b/one/b/manifest.json","release":"RELEASE","etcdVersion":"3.7.3"}`
+	for reason, test := range map[string]struct {
+		exit    int32
+		message string
+		age     time.Duration
+		reason  string
+		says    string
+	}{
+		"it fits":                 {0, strings.Replace(report, "RELEASE", "v0.4.0", 1), 0, "", ""},
+		"it does not":             {0, strings.Replace(report, "RELEASE", "v9.0.0", 1), 0, operatorv1alpha1.ReasonRestoreRefused, "which this operator does not know"},
+		"no report":               {0, "{}", 0, operatorv1alpha1.ReasonRestoreRefused, "has reported no backup"},
+		"the store is down":       {1, "no route to store", time.Second, operatorv1alpha1.ReasonRestorePending, "no route to store; the operator looks again"},
+		"the store was down":      {1, "no route to store", time.Minute, operatorv1alpha1.ReasonRestorePending, "the backup is looked up again"},
+		"a report that is no one": {0, "what", 0, operatorv1alpha1.ReasonRestorePending, "looked up again"},
+	} {
+		s := restoringScope(t, byRef, append(saved(operatorv1alpha1.BackupCompleted, s3Store), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "store"}})...)
+		if v := (&Reconciler{}).observeRestore(t.Context(), s); !v.Complete() {
+			t.Fatal(v)
+		}
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "job"}}
+		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		if test.exit != 0 {
+			job.Status.Conditions[0] = batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.Now.Add(-test.age))}
+		}
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{batchv1.ControllerUidLabel: "job"}}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: backup.Container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: test.exit, Message: test.message}}}}
+		v := s.lookedUp(t.Context(), job, backup.Read(job, []corev1.Pod{pod}), []version.Release{s.release})
+		if v.Reason != test.reason || !strings.Contains(v.Message, test.says) {
+			t.Errorf("%s: %+v", reason, v)
+		}
+		if (s.restore.begin != nil) != v.Complete() {
+			t.Errorf("%s: it begins: %v", reason, s.restore.begin != nil)
+		}
+		if s.restore.begin == nil {
+			continue
+		}
+		record := s.restore.begin(etcd.NewRecord(3, "ca", etcd.Identity{}, false))
+		if !record.Restored.Pending() || record.Replicas != 1 || record.CA != "ca" || record.Release != "v0.4.0" || record.Lineage == "" || record.Lineage == "one" || record.Restored.Backup != "old/b" {
+			t.Errorf("%s: recorded is %+v", reason, record)
+		}
+	}
+}
+
+// TestBeginEncrypted records the keys that the spec has, and that what is stored in clear can
+// be read, too: servers that come up with the backup read all of it, and what is not stored
+// under the first key is stored again.
+func TestBeginEncrypted(t *testing.T) {
+	key := aKey(t, "first")
+	s := restoringScope(t, byRef)
+	s.keys = keyring.Found{InUse: encryption.Keys{encryption.Identity}, Desired: key}
+	s.restore.source = &restoreSource{Store: s3Store, Lineage: "one"}
+	if got := s.target(nil).Keys; !slices.Equal(got, []string{"secretbox/first"}) {
+		t.Errorf("the target has the keys %v", got)
+	}
+	s.beginWith(contract.BackupReport{Backup: contract.Backup{Name: "b", Release: "v0.4.0", EtcdVersion: "3.7.3"}})
+	record := s.restore.begin(etcd.NewRecord(1, "ca", etcd.Identity{}, false))
+	if !slices.Equal(record.KeyIDs, []string{"secretbox/first", "identity"}) || record.Keys == "" || record.StoredUnder == "secretbox/first" {
+		t.Errorf("recorded are the keys %v, stored under %s", record.KeyIDs, record.StoredUnder)
+	}
+	if len(key) != 1 {
+		t.Errorf("the keys of the spec are %v now", key.IDs())
+	}
+}

@@ -1,0 +1,37 @@
+package members
+
+import (
+	"context"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// restored records that etcd serves what was restored: from then on nothing is restored any
+// more, whatever becomes of the volume. No server runs before that, so no client has written
+// anything that another restore would take away.
+func (s *Stage) restored(ctx context.Context) verdict.Verdict {
+	if s.ReadOnly() {
+		return verdict.Waiting(operatorv1alpha1.ReasonRestoring, "etcd serves the restored data, and the registry is completed when %s", s.ReadOnlyUntil())
+	}
+	record := *s.Identity.Record
+	record.Restored = record.Restored.Done(s.Now)
+	if err := s.Identity.Write(ctx, &record); err != nil {
+		return verdict.Failed(err)
+	}
+	// What is rendered still restores.
+	return verdict.Waiting(operatorv1alpha1.ReasonRestoring, "etcd serves the restored data, which was recorded just now").In(verdict.AtOnce)
+}
+
+// restoring returns the verdict on members of which the first one is being restored.
+func (s *Stage) restoring(v verdict.Verdict) verdict.Verdict {
+	restored := s.Identity.Record.Restored
+	if !restored.Pending() {
+		return v
+	}
+	switch v.Reason {
+	case operatorv1alpha1.ReasonMembersNotReady, operatorv1alpha1.ReasonWaiting, operatorv1alpha1.ReasonProgressing:
+		v.Reason, v.Message = operatorv1alpha1.ReasonRestoring, "etcd is restored from "+restored.Report.Location+": "+v.Message
+	}
+	return v
+}
