@@ -34,6 +34,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 	if !controllerutil.ContainsFinalizer(s.Registry, operatorv1alpha1.Finalizer) {
 		return reconcile.Result{}, nil
 	}
+	s.reportRestored() // when the record is gone, this says whose the claims are
 	metrics.Delete(client.ObjectKeyFromObject(s.Registry))
 	r.outages.End(client.ObjectKeyFromObject(s.Registry))
 	r.revisions.Forget(client.ObjectKeyFromObject(s.Registry).String())

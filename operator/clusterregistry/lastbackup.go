@@ -55,8 +55,12 @@ func (s *scope) neverStored() bool {
 }
 
 // dropsData reports whether the data goes with the registry. What deletionPolicy Snapshot did
-// not save stays, as with Retain.
+// not save stays, as with Retain, and so does what is in the way of a restore that was refused:
+// it is of an earlier registry.
 func (s *scope) dropsData() bool {
+	if s.restore.inTheWay != "" {
+		return false
+	}
 	switch s.Registry.Spec.DeletionPolicy {
 	case operatorv1alpha1.DeletionPolicyDelete:
 		return true
@@ -66,9 +70,10 @@ func (s *scope) dropsData() bool {
 	return false
 }
 
-// savesFirst reports whether nothing may be deleted yet: the last backup is not verified.
+// savesFirst reports whether nothing may be deleted yet: the last backup is not verified. What
+// is in the way of a restore stays, and needs none.
 func (s *scope) savesFirst() bool {
-	return s.deleting() != "" && s.Registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicySnapshot && !s.Terminating && !s.saved() && !s.neverStored()
+	return s.restore.inTheWay == "" && s.deleting() != "" && s.Registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicySnapshot && !s.Terminating && !s.saved() && !s.neverStored()
 }
 
 // needsLast is the backup that a deletion waits for.

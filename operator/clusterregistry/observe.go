@@ -45,6 +45,9 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	if registry.Spec.Etcd.External == nil {
 		s.identity = identity.Read(ctx, s.Objects)
 	}
+	if err := s.readInTheWay(ctx); err != nil {
+		return nil, err
+	}
 	if err := s.readAuthorities(ctx); err != nil {
 		return nil, err
 	}

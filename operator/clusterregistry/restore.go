@@ -33,6 +33,9 @@ type restoration struct {
 	pending *etcd.Restored
 	// lineage is the ID of the data that begins with it.
 	lineage string
+	// inTheWay is what an earlier registry of the name has left, which a backup would replace;
+	// empty when there is nothing, or nothing is to be restored.
+	inTheWay string
 	// begin makes the first record, nil as long as none is to be made.
 	begin func(*etcd.Record) *etcd.Record
 }
@@ -83,15 +86,10 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 		return refused("the operator does not restore an external etcd: restore it with the tools that it is run with, and remove spec.restoreFrom")
 	case !render.BackupsSupported(render.ReleaseOf(s.release)):
 		return refused("the registry is of %s and its etcd of %s, and a backup is restored by v0.4.0 or later", s.release.Version, s.release.Members.Release)
-	case record != nil:
-		return refused("%s", s.hasData("ConfigMap "+s.Name(contract.IdentitySuffix)))
+	case s.restore.inTheWay != "":
+		return refused("%s", s.hasData(s.restore.inTheWay))
 	case s.Before.Etcd.ClusterID != "":
 		return done // its record is lost: its data is not
-	}
-	if claim, err := s.claimInTheWay(ctx); err != nil {
-		return verdict.Failed(err)
-	} else if claim != "" {
-		return refused("%s", s.hasData("PersistentVolumeClaim "+claim))
 	}
 	if s.keys.Desired == nil && s.Registry.Spec.Server.Encryption != nil {
 		return verdict.Waiting(s.keys.Held.Reason, "nothing is restored before it is known which keys the servers have: %s", s.keys.Held.Message).In(verdict.Backstop)
@@ -115,8 +113,30 @@ func refused(format string, args ...any) verdict.Verdict {
 
 // hasData says what to do about data that an earlier registry has left.
 func (s *scope) hasData(what string) string {
-	return fmt.Sprintf("there is data of an earlier ClusterRegistry of this name (%s), which a backup would replace: to take that data over, delete this ClusterRegistry and create it again without spec.restoreFrom; to restore beside it, use another name or namespace; to give that data up, delete ConfigMap %s and the PersistentVolumeClaims data-%s-N, all that there are",
+	return fmt.Sprintf("there is data of an earlier ClusterRegistry of this name (%s), which a backup would replace: to take that data over, delete this ClusterRegistry, with which that data does not go, and create it again without spec.restoreFrom; to restore beside it, use another name or namespace; to give that data up, delete ConfigMap %s and the PersistentVolumeClaims data-%s-N, all that there are",
 		what, s.Name(contract.IdentitySuffix), s.Name(contract.EtcdSuffix))
+}
+
+// readInTheWay finds out what an earlier registry of the name has left that a backup would
+// replace. It is not this registry's: whatever its deletionPolicy, it does not go with it.
+func (s *scope) readInTheWay(ctx context.Context) error {
+	record, from := s.identity.Record, s.Registry.Spec.RestoreFrom
+	switch {
+	case from == nil, s.Installed(), s.identity.Err != nil:
+		return nil
+	case record != nil:
+		if record.Restored == nil || record.Restored.From != restore.ID(*from) {
+			s.restore.inTheWay = "ConfigMap " + s.Name(contract.IdentitySuffix)
+		}
+		return nil
+	case s.Before.Restored != nil, s.Before.Etcd.ClusterID != "":
+		return nil // the claims are of this one, which has lost its record
+	}
+	claim, err := s.claimInTheWay(ctx)
+	if claim != "" {
+		s.restore.inTheWay = "PersistentVolumeClaim " + claim
+	}
+	return err
 }
 
 // mostOrdinals is more than any etcd of a registry has members.
@@ -321,9 +341,10 @@ func (s *scope) beginWith(report contract.BackupReport) {
 	}
 }
 
-// reportRestored writes to the status what is recorded of a restore.
+// reportRestored writes to the status what is recorded of a restore, but for one of an earlier
+// registry that is in the way of another.
 func (s *scope) reportRestored() {
-	if s.identity.Record == nil || s.identity.Record.Restored == nil {
+	if s.identity.Record == nil || s.identity.Record.Restored == nil || s.restore.inTheWay != "" {
 		return
 	}
 	restored := s.identity.Record.Restored

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterregistry/operator/operator/backup"
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/keyring"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/restore"
@@ -92,12 +93,60 @@ func TestObserveRestore(t *testing.T) {
 		if test.change != nil {
 			test.change(s)
 		}
+		if err := s.readInTheWay(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		v := (&Reconciler{}).observeRestore(t.Context(), s)
 		if v.Reason != test.reason || !strings.Contains(v.Message, test.says) || v.Err != nil {
 			t.Errorf("%s: %+v, want %s: %s", reason, v, test.reason, test.says)
 		}
 		if looks := v.Complete() && s.restore.rendered() != nil; looks != test.looks {
 			t.Errorf("%s: it renders %+v", reason, s.restore.rendered())
+		}
+	}
+}
+
+// TestInTheWayStays deletes a registry whose restore is refused for data of an earlier one, as
+// the refusal says: that data stays, whatever the policy, and no backup is waited for. What the
+// registry has restored itself goes by its policy, whether it has its record still or not.
+func TestInTheWayStays(t *testing.T) {
+	asked := restore.ID(operatorv1alpha1.RestoreFrom{BackupRef: &operatorv1alpha1.BackupReference{Name: "b", Namespace: "old"}})
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-4"}}
+	formed := etcd.Identity{ClusterID: "c"}
+	for reason, test := range map[string]struct {
+		record   *etcd.Record
+		claims   []client.Object
+		restored *operatorv1alpha1.RestoredStatus
+		stays    bool
+	}{
+		"a record":                          {&etcd.Record{Identity: formed}, nil, nil, true},
+		"a record of another restore":       {&etcd.Record{Identity: formed, Restored: &etcd.Restored{From: "other", Completed: new(time.Now())}}, nil, nil, true},
+		"one that another restore is under": {&etcd.Record{Identity: formed, Restored: &etcd.Restored{From: "other"}}, nil, nil, true},
+		"a claim without a record":          {nil, []client.Object{claim}, nil, true},
+		"nothing":                           {nil, nil, nil, false},
+		"its own restore":                   {&etcd.Record{Identity: formed, Restored: &etcd.Restored{From: asked}}, []client.Object{claim}, nil, false},
+		"its own claims, the record went":   {nil, []client.Object{claim}, &operatorv1alpha1.RestoredStatus{}, false},
+	} {
+		for _, policy := range []operatorv1alpha1.DeletionPolicy{operatorv1alpha1.DeletionPolicyRetain, operatorv1alpha1.DeletionPolicyDelete, operatorv1alpha1.DeletionPolicySnapshot} {
+			s := restoringScope(t, byRef, test.claims...)
+			s.Registry.Spec.DeletionPolicy, s.Registry.DeletionTimestamp = policy, new(metav1.Now())
+			s.identity.Record, s.Before.Restored = test.record, test.restored
+			if err := s.readInTheWay(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if wants := policy == operatorv1alpha1.DeletionPolicyDelete && !test.stays; s.dropsData() != wants {
+				t.Errorf("%s, %s: drops the data: %v", reason, policy, s.dropsData())
+			}
+			if s.savesFirst() {
+				t.Errorf("%s, %s: a backup is waited for", reason, policy)
+			}
+			_, rest := s.toDelete(nil)
+			if goes := slices.Contains(rest, identity.Reference(s.Objects)); goes != s.dropsData() {
+				t.Errorf("%s, %s: the record goes: %v", reason, policy, goes)
+			}
+			if s.reportRestored(); test.stays && s.Registry.Status.Restored != nil {
+				t.Errorf("%s, %s: what an earlier registry restored is reported of this one", reason, policy)
+			}
 		}
 	}
 }
