@@ -72,10 +72,14 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 	switch {
 	case s.identity.Err != nil:
 		return done // the stage of etcd says so
+	case record != nil && record.Restored.Pending() && (s.Installed() || s.servedRestored()):
+		return s.recordIsOlder()
 	case record != nil && record.Restored.Pending():
 		s.restore.pending, s.restore.lineage = record.Restored, record.Lineage
-	case from == nil, s.Installed():
+	case s.Installed(), s.servedRestored():
 		return done
+	case record == nil && s.Before.Restored != nil:
+		return refused("the record of the restore that is under way is gone: bring ConfigMap %s back, as from a backup; or set spec.deletionPolicy to Delete, delete this ClusterRegistry and create it again, which begins the restore again: no client has written to it", s.Name(contract.IdentitySuffix))
 	}
 	switch {
 	case from == nil: // it was begun for a registry that was deleted since
@@ -106,6 +110,19 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 	return done
 }
 
+// servedRestored reports whether etcd has served what this registry has restored, as its status
+// says: what clients have written since must not be restored over.
+func (s *scope) servedRestored() bool {
+	return s.Before.Restored != nil && s.Before.Restored.CompletionTime != nil
+}
+
+// recordIsOlder is the verdict on a record that says that a restore is under way, of an etcd that
+// has served since: on an empty volume, what it says would take away what was written since.
+func (s *scope) recordIsOlder() verdict.Verdict {
+	return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "ConfigMap %s, the record of etcd's identity, says that a restore is under way, and etcd has served since: the record is older than etcd, as after it was restored from a backup; nothing is changed until a newer one is brought back, or, if etcd's volumes have their data, its key %s is removed; if that data is lost, create another ClusterRegistry with a newer backup",
+		s.Name(contract.IdentitySuffix), contract.RecordRestore).AsReadOnly()
+}
+
 // refused is the verdict of what a person has to change.
 func refused(format string, args ...any) verdict.Verdict {
 	return verdict.Waiting(operatorv1alpha1.ReasonRestoreRefused, "%s; nothing is made until then", fmt.Sprintf(format, args...)).In(verdict.Backstop)
@@ -124,6 +141,8 @@ func (s *scope) readInTheWay(ctx context.Context) error {
 	switch {
 	case from == nil, s.Installed(), s.identity.Err != nil:
 		return nil
+	case s.servedRestored():
+		return nil // the data is of this one, whatever became of its record
 	case record != nil:
 		if record.Restored == nil || record.Restored.From != restore.ID(*from) {
 			s.restore.inTheWay = "ConfigMap " + s.Name(contract.IdentitySuffix)

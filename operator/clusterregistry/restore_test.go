@@ -64,6 +64,10 @@ func TestObserveRestore(t *testing.T) {
 	recorded := func(restored *etcd.Restored) func(*scope) {
 		return func(s *scope) { s.identity.Record = &etcd.Record{Lineage: "new", Restored: restored} }
 	}
+	served, underWay := &operatorv1alpha1.RestoredStatus{CompletionTime: new(metav1.Now())}, &etcd.Record{Lineage: "new", Restored: &etcd.Restored{From: asked, Store: &s3Store}}
+	before := func(status *operatorv1alpha1.RestoredStatus, record *etcd.Record) func(*scope) {
+		return func(s *scope) { s.Before.Restored, s.Before.Etcd.ClusterID, s.identity.Record = status, "c", record }
+	}
 	for reason, test := range map[string]struct {
 		text    string
 		objects []client.Object
@@ -86,6 +90,11 @@ func TestObserveRestore(t *testing.T) {
 		"another backup was restored":         {byRef, completed, recorded(&etcd.Restored{From: "other", Completed: new(time.Now())}), operatorv1alpha1.ReasonRestoreRefused, "data of an earlier ClusterRegistry", false},
 		"this backup was restored":            {byRef, nil, recorded(&etcd.Restored{From: asked, Completed: new(time.Now())}), "", "", false},
 		"the registry was complete once":      {strings.Replace(byRef, "}}}}", "}}}, status: {etcd: {}"+operandtest.Complete+"}}", 1), nil, nil, "", "", false},
+		"its record is lost in the restore":   {byRef, append(completed[:3:3], claim), before(&operatorv1alpha1.RestoredStatus{}, nil), operatorv1alpha1.ReasonRestoreRefused, "bring ConfigMap fleet-etcd-identity back", false},
+		"its record is lost after it":         {byRef, append(completed[:3:3], claim), before(served, nil), "", "", false},
+		"its record was made up after it":     {byRef, completed, before(served, &etcd.Record{}), "", "", false},
+		"its record is older than etcd":       {byRef, completed, before(served, underWay), operatorv1alpha1.ReasonIdentityMismatch, "the record is older than etcd", false},
+		"it is older than the registry":       {strings.Replace(byRef, "}}}}", "}}}, status: {etcd: {}"+operandtest.Complete+"}}", 1), completed, before(nil, underWay), operatorv1alpha1.ReasonIdentityMismatch, "the record is older than etcd", false},
 		"its release can't":                   {byRef, completed, func(s *scope) { s.release.Backups = false }, operatorv1alpha1.ReasonRestoreRefused, "a backup is restored by v0.4.0 or later", false},
 		"its keys are missing":                {strings.Replace(byRef, "{spec: {", "{spec: {server: {encryption: {secretRef: {name: keys}}}, ", 1), completed, func(s *scope) { s.keys.Held = verdict.Waiting("EncryptionInvalid", "no Secret") }, "EncryptionInvalid", "no Secret", false},
 	} {
@@ -99,6 +108,9 @@ func TestObserveRestore(t *testing.T) {
 		v := (&Reconciler{}).observeRestore(t.Context(), s)
 		if v.Reason != test.reason || !strings.Contains(v.Message, test.says) || v.Err != nil {
 			t.Errorf("%s: %+v, want %s: %s", reason, v, test.reason, test.says)
+		}
+		if v.State == verdict.ReadOnly && s.restore.rendered() != nil {
+			t.Errorf("%s: it would be restored over", reason)
 		}
 		if looks := v.Complete() && s.restore.rendered() != nil; looks != test.looks {
 			t.Errorf("%s: it renders %+v", reason, s.restore.rendered())
