@@ -5,7 +5,8 @@
 // member's, brought to the disk, and renamed in the end: so the member has no data, or all of
 // it. A member that has data is left alone, whatever it is; the guard says whether etcd may
 // start on it. One without data is restored only as long as the record says so, by what is
-// mounted and by what kubelet has read when it started the container: one of them may be late.
+// mounted and by what kubelet has read when it started the container: one of them may be late,
+// which is an error, so that it is tried again and etcd does not start before that.
 package restore
 
 import (
@@ -72,7 +73,11 @@ func (r Restore) Run(ctx context.Context, passed string) (string, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("read what is recorded about this restore: %w", err)
 	}
-	if recorded := strings.TrimSpace(string(mounted)); recorded != r.ID || passed != r.ID {
+	recorded := strings.TrimSpace(string(mounted)) == r.ID
+	switch {
+	case recorded != (passed == r.ID):
+		return "", fmt.Errorf("etcd member %s has no data, and of what is mounted of the record and what was passed, one alone says that it is to be restored (%s): the record is late; this container is started again", r.Member, r.ID)
+	case !recorded:
 		return fmt.Sprintf("etcd member %s has no data, and the record does not say that it is to be restored (%s): nothing is restored", r.Member, r.ID), nil
 	}
 	if err := r.restore(ctx); err != nil {

@@ -97,9 +97,10 @@ func TestNotRestored(t *testing.T) {
 		passed  string
 		fails   string
 	}{
-		"what is mounted is late":     {restores, func(r *Restore) { write(t, filepath.Join(r.IdentityDir, "restore"), "") }, "id", ""},
-		"nothing is mounted":          {restores, func(r *Restore) { r.IdentityDir = t.TempDir() }, "id", ""},
-		"what was passed says no":     {restores, func(*Restore) {}, "", ""},
+		"what is mounted is late":     {restores, func(r *Restore) { write(t, filepath.Join(r.IdentityDir, "restore"), "") }, "id", "the record is late"},
+		"nothing is mounted":          {restores, func(r *Restore) { r.IdentityDir = t.TempDir() }, "id", "the record is late"},
+		"what was passed is late":     {restores, func(*Restore) {}, "", "the record is late"},
+		"both say no":                 {restores, func(r *Restore) { r.IdentityDir = t.TempDir() }, "", ""},
 		"another restore is recorded": {restores, func(r *Restore) { r.ID = "other" }, "id", ""},
 		"etcdutl fails":               {"echo expected sha256; exit 1", func(*Restore) {}, "id", "expected sha256"},
 		"etcdutl is killed":           {"mkdir -p $data/member && touch $data/member/x && kill -9 $$", func(*Restore) {}, "id", "killed"},
