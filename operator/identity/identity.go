@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
@@ -115,7 +116,8 @@ func (s *Store) names(members int32) []string {
 
 // Write records an etcd's identity, with the names of its members. It is made for good: the
 // finalizer removes it when nothing is to be retained. It fails with a conflict where the
-// record was changed since it was read, as by a person or by another leader.
+// record was changed since it was read, as by a person or by another leader, and with one that
+// exists already where there was none.
 func (s *Store) Write(ctx context.Context, record *etcd.Record) error {
 	if len(record.Names) != int(record.Replicas) {
 		named := *record
@@ -128,6 +130,11 @@ func (s *Store) Write(ctx context.Context, record *etcd.Record) error {
 	if err != nil {
 		return err
 	}
+	if s.version == "" {
+		if s.version, err = s.create(ctx, object); err != nil {
+			return err
+		}
+	}
 	object.SetResourceVersion(s.version)
 	err = s.objects.Apply(ctx, object)
 	if notOurs := (*apply.NotOurs)(nil); errors.As(err, &notOurs) {
@@ -138,6 +145,19 @@ func (s *Store) Write(ctx context.Context, record *etcd.Record) error {
 	}
 	s.Record, s.unmarked, s.version = record, false, s.objects.Applier.Version(object)
 	return nil
+}
+
+// create makes the first record and returns its resource version. It is not applied: of two
+// operators that find none, one would write over what the other has begun, such as a restore.
+func (s *Store) create(ctx context.Context, object *unstructured.Unstructured) (string, error) {
+	if err := s.objects.Enlist(ctx, object); err != nil {
+		return "", err
+	}
+	created := object.DeepCopy()
+	if err := s.objects.Client.Create(ctx, created, apply.FieldOwner); err != nil {
+		return "", fmt.Errorf("create %s, the record of etcd's identity, which is read again: %w", apply.Reference(object), err)
+	}
+	return created.GetResourceVersion(), nil
 }
 
 // WriteRelease records the release whose servers write, or will. It does nothing where

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -143,6 +144,28 @@ func TestNames(t *testing.T) {
 	before := stored(t, o)
 	if own(t, o); stored(t, o).ResourceVersion != before.ResourceVersion {
 		t.Error("names that are there are written again")
+	}
+}
+
+// TestFirst has two operators find no record, each of which begins another restore: the first
+// one's stays, and the other one reads it. What is written after it, by the first one, follows.
+func TestFirst(t *testing.T) {
+	o := operandtest.New(t, recorded)
+	first, stale := Read(t.Context(), o), Read(t.Context(), o)
+	begins := func(lineage string) *etcd.Record {
+		return &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: 1, Lineage: lineage, Identity: etcd.Identity{ClusterID: lineage}}
+	}
+	if err := first.Write(t.Context(), begins("a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := stale.Write(t.Context(), begins("b")); !apierrors.IsAlreadyExists(err) || stale.Record != nil {
+		t.Errorf("the second one: %v", err)
+	}
+	if again := Read(t.Context(), o); again.Err != nil || again.Record.Lineage != "a" {
+		t.Errorf("recorded is %+v, %v", again.Record, again.Err)
+	}
+	if err := first.WriteRelease(t.Context(), "v0.4.0"); err != nil {
+		t.Error(err)
 	}
 }
 
