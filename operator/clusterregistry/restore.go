@@ -46,8 +46,10 @@ type restoreSource struct {
 	Store         operatorv1alpha1.BackupStore
 	Lineage, Name string
 	Before        string
-	// backup is the ClusterRegistryBackup that was named, and sha256 its checksum.
+	// backup is the ClusterRegistryBackup that was named, sha256 its checksum, and keys those
+	// that it may need.
 	backup, sha256 string
+	keys           []string
 }
 
 // task identifies the source, on the Job that looks it up.
@@ -211,6 +213,8 @@ func (r *Reconciler) referred(ctx context.Context, s *scope, ref operatorv1alpha
 		return restoreSource{}, pending("Waiting for ClusterRegistryBackup %s, which does not exist: create it, or delete this ClusterRegistry and create it with another restoreFrom", key)
 	case err != nil:
 		return restoreSource{}, verdict.Failed(fmt.Errorf("read ClusterRegistryBackup %s: %w", key, err))
+	case b.DeletionTimestamp != nil:
+		return restoreSource{}, refused("ClusterRegistryBackup %s is being deleted, and with it, by its deletionPolicy, what is stored: delete this ClusterRegistry, and create it with another backup", key)
 	case b.Status.Phase == operatorv1alpha1.BackupDamaged:
 		return restoreSource{}, refused("ClusterRegistryBackup %s is damaged (%s): delete this ClusterRegistry, and create it with another backup", key, b.Status.Message)
 	case b.Status.Phase.Ended() && (b.Status.Location == "" || b.Status.Lineage == ""):
@@ -231,7 +235,7 @@ func (r *Reconciler) referred(ctx context.Context, s *scope, ref operatorv1alpha
 	if claim := render.StoreClaim(store); claim != "" && b.Namespace != s.Registry.Namespace {
 		return restoreSource{}, refused("ClusterRegistryBackup %s is in PersistentVolumeClaim %s, which pods of its own namespace alone can mount: restore it there, or copy it to a claim in namespace %s, %s", key, claim, s.Registry.Namespace, instead)
 	}
-	return restoreSource{Store: store, Lineage: b.Status.Lineage, Name: b.Status.Name, backup: key.String(), sha256: b.Status.SHA256}, done
+	return restoreSource{Store: store, Lineage: b.Status.Lineage, Name: b.Status.Name, backup: key.String(), sha256: b.Status.SHA256, keys: b.Status.EncryptionKeys}, done
 }
 
 // pending is the verdict of what the operator looks for again.
@@ -320,7 +324,7 @@ func endOf(job *batchv1.Job) time.Time {
 
 // target is what the backup would be restored into.
 func (s *scope) target(releases []version.Release) restore.Target {
-	t := restore.Target{Releases: releases, Release: s.release, Host: s.host, Storage: render.EtcdStorage(s.Registry), SHA256: s.restore.source.sha256}
+	t := restore.Target{Releases: releases, Release: s.release, Host: s.host, Storage: render.EtcdStorage(s.Registry), SHA256: s.restore.source.sha256, Needs: s.restore.source.keys}
 	if keyring.Rendered(s.keys.Desired) != nil {
 		t.Keys = s.keys.Desired.IDs()
 	}

@@ -64,6 +64,9 @@ func TestObserveRestore(t *testing.T) {
 	recorded := func(restored *etcd.Restored) func(*scope) {
 		return func(s *scope) { s.identity.Record = &etcd.Record{Lineage: "new", Restored: restored} }
 	}
+	deleted := saved(operatorv1alpha1.BackupCompleted, s3Store)
+	deleted[0].SetDeletionTimestamp(new(metav1.Now()))
+	deleted[0].SetFinalizers([]string{operatorv1alpha1.Finalizer})
 	served, underWay := &operatorv1alpha1.RestoredStatus{CompletionTime: new(metav1.Now())}, &etcd.Record{Lineage: "new", Restored: &etcd.Restored{From: asked, Store: &s3Store}}
 	before := func(status *operatorv1alpha1.RestoredStatus, record *etcd.Record) func(*scope) {
 		return func(s *scope) { s.Before.Restored, s.Before.Etcd.ClusterID, s.identity.Record = status, "c", record }
@@ -81,6 +84,7 @@ func TestObserveRestore(t *testing.T) {
 		"there is no such backup":             {byRef, nil, nil, operatorv1alpha1.ReasonRestorePending, "ClusterRegistryBackup old/b, which does not exist", false},
 		"it is being taken":                   {byRef, saved(operatorv1alpha1.BackupSaving, s3Store), nil, operatorv1alpha1.ReasonRestorePending, "is not complete: said so", false},
 		"it failed":                           {byRef, saved(operatorv1alpha1.BackupFailed, s3Store), nil, operatorv1alpha1.ReasonRestoreRefused, "is not in its store (said so)", false},
+		"it is being deleted":                 {byRef, deleted, nil, operatorv1alpha1.ReasonRestoreRefused, "ClusterRegistryBackup old/b is being deleted", false},
 		"it is damaged":                       {byRef, saved(operatorv1alpha1.BackupDamaged, s3Store), nil, operatorv1alpha1.ReasonRestoreRefused, "is damaged (said so)", false},
 		"its registry is gone":                {byRef, completed[:1], nil, operatorv1alpha1.ReasonRestoreRefused, "lineage one and name b (the backup is at s3://b/one/b/manifest.json)", false},
 		"it is on a claim of elsewhere":       {byRef, saved(operatorv1alpha1.BackupCompleted, claimStore), nil, operatorv1alpha1.ReasonRestoreRefused, "which pods of its own namespace alone can mount", false},
@@ -231,7 +235,10 @@ func TestBeginEncrypted(t *testing.T) {
 	key := aKey(t, "first")
 	s := restoringScope(t, byRef)
 	s.keys = keyring.Found{InUse: encryption.Keys{encryption.Identity}, Desired: key}
-	s.restore.source = &restoreSource{Store: s3Store, Lineage: "one"}
+	s.restore.source = &restoreSource{Store: s3Store, Lineage: "one", keys: []string{"aescbc/old"}}
+	if got := s.target(nil).Needs; !slices.Equal(got, []string{"aescbc/old"}) {
+		t.Errorf("the backup needs the keys %v", got)
+	}
 	if got := s.target(nil).Keys; !slices.Equal(got, []string{"secretbox/first"}) {
 		t.Errorf("the target has the keys %v", got)
 	}

@@ -38,6 +38,9 @@ type Target struct {
 	Host     string
 	// Keys are the names of the keys that the spec has servers decrypt with.
 	Keys []string
+	// Needs are the names of the keys that the ClusterRegistryBackup says it may need: one
+	// that was never verified does not say so itself.
+	Needs []string
 	// Storage is the size of each member's volume.
 	Storage resource.Quantity
 	// SHA256 is the checksum that the ClusterRegistryBackup has; empty where none was named.
@@ -95,8 +98,8 @@ func (t Target) etcd(b contract.BackupReport) error {
 
 func (t Target) keys(b contract.BackupReport) error {
 	var missing []string
-	for _, key := range b.EncryptionKeys {
-		if !slices.Contains(t.Keys, key) {
+	for _, key := range slices.Concat(b.EncryptionKeys, t.Needs) {
+		if !slices.Contains(t.Keys, key) && !slices.Contains(missing, key) {
 			missing = append(missing, key)
 		}
 	}

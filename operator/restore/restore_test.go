@@ -44,6 +44,12 @@ func TestRefuse(t *testing.T) {
 		{"it has that key", func(t *Target, b *contract.BackupReport) {
 			t.Keys, b.EncryptionKeys = []string{"aescbc/b", "aescbc/a"}, []string{"aescbc/a"}
 		}, ""},
+		{"it was not verified, and may have a key", func(t *Target, b *contract.BackupReport) {
+			t.Needs, b.EncryptionKeys = []string{"aescbc/a", "aescbc/b"}, []string{"aescbc/b"}
+		}, "encrypted with aescbc/b and aescbc/a, and spec.server.encryption is not set"},
+		{"it was not verified, and that key is there", func(t *Target, _ *contract.BackupReport) {
+			t.Keys, t.Needs = []string{"aescbc/a"}, []string{"aescbc/a"}
+		}, ""},
 		{"it does not fit the volume", func(_ *Target, b *contract.BackupReport) { b.Bytes = 900 << 20 }, "set that to at least 2057Mi"},
 		{"it is another one", func(t *Target, _ *contract.BackupReport) { t.SHA256 = "cd" }, "the store has another backup under that name"},
 	} {
