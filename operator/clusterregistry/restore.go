@@ -206,6 +206,13 @@ func (r *Reconciler) referred(ctx context.Context, s *scope, ref operatorv1alpha
 	if !r.Watches(key.Namespace) {
 		return restoreSource{}, refused("ClusterRegistryBackup %s is in a namespace that this operator may not read: delete this ClusterRegistry, and create it with restoreFrom.store, lineage and name", key)
 	}
+	// What another namespace says of itself is not repeated to whoever may read this one.
+	said := func(before, what, after string) string {
+		if key.Namespace != s.Registry.Namespace || what == "" {
+			return ""
+		}
+		return before + what + after
+	}
 	b, registry := &operatorv1alpha1.ClusterRegistryBackup{}, &operatorv1alpha1.ClusterRegistry{}
 	err := s.Live.Get(ctx, key, b)
 	switch {
@@ -216,13 +223,13 @@ func (r *Reconciler) referred(ctx context.Context, s *scope, ref operatorv1alpha
 	case b.DeletionTimestamp != nil:
 		return restoreSource{}, refused("ClusterRegistryBackup %s is being deleted, and with it, by its deletionPolicy, what is stored: delete this ClusterRegistry, and create it with another backup", key)
 	case b.Status.Phase == operatorv1alpha1.BackupDamaged:
-		return restoreSource{}, refused("ClusterRegistryBackup %s is damaged (%s): delete this ClusterRegistry, and create it with another backup", key, b.Status.Message)
+		return restoreSource{}, refused("ClusterRegistryBackup %s is damaged%s: delete this ClusterRegistry, and create it with another backup", key, said(" (", b.Status.Message, ")"))
 	case b.Status.Phase.Ended() && (b.Status.Location == "" || b.Status.Lineage == ""):
-		return restoreSource{}, refused("ClusterRegistryBackup %s failed, and is not in its store (%s): delete this ClusterRegistry, and create it with another backup", key, b.Status.Message)
+		return restoreSource{}, refused("ClusterRegistryBackup %s failed, and is not in its store%s: delete this ClusterRegistry, and create it with another backup", key, said(" (", b.Status.Message, ")"))
 	case !b.Status.Phase.Ended():
-		return restoreSource{}, pending("Waiting for ClusterRegistryBackup %s, which is not complete: %s", key, b.Status.Message)
+		return restoreSource{}, pending("Waiting for ClusterRegistryBackup %s, which is not complete%s", key, said(": ", b.Status.Message, ""))
 	}
-	instead := fmt.Sprintf("delete this ClusterRegistry, and create it with restoreFrom.store, lineage %s and name %s (the backup is at %s)", b.Status.Lineage, b.Status.Name, b.Status.Location)
+	instead := fmt.Sprintf("delete this ClusterRegistry, and create it with restoreFrom.store, lineage %s and name %s%s", b.Status.Lineage, b.Status.Name, said(" (the backup is at ", b.Status.Location, ")"))
 	of := client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.RegistryRef.Name}
 	err = s.Live.Get(ctx, of, registry)
 	switch {

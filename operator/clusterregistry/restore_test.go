@@ -82,11 +82,11 @@ func TestObserveRestore(t *testing.T) {
 		"nothing is asked for":                {"{spec: {etcd: {replicas: 3}}}", nil, nil, "", "", false},
 		"it can be looked up":                 {byRef, completed, nil, "", "", true},
 		"there is no such backup":             {byRef, nil, nil, operatorv1alpha1.ReasonRestorePending, "ClusterRegistryBackup old/b, which does not exist", false},
-		"it is being taken":                   {byRef, saved(operatorv1alpha1.BackupSaving, s3Store), nil, operatorv1alpha1.ReasonRestorePending, "is not complete: said so", false},
-		"it failed":                           {byRef, saved(operatorv1alpha1.BackupFailed, s3Store), nil, operatorv1alpha1.ReasonRestoreRefused, "is not in its store (said so)", false},
+		"it is being taken":                   {byRef, saved(operatorv1alpha1.BackupSaving, s3Store), nil, operatorv1alpha1.ReasonRestorePending, "which is not complete", false},
+		"it failed":                           {byRef, saved(operatorv1alpha1.BackupFailed, s3Store), nil, operatorv1alpha1.ReasonRestoreRefused, "is not in its store: delete this", false},
 		"it is being deleted":                 {byRef, deleted, nil, operatorv1alpha1.ReasonRestoreRefused, "ClusterRegistryBackup old/b is being deleted", false},
-		"it is damaged":                       {byRef, saved(operatorv1alpha1.BackupDamaged, s3Store), nil, operatorv1alpha1.ReasonRestoreRefused, "is damaged (said so)", false},
-		"its registry is gone":                {byRef, completed[:1], nil, operatorv1alpha1.ReasonRestoreRefused, "lineage one and name b (the backup is at s3://b/one/b/manifest.json)", false},
+		"it is damaged":                       {byRef, saved(operatorv1alpha1.BackupDamaged, s3Store), nil, operatorv1alpha1.ReasonRestoreRefused, "is damaged: delete this", false},
+		"its registry is gone":                {byRef, completed[:1], nil, operatorv1alpha1.ReasonRestoreRefused, "lineage one and name b", false},
 		"it is on a claim of elsewhere":       {byRef, saved(operatorv1alpha1.BackupCompleted, claimStore), nil, operatorv1alpha1.ReasonRestoreRefused, "which pods of its own namespace alone can mount", false},
 		"there is no Secret here":             {byRef, completed[:2], nil, operatorv1alpha1.ReasonRestorePending, "no backup can be restored before Secret store exists", false},
 		"an earlier registry has left data":   {byRef, append(completed[:3:3], claim), nil, operatorv1alpha1.ReasonRestoreRefused, "data of an earlier ClusterRegistry of this name (PersistentVolumeClaim data-fleet-etcd-4)", false},
@@ -116,8 +116,28 @@ func TestObserveRestore(t *testing.T) {
 		if v.State == verdict.ReadOnly && s.restore.rendered() != nil {
 			t.Errorf("%s: it would be restored over", reason)
 		}
+		if strings.Contains(v.Message, "said so") || strings.Contains(v.Message, "s3://") {
+			t.Errorf("%s: it repeats what another namespace says: %s", reason, v.Message)
+		}
 		if looks := v.Complete() && s.restore.rendered() != nil; looks != test.looks {
 			t.Errorf("%s: it renders %+v", reason, s.restore.rendered())
+		}
+	}
+}
+
+// TestReferredHere repeats what a backup of the registry's own namespace says of itself.
+func TestReferredHere(t *testing.T) {
+	for phase, says := range map[operatorv1alpha1.BackupPhase]string{
+		operatorv1alpha1.BackupSaving:    "is not complete: said so",
+		operatorv1alpha1.BackupFailed:    "is not in its store (said so)",
+		operatorv1alpha1.BackupDamaged:   "is damaged (said so)",
+		operatorv1alpha1.BackupCompleted: "(the backup is at s3://b/one/b/manifest.json)",
+	} {
+		b := saved(phase, s3Store)[0] // its registry is gone
+		b.SetNamespace("team")
+		s := restoringScope(t, strings.Replace(byRef, "namespace: old", "namespace: team", 1), b)
+		if v := (&Reconciler{}).observeRestore(t.Context(), s); !strings.Contains(v.Message, says) {
+			t.Errorf("%s: %s, want %s", phase, v.Message, says)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (s *Stage) restoring(v verdict.Verdict) verdict.Verdict {
 	}
 	switch v.Reason {
 	case operatorv1alpha1.ReasonMembersNotReady, operatorv1alpha1.ReasonWaiting, operatorv1alpha1.ReasonProgressing:
-		v.Reason, v.Message = operatorv1alpha1.ReasonRestoring, "etcd is restored from "+restored.Report.Location+": "+v.Message
+		v.Reason, v.Message = operatorv1alpha1.ReasonRestoring, "etcd is restored from "+restored.Report.Location+": "+v.Message+"; if that backup is gone meanwhile, set spec.deletionPolicy to Delete, delete this ClusterRegistry, and create it with another restoreFrom: no client has written to it"
 	}
 	return v
 }
