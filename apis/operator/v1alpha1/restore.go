@@ -74,7 +74,10 @@ type RestoredStatus struct {
 	Location string `json:"location"`
 
 	// revision is etcd's revision that the backup holds. The restored etcd begins
-	// 1,000,000,000 above it, so that no client sees a revision twice.
+	// 1,000,000,000 above it, so that no client of the registry that was saved sees a revision
+	// twice. That holds for the first restore under one name: another one, of the same backup
+	// or an earlier one, may begin at a revision that clients of the first one have seen, and
+	// they have to be started again.
 	// +required
 	Revision int64 `json:"revision"`
 
