@@ -141,17 +141,16 @@ func (s *scope) hasData(what string) string {
 func (s *scope) readInTheWay(ctx context.Context) error {
 	record, from := s.identity.Record, s.Registry.Spec.RestoreFrom
 	switch {
-	case from == nil, s.Installed(), s.identity.Err != nil:
+	case from == nil, s.Installed(), s.servedRestored():
 		return nil
-	case s.servedRestored():
-		return nil // the data is of this one, whatever became of its record
-	case record != nil:
-		if record.Restored == nil || record.Restored.From != restore.ID(*from) {
-			s.restore.inTheWay = "ConfigMap " + s.Name(contract.IdentitySuffix)
-		}
-		return nil
-	case s.Before.Restored != nil, s.Before.Etcd.ClusterID != "":
+	case record == nil && (s.Before.Restored != nil || s.Before.Etcd.ClusterID != ""):
 		return nil // the claims are of this one, which has lost its record
+	case record != nil && record.Restored != nil && record.Restored.From == restore.ID(*from):
+		return nil
+	}
+	if unknown := s.identity.Err != nil; record != nil || unknown {
+		s.restore.inTheWay = "ConfigMap " + s.Name(contract.IdentitySuffix)
+		return nil
 	}
 	claim, err := s.claimInTheWay(ctx)
 	if claim != "" {

@@ -1,6 +1,7 @@
 package clusterregistry
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -160,6 +161,7 @@ func TestInTheWayStays(t *testing.T) {
 		"one that another restore is under": {&etcd.Record{Identity: formed, Restored: &etcd.Restored{From: "other"}}, nil, nil, true},
 		"a claim without a record":          {nil, []client.Object{claim}, nil, true},
 		"nothing":                           {nil, nil, nil, false},
+		"a record that can't be read":       {nil, nil, nil, true},
 		"its own restore":                   {&etcd.Record{Identity: formed, Restored: &etcd.Restored{From: asked}}, []client.Object{claim}, nil, false},
 		"its own claims, the record went":   {nil, []client.Object{claim}, &operatorv1alpha1.RestoredStatus{}, false},
 	} {
@@ -167,6 +169,9 @@ func TestInTheWayStays(t *testing.T) {
 			s := restoringScope(t, byRef, test.claims...)
 			s.Registry.Spec.DeletionPolicy, s.Registry.DeletionTimestamp = policy, new(metav1.Now())
 			s.identity.Record, s.Before.Restored = test.record, test.restored
+			if strings.Contains(reason, "can't be read") {
+				s.identity.Err = errors.New("no answer")
+			}
 			if err := s.readInTheWay(t.Context()); err != nil {
 				t.Fatal(err)
 			}
