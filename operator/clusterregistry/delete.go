@@ -131,10 +131,9 @@ func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (regi
 		registration = registrations
 	}
 	retained := map[operatorv1alpha1.ObjectReference]bool{}
-	if !s.dropsData() {
-		for _, reference := range s.retainable() {
-			retained[reference] = true
-		}
+	for _, reference := range s.retainable() {
+		// Backups that stay may need keys of which this is the only copy.
+		retained[reference] = !s.dropsData() || s.isKeys(reference) && s.Registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete
 	}
 	for _, reference := range s.Registry.Status.Inventory {
 		switch {

@@ -48,6 +48,23 @@ func TestToDelete(t *testing.T) {
 	}
 }
 
+// TestToDeleteKeys keeps the Secrets with encryption keys, without which neither retained data
+// nor the last backup can be read, unless nothing is to stay.
+func TestToDeleteKeys(t *testing.T) {
+	keys := operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: "fleet-encryption-0123456789"}
+	identity := operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: "team", Name: "fleet-etcd-identity"}
+	for policy, goes := range map[operatorv1alpha1.DeletionPolicy]bool{operatorv1alpha1.DeletionPolicyRetain: false, operatorv1alpha1.DeletionPolicySnapshot: false, operatorv1alpha1.DeletionPolicyDelete: true} {
+		w := newDeletedWorld(t)
+		w.settle()
+		s := w.scope()
+		s.Registry.Spec.DeletionPolicy, s.Registry.Status.Inventory = policy, []operatorv1alpha1.ObjectReference{keys, identity}
+		_, rest := s.toDelete(nil)
+		if slices.Contains(rest, keys) != goes || slices.Contains(rest, identity) != (policy != operatorv1alpha1.DeletionPolicyRetain) {
+			t.Errorf("%s: there go %v", policy, rest)
+		}
+	}
+}
+
 // TestToDeleteAdopted is about the record of etcd's identity that an older registry
 // of the name has left: whatever became of the new one, under Delete the record goes
 // with the volumes, or else no registry of the name could begin any more.
