@@ -189,7 +189,27 @@ func (s *scope) backupsBlocked(ctx context.Context) verdict.Verdict {
 	if !render.BackupsSupported(render.ReleaseOf(s.release)) {
 		return verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "the registry is of %s and its etcd of %s, and backups can be taken from v0.4.0 on: upgrade the registry", s.release.Version, s.release.Members.Release).In(verdict.Resync)
 	}
-	return s.storeNeeds(ctx, s.Registry.Spec.Backup.Store, "spec.backup.store", "no backup can be taken")
+	if v := s.storeNeeds(ctx, s.Registry.Spec.Backup.Store, "spec.backup.store", "no backup can be taken"); !v.Complete() {
+		return v
+	}
+	return s.storeApart(ctx, s.Registry.Spec.Backup.Store)
+}
+
+// storeApart says that a store is one of the volumes that the operator makes for a registry,
+// and deletes with it; done when it is not.
+func (s *scope) storeApart(ctx context.Context, store operatorv1alpha1.BackupStore) verdict.Verdict {
+	if store.PersistentVolumeClaim == nil {
+		return done
+	}
+	name, claim := store.PersistentVolumeClaim.ClaimName, &metav1.PartialObjectMetadata{}
+	claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
+	if err := s.Live.Get(ctx, s.named(name), claim); err != nil {
+		return verdict.Failed(fmt.Errorf("find out whose PersistentVolumeClaim %s of spec.backup.store is: %w", name, err))
+	}
+	if claim.Labels[operatorv1alpha1.LabelManagedBy] == operatorv1alpha1.ManagedBy {
+		return verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "no backup can be taken to PersistentVolumeClaim %s, which spec.backup.store names: it is a volume of the registry itself: name another one", name)
+	}
+	return done
 }
 
 // storeNeeds says which object of the registry's namespace a store needs that does not exist,

@@ -396,6 +396,24 @@ func TestBackupsBlocked(t *testing.T) {
 	}
 }
 
+// TestBackupsOnOwnVolume refuses a store that a deletion of the registry removes.
+func TestBackupsOnOwnVolume(t *testing.T) {
+	for name, test := range map[string]struct {
+		labels map[string]string
+		says   string
+	}{
+		"fleet-snapshots": {map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy}, "PersistentVolumeClaim fleet-snapshots, which spec.backup.store names: it is a volume of the registry itself: name another one"},
+		"backups":         {nil, ""},
+	} {
+		w := newBackupWorld(t, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Labels: test.labels}})
+		s := w.scope()
+		s.Registry.Spec.Backup.Store = operatorv1alpha1.BackupStore{PersistentVolumeClaim: &operatorv1alpha1.VolumeStore{ClaimName: name}}
+		if v := s.backupsBlocked(t.Context()); v.Complete() != (test.says == "") || !strings.Contains(v.Message, test.says) {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
 // TestBackupContent deletes objects with their content, with a store that does so and one
 // that is down.
 func TestBackupContent(t *testing.T) {

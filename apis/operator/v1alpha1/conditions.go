@@ -299,7 +299,8 @@ const (
 	// ReasonBackupSuspended is the reason of spec.backup.suspend.
 	ReasonBackupSuspended = "BackupSuspended"
 	// ReasonStoreSecretMissing is the reason of a Secret, ServiceAccount or
-	// PersistentVolumeClaim of spec.backup.store that does not exist: the message names it.
+	// PersistentVolumeClaim of spec.backup.store that does not exist, or of a claim there that
+	// is a volume of the registry itself: the message names it.
 	ReasonStoreSecretMissing = "StoreSecretMissing"
 	// ReasonScheduleInvalid is the reason of a spec.backup.schedule that names no time: the
 	// message says why.
