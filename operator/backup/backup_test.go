@@ -237,6 +237,30 @@ func TestAwait(t *testing.T) {
 			t.Errorf("%s: %+v", test.reason, wait)
 		}
 	}
+	// One that is older than it may be is followed at once, and the next one may be older.
+	at := func(age time.Duration) func(*object) { return func(b *object) { b.Status.TakenTime = before(age) } }
+	old := made("op1", completed, time.Minute, verified, at(40*time.Minute))
+	for _, test := range []struct {
+		reason, done, create, says string
+		all                        []*object
+	}{
+		{"fresh", "op1", "", "", []*object{made("op1", completed, time.Minute, verified, at(20*time.Minute))}},
+		{"old", "", "op2", "backup op1 was taken at 2026-03-01T09:40:30Z, and what was written since is not in it: another", []*object{old}},
+		{"old, after a failure", "", "op2", "backup op1 was", []*object{made("op0", failed, 1), old}},
+		{"the next one failed", "", "", "backup op2 is Failed; the next one", []*object{made("op2", failed, time.Minute), old}},
+		{"the next one is fresh", "op2", "", "", []*object{made("op2", completed, time.Minute, verified, at(time.Minute)), old}},
+		{"the next one takes as long", "op2", "", "", []*object{made("op2", completed, time.Minute, verified, at(50*time.Minute)), old}},
+		{"the next one is old, too", "", "op3", "backup op2 was", []*object{made("op2", completed, time.Minute, verified, at(61*time.Minute)), old}},
+	} {
+		wait := Needed{Prefix: "op", Lineage: "one", Verified: true, Fresh: 30 * time.Minute}.Await(test.all, now)
+		done := ""
+		if wait.Done != nil {
+			done = wait.Done.Name
+		}
+		if done != test.done || wait.Create != test.create || !strings.HasPrefix(wait.Message, test.says) {
+			t.Errorf("%s: %+v", test.reason, wait)
+		}
+	}
 	// With the longest name of a registry, a hundred attempts have names that are allowed.
 	if longest := strings.Repeat("a", 40) + "-20261123-120000-del999"; len(longest) > 63 {
 		t.Errorf("%s has %d characters", longest, len(longest))

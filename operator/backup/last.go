@@ -1,7 +1,9 @@
 package backup
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +30,11 @@ type Needed struct {
 	Lineage string
 	// Verified is true when the backup has to be verified.
 	Verified bool
+	// Fresh is how long ago the backup may have been taken at most, zero for any time: what
+	// was written since is not in it. Each time that one was older when it was complete, the
+	// next one may be older by as much, or else a verification that takes longer would have
+	// one taken after the other without end.
+	Fresh time.Duration
 }
 
 // Wait is what is to be done about a backup that something waits for.
@@ -47,26 +54,52 @@ type Wait struct {
 // Await says what is to be done about a backup that something waits for, by the backups of
 // the registry. One that failed is followed by another one some minutes later.
 func (n Needed) Await(all []*operatorv1alpha1.ClusterRegistryBackup, now time.Time) Wait {
-	var failed *operatorv1alpha1.ClusterRegistryBackup
-	attempts := 0
-	for _, b := range all {
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b *operatorv1alpha1.ClusterRegistryBackup) int {
+		return cmp.Compare(n.attempt(a.Name), n.attempt(b.Name))
+	})
+	var failed, good *operatorv1alpha1.ClusterRegistryBackup
+	attempts, allowed := 0, time.Duration(0)
+	for _, b := range sorted {
 		attempt := n.attempt(b.Name)
-		latest := attempt > attempts
 		attempts = max(attempts, attempt)
 		switch {
 		case attempt == 0 || b.DeletionTimestamp != nil:
 		case !b.Status.Phase.Ended():
 			return Wait{Message: fmt.Sprintf("backup %s is %s", b.Name, said(b))}
-		case b.Status.Phase == operatorv1alpha1.BackupCompleted && HasContent(b) && n.Lineage != "" && b.Status.Lineage == n.Lineage && (b.Status.VerifiedTime != nil || !n.Verified):
-			return Wait{Done: b}
-		case failed == nil || latest:
+		case n.meets(b):
+			good, failed, allowed = b, nil, allowed+n.Fresh
+		default:
 			failed = b
 		}
 	}
+	if good != nil && (n.Fresh == 0 || now.Sub(taken(good)) <= allowed) {
+		return Wait{Done: good}
+	}
 	out := Wait{Create: n.Prefix + strconv.Itoa(attempts+1), Message: "a backup is being created"}
+	if good != nil {
+		out.Message = fmt.Sprintf("backup %s was taken at %s, and what was written since is not in it: another one is being created", good.Name, stamp(metav1.NewTime(taken(good))))
+	}
 	if failed == nil {
 		return out
 	}
+	return n.afterFailure(out, failed, attempts, now)
+}
+
+// meets reports whether a backup is as it has to be, but for its age.
+func (n Needed) meets(b *operatorv1alpha1.ClusterRegistryBackup) bool {
+	return b.Status.Phase == operatorv1alpha1.BackupCompleted && HasContent(b) && n.Lineage != "" && b.Status.Lineage == n.Lineage && (b.Status.VerifiedTime != nil || !n.Verified)
+}
+
+// taken is when a backup was taken, or, where that is not known, when it was asked for.
+func taken(b *operatorv1alpha1.ClusterRegistryBackup) time.Time {
+	if b.Status.TakenTime == nil {
+		return b.CreationTimestamp.Time
+	}
+	return b.Status.TakenTime.Time
+}
+
+// afterFailure says when the next backup is taken after the last one failed.
+func (n Needed) afterFailure(out Wait, failed *operatorv1alpha1.ClusterRegistryBackup, attempts int, now time.Time) Wait {
 	out.Failing = true
 	ended := failed.CreationTimestamp
 	if at := failed.Status.CompletionTime; at != nil {

@@ -44,6 +44,8 @@ type backupWorld struct {
 	writes, kill int
 	// created are how many Jobs there were, and jobs how many have run.
 	created, jobs, reconciles int
+	// taking is when backups are taken, zero for 10:00.
+	taking time.Time
 	// saved are the backups in the store, as the helper names them; fails says of a command
 	// how it ends.
 	saved []string
@@ -199,7 +201,11 @@ func (w *backupWorld) run() {
 	w.jobs++
 	step, rest, _ := strings.Cut(job.Annotations[operatorv1alpha1.AnnotationBackup], " ")
 	name, _, _ := strings.Cut(rest, " ")
-	report, exit := fmt.Sprintf(`{"name":%q,"revision":42,"bytes":7,"time":"2026-03-01T10:00:00Z","location":"s3://b/one/%s/manifest.json"`, name, name), int32(0)
+	taken := w.taking
+	if taken.IsZero() {
+		taken = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	}
+	report, exit := fmt.Sprintf(`{"name":%q,"revision":42,"bytes":7,"time":%q,"location":"s3://b/one/%s/manifest.json"`, name, taken.UTC().Format(time.RFC3339), name), int32(0)
 	message := report + "}"
 	switch how := w.fails[step]; {
 	case how != "":

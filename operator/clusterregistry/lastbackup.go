@@ -33,13 +33,17 @@ const (
 	noBackupThere = "no backup can be taken in a namespace that is terminating: "
 	// orNoBackup is how a person ends the wait for the last backup.
 	orNoBackup = "; to delete the registry without it, set spec.deletionPolicy to Retain, which keeps the data, or to Delete"
+	// lastBackupAge is how old a last backup may be when the deletion begins.
+	lastBackupAge = 30 * time.Minute
 	// foreground is on an object that was deleted with --cascade=foreground.
 	foreground = metav1.FinalizerDeleteDependents
 )
 
-// saved reports whether the data is in a backup that was taken for the deletion.
+// saved reports whether the data is in a backup that was taken for this deletion. What is
+// recorded of another one, as in a status that was restored with its registry, says nothing.
 func (s *scope) saved() bool {
-	return s.Registry.Status.Backup != nil && s.Registry.Status.Backup.Deletion != nil
+	prefix, status := s.needsLast().Prefix, s.Registry.Status.Backup
+	return prefix != "" && status != nil && status.Deletion != nil && strings.HasPrefix(status.Deletion.Name, prefix)
 }
 
 // neverStored reports whether the registry has no data: no etcd of it has formed, as its record
@@ -78,7 +82,7 @@ func (s *scope) savesFirst() bool {
 
 // needsLast is the backup that a deletion waits for.
 func (s *scope) needsLast() backup.Needed {
-	needed := backup.Needed{Verified: true}
+	needed := backup.Needed{Verified: true, Fresh: lastBackupAge}
 	if at := s.Registry.DeletionTimestamp; at != nil {
 		needed.Prefix = fmt.Sprintf("%s-%s-del", s.Registry.Name, at.UTC().Format("20060102-150405"))
 	}

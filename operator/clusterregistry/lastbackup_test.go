@@ -32,6 +32,7 @@ func newDeletedWorld(t *testing.T) *backupWorld {
 		t.Fatal(err)
 	}
 	w.now = time.Now()
+	w.taking = w.now
 	return w
 }
 
@@ -88,6 +89,54 @@ func TestLastBackupKilled(t *testing.T) {
 	}
 }
 
+// TestLastBackupStale has the operator be down, or the registry be paused, while the last backup
+// ends: another one is taken, and one that is recorded counts from then on.
+func TestLastBackupStale(t *testing.T) {
+	w := newDeletedWorld(t)
+	for i := 0; i < 20 && !strings.Contains(w.attempts(), "Verifying"); i++ {
+		w.reconcile()
+		w.run()
+	}
+	w.now = w.now.Add(time.Hour)
+	says := ""
+	for i := 0; i < 20 && !strings.Contains(w.attempts(), "del2"); i++ {
+		w.run()
+		says = w.reconcile().backups.last.Message
+	}
+	if s := w.scope(); s.saved() || !strings.HasPrefix(w.attempts(), "fleet-del1 Completed, fleet-del2") || !strings.Contains(says, "what was written since is not in it") {
+		t.Fatalf("saved %v, %s, %q", s.saved(), w.attempts(), says)
+	}
+	w.taking = w.now
+	s := w.settle()
+	if !s.saved() || w.attempts() != "fleet-del1 Completed, fleet-del2 Completed" || !strings.HasSuffix(s.Registry.Status.Backup.Deletion.Name, "-del2") {
+		t.Errorf("saved %v, %s", s.saved(), w.attempts())
+	}
+	w.now = w.now.Add(24 * time.Hour)
+	if s = w.scope(); !s.saved() || s.savesFirst() {
+		t.Error("a deletion that has begun goes back")
+	}
+}
+
+// TestLastBackupOfAnother has a status say that the registry was saved for another deletion, as
+// after it was restored together with its registry.
+func TestLastBackupOfAnother(t *testing.T) {
+	w := newDeletedWorld(t)
+	s := w.scope()
+	s.Registry.Status.Backup = &operatorv1alpha1.BackupStatus{Lineage: s.identity.Record.Lineage, Deletion: &operatorv1alpha1.BackupSuccess{Name: "fleet-20250101-000000-del1"}}
+	if err := w.raw.Status().Update(t.Context(), s.Registry); err != nil {
+		t.Fatal(err)
+	}
+	if s = w.scope(); s.saved() || !s.savesFirst() || s.dropsData() {
+		t.Errorf("saved %v, saves first %v, drops data %v", s.saved(), s.savesFirst(), s.dropsData())
+	}
+	if s = w.settle(); !s.saved() || w.attempts() != "fleet-del1 Completed" {
+		t.Errorf("saved %v, %s", s.saved(), w.attempts())
+	}
+	if s.Registry.DeletionTimestamp = nil; s.saved() {
+		t.Error("it is saved for a deletion that there is not")
+	}
+}
+
 // TestLastBackupFails has the store down when a registry is deleted: it says what it waits for
 // and how to end that, tries again, and goes once the store is back.
 func TestLastBackupFails(t *testing.T) {
@@ -111,6 +160,7 @@ func TestLastBackupFails(t *testing.T) {
 		t.Errorf("a damaged one: %s", w.attempts())
 	}
 	w.fails, w.now = nil, w.now.Add(11*time.Minute)
+	w.taking = w.now
 	if s = w.settle(); !strings.Contains(w.attempts(), "fleet-del3 Completed") || !s.saved() {
 		t.Errorf("then it works: %s", w.attempts())
 	}
