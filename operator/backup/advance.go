@@ -119,9 +119,10 @@ func verifiedAgain(t Task, o Outcome, now time.Time) (advanced, again bool) {
 	return true, false
 }
 
-// end brings a backup that has ended to another last phase, which it reaches now.
+// end brings a backup that has ended to another last phase. That it is damaged is a failure of
+// now; one that is good was so when it was taken, and is no newer for being verified again.
 func end(b *operatorv1alpha1.ClusterRegistryBackup, phase operatorv1alpha1.BackupPhase, message string, now time.Time) {
-	if b.Status.Phase != phase {
+	if b.Status.Phase != phase && phase == operatorv1alpha1.BackupDamaged {
 		b.Status.CompletionTime = nil
 	}
 	Enter(b, phase, message, now)

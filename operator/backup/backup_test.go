@@ -376,7 +376,7 @@ func TestVerifiedAgain(t *testing.T) {
 		{"the store is down", "", completed, batchv1.JobFailed, 1, "error: no route", completed, notVerified + "no route", false, false},
 		{"the store is down for the second time", "hash; " + notVerified + "no route", damaged, batchv1.JobFailed, 1, "error: 403", damaged, "hash; " + notVerified + "403", false, false},
 		{"a helper that verifies nothing", "", completed, batchv1.JobComplete, 0, report + "}", completed, notVerified + otherReport, false, false},
-		{"it could not be verified, and now it was", "no route", failed, batchv1.JobComplete, 0, verifiedNow, completed, "", true, false},
+		{"it could not be verified, and now it was", "no route", failed, batchv1.JobComplete, 0, verifiedNow, completed, "", false, false},
 	} {
 		b := made("b", test.phase, time.Hour, asks("1"))
 		b.Status.Name, b.Status.Location, b.Status.Message = "b", "s3://b/one/b", test.before
@@ -411,6 +411,26 @@ func TestDamagedLater(t *testing.T) {
 	}
 	if f := Judge(operatorv1alpha1.Backup{Schedule: "0 * * * *"}, times(t, "0 * * * *", ""), status, all, now); f.Good || f.Reason != operatorv1alpha1.ReasonVerificationFailed {
 		t.Errorf("BackupReady says %+v", f)
+	}
+}
+
+// TestGoodLater verifies an old backup again, which had failed for want of that: it is no newer
+// for that than it is, and no failure any more.
+func TestGoodLater(t *testing.T) {
+	for _, phase := range []operatorv1alpha1.BackupPhase{operatorv1alpha1.BackupCompleted, operatorv1alpha1.BackupFailed, operatorv1alpha1.BackupDamaged} {
+		old, newer := made("b", phase, 9*time.Hour, asks("1")), made("newer", operatorv1alpha1.BackupCompleted, 5*time.Hour)
+		old.Status.Name, old.Status.Location = "b", "s3://b/one/b"
+		status := operatorv1alpha1.BackupStatus{Lineage: "one", LastFailure: &operatorv1alpha1.BackupFailure{Time: *before(9 * time.Hour), Name: "b"}}
+		ended := *old.Status.CompletionTime
+		Advance(Task{Step: Verify, Object: old, Name: "b", Request: "1"}, Read(jobOf(batchv1.JobComplete, 0, strings.Replace(report, "10:00:00", "01:00:00", 1)+`,"verifiedTime":"2026-03-01T10:20:00Z"}`)), operatorv1alpha1.VerifyNever, now)
+		Summarize(&status, []*object{old, newer})
+		if old.Status.Phase != operatorv1alpha1.BackupCompleted || !old.Status.CompletionTime.Equal(&ended) || status.LastSuccess.Name != "newer" || status.LastFailure != nil || !status.Window.Oldest.Equal(old.Status.TakenTime) {
+			t.Errorf("%s: it is %s at %s, the status is %+v, %+v", phase, old.Status.Phase, old.Status.CompletionTime, status.LastSuccess, status.LastFailure)
+		}
+		status.LastSuccess = nil
+		if Summarize(&status, []*object{old}); status.LastSuccess == nil || status.LastSuccess.Time.UTC().Hour() != 1 || status.LastSuccess.VerifiedTime == nil {
+			t.Errorf("%s: alone, the last success is %+v", phase, status.LastSuccess)
+		}
 	}
 }
 

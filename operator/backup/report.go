@@ -18,6 +18,9 @@ func Summarize(status *operatorv1alpha1.BackupStatus, all []*operatorv1alpha1.Cl
 	damaged := map[string]bool{}
 	for _, b := range all {
 		damaged[b.Name] = b.Status.Phase == operatorv1alpha1.BackupDamaged && HasContent(b)
+		if failure := status.LastFailure; failure != nil && failure.Name == b.Name && b.Status.Phase == operatorv1alpha1.BackupCompleted && HasContent(b) {
+			status.LastFailure = nil // another verification has found it good
+		}
 	}
 	if last := status.LastSuccess; last != nil && damaged[last.Name] {
 		status.LastSuccess = nil // another verification has found it damaged
@@ -32,11 +35,12 @@ func Summarize(status *operatorv1alpha1.BackupStatus, all []*operatorv1alpha1.Cl
 			if damaged[b.Status.Name] {
 				continue
 			}
+			if b.Status.Phase == operatorv1alpha1.BackupCompleted && b.Status.TakenTime != nil {
+				at = b.Status.TakenTime // whenever it was found good
+				widen(status, *at)
+			}
 			if last := status.LastSuccess; last == nil || last.Time.Before(at) || last.Time.Equal(at) && last.Name == b.Status.Name {
 				status.LastSuccess = &operatorv1alpha1.BackupSuccess{Time: *at, Name: b.Status.Name, Revision: b.Status.Revision, Bytes: b.Status.Bytes, Location: b.Status.Location, VerifiedTime: b.Status.VerifiedTime}
-			}
-			if b.Status.Phase == operatorv1alpha1.BackupCompleted && b.Status.TakenTime != nil {
-				widen(status, *b.Status.TakenTime)
 			}
 		case operatorv1alpha1.BackupFailed, operatorv1alpha1.BackupDamaged:
 			if status.LastFailure == nil || status.LastFailure.Time.Before(at) {

@@ -44,8 +44,8 @@ type backupWorld struct {
 	writes, kill int
 	// created are how many Jobs there were, and jobs how many have run.
 	created, jobs, reconciles int
-	// taking is when backups are taken, zero for 10:00.
-	taking time.Time
+	// taken is when those in the store were taken, by name.
+	taken map[string]time.Time
 	// saved are the backups in the store, as the helper names them; fails says of a command
 	// how it ends.
 	saved []string
@@ -61,7 +61,7 @@ func newBackupWorld(t *testing.T, objects ...client.Object) *backupWorld {
 	registry.Spec.Backup = &operatorv1alpha1.Backup{Schedule: "0 * * * *", Store: operatorv1alpha1.BackupStore{S3: &operatorv1alpha1.S3Store{Bucket: "b", SecretRef: &operatorv1alpha1.LocalObjectReference{Name: "store"}}}}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "store"}}
 	host := operandtest.Host(t, append(objects, registry, secret)...)
-	w := &backupWorld{t: t, raw: host.Client.(client.WithWatch), now: time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC), kill: neverKilled}
+	w := &backupWorld{t: t, raw: host.Client.(client.WithWatch), now: time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC), kill: neverKilled, taken: map[string]time.Time{}}
 	s := w.scope()
 	if err := s.identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 1, CA: "ca", Identity: etcd.Identity{ClusterID: "cb9c4b520b9c4b52", Members: map[string]string{"fleet-etcd-0": "ff0c1f0c1f0c1f0c"}}}); err != nil {
 		t.Fatal(err)
@@ -201,11 +201,10 @@ func (w *backupWorld) run() {
 	w.jobs++
 	step, rest, _ := strings.Cut(job.Annotations[operatorv1alpha1.AnnotationBackup], " ")
 	name, _, _ := strings.Cut(rest, " ")
-	taken := w.taking
-	if taken.IsZero() {
-		taken = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+	if w.taken[name].IsZero() {
+		w.taken[name] = w.now
 	}
-	report, exit := fmt.Sprintf(`{"name":%q,"revision":42,"bytes":7,"time":%q,"location":"s3://b/one/%s/manifest.json"`, name, taken.UTC().Format(time.RFC3339), name), int32(0)
+	report, exit := fmt.Sprintf(`{"name":%q,"revision":42,"bytes":7,"time":%q,"location":"s3://b/one/%s/manifest.json"`, name, w.taken[name].UTC().Format(time.RFC3339), name), int32(0)
 	message := report + "}"
 	switch how := w.fails[step]; {
 	case how != "":

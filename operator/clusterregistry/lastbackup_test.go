@@ -32,7 +32,6 @@ func newDeletedWorld(t *testing.T) *backupWorld {
 		t.Fatal(err)
 	}
 	w.now = time.Now()
-	w.taking = w.now
 	return w
 }
 
@@ -106,7 +105,6 @@ func TestLastBackupStale(t *testing.T) {
 	if s := w.scope(); s.saved() || !strings.HasPrefix(w.attempts(), "fleet-del1 Completed, fleet-del2") || !strings.Contains(says, "what was written since is not in it") {
 		t.Fatalf("saved %v, %s, %q", s.saved(), w.attempts(), says)
 	}
-	w.taking = w.now
 	s := w.settle()
 	if !s.saved() || w.attempts() != "fleet-del1 Completed, fleet-del2 Completed" || !strings.HasSuffix(s.Registry.Status.Backup.Deletion.Name, "-del2") {
 		t.Errorf("saved %v, %s", s.saved(), w.attempts())
@@ -160,7 +158,6 @@ func TestLastBackupFails(t *testing.T) {
 		t.Errorf("a damaged one: %s", w.attempts())
 	}
 	w.fails, w.now = nil, w.now.Add(11*time.Minute)
-	w.taking = w.now
 	if s = w.settle(); !strings.Contains(w.attempts(), "fleet-del3 Completed") || !s.saved() {
 		t.Errorf("then it works: %s", w.attempts())
 	}
@@ -212,7 +209,7 @@ func TestTerminatingNamespace(t *testing.T) {
 		verified bool
 		says     string
 	}{
-		{"there is one", true, "backup mine of 2026-03-01T10:00:00Z, at s3://b/one/mine/manifest.json, is the newest that is verified, and what was written since is in none"},
+		{"there is one", true, "backup mine of 2026-03-01T10:20:00Z, at s3://b/one/mine/manifest.json, is the newest that is verified, and what was written since is in none"},
 		{"there is none", false, "there is no verified backup of this data"},
 	} {
 		w := newBackupWorld(t)
