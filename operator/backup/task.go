@@ -46,8 +46,9 @@ func (t Task) ID() string {
 }
 
 // Choose returns what to do next about the backups of a registry, nil for nothing: first what
-// was begun, then what is to be deleted, then what is to be verified again, then what follows
-// from a backup that succeeded, and then the oldest one that waits. The lineage is the present one, empty while there is none.
+// was begun, then what is to be deleted, then what follows from a backup that succeeded, then
+// the oldest one that waits, and then what is to be verified again: of that there may be any
+// number, and again and again. The lineage is the present one, empty while there is none.
 func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alpha1.BackupStatus, lineage string) *Task {
 	sorted := slices.SortedFunc(slices.Values(all), func(a, b *operatorv1alpha1.ClusterRegistryBackup) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
@@ -65,20 +66,19 @@ func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alph
 			return &Task{Step: Delete, Object: b, Name: b.Name, Lineage: b.Status.Lineage}
 		}
 	}
+	if lineage != "" {
+		if newest := newestSuccess(sorted, lineage); newest != nil && newest.Name != status.Pruned {
+			return &Task{Step: Prune, Object: newest, Name: newest.Name, Lineage: lineage}
+		}
+		for _, b := range sorted {
+			if waits(b) && b.DeletionTimestamp == nil {
+				return save(b, lineage)
+			}
+		}
+	}
 	for _, b := range sorted {
 		if request := verifyRequest(b); request != "" {
 			return &Task{Step: Verify, Object: b, Name: b.Name, Lineage: b.Status.Lineage, Request: request}
-		}
-	}
-	if lineage == "" {
-		return nil
-	}
-	if newest := newestSuccess(sorted, lineage); newest != nil && newest.Name != status.Pruned {
-		return &Task{Step: Prune, Object: newest, Name: newest.Name, Lineage: lineage}
-	}
-	for _, b := range sorted {
-		if waits(b) && b.DeletionTimestamp == nil {
-			return save(b, lineage)
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -125,10 +126,12 @@ func (s *scope) stepBackups(ctx context.Context, times schedule.Schedule) verdic
 	} {
 		if err := step(ctx); err != nil {
 			v := again(err)
-			if v.Err != nil {
-				return v
+			if v.Err != nil && !errors.Is(err, errRequestNotStored) {
+				return v // that one has no backup wait
 			}
-			out = v
+			if out.Err == nil {
+				out = v
+			}
 		}
 	}
 	backup.Summarize(status, s.backups.all)

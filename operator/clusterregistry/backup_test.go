@@ -44,6 +44,8 @@ type backupWorld struct {
 	writes, kill int
 	// created are how many Jobs there were, and jobs how many have run.
 	created, jobs, reconciles int
+	// old has the host cluster store no status.verifyRequest.
+	old bool
 	// taken is when those in the store were taken, by name.
 	taken map[string]time.Time
 	// saved are the backups in the store, as the helper names them; fails says of a command
@@ -99,7 +101,12 @@ func (w *backupWorld) client() client.Client {
 			if err := count(); err != nil {
 				return err
 			}
-			return c.SubResource(sub).Patch(ctx, object, patch, options...)
+			err := c.SubResource(sub).Patch(ctx, object, patch, options...)
+			if b, is := object.(*operatorv1alpha1.ClusterRegistryBackup); err == nil && is && w.old && b.Status.VerifyRequest != "" {
+				b.Status.VerifyRequest = ""
+				return c.SubResource(sub).Update(ctx, b)
+			}
+			return err
 		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
 			if err := count(); err != nil {
@@ -398,6 +405,42 @@ func TestBackupsBlocked(t *testing.T) {
 	w.kill = 0
 	if s.backUp(t.Context()); s.verdicts[operatorv1alpha1.ConditionBackupReady].Err != nil {
 		t.Errorf("read-only: %+v", s.verdicts)
+	}
+}
+
+// TestVerifyRequestNotStored has a CustomResourceDefinition of an earlier release: what to do is
+// said, and backups are taken all the same.
+func TestVerifyRequestNotStored(t *testing.T) {
+	w := newBackupWorld(t, asked("mine"))
+	w.settle()
+	b := &operatorv1alpha1.ClusterRegistryBackup{}
+	if err := w.raw.Get(t.Context(), client.ObjectKeyFromObject(asked("mine")), b); err != nil {
+		t.Fatal(err)
+	}
+	b.Annotations = map[string]string{operatorv1alpha1.AnnotationVerify: "1"}
+	if err := w.raw.Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	w.old = true
+	var v verdict.Verdict
+	for i := 0; i < 10 && v.Err == nil; i++ {
+		v = w.reconcile().verdicts[operatorv1alpha1.ConditionBackupReady]
+		w.run()
+	}
+	if v.Err == nil || !strings.Contains(v.Err.Error(), "CustomResourceDefinition clusterregistrybackups.operator.clusterregistry.io") {
+		t.Fatalf("it says %+v", v)
+	}
+	w.now = w.now.Add(time.Hour)
+	for i := 0; i < 20 && !strings.Contains(w.phases(), "fleet-20260301-1100 Completed"); i++ {
+		w.reconcile()
+		w.run()
+	}
+	if !strings.Contains(w.phases(), "fleet-20260301-1100 Completed") {
+		t.Errorf("then there is no backup: %s", w.phases())
+	}
+	w.old = false
+	if v = w.settle().verdicts[operatorv1alpha1.ConditionBackupReady]; !v.Complete() || v.Err != nil {
+		t.Errorf("with the right one, it says %+v", v)
 	}
 }
 

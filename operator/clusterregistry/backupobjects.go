@@ -2,6 +2,7 @@ package clusterregistry
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -56,6 +57,10 @@ func backupsOf(ctx context.Context, reader client.Reader, key client.ObjectKey) 
 	return out, nil
 }
 
+// errRequestNotStored is why a backup would be verified again without end: that it was is not
+// recorded.
+var errRequestNotStored = errors.New("the host cluster does not store status.verifyRequest of a ClusterRegistryBackup, so no backup can be verified again: its CustomResourceDefinition clusterregistrybackups.operator.clusterregistry.io is of an earlier release than the operator; apply the one of the operator's release")
+
 // enter brings a backup to a phase, and records that before anything follows from it.
 func enter(ctx context.Context, c client.Client, b *operatorv1alpha1.ClusterRegistryBackup, change func(*operatorv1alpha1.ClusterRegistryBackup)) error {
 	before := b.DeepCopy()
@@ -70,6 +75,9 @@ func enter(ctx context.Context, c client.Client, b *operatorv1alpha1.ClusterRegi
 		return err
 	}
 	b.ResourceVersion = written.ResourceVersion
+	if b.Status.VerifyRequest != "" && written.Status.VerifyRequest == "" {
+		return errRequestNotStored
+	}
 	return nil
 }
 
