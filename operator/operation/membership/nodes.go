@@ -78,6 +78,9 @@ func (c *Change) found(ordinal int) {
 // it. Another StorageClass may put each volume where no member may run, so that a member which
 // joins would be replaced for that again and again.
 func (c *Change) followsPod(ctx context.Context, claim *corev1.PersistentVolumeClaim) (bool, error) {
+	if volumes.Class(claim) == "" {
+		return false, nil // a volume that someone has made, as the next one is
+	}
 	class := &storagev1.StorageClass{}
 	err := c.Live.Get(ctx, client.ObjectKey{Name: volumes.Class(claim)}, class)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -89,6 +92,10 @@ func (c *Change) followsPod(ctx context.Context, claim *corev1.PersistentVolumeC
 // misplaced says what a person can do about a member that joins and can't run where its volume
 // lies, by why.
 func (c *Change) misplaced(ordinal int, claim *corev1.PersistentVolumeClaim, why string) string {
-	return fmt.Sprintf("%s. Its StorageClass %q is not known to make volumes where pods run (volumeBindingMode WaitForFirstConsumer), so another volume might lie there again: name such a class in spec.etcd.storage.storageClassName, or let the member run there; or try another volume with: kubectl registry etcd replace -n %s %s",
-		why, volumes.Class(claim), c.Registry.Namespace, c.member(ordinal))
+	its := fmt.Sprintf("Its StorageClass %q", volumes.Class(claim))
+	if volumes.Class(claim) == "" {
+		its = "It has no StorageClass, and what makes its volumes"
+	}
+	return fmt.Sprintf("%s. %s is not known to make volumes where pods run (volumeBindingMode WaitForFirstConsumer), so another volume might lie there again: name such a class in spec.etcd.storage.storageClassName, or let the member run there; or try another volume with: kubectl registry etcd replace -n %s %s",
+		why, its, c.Registry.Namespace, c.member(ordinal))
 }

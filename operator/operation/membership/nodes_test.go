@@ -1,6 +1,8 @@
 package membership
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -62,6 +64,30 @@ func TestMove(t *testing.T) {
 	if want := []string{"move leader to fleet-etcd-1", "remove fleet-etcd-0", "add fleet-etcd-0", "promote fleet-etcd-0", "remove fleet-etcd-2", "add fleet-etcd-2", "promote fleet-etcd-2"}; !slices.Equal(w.did, want) {
 		t.Errorf("%q", w.did)
 	}
+}
+
+// TestMisplacedWithoutClass is about a claim without a StorageClass, whose volume someone has made.
+func TestMisplacedWithoutClass(t *testing.T) {
+	w := newWorld(t, 3)
+	change := &Change{Objects: w.objects, Identity: identity.Read(t.Context(), w.objects), State: w.state(), Etcd: w}
+	claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: new("")}}
+	change.Live = unread{change.Live}
+	if follows, err := change.followsPod(t.Context(), claim); follows || err != nil {
+		t.Errorf("follows %v: %v", follows, err)
+	}
+	if says := change.misplaced(1, claim, "why"); !strings.HasPrefix(says, "why. It has no StorageClass, and what makes its volumes is not known to make volumes where pods run") {
+		t.Errorf("it says %q", says)
+	}
+}
+
+// unread refuses an object without a name, as the client of a host cluster does.
+type unread struct{ client.Reader }
+
+func (u unread) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if key.Name == "" {
+		return errors.New("resource name may not be empty")
+	}
+	return u.Reader.Get(ctx, key, object, options...)
 }
 
 // TestMisplaced has a member that joins, and can't run where its new volume lies, replaced again
