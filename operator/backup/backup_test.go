@@ -227,6 +227,7 @@ func TestAwait(t *testing.T) {
 		{"it has failed for the third time, whose first is gone", []*object{made("op3", failed, 8*time.Minute), made("op2", failed, 20*time.Minute)}, true, "one", "", "", "backup op3 is Failed; the next one is taken at 2026-03-01T10:27:30Z", 7 * time.Minute},
 		{"it has failed for days", []*object{made("op40", failed, 61*time.Minute)}, true, "one", "", "op41", "backup op40 is Failed", 0},
 		{"it has failed by a clock that was wrong", []*object{made("op1", failed, -1000*time.Hour)}, true, "one", "", "op2", "backup op1 is Failed", 0},
+		{"someone else has made others", []*object{made("op1000", completed, 1, verified), made("op9223372036854775807", completed, 1, verified), made("op-1", completed, 1, verified)}, true, "one", "", "op1", "a backup is being created", 0},
 		{"someone deletes it", []*object{made("op1", saving, time.Minute, goes)}, true, "one", "", "op2", "a backup is being created", 0},
 	} {
 		wait := Needed{Prefix: "op", Lineage: test.lineage, Verified: test.verified}.Await(test.all, now)
@@ -237,6 +238,9 @@ func TestAwait(t *testing.T) {
 		if done != test.done || wait.Create != test.create || !strings.HasPrefix(wait.Message, test.says) || wait.After != test.after || wait.Failing != strings.Contains(wait.Message, "the next one") {
 			t.Errorf("%s: %+v", test.reason, wait)
 		}
+	}
+	if wait := (Needed{Prefix: "op", Lineage: "one"}).Await([]*object{made("op999", failed, 9*time.Hour)}, now); wait.Create != "" || !wait.Failing || !strings.Contains(wait.Message, "op999, after which no other one is taken: delete it") {
+		t.Errorf("after the last attempt: %+v", wait)
 	}
 	// One that is older than it may be is followed at once, and the next one may be older.
 	at := func(age time.Duration) func(*object) { return func(b *object) { b.Status.TakenTime = before(age) } }

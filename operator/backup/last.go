@@ -18,6 +18,8 @@ import (
 const (
 	attemptAfter    = 5 * time.Minute
 	attemptAtLatest = time.Hour
+	// mostAttempts is how many there are, an hour apart.
+	mostAttempts = 999
 )
 
 // Needed is a backup that something waits for, such as an upgrade.
@@ -75,6 +77,9 @@ func (n Needed) Await(all []*operatorv1alpha1.ClusterRegistryBackup, now time.Ti
 	if good != nil && (n.Fresh == 0 || now.Sub(taken(good)) <= allowed) {
 		return Wait{Done: good}
 	}
+	if attempts == mostAttempts {
+		return Wait{Failing: true, Message: fmt.Sprintf("there is ClusterRegistryBackup %s%d, after which no other one is taken: delete it", n.Prefix, attempts)}
+	}
 	out := Wait{Create: n.Prefix + strconv.Itoa(attempts+1), Message: "a backup is being created"}
 	if good != nil {
 		out.Message = fmt.Sprintf("backup %s was taken at %s, and what was written since is not in it: another one is being created", good.Name, stamp(metav1.NewTime(taken(good))))
@@ -114,14 +119,15 @@ func (n Needed) afterFailure(out Wait, failed *operatorv1alpha1.ClusterRegistryB
 	return out
 }
 
-// attempt returns the number of an attempt by its name, zero when it is none.
+// attempt returns the number of an attempt by its name, zero when it is none, or one that is
+// not reached: what someone else has made must not lead to a name that is not allowed.
 func (n Needed) attempt(name string) int {
 	number, is := strings.CutPrefix(name, n.Prefix)
 	if !is {
 		return 0
 	}
 	attempt, err := strconv.Atoi(number)
-	if err != nil || attempt < 1 {
+	if err != nil || attempt < 1 || attempt > mostAttempts {
 		return 0
 	}
 	return attempt

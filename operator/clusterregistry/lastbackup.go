@@ -121,9 +121,16 @@ func (s *scope) awaitLast(ctx context.Context) error {
 }
 
 // createBackup creates a backup that something waits for. One that another operator has created,
-// or that the cache does not have yet, is the same.
+// or that the cache does not have yet, is the same. One of another registry is in the way.
 func (s *scope) createBackup(ctx context.Context, name string, reason operatorv1alpha1.BackupReason) error {
-	if err := s.Client.Create(ctx, s.newBackup(name, reason)); err != nil && !apierrors.IsAlreadyExists(err) {
+	err := s.Client.Create(ctx, s.newBackup(name, reason))
+	if apierrors.IsAlreadyExists(err) {
+		other := &operatorv1alpha1.ClusterRegistryBackup{}
+		if err = s.Live.Get(ctx, s.named(name), other); err == nil && other.Spec.RegistryRef.Name != s.Registry.Name {
+			return fmt.Errorf("ClusterRegistryBackup %s is in the way: it is of ClusterRegistry %s; delete it", name, other.Spec.RegistryRef.Name)
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("create ClusterRegistryBackup %s: %w", name, err)
 	}
 	return nil
@@ -147,6 +154,8 @@ func (s *scope) awaitsLast(parts []metav1.Condition) string {
 	switch halted, until := s.halted(); {
 	case s.saved():
 		return s.backups.last.Message
+	case s.verdicts[operatorv1alpha1.ConditionBackupReady].Err != nil:
+		out += s.verdicts[operatorv1alpha1.ConditionBackupReady].Message
 	case s.Registry.Spec.Backup == nil:
 		out += "it has no spec.backup, which names the store"
 	case halted != "":

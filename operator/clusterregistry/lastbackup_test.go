@@ -135,6 +135,45 @@ func TestLastBackupOfAnother(t *testing.T) {
 	}
 }
 
+// TestBackupInTheWay has a backup of another registry have the name of the one that a deletion,
+// and an upgrade, wait for: what to do is said, and it is not taken for it.
+func TestBackupInTheWay(t *testing.T) {
+	w := newDeletedWorld(t)
+	other := asked("fleet-" + w.scope().Registry.DeletionTimestamp.UTC().Format("20060102-150405") + "-del1")
+	other.Spec.RegistryRef.Name = "other"
+	if err := w.raw.Create(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	says := "nothing of it is deleted before its last backup is verified: "
+	s := w.reconcile()
+	for range 3 {
+		s = w.reconcile()
+	}
+	if got := awaited(s); s.saved() || !strings.Contains(got, says+"ClusterRegistryBackup "+other.Name+" is in the way: it is of ClusterRegistry other; delete it") || !strings.HasSuffix(got, orNoBackup) {
+		t.Errorf("saved %v, it says %q", s.saved(), got)
+	}
+	if err := w.raw.Delete(t.Context(), other); err != nil {
+		t.Fatal(err)
+	}
+	if s = w.settle(); !s.saved() {
+		t.Errorf("once it is deleted: %s", w.attempts())
+	}
+	before := asked("fleet-20260301t102000z-op1")
+	before.Spec.RegistryRef.Name = "other"
+	w = newBackupWorld(t, before)
+	s = w.scope()
+	s.observeBackups(t.Context())
+	if v := s.backUpBefore(t.Context(), "v0.4.0-before-v0.5.0-20260301t102000z"); v.Err == nil || !strings.Contains(v.Err.Error(), before.Name+" is in the way") {
+		t.Errorf("an upgrade: %+v", v)
+	}
+	if err := s.createBackup(t.Context(), "gone", operatorv1alpha1.BackupUpgrade); err != nil {
+		t.Error(err)
+	}
+	if err := s.createBackup(t.Context(), "gone", operatorv1alpha1.BackupUpgrade); err != nil {
+		t.Errorf("the same once more: %v", err)
+	}
+}
+
 // TestLastBackupFails has the store down when a registry is deleted: it says what it waits for
 // and how to end that, tries again, and goes once the store is back.
 func TestLastBackupFails(t *testing.T) {
