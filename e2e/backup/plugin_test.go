@@ -79,7 +79,7 @@ func TestPlugin(t *testing.T) {
 
 	expect(t, p.run(0, "create", registry.Name, "--name", "typed", "--wait"), "Saving", "typed created", "it is in its store, and was verified")
 	expect(t, p.run(0, "list", registry.Name), "OK: "+e.Namespace+"/"+registry.Name, "typed", "Completed", "a person")
-	expect(t, p.run(0, "show", "typed"), "OK: backup "+e.Namespace+"/typed", "s3://"+bucket, "clusters")
+	expect(t, p.run(0, "show", "typed"), "OK: backup "+e.Namespace+"/typed", "s3://"+bucket, "Keys")
 	b := &operatorv1alpha1.ClusterRegistryBackup{}
 	b.Name, b.Namespace = "typed", e.Namespace
 	waitPhase(e, b, operatorv1alpha1.BackupCompleted)

@@ -45,7 +45,7 @@ func onlyRead(object any) (any, error) {
 		return out, nil
 	case *operatorv1alpha1.ClusterRegistryBackup:
 		out := &operatorv1alpha1.ClusterRegistryBackup{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: o.Spec, Status: o.Status}
-		out.Annotations, out.Finalizers = only(o.Annotations, operatorv1alpha1.AnnotationBackupReason), o.Finalizers
+		out.Annotations, out.Finalizers = only(o.Annotations, operatorv1alpha1.AnnotationBackupReason, operatorv1alpha1.AnnotationVerify), o.Finalizers
 		return out, nil
 	case *appsv1.Deployment:
 		return onlyRollout(o), nil

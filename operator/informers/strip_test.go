@@ -88,6 +88,20 @@ func TestOnlyReadKeeps(t *testing.T) {
 	}
 }
 
+// TestOnlyReadBackup keeps of a backup what people ask for by its annotations: a request to verify
+// it again is seen through the informer alone.
+func TestOnlyReadBackup(t *testing.T) {
+	b := &operatorv1alpha1.ClusterRegistryBackup{}
+	b.Annotations = map[string]string{operatorv1alpha1.AnnotationVerify: "1", operatorv1alpha1.AnnotationBackupReason: "Manual", "big": "x"}
+	out, err := onlyRead(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := out.(*operatorv1alpha1.ClusterRegistryBackup).Annotations; len(got) != 2 || got[operatorv1alpha1.AnnotationVerify] != "1" || got[operatorv1alpha1.AnnotationBackupReason] != "Manual" {
+		t.Errorf("of the annotations are left %v", got)
+	}
+}
+
 // TestReported has a Lease renewed, which is of no interest, and changed in what is.
 func TestReported(t *testing.T) {
 	held := func(change func(*metav1.PartialObjectMetadata)) client.Object {
