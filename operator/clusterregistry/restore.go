@@ -150,7 +150,7 @@ func (s *scope) readInTheWay(ctx context.Context) error {
 	}
 	if unknown := s.identity.Err != nil; record != nil || unknown {
 		s.restore.inTheWay = "ConfigMap " + s.Name(contract.IdentitySuffix)
-		return nil
+		return nil //nolint:nilerr // it is kept, and the stage of etcd says so
 	}
 	claim, err := s.claimInTheWay(ctx)
 	if claim != "" {
