@@ -47,7 +47,8 @@ func StartFront(t *testing.T, ca *Authority, behind func(front string) (server s
 	if err != nil {
 		t.Fatal(err)
 	}
-	transport := &http.Transport{DisableCompression: true}
+	// A connection that the server has closed after a fault is not used for the next request.
+	transport := &http.Transport{DisableCompression: true, DisableKeepAlives: true}
 	if ca != nil {
 		transport.TLSClientConfig = trusting(ca)
 	}
@@ -149,11 +150,12 @@ func Late(by time.Duration) Fault {
 	}
 }
 
-// CutRequest breaks the connection after so many bytes of a request's body.
-func CutRequest(bytes int) Fault {
-	return func(w http.ResponseWriter, r *http.Request, next http.Handler) {
-		r.Body = &cutBody{r.Body, bytes}
-		next.ServeHTTP(w, r)
+// CutRequest breaks the connection after so many bytes of a request's body, of which the
+// server gets nothing: versitygw v1.7.0 keeps, now and then, what it got of a body that was
+// cut as if it was whole, so no outcome could be expected.
+func CutRequest(bytes int64) Fault {
+	return func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+		_, _ = io.CopyN(io.Discard, r.Body, bytes)
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -176,20 +178,6 @@ func DamageRequest(w http.ResponseWriter, r *http.Request, next http.Handler) {
 // DamageAnswer changes a byte of an answer's body.
 func DamageAnswer(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	next.ServeHTTP(&damagedWriter{ResponseWriter: w}, r)
-}
-
-type cutBody struct {
-	io.ReadCloser
-	left int
-}
-
-func (c *cutBody) Read(p []byte) (int, error) {
-	if c.left <= 0 {
-		return 0, io.ErrUnexpectedEOF
-	}
-	n, err := c.ReadCloser.Read(p[:min(len(p), c.left)])
-	c.left -= n
-	return n, err
 }
 
 type cutWriter struct {

@@ -186,7 +186,7 @@ func ofConnection(err error) string {
 		return advicePlain
 	case errors.As(err, &dns):
 		return adviceDNS
-	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, net.ErrClosed):
 		return adviceCut
 	case errors.As(err, &operation), errors.Is(err, errSlow), errors.As(err, &timeout) && timeout.Timeout():
 		return adviceReach

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -223,5 +224,9 @@ func TestCut(t *testing.T) {
 	defer server.Close()
 	if content, err := at(t, server.URL, certificate(server)).Read(t.Context(), "a", 10); err == nil || !strings.Contains(err.Error(), "read a: "+adviceCut) {
 		t.Errorf("%q, %v", content, err)
+	}
+	// What is written meanwhile may fail first.
+	if got := advice(fmt.Errorf("set tcp 127.0.0.1:1: %w", net.ErrClosed)); got != adviceCut {
+		t.Errorf("%q", got)
 	}
 }
