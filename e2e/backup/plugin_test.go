@@ -75,11 +75,12 @@ func TestPlugin(t *testing.T) {
 	registry.Spec.DeletionPolicy = operatorv1alpha1.DeletionPolicySnapshot
 	e.Install(registry)
 	e.WaitReady(registry)
+	addCluster(t, e, registry, "one")
 	p := newPlugin(t, e)
 
 	expect(t, p.run(0, "create", registry.Name, "--name", "typed", "--wait"), "Saving", "typed created", "it is in its store, and was verified")
 	expect(t, p.run(0, "list", registry.Name), "OK: "+e.Namespace+"/"+registry.Name, "typed", "Completed", "a person")
-	expect(t, p.run(0, "show", "typed"), "OK: backup "+e.Namespace+"/typed", "s3://"+bucket, "Keys")
+	expect(t, p.run(0, "show", "typed"), "OK: backup "+e.Namespace+"/typed", "s3://"+bucket, "1 clusters")
 	b := &operatorv1alpha1.ClusterRegistryBackup{}
 	b.Name, b.Namespace = "typed", e.Namespace
 	waitPhase(e, b, operatorv1alpha1.BackupCompleted)
