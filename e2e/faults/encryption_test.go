@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -190,7 +189,7 @@ func changed(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, id st
 			has = status.Reads
 		}
 		if operation := registry.Status.Operation; operation != nil && operation.Phase == operatorv1alpha1.PhaseKeyRemoval {
-			if err := compact(ctx, e, registry); err != nil {
+			if err := e.DropHistory(ctx, registry); err != nil {
 				return err
 			}
 		}
@@ -200,24 +199,6 @@ func changed(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, id st
 		return nil
 	})
 	e.WaitReady(registry)
-}
-
-// compact drops etcd's history, as the servers do minutes later: until then a key is not removed
-// under which something in it is.
-func compact(ctx context.Context, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) error {
-	member := registry.Status.Etcd.Members[0].Name
-	out, err := e.Etcdctl(ctx, member, "get", "compact_rev_key", "--write-out=json")
-	if err != nil {
-		return err
-	}
-	var answer struct {
-		Header struct{ Revision int64 }
-	}
-	if err := json.Unmarshal([]byte(out), &answer); err != nil {
-		return err
-	}
-	_, err = e.Etcdctl(ctx, member, "compact", strconv.FormatInt(answer.Header.Revision, 10))
-	return err
 }
 
 // under fails the test when anything in etcd is not under a key, or can be read there though it
