@@ -42,7 +42,7 @@ func TestRestoreMember(t *testing.T) {
 		t.Fatal(err)
 	}
 	side, sum := dir+"-side", fmt.Sprintf("%x", sha256.Sum256(content))
-	run := func(recorded, passed, want string) {
+	run := func(exit int, recorded, passed, want string) {
 		t.Helper()
 		for path, text := range map[string][]byte{filepath.Join(identity, "restore"): []byte(recorded), filepath.Join(side, "snapshot.db"): content} {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, text, 0o600)); err != nil {
@@ -52,13 +52,13 @@ func TestRestoreMember(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(framework.Root(t), "bin", "clusterregistry-helper"), "etcd-restore", "--restore="+id, "--member=m0", "--peer-url="+peer,
 			"--data-dir="+dir, "--side-dir="+side, "--sha256="+sum, "--identity-dir="+identity, "--etcdutl="+framework.Program(t, "etcd", version, "etcdutl"))
 		cmd.Env = append(os.Environ(), "RECORDED_RESTORE="+passed)
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), want) {
-			t.Fatalf("recorded %q, passed %q: %v, %s, want %q", recorded, passed, err, out, want)
+		if out, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != exit || !strings.Contains(string(out), want) {
+			t.Fatalf("recorded %q, passed %q: %v, %s, want exit code %d and %q", recorded, passed, err, out, exit, want)
 		}
 	}
-	run("", id, "nothing is restored")
-	run(id, "", "nothing is restored")
-	run("another", "another", "nothing is restored")
+	run(1, "", id, "the record is late")
+	run(1, id, "", "the record is late")
+	run(0, "another", "another", "nothing is restored")
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Fatalf("it was restored without a record: %v", err)
 	}
@@ -66,8 +66,8 @@ func TestRestoreMember(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(filepath.Join(side, "etcd", "member"), 0o700), os.MkdirAll(filepath.Join(dir, "member"), 0o700)); err != nil {
 		t.Fatal(err)
 	}
-	run(id, id, "m0 was restored")
-	run(id, id, "has data: nothing is restored")
+	run(0, id, id, "m0 was restored")
+	run(0, id, id, "has data: nothing is restored")
 	if _, err := os.Stat(side); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%s is left: %v", side, err)
 	}
