@@ -35,10 +35,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 		return reconcile.Result{}, nil
 	}
 	s.reportRestored() // when the record is gone, this says whose the claims are
-	metrics.Delete(client.ObjectKeyFromObject(s.Registry))
-	r.outages.End(client.ObjectKeyFromObject(s.Registry))
-	r.revisions.Forget(client.ObjectKeyFromObject(s.Registry).String())
-	r.comparisons.Forget(client.ObjectKeyFromObject(s.Registry).String())
+	r.forget(client.ObjectKeyFromObject(s.Registry))
 	waits, err := r.takeDown(ctx, s)
 	if err != nil {
 		waits = err.Error()
@@ -66,6 +63,14 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 		return reconcile.Result{}, errors.Join(err, client.IgnoreNotFound(writeErr))
 	}
 	return reconcile.Result{RequeueAfter: verdict.Soon}, err
+}
+
+// forget drops what the operator holds in memory of a registry that goes.
+func (r *Reconciler) forget(key client.ObjectKey) {
+	metrics.Delete(key)
+	r.outages.End(key)
+	r.revisions.Forget(key.String())
+	r.comparisons.Forget(key.String())
 }
 
 // takeDown returns what it waits for, nothing when all is gone.
@@ -274,10 +279,7 @@ func (r *Reconciler) deleteClaims(ctx context.Context, s *scope) (string, error)
 // here that it names, at the operator's start, too, and so does an APIService that
 // leads to it.
 func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
-	metrics.Delete(key)
-	r.outages.End(key)
-	r.revisions.Forget(key.String())
-	r.comparisons.Forget(key.String())
+	r.forget(key)
 	services := &apiregistrationv1.APIServiceList{}
 	if err := r.Client.List(ctx, services); err != nil {
 		return err

@@ -291,7 +291,7 @@ func (s *scope) lookUp(ctx context.Context, releases []version.Release) verdict.
 	return s.lookedUp(ctx, job, backup.Read(job, pods), releases)
 }
 
-// lookedUp goes on with what came of the Job.
+// lookedUp continues with what came of the Job.
 func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.Outcome, releases []version.Release) verdict.Verdict {
 	switch outcome.State {
 	case backup.Running:
@@ -390,9 +390,8 @@ func (s *scope) reportRestored() {
 
 // noteRestored reports that etcd serves the restored data, once that was recorded.
 func (s *scope) noteRestored() {
-	was := s.Before.Restored != nil && s.Before.Restored.CompletionTime != nil
 	s.reportRestored()
-	if now := s.Registry.Status.Restored; now != nil && now.CompletionTime != nil && !was {
+	if now := s.Registry.Status.Restored; now != nil && now.CompletionTime != nil && !s.servedRestored() {
 		s.Event(corev1.EventTypeNormal, "Restored", operatorv1alpha1.ConditionEtcdReady, "etcd serves what was restored from %s, of revision %d", now.Location, now.Revision)
 	}
 }
