@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,6 +14,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/schedule"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -245,26 +245,19 @@ func (s *scope) storeNeeds(ctx context.Context, store operatorv1alpha1.BackupSto
 
 // backupJob has the Job of the present task, and reads what came of it.
 func (s *scope) backupJob(ctx context.Context) (backup.Outcome, error) {
-	for _, object := range s.Rendered.Stages[render.StageBackup] {
-		err := s.Apply(ctx, object)
-		if object.GetKind() == "Job" && apierrors.IsInvalid(err) {
-			// A Job can't be changed, and this one is of another task or spec.
-			return backup.Outcome{Message: "Waiting for an earlier Job to be deleted"}, s.deleteBackupJob(ctx)
+	stale, err := s.applyJob(ctx, render.StageBackup)
+	if err != nil || !stale && s.backups.task == nil {
+		return backup.Outcome{}, err
+	}
+	var outcome backup.Outcome
+	if !stale {
+		var v verdict.Verdict
+		if _, outcome, stale, v = s.readJob(ctx, render.StageBackup, s.backups.task.ID(), operand.ComponentBackup); !v.Complete() {
+			return backup.Outcome{Message: v.Message}, v.Err
 		}
-		if err != nil {
-			return backup.Outcome{}, err
-		}
 	}
-	if s.backups.task == nil {
-		return backup.Outcome{}, nil
+	if stale {
+		return backup.Outcome{Message: earlierJob}, s.deleteBackupJob(ctx)
 	}
-	job := &batchv1.Job{}
-	if v := s.Applied(ctx, render.StageBackup, job); !v.Complete() {
-		return backup.Outcome{Message: v.Message}, v.Err
-	}
-	if job.Annotations[operatorv1alpha1.AnnotationBackup] != s.backups.task.ID() {
-		return backup.Outcome{Message: "Waiting for an earlier Job to be deleted"}, s.deleteBackupJob(ctx)
-	}
-	pods, err := s.Pods(ctx, "backup")
-	return backup.Read(job, pods), err
+	return outcome, nil
 }

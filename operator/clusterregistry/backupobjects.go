@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -327,9 +326,7 @@ func (s *scope) deleteBackup(ctx context.Context, b *operatorv1alpha1.ClusterReg
 }
 
 func (s *scope) deleteBackupJob(ctx context.Context) error {
-	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: s.Registry.Namespace, Name: s.Name(contract.BackupSuffix)}
-	_, err := s.Writer().Delete(ctx, job, s.Owner())
-	return err
+	return s.deleteJob(ctx, contract.BackupSuffix)
 }
 
 // withoutBackups ends what was begun of the backups of a registry that has no store any more.

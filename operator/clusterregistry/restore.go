@@ -264,31 +264,25 @@ func (s *scope) lookUp(ctx context.Context, releases []version.Release) verdict.
 		}
 		return pending("the backup is looked up when %s", s.ReadOnlyUntil())
 	}
-	job := &batchv1.Job{}
-	for _, object := range s.Rendered.Stages[render.StageRestore] {
-		err := s.Apply(ctx, object)
-		if object.GetKind() == "Job" && apierrors.IsInvalid(err) { // it can't be changed
-			return s.lookUpAgain(ctx, "Waiting for an earlier Job to be deleted")
-		}
-		if err != nil {
-			return verdict.Failed(err)
-		}
-	}
-	if s.restore.pending != nil {
+	switch stale, err := s.applyJob(ctx, render.StageRestore); {
+	case err != nil:
+		return verdict.Failed(err)
+	case stale:
+		return s.lookUpAgain(ctx, earlierJob)
+	case s.restore.pending != nil:
 		return done
 	}
-	if v := s.Applied(ctx, render.StageRestore, job); !v.Complete() {
+	job, outcome, stale, v := s.readJob(ctx, render.StageRestore, s.restore.source.task(), operand.ComponentRestore)
+	switch {
+	case v.Err != nil:
+		return v
+	case !v.Complete():
 		v.Reason = operatorv1alpha1.ReasonRestorePending
 		return v
+	case stale:
+		return s.lookUpAgain(ctx, earlierJob)
 	}
-	if job.Annotations[operatorv1alpha1.AnnotationBackup] != s.restore.source.task() {
-		return s.lookUpAgain(ctx, "Waiting for an earlier Job to be deleted")
-	}
-	pods, err := s.Pods(ctx, operand.ComponentRestore)
-	if err != nil {
-		return verdict.Failed(err)
-	}
-	return s.lookedUp(ctx, job, backup.Read(job, pods), releases)
+	return s.lookedUp(ctx, job, outcome, releases)
 }
 
 // lookedUp continues with what came of the Job.
@@ -339,8 +333,7 @@ func (s *scope) target(releases []version.Release) restore.Target {
 
 // lookUpAgain deletes the Job, which is made again.
 func (s *scope) lookUpAgain(ctx context.Context, why string) verdict.Verdict {
-	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: s.Registry.Namespace, Name: s.Name(contract.RestoreSuffix)}
-	if _, err := s.Writer().Delete(ctx, job, s.Owner()); err != nil {
+	if err := s.deleteJob(ctx, contract.RestoreSuffix); err != nil {
 		return verdict.Failed(err)
 	}
 	return pending("the backup is looked up again: %s", why).In(verdict.Soon)

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
@@ -42,7 +41,5 @@ func (h snapshotHost) Pods(ctx context.Context) ([]corev1.Pod, error) {
 
 // DeleteJob implements snapshot.Host.
 func (h snapshotHost) DeleteJob(ctx context.Context) error {
-	job := operatorv1alpha1.ObjectReference{Group: batchv1.GroupName, Kind: "Job", Namespace: h.s.Registry.Namespace, Name: h.s.Registry.Name + contract.SnapshotSuffix}
-	_, err := h.s.Writer().Delete(ctx, job, h.s.Owner())
-	return err
+	return h.s.deleteJob(ctx, contract.SnapshotSuffix)
 }
