@@ -192,32 +192,18 @@ func (s *scope) backupsBlocked(ctx context.Context) verdict.Verdict {
 	if !render.BackupsSupported(render.ReleaseOf(s.release)) {
 		return verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "the registry is of %s and its etcd of %s, and backups can be taken from v0.4.0 on: upgrade the registry", s.release.Version, s.release.Members.Release).In(verdict.Resync)
 	}
-	if v := s.storeNeeds(ctx, s.Registry.Spec.Backup.Store, "spec.backup.store", "no backup can be taken"); !v.Complete() {
-		return v
+	claim, v := s.storeNeeds(ctx, s.Registry.Spec.Backup.Store, "spec.backup.store", "no backup can be taken")
+	if v.Complete() && claim != nil && claim.Labels[operatorv1alpha1.LabelManagedBy] == operatorv1alpha1.ManagedBy {
+		// What the operator makes for a registry, it deletes with it.
+		return verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "no backup can be taken to PersistentVolumeClaim %s, which spec.backup.store names: it is a volume of the registry itself: name another one", claim.Name)
 	}
-	return s.storeApart(ctx, s.Registry.Spec.Backup.Store)
-}
-
-// storeApart says that a store is one of the volumes that the operator makes for a registry,
-// and deletes with it; done when it is not.
-func (s *scope) storeApart(ctx context.Context, store operatorv1alpha1.BackupStore) verdict.Verdict {
-	if store.PersistentVolumeClaim == nil {
-		return done
-	}
-	name, claim := store.PersistentVolumeClaim.ClaimName, &metav1.PartialObjectMetadata{}
-	claim.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"))
-	if err := s.Live.Get(ctx, s.named(name), claim); err != nil {
-		return verdict.Failed(fmt.Errorf("find out whose PersistentVolumeClaim %s of spec.backup.store is: %w", name, err))
-	}
-	if claim.Labels[operatorv1alpha1.LabelManagedBy] == operatorv1alpha1.ManagedBy {
-		return verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "no backup can be taken to PersistentVolumeClaim %s, which spec.backup.store names: it is a volume of the registry itself: name another one", name)
-	}
-	return done
+	return v
 }
 
 // storeNeeds says which object of the registry's namespace a store needs that does not exist,
-// and what can't be done before; done when there is none.
-func (s *scope) storeNeeds(ctx context.Context, store operatorv1alpha1.BackupStore, field, nothing string) verdict.Verdict {
+// and what can't be done before; done when there is none. The claim is the one that is the
+// store, if any.
+func (s *scope) storeNeeds(ctx context.Context, store operatorv1alpha1.BackupStore, field, nothing string) (claim *metav1.PartialObjectMetadata, v verdict.Verdict) {
 	needs := map[string]string{"ServiceAccount": store.ServiceAccountName}
 	for _, reference := range render.StoreSecrets(store) {
 		needs["Secret"] = reference
@@ -234,13 +220,16 @@ func (s *scope) storeNeeds(ctx context.Context, store operatorv1alpha1.BackupSto
 		object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
 		err := s.Live.Get(ctx, s.named(needs[kind]), object)
 		if apierrors.IsNotFound(err) {
-			return verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "%s before %s %s exists, which %s names: create it", nothing, kind, needs[kind], field)
+			return nil, verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "%s before %s %s exists, which %s names: create it", nothing, kind, needs[kind], field)
 		}
 		if err != nil {
-			return verdict.Failed(fmt.Errorf("find out whether %s %s of %s exists: %w", kind, needs[kind], field, err))
+			return nil, verdict.Failed(fmt.Errorf("find out whether %s %s of %s exists: %w", kind, needs[kind], field, err))
+		}
+		if kind == "PersistentVolumeClaim" {
+			claim = object
 		}
 	}
-	return done
+	return claim, done
 }
 
 // backupJob has the Job of the present task, and reads what came of it.

@@ -105,7 +105,7 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 		return v
 	}
 	s.restore.source = &source
-	if v := s.storeNeeds(ctx, source.Store, "spec.restoreFrom", "no backup can be restored"); !v.Complete() {
+	if _, v := s.storeNeeds(ctx, source.Store, "spec.restoreFrom", "no backup can be restored"); !v.Complete() {
 		v.Reason = operatorv1alpha1.ReasonRestorePending
 		return v
 	}
