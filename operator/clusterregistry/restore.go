@@ -3,26 +3,20 @@ package clusterregistry
 import (
 	"context"
 	"fmt"
-	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
-	"github.com/clusterregistry/operator/operator/backup"
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/keyring"
-	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/restore"
 	"github.com/clusterregistry/operator/operator/verdict"
-	"github.com/clusterregistry/operator/operator/version"
 )
 
 // restoration is the backup that the registry's etcd is to begin with.
@@ -179,164 +173,9 @@ func (s *scope) claimInTheWay(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// restoreSource returns where the backup is that the spec names.
-func (r *Reconciler) restoreSource(ctx context.Context, s *scope, from operatorv1alpha1.RestoreFrom) (restoreSource, verdict.Verdict) {
-	if from.BackupRef != nil {
-		return r.referred(ctx, s, *from.BackupRef)
-	}
-	if from.Store == nil {
-		return restoreSource{}, refused("spec.restoreFrom names no backup: delete this ClusterRegistry, and create it with backupRef or store") // past the schema
-	}
-	source := restoreSource{Store: *from.Store, Lineage: from.Lineage, Name: from.Name}
-	if from.Before != nil {
-		source.Before = from.Before.UTC().Format(time.RFC3339)
-	}
-	return source, done
-}
-
-// referred returns where a ClusterRegistryBackup is. What names the store there is used in the
-// registry's own namespace: whoever may create a registry here could otherwise read what
-// credentials elsewhere open.
-func (r *Reconciler) referred(ctx context.Context, s *scope, ref operatorv1alpha1.BackupReference) (restoreSource, verdict.Verdict) {
-	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
-	if key.Namespace == "" {
-		key.Namespace = s.Registry.Namespace
-	}
-	if !r.Watches(key.Namespace) {
-		return restoreSource{}, refused("ClusterRegistryBackup %s is in a namespace that this operator may not read: delete this ClusterRegistry, and create it with restoreFrom.store, lineage and name", key)
-	}
-	// What another namespace says of itself is not repeated to whoever may read this one.
-	said := func(before, what, after string) string {
-		if key.Namespace != s.Registry.Namespace || what == "" {
-			return ""
-		}
-		return before + what + after
-	}
-	b, registry := &operatorv1alpha1.ClusterRegistryBackup{}, &operatorv1alpha1.ClusterRegistry{}
-	err := s.Live.Get(ctx, key, b)
-	switch {
-	case apierrors.IsNotFound(err):
-		return restoreSource{}, pending("Waiting for ClusterRegistryBackup %s, which does not exist: create it, or delete this ClusterRegistry and create it with another restoreFrom", key)
-	case err != nil:
-		return restoreSource{}, verdict.Failed(fmt.Errorf("read ClusterRegistryBackup %s: %w", key, err))
-	case b.DeletionTimestamp != nil:
-		return restoreSource{}, refused("ClusterRegistryBackup %s is being deleted, and with it, by its deletionPolicy, what is stored: delete this ClusterRegistry, and create it with another backup", key)
-	case b.Status.Phase == operatorv1alpha1.BackupDamaged:
-		return restoreSource{}, refused("ClusterRegistryBackup %s is damaged%s: delete this ClusterRegistry, and create it with another backup", key, said(" (", b.Status.Message, ")"))
-	case b.Status.Phase.Ended() && (b.Status.Location == "" || b.Status.Lineage == ""):
-		return restoreSource{}, refused("ClusterRegistryBackup %s failed, and is not in its store%s: delete this ClusterRegistry, and create it with another backup", key, said(" (", b.Status.Message, ")"))
-	case !b.Status.Phase.Ended():
-		return restoreSource{}, pending("Waiting for ClusterRegistryBackup %s, which is not complete%s", key, said(": ", b.Status.Message, ""))
-	}
-	instead := fmt.Sprintf("delete this ClusterRegistry, and create it with restoreFrom.store, lineage %s and name %s%s", b.Status.Lineage, b.Status.Name, said(" (the backup is at ", b.Status.Location, ")"))
-	of := client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.RegistryRef.Name}
-	err = s.Live.Get(ctx, of, registry)
-	switch {
-	case apierrors.IsNotFound(err), err == nil && registry.Spec.Backup == nil:
-		return restoreSource{}, refused("ClusterRegistry %s, whose spec.backup says where ClusterRegistryBackup %s is stored, is gone or has no spec.backup any more: %s", of, key, instead)
-	case err != nil:
-		return restoreSource{}, verdict.Failed(fmt.Errorf("read ClusterRegistry %s: %w", of, err))
-	}
-	store := registry.Spec.Backup.Store
-	if claim := render.StoreClaim(store); claim != "" && b.Namespace != s.Registry.Namespace {
-		return restoreSource{}, refused("ClusterRegistryBackup %s is in PersistentVolumeClaim %s, which pods of its own namespace alone can mount: restore it there, or copy it to a claim in namespace %s, %s", key, claim, s.Registry.Namespace, instead)
-	}
-	return restoreSource{Store: store, Lineage: b.Status.Lineage, Name: b.Status.Name, backup: key.String(), sha256: b.Status.SHA256, keys: b.Status.EncryptionKeys}, done
-}
-
 // pending is the verdict of what the operator looks for again.
 func pending(format string, args ...any) verdict.Verdict {
 	return verdict.Waiting(operatorv1alpha1.ReasonRestorePending, format, args...).In(verdict.Backstop)
-}
-
-// retryLookUp is how long after a Job that failed the backup is looked up again.
-const retryLookUp = 30 * time.Second
-
-// lookUp finds out which backup it is and whether it can be restored, before anything is made.
-// It is done when the first record may be made, or there is nothing to look up.
-func (s *scope) lookUp(ctx context.Context, releases []version.Release) verdict.Verdict {
-	if s.restore.source == nil && s.restore.pending == nil {
-		return done
-	}
-	if s.ReadOnly() {
-		if s.restore.pending != nil {
-			return done // the stages say so
-		}
-		return pending("the backup is looked up when %s", s.ReadOnlyUntil())
-	}
-	switch stale, err := s.applyJob(ctx, render.StageRestore); {
-	case err != nil:
-		return verdict.Failed(err)
-	case stale:
-		return s.lookUpAgain(ctx, earlierJob)
-	case s.restore.pending != nil:
-		return done
-	}
-	job, outcome, stale, v := s.readJob(ctx, render.StageRestore, s.restore.source.task(), operand.ComponentRestore)
-	switch {
-	case v.Err != nil:
-		return v
-	case !v.Complete():
-		v.Reason = operatorv1alpha1.ReasonRestorePending
-		return v
-	case stale:
-		return s.lookUpAgain(ctx, earlierJob)
-	}
-	return s.lookedUp(ctx, job, outcome, releases)
-}
-
-// lookedUp continues with what came of the Job.
-func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.Outcome, releases []version.Release) verdict.Verdict {
-	switch outcome.State {
-	case backup.Running:
-		if outcome.Message == "" {
-			outcome.Message = "Job " + job.Name + " runs"
-		}
-		return pending("the backup is being looked up: %s", outcome.Message)
-	case backup.Lost:
-		return s.lookUpAgain(ctx, outcome.Message)
-	case backup.Failed, backup.Damaged:
-		if ended := endOf(job); !ended.IsZero() && s.Now.Sub(ended) > retryLookUp {
-			return s.lookUpAgain(ctx, outcome.Message)
-		}
-		return pending("the backup can't be found, and nothing is made: %s; the operator looks again", outcome.Message).In(retryLookUp)
-	}
-	report, ok := outcome.Shown()
-	if !ok {
-		return refused("the Job %s has reported no backup: the image of the release does not fit this operator; delete the Job to look again", job.Name)
-	}
-	if err := s.target(releases).Refuse(report); err != nil {
-		return refused("%s", err)
-	}
-	s.beginWith(report)
-	return done
-}
-
-// endOf returns when a Job failed, zero when it did not.
-func endOf(job *batchv1.Job) time.Time {
-	for _, condition := range job.Status.Conditions {
-		if condition.Type == batchv1.JobFailed && condition.Status == corev1.ConditionTrue {
-			return condition.LastTransitionTime.Time
-		}
-	}
-	return time.Time{}
-}
-
-// target is what the backup would be restored into.
-func (s *scope) target(releases []version.Release) restore.Target {
-	t := restore.Target{Releases: releases, Release: s.release, Host: s.host, Storage: render.EtcdStorage(s.Registry), SHA256: s.restore.source.sha256, Needs: s.restore.source.keys}
-	if keyring.Rendered(s.keys.Desired) != nil {
-		t.Keys = s.keys.Desired.IDs()
-	}
-	return t
-}
-
-// lookUpAgain deletes the Job, which is made again.
-func (s *scope) lookUpAgain(ctx context.Context, why string) verdict.Verdict {
-	if err := s.deleteJob(ctx, contract.RestoreSuffix); err != nil {
-		return verdict.Failed(err)
-	}
-	return pending("the backup is looked up again: %s", why).In(verdict.Soon)
 }
 
 // beginWith has the first record of the registry be that of an etcd which begins with a

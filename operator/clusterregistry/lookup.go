@@ -1,0 +1,109 @@
+package clusterregistry
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/keyring"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/restore"
+	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// retryLookUp is how long after a Job that failed the backup is looked up again.
+const retryLookUp = 30 * time.Second
+
+// lookUp finds out which backup it is and whether it can be restored, before anything is made.
+// It is done when the first record may be made, or there is nothing to look up.
+func (s *scope) lookUp(ctx context.Context, releases []version.Release) verdict.Verdict {
+	if s.restore.source == nil && s.restore.pending == nil {
+		return done
+	}
+	if s.ReadOnly() {
+		if s.restore.pending != nil {
+			return done // the stages say so
+		}
+		return pending("the backup is looked up when %s", s.ReadOnlyUntil())
+	}
+	switch stale, err := s.applyJob(ctx, render.StageRestore); {
+	case err != nil:
+		return verdict.Failed(err)
+	case stale:
+		return s.lookUpAgain(ctx, earlierJob)
+	case s.restore.pending != nil:
+		return done
+	}
+	job, outcome, stale, v := s.readJob(ctx, render.StageRestore, s.restore.source.task(), operand.ComponentRestore)
+	switch {
+	case v.Err != nil:
+		return v
+	case !v.Complete():
+		v.Reason = operatorv1alpha1.ReasonRestorePending
+		return v
+	case stale:
+		return s.lookUpAgain(ctx, earlierJob)
+	}
+	return s.lookedUp(ctx, job, outcome, releases)
+}
+
+// lookedUp continues with what came of the Job.
+func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.Outcome, releases []version.Release) verdict.Verdict {
+	switch outcome.State {
+	case backup.Running:
+		if outcome.Message == "" {
+			outcome.Message = "Job " + job.Name + " runs"
+		}
+		return pending("the backup is being looked up: %s", outcome.Message)
+	case backup.Lost:
+		return s.lookUpAgain(ctx, outcome.Message)
+	case backup.Failed, backup.Damaged:
+		if ended := endOf(job); !ended.IsZero() && s.Now.Sub(ended) > retryLookUp {
+			return s.lookUpAgain(ctx, outcome.Message)
+		}
+		return pending("the backup can't be found, and nothing is made: %s; the operator looks again", outcome.Message).In(retryLookUp)
+	}
+	report, ok := outcome.Shown()
+	if !ok {
+		return refused("the Job %s has reported no backup: the image of the release does not fit this operator; delete the Job to look again", job.Name)
+	}
+	if err := s.target(releases).Refuse(report); err != nil {
+		return refused("%s", err)
+	}
+	s.beginWith(report)
+	return done
+}
+
+// endOf returns when a Job failed, zero when it did not.
+func endOf(job *batchv1.Job) time.Time {
+	for _, condition := range job.Status.Conditions {
+		if condition.Type == batchv1.JobFailed && condition.Status == corev1.ConditionTrue {
+			return condition.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// target is what the backup would be restored into.
+func (s *scope) target(releases []version.Release) restore.Target {
+	t := restore.Target{Releases: releases, Release: s.release, Host: s.host, Storage: render.EtcdStorage(s.Registry), SHA256: s.restore.source.sha256, Needs: s.restore.source.keys}
+	if keyring.Rendered(s.keys.Desired) != nil {
+		t.Keys = s.keys.Desired.IDs()
+	}
+	return t
+}
+
+// lookUpAgain deletes the Job, which is made again.
+func (s *scope) lookUpAgain(ctx context.Context, why string) verdict.Verdict {
+	if err := s.deleteJob(ctx, contract.RestoreSuffix); err != nil {
+		return verdict.Failed(err)
+	}
+	return pending("the backup is looked up again: %s", why).In(verdict.Soon)
+}
