@@ -150,7 +150,7 @@ func testRestored(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clu
 	}
 }
 
-// testOldWatch goes on with a watch of the old registry in the restored one: it is told to
+// testOldWatch continues a watch of the old registry in the restored one: it is told to
 // list again, and never old data as new.
 func testOldWatch(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, revision int64) {
 	t.Helper()

@@ -176,7 +176,7 @@ func writesManifest(r *http.Request) bool {
 // writesSnapshot reports whether a request writes a snapshot, or a part of one.
 func writesSnapshot(r *http.Request) bool { return strings.HasSuffix(objectWritten(r), ".db") }
 
-// nameInBody finds the name of an object in what Google Cloud Storage is told of it.
+// nameInBody finds the name of an object in a request to Google Cloud Storage.
 var nameInBody = regexp.MustCompile(`"name":"([^"]*)"`)
 
 // objectWritten returns the name of the object that a request writes, empty when it writes none.

@@ -129,7 +129,7 @@ func nodeLost(name, take, giveBack string) fault {
 		noticed := s.e.HostMaySuffer("kube-apiserver sends requests to a server on a node that does not answer until the node counts as lost")
 		s.e.Node(take, victim.Spec.NodeName)
 		return struck{heal: func() {
-			if !s.leaves(victim) { // else nobody waits for it
+			if !s.leaves(victim) { // else nothing waits for it
 				s.e.WaitCondition(s.registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonMembersNotReady, victim.Name)
 			}
 			s.quiet()

@@ -192,7 +192,7 @@ func TestInTheWayStays(t *testing.T) {
 	}
 }
 
-// TestRestorePending goes on with what is recorded, whatever became of the backup since.
+// TestRestorePending continues with what is recorded, whatever became of the backup since.
 func TestRestorePending(t *testing.T) {
 	from := restore.ID(operatorv1alpha1.RestoreFrom{BackupRef: &operatorv1alpha1.BackupReference{Name: "b", Namespace: "old"}})
 	s := restoringScope(t, byRef)
