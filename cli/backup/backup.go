@@ -70,9 +70,9 @@ func decode(from *unstructured.Unstructured, to *v1alpha1.ClusterRegistryBackup)
 	return nil
 }
 
-// find returns the backup that a person means by a name. Without --namespace all namespaces
+// Find returns the backup that a person means by a name. Without --namespace all namespaces
 // are searched.
-func find(ctx context.Context, env *command.Env, name string) (*v1alpha1.ClusterRegistryBackup, error) {
+func Find(ctx context.Context, env *command.Env, name string) (*v1alpha1.ClusterRegistryBackup, error) {
 	host, err := env.Host()
 	if err != nil {
 		return nil, err
@@ -97,8 +97,8 @@ func find(ctx context.Context, env *command.Env, name string) (*v1alpha1.Cluster
 	return nil, command.Usagef("there is a ClusterRegistryBackup %q in the namespaces %s: name one with -n", command.Plain(name), strings.Join(in, ", "))
 }
 
-// registryOf returns the registry of a backup, nil when it is gone.
-func registryOf(ctx context.Context, env *command.Env, b *v1alpha1.ClusterRegistryBackup) (*v1alpha1.ClusterRegistry, error) {
+// RegistryOf returns the registry of a backup, nil when it is gone.
+func RegistryOf(ctx context.Context, env *command.Env, b *v1alpha1.ClusterRegistryBackup) (*v1alpha1.ClusterRegistry, error) {
 	host, err := env.Host()
 	if err != nil {
 		return nil, err
@@ -207,8 +207,8 @@ func phase(b *v1alpha1.ClusterRegistryBackup) v1alpha1.BackupPhase {
 	return b.Status.Phase
 }
 
-// complete completes the names of backups.
-func complete(env *command.Env) command.Completion {
+// Complete completes the names of backups.
+func Complete(env *command.Env) command.Completion {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp

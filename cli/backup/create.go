@@ -141,8 +141,8 @@ func (c *creator) create(ctx context.Context, registry *v1alpha1.ClusterRegistry
 	return b, decode(made, b)
 }
 
-// ago says how long ago a time was, in words of one size.
-func ago(t *metav1.Time, now time.Time) string {
+// Ago says how long ago a time was, in words of one size.
+func Ago(t *metav1.Time, now time.Time) string {
 	switch age := now.Sub(t.Time).Truncate(time.Second); {
 	case age < 0:
 		return "in the future, by this computer's clock"

@@ -174,13 +174,13 @@ func cells(b *v1alpha1.ClusterRegistryBackup, now time.Time) []string {
 	status := b.Status
 	taken, verified, revision := "", "", ""
 	if status.TakenTime != nil {
-		taken = ago(status.TakenTime, now)
+		taken = Ago(status.TakenTime, now)
 	}
 	if status.VerifiedTime != nil {
-		verified = ago(status.VerifiedTime, now)
+		verified = Ago(status.VerifiedTime, now)
 	}
 	if status.Revision > 0 {
 		revision = fmt.Sprint(status.Revision)
 	}
-	return []string{b.Namespace, b.Name, b.Spec.RegistryRef.Name, string(phase(b)), taken, revision, size(status.Bytes), verified, reason(b)}
+	return []string{b.Namespace, b.Name, b.Spec.RegistryRef.Name, string(phase(b)), taken, revision, Size(status.Bytes), verified, reason(b)}
 }

@@ -47,7 +47,7 @@ Exits with 4 when the backup failed, is damaged, or was never verified.`,
   # For a program
   kubectl registry backup show fleet-20261123-1100 -o json`,
 		Args:              command.Args(cobra.ExactArgs(1)),
-		ValidArgsFunction: complete(env),
+		ValidArgsFunction: Complete(env),
 		RunE:              func(cmd *cobra.Command, args []string) error { return s.run(cmd.Context(), args[0]) },
 	}
 	s.output.AddFlag(cmd)
@@ -58,11 +58,11 @@ func (s *shower) run(ctx context.Context, name string) error {
 	if err := s.output.Validate(); err != nil {
 		return err
 	}
-	b, err := find(ctx, s.env, name)
+	b, err := Find(ctx, s.env, name)
 	if err != nil {
 		return err
 	}
-	registry, err := registryOf(ctx, s.env, b)
+	registry, err := RegistryOf(ctx, s.env, b)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func of(b *v1alpha1.ClusterRegistryBackup, now time.Time) *Shown {
 	case v1alpha1.BackupCompleted:
 		out.Verdict = "it is in its store, and was never verified"
 		if out.Attention = status.VerifiedTime == nil; !out.Attention {
-			out.Verdict = "it is in its store, and was verified " + ago(status.VerifiedTime, now)
+			out.Verdict = "it is in its store, and was verified " + Ago(status.VerifiedTime, now)
 		}
 		if status.Message != "" {
 			out.Verdict += "; " + status.Message
@@ -156,9 +156,9 @@ func (s *Shown) print(w io.Writer, now time.Time) error {
 	status := s.Backup.Status
 	row("Taken for", reason(&s.Backup))
 	row("Phase", string(phase(&s.Backup)))
-	row("Taken", moment(status.TakenTime, now))
-	row("Ended", moment(status.CompletionTime, now))
-	row("Verified", moment(status.VerifiedTime, now))
+	row("Taken", Moment(status.TakenTime, now))
+	row("Ended", Moment(status.CompletionTime, now))
+	row("Verified", Moment(status.VerifiedTime, now))
 	row("Verification", s.verification())
 	if status.Name != "" && status.Name != s.Backup.Name {
 		row("Same as", status.Name)
@@ -167,12 +167,12 @@ func (s *Shown) print(w io.Writer, now time.Time) error {
 	row("Lineage", status.Lineage)
 	if status.Revision > 0 {
 		row("Revision", fmt.Sprint(status.Revision))
-		row("Size", size(status.Bytes))
+		row("Size", Size(status.Bytes))
 	}
 	row("SHA-256", status.SHA256)
 	row("Release", status.Release)
 	row("etcd", status.EtcdVersion)
-	row("Keys", keys(status.Keys))
+	row("Keys", Keys(status.Keys))
 	row("When deleted", deletion(&s.Backup))
 	command.Table(out, rows)
 	for _, lack := range s.Missing {
@@ -223,16 +223,16 @@ func deletion(b *v1alpha1.ClusterRegistryBackup) string {
 	return "the backup stays in its store until retention removes it"
 }
 
-// moment is a time with how long ago it was, nothing when it is not known.
-func moment(t *metav1.Time, now time.Time) string {
+// Moment is a time with how long ago it was, nothing when it is not known.
+func Moment(t *metav1.Time, now time.Time) string {
 	if t == nil {
 		return ""
 	}
-	return t.UTC().Format(time.RFC3339) + ", " + ago(t, now)
+	return t.UTC().Format(time.RFC3339) + ", " + Ago(t, now)
 }
 
-// size returns a number of bytes for people.
-func size(n int64) string {
+// Size returns a number of bytes for people.
+func Size(n int64) string {
 	const exact = 1 << 13
 	switch {
 	case n <= 0:
@@ -245,7 +245,8 @@ func size(n int64) string {
 	return resource.NewQuantity(n>>20<<20, resource.BinarySI).String()
 }
 
-func keys(all []v1alpha1.ResourceKeys) string {
+// Keys returns how many keys each resource has.
+func Keys(all []v1alpha1.ResourceKeys) string {
 	var out []string
 	for _, k := range all {
 		out = append(out, fmt.Sprintf("%d %s", k.Count, k.Resource))

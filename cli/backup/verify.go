@@ -35,7 +35,7 @@ With --wait, exits with 1 when the backup could not be verified, is damaged, or 
 		Example: `  # And see what comes of it
   kubectl registry backup verify fleet-20261123-1100 --wait`,
 		Args:              command.Args(cobra.ExactArgs(1)),
-		ValidArgsFunction: complete(env),
+		ValidArgsFunction: Complete(env),
 		RunE:              func(cmd *cobra.Command, args []string) error { return v.run(cmd.Context(), args[0]) },
 	}
 	v.addFlags(cmd, "wait until the backup was verified")
@@ -47,11 +47,11 @@ func (v *verifier) run(ctx context.Context, name string) error {
 	if err := v.dryRun.Validate(); err != nil {
 		return err
 	}
-	b, err := find(ctx, v.env, name)
+	b, err := Find(ctx, v.env, name)
 	if err != nil {
 		return err
 	}
-	registry, err := registryOf(ctx, v.env, b)
+	registry, err := RegistryOf(ctx, v.env, b)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ var further = []session{
 	{section: "import", line: "kubectl registry import -f clusters.yaml --overwrite --with-status", code: 4},
 	{section: "status", line: "kubectl registry status fleet", code: 4},
 	{section: "backup show", line: "kubectl registry backup show before-cleanup"},
+	{section: "restore plan", line: "kubectl registry restore plan --registry fleet --latest"},
 	{section: "diagnose", line: "kubectl registry diagnose", code: 4},
 }
 
@@ -94,6 +95,8 @@ func TestCompletion(t *testing.T) {
 		{"backup show f", "fleet-20261123-1100"},
 		{"backup verify ", "before-cleanup fleet-20261123-1100"},
 		{"backup verify before-cleanup ", ""},
+		{"restore plan b", "before-cleanup"},
+		{"restore plan --registry ", "fleet"},
 		{"diagnose ", "fleet"},
 		{"report ", "fleet"},
 		{"--context ", "admin@east hub"},

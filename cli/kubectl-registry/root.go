@@ -15,6 +15,7 @@ import (
 	"github.com/clusterregistry/operator/cli/join"
 	"github.com/clusterregistry/operator/cli/kubeconfig"
 	"github.com/clusterregistry/operator/cli/report"
+	"github.com/clusterregistry/operator/cli/restore"
 	"github.com/clusterregistry/operator/cli/status"
 	"github.com/clusterregistry/operator/cli/transfer"
 	"github.com/clusterregistry/operator/cli/upgrade"
@@ -64,6 +65,7 @@ changed; 4 done, and something that is shown needs attention.`,
 		upgrade.New(env),
 		etcd.New(env),
 		backup.New(env),
+		restore.New(env),
 		diagnose.New(env),
 		report.New(env),
 	)

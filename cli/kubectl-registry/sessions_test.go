@@ -139,6 +139,7 @@ var sessions = []session{
 	{section: "backup list", line: "kubectl registry backup list fleet"},
 	{section: "backup show", line: "kubectl registry backup show fleet-20261123-1100"},
 	{section: "backup verify", line: "kubectl registry backup verify fleet-20261123-1100"},
+	{section: "restore plan", line: "kubectl registry restore plan fleet-20261123-1100 --into rehearsal/fleet"},
 	{section: "diagnose", line: "kubectl registry diagnose fleet", code: 4},
 	{section: "report", line: "kubectl registry report fleet"},
 }
@@ -180,7 +181,7 @@ func TestSessions(t *testing.T) {
 		}
 		text = text[:begin+1] + section + rest[end:]
 	}
-	for _, name := range strings.Split("join unjoin status clusters kubeconfig export import diagnose report", " ") {
+	for _, name := range []string{"join", "unjoin", "status", "clusters", "kubeconfig", "export", "import", "restore plan", "diagnose", "report"} {
 		if !shown[name] {
 			t.Errorf("no session of %s", name)
 		}
