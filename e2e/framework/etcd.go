@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -30,9 +32,15 @@ type Etcd struct {
 	t       *testing.T
 	program string
 	flags   [][]string
-	running []*exec.Cmd
+	running []*etcdProcess
 	logs    []*lockedBuffer
 	client  Pair
+}
+
+// etcdProcess is a member that was started; ended is closed when it has ended.
+type etcdProcess struct {
+	*exec.Cmd
+	ended chan struct{}
 }
 
 // StartEtcd starts an etcd of the given number of members, of the version that
@@ -46,14 +54,14 @@ func StartEtcd(t *testing.T, members int, flags ...string) *Etcd {
 // StartEtcdVersion is StartEtcd for another version.
 func StartEtcdVersion(t *testing.T, version string, members int, flags ...string) *Etcd {
 	t.Helper()
-	e := &Etcd{CA: NewAuthority(t, "etcd-ca"), t: t, program: Program(t, "etcd", version, "etcd"), running: make([]*exec.Cmd, members)}
+	e := &Etcd{CA: NewAuthority(t, "etcd-ca"), t: t, program: Program(t, "etcd", version, "etcd"), running: make([]*etcdProcess, members)}
 	e.client = e.CA.Issue("registry", nil)
 	pair := e.CA.Issue("member", nil, "127.0.0.1")
 	var initial, peers []string
 	for i := range members {
 		e.DataDirs = append(e.DataDirs, filepath.Join(t.TempDir(), "data"))
-		e.Endpoints = append(e.Endpoints, fmt.Sprintf("https://127.0.0.1:%d", freePort(t)))
-		peers = append(peers, fmt.Sprintf("https://127.0.0.1:%d", freePort(t)))
+		e.Endpoints = append(e.Endpoints, fmt.Sprintf("https://127.0.0.1:%d", FreePort(t)))
+		peers = append(peers, fmt.Sprintf("https://127.0.0.1:%d", FreePort(t)))
 		initial = append(initial, fmt.Sprintf("m%d=%s", i, peers[i]))
 	}
 	for i := range members {
@@ -68,8 +76,8 @@ func StartEtcdVersion(t *testing.T, version string, members int, flags ...string
 		e.Start(i)
 	}
 	t.Cleanup(func() {
-		for i, cmd := range e.running {
-			if cmd != nil {
+		for i, member := range e.running {
+			if member != nil {
 				e.Kill(i)
 			}
 			if t.Failed() {
@@ -94,7 +102,12 @@ func (e *Etcd) Start(member int) {
 	if err := cmd.Start(); err != nil {
 		e.t.Fatal(err)
 	}
-	e.running[member] = cmd
+	m := &etcdProcess{cmd, make(chan struct{})}
+	e.running[member] = m
+	go func() {
+		_ = cmd.Wait() // why it ended is in its log
+		close(m.ended)
+	}()
 }
 
 // AddFlags has a member run with more flags from its next start on, of which the last one
@@ -106,10 +119,11 @@ func (e *Etcd) AddFlags(member int, flags ...string) {
 // Kill ends a member as a power cut would.
 func (e *Etcd) Kill(member int) {
 	e.t.Helper()
-	if err := e.running[member].Process.Kill(); err != nil {
+	m := e.running[member]
+	if err := m.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		e.t.Fatalf("kill etcd's member %d: %v", member, err)
 	}
-	_ = e.running[member].Wait() // its error is that of the kill
+	<-m.ended
 	e.running[member] = nil
 }
 
@@ -125,11 +139,28 @@ func (e *Etcd) connect() {
 	e.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: roots, MinVersion: tls.VersionTLS12}
 	e.Client = e.clientOf(e.Endpoints...)
 	Eventually(e.t, "etcd to serve", func(ctx context.Context) error {
+		e.mustRun()
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		_, err := e.Client.Get(ctx, "any")
 		return err
 	})
+}
+
+// mustRun fails the test when a member that was started has ended by itself: etcd with the
+// others alone may never serve.
+func (e *Etcd) mustRun() {
+	e.t.Helper()
+	for i, m := range e.running {
+		if m == nil {
+			continue
+		}
+		select {
+		case <-m.ended:
+			e.t.Fatalf("etcd's member %d has ended by itself: %v", i, m.ProcessState)
+		default:
+		}
+	}
 }
 
 func (e *Etcd) clientOf(endpoints ...string) *clientv3.Client {

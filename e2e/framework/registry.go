@@ -2,10 +2,8 @@ package framework
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -40,7 +38,7 @@ type Registry struct {
 // it ends with the test, and when the test failed its log is shown.
 func StartRegistry(t *testing.T, flags ...string) *Registry {
 	t.Helper()
-	r := &Registry{Port: freePort(t), CA: NewAuthority(t, "registry-ca"), log: &lockedBuffer{}, done: make(chan error, 1)}
+	r := &Registry{Port: FreePort(t), CA: NewAuthority(t, "registry-ca"), log: &lockedBuffer{}, done: make(chan error, 1)}
 	r.Serving = NewMount(t, r.CA.Issue("registry", nil, "registry.default.svc", "localhost", "127.0.0.1"))
 	r.cmd = exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-apiserver"), append([]string{ //nolint:noctx // it outlives the test's context
 		"--secure-port=" + strconv.Itoa(r.Port), "--bind-address=127.0.0.1", "--tls-cert-file=" + r.Serving.Cert, "--tls-private-key-file=" + r.Serving.Key}, flags...)...)
@@ -167,16 +165,6 @@ func (b *lockedBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buf.String()
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 func writeFile(t *testing.T, name string, content []byte) string {

@@ -34,7 +34,7 @@ func StartS3(t *testing.T) *S3 {
 		}
 	}
 	pair := s.CA.Issue("s3", nil, "127.0.0.1")
-	address := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	address := fmt.Sprintf("127.0.0.1:%d", FreePort(t))
 	s.Endpoint = "https://" + address
 	startServer(t, "the S3 server", nil, Program(t, needs.S3Server.Name, needs.S3Server.Tag, "versitygw"), "--quiet", "--port="+address, "--cert="+pair.Cert, "--key="+pair.Key, "--access="+user, "--secret="+password,
 		"posix", "--sidecar="+filepath.Join(root, "attributes"), filepath.Join(root, "objects"))

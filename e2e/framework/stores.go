@@ -134,7 +134,7 @@ func (s *Store) gcs(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(root, s.Bucket), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	program, port := Program(t, "fake-gcs-server", gcsVersion, "fake-gcs-server"), freePort(t)
+	program, port := Program(t, "fake-gcs-server", gcsVersion, "fake-gcs-server"), FreePort(t)
 	server := fmt.Sprintf("http://127.0.0.1:%d", port)
 	s.Front = StartFront(t, nil, func(front string) string {
 		startServer(t, "fake-gcs-server", nil, program, "-scheme=http", "-host=127.0.0.1", fmt.Sprintf("-port=%d", port), "-backend=filesystem", "-filesystem-root="+root,
@@ -185,7 +185,7 @@ func (s *Store) azure(t *testing.T) {
 	s.Credentials = credentials(t, map[string]string{"accountKey": key})
 	s.Wrong = credentials(t, map[string]string{"accountKey": base64.StdEncoding.EncodeToString([]byte("incorrect"))})
 	ca := NewAuthority(t, "azure-ca")
-	pair, port := ca.Issue("azure", nil, "127.0.0.1"), freePort(t)
+	pair, port := ca.Issue("azure", nil, "127.0.0.1"), FreePort(t)
 	startServer(t, "azurite", []string{"AZURITE_ACCOUNTS=" + s.account + ":" + key}, Program(t, "azurite", azureVersion, "azurite-blob"),
 		"--blobHost=127.0.0.1", fmt.Sprintf("--blobPort=%d", port), "--cert="+pair.Cert, "--key="+pair.Key, "--location="+t.TempDir(),
 		"--disableTelemetry", "--skipApiVersionCheck", "--silent")

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,16 +63,7 @@ func newGuarded(t *testing.T, version string) *guarded {
 	t.Helper()
 	g := &guarded{t: t, etcd: framework.Program(t, "etcd", version, "etcd"), dir: t.TempDir(), ca: framework.NewAuthority(t, "etcd-ca"), processes: map[string]*process{}}
 	g.pair = g.ca.Issue("member", nil, "127.0.0.1", m0, m1, m2) // members connect from the first
-	var ports []int
-	for range 2 {
-		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _ = listener.Close() }()
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
-	}
-	g.clients, g.peers = ports[0], ports[1]
+	g.clients, g.peers = framework.FreePort(t), framework.FreePort(t)
 	t.Cleanup(func() {
 		for name := range g.processes {
 			g.kill(name)
