@@ -30,7 +30,28 @@ const (
 	// that the restored etcd will have are recorded already, so the guard takes no other data,
 	// and lets no member start without.
 	RecordRestore = "restore"
+	// RecordRecovery has a Recovery as JSON, from before a lost quorum is recovered with the data
+	// of a member until etcd has served that; empty or absent otherwise. The IDs that the
+	// recovered etcd will have are recorded already.
+	RecordRecovery = "recovery"
 )
+
+// Recovery says with whose data a lost quorum is recovered: the guard of that member makes the
+// data of a new etcd of it, which has that member alone.
+type Recovery struct {
+	// Lineage is the ID of the data that begins with the recovery. It is the token of which
+	// etcd makes the IDs of the new cluster and member.
+	Lineage string `json:"lineage"`
+	// Member is the name of the member.
+	Member string `json:"member"`
+	// ClusterID and MemberID are those that its data has until it is recovered, as etcdctl
+	// prints them. No other data is touched.
+	ClusterID string `json:"clusterID"`
+	MemberID  string `json:"memberID"`
+	// Revision is the lowest one that its data may end with: the one that the member said it
+	// had, and that a person has approved.
+	Revision int64 `json:"revision"`
+}
 
 // RecordSeparator is between the names of members.
 const RecordSeparator = ","
