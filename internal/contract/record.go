@@ -36,6 +36,11 @@ const (
 	RecordRecovery = "recovery"
 )
 
+// RevisionBump is by how much etcd's revision is raised when a backup is restored, or a lost
+// quorum is recovered: more than any client can have seen in the etcd of before, whose last
+// revision may not be known any more.
+const RevisionBump = 1_000_000_000
+
 // Recovery says with whose data a lost quorum is recovered: the guard of that member makes the
 // data of a new etcd of it, which has that member alone.
 type Recovery struct {

@@ -77,6 +77,9 @@ func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.O
 	if err := s.target(releases).Refuse(report); err != nil {
 		return refused("%s", err)
 	}
+	if s.Installed() {
+		return s.foundBackup(report)
+	}
 	s.beginWith(report)
 	return done
 }
@@ -94,8 +97,12 @@ func endOf(job *batchv1.Job) time.Time {
 // target is what the backup would be restored into.
 func (s *scope) target(releases []version.Release) restore.Target {
 	t := restore.Target{Releases: releases, Release: s.release, Host: s.host, Storage: render.EtcdStorage(s.Registry), SHA256: s.restore.source.sha256, Needs: s.restore.source.keys}
-	if keyring.Rendered(s.keys.Desired) != nil {
-		t.Keys = s.keys.Desired.IDs()
+	keys := s.keys.Desired
+	if s.Installed() {
+		keys = s.keys.InUse // in a recovery, servers keep those that they have
+	}
+	if keyring.Rendered(keys) != nil {
+		t.Keys = keys.IDs()
 	}
 	return t
 }

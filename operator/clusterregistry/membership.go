@@ -3,7 +3,6 @@ package clusterregistry
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -32,8 +31,8 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 	status := &s.Registry.Status
 	change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: r.membersAccess(s),
 		Repair: status.Operation != nil && !membership.Is(status.Operation), TakeSnapshot: s.saveBefore}
-	if err := r.noteQuorum(ctx, s, change); err != nil {
-		return verdict.Failed(fmt.Errorf("find out whether etcd has lost its quorum: %w", err))
+	if v := r.noteQuorum(ctx, s, change); !v.Complete() {
+		return v
 	}
 	step, v := change.Next(ctx)
 	s.noteLost(change.Within())

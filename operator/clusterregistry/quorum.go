@@ -14,21 +14,26 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/operation/membership"
+	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // noteQuorum says that etcd has lost its quorum for good, and what is left of it. What it has
 // said stays until a majority answers again: that it is not certain at the moment is no news.
-func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membership.Change) error {
+// The verdict is not done when a recovery has begun.
+func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membership.Change) verdict.Verdict {
 	status, name := &s.Registry.Status, client.ObjectKeyFromObject(s.Registry).String()
 	if s.members.State.ListErr == nil {
 		r.revisions.Note(name, etcd.Seen{Revision: s.members.State.Revision(), Time: s.Now})
 		status.Recovery = nil
-		return nil
+		return done
 	}
 	members, err := change.QuorumLost(ctx)
-	if members == nil || err != nil {
-		return err
+	if err != nil {
+		return verdict.Failed(fmt.Errorf("find out whether etcd has lost its quorum: %w", err))
+	}
+	if members == nil {
+		return done
 	}
 	cluster := s.identity.Record.ClusterID
 	before := status.Recovery
@@ -36,13 +41,26 @@ func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membershi
 		before = &operatorv1alpha1.RecoveryStatus{ID: cluster + "-" + string(uuid.NewUUID())[:8], LostTime: metav1.Time{Time: s.Now}}
 	}
 	found := assess(before, members, s.newestVerified(), r.revisions.Newest(name))
+	known := status.Recovery != nil && status.Recovery.ID == found.ID // else no one can have approved it
+	status.Recovery = found
 	v := verdict.Waiting(operatorv1alpha1.ReasonQuorumLost, "%s", quorumLost(found)).In(verdict.Backstop)
+	if known {
+		held := r.approve(ctx, s, found)
+		switch {
+		case s.recovering() != nil:
+			found.Phase = s.recovering().Phase
+			return verdict.Waiting(operatorv1alpha1.ReasonRecovering, "etcd is recovered with the data of %s", recovery.Copy(s.recovering())).In(verdict.AtOnce)
+		case !held.Complete():
+			found.Message = held.Message
+			v.Message += "; spec.recovery does nothing yet: " + held.Message
+			v = v.In(held.After)
+		}
+	}
 	if s.verdicts[operatorv1alpha1.ConditionEtcdReady].State == verdict.ReadOnly {
 		v = v.AsReadOnly()
 	}
 	s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v
-	status.Recovery = found
-	return nil
+	return done
 }
 
 // assess says what is left of an etcd that has lost its quorum, and how much each copy of the
@@ -99,7 +117,7 @@ func quorumLost(found *operatorv1alpha1.RecoveryStatus) string {
 	if found.LastRevision > 0 {
 		text += fmt.Sprintf(". The newest revision that is known is %d, and clients may have been answered newer ones", found.LastRevision)
 	}
-	return text + ". Keep all volumes and delete no claim: a person decides what is used"
+	return text + ". Keep all volumes and delete no claim: a person decides with which copy etcd continues, in spec.recovery (kubectl registry recover plan says how; this loss is " + found.ID + ")"
 }
 
 // lost says how many revisions a copy of the data lacks.

@@ -87,6 +87,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		s.record(operatorv1alpha1.ConditionEtcdReady, v)
 		return
 	}
+	r.observeRecovery(ctx, s)
 	rendered, err := render.Render(s.input(r.Environment))
 	if err != nil {
 		s.record(operatorv1alpha1.ConditionVersionSupported, verdict.Failed(fmt.Errorf("render the objects of %s: %w", s.release.Version, err)))
@@ -96,7 +97,9 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	if until := s.pausedUntil(); until != "" {
 		s.Freeze(until)
 	}
-	if v := s.lookUp(ctx, r.Releases); !v.Complete() {
+	if v := s.lookUp(ctx, r.Releases); !v.Complete() && s.Installed() {
+		s.restore.recovery.verdict = recoveryHeld("%s", v.Message).In(v.After)
+	} else if !v.Complete() {
 		s.record(operatorv1alpha1.ConditionEtcdReady, v)
 		return
 	}
@@ -116,8 +119,14 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	s.retraction = r.retract(ctx, s) // by which what is left of the controller is pruned
 	err := s.prune(ctx)
 	r.giveWay(s)
-	v := r.changeMembers(ctx, s)
+	v := done
+	if s.recovering() != nil {
+		v = r.recover(ctx, s)
+	} else {
+		v = r.changeMembers(ctx, s)
+	}
 	switch {
+	case s.recovering() != nil: // all else waits
 	case s.upgrade != nil:
 		v = s.besides(v, r.advance(ctx, s))
 	case !membership.Is(s.Registry.Status.Operation):
@@ -157,6 +166,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 		Addresses:   s.addresses,
 		Encryption:  s.keys.Render(),
 		Audit:       s.audit.Render,
+		Stopped:     s.stopped(),
 		Environment: environment,
 	}
 }

@@ -32,6 +32,8 @@ type restoration struct {
 	inTheWay string
 	// begin makes the first record, nil as long as none is to be made.
 	begin func(*etcd.Record) *etcd.Record
+	// recovery is the backup that a recovery from a lost quorum is approved with.
+	recovery recoveryLookUp
 }
 
 // restoreSource is a backup that was named, in a way of which the operator has to find out
@@ -68,6 +70,11 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 	switch {
 	case s.identity.Err != nil:
 		return done // the stage of etcd says so
+	case s.recovering() != nil:
+		if record.Restored.Pending() {
+			s.restore.pending, s.restore.lineage = record.Restored, record.Lineage
+		}
+		return done
 	case record != nil && record.Restored.Pending() && (s.Installed() || s.servedRestored()):
 		return s.recordIsOlder()
 	case record != nil && record.Restored.Pending():
@@ -233,8 +240,8 @@ func (s *scope) noteRestored() {
 // not ready.
 func (s *scope) growing() string {
 	record, asked := s.identity.Record, s.Registry.Spec.Etcd.Replicas
-	if record == nil || record.Restored == nil || record.Replicas >= asked || s.Registry.Status.Operation != nil {
+	if record == nil || record.Restored == nil && record.Recovered == nil || len(record.Members) >= int(asked) || s.Registry.Status.Operation != nil {
 		return ""
 	}
-	return fmt.Sprintf("the restored etcd grows from %d to %d members next", record.Replicas, asked)
+	return fmt.Sprintf("the restored etcd grows from %d to %d members next", len(record.Members), asked)
 }

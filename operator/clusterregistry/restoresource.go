@@ -16,7 +16,7 @@ import (
 // restoreSource returns where the backup is that the spec names.
 func (r *Reconciler) restoreSource(ctx context.Context, s *scope, from operatorv1alpha1.RestoreFrom) (restoreSource, verdict.Verdict) {
 	if from.BackupRef != nil {
-		return r.referred(ctx, s, *from.BackupRef)
+		return r.referred(ctx, s, *from.BackupRef, "delete this ClusterRegistry, and create it with ")
 	}
 	if from.Store == nil {
 		return restoreSource{}, refused("spec.restoreFrom names no backup: delete this ClusterRegistry, and create it with backupRef or store") // past the schema
@@ -28,10 +28,11 @@ func (r *Reconciler) restoreSource(ctx context.Context, s *scope, from operatorv
 	return source, done
 }
 
-// referred returns where a ClusterRegistryBackup is. What names the store there is used in the
+// referred returns where a ClusterRegistryBackup is; instead begins the sentences that say how
+// to name another one. What names the store there is used in the
 // registry's own namespace: whoever may create a registry here could otherwise read what
 // credentials elsewhere open.
-func (r *Reconciler) referred(ctx context.Context, s *scope, ref operatorv1alpha1.BackupReference) (restoreSource, verdict.Verdict) {
+func (r *Reconciler) referred(ctx context.Context, s *scope, ref operatorv1alpha1.BackupReference, instead string) (restoreSource, verdict.Verdict) {
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
 	if key.Namespace == "" {
 		key.Namespace = s.Registry.Namespace
@@ -47,7 +48,7 @@ func (r *Reconciler) referred(ctx context.Context, s *scope, ref operatorv1alpha
 	case err != nil:
 		return restoreSource{}, verdict.Failed(fmt.Errorf("read ClusterRegistryBackup %s: %w", key, err))
 	}
-	source := restore.Source{ClusterRegistryBackup: b, Namespace: s.Registry.Namespace, Instead: "delete this ClusterRegistry, and create it with "}
+	source := restore.Source{ClusterRegistryBackup: b, Namespace: s.Registry.Namespace, Instead: instead}
 	switch later, err := source.Refuse(); {
 	case later:
 		return restoreSource{}, pending("Waiting for %s", err)

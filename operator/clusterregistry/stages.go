@@ -53,6 +53,7 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	stage.Begin = s.restore.begin
 	s.members = stage.Run(ctx)
 	s.noteRestored()
+	s.reportRecovered()
 	return s.members.Verdict
 }
 
@@ -61,7 +62,11 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	if v := apiservice.Unregister(ctx, s.Objects, s.release.Version); !v.Complete() {
 		return v
 	}
-	stage := server.Stage{Access: r.access(s), Serving: s.authorities.Serving.Bundle(), Identity: s.identity, Upgrading: s.upgrade != nil, MembersReplacing: s.members.Replacing, Held: s.withheld()}
+	held, replacing := s.withheld(), s.members.Replacing
+	if s.recovering() != nil {
+		held, replacing = done, false // they are stopped
+	}
+	stage := server.Stage{Access: r.access(s), Serving: s.authorities.Serving.Bundle(), Identity: s.identity, Upgrading: s.upgrade != nil, MembersReplacing: replacing, Held: held}
 	s.servers = stage.Run(ctx)
 	return s.servers.Verdict
 }

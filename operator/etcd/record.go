@@ -23,6 +23,7 @@ const (
 	keyAlsoCA      = "ca-also"
 	keyServingCA   = "ca-serving"
 	keyRestored    = "restored"
+	keyRecovered   = "recovered"
 	keyClientCA    = "ca-client"
 	keyRelease     = "release"
 	keyEtcdVersion = "etcd-version"
@@ -110,6 +111,8 @@ type Record struct {
 	// Restored says from which backup the data began, nil for none. It is Pending until etcd
 	// has served it.
 	Restored *Restored
+	// Recovered says how the last lost quorum is, or was, recovered from; nil for none.
+	Recovered *Recovered
 }
 
 // KeptVolume is the old volume of a member that was replaced.
@@ -182,6 +185,9 @@ func ParseRecord(data map[string]string) (*Record, error) {
 		return nil, fmt.Errorf("%s is %q while %s is %q: remove the key %s if that member is still in etcd's list, the other one if it is not", contract.RecordJoining, r.Joining, keyLeaving, r.Leaving, keyLeaving)
 	}
 	if r.Restored, err = parseRestored(data[keyRestored], data[contract.RecordRestore], r.Lineage); err != nil {
+		return nil, err
+	}
+	if r.Recovered, err = parseRecovered(data[keyRecovered]); err != nil {
 		return nil, err
 	}
 	r.Kept, r.Recreating = parseKept(data[keyKept]), data[keyRecreating]
@@ -282,8 +288,11 @@ func (r *Record) optional() map[string]string {
 		keyKeys: r.Keys, keyStoredUnder: r.StoredUnder, keyKeyIDs: strings.Join(r.KeyIDs, contract.RecordSeparator),
 		keyTarget: r.number(r.Target), keyClaimed: r.number(r.Claimed), keyEndpoints: r.number(r.Endpoints),
 	}
+	if r.Recovered != nil {
+		data[keyRecovered], data[contract.RecordRecovery] = encode(r.Recovered), r.Recovered.guard()
+	}
 	if r.Restored != nil {
-		data[keyRestored] = r.Restored.encode()
+		data[keyRestored] = encode(r.Restored)
 		if r.Restored.Pending() {
 			data[contract.RecordRestore] = r.Lineage
 		}

@@ -39,14 +39,6 @@ func (r Restored) Done(now time.Time) *Restored {
 	return &r
 }
 
-func (r *Restored) encode() string {
-	text, err := json.Marshal(r)
-	if err != nil { // no type in it can cause that
-		return ""
-	}
-	return string(text)
-}
-
 // parseRestored reads what is recorded of a restore. A restore that is under way is recorded
 // twice: what can't be understood must not have a volume restored again.
 func parseRestored(text, pending, lineage string) (*Restored, error) {

@@ -48,8 +48,21 @@ type Input struct {
 	Backup Backup
 	// Restore is the backup that etcd is to begin with, nil for none, and as soon as it has.
 	Restore *Restore
+	// Stopped is what is not to run while a lost quorum is recovered.
+	Stopped Stopped
 	// Environment is where the operator runs.
 	Environment Environment
+}
+
+// Stopped says which parts of a registry have no pods.
+type Stopped struct{ Servers, Members bool }
+
+// unless returns how many pods a part has.
+func unless(stopped bool, pods int32) int32 {
+	if stopped {
+		return 0
+	}
+	return pods
 }
 
 // Encryption is a configuration of keys.

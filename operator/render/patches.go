@@ -43,7 +43,7 @@ func patches(in Input, layout string) map[target][]operation {
 	r := in.Registry
 	server, etcd := r.Spec.Server, r.Spec.Etcd
 	out := map[target][]operation{
-		{kind: "Deployment", name: "<name>-server"}:   slices.Concat([]operation{add("/spec/replicas", server.Replicas), add("/spec/progressDeadlineSeconds", server.ProgressDeadlineSeconds)}, workload(r, "server", server.Resources, server.Placement), arguments(server), access(server)),
+		{kind: "Deployment", name: "<name>-server"}:   slices.Concat([]operation{add("/spec/replicas", unless(in.Stopped.Servers, server.Replicas)), add("/spec/progressDeadlineSeconds", server.ProgressDeadlineSeconds)}, workload(r, "server", server.Resources, server.Placement), arguments(server), access(server)),
 		{kind: "Service", name: "<name>-server"}:      service(server.Service),
 		{kind: "Certificate", name: "<name>-serving"}: slices.Concat(serving(r), subjectNames(nil, in.Addresses)),
 		{kind: "Certificate", certificate: "leaf"}:    renewal(r.Spec.TLS),
@@ -57,7 +57,7 @@ func patches(in Input, layout string) map[target][]operation {
 		return out
 	}
 	members := memberNames(in)
-	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", len(in.Members))}, workload(r, "etcd", etcd.Resources, etcd.Placement), class("/spec/volumeClaimTemplates/0/spec", templateClass(in)))
+	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", unless(in.Stopped.Members, int32(len(in.Members))))}, workload(r, "etcd", etcd.Resources, etcd.Placement), class("/spec/volumeClaimTemplates/0/spec", templateClass(in)))
 	if len(in.Members) == 2 {
 		// While one becomes three, or three one: neither can be missed.
 		out[target{kind: "PodDisruptionBudget", name: "<name>-etcd"}] = []operation{add("/spec/maxUnavailable", 0)}

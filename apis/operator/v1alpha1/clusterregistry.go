@@ -67,6 +67,7 @@ type ClusterRegistryList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Snapshot' || has(self.backup) || has(self.etcd.external)",fieldPath=".deletionPolicy",message="deletionPolicy Snapshot saves the registry before it is deleted: set backup, which names the store, or set deletionPolicy to Retain or Delete"
 // +kubebuilder:validation:XValidation:rule="has(self.restoreFrom) == has(oldSelf.restoreFrom) && (!has(self.restoreFrom) || self.restoreFrom == oldSelf.restoreFrom)",fieldPath=".restoreFrom",message="a registry is restored once, when it is created: to restore a backup, create another ClusterRegistry with restoreFrom"
 // +kubebuilder:validation:XValidation:rule="!has(self.restoreFrom) || !has(self.etcd.external)",fieldPath=".restoreFrom",message="the operator does not restore an external etcd: remove restoreFrom, and restore it with the tools that it is run with, such as etcdutl snapshot restore"
+// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.etcd.external)",fieldPath=".recovery",message="the operator does not recover an external etcd: remove recovery, and recover it with the tools that it is run with"
 // +kubebuilder:validation:XValidation:rule="!has(self.restoreFrom) || !(self.version in ['v0.1.0', 'v0.2.0', 'v0.3.0'])",fieldPath=".restoreFrom",message="a backup is restored by release v0.4.0 or later: set version to such a release"
 type ClusterRegistrySpec struct {
 	// version is the release of the registry that should run. Changing it
@@ -144,6 +145,14 @@ type ClusterRegistrySpec struct {
 	// takes over retained data.
 	// +optional
 	RestoreFrom *RestoreFrom `json:"restoreFrom,omitempty"`
+
+	// recovery approves the recovery from one lost quorum of etcd, which status.recovery
+	// describes, with one copy of the data. The servers and all members are stopped, a new
+	// etcd with one member begins with that copy, and grows to spec.etcd.replicas. The volumes
+	// of all other members are kept. Not with an external etcd. It needs v0.4.0 or later.
+	// Default: nothing is recovered, since a person has to decide what is lost.
+	// +optional
+	Recovery *Recovery `json:"recovery,omitempty"`
 }
 
 // Mode is how a registry is reached, and who knows its users.

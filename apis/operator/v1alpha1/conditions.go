@@ -200,6 +200,9 @@ const (
 	ReasonRestorePending = "RestorePending"
 	// ReasonRestoring is the reason of an etcd whose first member is being restored.
 	ReasonRestoring = "Restoring"
+	// ReasonRecovering is the reason of an etcd that is being recovered from a lost quorum: the
+	// message says what that waits for.
+	ReasonRecovering = "Recovering"
 	// ReasonExternalUnreachable is the reason of an external etcd that does not answer.
 	ReasonExternalUnreachable = "ExternalUnreachable"
 )

@@ -2,6 +2,62 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+// Recovery approves the recovery from one lost quorum of etcd, with one copy of the data. What
+// that copy lacks is lost.
+type Recovery struct {
+	// from is Member to continue with the data of a member that is left, or Backup to continue
+	// with a backup of the registry.
+	// +required
+	From RecoverySource `json:"from"`
+
+	// name is the name of the member, such as fleet-etcd-1, or of the ClusterRegistryBackup in
+	// the namespace of the registry.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// acceptDataLossUpTo is how many revisions of etcd, of those that the operator knows of,
+	// may be lost at most: revisionsLost of that copy in status.recovery says how many it
+	// lacks. Each write is one revision. Clients may have been answered newer ones that the
+	// operator does not know of, and these are lost, too. Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	AcceptDataLossUpTo int64 `json:"acceptDataLossUpTo,omitempty"`
+
+	// approvedFor is the ID of the loss that is approved, which status.recovery.id has. An
+	// approval for another loss does nothing.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ApprovedFor string `json:"approvedFor"`
+}
+
+// RecoverySource is a kind of copy of the data.
+//
+// +kubebuilder:validation:Enum=Member;Backup
+type RecoverySource string
+
+const (
+	// RecoverFromMember continues with the data of a member that is left.
+	RecoverFromMember RecoverySource = "Member"
+	// RecoverFromBackup continues with a backup.
+	RecoverFromBackup RecoverySource = "Backup"
+)
+
+// RecoveryPhase is a step of a recovery.
+//
+// +kubebuilder:validation:Enum=Stopping;Restoring
+type RecoveryPhase string
+
+// The phases of a recovery, in their order.
+const (
+	// RecoveryStopping waits until no server and no etcd member runs any more.
+	RecoveryStopping RecoveryPhase = "Stopping"
+	// RecoveryRestoring makes a new etcd with one member of the copy that was approved.
+	RecoveryRestoring RecoveryPhase = "Restoring"
+)
+
 // RecoveryStatus is an etcd that has lost its quorum for good: so many of its members have
 // lost their data that the others can't agree on anything any more. It says what is left, and
 // how much each copy of the data lacks.
@@ -28,6 +84,53 @@ type RecoveryStatus struct {
 	// backup is the newest backup that was verified. It is not set when there is none.
 	// +optional
 	Backup *RecoveryBackup `json:"backup,omitempty"`
+
+	// phase is the present step of the recovery that was approved: Stopping waits until no
+	// server and no etcd member runs any more, and Restoring makes a new etcd with one member
+	// of the copy that was approved. It is not set before.
+	// +optional
+	Phase RecoveryPhase `json:"phase,omitempty"`
+
+	// message says what the recovery waits for, or why the approval in spec.recovery does
+	// nothing.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// RecoveredStatus says how the last lost quorum was recovered from.
+type RecoveredStatus struct {
+	// id identifies the loss.
+	// +required
+	ID string `json:"id"`
+
+	// from and name are the copy that the data continues with.
+	// +required
+	From RecoverySource `json:"from"`
+	// +required
+	Name string `json:"name"`
+
+	// lostTime is when the loss was noticed.
+	// +required
+	LostTime metav1.Time `json:"lostTime"`
+
+	// lastRevision is the newest revision of etcd that was known when the recovery was
+	// approved. Clients may have been answered newer ones.
+	// +optional
+	LastRevision int64 `json:"lastRevision,omitempty"`
+
+	// revision is the revision with which the copy ended, as far as that is known: what was
+	// written later is lost. The recovered etcd begins 1,000,000,000 above it, so that no
+	// client sees a revision twice.
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
+
+	// lineage is the ID of the data from then on, under which its backups are.
+	// +optional
+	Lineage string `json:"lineage,omitempty"`
+
+	// completionTime is when etcd served the recovered data.
+	// +required
+	CompletionTime metav1.Time `json:"completionTime"`
 }
 
 // RecoveryMember is a member of an etcd that lost its quorum.

@@ -85,9 +85,14 @@ type ClusterRegistryStatus struct {
 	Backup *BackupStatus `json:"backup,omitempty"`
 
 	// recovery is what is left of an etcd that has lost its quorum for good. It is there from
-	// when that was noticed until a majority of the members answers again.
+	// when that was noticed until a majority of the members answers again, or a recovery that
+	// spec.recovery approves is complete.
 	// +optional
 	Recovery *RecoveryStatus `json:"recovery,omitempty"`
+
+	// recovered says how the last lost quorum was recovered from. It is not set before.
+	// +optional
+	Recovered *RecoveredStatus `json:"recovered,omitempty"`
 
 	// restored says from which backup the data began, where it was restored.
 	// +optional

@@ -54,6 +54,8 @@ func (p planner) unclaim(ordinal int) (Step, bool) {
 		return wait("the pod of %s, which etcd does not have as a member, is terminating", p.name(ordinal)), true
 	case exists && claim.Terminating:
 		return wait("the claim of %s, which etcd does not have as a member, is terminating", p.name(ordinal)), true
+	case exists && p.abandoned(ordinal) && !claim.Retained:
+		return Step{Action: Retain, Ordinal: ordinal, UID: claim.UID}, true
 	case exists:
 		return Step{Action: DeleteClaim, Ordinal: ordinal, UID: claim.UID}, true
 	}

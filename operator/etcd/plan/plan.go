@@ -159,6 +159,12 @@ func (p planner) replaced(ordinal int) string {
 	return p.Moves[ordinal]
 }
 
+// abandoned reports whether an ordinal has a claim that may have the last copy of what it has.
+func (p planner) abandoned(ordinal int) bool {
+	uid := p.Claims[ordinal].UID
+	return uid != "" && uid == p.Abandoned[ordinal]
+}
+
 // leaving is the step that begins to remove a member.
 func (p planner) leaving(ordinal int) Step {
 	return Step{Action: RecordLeaving, Ordinal: ordinal, ID: p.IDs[ordinal], UID: p.Claims[ordinal].UID}

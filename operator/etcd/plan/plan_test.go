@@ -76,6 +76,9 @@ func unsafe(step Step, spec Spec, record Record, seen Observed) string {
 		if record.IDs[step.Ordinal] != "" {
 			return "the claim of a member that is recorded"
 		}
+		if record.Abandoned[step.Ordinal] == step.UID && !seen.Claims[step.Ordinal].Retained {
+			return "what may be the only copy of what is abandoned"
+		}
 		if record.Leaving == step.Ordinal && step.Ordinal < spec.Replicas && !seen.Claims[step.Ordinal].Retained {
 			return "the only copy of a member's old data"
 		}

@@ -108,6 +108,8 @@ func (p planner) add(ordinal int) Step {
 	switch {
 	case p.Named < p.Replicas:
 		return Step{Action: IssueNames, Ordinal: None, Size: p.Replicas}
+	case p.abandoned(ordinal): // it is removed already, and its claim is not
+		return p.leaving(ordinal)
 	case ordinal >= p.Size: // what is left of a member of before
 		if step, ok := p.unclaim(ordinal); ok {
 			return step

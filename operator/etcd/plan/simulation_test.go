@@ -18,6 +18,9 @@ func TestSimulation(t *testing.T) {
 	actions := map[Action]int{}
 	for seed := uint64(1); taken < *steps; seed++ {
 		w := newWorld(seed, []int{1, 3, 5}[seed%3])
+		if seed%4 == 0 {
+			w = newRecovered(seed, []int{1, 3, 5}[seed%3])
+		}
 		worlds++
 		var trace []Step
 		for range 2000 {

@@ -32,6 +32,9 @@ type Record struct {
 	// that the operator has asked for: at first as many as etcd was formed with. A claim of
 	// another ordinal is someone else's.
 	Claimed int
+	// Abandoned are the UIDs of claims with data of before a lost quorum was recovered, by
+	// ordinal: what they have may be nowhere else.
+	Abandoned map[int]string
 }
 
 // None is the ordinal of no member.

@@ -50,6 +50,8 @@ type volume struct {
 	index                 int
 	retained, terminating bool
 	class                 int
+	// abandoned is true of one whose data is of before a lost quorum was recovered.
+	abandoned bool
 }
 
 type pod struct {
@@ -74,6 +76,30 @@ func newWorld(seed uint64, members int) *world {
 	return w
 }
 
+// newRecovered returns a world after a lost quorum was recovered with the data of one member:
+// all others have volumes with data of before, and may have pods.
+func newRecovered(seed uint64, members int) *world {
+	w := newWorld(seed, members)
+	survivor := w.random.IntN(members)
+	w.record.IDs, w.record.Abandoned = map[int]string{survivor: w.record.IDs[survivor]}, map[int]string{}
+	w.list = slices.DeleteFunc(w.list, func(m *member) bool { return m.ordinal != survivor })
+	w.size, w.named, w.servers, w.leader = survivor+1, survivor+1, survivor+1, survivor
+	for ordinal := range members {
+		v := w.volumes[ordinal]
+		switch {
+		case ordinal >= w.size:
+			w.pods[ordinal] = nil
+			fallthrough
+		case ordinal != survivor:
+			v.abandoned, w.record.Abandoned[ordinal] = true, v.uid
+			v.of += "-before"
+			v.index = w.random.IntN(100)
+		}
+	}
+	w.late = w.copied()
+	return w
+}
+
 func (w *world) newVolume() *volume {
 	w.lastUID++
 	return &volume{uid: "u" + strconv.Itoa(w.lastUID), class: w.template}
@@ -81,7 +107,7 @@ func (w *world) newVolume() *volume {
 
 func (w *world) copied() Record {
 	r := w.record
-	r.IDs = maps.Clone(r.IDs)
+	r.IDs, r.Abandoned = maps.Clone(r.IDs), maps.Clone(r.Abandoned)
 	return r
 }
 

@@ -34,6 +34,7 @@ func (w *world) act(step Step) {
 	case RecordClaimed:
 		w.record.Claimed = step.Size
 	case RecordLeft:
+		delete(w.record.Abandoned, ordinal)
 		w.record.Joining, w.record.Leaving, w.record.Claim = None, None, ""
 	case Verify:
 		if w.quorum() {
@@ -112,7 +113,12 @@ func (w *world) deleteClaim(ordinal int, uid string) {
 	if v == nil || v.uid != uid {
 		return
 	}
-	v.terminating = true
+	if v.terminating = true; v.abandoned && !v.retained {
+		w.fail("the volume of a claim with data of before a recovery is deleted")
+	}
+	if v.abandoned {
+		return
+	}
 	if v.retained {
 		w.kept = append(w.kept, v)
 	}

@@ -215,6 +215,7 @@ func change(record *etcd.Record, step plan.Step, name string) string {
 		record.Claimed = size
 		return "etcd has " + count(size)
 	case plan.RecordLeft:
+		*record = *record.Vacated(name)
 		record.Joining, record.Leaving, record.LeavingClaim = "", "", ""
 		return "nothing of " + name + " is left"
 	case plan.PointServers:

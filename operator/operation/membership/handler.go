@@ -27,6 +27,8 @@ func (c *Change) Begin(step plan.Step) *operatorv1alpha1.Operation {
 	out := &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationScale, From: fmt.Sprint(members), To: fmt.Sprint(wanted)}
 	record := c.Identity.Record
 	switch {
+	case step.Ordinal != plan.None && record.Abandons(c.member(step.Ordinal)).UID != "":
+		// It is to join, and is no member any more.
 	case step.Ordinal != plan.None && step.Ordinal < wanted && (step.Action == plan.RecordLeaving || record.Leaving == c.member(step.Ordinal)):
 		*out = operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationReplacement, To: c.member(step.Ordinal)}
 	case record.Joining != "" && int(record.Target) == wanted && int(record.Claimed) == wanted && int(record.Endpoints) == wanted:

@@ -112,7 +112,7 @@ func wasOf(objects *operand.Objects, pv *corev1.PersistentVolume, volume etcd.Ke
 	if ref == nil || string(ref.UID) != volume.Claim || ref.Namespace != objects.Registry.Namespace {
 		return false
 	}
-	for ordinal := range most {
+	for ordinal := range Most {
 		if ref.Name == contract.EtcdMemberClaim(contract.EtcdMember(objects.Registry.Name, ordinal)) {
 			return true
 		}

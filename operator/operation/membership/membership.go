@@ -103,7 +103,7 @@ func (c *Change) Next(ctx context.Context) (plan.Step, verdict.Verdict) {
 		return plan.Step{}, v
 	}
 	spec := c.spec()
-	c.asked = len(seen.Lost) > 0 || len(seen.Moves) > 0 || c.unmoved != "" || len(record.IDs) != spec.Replicas || seen.Servers != spec.Replicas && seen.Servers <= most ||
+	c.asked = len(seen.Lost) > 0 || len(seen.Moves) > 0 || c.unmoved != "" || len(record.IDs) != spec.Replicas || seen.Servers != spec.Replicas && seen.Servers <= Most ||
 		slices.ContainsFunc(spec.Replace, func(id string) bool { return slices.Contains(slices.Collect(maps.Values(record.IDs)), id) })
 	return c.unlessUnmoved(plan.Next(spec, record, seen)), verdict.Verdict{}
 }
@@ -134,7 +134,7 @@ func (c *Change) spec() plan.Spec {
 func (c *Change) record() (plan.Record, verdict.Verdict) {
 	from := c.Identity.Record
 	out := plan.Record{Registry: c.Registry.Name, Formed: from.InitialClusterState == contract.StateExisting && from.ClusterID != "",
-		Target: int(cmp.Or(from.Target, from.Replicas)), Claimed: int(cmp.Or(from.Claimed, from.Replicas)), Claim: from.LeavingClaim, IDs: map[int]string{}, Joining: plan.None, Leaving: plan.None}
+		Target: int(cmp.Or(from.Target, from.Replicas)), Claimed: int(cmp.Or(from.Claimed, from.Replicas)), Claim: from.LeavingClaim, IDs: map[int]string{}, Abandoned: map[int]string{}, Joining: plan.None, Leaving: plan.None}
 	for key, ordinal := range map[string]*int{from.Joining: &out.Joining, from.Leaving: &out.Leaving} {
 		if key == "" {
 			continue
@@ -150,18 +150,23 @@ func (c *Change) record() (plan.Record, verdict.Verdict) {
 		}
 		out.IDs[ordinal] = id
 	}
+	for ordinal := range Most {
+		if claim := from.Abandons(c.member(ordinal)); claim.UID != "" {
+			out.Abandoned[ordinal] = claim.UID
+		}
+	}
 	return out, verdict.Verdict{}
 }
 
-// most is how many members an etcd can have, which bounds what is looked for.
-const most = 5
+// Most is how many members an etcd can have, which bounds what is looked for.
+const Most = 5
 
 // member returns the name of a member.
 func (c *Change) member(ordinal int) string { return contract.EtcdMember(c.Registry.Name, ordinal) }
 
 // members returns all members that there can be, by their ordinals.
 func (c *Change) members() []render.EtcdMember {
-	names := make([]string, most)
+	names := make([]string, Most)
 	for i := range names {
 		names[i] = c.member(i)
 	}

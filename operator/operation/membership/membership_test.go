@@ -39,7 +39,7 @@ func TestScale(t *testing.T) {
 		if len(w.list) != int(test.members) || len(record.Members) != int(test.members) || record.Replicas != test.members || record.Endpoints != test.members || record.Claimed != test.members || UnderWay(record) {
 			t.Errorf("to %d members: etcd has %+v, and %+v is recorded", test.members, w.list, record)
 		}
-		for ordinal := range most {
+		for ordinal := range Most {
 			if claimed := w.claim(ordinal) != ""; claimed != (ordinal < int(test.members)) {
 				t.Errorf("with %d members, member %d has a claim: %t", test.members, ordinal, claimed)
 			}
@@ -161,7 +161,7 @@ func TestReplaceCorrupt(t *testing.T) {
 		{"it is full, too", 2, func(w *world) []etcd.Alarm {
 			return []etcd.Alarm{{MemberID: w.list[1].ID, Type: "NOSPACE"}, {MemberID: w.list[2].ID, Type: "CORRUPT"}}
 		}, nil},
-		{"it has the same data as the others", most, func(w *world) []etcd.Alarm { return []etcd.Alarm{{MemberID: w.list[2].ID, Type: "CORRUPT"}} }, nil},
+		{"it has the same data as the others", Most, func(w *world) []etcd.Alarm { return []etcd.Alarm{{MemberID: w.list[2].ID, Type: "CORRUPT"}} }, nil},
 		{"full is not corrupt", 2, func(w *world) []etcd.Alarm { return []etcd.Alarm{{MemberID: w.list[2].ID, Type: "NOSPACE"}} }, nil},
 	} {
 		w := newWorld(t, 3)
@@ -246,6 +246,51 @@ func TestMindChanges(t *testing.T) {
 			w.settle()
 			if record := identity.Read(t.Context(), w.objects).Record; len(w.list) != 3 || len(record.Members) != 3 || record.Replicas != 3 || w.claim(3) != "" || w.claim(4) != "" {
 				t.Fatalf("after %d steps of change %d: %+v, %+v", steps, i, w.list, record)
+			}
+		}
+	}
+}
+
+// TestAfterRecovery grows an etcd that was recovered with the data of one member: each volume
+// with data of before is kept before its claim goes, and no such data joins.
+func TestAfterRecovery(t *testing.T) {
+	for _, members := range []int{3, 5} {
+		for survivor := range members {
+			w := newWorld(t, members)
+			store := identity.Read(t.Context(), w.objects)
+			record := *store.Record
+			record.Recovered = &etcd.Recovered{ID: "c0-1", Completed: &w.objects.Now, Abandoned: map[string]etcd.Claim{}}
+			var claims []string
+			for ordinal := range members {
+				if ordinal != survivor {
+					record.Recovered.Abandoned[w.name(ordinal)] = etcd.Claim{UID: w.claim(ordinal), Cluster: "c0"}
+					claims = append(claims, w.claim(ordinal))
+				}
+			}
+			w.list = w.list[survivor : survivor+1]
+			record.Members = map[string]string{w.name(survivor): w.list[0].ID}
+			record.Replicas, record.Endpoints, record.Names = int32(survivor)+1, int32(survivor)+1, nil
+			w.must(store.Write(t.Context(), &record))
+			w.tick()
+			for _, phase := range w.settle() {
+				if !strings.HasPrefix(phase, string(operatorv1alpha1.OperationScale)) {
+					t.Errorf("%d of %d survived: it has the phase %s", survivor, members, phase)
+				}
+			}
+			now := identity.Read(t.Context(), w.objects).Record
+			if len(w.list) != members || len(now.Members) != members || now.Endpoints != int32(members) || UnderWay(now) || now.ClusterID != "c" {
+				t.Errorf("%d of %d survived: %+v, %+v", survivor, members, w.list, now)
+			}
+			for _, claim := range claims {
+				pv := &corev1.PersistentVolume{}
+				w.must(w.host.Get(t.Context(), client.ObjectKey{Name: "pv-" + claim}, pv))
+				kept := etcd.KeptVolume{Name: pv.Name, Claim: claim, Policy: "Delete", Cluster: "c0"}
+				if pv.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain || !slices.Contains(now.Kept, kept) {
+					t.Errorf("%d of %d survived: %s is not kept: %+v", survivor, members, pv.Name, now.Kept)
+				}
+			}
+			if len(now.Recovered.Abandoned) > 0 {
+				t.Errorf("%d of %d survived: %+v is abandoned still", survivor, members, now.Recovered.Abandoned)
 			}
 		}
 	}

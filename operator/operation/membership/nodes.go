@@ -20,11 +20,11 @@ import (
 func (c *Change) nodes(ctx context.Context) (int, error) {
 	etcd := c.Registry.Spec.Etcd
 	if len(etcd.TopologySpreadConstraints) > 0 {
-		return most, nil
+		return Most, nil
 	}
 	nodes, known, err := placement.Nodes(ctx, c.Live)
 	if !known {
-		return most, err
+		return Most, err
 	}
 	room := 0
 	for i := range nodes {
@@ -32,7 +32,7 @@ func (c *Change) nodes(ctx context.Context) (int, error) {
 			room++
 		}
 	}
-	return min(room, most), nil
+	return min(room, Most), nil
 }
 
 // withoutNode reports whether a volume can be used on nodes that are all gone, as that of a

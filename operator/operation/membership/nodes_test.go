@@ -133,7 +133,7 @@ func TestMisplaced(t *testing.T) {
 // TestNodes has no member added for which there is no node.
 func TestNodes(t *testing.T) {
 	w := newWorld(t, 1)
-	for i := 2; i < most; i++ {
+	for i := 2; i < Most; i++ {
 		node := &corev1.Node{}
 		w.must(w.host.Get(t.Context(), client.ObjectKey{Name: "n" + string(rune('0'+i))}, node))
 		switch i {

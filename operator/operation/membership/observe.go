@@ -40,7 +40,7 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 	if set.Status.ObservedGeneration < set.Generation || set.Spec.Replicas == nil {
 		return plan.Observed{}, c.changing("StatefulSet %s has changed, and its controller has not observed the change yet", set.Name)
 	}
-	seen := plan.Observed{Known: c.State.ListErr == nil, Size: int(*set.Spec.Replicas), Pods: map[int]plan.Pod{}, Claims: map[int]plan.Claim{}, Lost: map[int]string{}, Moves: map[int]string{}, Nodes: most}
+	seen := plan.Observed{Known: c.State.ListErr == nil, Size: int(*set.Spec.Replicas), Pods: map[int]plan.Pod{}, Claims: map[int]plan.Claim{}, Lost: map[int]string{}, Moves: map[int]string{}, Nodes: Most}
 	if !Is(c.Registry.Status.Operation) {
 		// What else changes the StatefulSet's size is undone when it is applied.
 		seen.Size = len(c.Identity.Members())
@@ -63,7 +63,7 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 	}
 	for ordinal, claim := range claims {
 		retained := false
-		if ordinal == record.Leaving && claim.DeletionTimestamp == nil {
+		if (ordinal == record.Leaving || string(claim.UID) == record.Abandoned[ordinal]) && claim.DeletionTimestamp == nil {
 			if retained, err = c.retained(ctx, claim); err != nil && !apierrors.IsForbidden(err) {
 				return plan.Observed{}, verdict.Failed(err)
 			}
@@ -182,7 +182,7 @@ func (c *Change) claims(ctx context.Context, record plan.Record) (map[int]*corev
 	for ordinal := range record.IDs {
 		count = max(count, ordinal+1)
 	}
-	for ordinal := range min(count, most) {
+	for ordinal := range min(count, Most) {
 		claim := &corev1.PersistentVolumeClaim{}
 		err := c.Live.Get(ctx, client.ObjectKey{Namespace: c.Registry.Namespace, Name: contract.EtcdMemberClaim(c.member(ordinal))}, claim)
 		switch {
@@ -208,7 +208,7 @@ func startedWith(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim, leaving s
 // certified returns the number of members, from the first one on, whose names the
 // certificates have that are issued for etcd.
 func (c *Change) certified(ctx context.Context) (int, error) {
-	members, count := c.members(), most
+	members, count := c.members(), Most
 	for _, suffix := range []string{contract.EtcdServerSuffix, contract.EtcdPeerSuffix} {
 		content, err := c.SecretValue(ctx, c.Name(suffix), corev1.TLSCertKey)
 		if err != nil {
@@ -236,10 +236,10 @@ func (c *Change) servers(ctx context.Context) (int, error) {
 	// Not from the cache, which has no arguments of containers.
 	deployment := &appsv1.Deployment{}
 	if err := c.Live.Get(ctx, c.Key(contract.ServerSuffix), deployment); err != nil {
-		return most + 1, client.IgnoreNotFound(err)
+		return Most + 1, client.IgnoreNotFound(err)
 	}
 	if replacing, err := turn.Servers(ctx, c.Objects); replacing || err != nil {
-		return most + 1, err
+		return Most + 1, err
 	}
 	endpoints := strings.Join(render.EtcdEndpoints(c.Registry, c.Identity.Endpoints()), ",")
 	for _, container := range deployment.Spec.Template.Spec.Containers {
@@ -247,5 +247,5 @@ func (c *Change) servers(ctx context.Context) (int, error) {
 			return int(c.Identity.Record.Endpoints), nil
 		}
 	}
-	return most + 1, nil
+	return Most + 1, nil
 }

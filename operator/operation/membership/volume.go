@@ -35,8 +35,12 @@ func (c *Change) retain(ctx context.Context, ordinal int, claim *corev1.Persiste
 	if ref := pv.Spec.ClaimRef; ref == nil || ref.UID != claim.UID {
 		return c.blocked("PersistentVolume %s does not name PersistentVolumeClaim %s as its claim, so it is not known whose data it has: see why, and delete the claim and pod %s by hand when the data is safe or not needed", pv.Name, claim.Name, c.member(ordinal))
 	}
+	cluster := c.Identity.Record.ClusterID
+	if abandoned := c.Identity.Record.Abandons(c.member(ordinal)); abandoned.UID == string(claim.UID) {
+		cluster = abandoned.Cluster
+	}
 	policy := pv.Spec.PersistentVolumeReclaimPolicy
-	if err := Keep(ctx, c.Identity, etcd.KeptVolume{Name: pv.Name, Claim: string(claim.UID), Policy: string(policy), Cluster: c.Identity.Record.ClusterID}); err != nil {
+	if err := Keep(ctx, c.Identity, etcd.KeptVolume{Name: pv.Name, Claim: string(claim.UID), Policy: string(policy), Cluster: cluster}); err != nil {
 		return c.notRecorded(err)
 	}
 	if err := c.Writer().Retain(ctx, pv); err != nil {

@@ -95,7 +95,7 @@ func newWorld(t *testing.T, members int) *world {
 	for _, suffix := range []string{contract.EtcdServerSuffix, contract.EtcdPeerSuffix} {
 		objects = append(objects, operandtest.Secret("fleet"+suffix, certificate(t)))
 	}
-	for i := range most {
+	for i := range Most {
 		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i), Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("n%d", i)}}})
 	}
 	w.objects = operandtest.New(t, fmt.Sprintf("{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: %d}}, status: {version: v0.4.0, inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]%s}}", members, operandtest.Complete), objects...)
@@ -114,7 +114,7 @@ func newWorld(t *testing.T, members int) *world {
 		record.Members[w.name(i)] = id
 		w.list = append(w.list, etcd.Listed{ID: id, Name: w.name(i), PeerURLs: []string{w.peer(i)}})
 	}
-	for i := range most {
+	for i := range Most {
 		w.objects.Registry.Status.Etcd.Members = append(w.objects.Registry.Status.Etcd.Members, operatorv1alpha1.EtcdMember{Name: w.name(i)})
 	}
 	if err := identity.New(w.objects).Write(t.Context(), record); err != nil {
@@ -158,7 +158,7 @@ func certificate(t *testing.T) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
-	for i := range most {
+	for i := range Most {
 		template.DNSNames = append(template.DNSNames, fmt.Sprintf("fleet-etcd-%d.fleet-etcd.team.svc", i))
 	}
 	der, certErr := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -222,7 +222,7 @@ func (w *world) tick() {
 	endpoints := render.EtcdEndpoints(w.objects.Registry, store.Endpoints())
 	deployment.Spec.Template.Spec.Containers[0].Args = []string{"--etcd-servers=" + join(endpoints)}
 	w.must(c.Update(ctx, deployment))
-	for ordinal := range most {
+	for ordinal := range Most {
 		w.tickPod(ordinal, ordinal < members)
 	}
 	for i, m := range w.list {
@@ -278,7 +278,7 @@ func (w *world) must(err error) {
 // state returns what etcd says.
 func (w *world) state() etcd.State {
 	s := etcd.State{List: slices.Clone(w.list), Alarms: w.alarms}
-	for ordinal := range most {
+	for ordinal := range Most {
 		i := slices.IndexFunc(w.list, func(l etcd.Listed) bool { return l.PeerURLs[0] == w.peer(ordinal) })
 		m := etcd.Member{Name: w.name(ordinal), Err: errors.New("it does not answer")}
 		if i >= 0 && w.list[i].Name != "" && !w.dead[m.Name] && w.data[w.claim(ordinal)] == w.list[i].ID {

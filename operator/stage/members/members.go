@@ -111,6 +111,9 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	state := s.Ask(ctx, access)
 	s.reportEtcd(state)
 	s.found.State, s.found.Access = state, access
+	if v := s.endEarlier(ctx, state, pods); !v.Complete() {
+		return v
+	}
 	if err := state.Check(s.Identity.Record.Identity); err != nil {
 		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "%s; nothing is changed until the members that were recorded are back", err).AsReadOnly()
 	}
@@ -171,11 +174,13 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	return s.rollMember(ctx, next)
 }
 
-// staying returns the pods of members that neither join nor leave: what the guard of one of
-// those says is no one's loss.
+// staying returns the pods of members that neither join nor leave, and are not to join after a
+// recovery: what the guard of one of those says is no one's loss.
 func (s *Stage) staying(pods []corev1.Pod) []corev1.Pod {
 	record := s.Identity.Record
-	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.Name == record.Joining || pod.Name == record.Leaving })
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
+		return pod.Name == record.Joining || pod.Name == record.Leaving || record.Recovered != nil && record.Members[pod.Name] == ""
+	})
 }
 
 // membersProblem says what is wrong with members that are not ready: what their
