@@ -1,9 +1,12 @@
 package members
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -34,5 +37,47 @@ func TestRestoring(t *testing.T) {
 		if v.Reason != test.want || !strings.Contains(v.Message, "fetch fails") || strings.Contains(v.Message, gone) != restoring || strings.Contains(v.Message, "from s3://b/one") != restoring {
 			t.Errorf("%s: %+v", reason, v)
 		}
+	}
+}
+
+// TestEndEarlier replaces a pod in which a member runs that has lost its quorum, since it began
+// before the recovery was recorded: it must not be taken for another etcd, which would stop all.
+func TestEndEarlier(t *testing.T) {
+	for reason, test := range map[string]struct {
+		phase   operatorv1alpha1.RecoveryPhase
+		cluster string
+		evicted string
+	}{
+		"it is of the etcd of before": {operatorv1alpha1.RecoveryRestoring, "c0", "fleet-etcd-1"},
+		"it is of the new one":        {operatorv1alpha1.RecoveryRestoring, "c", ""},
+		"all are stopped still":       {operatorv1alpha1.RecoveryStopping, "c0", ""},
+	} {
+		m := newManaged(t, 3, func(m *managed) {
+			for i := range m.state.Members {
+				if i != 1 {
+					m.state.Members[i] = etcd.Member{Name: m.state.Members[i].Name, Err: errors.New("it does not answer")}
+				}
+			}
+			m.state.Members[1].ClusterID = test.cluster
+			m.Identity.Record.Recovered = &etcd.Recovered{Cluster: "c0", Phase: test.phase, Member: "fleet-etcd-1"}
+		})
+		m.members(t.Context())
+		if got := strings.Join(m.evicted, " "); got != test.evicted {
+			t.Errorf("%s: evicted %q, want %q", reason, got, test.evicted)
+		}
+	}
+}
+
+// TestStayingAfterRecovery takes the word of no guard for a loss whose member is to join only.
+func TestStayingAfterRecovery(t *testing.T) {
+	m := newManaged(t, 3)
+	record := m.Identity.Record
+	record.Recovered, record.Members = &etcd.Recovered{}, map[string]string{"fleet-etcd-2": "a2"}
+	var pods []corev1.Pod
+	for _, object := range m.pods {
+		pods = append(pods, *object)
+	}
+	if staying := m.staying(pods); len(staying) != 1 || staying[0].Name != "fleet-etcd-2" {
+		t.Errorf("%d pods stay", len(staying))
 	}
 }

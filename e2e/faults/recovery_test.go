@@ -1,0 +1,177 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/client/clientset/versioned"
+	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+// TestRecovery recovers an etcd with three members, of which two have lost their data under
+// load, with the data of the one that is left, which is not the first one. The operator is
+// killed in each phase. What is left is all that was acknowledged up to a revision, at revisions
+// that no client has seen, and three members serve it in the end.
+func TestRecovery(t *testing.T) { recovers(t, 3, 1) }
+
+// TestMatrixRecoveryOfFive does that with the fourth member of five.
+func TestMatrixRecoveryOfFive(t *testing.T) { recovers(t, 5, 3) }
+
+// TestMatrixRecoveryWithFirst does that with the first member of three.
+func TestMatrixRecoveryWithFirst(t *testing.T) { recovers(t, 3, 0) }
+
+func recovers(t *testing.T, members int32, survivor int) {
+	e := framework.New(t).WithOperator()
+	registry := independent(e, members)
+	registry.Spec.Etcd.ReplaceAfter = &metav1.Duration{} // a person decides
+	e.Install(registry)
+	e.WaitReady(registry)
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
+		spec.Recovery = &operatorv1alpha1.Recovery{From: operatorv1alpha1.RecoverFromMember, Name: registry.Status.Etcd.Members[survivor].Name, AcceptDataLossUpTo: 1 << 40, ApprovedFor: "a-loss-of-before"}
+	})
+	cluster, of := registry.Status.Etcd.ClusterID, registry.Status.Etcd.Members
+	writers := framework.StartWriters(t, e.RegistryConfig(registry), "before", 20)
+	e.Eventually("writes", func(ctx context.Context) error {
+		list, err := clusters(ctx, e, registry)
+		if err == nil && len(list) < 500 {
+			err = fmt.Errorf("there are %d clusters", len(list))
+		}
+		return err
+	})
+	var lost []string
+	for i, member := range of {
+		pod := &corev1.Pod{}
+		if err := e.Get(t.Context(), member.Name, pod); err != nil {
+			t.Fatal(err)
+		}
+		if i != survivor && len(lost) <= int(members)/2 {
+			lost = append(lost, member.Name)
+			e.EmptyVolume(pod.Spec.NodeName, "data-"+member.Name)
+		}
+	}
+	for _, name := range lost {
+		if err := e.Process("--name="+name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name).Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonQuorumLost,
+		"is approved for the loss a-loss-of-before, and this one is "+cluster)
+	writers.Wait()
+	written, highest := writers.Acknowledged()
+	left := registry.Status.Recovery
+	t.Logf("%d writes were acknowledged, up to revision %d; left is %+v", written, highest, left)
+
+	claims := map[string]corev1.PersistentVolumeClaim{}
+	for _, member := range of {
+		var claim corev1.PersistentVolumeClaim
+		if err := e.Get(t.Context(), "data-"+member.Name, &claim); err != nil {
+			t.Fatal(err)
+		}
+		claims[member.Name] = claim
+	}
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Recovery.ApprovedFor = left.ID })
+	for _, phase := range []operatorv1alpha1.RecoveryPhase{operatorv1alpha1.RecoveryStopping, operatorv1alpha1.RecoveryRestoring} {
+		e.Eventually("the recovery to be in phase "+string(phase)+", or past it", func(ctx context.Context) error {
+			if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+				return err
+			}
+			now := registry.Status.Recovery
+			if past := registry.Status.Recovered != nil || now != nil && now.Phase == operatorv1alpha1.RecoveryRestoring; !past && (now == nil || now.Phase != phase) {
+				return fmt.Errorf("the recovery is %+v", now)
+			}
+			return nil
+		})
+		if err := e.KillOperator(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grown(e, registry, members)
+	recovered := registry.Status.Recovered
+	t.Logf("recovered: %+v", recovered)
+	if recovered == nil || recovered.ID != left.ID || recovered.Name != of[survivor].Name || registry.Status.Recovery != nil || registry.Status.Etcd.ClusterID == cluster {
+		t.Fatalf("recovered is %+v, and left %+v, of etcd %+v", recovered, registry.Status.Recovery, registry.Status.Etcd)
+	}
+	checkRecovered(t, e, registry, writers, highest, recovered.Revision)
+	for name, claim := range claims {
+		volume := &corev1.PersistentVolume{}
+		err := e.Client.Get(t.Context(), client.ObjectKey{Name: claim.Spec.VolumeName}, volume)
+		if used := name == of[survivor].Name; err != nil || !used && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+			t.Errorf("the volume of %s is %s: %v", name, volume.Spec.PersistentVolumeReclaimPolicy, err)
+		} else if !used {
+			_ = e.Client.Delete(context.Background(), volume)
+		}
+	}
+}
+
+// grown waits until an etcd that was recovered has all its members, and the registry is Ready.
+func grown(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, members int32) {
+	e.Eventually(fmt.Sprintf("the recovered etcd to have %d members", members), func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+			return err
+		}
+		if want := fmt.Sprintf("%d/%d", members, members); registry.Status.Recovered == nil || registry.Status.Etcd.Ready != want || registry.Status.Operation != nil {
+			return fmt.Errorf("etcd is %s ready, the operation %+v, the recovery %+v", registry.Status.Etcd.Ready, registry.Status.Operation, registry.Status.Recovery)
+		}
+		return nil
+	})
+	e.WaitReady(registry)
+	e.WaitSameData(registry)
+}
+
+// checkRecovered reads what is left, and writes more: revisions rise above all that clients
+// have seen, and a watch from before is told to list again.
+func checkRecovered(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, writers *framework.Writers, highest, last int64) {
+	t.Helper()
+	stored, err := clusters(t.Context(), e, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d acknowledged writes are lost, of those after revision %d", writers.CheckPrefix(t, stored, last), last)
+	clients, err := versioned.NewForConfig(e.RegistryConfig(registry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	watching, err := clients.ClusterregistryV1beta1().Clusters().Watch(t.Context(), metav1.ListOptions{ResourceVersion: strconv.FormatInt(highest, 10)})
+	if err == nil {
+		defer watching.Stop()
+		event := <-watching.ResultChan()
+		err = apierrors.FromObject(event.Object)
+	}
+	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		t.Errorf("a watch from before, of revision %d, ends with %v, want 410", highest, err)
+	}
+	created, err := clients.ClusterregistryV1beta1().Clusters().Create(t.Context(), &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "after-the-recovery"}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if at, err := strconv.ParseInt(created.ResourceVersion, 10, 64); err != nil || at <= last+contract.RevisionBump || at <= highest {
+		t.Errorf("what was written after the recovery is of revision %s, and clients had seen %d (%v)", created.ResourceVersion, highest, err)
+	}
+}
+
+// clusters returns those of a registry, by name.
+func clusters(ctx context.Context, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) (map[string]v1beta1.Cluster, error) {
+	clients, err := versioned.NewForConfig(e.RegistryConfig(registry))
+	if err != nil {
+		return nil, err
+	}
+	list, err := clients.ClusterregistryV1beta1().Clusters().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]v1beta1.Cluster{}
+	for _, cluster := range list.Items {
+		out[cluster.Name] = cluster
+	}
+	return out, nil
+}

@@ -1,0 +1,232 @@
+package clusterregistry
+
+import (
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
+)
+
+// lostScope returns the scope of a registry whose etcd has lost its quorum, with an approval in
+// YAML, and what was said of the loss before.
+func lostScope(t *testing.T, approval string, objects ...client.Object) (*Reconciler, *scope, *operatorv1alpha1.RecoveryStatus) {
+	t.Helper()
+	objects = append(objects, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}},
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-1", UID: "u1"}})
+	s := restoringScope(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}, recovery: "+approval+"}, status: {version: v0.4.0, etcd: {}, inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]"+operandtest.Complete+"}}", objects...)
+	record := etcd.NewRecord(3, "ca", etcd.Identity{ClusterID: "c1", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}, true)
+	record.Lineage, record.Joining = "one", "fleet-etcd-2"
+	if err := s.identity.Write(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	found := &operatorv1alpha1.RecoveryStatus{ID: "c1-1", LastRevision: 100, Members: []operatorv1alpha1.RecoveryMember{
+		{Name: "fleet-etcd-0", Revision: 90, RevisionsLost: 10}, {Name: "fleet-etcd-1", DataGone: true, Message: "its volume is gone"}, {Name: "fleet-etcd-2"}}}
+	s.Before.Recovery, s.Registry.Status.Recovery = found, found.DeepCopy()
+	return &Reconciler{HostCluster: s.HostCluster}, s, found
+}
+
+// TestApprove begins the recovery that is approved of this loss, and says of any other approval
+// why it does nothing.
+func TestApprove(t *testing.T) {
+	for reason, test := range map[string]struct {
+		approval string
+		change   func(*scope)
+		says     string
+		begins   bool
+	}{
+		"it is approved":                 {"{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}", nil, "", true},
+		"too much is lost":               {"{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 9, approvedFor: c1-1}", nil, "lacks 10 revisions", false},
+		"it is another loss":             {"{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-0}", nil, "is approved for the loss c1-0", false},
+		"a member that joined":           {"{from: Member, name: fleet-etcd-2, acceptDataLossUpTo: 100, approvedFor: c1-1}", nil, "was being added to etcd", false},
+		"it is paused":                   {"{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) { s.Freeze("spec.paused is false") }, "nothing is recovered until spec.paused is false", false},
+		"nothing is approved":            {"null", nil, "", false},
+		"a backup that is not looked up": {"{from: Backup, name: b, acceptDataLossUpTo: 10, approvedFor: c1-1}", nil, "looked up next", false},
+		"a backup that does not fit":     {"{from: Backup, name: b, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) { s.restore.recovery.verdict = recoveryHeld("it does not fit") }, "it does not fit", false},
+		"a backup that fits": {"{from: Backup, name: b, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) {
+			s.restore.recovery.restored = &etcd.Restored{From: "f", Store: &s3Store, Lineage: "one"}
+		}, "", true},
+	} {
+		r, s, found := lostScope(t, test.approval)
+		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationScale}
+		if test.change != nil {
+			test.change(s)
+		}
+		v := r.approve(t.Context(), s, found)
+		if v.Err != nil || v.Complete() != (test.says == "") || !strings.Contains(v.Message, test.says) {
+			t.Errorf("%s: %+v, want %q", reason, v, test.says)
+		}
+		recovered := s.recovering()
+		if (recovered != nil) != test.begins || (s.Registry.Status.Operation == nil) != test.begins || s.stopped() != (render.Stopped{Servers: test.begins, Members: test.begins}) {
+			t.Errorf("%s: %+v, operation %+v, stopped %+v", reason, recovered, s.Registry.Status.Operation, s.stopped())
+		}
+		if stored := identity.Read(t.Context(), s.Objects).Record; stored.Recovered.Pending() != test.begins || stored.ClusterID != "c1" {
+			t.Errorf("%s: recorded is %+v", reason, stored)
+		}
+		if test.begins && recovered.Abandoned["fleet-etcd-1"].UID != "u1" {
+			t.Errorf("%s: abandoned is %+v", reason, recovered.Abandoned)
+		}
+	}
+}
+
+// TestRecover says how far a recovery is, also where the ClusterRegistry is another one than the
+// one that approved it, and what becomes of a changed approval.
+func TestRecover(t *testing.T) {
+	const approval = "{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}"
+	r, s, found := lostScope(t, approval)
+	if v := r.approve(t.Context(), s, found); !v.Complete() {
+		t.Fatal(v)
+	}
+	says := func(text string) {
+		t.Helper()
+		v := r.recover(t.Context(), s)
+		status, ready := s.Registry.Status.Recovery, s.verdicts[operatorv1alpha1.ConditionEtcdReady]
+		if v.Err != nil || status == nil || status.ID != "c1-1" || status.Phase != operatorv1alpha1.RecoveryStopping || !strings.Contains(status.Message, text) || ready.Reason != operatorv1alpha1.ReasonRecovering || ready.Message != status.Message {
+			t.Errorf("%+v: %+v, %+v, want %q", v, status, ready, text)
+		}
+	}
+	says("are being stopped")
+	s.Registry.Status.Recovery = nil // as of another ClusterRegistry
+	says("are being stopped")
+	s.Registry.Status.Recovery, s.Registry.Spec.Recovery.AcceptDataLossUpTo = found.DeepCopy(), 3
+	says("spec.recovery was changed, and that does nothing: fleet-etcd-0 lacks 10 revisions")
+	s.Registry.Spec.Recovery.ApprovedFor = "c1-7"
+	says("are being stopped")
+	if strings.Contains(s.Registry.Status.Recovery.Message, "c1-7") {
+		t.Errorf("an approval of another loss is mentioned: %s", s.Registry.Status.Recovery.Message)
+	}
+	s.Registry.Spec.Recovery = nil
+	says("are being stopped")
+	lineage := s.recovering().Lineage
+	s.Registry.Spec.Recovery = &operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-2", AcceptDataLossUpTo: 60, ApprovedFor: "c1-1"}
+	s.identity.Record.Joining = ""
+	says("are being stopped")
+	if now := s.recovering(); now.Name != "fleet-etcd-2" || now.Revision != 40 || now.Lineage == lineage {
+		t.Errorf("another copy is approved: %+v", now)
+	}
+	s.Registry.Spec.Recovery.AcceptDataLossUpTo = 80
+	says("are being stopped")
+	if now := s.recovering(); now.Revision != 20 {
+		t.Errorf("more may be lost: %+v", now)
+	}
+}
+
+// TestRecovered reports what was recovered, once it was.
+func TestRecovered(t *testing.T) {
+	_, s, _ := lostScope(t, "null")
+	s.reportRecovered()
+	s.identity.Record.Recovered = &etcd.Recovered{ID: "c1-1", From: "Member", Name: "fleet-etcd-0", LastRevision: 100}
+	if s.reportRecovered(); s.Registry.Status.Recovered != nil {
+		t.Errorf("it is reported too early: %+v", s.Registry.Status.Recovered)
+	}
+	s.identity.Record.Recovered = s.identity.Record.Recovered.Done(90, s.Now)
+	if s.reportRecovered(); s.Registry.Status.Recovered == nil || s.Registry.Status.Recovered.Revision != 90 || s.recovering() != nil {
+		t.Errorf("%+v", s.Registry.Status.Recovered)
+	}
+	s.identity.Record.Members = map[string]string{"fleet-etcd-2": "b"}
+	if got := s.growing(); !strings.Contains(got, "grows from 1 to 3 members") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestRecoveryBackup looks up a backup of the same data, and nothing before the loss is known.
+func TestRecoveryBackup(t *testing.T) {
+	const approval = "{from: Backup, name: b, acceptDataLossUpTo: 20, approvedFor: c1-1}"
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "store"}}
+	objects := saved(operatorv1alpha1.BackupCompleted, s3Store)
+	for _, object := range objects {
+		object.SetNamespace("team")
+	}
+	objects[0].(*operatorv1alpha1.ClusterRegistryBackup).Status.Revision = 80
+	for reason, test := range map[string]struct {
+		objects []client.Object
+		change  func(*scope)
+		says    string
+		looks   bool
+	}{
+		"it is there":                   {append(objects[:2:2], secret), nil, "", true},
+		"there is none":                 {nil, nil, "there is no ClusterRegistryBackup of that name in namespace team", false},
+		"it is of other data":           {append(objects[:2:2], secret), func(s *scope) { s.identity.Record.Lineage = "two" }, "is of other data", false},
+		"too much is lost":              {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.AcceptDataLossUpTo = 3 }, "backup b lacks 20 revisions", false},
+		"the Secret is gone":            {objects[:2:2], nil, "before Secret store exists", false},
+		"the loss is not known yet":     {append(objects[:2:2], secret), func(s *scope) { s.Before.Recovery = nil }, "", false},
+		"another loss was approved":     {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.ApprovedFor = "c1-0" }, "", false},
+		"a member's data is to be used": {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.From = "Member" }, "", false},
+	} {
+		r, s, _ := lostScope(t, approval, test.objects...)
+		if test.change != nil {
+			test.change(s)
+		}
+		r.observeRecovery(t.Context(), s)
+		v := s.restore.recovery.verdict
+		if v.Err != nil || !strings.Contains(v.Message, test.says) || v.Complete() != (test.says == "") || (s.restore.source != nil) != test.looks {
+			t.Errorf("%s: %+v, %+v, want %q", reason, v, s.restore.source, test.says)
+		}
+	}
+}
+
+// TestFoundBackup refuses a backup of another release: the servers that run may not read it.
+func TestFoundBackup(t *testing.T) {
+	for release, begins := range map[string]bool{"v0.4.0": true, "v0.5.0": false} {
+		_, s, _ := lostScope(t, "{from: Backup, name: b, approvedFor: c1-1}")
+		s.restore.source = &restoreSource{Store: s3Store, Lineage: "one", Name: "b"}
+		v := s.foundBackup(contract.BackupReport{Backup: contract.Backup{Name: "b", Release: release}})
+		if v.Complete() != begins || (s.restore.recovery.restored != nil) != begins || !begins && !strings.Contains(v.Message, "was taken from release v0.5.0, and the registry runs v0.4.0") {
+			t.Errorf("%s: %+v", release, v)
+		}
+	}
+}
+
+// TestReadClear has servers that encrypt read what a backup may have in clear, from a Secret that
+// is there before the record names it.
+func TestReadClear(t *testing.T) {
+	r, s, _ := lostScope(t, "null")
+	releases, err := version.Releases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.release = releases[len(releases)-1]
+	if err := s.Client.Create(t.Context(), s.Registry.DeepCopy()); err != nil { // its status has the inventory
+		t.Fatal(err)
+	}
+	s.keys.InUse = aKey(t, "a")
+	if err := r.readClear(t.Context(), s, nil); err != nil || len(s.identity.Record.KeyIDs) > 0 {
+		t.Errorf("with the data of a member: %v, %v", err, s.identity.Record.KeyIDs)
+	}
+	if err := r.readClear(t.Context(), s, &etcd.Restored{}); err != nil {
+		t.Fatal(err)
+	}
+	record := identity.Read(t.Context(), s.Objects).Record
+	if strings.Join(record.KeyIDs, " ") != "secretbox/a identity" {
+		t.Errorf("recorded is %v", record.KeyIDs)
+	}
+	if err := s.Live.Get(t.Context(), s.named("fleet-encryption-"+record.Keys), &corev1.Secret{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRestoreInRecovery restores what a recovery has recorded, of a registry that was complete:
+// no other record may have one restored.
+func TestRestoreInRecovery(t *testing.T) {
+	r, s, _ := lostScope(t, "null")
+	s.identity.Record.Restored, s.identity.Record.Recovered = &etcd.Restored{Store: &s3Store, Lineage: "one"}, &etcd.Recovered{Phase: operatorv1alpha1.RecoveryRestoring}
+	if v := r.observeRestore(t.Context(), s); !v.Complete() || s.restore.rendered() == nil {
+		t.Errorf("%+v, %+v", v, s.restore.rendered())
+	}
+	_, s, _ = lostScope(t, "null")
+	s.identity.Record.Restored = &etcd.Restored{Store: &s3Store, Lineage: "one"}
+	if v := r.observeRestore(t.Context(), s); v.State != verdict.ReadOnly || s.restore.rendered() != nil {
+		t.Errorf("%+v, %+v", v, s.restore.rendered())
+	}
+}
