@@ -23,6 +23,8 @@ const seenEvery = 30 * time.Second
 type Revisions struct {
 	lock sync.Mutex
 	of   map[string][]Seen
+	// newest are the newest ones, which are not remembered for later.
+	newest map[string]int64
 }
 
 // Note remembers the revision of an etcd, by any name of it, if it is known. When that is
@@ -34,8 +36,9 @@ func (r *Revisions) Note(name string, seen Seen) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	if r.of == nil {
-		r.of = map[string][]Seen{}
+		r.of, r.newest = map[string][]Seen{}, map[string]int64{}
 	}
+	r.newest[name] = seen.Revision
 	all := r.of[name]
 	if len(all) > 0 {
 		switch last := all[len(all)-1]; {
@@ -64,15 +67,11 @@ func (r *Revisions) Old(name string, now time.Time) Seen {
 	return Seen{}
 }
 
-// Newest returns the newest revision of an etcd that is remembered, zero when none is. It is
-// up to seenEvery older than the last one that was noted.
+// Newest returns the revision of an etcd that was noted last, zero when none was.
 func (r *Revisions) Newest(name string) int64 {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	if all := r.of[name]; len(all) > 0 {
-		return all[len(all)-1].Revision
-	}
-	return 0
+	return r.newest[name]
 }
 
 // Forget drops what is known of an etcd.
@@ -80,6 +79,7 @@ func (r *Revisions) Forget(name string) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	delete(r.of, name)
+	delete(r.newest, name)
 }
 
 // old returns the index of the newest that is at least History old, -1 when there is none.

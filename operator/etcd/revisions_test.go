@@ -36,8 +36,11 @@ func TestRevisions(t *testing.T) {
 	if got := r.Old("fleet", at(603)); got.Revision != 60 {
 		t.Errorf("after the clock was set back: %+v", got)
 	}
+	if r.Note("fleet", Seen{70, at(300).Add(time.Second)}); r.Newest("fleet") != 70 {
+		t.Errorf("the newest is %d", r.Newest("fleet"))
+	}
 	r.Forget("fleet")
-	if got := r.Old("fleet", at(900)); got.Revision != 0 {
+	if got := r.Old("fleet", at(900)); got.Revision != 0 || r.Newest("fleet") != 0 {
 		t.Errorf("of one that is gone: %+v", got)
 	}
 }

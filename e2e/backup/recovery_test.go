@@ -1,0 +1,115 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestRecovery recovers an etcd that has lost the data of all its members with a backup: what
+// was acknowledged before it is there, at revisions that no client has seen, and the operator is
+// killed in each phase. A backup that there is not is refused before anything is stopped.
+func TestRecovery(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	s := startStore(t, e)
+	registry := registryWith(e, s, 3, never)
+	registry.Spec.Etcd.ReplaceAfter = &metav1.Duration{} // a person decides
+	e.Install(registry)
+	e.WaitReady(registry)
+	for i := range 50 {
+		addCluster(t, e, registry, fmt.Sprintf("c-%03d", i))
+	}
+	saved, _, err := clusters(t.Context(), e, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := request(e, registry, "before-the-loss", operatorv1alpha1.BackupDeletionPolicyRetain)
+	waitPhase(e, b, operatorv1alpha1.BackupCompleted)
+	later := addCluster(t, e, registry, "after-the-backup")
+	_, before, err := clusters(t.Context(), e, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lineage, cluster := registry.Status.Backup.Lineage, registry.Status.Etcd.ClusterID
+	loseAll(t, e, registry)
+
+	left := registry.Status.Recovery
+	if left.Backup == nil || left.Backup.Name != b.Name {
+		t.Fatalf("left is %+v, and backup %s was verified", left, b.Name)
+	}
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
+		spec.Recovery = &operatorv1alpha1.Recovery{From: operatorv1alpha1.RecoverFromBackup, Name: "another", ApprovedFor: left.ID}
+	})
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonQuorumLost, "there is no ClusterRegistryBackup of that name")
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
+		spec.Recovery.Name, spec.Recovery.AcceptDataLossUpTo = b.Name, left.Backup.RevisionsLost
+	})
+	for _, phase := range []operatorv1alpha1.RecoveryPhase{operatorv1alpha1.RecoveryStopping, operatorv1alpha1.RecoveryRestoring} {
+		e.Eventually("the recovery to have come to phase "+string(phase), func(ctx context.Context) error {
+			if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+				return err
+			}
+			if now := registry.Status.Recovery; registry.Status.Recovered == nil && (now == nil || now.Phase != phase && now.Phase != operatorv1alpha1.RecoveryRestoring) {
+				return fmt.Errorf("it is %+v", now)
+			}
+			return nil
+		})
+		if err := e.KillOperator(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.Eventually("the recovered etcd to have three members", func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+			return err
+		}
+		if registry.Status.Recovered == nil || registry.Status.Etcd.Ready != "3/3" || registry.Status.Operation != nil {
+			return fmt.Errorf("etcd is %s ready, the operation %+v, the recovery %+v", registry.Status.Etcd.Ready, registry.Status.Operation, registry.Status.Recovery)
+		}
+		return nil
+	})
+	e.WaitReady(registry)
+	e.WaitSameData(registry)
+	recovered := registry.Status.Recovered
+	if recovered.Name != b.Name || recovered.From != operatorv1alpha1.RecoverFromBackup || recovered.Revision != b.Status.Revision || recovered.Lineage == lineage || registry.Status.Etcd.ClusterID == cluster {
+		t.Errorf("recovered is %+v, with backup %+v", recovered, b.Status)
+	}
+	got, revision, err := clusters(t.Context(), e, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkEqual(t, saved, got)
+	if _, has := got[later]; has || revision < before+raised {
+		t.Errorf("%s is there: %t; the registry is at revision %d, and was at %d", later, has, revision, before)
+	}
+	testOldWatch(t, e, registry, before)
+	second := request(e, registry, "after-the-recovery", operatorv1alpha1.BackupDeletionPolicyRetain)
+	waitPhase(e, second, operatorv1alpha1.BackupCompleted)
+	if second.Status.Lineage != recovered.Lineage {
+		t.Errorf("a backup after the recovery is of lineage %s, want %s", second.Status.Lineage, recovered.Lineage)
+	}
+}
+
+// loseAll empties the volumes of all members, and waits until that is known.
+func loseAll(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
+	t.Helper()
+	for _, member := range registry.Status.Etcd.Members {
+		pod := &corev1.Pod{}
+		if err := e.Get(t.Context(), member.Name, pod); err != nil {
+			t.Fatal(err)
+		}
+		e.EmptyVolume(pod.Spec.NodeName, "data-"+member.Name)
+	}
+	for _, member := range registry.Status.Etcd.Members {
+		if err := e.Process("--name="+member.Name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name).Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonQuorumLost, "Left is the data of no member")
+}
