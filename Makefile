@@ -142,7 +142,7 @@ e2e-ready: load
 
 .PHONY: e2e-run
 e2e-run:
-	E2E_CLUSTER=$(NAME) $(STORY) -skip '^TestCells$$$(if $(E2E_FULL),,|^TestMatrix)' $(addprefix ./e2e/,$(PACKAGES))
+	E2E_CLUSTER=$(NAME) $(STORY) -skip '^Test(Cells|Bench)$$$(if $(E2E_FULL),,|^TestMatrix)' $(addprefix ./e2e/,$(PACKAGES))
 
 .PHONY: e2e-cells
 e2e-cells: ## Every operation under every fault, on the cluster that is up, which has NODES=5; hours
@@ -192,6 +192,12 @@ bench-upgrade: RELEASES = e2e/upgrade
 bench-upgrade: load ## Measure an upgrade through all releases under load: duration, failures, p50 and p99 before, during and after
 	@$(LOCAL) $(MAKE) --no-print-directory install
 	E2E_CLUSTER=$(NAME) $(STORY) -v -run '^TestUpgrade$$' ./e2e/upgrade
+
+.PHONY: bench-backup
+bench-backup: RELEASES = e2e/backup
+bench-backup: load ## Measure backup, verification and restore of 1,000, 10,000 and 100,000 clusters, on the cluster that is up; about an hour
+	@$(LOCAL) $(MAKE) --no-print-directory install
+	E2E_CLUSTER=$(NAME) $(STORY) -v -timeout 3h -run '^TestBench$$' ./e2e/backup
 
 .PHONY: bench-api
 bench-api: build cluster-command

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -107,8 +108,11 @@ func TestBackups(t *testing.T) {
 	if framework.Full() {
 		minutes = 10
 	}
-	seen := map[string]operatorv1alpha1.ClusterRegistryBackup{}
+	seen, used := map[string]operatorv1alpha1.ClusterRegistryBackup{}, map[string]string{}
 	e.Eventually(fmt.Sprintf("%d backups by the schedule", minutes), func(ctx context.Context) error {
+		if err := jobsUsed(ctx, e, used); err != nil {
+			return err
+		}
 		all, err := scheduled(ctx, e)
 		if err != nil {
 			return err
@@ -135,6 +139,9 @@ func TestBackups(t *testing.T) {
 	load.Settle(t)
 	report := load.Stop()
 	t.Logf("backed up every minute: %s", report)
+	for _, task := range slices.Sorted(maps.Keys(used)) {
+		t.Logf("%s took %s", task, used[task])
+	}
 	for _, failure := range report.Failed {
 		t.Error(failure)
 	}

@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,9 +17,14 @@ import (
 )
 
 func main() {
+	begun := time.Now()
 	memlimit.Apply()
 	cmd := command.Program("clusterregistry-backup", "Keep backups of what a registry's etcd holds in a store", commands()...)
-	os.Exit(command.Run(cmd, exitCode))
+	code := command.Run(cmd, exitCode)
+	if code == 0 { // the error is the end of the log, which is told from there
+		command.Usage(os.Stderr, begun)
+	}
+	os.Exit(code)
 }
 
 func commands() []*cobra.Command {
