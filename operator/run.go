@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -88,6 +89,10 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme,
 		Cache:  informers.Options(o.namespaces),
+		NewCache: func(config *rest.Config, options cache.Options) (cache.Cache, error) {
+			options.Mapper = informers.Mapper(options.Mapper)
+			return cache.New(config, options)
+		},
 		// Secrets are read one by one: the operator may not list them.
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization},

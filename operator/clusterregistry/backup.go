@@ -23,8 +23,10 @@ import (
 // backups are those of a registry in one reconcile.
 type backups struct {
 	all []*operatorv1alpha1.ClusterRegistryBackup
-	// unread is true where all could not be read.
-	unread bool
+	// unreadable is why none can be read, nil when they can; and unread is true where all could
+	// not be read.
+	unreadable error
+	unread     bool
 	// task is what is done now, nil for nothing.
 	task *backup.Task
 	// blocked is why none can be begun.
@@ -45,6 +47,14 @@ func (b backups) rendered() render.Backup {
 // observeBackups reads the backups of the registry, and decides what to do about them, before
 // it is rendered: the Job is a part of that.
 func (s *scope) observeBackups(ctx context.Context) {
+	if err := s.backups.unreadable; err != nil {
+		s.backups.unread = true
+		s.backups.blocked = verdict.Failed(err)
+		if errors.As(err, new(*unreadableError)) {
+			s.backups.blocked = verdict.Waiting(operatorv1alpha1.ReasonBackupsUnreadable, "no backup can be taken: %s", err).In(verdict.Backstop)
+		}
+		return
+	}
 	all, err := backupsOf(ctx, s.Client, client.ObjectKeyFromObject(s.Registry))
 	if s.backups.all = all; err != nil {
 		s.backups.unread = true

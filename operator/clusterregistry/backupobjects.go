@@ -341,8 +341,14 @@ func (s *scope) withoutBackups(ctx context.Context) error {
 }
 
 // settleBackups ends the backups of a registry that is being deleted, or gone, and returns
-// them. No backup in the store goes with it.
+// them. No backup in the store goes with it. What can't be read holds no deletion.
 func (r *Reconciler) settleBackups(ctx context.Context, key client.ObjectKey, why string) ([]*operatorv1alpha1.ClusterRegistryBackup, error) {
+	if err := r.backupKind.readable(ctx, r.Live, key.Namespace); err != nil {
+		if errors.As(err, new(*unreadableError)) {
+			return nil, nil
+		}
+		return nil, err
+	}
 	all, err := backupsOf(ctx, r.Client, key)
 	if err != nil {
 		return nil, err

@@ -82,6 +82,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	if render.CanAudit(s.release.Layout) {
 		s.audit = auditing.Read(ctx, s.Objects)
 	}
+	s.backups.unreadable = r.backupKind.readable(ctx, s.Live, s.Registry.Namespace)
 	s.observeBackups(ctx)
 	if v := r.observeRestore(ctx, s); !v.Complete() {
 		s.record(operatorv1alpha1.ConditionEtcdReady, v)

@@ -45,6 +45,7 @@ type Reconciler struct {
 	Handshake func(context.Context, handshake.Server) (handshake.Shown, error)
 
 	certManager issuance.CertManager
+	backupKind  backupKind
 	outages     available.Outages
 	notes       upgrade.Notes
 	revisions   etcd.Revisions

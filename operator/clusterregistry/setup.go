@@ -35,7 +35,6 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	for _, kind := range informers.Owned() {
 		build = build.Watches(kind, handler.EnqueueRequestsFromMapFunc(registryOf))
 	}
-	build = build.Watches(&operatorv1alpha1.ClusterRegistryBackup{}, handler.EnqueueRequestsFromMapFunc(savedBy))
 	build = build.WatchesMetadata(informers.Lease(), handler.EnqueueRequestsFromMapFunc(registryOf), builder.WithPredicates(reported))
 	if len(r.Namespaces) == 0 {
 		requests, terminating := r.terminatingNamespaces()
@@ -52,6 +51,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 			}
 		}
 		return nil
+	}
+	r.backupKind.watch = func() error {
+		return c.Watch(source.Kind[client.Object](mgr.GetCache(), &operatorv1alpha1.ClusterRegistryBackup{}, handler.EnqueueRequestsFromMapFunc(savedBy)))
 	}
 	return nil
 }

@@ -311,4 +311,7 @@ const (
 	// ReasonBackupUnsupported is the reason of an etcd that can't be backed up: it is
 	// external, or older than v0.4.0.
 	ReasonBackupUnsupported = "BackupUnsupported"
+	// ReasonBackupsUnreadable is the reason of ClusterRegistryBackups that the operator can't
+	// read: it was upgraded before its CustomResourceDefinitions or its rights.
+	ReasonBackupsUnreadable = "BackupsUnreadable"
 )

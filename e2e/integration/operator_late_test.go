@@ -1,0 +1,41 @@
+package integration
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestOperatorBeforeBackups starts an operator whose host has no ClusterRegistryBackups yet, as
+// one that was upgraded by its image alone: it drives registries and says what is missing, lets
+// them go, and takes up backups when they are there.
+func TestOperatorBeforeBackups(t *testing.T) {
+	host := framework.StartHost(t, newest, "front-proxy-client")
+	kubectl := framework.NewKubectl(t, newest, host.Kubeconfig("root", "system:masters"))
+	framework.InstallCertManagerAPI(t, kubectl)
+	framework.InstallOperator(t, kubectl)
+	kubectl.Run("delete", "crd", "clusterregistrybackups.operator.clusterregistry.io")
+	s := newSite(t, host.Config, framework.StartEtcd(t, 1))
+	operator := framework.StartOperator(t, host)
+
+	s.apply("fleet", "{mode: Independent, deletionPolicy: Delete}")
+	s.ready("fleet")
+	s.eventually("the operator to say what is missing", func(context.Context) error {
+		if !operator.Said("the operator can't read ClusterRegistryBackups: apply the CustomResourceDefinitions and the roles of the operator's release") {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+	s.gone(s.deleted("fleet"))
+
+	kubectl.Run("apply", "-f", filepath.Join(framework.Root(t), "manifests", "operator", "crd"))
+	kubectl.Run("wait", "--for=condition=Established", "--timeout=5m", "crd/clusterregistrybackups.operator.clusterregistry.io")
+	s.apply("fleet", "{mode: Independent, deletionPolicy: Delete}")
+	s.ready("fleet")
+	framework.Create(t, s, s.backup("late", func(*operatorv1alpha1.ClusterRegistryBackup) {}))
+	s.phase("late", operatorv1alpha1.BackupPending, "has no spec.backup")
+}
