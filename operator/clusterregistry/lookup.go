@@ -2,6 +2,7 @@ package clusterregistry
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,8 +19,13 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// retryLookUp is how long after a Job that failed the backup is looked up again.
-const retryLookUp = 30 * time.Second
+const (
+	// retryLookUp is how long after a Job that failed the backup is looked up again.
+	retryLookUp = 30 * time.Second
+	// lookUpHolds is how long after its Job has ended a registry may begin with what was found.
+	// While it is paused, or the spec does not fit, newer backups are taken, and old ones go.
+	lookUpHolds = 10 * time.Minute
+)
 
 // lookUp finds out which backup it is and whether it can be restored, before anything is made.
 // It is done when the first record may be made, or there is nothing to look up.
@@ -77,6 +83,9 @@ func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.O
 	if err := s.target(releases).Refuse(report); err != nil {
 		return refused("%s", err)
 	}
+	if ended := endOf(job); s.Now.Sub(ended) > lookUpHolds {
+		return s.lookUpAgain(ctx, fmt.Sprintf("what was found at %s may no longer be so", ended.UTC().Format(time.RFC3339)))
+	}
 	if s.Installed() {
 		return s.foundBackup(report)
 	}
@@ -84,10 +93,10 @@ func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.O
 	return done
 }
 
-// endOf returns when a Job failed, zero when it did not.
+// endOf returns when a Job was done or failed, zero when it runs.
 func endOf(job *batchv1.Job) time.Time {
 	for _, condition := range job.Status.Conditions {
-		if condition.Type == batchv1.JobFailed && condition.Status == corev1.ConditionTrue {
+		if ended := condition.Type == batchv1.JobFailed || condition.Type == batchv1.JobComplete; ended && condition.Status == corev1.ConditionTrue {
 			return condition.LastTransitionTime.Time
 		}
 	}

@@ -219,6 +219,9 @@ func TestLookedUp(t *testing.T) {
 		says    string
 	}{
 		"it fits":                 {0, strings.Replace(report, "RELEASE", "v0.4.0", 1), 0, "", ""},
+		"it did a while ago":      {0, strings.Replace(report, "RELEASE", "v0.4.0", 1), 9 * time.Minute, "", ""},
+		"it did days ago":         {0, strings.Replace(report, "RELEASE", "v0.4.0", 1), 48 * time.Hour, operatorv1alpha1.ReasonRestorePending, "the backup is looked up again: what was found at "},
+		"it did not days ago":     {0, strings.Replace(report, "RELEASE", "v9.0.0", 1), 48 * time.Hour, operatorv1alpha1.ReasonRestoreRefused, "which this operator does not know"},
 		"it does not":             {0, strings.Replace(report, "RELEASE", "v9.0.0", 1), 0, operatorv1alpha1.ReasonRestoreRefused, "which this operator does not know"},
 		"no report":               {0, "{}", 0, operatorv1alpha1.ReasonRestoreRefused, "has reported no backup"},
 		"the store is down":       {1, "no route to store", time.Second, operatorv1alpha1.ReasonRestorePending, "no route to store; the operator looks again"},
@@ -230,9 +233,9 @@ func TestLookedUp(t *testing.T) {
 			t.Fatal(v)
 		}
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "job"}}
-		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.Now.Add(-test.age))}}
 		if test.exit != 0 {
-			job.Status.Conditions[0] = batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(s.Now.Add(-test.age))}
+			job.Status.Conditions[0].Type = batchv1.JobFailed
 		}
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{batchv1.ControllerUidLabel: "job"}}}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: backup.Container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: test.exit, Message: test.message}}}}
