@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -181,12 +182,12 @@ func (c *choice) add(cmd *cobra.Command) {
 }
 
 // of returns the backup that is meant.
-func (c *choice) of(ctx context.Context, a archive.Archive) (layout.Backup, error) {
+func (c *choice) of(ctx context.Context, a archive.Archive) (archive.Chosen, error) {
 	meant := layout.Choice{Name: c.name}
 	if c.before != "" {
 		at, err := time.Parse(time.RFC3339, c.before)
 		if err != nil {
-			return layout.Backup{}, fmt.Errorf("--before is not a time such as 2026-03-01T03:00:00Z: %w", err)
+			return archive.Chosen{}, fmt.Errorf("--before is not a time such as 2026-03-01T03:00:00Z: %w", err)
 		}
 		meant.Before = at
 	}
@@ -197,7 +198,12 @@ func show() *cobra.Command {
 	var c choice
 	cmd := onArchive(&archiveFlags{}, "show", "Report what is known of a backup", func(ctx context.Context, a archive.Archive) (any, error) {
 		b, err := c.of(ctx, a)
-		return a.Report(b), err
+		report := a.Report(b.Backup)
+		for _, why := range b.PassedOver[:min(most, len(b.PassedOver))] {
+			const longest = 200
+			report.PassedOver = append(report.PassedOver, strings.ToValidUTF8(why[:min(longest, len(why))], ""))
+		}
+		return report, err
 	})
 	c.add(cmd)
 	return cmd
@@ -222,7 +228,7 @@ func fetch() *cobra.Command {
 		if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 			return nil, err
 		}
-		return a.Report(b), a.Fetch(ctx, b, to)
+		return a.Report(b.Backup), a.Fetch(ctx, b.Backup, to)
 	})
 	cmd.RunE = unlessData(&unless, cmd.RunE)
 	c.add(cmd)

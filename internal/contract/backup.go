@@ -63,6 +63,9 @@ type BackupReport struct {
 	// EncryptionKeys are the names of the keys that values are encrypted with, each with its
 	// provider, such as aescbc/key1. They are known once a server has verified it.
 	EncryptionKeys []string `json:"encryptionKeys,omitempty"`
+	// PassedOver says, of one that was chosen as the newest, why some of those that are newer
+	// can't be used. Each begins with the name.
+	PassedOver []string `json:"passedOver,omitempty"`
 }
 
 // BackupDamaged is the exit code of the helper when a backup was verified and can't be

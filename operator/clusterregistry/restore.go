@@ -207,6 +207,9 @@ func (s *scope) beginWith(report contract.BackupReport) {
 	if err := restore.Unverified(report); err != nil {
 		s.Event(corev1.EventTypeWarning, "RestoringUnverified", operatorv1alpha1.ConditionEtcdReady, "%s", err)
 	}
+	if over := restore.PassedOver(report); over != "" {
+		s.Event(corev1.EventTypeWarning, "BackupsPassedOver", operatorv1alpha1.ConditionEtcdReady, "%s", over)
+	}
 }
 
 // reportRestored writes to the status what is recorded of a restore, but for one of an earlier
@@ -232,6 +235,9 @@ func (s *scope) noteRestored() {
 	s.reportRestored()
 	if now := s.Registry.Status.Restored; now != nil && now.CompletionTime != nil && !s.servedRestored() {
 		s.Event(corev1.EventTypeNormal, "Restored", operatorv1alpha1.ConditionEtcdReady, "etcd serves what was restored from %s, of revision %d", now.Location, now.Revision)
+		if over := restore.PassedOver(s.identity.Record.Restored.Report); over != "" {
+			s.Event(corev1.EventTypeWarning, "BackupsPassedOver", operatorv1alpha1.ConditionEtcdReady, "%s", over)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -253,6 +254,26 @@ func TestLookedUp(t *testing.T) {
 		if !record.Restored.Pending() || record.Replicas != 1 || record.CA != "ca" || record.Release != "v0.4.0" || record.Lineage == "" || record.Lineage == "one" || record.Restored.Backup != "old/b" {
 			t.Errorf("%s: recorded is %+v", reason, record)
 		}
+	}
+}
+
+// TestRestoringOlder says in events that newer backups are passed over, when the restore begins
+// and when it is done.
+func TestRestoringOlder(t *testing.T) {
+	s := restoringScope(t, byRef)
+	recorder := events.NewFakeRecorder(10)
+	s.Events = recorder
+	s.restore.source = &restoreSource{Store: s3Store, Lineage: "one"}
+	report := contract.BackupReport{Backup: contract.Backup{Name: "b", Release: "v0.4.0", EtcdVersion: "3.7.3"}, VerifiedTime: new(time.Now()), PassedOver: []string{"c: it has format 2"}}
+	s.beginWith(report)
+	if got := <-recorder.Events; !strings.Contains(got, "Warning BackupsPassedOver the restored backup b, taken at 0001-01-01T00:00:00Z, is not the newest: what was written since is in others that can't be used: c: it has format 2") {
+		t.Errorf("it begins with %q", got)
+	}
+	s.identity.Record = s.restore.begin(etcd.NewRecord(1, "ca", etcd.Identity{}, false))
+	s.identity.Record.Restored = s.identity.Record.Restored.Done(s.Now)
+	s.noteRestored()
+	if restored, older := <-recorder.Events, <-recorder.Events; !strings.Contains(restored, "Normal Restored ") || !strings.Contains(older, "Warning BackupsPassedOver the restored backup b") {
+		t.Errorf("it ends with %q and %q", restored, older)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/semver"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -133,4 +134,13 @@ func Unverified(b contract.BackupReport) error {
 		return nil
 	}
 	return errors.New("backup " + b.Name + " was never verified: that it is whole, and which encryption keys it needs, shows when it is restored")
+}
+
+// PassedOver is what is said of a backup that was chosen as the newest although there are newer
+// ones, which can't be used; empty when there are none.
+func PassedOver(report contract.BackupReport) string {
+	if len(report.PassedOver) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("the restored backup %s, taken at %s, is not the newest: what was written since is in others that can't be used: %s", report.Name, report.Time.UTC().Format(time.RFC3339), strings.Join(report.PassedOver, "; "))
 }

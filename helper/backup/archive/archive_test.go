@@ -208,11 +208,57 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%s is chosen: %v", name, err)
 		}
 	}
-	if got, err := a.Choose(t.Context(), layout.Choice{}); err != nil || got.Name != "c" {
-		t.Errorf("chosen is %s, %v", got.Name, err)
+	got, err := a.Choose(t.Context(), layout.Choice{})
+	if err != nil || got.Name != "c" || len(got.PassedOver) != 1 || !strings.HasPrefix(got.PassedOver[0], "d: ") || !strings.Contains(got.PassedOver[0], `it is of backup "c", not "d"`) {
+		t.Errorf("chosen is %s, past %q, %v", got.Name, got.PassedOver, err)
+	}
+	if got, err := a.Choose(t.Context(), layout.Choice{Name: "c"}); err != nil || got.Name != "c" || got.PassedOver != nil {
+		t.Errorf("chosen by name is %s, past %q, %v", got.Name, got.PassedOver, err)
 	}
 	if _, err := a.Choose(t.Context(), layout.Choice{Name: "x"}); err == nil || !strings.Contains(err.Error(), "/prod/one/: there is no backup x") {
 		t.Errorf("chosen is one that is not there: %v", err)
+	}
+}
+
+// TestPassedOver says which newer backups are not chosen, since they can't be used.
+func TestPassedOver(t *testing.T) {
+	dir := t.TempDir()
+	a := archive(t, dir, "one")
+	written := func(name string, hour int) { // by the store's clock
+		path := filepath.Join(dir, a.Lineage.Manifest(name))
+		must(t, os.Chtimes(path, start.Add(time.Duration(hour)*time.Hour), start.Add(time.Duration(hour)*time.Hour)))
+	}
+	for i, name := range []string{"old", "good", "damaged", "unreadable", "newest"} {
+		b := a.mustUpload(t, name, int64(i+1))
+		switch name {
+		case "old", "unreadable":
+			must(t, a.Store.Replace(t.Context(), a.Lineage.Manifest(name), []byte("{")))
+		case "damaged":
+			content, err := layout.Verification{SHA256: b.SHA256, Time: b.Time, EtcdVersion: "3.7.3", Damage: "its keys differ"}.Encode()
+			must(t, err)
+			must(t, a.Store.Put(t.Context(), a.Lineage.Verification(name), bytes.NewReader(content)))
+		}
+		written(name, i+1)
+	}
+	at := func(hour int) layout.Choice { return layout.Choice{Before: start.Add(time.Duration(hour) * time.Hour)} }
+	for _, test := range []struct {
+		reason string
+		choice layout.Choice
+		want   string
+		over   string
+	}{
+		{"the newest can be used", layout.Choice{}, "newest", ""},
+		{"two before a time can't", at(4), "good", "damaged is damaged: its keys differ; unreadable: "},
+		{"one before a time can't", at(3), "good", "damaged is damaged: its keys differ"},
+		{"what is older was not meant", at(2), "good", ""},
+	} {
+		got, err := a.Choose(t.Context(), test.choice)
+		if said := strings.Join(got.PassedOver, "; "); err != nil || got.Name != test.want || !strings.HasPrefix(said, test.over) || (said == "") != (test.over == "") {
+			t.Errorf("%s: %s, past %q, %v", test.reason, got.Name, said, err)
+		}
+	}
+	if _, err := a.Choose(t.Context(), at(1)); err == nil || !strings.Contains(err.Error(), "there is no usable backup from before") || !strings.Contains(err.Error(), "; can't be used: old: ") {
+		t.Errorf("none can be used: %v", err)
 	}
 }
 
@@ -327,7 +373,7 @@ func FuzzDamaged(f *testing.F) {
 		to := filepath.Join(t.TempDir(), "x")
 		chosen, err := a.Choose(t.Context(), layout.Choice{})
 		if err == nil {
-			err = a.Fetch(t.Context(), chosen, to)
+			err = a.Fetch(t.Context(), chosen.Backup, to)
 		}
 		content, readErr := os.ReadFile(to)
 		if err == nil && (readErr != nil || string(content) != saved || chosen.SHA256 != b.SHA256) {

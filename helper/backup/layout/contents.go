@@ -24,7 +24,9 @@ type Contents struct {
 
 type objects struct {
 	manifest, verification bool
-	snapshots              []snapshotObject
+	// written is when the manifest was.
+	written   time.Time
+	snapshots []snapshotObject
 }
 
 type snapshotObject struct {
@@ -48,7 +50,7 @@ func (l Lineage) Read(all []Object) Contents {
 		}
 		switch kind {
 		case ManifestObject:
-			c.backups[name].manifest = true
+			c.backups[name].manifest, c.backups[name].written = true, o.ModTime
 		case VerificationObject:
 			c.backups[name].verification = true
 		case SnapshotObject:
@@ -68,6 +70,15 @@ func (c Contents) Names() []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// Written returns when the manifest of a backup was written, by the store's clock; zero when it
+// has none.
+func (c Contents) Written(name string) time.Time {
+	if c.backups[name] == nil {
+		return time.Time{}
+	}
+	return c.backups[name].written
 }
 
 // HasVerification reports whether a backup was verified once.
