@@ -153,6 +153,9 @@ func asks(request string) func(*object) {
 func answered(request string) func(*object) {
 	return func(b *object) { b.Status.VerifyRequest = request }
 }
+func forDeletion(b *object) {
+	b.Annotations = map[string]string{operatorv1alpha1.AnnotationBackupReason: string(operatorv1alpha1.BackupDeletion)}
+}
 func of(lineage string) func(*object) { return func(b *object) { b.Status.Lineage = lineage } }
 
 func TestChoose(t *testing.T) {
@@ -183,6 +186,11 @@ func TestChoose(t *testing.T) {
 		{"one without content is deleted", []*object{made("b", operatorv1alpha1.BackupFailed, 2, deleted)}, "", "one", ""},
 		{"one that was skipped is deleted", []*object{made("b", operatorv1alpha1.BackupSkipped, 2, deleted, func(b *object) { b.Status.Name, b.Status.Location = "a", "s3://b/one/a" })}, "", "one", ""},
 		{"one is to be verified again", []*object{made("a", completed, 3, asks("1"), of("two")), made("b", completed, 2)}, "b", "one", "verify a uid-a 1 in two, skips false"},
+		{"what people asked for waits for the schedule", []*object{made("a", pending, 3), made("b", completed, 2), made("c", pending, 1, scheduled)}, "b", "one", "save c uid-c in one, skips true"},
+		{"and then the schedule for them", []*object{made("a", pending, 3), made("b", completed, 2, scheduled), made("c", pending, 1, scheduled)}, "b", "one", "save a uid-a in one, skips false"},
+		{"the schedule waits for no one that is not there", []*object{made("b", completed, 2, scheduled), made("c", pending, 1, scheduled)}, "b", "one", "save c uid-c in one, skips true"},
+		{"what a deletion waits for is the first", []*object{made("a", pending, 3), made("c", pending, 2, scheduled), made("d", pending, 1, forDeletion)}, "", "one", "save d uid-d in one, skips false"},
+		{"what was never begun was no one's turn", []*object{made("a", pending, 3), made("b", completed, 2, scheduled), made("n", operatorv1alpha1.BackupFailed, 1, of("")), made("c", pending, 1, scheduled)}, "b", "one", "save a uid-a in one, skips false"},
 		{"it waits for one that is to be taken", []*object{made("a", completed, 3, asks("1")), made("c", pending, 1)}, "a", "one", "save c uid-c in one, skips false"},
 		{"one is to be verified again, of no present etcd", []*object{made("a", completed, 3, asks("1"))}, "a", "", "verify a uid-a 1 in one, skips false"},
 		{"it was verified again", []*object{made("a", completed, 3, asks("1"), answered("1"))}, "a", "one", ""},
@@ -513,6 +521,28 @@ func TestObsolete(t *testing.T) {
 		if got := namesOf(Obsolete(test.all, test.status)); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v go, want %v", test.reason, got, test.want)
 		}
+	}
+}
+
+// TestTooMany refuses what waits beyond a number, and counts no failure of the store.
+func TestTooMany(t *testing.T) {
+	var all []*object
+	for i := range MostAsked + 2 {
+		all = append(all, made(fmt.Sprintf("b%03d", i), operatorv1alpha1.BackupPending, time.Duration(200-i)*time.Minute, of("")))
+	}
+	all = append(all, made("scheduled", operatorv1alpha1.BackupPending, 1, scheduled), made("done", operatorv1alpha1.BackupCompleted, 1), made("gone", operatorv1alpha1.BackupPending, 300*time.Minute, deleted))
+	if got, want := namesOf(TooMany(all)), []string{fmt.Sprintf("b%03d", MostAsked), fmt.Sprintf("b%03d", MostAsked+1)}; !slices.Equal(got, want) {
+		t.Errorf("too many are %v, want %v", got, want)
+	}
+	if got := TooMany(all[:MostAsked]); len(got) > 0 {
+		t.Errorf("too many of %d are %v", MostAsked, namesOf(got))
+	}
+	for _, b := range TooMany(all) {
+		Enter(b, operatorv1alpha1.BackupFailed, TooManyMessage(), now)
+	}
+	status := operatorv1alpha1.BackupStatus{Lineage: "one"}
+	if Summarize(&status, all); status.LastFailure != nil || status.LastSuccess == nil {
+		t.Errorf("the status is %+v", status)
 	}
 }
 

@@ -27,7 +27,7 @@ func Summarize(status *operatorv1alpha1.BackupStatus, all []*operatorv1alpha1.Cl
 	}
 	for _, b := range all {
 		at := b.Status.CompletionTime
-		if at == nil || b.Status.Lineage != "" && b.Status.Lineage != status.Lineage {
+		if at == nil || neverBegun(b) || b.Status.Lineage != "" && b.Status.Lineage != status.Lineage {
 			continue
 		}
 		switch b.Status.Phase {

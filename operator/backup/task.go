@@ -47,12 +47,10 @@ func (t Task) ID() string {
 
 // Choose returns what to do next about the backups of a registry, nil for nothing: first what
 // was begun, then what is to be deleted, then what follows from a backup that succeeded, then
-// the oldest one that waits, and then what is to be verified again: of that there may be any
-// number, and again and again. The lineage is the present one, empty while there is none.
+// one that waits, and then what is to be verified again: of that there may be any number, and
+// again and again. The lineage is the present one, empty while there is none.
 func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alpha1.BackupStatus, lineage string) *Task {
-	sorted := slices.SortedFunc(slices.Values(all), func(a, b *operatorv1alpha1.ClusterRegistryBackup) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
-	})
+	sorted := oldestFirst(all)
 	for _, b := range sorted {
 		switch b.Status.Phase {
 		case operatorv1alpha1.BackupSaving:
@@ -70,10 +68,8 @@ func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alph
 		if newest := newestSuccess(sorted, lineage); newest != nil && newest.Name != status.Pruned {
 			return &Task{Step: Prune, Object: newest, Name: newest.Name, Lineage: lineage}
 		}
-		for _, b := range sorted {
-			if waits(b) && b.DeletionTimestamp == nil {
-				return save(b, lineage)
-			}
+		if b := nextWaiting(sorted); b != nil {
+			return save(b, lineage)
 		}
 	}
 	for _, b := range sorted {
@@ -84,13 +80,14 @@ func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alph
 	return nil
 }
 
-func save(b *operatorv1alpha1.ClusterRegistryBackup, lineage string) *Task {
-	return &Task{Step: Save, Object: b, Name: b.Name, Lineage: lineage, SkipUnchanged: Scheduled(b)}
+func oldestFirst(all []*operatorv1alpha1.ClusterRegistryBackup) []*operatorv1alpha1.ClusterRegistryBackup {
+	return slices.SortedFunc(slices.Values(all), func(a, b *operatorv1alpha1.ClusterRegistryBackup) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+	})
 }
 
-// waits reports whether a backup was not begun yet.
-func waits(b *operatorv1alpha1.ClusterRegistryBackup) bool {
-	return b.Status.Phase == "" || b.Status.Phase == operatorv1alpha1.BackupPending
+func save(b *operatorv1alpha1.ClusterRegistryBackup, lineage string) *Task {
+	return &Task{Step: Save, Object: b, Name: b.Name, Lineage: lineage, SkipUnchanged: Scheduled(b)}
 }
 
 // longestRequest is how much of a request to verify is compared and kept.

@@ -292,7 +292,7 @@ func TestBackups(t *testing.T) {
 	if got := w.phases(); got != good || !v.Complete() || v.Reason != operatorv1alpha1.ReasonBackedUp || len(w.saved) != 2 {
 		t.Errorf("%s (%v): %+v", got, w.saved, v)
 	}
-	if status.Lineage == "" || status.Lineage != s.identity.Record.Lineage || status.LastSuccess == nil || status.NextRun.UTC().Hour() != 11 || status.LastScheduledTime.UTC().Hour() != 10 || status.LastSuccess.VerifiedTime == nil || status.Pruned != status.LastSuccess.Name {
+	if status.Lineage == "" || status.Lineage != s.identity.Record.Lineage || status.LastSuccess == nil || status.NextRun.UTC().Hour() != 11 || status.LastScheduledTime.UTC().Hour() != 10 || status.LastSuccess.VerifiedTime == nil || status.Pruned != "mine" { // the last one, at the same time
 		t.Errorf("the status is %+v", status)
 	}
 	lineage := status.Lineage
@@ -529,5 +529,38 @@ func TestBackupConditions(t *testing.T) {
 		if c := s.condition(operatorv1alpha1.ConditionBackupReady, ""); c.Status != test.want || c.Reason != test.v.Reason || c.Message != "m" {
 			t.Errorf("%+v becomes %+v", test.v, c)
 		}
+	}
+}
+
+// TestManyAsked has more backups asked for than a registry may have: one by the schedule waits for
+// one of them at most, those that are too many fail, and in the end there are not more than that.
+func TestManyAsked(t *testing.T) {
+	var many []client.Object
+	for i := range backup.Most + 20 {
+		b := asked(fmt.Sprintf("mine-%03d", i))
+		b.CreationTimestamp = metav1.NewTime(time.Date(2026, 3, 1, 9, 0, i, 0, time.UTC))
+		many = append(many, b)
+	}
+	w := newBackupWorld(t, many...)
+	refused := &operatorv1alpha1.ClusterRegistryBackup{}
+	for !strings.Contains(w.phases(), "fleet-20260301-1000 Completed") {
+		w.reconcile()
+		w.run()
+		if len(w.saved) > 2 {
+			t.Fatalf("%v were taken before the one that is scheduled", w.saved)
+		}
+		if refused.Status.Phase != "" {
+			continue
+		}
+		if err := w.raw.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: fmt.Sprintf("mine-%03d", backup.MostAsked)}, refused); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if refused.Status.Phase != operatorv1alpha1.BackupFailed || !strings.Contains(refused.Status.Message, "90 backups of this registry wait already") {
+		t.Errorf("one too many is %+v", refused.Status)
+	}
+	s := w.reconcile()
+	if n := len(s.backups.all); n > backup.Most || s.Registry.Status.Backup.LastFailure != nil || !s.verdicts[operatorv1alpha1.ConditionBackupReady].Complete() {
+		t.Errorf("then there are %d, %+v", n, s.Registry.Status.Backup)
 	}
 }

@@ -240,8 +240,16 @@ func (s *scope) contentDeleted(ctx context.Context, t backup.Task, outcome backu
 	return finalize(ctx, s.Client, t.Object, controllerutil.RemoveFinalizer)
 }
 
-// explainPending says of those that wait for what they do.
+// explainPending says of those that wait for what they do. What is too many fails.
 func (s *scope) explainPending(ctx context.Context) error {
+	for _, b := range backup.TooMany(s.backups.all) {
+		if err := enter(ctx, s.Client, b, func(b *operatorv1alpha1.ClusterRegistryBackup) {
+			backup.Enter(b, operatorv1alpha1.BackupFailed, backup.TooManyMessage(), s.Now)
+		}); err != nil {
+			return err
+		}
+		s.Event(corev1.EventTypeWarning, eventBackupFailed, actionBackup, "backup %s failed: %s", b.Name, b.Status.Message)
+	}
 	for _, b := range s.backups.all {
 		if b.Status.Phase != "" && b.Status.Phase != operatorv1alpha1.BackupPending || b.DeletionTimestamp != nil {
 			continue
