@@ -564,3 +564,42 @@ func TestManyAsked(t *testing.T) {
 		t.Errorf("then there are %d, %+v", n, s.Registry.Status.Backup)
 	}
 }
+
+// TestStoreDownForAnHour has the store go away between two backups of a registry that is backed up
+// every ten minutes, and come back after an hour. As long as backups fail, each minute says so,
+// which is what the alert ClusterRegistryBackupFailed waits half an hour for; few objects are left
+// of it, and what was saved before stays. Then the next one succeeds.
+func TestStoreDownForAnHour(t *testing.T) {
+	w := newBackupWorld(t)
+	registry := &operatorv1alpha1.ClusterRegistry{}
+	if err := w.raw.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"}, registry); err != nil {
+		t.Fatal(err)
+	}
+	registry.Spec.Backup.Schedule = "*/10 * * * *"
+	if err := w.raw.Update(t.Context(), registry); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Truncate(10 * time.Minute)
+	before := w.settle().Registry.Status.Backup.LastSuccess
+	w.fails = map[string]string{"save": "1 no route to store"}
+	for minute := 1; minute <= 60; minute++ {
+		w.now, w.reconciles = w.now.Add(time.Minute), 0
+		s := w.settle()
+		v, status := s.verdicts[operatorv1alpha1.ConditionBackupReady], s.Registry.Status.Backup
+		switch {
+		case minute < 10:
+			if !v.Complete() {
+				t.Fatalf("after %d minutes none has failed, and it says %+v", minute, v)
+			}
+		case v.Complete() || v.Reason != operatorv1alpha1.ReasonBackupFailed || !strings.Contains(v.Message, "no route to store") || !strings.Contains(v.Message, before.Name):
+			t.Fatalf("after %d minutes it says %+v", minute, v)
+		case status.LastSuccess.Name != before.Name || status.NextRun == nil || status.NextRun.Sub(w.now) > 10*time.Minute || len(s.backups.all) > 5:
+			t.Fatalf("after %d minutes the status is %+v, with %s", minute, status, w.phases())
+		}
+	}
+	w.fails, w.now, w.reconciles = nil, w.now.Add(10*time.Minute), 0
+	s := w.settle()
+	if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; !v.Complete() || strings.Contains(w.phases(), "Failed") || !s.Registry.Status.Backup.LastSuccess.Time.After(before.Time.Time) {
+		t.Errorf("when it is back: %s, %+v", w.phases(), v)
+	}
+}
