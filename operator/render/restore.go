@@ -40,6 +40,7 @@ func restores(in Input, layout string) bool {
 func restoreComponents(in Input, include func(name string, when bool)) {
 	include("restore", in.Restore.Lineage == "")
 	include("restore-member", in.Restore.Lineage != "")
+	include("restore-egress", in.Restore.Lineage != "" && storeOf(in.Restore.Store).claim == "")
 	include("restore-ca", len(storeOf(in.Restore.Store).ca) > 0)
 }
 
@@ -74,6 +75,9 @@ func restorePatches(in Input) map[target][]operation {
 		operations = append(operations, add(pod+"/serviceAccountName", account))
 	}
 	if in.Restore.Lineage != "" {
+		if s.claim == "" {
+			out[target{kind: "NetworkPolicy", name: restoreName}] = egress(s, account != "")
+		}
 		out[target{kind: "StatefulSet"}] = operations
 		return out
 	}

@@ -58,6 +58,16 @@ func TestLookUp(t *testing.T) {
 func TestRestoreMember(t *testing.T) {
 	in := restoring(t, Restore{Store: s3(), Source: "0b9c", Name: "n", SHA256: "ab", Lineage: "5f2c"})
 	result := rendered(t, in)
+	// What it calls is allowed to etcd's own pods, beside what policies of the namespace deny.
+	policy := convert[networkingv1.NetworkPolicy](t, find(result, "NetworkPolicy", "fleet-restore"))
+	if len(policy.Spec.Egress) != 3 || policy.Spec.PodSelector.MatchLabels["app.kubernetes.io/component"] != "etcd" || len(policy.Spec.PolicyTypes) != 1 {
+		t.Errorf("the policy is %+v", policy.Spec)
+	}
+	onClaim := in
+	onClaim.Restore = &Restore{Store: operatorv1alpha1.BackupStore{PersistentVolumeClaim: &operatorv1alpha1.VolumeStore{ClaimName: "backups"}}, Source: "0b9c", Name: "n", SHA256: "ab", Lineage: "5f2c"}
+	if find(rendered(t, onClaim), "NetworkPolicy", "fleet-restore") != nil {
+		t.Error("with a claim as store there is a policy, and nothing is called")
+	}
 	if find(result, "Job", "fleet-restore") != nil || find(result, "ConfigMap", "fleet-restore") == nil {
 		t.Error("there is a Job that looks the backup up, or no ConfigMap with the CA of the store")
 	}
