@@ -142,7 +142,7 @@ e2e-ready: load
 
 .PHONY: e2e-run
 e2e-run:
-	E2E_CLUSTER=$(NAME) $(STORY) -skip '^Test(Cells|Bench)$$$(if $(E2E_FULL),,|^TestMatrix)' $(addprefix ./e2e/,$(PACKAGES))
+	E2E_CLUSTER=$(NAME) $(STORY) -skip '^Test(Cells|Bench|SecondCluster.*)$$$(if $(E2E_FULL),,|^TestMatrix)' $(addprefix ./e2e/,$(PACKAGES))
 
 .PHONY: e2e-cells
 e2e-cells: ## Every operation under every fault, on the cluster that is up, which has NODES=5; hours
@@ -163,6 +163,14 @@ skew: load
 	@bin/cluster binaries kubernetes v1.34.4 kubectl
 	@$(LOCAL) $(MAKE) --no-print-directory install
 	E2E_CLUSTER=$(NAME) $(STORY) -v ./e2e/skew
+
+.PHONY: e2e-second
+e2e-second: ## Back up a registry of one cluster, and restore it in another one when the first is gone
+	@hack/second.sh
+
+.PHONY: second
+second:
+	E2E_CLUSTER=$(NAME) $(STORY) -v -run '^$(TEST)$$' ./e2e/backup
 
 .PHONY: e2e-olm
 e2e-olm: ## Install, upgrade and uninstall with the Operator Lifecycle Manager, which is built and run for that

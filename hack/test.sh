@@ -89,5 +89,6 @@ else
   done
   cells
   once olm make --no-print-directory e2e-olm
+  once second make --no-print-directory e2e-second
   part skew make --no-print-directory e2e-skew
 fi
