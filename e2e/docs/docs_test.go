@@ -28,6 +28,7 @@ var guides = []struct {
 	{file: "docs/tutorials/quickstart.md", blocks: 6},
 	{file: "docs/tutorials/aggregated.md", blocks: 5},
 	{file: "docs/tutorials/independent.md", blocks: 6},
+	{file: "docs/tutorials/backups.md", blocks: 7},
 }
 
 // mine selects what the operator has made.
@@ -89,6 +90,8 @@ func tidy(t *testing.T, kubectl *framework.Kubectl) {
 		"delete creg --namespace=default --all --timeout=5m",
 		"delete pvc,configmap,certificate,issuer,secret --namespace=default --selector=" + mine,
 		"delete certificate,secret ann --namespace=default --ignore-not-found",
+		"delete cregb --namespace=default --all",
+		"delete pvc backups --namespace=default --ignore-not-found",
 		"delete namespace registries --ignore-not-found --timeout=5m",
 		"delete clusterrolebinding fleet-cluster-viewers --ignore-not-found",
 		"delete clusterrole cluster-viewer --ignore-not-found",
