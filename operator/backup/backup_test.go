@@ -72,7 +72,7 @@ func TestDue(t *testing.T) {
 			t.Errorf("%s: due is %q, next %s, overdue %v; want %q, %s, %v", test.reason, due, next, Overdue(s, test.status, now), test.due, test.next, test.overdue)
 		}
 	}
-	if name := Name("fleet", time.Date(2026, 3, 1, 4, 0, 0, 0, time.FixedZone("", 3600))); name != "fleet-20260301-0300" {
+	if name := Names("fleet", time.Date(2026, 3, 1, 4, 0, 0, 0, time.FixedZone("", 3600)), "l")[0]; name != "fleet-20260301-0300" {
 		t.Errorf("the name is %s", name)
 	}
 }
@@ -95,10 +95,10 @@ func TestYears(t *testing.T) {
 		if due.IsZero() {
 			continue
 		}
-		if due.After(at) || names[Name("fleet", due)] {
+		if due.After(at) || names[Names("fleet", due, "l")[0]] {
 			t.Fatalf("at %s, %s is due", at, due)
 		}
-		names[Name("fleet", due)] = true
+		names[Names("fleet", due, "l")[0]] = true
 		scheduled, ended := metav1.NewTime(due), metav1.NewTime(at)
 		status.LastScheduledTime = &scheduled
 		if broken {

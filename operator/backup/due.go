@@ -74,7 +74,10 @@ func Overdue(s schedule.Schedule, status operatorv1alpha1.BackupStatus, now time
 	return !second.IsZero() && now.After(second.Add(slack))
 }
 
-// Name returns the name of the backup of a time in the schedule.
-func Name(registry string, at time.Time) string {
-	return fmt.Sprintf("%s-%s", registry, at.UTC().Format("20060102-1504"))
+// Names returns the names that the backup of a time in the schedule may have. It has the second
+// one where the first is that of a backup of other data, as when etcd was recovered a moment
+// ago: the first backup of what it has since is not to wait for the next time.
+func Names(registry string, at time.Time, lineage string) []string {
+	name := fmt.Sprintf("%s-%s", registry, at.UTC().Format("20060102-1504"))
+	return []string{name, name + "-" + lineage[:min(len(lineage), 8)]}
 }

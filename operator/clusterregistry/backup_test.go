@@ -300,6 +300,15 @@ func TestBackups(t *testing.T) {
 	if s = w.settle(); !strings.Contains(w.phases(), "fleet-20260301-1100 Completed") || s.Registry.Status.Backup.Lineage != lineage {
 		t.Errorf("an hour later there are %s in %s", w.phases(), s.Registry.Status.Backup.Lineage)
 	}
+	recovered := *s.identity.Record
+	recovered.Lineage = "0b9c4b52-7d1f-4b6e-9a51-2f0d7f0c9a11"
+	if err := s.identity.Write(t.Context(), &recovered); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(time.Minute)
+	if s = w.settle(); !strings.Contains(w.phases(), "fleet-20260301-1100-0b9c4b52 Completed") || s.Registry.Status.Backup.Lineage != recovered.Lineage || s.Registry.Status.Backup.LastSuccess == nil {
+		t.Errorf("after etcd was recovered there are %s: %+v", w.phases(), s.Registry.Status.Backup)
+	}
 }
 
 // TestBackupsKilled kills the operator at each write in turn, in each reconcile of a backup:

@@ -286,13 +286,17 @@ func (s *scope) schedule(ctx context.Context, times schedule.Schedule) error {
 	}) {
 		return nil
 	}
-	b := s.newBackup(backup.Name(s.Registry.Name, due), operatorv1alpha1.BackupScheduled)
-	err := s.Client.Create(ctx, b)
-	if apierrors.IsAlreadyExists(err) {
-		err = s.taken(ctx, b.Name)
-	}
-	if err != nil {
-		return fmt.Errorf("create ClusterRegistryBackup %s: %w", b.Name, err)
+	for _, name := range backup.Names(s.Registry.Name, due, status.Lineage) {
+		ofOther, err := false, s.Client.Create(ctx, s.newBackup(name, operatorv1alpha1.BackupScheduled))
+		if apierrors.IsAlreadyExists(err) {
+			ofOther, err = s.taken(ctx, name)
+		}
+		if err != nil {
+			return fmt.Errorf("create ClusterRegistryBackup %s: %w", name, err)
+		}
+		if !ofOther {
+			break
+		}
 	}
 	at := metav1.NewTime(due.UTC())
 	status.LastScheduledTime = &at
@@ -301,17 +305,19 @@ func (s *scope) schedule(ctx context.Context, times schedule.Schedule) error {
 
 // taken makes sure that a backup of the name that is due is one of this registry, which this
 // operator has created before it was killed, or another leader. If it is not, that is a
-// failure, and the next time in the schedule has another name.
-func (s *scope) taken(ctx context.Context, name string) error {
+// failure, and the next time in the schedule has another name. It reports whether that backup is
+// of data from before etcd was restored or recovered.
+func (s *scope) taken(ctx context.Context, name string) (ofOther bool, err error) {
 	other := &operatorv1alpha1.ClusterRegistryBackup{}
 	if err := s.Live.Get(ctx, s.named(name), other); err != nil {
-		return err
+		return false, err
 	}
 	if other.Spec.RegistryRef.Name != s.Registry.Name {
 		s.Registry.Status.Backup.LastFailure = &operatorv1alpha1.BackupFailure{Time: metav1.NewTime(s.Now.Truncate(time.Second)), Name: name,
 			Message: fmt.Sprintf("ClusterRegistryBackup %s is in the way: it is of ClusterRegistry %s; delete it", name, other.Spec.RegistryRef.Name)}
+		return false, nil
 	}
-	return nil
+	return other.Status.Lineage != "" && other.Status.Lineage != s.Registry.Status.Backup.Lineage, nil
 }
 
 // dropBackups deletes objects that have served their purpose. What the status has to have of
