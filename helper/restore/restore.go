@@ -18,11 +18,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/clusterregistry/operator/helper/command"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -31,10 +28,6 @@ import (
 // Variable is the environment variable with what kubelet read from the record when it
 // started the container: the value of contract.RecordRestore.
 const Variable = "RECORDED_RESTORE"
-
-// bump is by how much the revision is raised: more than any client can have seen in the etcd
-// that was saved, whose last revision may not be known any more.
-const bump = 1_000_000_000
 
 // Restore is what is to be restored.
 type Restore struct {
@@ -92,18 +85,9 @@ func (r Restore) restore(ctx context.Context) error {
 	if err := check(snapshot, r.SHA256); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(made); err != nil {
-		return fmt.Errorf("remove what an interrupted restore has left: %w", err)
-	}
-	peer := strings.ReplaceAll(r.PeerURL, "{member}", r.Member)
-	cmd := exec.CommandContext(ctx, r.Etcdutl, "snapshot", "restore", snapshot, "--data-dir="+made, "--name="+r.Member,
-		"--initial-cluster="+r.Member+"="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster-token="+r.ID,
-		fmt.Sprintf("--bump-revision=%d", bump), "--mark-compacted")
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("restore the snapshot: %w: %s", err, end(string(output)))
-	}
-	if err := sync(made); err != nil {
-		return fmt.Errorf("bring the restored data to the disk: %w", err)
+	data := Data{Etcdutl: r.Etcdutl, Snapshot: snapshot, Dir: made, Member: r.Member, PeerURL: r.PeerURL, Token: r.ID}
+	if err := data.Make(ctx); err != nil {
+		return err
 	}
 	// There may be directories, which have no file.
 	if err := os.RemoveAll(r.DataDir); err != nil {
@@ -112,7 +96,7 @@ func (r Restore) restore(ctx context.Context) error {
 	if err := os.Rename(made, r.DataDir); err != nil {
 		return fmt.Errorf("put the restored data in its place: %w", err)
 	}
-	if err := syncOne(filepath.Dir(r.DataDir)); err != nil {
+	if err := command.Sync(filepath.Dir(r.DataDir)); err != nil {
 		return err
 	}
 	return os.RemoveAll(r.SideDir)
@@ -133,37 +117,4 @@ func check(path, sum string) error {
 		return fmt.Errorf("the snapshot at %s has SHA-256 %s, and was saved with %s: delete this Pod, and it is fetched again", path, got, sum)
 	}
 	return nil
-}
-
-// sync brings all that is below a directory to the disk.
-func sync(dir string) error {
-	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return syncOne(path)
-	})
-}
-
-// syncOne brings a file or a directory to the disk. There are file systems that do not know
-// that of a directory.
-func syncOne(path string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	if err = file.Sync(); errors.Is(err, unix.EINVAL) {
-		err = nil
-	}
-	return errors.Join(err, file.Close())
-}
-
-// end returns the end of a program's output, in one line.
-func end(text string) string {
-	const most = 600
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > most {
-		return "..." + text[len(text)-most:]
-	}
-	return text
 }

@@ -41,7 +41,7 @@ func Save(ctx context.Context, etcd Etcd, dir, name string) (contract.Snapshot, 
 		return contract.Snapshot{}, fmt.Errorf("prepare for a snapshot: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(work) }() // the next one removes it, too
-	if saved, found, err := existing(dir, name); err != nil || found {
+	if saved, found, err := Existing(dir, name); err != nil || found {
 		return saved, err
 	}
 	from, err := etcd.choose(ctx)
@@ -87,9 +87,9 @@ func (e Etcd) fetch(ctx context.Context, from member, path string) error {
 	return err
 }
 
-// existing returns the record of a whole snapshot, if there is one. It removes
+// Existing returns the record of a whole snapshot, if there is one. It removes
 // a damaged one, and fails where a file of someone else has the name.
-func existing(dir, name string) (saved contract.Snapshot, found bool, err error) {
+func Existing(dir, name string) (saved contract.Snapshot, found bool, err error) {
 	path := dataFile(dir, name)
 	size, damage := verify(path)
 	if errors.Is(damage, fs.ErrNotExist) {

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/clusterregistry/operator/helper/child"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/etcdclient"
 )
@@ -68,41 +69,23 @@ func (t Trial) Run(ctx context.Context, path, prefix string, revision int64) (Re
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // it is scratch
 	data := filepath.Join(dir, "data")
-	restore := exec.CommandContext(ctx, t.Etcdutl, "snapshot", "restore", path, "--data-dir="+data)
+	restore := child.Command(ctx, t.Etcdutl, "snapshot", "restore", path, "--data-dir="+data)
 	output, err := restore.CombinedOutput()
 	if err != nil {
 		return Restored{}, judge(ctx, "restore the snapshot", err, output)
 	}
-	files, err := selfSigned(dir)
+	server, err := StartServer(ctx, t.Etcd, data, dir, "--unsafe-no-fsync")
 	if err != nil {
-		return Restored{}, err
-	}
-	address, err := freeAddress(ctx)
-	if err != nil {
-		return Restored{}, err
-	}
-	log := &bytes.Buffer{}
-	running, cancel := context.WithCancel(ctx)
-	server := exec.CommandContext(running, t.Etcd, "--data-dir="+data, "--log-level=warn", "--unsafe-no-fsync",
-		"--listen-client-urls=https://"+address, "--advertise-client-urls=https://"+address, "--listen-peer-urls=http://127.0.0.1:0",
-		"--cert-file="+files.Cert, "--key-file="+files.Key, "--trusted-ca-file="+files.CA, "--client-cert-auth")
-	server.Stdout, server.Stderr = log, log
-	if err := server.Start(); err != nil {
-		cancel()
 		return Restored{}, fmt.Errorf("start etcd on the restored snapshot: %w", err)
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Wait() }()
-	restored := Etcd{Endpoints: []string{"https://" + address}, Files: files}
-	found, err := ask(running, restored, ended, prefix, revision)
+	defer server.Stop()
+	found, err := ask(ctx, server.Etcd, server.ended, prefix, revision)
 	if err == nil && t.Also != nil {
-		err = t.also(running, restored, ended)
+		err = t.also(ctx, server.Etcd, server.ended)
 	}
-	cancel()
 	if early := new(endedError); errors.As(err, &early) {
-		return Restored{}, judge(ctx, "start etcd on the restored snapshot", early.error, log.Bytes())
+		return Restored{}, judge(ctx, "start etcd on the restored snapshot", early.error, server.log.bytes())
 	}
-	<-ended //nolint:errcheck // it was killed
 	return found, err
 }
 
@@ -137,33 +120,20 @@ func judge(ctx context.Context, doing string, err error, output []byte) error {
 	return &RefusedError{fmt.Sprintf("%s: %s: %s", doing, err, lastLines(output))}
 }
 
-// endedError is about an etcd that ended while it was needed.
-type endedError struct{ error }
-
 // starting is how long etcd may take until it answers, for which it reads all keys.
 const starting = 10 * time.Minute
 
-// ask asks an etcd that is being started, until it answers or has ended.
+// ask asks an etcd that is being started, when it answers.
 func ask(ctx context.Context, etcd Etcd, ended <-chan error, prefix string, revision int64) (Restored, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, starting, fmt.Errorf("etcd did not answer within %s", starting))
-	defer cancel()
-	for {
-		from, err := etcd.choose(ctx)
-		if err == nil {
-			found := Restored{Version: from.version}
-			if found.Hash, err = etcd.Hash(ctx, revision); err == nil {
-				found.Content, err = etcd.content(ctx, from, prefix, revision)
-			}
-			return found, err
-		}
-		select {
-		case err := <-ended:
-			return Restored{}, &endedError{err}
-		case <-ctx.Done():
-			return Restored{}, errors.Join(context.Cause(ctx), err)
-		case <-time.After(200 * time.Millisecond):
-		}
+	from, err := ready(ctx, etcd, ended, starting)
+	if err != nil {
+		return Restored{}, err
 	}
+	found := Restored{Version: from.version}
+	if found.Hash, err = etcd.Hash(ctx, revision); err == nil {
+		found.Content, err = etcd.content(ctx, from, prefix, revision)
+	}
+	return found, err
 }
 
 // lastLines returns the end of a program's output, in one line.

@@ -1,11 +1,8 @@
 package etcd
 
 import (
-	"crypto/sha1" //nolint:gosec // G505: it is what etcd makes IDs of
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -71,11 +68,8 @@ func RestoredRecord(first Record, member, peerURL, lineage string, restored Rest
 	return &first
 }
 
-// restoredIdentity returns who an etcd of one member is that etcdutl restores, as
-// RaftCluster and Member of go.etcd.io/etcd/server/v3/etcdserver/api/membership have it.
+// restoredIdentity returns who an etcd of one member is that etcdutl restores.
 func restoredIdentity(token, member, peerURL string) Identity {
-	id := sha1.Sum([]byte(peerURL + token)) //nolint:gosec // G401: it is what etcd makes IDs of
-	cluster := sha1.Sum(id[:8])             //nolint:gosec // G401
-	text := func(sum [sha1.Size]byte) string { return strconv.FormatUint(binary.BigEndian.Uint64(sum[:8]), 16) }
-	return Identity{ClusterID: text(cluster), Members: map[string]string{member: text(id)}}
+	cluster, id := contract.RestoredIdentity(token, peerURL)
+	return Identity{ClusterID: cluster, Members: map[string]string{member: id}}
 }
