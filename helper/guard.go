@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterregistry/operator/helper/command"
 	"github.com/clusterregistry/operator/helper/guard"
+	"github.com/clusterregistry/operator/helper/recovery"
 	"github.com/clusterregistry/operator/internal/memlimit"
 )
 
@@ -18,29 +19,37 @@ import (
 // without its Pod's init containers, and so the check must be in the container.
 func etcdGuard() *cobra.Command {
 	var member guard.Member
+	var etcdutl string
 	cmd := &cobra.Command{
 		Use:   "etcd-guard [flags] [-- PROGRAM [ARGUMENT...]]",
 		Short: "Fail unless etcd may start on the data that it would find; else become PROGRAM, if one is named",
 		Args:  cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, program []string) error {
-			passed := guard.Passed{State: os.Getenv(guard.StateVariable), Joining: os.Getenv(guard.JoiningVariable)}
+			if err := limitMemory(memlimit.Share(etcdMemory)); err != nil { // of the program, and of those that recover data
+				return err
+			}
+			passed := guard.Passed{State: os.Getenv(guard.StateVariable), Joining: os.Getenv(guard.JoiningVariable), Recovery: os.Getenv(guard.RecoveryVariable)}
+			if err := recoverData(cmd, member, passed, etcdutl, program); err != nil {
+				return err
+			}
 			start, err := guard.Check(cmd.Context(), member, passed)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), start.Found)
+			if start.Settled {
+				clean(cmd, member.DataDir)
+			}
 			if len(program) == 0 {
 				return nil
 			}
 			if err := tell(start); err != nil {
 				return err
 			}
-			if err := limitMemory(memlimit.Share(etcdMemory)); err != nil {
-				return err
-			}
 			return fmt.Errorf("start %s: %w", program[0], syscall.Exec(program[0], program, os.Environ()))
 		},
 	}
+	cmd.Flags().StringVar(&etcdutl, "etcdutl", "/usr/local/bin/etcdutl", "the program etcdutl, by which a lost quorum is recovered with the member's data")
 	command.RequireTexts(cmd, []command.Text{
 		{Target: &member.DataDir, Name: "data-dir", Usage: "etcd's own --data-dir"},
 		{Target: &member.IdentityDir, Name: "identity-dir", Usage: "directory of the mounted ConfigMap that records which cluster and member the data belongs to"},
@@ -52,6 +61,39 @@ func etcdGuard() *cobra.Command {
 		{Target: &member.Cluster.Key, Name: "key", Usage: "file with its key"},
 	})
 	return cmd
+}
+
+// recoverData makes the member's data that of a new etcd where a lost quorum is to be recovered
+// with it, and puts back what such a recovery had moved aside when it was interrupted.
+func recoverData(cmd *cobra.Command, member guard.Member, passed guard.Passed, etcdutl string, program []string) error {
+	undone, err := recovery.Undo(member.DataDir)
+	if err != nil {
+		return err
+	}
+	if undone != "" {
+		fmt.Fprintln(cmd.OutOrStdout(), undone)
+	}
+	found, err := guard.Recovery(member, passed)
+	if err != nil || found == nil {
+		return err
+	}
+	if len(program) == 0 {
+		return fmt.Errorf("a lost quorum is to be recovered with the data of etcd member %s, for which this command needs etcd as PROGRAM", member.Name)
+	}
+	r := recovery.Recovery{Recovery: *found, DataDir: member.DataDir, PeerURL: member.Cluster.PeerURL, Etcd: program[0], Etcdutl: etcdutl, Out: cmd.OutOrStdout()}
+	return r.Run(cmd.Context())
+}
+
+// clean removes what recoveries have left. It takes no more than space, which keeps no member
+// from starting.
+func clean(cmd *cobra.Command, dataDir string) {
+	removed, err := recovery.Clean(dataDir)
+	for _, path := range removed {
+		fmt.Fprintln(cmd.OutOrStdout(), "removed", path+", which a recovery has left")
+	}
+	if err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "what a recovery has left can't be removed:", err)
+	}
 }
 
 // tell has etcd told what was checked, and with which members it begins.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterregistry/operator/helper/command"
 	"github.com/clusterregistry/operator/helper/guard"
+	"github.com/clusterregistry/operator/helper/recovery"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/memlimit"
 )
@@ -30,6 +31,8 @@ func exitCode(err error) int {
 		return contract.GuardRefused
 	case refusal != nil:
 		return contract.GuardForeign
+	case errors.As(err, new(*recovery.Failure)):
+		return contract.GuardUnrecovered
 	}
 	return 1
 }

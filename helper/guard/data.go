@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 )
 
 // errNoLog is about a data dir that etcd has begun to fill, or that has lost what
@@ -46,6 +47,21 @@ func readData(dir string) (data, error) {
 		d.identity = id
 	}
 	return d, nil
+}
+
+// Identity returns the IDs, as etcdctl prints them, of the cluster and of the member that a
+// data dir has the data of. It fails where there is none, or where it is damaged.
+func Identity(dataDir string) (cluster, member string, err error) {
+	d, err := readData(dataDir)
+	switch {
+	case err != nil:
+		return "", "", err
+	case d.damage != nil:
+		return "", "", d.damage
+	case !d.exists():
+		return "", "", fmt.Errorf("there is no data in %s", dataDir)
+	}
+	return strconv.FormatUint(d.cluster, 16), strconv.FormatUint(d.member, 16), nil
 }
 
 // list counts the files below a data dir, which may be absent, and returns

@@ -32,6 +32,7 @@ import (
 const (
 	StateVariable          = "ETCD_INITIAL_CLUSTER_STATE"
 	JoiningVariable        = "RECORDED_JOINING"
+	RecoveryVariable       = "RECORDED_RECOVERY"
 	InitialClusterVariable = "ETCD_INITIAL_CLUSTER"
 )
 
@@ -47,7 +48,7 @@ type Member struct {
 // Passed is what kubelet read from the record when it started the container. The
 // state is empty in an init container, which does not need it: its Pod has just
 // been given the record.
-type Passed struct{ State, Joining string }
+type Passed struct{ State, Joining, Recovery string }
 
 // Start says how etcd may start.
 type Start struct {
@@ -58,6 +59,9 @@ type Start struct {
 	// InitialCluster is the value for etcd's --initial-cluster, empty for a member with
 	// data, which does not need it.
 	InitialCluster string
+	// Settled is true of a member whose data is the recorded one, while no recovery is
+	// recorded: what recoveries have left is of no use.
+	Settled bool
 }
 
 // Refusal is the error of a member that must not start.
@@ -97,7 +101,7 @@ func Check(ctx context.Context, m Member, passed Passed) (Start, error) {
 	if err != nil {
 		return Start{}, &Refusal{err: fmt.Errorf("read the data of etcd member %s: %w; etcd does not start on data that can't be checked", m.Name, err)}
 	}
-	start := Start{State: r.state}
+	start := Start{State: r.state, Settled: r.recovery == "" && passed.Recovery == "" && d.exists() && d.identity == r.identity}
 	if start.Found, err = decide(m.Name, m.DataDir, r, d); err == nil && !d.exists() {
 		start.InitialCluster, err = m.begin(ctx, r)
 	}

@@ -21,6 +21,8 @@ type record struct {
 	joins bool
 	// members are the names of the members that etcd has, or that form a new one.
 	members []string
+	// recovery is what is recorded of the recovery of a lost quorum, empty for none.
+	recovery string
 }
 
 // readRecord reads a mounted ConfigMap, whose keys, those of the contract, are files.
@@ -43,6 +45,9 @@ func readRecord(dir, member string) (record, error) {
 	joining, err := readKey(dir, contract.RecordJoining)
 	r.joins = joining == member
 	if err != nil {
+		return record{}, err
+	}
+	if r.recovery, err = readKey(dir, contract.RecordRecovery); err != nil {
 		return record{}, err
 	}
 	members, err := readKey(dir, contract.RecordMembers)

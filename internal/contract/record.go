@@ -82,4 +82,8 @@ const (
 	// member, or data that can't be read: the member's own may be elsewhere or come back.
 	// Guards before v0.4.0 end with GuardRefused then, too.
 	GuardForeign = 67
+	// GuardUnrecovered is that of a member with whose data a lost quorum is to be recovered, and
+	// could not be: for the reason that it prints. Its data is as it was, and the guard tries
+	// again each time.
+	GuardUnrecovered = 68
 )
