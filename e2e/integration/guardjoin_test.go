@@ -30,13 +30,14 @@ const m0, m1, m2 = "127.0.0.30", "127.0.0.31", "127.0.0.32"
 // record alone, with no list of members among their arguments.
 type guarded struct {
 	t               *testing.T
-	etcd            string
-	dir             string
+	etcd, etcdutl   string
+	dir             string // the members' volumes
 	ca              *framework.Authority
 	pair            framework.Pair
 	clients, peers  int // ports
 	processes       map[string]*process
-	mounted, passed map[string]string // the record
+	mounted, passed map[string]string   // the record
+	flags           map[string][]string // of etcd, by member
 }
 
 // process is a member's container.
@@ -45,12 +46,18 @@ type process struct {
 	done chan struct{}
 	lock sync.Mutex
 	log  bytes.Buffer
+	// end is what it says when it is to be killed, empty for never.
+	end string
 }
 
 func (p *process) Write(b []byte) (int, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	return p.log.Write(b)
+	n, err := p.log.Write(b)
+	if p.end != "" && bytes.Contains(p.log.Bytes(), []byte(p.end)) {
+		_ = p.Process.Kill()
+	}
+	return n, err
 }
 
 func (p *process) said() string {
@@ -61,7 +68,7 @@ func (p *process) said() string {
 
 func newGuarded(t *testing.T, version string) *guarded {
 	t.Helper()
-	g := &guarded{t: t, etcd: framework.Program(t, "etcd", version, "etcd"), dir: t.TempDir(), ca: framework.NewAuthority(t, "etcd-ca"), processes: map[string]*process{}}
+	g := &guarded{t: t, etcd: framework.Program(t, "etcd", version, "etcd"), etcdutl: framework.Program(t, "etcd", version, "etcdutl"), dir: t.TempDir(), ca: framework.NewAuthority(t, "etcd-ca"), processes: map[string]*process{}}
 	g.pair = g.ca.Issue("member", nil, "127.0.0.1", m0, m1, m2) // members connect from the first
 	g.clients, g.peers = framework.FreePort(t), framework.FreePort(t)
 	t.Cleanup(func() {
@@ -74,7 +81,8 @@ func newGuarded(t *testing.T, version string) *guarded {
 
 func (g *guarded) peer(name string) string   { return fmt.Sprintf("https://%s:%d", name, g.peers) }
 func (g *guarded) client(name string) string { return fmt.Sprintf("https://%s:%d", name, g.clients) }
-func (g *guarded) data(name string) string   { return filepath.Join(g.dir, name) }
+func (g *guarded) volume(name string) string { return filepath.Join(g.dir, name) }
+func (g *guarded) data(name string) string   { return filepath.Join(g.volume(name), "etcd") }
 
 // record changes the record, both in the volume and in what kubelet passes.
 func (g *guarded) record(keys map[string]string) {
@@ -89,6 +97,15 @@ func (g *guarded) record(keys map[string]string) {
 // start starts a member's container.
 func (g *guarded) start(name string) *process {
 	g.t.Helper()
+	return g.startUntil(name, "")
+}
+
+// startUntil starts a member's container, which is killed when it says something.
+func (g *guarded) startUntil(name, says string) *process {
+	g.t.Helper()
+	if err := os.MkdirAll(g.volume(name), 0o755); err != nil {
+		g.t.Fatal(err)
+	}
 	identity := filepath.Join(g.dir, "identity-"+name)
 	if err := os.RemoveAll(identity); err != nil {
 		g.t.Fatal(err)
@@ -101,14 +118,15 @@ func (g *guarded) start(name string) *process {
 			g.t.Fatal(err)
 		}
 	}
-	p := &process{done: make(chan struct{})}
+	p := &process{done: make(chan struct{}), end: says}
 	p.Cmd = exec.Command(filepath.Join(framework.Root(g.t), "bin", "clusterregistry-helper"), "etcd-guard", //nolint:noctx // it outlives the test's context
-		"--data-dir="+g.data(name), "--identity-dir="+identity, "--member="+name, fmt.Sprintf("--peer-url=https://{member}:%d", g.peers), fmt.Sprintf("--client-url=https://{member}:%d", g.clients),
+		"--data-dir="+g.data(name), "--identity-dir="+identity, "--member="+name, "--etcdutl="+g.etcdutl, fmt.Sprintf("--peer-url=https://{member}:%d", g.peers), fmt.Sprintf("--client-url=https://{member}:%d", g.clients),
 		"--cacert="+g.ca.File, "--cert="+g.pair.Cert, "--key="+g.pair.Key, "--", g.etcd,
 		"--name="+name, "--data-dir="+g.data(name), "--initial-cluster-token=team/fleet", "--unsafe-no-fsync", "--log-level=warn",
 		"--initial-advertise-peer-urls="+g.peer(name), "--listen-peer-urls="+g.peer(name), "--peer-client-cert-auth", "--peer-trusted-ca-file="+g.ca.File, "--peer-cert-file="+g.pair.Cert, "--peer-key-file="+g.pair.Key,
 		"--advertise-client-urls="+g.client(name), "--listen-client-urls="+g.client(name), "--client-cert-auth", "--trusted-ca-file="+g.ca.File, "--cert-file="+g.pair.Cert, "--key-file="+g.pair.Key)
-	p.Env = []string{"ETCD_INITIAL_CLUSTER_STATE=" + g.passed["initial-cluster-state"], "RECORDED_JOINING=" + g.passed["joining"]}
+	p.Args = append(p.Args, g.flags[name]...)
+	p.Env = []string{"ETCD_INITIAL_CLUSTER_STATE=" + g.passed["initial-cluster-state"], "RECORDED_JOINING=" + g.passed["joining"], "RECORDED_RECOVERY=" + g.passed["recovery"]}
 	p.Stdout, p.Stderr = p, p
 	if err := p.Start(); err != nil {
 		g.t.Fatalf("%v; \"make build\" makes the program", err)
@@ -127,7 +145,7 @@ func (g *guarded) kill(name string) {
 func (g *guarded) empties(name string) {
 	g.t.Helper()
 	g.kill(name)
-	if err := os.RemoveAll(g.data(name)); err != nil {
+	if err := os.RemoveAll(g.volume(name)); err != nil {
 		g.t.Fatal(err)
 	}
 }
