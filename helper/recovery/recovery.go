@@ -49,8 +49,11 @@ type Recovery struct {
 	// Out is where a line is printed for each step.
 	Out io.Writer
 
-	// reached is called where a test may have the recovery killed; it may be nil.
+	// Tests may have the recovery killed where reached is called, have another snapshot than
+	// that of an etcd, and another disk. All may be nil.
 	reached func(point string)
+	take    func(side) (contract.Snapshot, error)
+	free    func(dir string) (int64, error)
 }
 
 // Failure is the error of a recovery that could not be completed. Etcd must not start.
@@ -65,7 +68,7 @@ func (r Recovery) Run(ctx context.Context) error {
 	r.say("a lost quorum is recovered with the data of cluster %s, member ID %s: lineage %s", r.ClusterID, r.MemberID, r.Lineage)
 	for _, step := range []func(context.Context) error{r.begin, r.checkSpace, r.save, r.restore, r.swap} {
 		if err := step(ctx); err != nil {
-			if errors.Is(err, unix.ENOSPC) {
+			if errors.Is(err, unix.ENOSPC) || strings.Contains(err.Error(), "no space left on device") { // which programs write
 				err = fmt.Errorf("%w. %s", err, r.room())
 			}
 			return &Failure{fmt.Errorf("etcd member %s (%s in the volume of claim %s) can't be recovered, and its data is as it was: %w", r.Member, r.DataDir, contract.EtcdMemberClaim(r.Member), err)}
@@ -139,6 +142,9 @@ func (r Recovery) replay(ctx context.Context, s side) (contract.Snapshot, error)
 	// etcd would begin empty on a directory that is.
 	if cluster, member, err := guard.Identity(s.path(copied)); err != nil || cluster != r.ClusterID || member != r.MemberID {
 		return contract.Snapshot{}, fmt.Errorf("the copy of the data is of cluster %q, member ID %q: %w", cluster, member, cmp.Or(err, errChanged))
+	}
+	if r.take != nil {
+		return r.take(s)
 	}
 	scratch := s.path(scratch)
 	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o700)); err != nil {
