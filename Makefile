@@ -145,7 +145,7 @@ e2e-run:
 	E2E_CLUSTER=$(NAME) $(STORY) -skip '^Test(Cells|Bench|SecondCluster.*)$$$(if $(E2E_FULL),,|^TestMatrix)' $(addprefix ./e2e/,$(PACKAGES))
 
 .PHONY: e2e-cells
-e2e-cells: ## Every operation under every fault, on the cluster that is up, which has NODES=5; hours
+e2e-cells: ## Every operation under every fault, on the cluster that is up, which has NODES=5; hours; E2E_UNMEASURED=1: only those that the page has not
 	E2E_CLUSTER=$(NAME) $(GO) test -count=1 -timeout 12h -v -run '^TestCells$$' ./e2e/reliability
 
 .PHONY: e2e-packages

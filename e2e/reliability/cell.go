@@ -65,6 +65,14 @@ func cells() (all []cell) {
 	return all
 }
 
+// unmeasured are those of some cells that have no result.
+func unmeasured(all []cell, measured map[string]result) []cell {
+	return slices.DeleteFunc(slices.Clone(all), func(c cell) bool {
+		_, is := measured[c.id()]
+		return is
+	})
+}
+
 // groups are cells that share a registry, in the order of cells.
 func groups(all []cell) (out [][]cell) {
 	for _, c := range all {
