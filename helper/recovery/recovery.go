@@ -111,7 +111,7 @@ func (r Recovery) save(ctx context.Context) error {
 	}
 	r.say("its data ends at revision %d", saved.Revision)
 	if saved.Revision < r.Revision {
-		return fmt.Errorf("the data of %s ends at revision %d, and %d was said when the recovery was approved: more would be lost than a person has accepted. Approve a recovery with another member or from a backup, or approve this one again with the revision that is left", r.Member, saved.Revision, r.Revision)
+		return fmt.Errorf("the data of %s ends at revision %d, and the recovery was approved for data up to %d at least: %d more revisions would be lost than a person has accepted. Set spec.recovery to another member or to a backup, or raise its acceptDataLossUpTo by %d", r.Member, saved.Revision, r.Revision, r.Revision-saved.Revision, r.Revision-saved.Revision)
 	}
 	r.at("saved")
 	return nil

@@ -144,7 +144,7 @@ func TestNotRecovered(t *testing.T) {
 		"the disk is full meanwhile":        {func(p *pod) { p.restores = "echo write: no space left on device; exit 1"; p.record() }, "Grow spec.etcd.storage.size"},
 		"etcdutl is killed":                 {func(p *pod) { p.restores = "kill -9 $$"; p.record() }, "restore the snapshot: signal: killed"},
 		"etcdutl makes other IDs":           {func(p *pod) { p.makes("c9", "a9") }, "has made the data of cluster c9, member ID a9"},
-		"it ends too early":                 {func(p *pod) { p.ends = revision - 1 }, "the data of m0 ends at revision 4710, and 4711 was said when the recovery was approved"},
+		"it ends too early":                 {func(p *pod) { p.ends = revision - 1 }, "the data of m0 ends at revision 4710, and the recovery was approved for data up to 4711 at least"},
 		"there is a link in the data":       {func(p *pod) { link(p, filepath.Join(p.member.DataDir, "member", "link")) }, "link is neither a file nor a directory"},
 		"the side directory is a file":      {func(p *pod) { write(p.t, filepath.Join(filepath.Dir(p.member.DataDir), sideName), "") }, "recovery is not a directory"},
 		"the side directory is a link":      {func(p *pod) { link(p, filepath.Join(filepath.Dir(p.member.DataDir), sideName)) }, "recovery is not a directory"},

@@ -39,8 +39,9 @@ func (s *scope) stopped() render.Stopped {
 // why it does not. It is done when it has begun, or nothing is approved.
 func (r *Reconciler) approve(ctx context.Context, s *scope, found *operatorv1alpha1.RecoveryStatus) verdict.Verdict {
 	asked := s.Registry.Spec.Recovery
-	if asked == nil || s.recovering() != nil && asked.ApprovedFor != found.ID {
-		return done
+	same := s.recovering() != nil && asked != nil && s.recovering().From == asked.From && s.recovering().Name == asked.Name
+	if asked == nil || s.recovering() != nil && asked.ApprovedFor != found.ID || same && len(found.Members) == 0 {
+		return done // nothing is asked for, or all that is known of it is done
 	}
 	approval := restore.Approval{Recovery: *asked, Lost: *found}
 	backup, v := s.approved(approval)
@@ -49,7 +50,7 @@ func (r *Reconciler) approve(ctx context.Context, s *scope, found *operatorv1alp
 		return v
 	case s.ReadOnly():
 		return recoveryHeld("nothing is recovered until %s", s.ReadOnlyUntil())
-	case s.recovering() != nil && s.recovering().From == asked.From && s.recovering().Name == asked.Name:
+	case same:
 		return s.rebound(ctx, approval)
 	}
 	if err := r.readClear(ctx, s, backup); err != nil {

@@ -61,12 +61,9 @@ func (a Approval) refuseLoss(name string, revision int64) error {
 	return fmt.Errorf("%s lacks %d revisions that are known, and spec.recovery.acceptDataLossUpTo is %d: set it to %d to give these up, or name another copy", name, lacks, a.AcceptDataLossUpTo, lacks)
 }
 
-// Least returns the lowest revision that the data of the member may end with: the one that it
-// said it has or, where it did not, as many less than the newest that is known as are accepted.
-func (a Approval) Least() int64 {
-	m, _ := a.member()
-	return max(m.Revision, a.Lost.LastRevision-a.AcceptDataLossUpTo, 0)
-}
+// Least returns the lowest revision that the data of the member may end with, whatever the
+// member said: as many less than the newest that is known as are accepted.
+func (a Approval) Least() int64 { return max(a.Lost.LastRevision-a.AcceptDataLossUpTo, 0) }
 
 func (a Approval) member() (operatorv1alpha1.RecoveryMember, bool) {
 	i := slices.IndexFunc(a.Lost.Members, func(m operatorv1alpha1.RecoveryMember) bool { return m.Name == a.Name })
