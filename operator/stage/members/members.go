@@ -96,12 +96,15 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	if err != nil {
 		return verdict.Failed(err)
 	}
+	pods = slices.DeleteFunc(pods, func(pod corev1.Pod) bool { return s.joinsLater(pod.Name) })
 	access, v := s.access(ctx)
 	if !v.Complete() {
 		return v
 	}
 	for _, member := range render.EtcdMembers(s.Registry, s.Identity.Members()) {
-		access.Endpoints[member.Name] = member.ClientURL()
+		if !s.joinsLater(member.Name) {
+			access.Endpoints[member.Name] = member.ClientURL()
+		}
 	}
 	for _, pod := range pods {
 		if pod.Status.PodIP != "" {
@@ -174,13 +177,17 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	return s.rollMember(ctx, next)
 }
 
-// staying returns the pods of members that neither join nor leave, and are not to join after a
-// recovery: what the guard of one of those says is no one's loss.
+// joinsLater reports whether a pod is of an ordinal below that of the member with which etcd was
+// recovered, and is to join: until then it is no member, and its guard does not let it start.
+func (s *Stage) joinsLater(name string) bool {
+	return s.Identity.Record.Recovered != nil && s.Identity.Record.Members[name] == ""
+}
+
+// staying returns the pods of members that neither join nor leave: what the guard of one of
+// those says is no one's loss.
 func (s *Stage) staying(pods []corev1.Pod) []corev1.Pod {
 	record := s.Identity.Record
-	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
-		return pod.Name == record.Joining || pod.Name == record.Leaving || record.Recovered != nil && record.Members[pod.Name] == ""
-	})
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.Name == record.Joining || pod.Name == record.Leaving })
 }
 
 // membersProblem says what is wrong with members that are not ready: what their

@@ -1,12 +1,16 @@
 package members
 
 import (
+	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -68,16 +72,27 @@ func TestEndEarlier(t *testing.T) {
 	}
 }
 
-// TestStayingAfterRecovery takes the word of no guard for a loss whose member is to join only.
-func TestStayingAfterRecovery(t *testing.T) {
-	m := newManaged(t, 3)
-	record := m.Identity.Record
-	record.Recovered, record.Members = &etcd.Recovered{}, map[string]string{"fleet-etcd-2": "a2"}
-	var pods []corev1.Pod
-	for _, object := range m.pods {
-		pods = append(pods, *object)
+// TestJoinsLater is ready with the one member that was recovered: others that are to join only
+// are neither missing, nor being replaced, and their guards say nothing of a loss.
+func TestJoinsLater(t *testing.T) {
+	m := newManaged(t, 3, replaced(0, 1, 2), func(m *managed) {
+		for i := range 2 {
+			m.state.Members[i] = etcd.Member{Name: m.state.Members[i].Name, Err: errors.New("it does not answer")}
+			m.pods[i].CreationTimestamp, m.pods[i].Status.Conditions = metav1.NewTime(m.Now), nil
+			m.pods[i].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "etcd", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: contract.GuardForeign, Message: "other data"}}}}
+		}
+		m.state.List = m.state.List[2:]
+		m.Identity.Record.Recovered, m.Identity.Record.Members = &etcd.Recovered{Completed: &m.Now}, map[string]string{"fleet-etcd-2": "a2"}
+	})
+	asked := []string{}
+	ask := m.Ask
+	m.Ask = func(ctx context.Context, access etcd.Access) etcd.State {
+		asked = slices.Sorted(maps.Keys(access.Endpoints))
+		state := ask(ctx, access)
+		state.Members = slices.DeleteFunc(state.Members, func(member etcd.Member) bool { return !slices.Contains(asked, member.Name) })
+		return state
 	}
-	if staying := m.staying(pods); len(staying) != 1 || staying[0].Name != "fleet-etcd-2" {
-		t.Errorf("%d pods stay", len(staying))
+	if v := m.members(t.Context()); !v.Complete() || m.found.Replacing || m.found.Rolling != "" || !slices.Equal(asked, []string{"fleet-etcd-2"}) {
+		t.Errorf("%+v, %+v, asked %v", v, m.found, asked)
 	}
 }
