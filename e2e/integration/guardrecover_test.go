@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,6 +58,7 @@ func testRecoverByGuard(g *guarded) {
 	g.approves(lineage, before.last)
 	recovered := g.mounted
 	g.lates(late, recovered)
+	g.damages()
 	g.approves(lineage, before.last+1)
 	g.fails("its data has less than was approved", fmt.Sprintf("the data of %s ends at revision %d, and %d was said", m0, before.last, before.last+1))
 	g.approves(lineage, before.last)
@@ -182,6 +184,28 @@ func (g *guarded) lates(before, after map[string]string) {
 	g.mounted, g.passed = after, maps.Clone(after)
 }
 
+// damages starts m0 with a log that is damaged in the middle, and repairs it.
+func (g *guarded) damages() {
+	g.t.Helper()
+	segments, err := filepath.Glob(filepath.Join(g.data(m0), "member", "wal", "*.wal"))
+	if err != nil || len(segments) != 1 {
+		g.t.Fatalf("its log is %v, %v", segments, err)
+	}
+	whole, err := os.ReadFile(segments[0])
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	damaged := bytes.Clone(whole)
+	damaged[len(bytes.TrimRight(whole, "\x00"))/2] ^= 0xff
+	if err := os.WriteFile(segments[0], damaged, 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	g.fails("its log is damaged", "etcd does not start on a copy of the data: it has ended")
+	if err := os.WriteFile(segments[0], whole, 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+}
+
 // fails has the member's guard fail to recover its data.
 func (g *guarded) fails(reason, says string) {
 	g.t.Helper()
@@ -238,4 +262,3 @@ func (g *guarded) holds(want kept, record map[string]string) {
 		return nil
 	})
 }
-

@@ -43,7 +43,7 @@ func Recovery(m Member, passed Passed) (*contract.Recovery, error) {
 		}
 		return &mounted.Recovery, nil
 	case !agree && (mounted.begins(m.Name, d) || told.begins(m.Name, d)):
-		return nil, undecided("%s has the data of cluster %x, member ID %x, with which a lost quorum is to be recovered, but the record that is mounted and the one that was passed do not say the same (%s is %s, %s is %s): one of them is late, so etcd does not start; this container is started again",
+		return nil, undecided("%s has the data of cluster %x, member ID %x, with which a lost quorum is to be recovered, but the record that is mounted and the one that was passed do not say the same (%s is %s, %s is %s): one of them is late, so etcd does not start; this container is started again. If this stays so for more than five minutes, delete this Pod",
 			where, d.cluster, d.member, contract.RecordRecovery, mounted, RecoveryVariable, told)
 	case !agree && told != nil && told.data.cluster == d.cluster:
 		// By a record that is late, members of the etcd that is given up could form a majority.

@@ -4,9 +4,10 @@
 // The database alone lacks what is only in the write-ahead log yet, and etcd's own
 // --force-new-cluster keeps the IDs, so that other members could return to what is another
 // etcd by then. So etcd is started with that on a copy of the data, where it replays the log,
-// and a snapshot of it is restored under other IDs, those that are recorded already. No other
-// step touches the member's data than the last one, which renames it, and the new data to its
-// place.
+// and a snapshot of it is restored under other IDs, those that are recorded already. Entries
+// of the log of which the member did not know yet that a majority had them are not part of it.
+// No other step touches the member's data than the last one, which renames it, and the new
+// data to its place.
 //
 // Everything is made in a directory beside the data, DIR/recovery/LINEAGE, and has its name
 // there only when it is whole and on the disk: a guard that was killed anywhere continues, by
@@ -65,7 +66,7 @@ func (f *Failure) Unwrap() error { return f.err }
 // Run makes the data, and puts it in the place of the member's. The error is a *Failure; the
 // member's data is what it was then.
 func (r Recovery) Run(ctx context.Context) error {
-	r.say("a lost quorum is recovered with the data of cluster %s, member ID %s: lineage %s", r.ClusterID, r.MemberID, r.Lineage)
+	r.say("recovering a lost quorum with the data of cluster %s, member ID %s (lineage %s)", r.ClusterID, r.MemberID, r.Lineage)
 	for _, step := range []func(context.Context) error{r.begin, r.checkSpace, r.save, r.restore, r.swap} {
 		if err := step(ctx); err != nil {
 			if errors.Is(err, unix.ENOSPC) || strings.Contains(err.Error(), "no space left on device") { // which programs write

@@ -2,9 +2,11 @@ package snapshot
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -55,12 +57,12 @@ func StartServer(ctx context.Context, program, dataDir, dir string, args ...stri
 // Stop kills it, and returns when it has ended.
 func (s *Server) Stop() {
 	s.stop()
-	for range s.ended { //nolint:revive // it was killed
+	for range s.ended {
 	}
 }
 
-// Log returns the end of what it has written, in one line.
-func (s *Server) Log() string { return s.log.String() }
+// Log returns the end of what it has written, in one line and without stack traces.
+func (s *Server) Log() string { return lastLines([]byte(messages(s.log.bytes()))) }
 
 // Ready waits until it answers a linearizable read, for which it replays its log and reads all
 // keys. The error says that it has ended, or did not answer within the given time.
@@ -122,4 +124,26 @@ func (t *tail) bytes() []byte {
 	return slices.Clone(t.text)
 }
 
-func (t *tail) String() string { return lastLines(t.bytes()) }
+// messages returns what etcd's log says, a message in each line: of entries in JSON, the message
+// and the error, and of a panic what comes before the goroutines.
+func messages(log []byte) string {
+	var out []string
+	trace := false
+	for line := range strings.Lines(string(log)) {
+		var entry struct {
+			Message string `json:"msg"`
+			Error   string `json:"error"`
+		}
+		switch err := json.Unmarshal([]byte(line), &entry); {
+		case err == nil && entry.Error != "":
+			out, trace = append(out, entry.Message+": "+entry.Error+";"), false
+		case err == nil:
+			out, trace = append(out, entry.Message+";"), false
+		default:
+			if trace = trace || strings.HasPrefix(line, "goroutine "); !trace {
+				out = append(out, line)
+			}
+		}
+	}
+	return strings.Join(out, "\n")
+}
