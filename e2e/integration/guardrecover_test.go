@@ -58,7 +58,7 @@ func testRecoverByGuard(g *guarded) {
 	g.approves(lineage, before.last)
 	recovered := g.mounted
 	g.lates(late, recovered)
-	g.damages()
+	g.damages(before.last)
 	g.approves(lineage, before.last+1)
 	g.fails("its data has less than was approved", fmt.Sprintf("the data of %s ends at revision %d, and %d was said", m0, before.last, before.last+1))
 	g.approves(lineage, before.last)
@@ -184,8 +184,9 @@ func (g *guarded) lates(before, after map[string]string) {
 	g.mounted, g.passed = after, maps.Clone(after)
 }
 
-// damages starts m0 with a log that is damaged in the middle, and repairs it.
-func (g *guarded) damages() {
+// damages starts m0 with a log that is damaged in the middle, or has lost its end, and repairs
+// it.
+func (g *guarded) damages(last int64) {
 	g.t.Helper()
 	segments, err := filepath.Glob(filepath.Join(g.data(m0), "member", "wal", "*.wal"))
 	if err != nil || len(segments) != 1 {
@@ -195,12 +196,21 @@ func (g *guarded) damages() {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	damaged := bytes.Clone(whole)
-	damaged[len(bytes.TrimRight(whole, "\x00"))/2] ^= 0xff
-	if err := os.WriteFile(segments[0], damaged, 0o600); err != nil {
-		g.t.Fatal(err)
+	at := bytes.Index(whole, []byte("keys/100"))
+	for _, test := range []struct {
+		reason, says string
+		change       func([]byte)
+	}{
+		{"an entry is damaged", "etcd does not start on a copy of the data: it has ended", func(log []byte) { log[at] ^= 0xff }},
+		{"its end is cut", fmt.Sprintf(", and %d was said when the recovery was approved", last), func(log []byte) { clear(log[(at+511)/512*512:]) }}, // as a disk does that loses sectors
+	} {
+		damaged := bytes.Clone(whole)
+		test.change(damaged)
+		if err := os.WriteFile(segments[0], damaged, 0o600); err != nil {
+			g.t.Fatal(err)
+		}
+		g.fails(test.reason, test.says)
 	}
-	g.fails("its log is damaged", "etcd does not start on a copy of the data: it has ended")
 	if err := os.WriteFile(segments[0], whole, 0o600); err != nil {
 		g.t.Fatal(err)
 	}

@@ -153,7 +153,7 @@ func (r Recovery) replay(ctx context.Context, s side) (contract.Snapshot, error)
 	}
 	defer func() { _ = os.RemoveAll(scratch) }() // the next attempt removes it, too
 	r.say("starting etcd on the copy, where it replays the write-ahead log")
-	server, err := snapshot.StartServer(ctx, r.Etcd, s.path(copied), scratch, "--force-new-cluster")
+	server, err := snapshot.StartServer(ctx, r.Etcd, s.path(copied), scratch, "--force-new-cluster", "--name="+r.Member)
 	if err != nil {
 		return contract.Snapshot{}, fmt.Errorf("start etcd on a copy of the data: %w", err)
 	}
@@ -167,6 +167,9 @@ func (r Recovery) replay(ctx context.Context, s side) (contract.Snapshot, error)
 		return contract.Snapshot{}, fmt.Errorf("etcd does not start on a copy of the data: %w. If the data is damaged, recover from another member or from a backup", err)
 	}
 	r.at("ready")
+	if cut, err := filepath.Glob(filepath.Join(s.path(copied), "member", "wal", "*.broken")); err == nil && len(cut) > 0 {
+		r.say("the write-ahead log is damaged, or its end was never written: etcd leaves out what comes after that")
+	}
 	r.say("saving a snapshot of it")
 	saved, err := snapshot.Save(ctx, server.Etcd, s.own(), snapshotName)
 	if err != nil {

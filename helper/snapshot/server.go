@@ -62,7 +62,9 @@ func (s *Server) Stop() {
 }
 
 // Log returns the end of what it has written, in one line and without stack traces.
-func (s *Server) Log() string { return lastLines([]byte(messages(s.log.bytes()))) }
+func (s *Server) Log() string {
+	return strings.TrimSuffix(lastLines([]byte(messages(s.log.bytes()))), ";")
+}
 
 // Ready waits until it answers a linearizable read, for which it replays its log and reads all
 // keys. The error says that it has ended, or did not answer within the given time.
