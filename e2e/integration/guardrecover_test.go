@@ -59,8 +59,8 @@ func testRecoverByGuard(g *guarded) {
 	recovered := g.mounted
 	g.lates(late, recovered)
 	g.damages(before.last)
-	g.approves(lineage, before.last+1)
-	g.fails("its data has less than was approved", fmt.Sprintf("the data of %s ends at revision %d, and %d was said", m0, before.last, before.last+1))
+	g.approves("another", before.last+1)
+	g.fails("its data has less than was approved", fmt.Sprintf("the data of %s ends at revision %d, and the recovery was approved for data up to %d at least", m0, before.last, before.last+1))
 	g.approves(lineage, before.last)
 	old := filepath.Join(g.volume(m0), "recovery", lineage, "old")
 	for _, step := range []string{"copying ", "starting etcd on the copy", "saving a snapshot", "ends at revision", "restoring the snapshot", "recovered; "} {
@@ -156,7 +156,7 @@ func (g *guarded) approves(lineage string, revision int64) {
 			g.t.Fatal(err)
 		}
 	}
-	lost.Revision = revision
+	lost.Lineage, lost.Revision = lineage, revision
 	text, err := json.Marshal(lost)
 	if err != nil {
 		g.t.Fatal(err)
@@ -202,7 +202,7 @@ func (g *guarded) damages(last int64) {
 		change       func([]byte)
 	}{
 		{"an entry is damaged", "etcd does not start on a copy of the data: it has ended", func(log []byte) { log[at] ^= 0xff }},
-		{"its end is cut", fmt.Sprintf(", and %d was said when the recovery was approved", last), func(log []byte) { clear(log[(at+511)/512*512:]) }}, // as a disk does that loses sectors
+		{"its end is cut", fmt.Sprintf("the recovery was approved for data up to %d at least", last), func(log []byte) { clear(log[(at+511)/512*512:]) }}, // as a disk does that loses sectors
 	} {
 		damaged := bytes.Clone(whole)
 		test.change(damaged)

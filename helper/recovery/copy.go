@@ -1,6 +1,8 @@
 package recovery
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -42,4 +44,22 @@ func copyFile(from, to string) (err error) {
 	}
 	_, err = io.Copy(target, source)
 	return errors.Join(err, target.Close())
+}
+
+// fingerprint returns another text when a file below a directory was written to, added or
+// removed.
+func fingerprint(dir string) (string, error) {
+	hash := sha256.New()
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(hash, "%q %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+		return err
+	})
+	return hex.EncodeToString(hash.Sum(nil)), err
 }

@@ -133,6 +133,34 @@ func TestOtherApproval(t *testing.T) {
 	}
 }
 
+// TestContinues is about what a recovery that was refused has made: it is of use when more loss
+// is accepted, and of none when less is, or when a person has changed the data.
+func TestContinues(t *testing.T) {
+	for reason, test := range map[string]struct {
+		change func(*pod)
+		taken  int
+	}{
+		"nothing was changed":   {func(*pod) {}, 1},
+		"more loss is accepted": {func(p *pod) { p.recovery.Revision -= 2 }, 1},
+		"less loss is accepted": {func(p *pod) { p.recovery.Revision++ }, 2},
+		"the data was changed":  {func(p *pod) { p.fill("c1", "a1", "of a person") }, 2},
+	} {
+		p := newPod(t)
+		p.ends--
+		for range 2 {
+			if err := p.start(); !errors.As(err, new(*Failure)) || p.taken != 1 {
+				t.Fatalf("%s: %d times, %v", reason, p.taken, err)
+			}
+		}
+		test.change(p)
+		p.record()
+		err := p.start()
+		if fails := reason != "more loss is accepted"; (err != nil) != fails || p.taken != test.taken {
+			t.Errorf("%s: %d times, %v", reason, p.taken, err)
+		}
+	}
+}
+
 // TestNotRecovered is about members that do not start: their data is as it was, and there is no
 // other.
 func TestNotRecovered(t *testing.T) {

@@ -18,8 +18,8 @@ const sideName = "recovery"
 
 // What is in the directory of a lineage. What is not whole yet has partial behind its name.
 const (
-	// note has the contract.Recovery that all the rest belongs to, and makes the directory
-	// one of this package: others are never removed.
+	// note says what all the rest belongs to, and makes the directory one of this package:
+	// others are never removed.
 	note = "recovery.json"
 	// copied is a copy of the data, which changes while etcd runs on it.
 	copied = "copy"
@@ -56,9 +56,26 @@ func (s side) complete(name string) error {
 	return rename(s.path(name+partial), s.path(name))
 }
 
-// recorded returns what the note says, nil where there is none that this package has written
-// for this lineage.
-func (s side) recorded() *contract.Recovery {
+// noted is what the note says: the recovery that all the rest belongs to, and a fingerprint of
+// the data that it was made of.
+type noted struct {
+	contract.Recovery
+	Data string `json:"data"`
+}
+
+// serves reports whether what was made is of use for a recovery. One that accepts more loss can
+// continue with it; of one that accepts less, the revision may not have been compared.
+func (n *noted) serves(next noted) bool {
+	if n == nil || n.Revision < next.Revision {
+		return false
+	}
+	next.Revision = n.Revision
+	return *n == next
+}
+
+// noted returns what the note says, nil where there is none that this package has written for
+// this lineage.
+func (s side) noted() *noted {
 	if info, err := os.Lstat(s.path(note)); err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
@@ -66,7 +83,7 @@ func (s side) recorded() *contract.Recovery {
 	if err != nil {
 		return nil
 	}
-	found := &contract.Recovery{}
+	found := &noted{}
 	if err := json.Unmarshal(content, found); err != nil || found.Lineage != s.lineage {
 		return nil
 	}
@@ -74,8 +91,8 @@ func (s side) recorded() *contract.Recovery {
 }
 
 // write writes the note, and makes the directory that it is in.
-func (s side) write(recovery contract.Recovery) error {
-	content, err := json.Marshal(recovery)
+func (s side) write(n noted) error {
+	content, err := json.Marshal(n)
 	if err != nil {
 		return err
 	}
@@ -120,7 +137,7 @@ func all(root string) ([]side, error) {
 	}
 	var found []side
 	for _, entry := range entries {
-		if s := (side{root, entry.Name()}); entry.IsDir() && s.recorded() != nil {
+		if s := (side{root, entry.Name()}); entry.IsDir() && s.noted() != nil {
 			found = append(found, s)
 		}
 	}
@@ -141,17 +158,22 @@ func (r Recovery) begin(context.Context) error {
 	if err != nil {
 		return err
 	}
+	data, err := fingerprint(r.DataDir)
+	if err != nil {
+		return fmt.Errorf("read the data: %w", err)
+	}
+	next := noted{r.Recovery, data}
 	for _, s := range found {
-		if s == own && *s.recorded() == r.Recovery {
+		if s == own && s.noted().serves(next) {
 			continue
 		}
-		r.say("removing %s, which another recovery has left", s.own())
+		r.say("removing %s, which is of another recovery, or of other data", s.own())
 		if err := s.discard(); err != nil {
 			return fmt.Errorf("remove what another recovery has left: %w", err)
 		}
 	}
-	if own.recorded() == nil {
-		if err := own.write(r.Recovery); err != nil {
+	if own.noted() == nil {
+		if err := own.write(next); err != nil {
 			return fmt.Errorf("prepare %s: %w", own.own(), err)
 		}
 	}
