@@ -19,6 +19,7 @@ var further = []session{
 	{section: "status", line: "kubectl registry status fleet", code: 4},
 	{section: "backup show", line: "kubectl registry backup show before-cleanup"},
 	{section: "restore plan", line: "kubectl registry restore plan --registry fleet --latest"},
+	{section: "recover plan", line: "kubectl registry recover plan"},
 	{section: "diagnose", line: "kubectl registry diagnose", code: 4},
 }
 
@@ -97,6 +98,9 @@ func TestCompletion(t *testing.T) {
 		{"backup verify before-cleanup ", ""},
 		{"restore plan b", "before-cleanup"},
 		{"restore plan --registry ", "fleet"},
+		{"recover ", "plan"},
+		{"recover plan ", "fleet"},
+		{"recover plan fleet ", ""},
 		{"diagnose ", "fleet"},
 		{"report ", "fleet"},
 		{"--context ", "admin@east hub"},

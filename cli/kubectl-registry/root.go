@@ -14,6 +14,7 @@ import (
 	"github.com/clusterregistry/operator/cli/etcd"
 	"github.com/clusterregistry/operator/cli/join"
 	"github.com/clusterregistry/operator/cli/kubeconfig"
+	"github.com/clusterregistry/operator/cli/recovery"
 	"github.com/clusterregistry/operator/cli/report"
 	"github.com/clusterregistry/operator/cli/restore"
 	"github.com/clusterregistry/operator/cli/status"
@@ -66,6 +67,7 @@ changed; 4 done, and something that is shown needs attention.`,
 		etcd.New(env),
 		backup.New(env),
 		restore.New(env),
+		recovery.New(env),
 		diagnose.New(env),
 		report.New(env),
 	)

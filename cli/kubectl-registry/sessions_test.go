@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -118,6 +119,8 @@ type session struct {
 	code        int
 	// without are clusters that the registry doesn't have yet.
 	without string
+	// host are the objects of the host cluster, sessionHost when it is empty.
+	host string
 }
 
 // sessions are those of the page, one of each command at least.
@@ -140,6 +143,7 @@ var sessions = []session{
 	{section: "backup show", line: "kubectl registry backup show fleet-20261123-1100"},
 	{section: "backup verify", line: "kubectl registry backup verify fleet-20261123-1100"},
 	{section: "restore plan", line: "kubectl registry restore plan fleet-20261123-1100 --into rehearsal/fleet"},
+	{section: "recover plan", line: "kubectl registry recover plan fleet", code: 4, host: lostHost},
 	{section: "diagnose", line: "kubectl registry diagnose fleet", code: 4},
 	{section: "report", line: "kubectl registry report fleet"},
 }
@@ -181,7 +185,7 @@ func TestSessions(t *testing.T) {
 		}
 		text = text[:begin+1] + section + rest[end:]
 	}
-	for _, name := range []string{"join", "unjoin", "status", "clusters", "kubeconfig", "export", "import", "restore plan", "diagnose", "report"} {
+	for _, name := range []string{"join", "unjoin", "status", "clusters", "kubeconfig", "export", "import", "restore plan", "recover plan", "diagnose", "report"} {
 		if !shown[name] {
 			t.Errorf("no session of %s", name)
 		}
@@ -207,7 +211,7 @@ func (s session) run(t *testing.T) (string, []clienttesting.Action) {
 	if s.typed != "" {
 		env.Typing(s.typed)
 	}
-	env.Objects = commandtest.HostCluster(commandtest.Objects(t, sessionHost)...)
+	env.Objects = commandtest.HostCluster(commandtest.Objects(t, cmp.Or(s.host, sessionHost))...)
 	client := kubernetesfake.NewClientset()
 	env.Kubernetes = func() (kubernetes.Interface, error) { return client, nil }
 	t.Chdir(t.TempDir())

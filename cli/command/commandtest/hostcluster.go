@@ -37,7 +37,7 @@ status: {conditions: [{type: Available, status: "True"}]}
 
 // resources are what a host cluster can list, by group and version.
 var resources = map[schema.GroupVersion]string{
-	{Version: "v1"}:                                             "pods events persistentvolumeclaims services",
+	{Version: "v1"}:                                             "pods events persistentvolumeclaims services nodes",
 	{Group: "apps", Version: "v1"}:                              "deployments statefulsets",
 	{Group: "batch", Version: "v1"}:                             "jobs",
 	{Group: "policy", Version: "v1"}:                            "poddisruptionbudgets",
