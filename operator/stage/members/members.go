@@ -156,7 +156,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 		return v.DegradedIf(serves)
 	}
 	if state.Serving() < len(access.Endpoints) || id.ClusterID == "" {
-		if next.mends() {
+		if next.mends() && !next.lingers(s.Now) {
 			return s.rollMember(ctx, next)
 		}
 		return verdict.Waiting(operand.MemoryReason(operatorv1alpha1.ReasonMembersNotReady, pods, s.Now), "%d of %d etcd members ready: %s", state.Serving(), len(access.Endpoints), s.membersProblem(ctx, state, set, pods)).DegradedIf(serves)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -37,6 +38,12 @@ func TestRoll(t *testing.T) {
 			m.pods[i].Status.Conditions = nil
 		}
 	}
+	ends := func(i int, in time.Duration) func(*managed) {
+		return func(m *managed) {
+			at := metav1.NewTime(m.Now.Add(in))
+			m.pods[i].DeletionTimestamp, m.pods[i].Finalizers, m.pods[i].Spec.NodeName = &at, []string{"example.org/kubelet"}, "n1"
+		}
+	}
 	for _, test := range []struct {
 		reason  string
 		members int
@@ -61,6 +68,8 @@ func TestRoll(t *testing.T) {
 			m.pods = append(m.pods, pod)
 		}}, "", "once the servers are replaced"},
 		{"servers are being replaced, but the member does not serve anyway", 3, []func(*managed){rolling, down(1)}, "fleet-etcd-1", "fleet-etcd-1 is being replaced"},
+		{"it was evicted, and ends", 3, []func(*managed){down(1), ends(1, time.Minute)}, "", "fleet-etcd-1 is being replaced"},
+		{"it was evicted, and its node does not answer", 3, []func(*managed){down(1), ends(1, -time.Minute)}, "", "2 of 3 etcd members ready: pod fleet-etcd-1 on node n1 is terminating"},
 		{"another member is down", 3, []func(*managed){replaced(2), down(2)}, "", "2 of 3 etcd members ready"},
 		{"no node fits one", 3, []func(*managed){down(2), func(m *managed) { m.pods[2].Status.Phase = corev1.PodPending }}, "fleet-etcd-2", ""},
 		{"an alarm is raised", 3, []func(*managed){func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "NOSPACE"}} }}, "", "NOSPACE is raised by member fleet-etcd-1"},

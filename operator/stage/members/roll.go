@@ -93,6 +93,16 @@ func (o roll) mends() bool {
 	return i >= 0 && o.state.Members[i].Err != nil
 }
 
+// lingers reports whether the pod of the member to be replaced next should have ended by now.
+// On a node that does not answer it ends when that is back, and nothing is being replaced
+// until then.
+func (o roll) lingers(now time.Time) bool {
+	name, _ := o.state.Next(o.outdated)
+	return slices.ContainsFunc(o.pods, func(pod corev1.Pod) bool {
+		return pod.Name == name && pod.DeletionTimestamp != nil && now.After(pod.DeletionTimestamp.Time)
+	})
+}
+
 // rollStuck replaces outdated pods in which etcd does not run and will not, as
 // where no node fits, the guard refuses or etcd fails at every start: there is nothing to interrupt, and no
 // other way for a corrected spec to reach them.
