@@ -19,7 +19,7 @@ func TestCapabilityLevel(t *testing.T) {
 			continue
 		}
 		proof := cells[3]
-		if strings.Contains(proof, "**open**") {
+		if strings.HasPrefix(strings.TrimSpace(proof), "**open**") {
 			open = true
 			continue
 		}

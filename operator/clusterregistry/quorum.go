@@ -48,8 +48,9 @@ func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membershi
 		held := r.approve(ctx, s, found)
 		switch {
 		case s.recovering() != nil:
-			found.Phase = s.recovering().Phase
-			return verdict.Waiting(operatorv1alpha1.ReasonRecovering, "etcd is recovered with the data of %s", recovery.Copy(s.recovering())).In(verdict.AtOnce)
+			v := verdict.Waiting(operatorv1alpha1.ReasonRecovering, "etcd is recovered with the data of %s: all servers and etcd members are stopped first", recovery.Copy(s.recovering())).In(verdict.AtOnce)
+			found.Phase, found.Message, s.verdicts[operatorv1alpha1.ConditionEtcdReady] = s.recovering().Phase, v.Message, v
+			return v
 		case !held.Complete():
 			found.Message = held.Message
 			v.Message += "; spec.recovery does nothing yet: " + held.Message
