@@ -166,9 +166,7 @@ func (d *diagnosis) conditions(creg *operatorv1alpha1.ClusterRegistry) {
 	problems := status.Problems(creg, d.env.Now())
 	d.Findings = append(d.Findings, problems...)
 	object := registryName(creg)
-	next := func(reason string) string {
-		return "kubectl -n " + creg.Namespace + " describe creg " + creg.Name + "; docs/how-to/troubleshooting.md, " + reason
-	}
+	next := func(reason string) string { return status.Next(creg, reason) }
 	for _, kind := range slices.Concat(status.Parts, []string{operatorv1alpha1.ConditionProgressing}) {
 		condition := meta.FindStatusCondition(creg.Status.Conditions, kind)
 		if condition == nil {

@@ -226,6 +226,25 @@ warning   pod registries/fleet-etcd-0
 	}
 }
 
+// TestDiagnoseLostQuorum leads to the plan of the recovery, once, also where another part is not
+// ready either.
+func TestDiagnoseLostQuorum(t *testing.T) {
+	for reason, want := range map[string]string{"QuorumLost": "NOT AVAILABLE: QuorumLost: gone", "Recovering": "NOT AVAILABLE while etcd is recovered from a lost quorum: Recovering: gone"} {
+		lost := `{type: Available, status: "False", reason: NotAvailable}, {type: Ready, status: "False", reason: NotAvailable}, {type: EtcdReady, status: "False", reason: ` + reason + `, message: gone}`
+		next := "\n  next: kubectl registry recover plan fleet -n registries; docs/how-to/troubleshooting.md, " + reason + "\n"
+		env := newEnv(t, creg(lost))
+		_, code := env.Run(t, New(env.Env), "fleet")
+		if text := env.Stdout.String(); code != 4 || text != "ATTENTION: 1 critical, 1 registry\n\ncritical  registry registries/fleet\n  "+want+next {
+			t.Errorf("%s: it exits with %d:\n%s", reason, code, text)
+		}
+		env = newEnv(t, creg(lost+`, {type: CertificatesReady, status: "False", reason: CertificateNotReady, message: none}`))
+		_, _ = env.Run(t, New(env.Env), "fleet")
+		if text := env.Stdout.String(); strings.Count(text, "EtcdReady is False: "+reason+": gone"+next) != 1 {
+			t.Errorf("%s, with a certificate that is not ready:\n%s", reason, text)
+		}
+	}
+}
+
 // TestUnchecked refuses one resource after the other, each of which must be named, and
 // hide nothing of the rest.
 func TestUnchecked(t *testing.T) {

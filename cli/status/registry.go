@@ -62,13 +62,16 @@ func (r *Report) addRegistry(creg *operatorv1alpha1.ClusterRegistry) {
 			r.problem(Error, object, "kubectl registry upgrade plan "+creg.Name+" -n "+creg.Namespace, "the upgrade to %s is rolled back: %s", operation.To, operation.Message)
 		}
 	}
+	if recovery := status.Recovery; recovery != nil && recovery.Phase != "" && out.Operation == "" {
+		out.Operation = "Recovery: " + string(recovery.Phase)
+	}
 	switch {
 	case creg.DeletionTimestamp != nil:
 		r.problem(Warning, object, describe, "it is being deleted")
 	case len(status.Conditions) == 0:
 		r.problem(Error, object, "kubectl -n clusterregistry-system get pods", "the operator has not reported of it: it is not running, or doesn't watch this namespace")
 	case out.Available != string(metav1.ConditionTrue) || out.Ready != string(metav1.ConditionTrue):
-		r.conditions(object, describe, out, status.Conditions)
+		r.conditions(creg, object, describe, out)
 	}
 	if creg.Spec.Paused {
 		r.note(object + " is paused: the operator changes nothing")
@@ -84,7 +87,8 @@ func (r *Report) addRegistry(creg *operatorv1alpha1.ClusterRegistry) {
 
 // conditions adds why a registry is not available or not ready: the first part that
 // is not, and else what the summary says.
-func (r *Report) conditions(object, describe string, registry Registry, conditions []metav1.Condition) {
+func (r *Report) conditions(creg *operatorv1alpha1.ClusterRegistry, object, describe string, registry Registry) {
+	conditions := creg.Status.Conditions
 	prefix, severity := "not ready", Error
 	if registry.Available != string(metav1.ConditionTrue) {
 		prefix, severity = "NOT AVAILABLE", Critical
@@ -109,7 +113,20 @@ func (r *Report) conditions(object, describe string, registry Registry, conditio
 	if severity == Error {
 		severity = SeverityOf(cause.Reason)
 	}
-	r.problem(severity, object, describe+"; docs/how-to/troubleshooting.md, "+cause.Reason, "%s: %s: %s", prefix, cause.Reason, command.Plain(cause.Message))
+	if cause.Reason == operatorv1alpha1.ReasonRecovering {
+		prefix += " while etcd is recovered from a lost quorum"
+	}
+	r.problem(severity, object, Next(creg, cause.Reason), "%s: %s: %s", prefix, cause.Reason, command.Plain(cause.Message))
+}
+
+// Next says what shows more of a condition of a ClusterRegistry that is not true for a reason,
+// or what to do about it.
+func Next(creg *operatorv1alpha1.ClusterRegistry, reason string) string {
+	shows := fmt.Sprintf("kubectl -n %s describe creg %s", creg.Namespace, creg.Name)
+	if reason == operatorv1alpha1.ReasonQuorumLost || reason == operatorv1alpha1.ReasonRecovering {
+		shows = fmt.Sprintf("kubectl registry recover plan %s -n %s", creg.Name, creg.Namespace)
+	}
+	return shows + "; docs/how-to/troubleshooting.md, " + reason
 }
 
 // late is how long after its time a renewal may take.

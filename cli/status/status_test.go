@@ -191,6 +191,27 @@ east      False       Refused   connect[2J: refused
 	}
 }
 
+// TestStatusLostQuorum leads to the plan of the recovery, and says plainly that one is under way.
+func TestStatusLostQuorum(t *testing.T) {
+	const plan = "    next: kubectl registry recover plan fleet -n registries; docs/how-to/troubleshooting.md, "
+	for reason, want := range map[string]string{
+		operatorv1alpha1.ReasonQuorumLost: "  registry registries/fleet: NOT AVAILABLE: QuorumLost: 1 of 3\n" + plan + "QuorumLost\n",
+		operatorv1alpha1.ReasonRecovering: "  registry registries/fleet: NOT AVAILABLE while etcd is recovered from a lost quorum: Recovering: 1 of 3\n" + plan + "Recovering\n",
+	} {
+		env := commandtest.New(t).WithObjects(t, fleet(set(condition("Ready", "False", "NotAvailable", ""), condition("Available", "False", "NotAvailable", ""), condition("EtcdReady", "False", reason, "1 of 3")), func(c *operatorv1alpha1.ClusterRegistry) {
+			c.Status.Recovery = &operatorv1alpha1.RecoveryStatus{ID: "c-1"}
+			if reason == operatorv1alpha1.ReasonRecovering {
+				c.Status.Recovery.Phase = operatorv1alpha1.RecoveryStopping
+			}
+		}))
+		_, code := env.Run(t, New(env.Env))
+		text := env.Stdout.String()
+		if code != 4 || !strings.Contains(text, want) || strings.Contains(text, "Recovery: Stopping\n") != (reason == operatorv1alpha1.ReasonRecovering) {
+			t.Errorf("%s: it exits with %d:\n%s", reason, code, text)
+		}
+	}
+}
+
 // TestStatusHostileText has what servers may say, and expects none of it to reach a
 // terminal as a command.
 func TestStatusHostileText(t *testing.T) {
