@@ -80,13 +80,15 @@ func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.O
 	if !ok {
 		return refused("the Job %s has reported no backup: the image of the release does not fit this operator; delete the Job to look again", job.Name)
 	}
-	if err := s.target(releases).Refuse(report); err != nil {
+	if err := s.target(releases).Refuse(report); err != nil && s.restore.recovery.asked {
+		return recoveryHeld("%s", err)
+	} else if err != nil {
 		return refused("%s", err)
 	}
 	if ended := endOf(job); s.Now.Sub(ended) > lookUpHolds {
 		return s.lookUpAgain(ctx, fmt.Sprintf("what was found at %s may no longer be so", ended.UTC().Format(time.RFC3339)))
 	}
-	if s.Installed() {
+	if s.restore.recovery.asked {
 		return s.foundBackup(report)
 	}
 	s.beginWith(report)
@@ -107,7 +109,8 @@ func endOf(job *batchv1.Job) time.Time {
 func (s *scope) target(releases []version.Release) restore.Target {
 	t := restore.Target{Releases: releases, Release: s.release, Host: s.host, Storage: render.EtcdStorage(s.Registry), SHA256: s.restore.source.sha256, Needs: s.restore.source.keys}
 	keys := s.keys.Desired
-	if s.Installed() {
+	if s.restore.recovery.asked {
+		t.Again = "name another one in spec.recovery.name"
 		keys = s.keys.InUse // in a recovery, servers keep those that they have
 	}
 	if keyring.Rendered(keys) != nil {

@@ -22,15 +22,13 @@ import (
 // or begins one. Beside another operation, it only replaces members: that operation waits for
 // them. It does nothing as long as etcd was not observed.
 func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdict {
-	if s.identity.Record == nil || s.Registry.Spec.Etcd.External != nil || !s.release.Members.Changeable() || len(s.members.State.Members) == 0 || s.frozenBy() != "" {
+	if !s.changeable() {
 		return done
 	}
 	if s.members.Acted {
 		return done.In(verdict.AtOnce) // what was observed is no longer so
 	}
-	status := &s.Registry.Status
-	change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: r.membersAccess(s),
-		Repair: status.Operation != nil && !membership.Is(status.Operation), TakeSnapshot: s.saveBefore}
+	change := r.memberChange(s)
 	if v := r.noteQuorum(ctx, s, change); !v.Complete() {
 		return v
 	}
@@ -43,6 +41,18 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 		v = v.In(within)
 	}
 	return v
+}
+
+// changeable reports whether etcd's members can be changed, as far as they were observed.
+func (s *scope) changeable() bool {
+	return s.identity.Record != nil && s.Registry.Spec.Etcd.External == nil && s.release.Members.Changeable() && len(s.members.State.Members) > 0 && s.frozenBy() == ""
+}
+
+// memberChange returns a change of etcd's members as they were observed.
+func (r *Reconciler) memberChange(s *scope) *membership.Change {
+	operation := s.Registry.Status.Operation
+	return &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: r.membersAccess(s),
+		Repair: operation != nil && !membership.Is(operation), TakeSnapshot: s.saveBefore}
 }
 
 // stepMembers takes a step, in an operation of its own unless another one is under way.

@@ -64,6 +64,17 @@ func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membershi
 	return done
 }
 
+// noteQuorumFirst is noteQuorum for a registry that was not complete yet, as one that takes over
+// retained data: its etcd may have lost its quorum before.
+func (r *Reconciler) noteQuorumFirst(ctx context.Context, s *scope) {
+	if !s.changeable() || s.members.Acted {
+		return
+	}
+	if v := r.noteQuorum(ctx, s, r.memberChange(s)); !v.Complete() {
+		s.verdicts[operatorv1alpha1.ConditionProgressing] = v
+	}
+}
+
 // assess says what is left of an etcd that has lost its quorum, and how much each copy of the
 // data lacks, from what was said of the same loss before. What a member has said once stays
 // true: without a quorum, nothing is added to its data.

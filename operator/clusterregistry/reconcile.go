@@ -98,7 +98,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	if until := s.pausedUntil(); until != "" {
 		s.Freeze(until)
 	}
-	if v := s.lookUp(ctx, r.Releases); !v.Complete() && s.Installed() {
+	if v := s.lookUp(ctx, r.Releases); s.restore.recovery.asked && !v.Complete() {
 		s.restore.recovery.verdict = recoveryHeld("%s", v.Message).In(v.After)
 	} else if !v.Complete() {
 		s.record(operatorv1alpha1.ConditionEtcdReady, v)
@@ -106,6 +106,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	}
 	for _, condition := range parts(s.Registry.Spec.Mode)[1:] {
 		if !s.record(condition, stages[condition](r, ctx, s)) {
+			r.noteQuorumFirst(ctx, s)
 			return
 		}
 	}
@@ -120,12 +121,11 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	s.retraction = r.retract(ctx, s) // by which what is left of the controller is pruned
 	err := s.prune(ctx)
 	r.giveWay(s)
-	v := done
+	drive := r.changeMembers
 	if s.recovering() != nil {
-		v = r.recover(ctx, s)
-	} else {
-		v = r.changeMembers(ctx, s)
+		drive = r.recover
 	}
+	v := drive(ctx, s)
 	switch {
 	case s.recovering() != nil: // all else waits
 	case s.upgrade != nil:

@@ -3,6 +3,8 @@ package clusterregistry
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,29 +41,34 @@ func (s *scope) stopped() render.Stopped {
 // why it does not. It is done when it has begun, or nothing is approved.
 func (r *Reconciler) approve(ctx context.Context, s *scope, found *operatorv1alpha1.RecoveryStatus) verdict.Verdict {
 	asked := s.Registry.Spec.Recovery
-	same := s.recovering() != nil && asked != nil && s.recovering().From == asked.From && s.recovering().Name == asked.Name
-	if asked == nil || s.recovering() != nil && asked.ApprovedFor != found.ID || same && len(found.Members) == 0 {
-		return done // nothing is asked for, or all that is known of it is done
+	if asked == nil || s.recovering() != nil && asked.ApprovedFor != found.ID {
+		return done
 	}
 	approval := restore.Approval{Recovery: *asked, Lost: *found}
 	backup, v := s.approved(approval)
+	halted, until := s.halted()
 	switch {
 	case !v.Complete():
 		return v
 	case s.ReadOnly():
 		return recoveryHeld("nothing is recovered until %s", s.ReadOnlyUntil())
-	case same:
+	case halted != "":
+		return recoveryHeld("nothing is recovered until %s", until)
+	case s.recovering().Of(*asked):
 		return s.rebound(ctx, approval)
 	}
-	if err := r.readClear(ctx, s, backup); err != nil {
+	if v := recovery.Retain(ctx, s.Objects, s.identity, approval.Recovery); !v.Complete() {
+		return v
+	}
+	if err := r.readClear(ctx, s); err != nil {
 		return verdict.Failed(fmt.Errorf("have the servers read what is stored in clear: %w", err))
 	}
 	if err := recovery.Begin(ctx, s.Objects, s.identity, approval, backup); err != nil {
 		return verdict.Failed(fmt.Errorf("record the recovery of etcd: %w", err))
 	}
-	if membership.Is(s.Registry.Status.Operation) {
-		s.Registry.Status.Operation = nil // it was about members that are no more
-	}
+	// What was found to be stored may not be what the copy has.
+	r.notes.Forget(s.Registry.UID)
+	r.keyWalks.Delete(s.Registry.UID)
 	s.Event(corev1.EventTypeNormal, operatorv1alpha1.ReasonRecovering, operatorv1alpha1.ConditionEtcdReady, "the recovery from the lost quorum %s is approved, with the data of %s: all servers and etcd members are stopped first", found.ID, recovery.Copy(s.recovering()))
 	return done
 }
@@ -75,7 +82,7 @@ func (s *scope) approved(approval restore.Approval) (*etcd.Restored, verdict.Ver
 	if approval.Name == s.identity.Record.Joining {
 		return nil, recoveryHeld("%s was being added to etcd, and may lack data that the others had: name another member in spec.recovery.name, or a backup", approval.Name)
 	}
-	if approval.From != operatorv1alpha1.RecoverFromBackup || s.recovering() != nil && s.recovering().Name == approval.Name {
+	if approval.From != operatorv1alpha1.RecoverFromBackup || s.recovering().Of(approval.Recovery) {
 		return nil, done
 	}
 	if v := s.restore.recovery.verdict; !v.Complete() {
@@ -87,11 +94,11 @@ func (s *scope) approved(approval restore.Approval) (*etcd.Restored, verdict.Ver
 	return s.restore.recovery.restored, done
 }
 
-// readClear has the servers that come up with a backup read what is stored in clear, too: it may
+// readClear has the servers that come up with the copy read what is stored in clear, too: it may
 // have clusters from before these were encrypted.
-func (r *Reconciler) readClear(ctx context.Context, s *scope, backup *etcd.Restored) error {
+func (r *Reconciler) readClear(ctx context.Context, s *scope) error {
 	keys := s.keys.InUse
-	if _, has := keys.Find(encryption.Identity.ID()); backup == nil || has || keyring.Rendered(keys) == nil {
+	if _, has := keys.Find(encryption.Identity.ID()); has || keyring.Rendered(keys) == nil {
 		return nil
 	}
 	return r.recordKeys(ctx, s, append(keys[:len(keys):len(keys)], encryption.Identity))
@@ -119,6 +126,12 @@ func (r *Reconciler) recover(ctx context.Context, s *scope) verdict.Verdict {
 	if status.Recovery == nil {
 		recovered := s.recovering() // of an earlier ClusterRegistry of the name
 		status.Recovery = &operatorv1alpha1.RecoveryStatus{ID: recovered.ID, LostTime: metav1.NewTime(recovered.LostTime), LastRevision: recovered.LastRevision}
+		for _, name := range slices.Sorted(maps.Keys(recovered.Members)) {
+			status.Recovery.Members = append(status.Recovery.Members, operatorv1alpha1.RecoveryMember{Name: name, Message: "what is left of it is not known any more"})
+		}
+	}
+	if membership.Is(status.Operation) {
+		status.Operation = nil // it was about members that are no more
 	}
 	held := r.approve(ctx, s, status.Recovery)
 	if held.Err != nil {
@@ -158,6 +171,8 @@ type recoveryLookUp struct {
 	verdict verdict.Verdict
 	// restored is what is to be restored, nil when it is not known.
 	restored *etcd.Restored
+	// asked is true where one is approved, and looked up.
+	asked bool
 }
 
 // observeRecovery has the backup looked up that a recovery is approved with, before anything
@@ -165,7 +180,11 @@ type recoveryLookUp struct {
 func (r *Reconciler) observeRecovery(ctx context.Context, s *scope) {
 	asked, lost := s.Registry.Spec.Recovery, s.Before.Recovery
 	due := asked != nil && lost != nil && s.identity.Record != nil && asked.From == operatorv1alpha1.RecoverFromBackup && asked.ApprovedFor == lost.ID
-	if !due || s.recovering() != nil && s.recovering().Name == asked.Name || !render.BackupsSupported(render.ReleaseOf(s.release)) {
+	if !due || s.recovering().Of(*asked) {
+		return
+	}
+	if !render.BackupsSupported(render.ReleaseOf(s.release)) {
+		s.restore.recovery.verdict = recoveryHeld("the servers are of %s and etcd's members of %s, and a backup is restored by v0.4.0 or later: recover with the data of a member", s.release.Version, s.release.Members.Release)
 		return
 	}
 	s.restore.recovery.verdict = r.backupOf(ctx, s, restore.Approval{Recovery: *asked, Lost: *lost})
@@ -188,6 +207,9 @@ func (r *Reconciler) backupOf(ctx context.Context, s *scope, approval restore.Ap
 	if err := approval.RefuseBackup(b, lineage); err != nil {
 		return recoveryHeld("%s", err)
 	}
+	if s.Registry.Spec.Backup == nil {
+		return recoveryHeld("spec.backup, which says in which store ClusterRegistryBackup %s is, is not set: set it first", approval.Name)
+	}
 	source, v := r.referred(ctx, s, operatorv1alpha1.BackupReference{Name: approval.Name}, "set spec.recovery.name to ")
 	if !v.Complete() {
 		v.Reason = operatorv1alpha1.ReasonQuorumLost
@@ -196,7 +218,7 @@ func (r *Reconciler) backupOf(ctx context.Context, s *scope, approval restore.Ap
 	if _, v := s.storeNeeds(ctx, source.Store, "spec.backup.store", "no backup can be restored"); !v.Complete() {
 		return recoveryHeld("%s", v.Message)
 	}
-	s.restore.source = &source
+	s.restore.source, s.restore.recovery.asked = &source, true
 	return done
 }
 

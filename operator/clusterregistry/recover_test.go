@@ -24,7 +24,9 @@ import (
 func lostScope(t *testing.T, approval string, objects ...client.Object) (*Reconciler, *scope, *operatorv1alpha1.RecoveryStatus) {
 	t.Helper()
 	objects = append(objects, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}},
-		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-1", UID: "u1"}})
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-0", UID: "u0"}},
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-1", UID: "u1"}},
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-2", UID: "u2"}})
 	s := restoringScope(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}, recovery: "+approval+"}, status: {version: v0.4.0, etcd: {}, inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]"+operandtest.Complete+"}}", objects...)
 	record := etcd.NewRecord(3, "ca", etcd.Identity{ClusterID: "c1", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}, true)
 	record.Lineage, record.Joining = "one", "fleet-etcd-2"
@@ -59,7 +61,6 @@ func TestApprove(t *testing.T) {
 		}, "", true},
 	} {
 		r, s, found := lostScope(t, test.approval)
-		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationScale}
 		if test.change != nil {
 			test.change(s)
 		}
@@ -68,8 +69,8 @@ func TestApprove(t *testing.T) {
 			t.Errorf("%s: %+v, want %q", reason, v, test.says)
 		}
 		recovered := s.recovering()
-		if (recovered != nil) != test.begins || (s.Registry.Status.Operation == nil) != test.begins || s.stopped() != (render.Stopped{Servers: test.begins, Members: test.begins}) {
-			t.Errorf("%s: %+v, operation %+v, stopped %+v", reason, recovered, s.Registry.Status.Operation, s.stopped())
+		if (recovered != nil) != test.begins || s.stopped() != (render.Stopped{Servers: test.begins, Members: test.begins}) {
+			t.Errorf("%s: %+v, stopped %+v", reason, recovered, s.stopped())
 		}
 		if stored := identity.Read(t.Context(), s.Objects).Record; stored.Recovered.Pending() != test.begins || stored.ClusterID != "c1" {
 			t.Errorf("%s: recorded is %+v", reason, stored)
@@ -96,7 +97,10 @@ func TestRecover(t *testing.T) {
 			t.Errorf("%+v: %+v, %+v, want %q", v, status, ready, text)
 		}
 	}
-	says("are being stopped")
+	s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationScale}
+	if says("are being stopped"); s.Registry.Status.Operation != nil {
+		t.Error("a change of members that are no more is under way still")
+	}
 	s.Registry.Status.Recovery = nil // as of another ClusterRegistry
 	says("are being stopped")
 	s.Registry.Status.Recovery, s.Registry.Spec.Recovery.AcceptDataLossUpTo = found.DeepCopy(), 3
@@ -158,6 +162,7 @@ func TestRecoveryBackup(t *testing.T) {
 		"it is there":                   {append(objects[:2:2], secret), nil, "", true},
 		"there is none":                 {nil, nil, "there is no ClusterRegistryBackup of that name in namespace team", false},
 		"it is of other data":           {append(objects[:2:2], secret), func(s *scope) { s.identity.Record.Lineage = "two" }, "is of other data", false},
+		"its store is not known":        {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Backup = nil }, "is not set: set it first", false},
 		"too much is lost":              {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.AcceptDataLossUpTo = 3 }, "backup b lacks 20 revisions", false},
 		"the Secret is gone":            {objects[:2:2], nil, "before Secret store exists", false},
 		"the loss is not known yet":     {append(objects[:2:2], secret), func(s *scope) { s.Before.Recovery = nil }, "", false},
@@ -165,6 +170,7 @@ func TestRecoveryBackup(t *testing.T) {
 		"a member's data is to be used": {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.From = "Member" }, "", false},
 	} {
 		r, s, _ := lostScope(t, approval, test.objects...)
+		s.Registry.Spec.Backup = &operatorv1alpha1.Backup{Store: s3Store}
 		if test.change != nil {
 			test.change(s)
 		}
@@ -201,10 +207,7 @@ func TestReadClear(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.keys.InUse = aKey(t, "a")
-	if err := r.readClear(t.Context(), s, nil); err != nil || len(s.identity.Record.KeyIDs) > 0 {
-		t.Errorf("with the data of a member: %v, %v", err, s.identity.Record.KeyIDs)
-	}
-	if err := r.readClear(t.Context(), s, &etcd.Restored{}); err != nil {
+	if err := r.readClear(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
 	record := identity.Read(t.Context(), s.Objects).Record
@@ -228,5 +231,57 @@ func TestRestoreInRecovery(t *testing.T) {
 	s.identity.Record.Restored = &etcd.Restored{Store: &s3Store, Lineage: "one"}
 	if v := r.observeRestore(t.Context(), s); v.State != verdict.ReadOnly || s.restore.rendered() != nil {
 		t.Errorf("%+v, %+v", v, s.restore.rendered())
+	}
+}
+
+// TestOtherSource never takes a change of the source alone for the recovery that is under way: a
+// merge patch leaves the name as it was.
+func TestOtherSource(t *testing.T) {
+	r, s, found := lostScope(t, "{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}")
+	if v := r.approve(t.Context(), s, found); !v.Complete() {
+		t.Fatal(v)
+	}
+	s.Registry.Spec.Recovery.From = operatorv1alpha1.RecoverFromBackup
+	r.observeRecovery(t.Context(), s)
+	r.recover(t.Context(), s)
+	if now := identity.Read(t.Context(), s.Objects); now.Err != nil || now.Record.Recovered.From != operatorv1alpha1.RecoverFromMember {
+		t.Errorf("%v, %+v", now.Err, now.Record)
+	}
+	if got := s.Registry.Status.Recovery.Message; !strings.Contains(got, "there is no ClusterRegistryBackup of that name") {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestAdoptedRecovery drives a recovery, and finds a lost quorum, of a registry that was created
+// again: it was never complete, and all of its parts wait for etcd.
+func TestAdoptedRecovery(t *testing.T) {
+	r, s, found := lostScope(t, "{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}")
+	if v := r.approve(t.Context(), s, found); !v.Complete() {
+		t.Fatal(v)
+	}
+	s.Registry.Status.History, s.Rendered = nil, &render.Result{}
+	if s.Installed() || !s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting("MembersNotReady", "0 of 3")) {
+		t.Error("what follows etcd is not reached, and with it the recovery")
+	}
+	s.Registry.Status.Recovery = nil
+	r.recover(t.Context(), s)
+	if left := s.Registry.Status.Recovery; left == nil || len(left.Members) != 3 || left.Members[0].Name != "fleet-etcd-0" {
+		t.Errorf("%+v", left)
+	}
+	_, s, _ = lostScope(t, "null")
+	s.Registry.Status.History, s.Rendered = nil, &render.Result{}
+	if s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting("MembersNotReady", "0 of 3")) {
+		t.Error("servers are made although etcd is not ready")
+	}
+}
+
+// TestOlderRecovery changes nothing by a record that says that a recovery is under way which was
+// complete already.
+func TestOlderRecovery(t *testing.T) {
+	r, s, _ := lostScope(t, "null")
+	s.identity.Record.Recovered = &etcd.Recovered{ID: "c1-1", Phase: operatorv1alpha1.RecoveryStopping}
+	s.Before.Recovered = &operatorv1alpha1.RecoveredStatus{ID: "c1-1"}
+	if v := r.observeRestore(t.Context(), s); v.State != verdict.ReadOnly || !strings.Contains(v.Message, "the record is older than etcd") {
+		t.Errorf("%+v", v)
 	}
 }

@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -70,6 +71,9 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 	switch {
 	case s.identity.Err != nil:
 		return done // the stage of etcd says so
+	case s.recovering() != nil && s.Before.Recovered != nil && s.Before.Recovered.ID == s.recovering().ID:
+		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "ConfigMap %s, the record of etcd's identity, says that the recovery %s is under way, and that was complete at %s (status.recovered): the record is older than etcd, as after it was restored from a backup; nothing is changed until a newer one is brought back",
+			s.Name(contract.IdentitySuffix), s.recovering().ID, s.Before.Recovered.CompletionTime.UTC().Format(time.RFC3339)).AsReadOnly()
 	case s.recovering() != nil:
 		if record.Restored.Pending() {
 			s.restore.pending, s.restore.lineage = record.Restored, record.Lineage
@@ -241,7 +245,7 @@ func (s *scope) noteRestored() {
 	}
 }
 
-// growing says that a restored etcd has not yet as many members as the spec asks for, nothing
+// growing says that an etcd that was restored or recovered has not yet as many members as the spec asks for, nothing
 // when it has, or an operation says so: clients are served before that, and the registry is
 // not ready.
 func (s *scope) growing() string {
@@ -249,5 +253,5 @@ func (s *scope) growing() string {
 	if record == nil || record.Restored == nil && record.Recovered == nil || len(record.Members) >= int(asked) || s.Registry.Status.Operation != nil {
 		return ""
 	}
-	return fmt.Sprintf("the restored etcd grows from %d to %d members next", len(record.Members), asked)
+	return fmt.Sprintf("etcd grows from %d to %d members next", len(record.Members), asked)
 }

@@ -113,14 +113,14 @@ func (s *scope) deleting() string {
 }
 
 // record keeps what came of a stage and returns whether the next one follows. In
-// a registry that was complete once all stages run, since there each of them has
-// something to look after.
+// a registry that was complete once, or that is being recovered, all stages run, since there
+// each of them has something to look after.
 func (s *scope) record(condition string, v verdict.Verdict) (proceed bool) {
 	s.verdicts[condition] = v
 	if v.State == verdict.ReadOnly {
 		s.Freeze("this is resolved: " + condition + ": " + v.Message)
 	}
-	return v.Usable() || s.Installed() && s.Rendered != nil
+	return v.Usable() || (s.Installed() || s.recovering() != nil) && s.Rendered != nil
 }
 
 // pausedUntil says what ends that nothing may be changed now, nothing when changes may

@@ -56,6 +56,11 @@ type Claim struct {
 // Pending reports whether etcd has not served yet what it is to continue with.
 func (r *Recovered) Pending() bool { return r != nil && r.Completed == nil }
 
+// Of reports whether a recovery is under way with the copy that is approved.
+func (r *Recovered) Of(approved operatorv1alpha1.Recovery) bool {
+	return r.Pending() && r.From == approved.From && r.Name == approved.Name
+}
+
 // Abandons returns the claim of a member that is abandoned, the zero value when none is.
 func (r *Record) Abandons(member string) Claim {
 	if r.Recovered == nil {
@@ -89,8 +94,9 @@ func RecoveryRecord(from Record, ordinal int, peerURL string) *Record {
 	from.Replicas, from.Endpoints, from.Names = int32(ordinal)+1, int32(ordinal)+1, nil
 	from.Joining, from.Leaving, from.LeavingClaim = "", "", ""
 	from.Lineage, from.Recovered = now.Lineage, &now
+	from.StoredUnder = "" // the copy may be older than what was found
 	if now.Backup != nil {
-		from.Restored, from.StoredUnder = now.Backup, ""
+		from.Restored = now.Backup
 	}
 	return &from
 }

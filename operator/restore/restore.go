@@ -3,6 +3,7 @@
 package restore
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -44,6 +45,8 @@ type Target struct {
 	Needs []string
 	// Storage is the size of each member's volume.
 	Storage resource.Quantity
+	// Again begins the sentence that says how another backup is tried; empty for a new registry.
+	Again string
 	// SHA256 is the checksum that the ClusterRegistryBackup has; empty where none was named.
 	SHA256 string
 }
@@ -63,7 +66,7 @@ const again = "delete this ClusterRegistry, of which nothing was made, and creat
 
 func (t Target) identity(b contract.BackupReport) error {
 	if t.SHA256 != "" && t.SHA256 != b.SHA256 {
-		return fmt.Errorf("%s has the SHA-256 %s, and the ClusterRegistryBackup has %s: the store has another backup under that name; %sthe store, lineage and name of the one that is meant", b.Location, b.SHA256, t.SHA256, again)
+		return fmt.Errorf("%s has the SHA-256 %s, and the ClusterRegistryBackup has %s: the store has another backup under that name; %s", b.Location, b.SHA256, t.SHA256, cmp.Or(t.Again, again+"the store, lineage and name of the one that is meant"))
 	}
 	return nil
 }

@@ -103,9 +103,11 @@ type RecoveredStatus struct {
 	// +required
 	ID string `json:"id"`
 
-	// from and name are the copy that the data continues with.
+	// from is Member where the data continues with that of a member, or Backup.
 	// +required
 	From RecoverySource `json:"from"`
+
+	// name is the name of the member or of the ClusterRegistryBackup.
 	// +required
 	Name string `json:"name"`
 

@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"fmt"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,9 +24,12 @@ import (
 // recovery that is under way begins again with another copy, or with another bound on what may
 // be lost.
 func Begin(ctx context.Context, o *operand.Objects, record *identity.Store, approval restore.Approval, backup *etcd.Restored) error {
+	if (approval.From == operatorv1alpha1.RecoverFromBackup) != (backup != nil) {
+		return fmt.Errorf("a recovery from %s needs what is known of the backup, and no other one does", approval.From)
+	}
 	now := *record.Record
 	recovered := etcd.Recovered{
-		ID: approval.Lost.ID, LostTime: approval.Lost.LostTime.Time.UTC(), LastRevision: approval.Lost.LastRevision, From: approval.From, Name: approval.Name, Backup: backup,
+		ID: approval.Lost.ID, LostTime: approval.Lost.LostTime.UTC(), LastRevision: approval.Lost.LastRevision, From: approval.From, Name: approval.Name, Backup: backup,
 		Member: approval.Name, Cluster: now.ClusterID, Members: maps.Clone(now.Members), Lineage: string(uuid.NewUUID()), Before: now.Lineage, Phase: operatorv1alpha1.RecoveryStopping,
 	}
 	if backup == nil {

@@ -109,15 +109,22 @@ func (r *Recovery) stopped(ctx context.Context) verdict.Verdict {
 			return verdict.Failed(err)
 		}
 	}
+	asked := set.Name != "" && (set.Spec.Replicas == nil || *set.Spec.Replicas > 0)
 	runs := set.Name != "" && (set.Spec.Replicas == nil || *set.Spec.Replicas > 0 || set.Status.ObservedGeneration < set.Generation || set.Status.Replicas > 0)
 	runs = runs || deployment.Name != "" && (deployment.Spec.Replicas == nil || *deployment.Spec.Replicas > 0 || deployment.Status.ObservedGeneration < deployment.Generation || deployment.Status.Replicas > 0)
 	pods := &corev1.PodList{}
 	if err := r.Live.List(ctx, pods, client.InNamespace(r.Registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: r.Registry.Name}); err != nil {
 		return verdict.Failed(err)
 	}
+	if asked { // what keeps the StatefulSet from being scaled down, its stage says
+		v := r.waiting("the servers and etcd members are being stopped: %s", r.Members.Message)
+		v.Err = r.Members.Err
+		return v
+	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		if component := pod.Labels[operatorv1alpha1.LabelComponent]; component == operand.ComponentEtcd || component == operand.ComponentServer {
+		ended := (pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded) && pod.DeletionTimestamp == nil // by the word of its kubelet
+		if component := pod.Labels[operatorv1alpha1.LabelComponent]; !ended && (component == operand.ComponentEtcd || component == operand.ComponentServer) {
 			return r.terminates(pod)
 		}
 	}
@@ -134,6 +141,9 @@ const hangs = 2 * time.Minute
 // deleted by force is gone from the host cluster before it has.
 func (r *Recovery) terminates(pod *corev1.Pod) verdict.Verdict {
 	if pod.DeletionTimestamp != nil && r.Now.Sub(pod.DeletionTimestamp.Time) > hangs {
+		if pod.Name == r.recovered().Member && r.recovered().From == operatorv1alpha1.RecoverFromMember {
+			return r.waiting("pod %s, with whose data etcd is to continue, does not terminate on node %s. Bring that node back, or, when you know that the pod does not run any more and its volume can be attached elsewhere, taint the node: kubectl taint nodes %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. Do not delete the pod by force, and not the Node: what is on its disk would count as lost", pod.Name, pod.Spec.NodeName, pod.Spec.NodeName)
+		}
 		return r.waiting("pod %s does not terminate: node %s, on which it is, may be gone, and the pod may still run there. Do not delete it by force. When you know that it does not run any more, delete that Node, or taint it: kubectl taint nodes %s node.kubernetes.io/out-of-service=nodeshutdown:NoExecute", pod.Name, pod.Spec.NodeName, pod.Spec.NodeName)
 	}
 	return r.waiting("all servers and etcd members are stopped before anything is recovered: pod %s terminates next", pod.Name)
@@ -169,12 +179,15 @@ func (r *Recovery) restore(ctx context.Context) verdict.Verdict {
 	switch {
 	case record.Restored.Pending() || !r.State.Joined(record.Identity, recovered.Member):
 		return r.waiting("etcd begins with the data of %s: %s", Copy(recovered), r.Members.Message)
-	case r.Rolling != "":
-		return r.waiting("etcd serves the data of %s: %s", Copy(recovered), r.Rolling)
+	case r.Rolling != "" && recovered.From == operatorv1alpha1.RecoverFromBackup: // it has init containers that restore
+		return r.waiting("etcd serves the data of %s: %s: %s", Copy(recovered), r.Rolling, r.Members.Message)
 	}
 	record.Recovered = recovered.Done(max(0, r.State.Revision()-contract.RevisionBump), r.Now)
 	if err := r.Identity.Write(ctx, &record); err != nil {
 		return r.notRecorded(err)
+	}
+	if err := r.release(ctx, recovered); err != nil {
+		return verdict.Failed(err)
 	}
 	r.Event(corev1.EventTypeNormal, "Recovered", operatorv1alpha1.ConditionEtcdReady, "etcd has recovered from the lost quorum %s with the data of %s, which ended with revision %d; the newest revision that was known is %d. The servers start, and etcd grows to %d members. The volumes of all other members are kept",
 		recovered.ID, Copy(recovered), record.Recovered.Ended, recovered.LastRevision, r.Registry.Spec.Etcd.Replicas)

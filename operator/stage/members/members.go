@@ -101,16 +101,7 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	if !v.Complete() {
 		return v
 	}
-	for _, member := range render.EtcdMembers(s.Registry, s.Identity.Members()) {
-		if !s.joinsLater(member.Name) {
-			access.Endpoints[member.Name] = member.ClientURL()
-		}
-	}
-	for _, pod := range pods {
-		if pod.Status.PodIP != "" {
-			access.Addresses[pod.Name] = net.JoinHostPort(pod.Status.PodIP, contract.EtcdClientPort)
-		}
-	}
+	s.reach(&access, pods)
 	state := s.Ask(ctx, access)
 	s.reportEtcd(state)
 	s.found.State, s.found.Access = state, access
@@ -175,6 +166,20 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 		return s.rolls(verdict.Waiting(operatorv1alpha1.ReasonProgressing, "what the members run was recorded just now, and may change what they should run").In(verdict.AtOnce).DegradedIf(true))
 	}
 	return s.rollMember(ctx, next)
+}
+
+// reach has the members be asked that there are, at their pods.
+func (s *Stage) reach(access *etcd.Access, pods []corev1.Pod) {
+	for _, member := range render.EtcdMembers(s.Registry, s.Identity.Members()) {
+		if !s.joinsLater(member.Name) {
+			access.Endpoints[member.Name] = member.ClientURL()
+		}
+	}
+	for _, pod := range pods {
+		if pod.Status.PodIP != "" {
+			access.Addresses[pod.Name] = net.JoinHostPort(pod.Status.PodIP, contract.EtcdClientPort)
+		}
+	}
 }
 
 // joinsLater reports whether a pod is of an ordinal below that of the member with which etcd was
