@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -79,6 +81,7 @@ func recovers(t *testing.T, members int32, survivor int) {
 		}
 		claims[member.Name] = claim
 	}
+	approved := time.Now()
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Recovery.ApprovedFor = left.ID })
 	for _, phase := range []operatorv1alpha1.RecoveryPhase{operatorv1alpha1.RecoveryStopping, operatorv1alpha1.RecoveryRestoring} {
 		e.Eventually("the recovery to be in phase "+string(phase)+", or past it", func(ctx context.Context) error {
@@ -97,7 +100,11 @@ func recovers(t *testing.T, members int32, survivor int) {
 	}
 	grown(e, registry, members)
 	recovered := registry.Status.Recovered
-	t.Logf("recovered: %+v", recovered)
+	served := time.Duration(0)
+	if available := meta.FindStatusCondition(registry.Status.Conditions, operatorv1alpha1.ConditionAvailable); available != nil {
+		served = available.LastTransitionTime.Sub(approved)
+	}
+	t.Logf("recovered: %+v; from the approval, clients were served after %s, and %d members were ready after %s", recovered, served.Round(time.Second), members, time.Since(approved).Round(time.Second))
 	if recovered == nil || recovered.ID != left.ID || recovered.Name != of[survivor].Name || registry.Status.Recovery != nil || registry.Status.Etcd.ClusterID == cluster {
 		t.Fatalf("recovered is %+v, and left %+v, of etcd %+v", recovered, registry.Status.Recovery, registry.Status.Etcd)
 	}
