@@ -109,17 +109,15 @@ func (r *Recovery) stopped(ctx context.Context) verdict.Verdict {
 			return verdict.Failed(err)
 		}
 	}
-	asked := set.Name != "" && (set.Spec.Replicas == nil || *set.Spec.Replicas > 0)
-	runs := set.Name != "" && (set.Spec.Replicas == nil || *set.Spec.Replicas > 0 || set.Status.ObservedGeneration < set.Generation || set.Status.Replicas > 0)
-	runs = runs || deployment.Name != "" && (deployment.Spec.Replicas == nil || *deployment.Spec.Replicas > 0 || deployment.Status.ObservedGeneration < deployment.Generation || deployment.Status.Replicas > 0)
-	pods := &corev1.PodList{}
-	if err := r.Live.List(ctx, pods, client.InNamespace(r.Registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: r.Registry.Name}); err != nil {
-		return verdict.Failed(err)
-	}
-	if asked { // what keeps the StatefulSet from being scaled down, its stage says
+	if set.Name != "" && (set.Spec.Replicas == nil || *set.Spec.Replicas > 0) { // why that is so still, its stage says
 		v := r.waiting("the servers and etcd members are being stopped: %s", r.Members.Message)
 		v.Err = r.Members.Err
 		return v
+	}
+	runs := set.Name != "" && (set.Status.ObservedGeneration < set.Generation || set.Status.Replicas > 0) || deployment.Name != "" && (deployment.Spec.Replicas == nil || *deployment.Spec.Replicas > 0 || deployment.Status.ObservedGeneration < deployment.Generation || deployment.Status.Replicas > 0)
+	pods := &corev1.PodList{}
+	if err := r.Live.List(ctx, pods, client.InNamespace(r.Registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: r.Registry.Name}); err != nil {
+		return verdict.Failed(err)
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
@@ -182,12 +180,12 @@ func (r *Recovery) restore(ctx context.Context) verdict.Verdict {
 	case r.Rolling != "" && recovered.From == operatorv1alpha1.RecoverFromBackup: // it has init containers that restore
 		return r.waiting("etcd serves the data of %s: %s: %s", Copy(recovered), r.Rolling, r.Members.Message)
 	}
+	if err := r.release(ctx, recovered); err != nil { // before the record says that nothing is left to do
+		return verdict.Failed(err)
+	}
 	record.Recovered = recovered.Done(max(0, r.State.Revision()-contract.RevisionBump), r.Now)
 	if err := r.Identity.Write(ctx, &record); err != nil {
 		return r.notRecorded(err)
-	}
-	if err := r.release(ctx, recovered); err != nil {
-		return verdict.Failed(err)
 	}
 	r.Event(corev1.EventTypeNormal, "Recovered", operatorv1alpha1.ConditionEtcdReady, "etcd has recovered from the lost quorum %s with the data of %s, which ended with revision %d; the newest revision that was known is %d. The servers start, and etcd grows to %d members. The volumes of all other members are kept",
 		recovered.ID, Copy(recovered), record.Recovered.Ended, recovered.LastRevision, r.Registry.Spec.Etcd.Replicas)
