@@ -88,7 +88,7 @@ func TestRecovery(t *testing.T) {
 	if _, has := got[later]; has || revision <= before || revision < b.Status.Revision+raised {
 		t.Errorf("%s is there: %t; the registry is at revision %d, and was at %d", later, has, revision, before)
 	}
-	testOldWatch(t, e, registry, before)
+	e.CheckOldWatch(registry, before)
 	second := request(e, registry, "after-the-recovery", operatorv1alpha1.BackupDeletionPolicyRetain)
 	waitPhase(e, second, operatorv1alpha1.BackupCompleted)
 	if second.Status.Lineage != recovered.Lineage {

@@ -109,7 +109,7 @@ func TestRestore(t *testing.T) {
 	if revision < before+raised {
 		t.Errorf("the restored registry is at revision %d, and the old one was at %d", revision, before)
 	}
-	testOldWatch(t, there, restored, before)
+	there.CheckOldWatch(restored, before)
 	if now, _, err := clusters(t.Context(), e, old); err != nil || len(now) != len(saved)+1 {
 		t.Errorf("the old registry has %d clusters, %v", len(now), err)
 	}
@@ -147,25 +147,6 @@ func testRestored(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clu
 	}
 	if err := e.Client.Get(t.Context(), client.ObjectKey{Namespace: registry.Namespace, Name: registry.Name + "-restore"}, &corev1.ConfigMap{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the ConfigMap with the CA of the store is left, %v", err)
-	}
-}
-
-// testOldWatch continues a watch of the old registry in the restored one: it is told to
-// list again, and never old data as new.
-func testOldWatch(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, revision int64) {
-	t.Helper()
-	clients, err := versioned.NewForConfig(e.RegistryConfig(registry))
-	if err != nil {
-		t.Fatal(err)
-	}
-	watching, err := clients.ClusterregistryV1beta1().Clusters().Watch(t.Context(), metav1.ListOptions{ResourceVersion: strconv.FormatInt(revision, 10)})
-	if err == nil {
-		defer watching.Stop()
-		event := <-watching.ResultChan()
-		err = apierrors.FromObject(event.Object)
-	}
-	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-		t.Errorf("a watch from revision %d of the old registry ends with %v, want 410", revision, err)
 	}
 }
 

@@ -110,7 +110,7 @@ func TestSecondClusterRestore(t *testing.T) {
 	if revision < left.Revision+raised {
 		t.Errorf("the restored registry is at revision %d, and the old one was at %d", revision, left.Revision)
 	}
-	testOldWatch(t, e, restored, left.Revision)
+	e.CheckOldWatch(restored, left.Revision)
 	if after, err := read(s.keys(), left.Lineage); err != nil || len(after.whole) != len(before.whole) {
 		t.Errorf("the old lineage has %+v of %+v, %v", after, before, err)
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -148,15 +147,7 @@ func checkRecovered(t *testing.T, e *framework.Env, registry *operatorv1alpha1.C
 	if err != nil {
 		t.Fatal(err)
 	}
-	watching, err := clients.ClusterregistryV1beta1().Clusters().Watch(t.Context(), metav1.ListOptions{ResourceVersion: strconv.FormatInt(highest, 10)})
-	if err == nil {
-		defer watching.Stop()
-		event := <-watching.ResultChan()
-		err = apierrors.FromObject(event.Object)
-	}
-	if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-		t.Errorf("a watch from before, of revision %d, ends with %v, want 410", highest, err)
-	}
+	e.CheckOldWatch(registry, highest)
 	created, err := clients.ClusterregistryV1beta1().Clusters().Create(t.Context(), &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "after-the-recovery"}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -147,7 +147,7 @@ func (e *Etcd) connect() {
 	})
 }
 
-// mustRun fails the test when a member that was started has ended by itself: etcd with the
+// mustRun fails the test when a member that was started has ended on its own: etcd with the
 // others alone may never serve.
 func (e *Etcd) mustRun() {
 	e.t.Helper()
@@ -157,7 +157,7 @@ func (e *Etcd) mustRun() {
 		}
 		select {
 		case <-m.ended:
-			e.t.Fatalf("etcd's member %d has ended by itself: %v", i, m.ProcessState)
+			e.t.Fatalf("etcd's member %d has ended on its own: %v", i, m.ProcessState)
 		default:
 		}
 	}
