@@ -73,6 +73,7 @@ func connection() (*rest.Config, error) {
 	config.QPS, config.Burst = 50, 100
 	// What the servers of an aggregated registry answer comes through the host.
 	config.Wrap(registryclient.Bound)
+	config.Wrap(apply.AskOnce)
 	return config, nil
 }
 
