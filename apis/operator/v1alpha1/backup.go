@@ -291,8 +291,8 @@ type BackupStatus struct {
 
 // BackupSuccess is a backup that succeeded.
 type BackupSuccess struct {
-	// time is when it succeeded. One that found that nothing had changed since the backup
-	// counts, too.
+	// time is when a backup was last completed, or was not needed since nothing had changed
+	// since this one was taken.
 	// +required
 	Time metav1.Time `json:"time"`
 
