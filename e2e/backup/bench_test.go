@@ -50,7 +50,8 @@ func (f figure) print(clusters int) {
 }
 
 // TestBench prints how long a backup, its verification and a restore of it take, and how old
-// what is in it is by then: what is lost with a registry, and when it is back. BENCH_CLUSTERS
+// what is in it is by then: what is lost with a registry, and when it is back. It also prints
+// how long the recovery from a lost quorum takes. BENCH_CLUSTERS
 // says of how many clusters, of 1 KB each, ascending; BENCH_ROUNDS how often each is backed up.
 func TestBench(t *testing.T) {
 	numbers := func(name, otherwise string) []int {
@@ -79,8 +80,7 @@ func TestBench(t *testing.T) {
 			first = sizes[i-1]
 		}
 		b.populate(first, clusters)
-		// What brings a registry back from lost quorum is one more of these.
-		for _, measure := range []func() []figure{b.backUp, b.restore} {
+		for _, measure := range []func() []figure{b.backUp, b.restore, b.recover} {
 			for _, f := range measure() {
 				f.print(clusters)
 			}
@@ -169,20 +169,7 @@ func (b *bench) restore() []figure {
 	registry.Spec.Backup, registry.Spec.DeletionPolicy = nil, operatorv1alpha1.DeletionPolicyDelete
 	begun := time.Now()
 	b.e.Install(registry)
-	var available, ready time.Time
-	b.e.Eventually(registry.Name+" to be ready", func(ctx context.Context) error {
-		if err := b.e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
-			return err
-		}
-		if available.IsZero() && meta.IsStatusConditionTrue(registry.Status.Conditions, operatorv1alpha1.ConditionAvailable) {
-			available = time.Now()
-		}
-		if !meta.IsStatusConditionTrue(registry.Status.Conditions, operatorv1alpha1.ConditionReady) {
-			return fmt.Errorf("its conditions are %+v", registry.Status.Conditions)
-		}
-		ready = time.Now()
-		return nil
-	})
+	available, ready := b.wait(registry, func() bool { return true })
 	b.compare(registry)
 	b.e.Remove(registry)
 	return []figure{
@@ -191,24 +178,30 @@ func (b *bench) restore() []figure {
 	}
 }
 
+// wait waits until a registry is Ready and done. It returns when clients were served, and when
+// it was so.
+func (b *bench) wait(registry *operatorv1alpha1.ClusterRegistry, done func() bool) (available, ready time.Time) {
+	b.t.Helper()
+	b.e.Eventually(registry.Name+" to be ready", func(ctx context.Context) error {
+		if err := b.e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+			return err
+		}
+		if available.IsZero() && meta.IsStatusConditionTrue(registry.Status.Conditions, operatorv1alpha1.ConditionAvailable) {
+			available = time.Now()
+		}
+		if !meta.IsStatusConditionTrue(registry.Status.Conditions, operatorv1alpha1.ConditionReady) || !done() {
+			return fmt.Errorf("its conditions are %+v", registry.Status.Conditions)
+		}
+		ready = time.Now()
+		return nil
+	})
+	return available, ready
+}
+
 // compare holds a restored registry to what the backup has to have.
 func (b *bench) compare(registry *operatorv1alpha1.ClusterRegistry) {
 	b.t.Helper()
-	names := map[string]bool{}
-	options := metav1.ListOptions{Limit: 5000}
-	clients := unlimited(b.t, b.e, registry)
-	for {
-		list, err := clients.ClusterregistryV1beta1().Clusters().List(b.t.Context(), options)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		for _, cluster := range list.Items {
-			names[cluster.Name] = true
-		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			break
-		}
-	}
+	names := b.names(registry)
 	kept, lost := 0, 0
 	for _, w := range b.written {
 		before := w.revision <= b.newest.Status.Revision
@@ -226,4 +219,24 @@ func (b *bench) compare(registry *operatorv1alpha1.ClusterRegistry) {
 		b.t.Errorf("restored are %d clusters of %+v, with %d writes from before the backup and without %d from after it", len(names), b.newest.Status.Keys, kept, lost)
 	}
 	b.t.Logf("restored are %d clusters: with %d that were written while the backup was taken, without %d from after its revision", len(names), kept, lost)
+}
+
+// names returns the names of all clusters of a registry.
+func (b *bench) names(registry *operatorv1alpha1.ClusterRegistry) map[string]bool {
+	b.t.Helper()
+	names := map[string]bool{}
+	options := metav1.ListOptions{Limit: 5000}
+	clients := unlimited(b.t, b.e, registry)
+	for {
+		list, err := clients.ClusterregistryV1beta1().Clusters().List(b.t.Context(), options)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for _, cluster := range list.Items {
+			names[cluster.Name] = true
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return names
+		}
+	}
 }

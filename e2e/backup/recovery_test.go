@@ -38,7 +38,7 @@ func TestRecovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	lineage, cluster := registry.Status.Backup.Lineage, registry.Status.Etcd.ClusterID
-	loseAll(t, e, registry)
+	lose(t, e, registry, registry.Status.Etcd.Members, "Left is the data of no member")
 
 	left := registry.Status.Recovery
 	if left.Backup == nil || left.Backup.Name != b.Name {
@@ -96,20 +96,20 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// loseAll empties the volumes of all members, and waits until that is known.
-func loseAll(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
+// lose empties the volumes of members, and waits until it is known what is left.
+func lose(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, members []operatorv1alpha1.EtcdMember, left string) {
 	t.Helper()
-	for _, member := range registry.Status.Etcd.Members {
+	for _, member := range members {
 		pod := &corev1.Pod{}
 		if err := e.Get(t.Context(), member.Name, pod); err != nil {
 			t.Fatal(err)
 		}
 		e.EmptyVolume(pod.Spec.NodeName, "data-"+member.Name)
 	}
-	for _, member := range registry.Status.Etcd.Members {
+	for _, member := range members {
 		if err := e.Process("--name="+member.Name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name).Kill(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonQuorumLost, "Left is the data of no member")
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonQuorumLost, left)
 }
