@@ -45,7 +45,7 @@ func (d *diagnosis) operator(ctx context.Context) {
 		return
 	}
 	if all, listed := list[corev1.Pod](ctx, d, pods, namespace, operatorSelector); listed {
-		d.pods(all, d.warnings(ctx, namespace))
+		d.pods(all, d.warnings(ctx, namespace), "") // none is of etcd
 	}
 	all, listed := list[coordinationv1.Lease](ctx, d, leases, namespace, "")
 	if !listed {

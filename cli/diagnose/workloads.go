@@ -33,7 +33,7 @@ func (d *diagnosis) happened(creg *operatorv1alpha1.ClusterRegistry, warnings wa
 // failed, and pods that are missing.
 func (d *diagnosis) workloads(ctx context.Context, creg *operatorv1alpha1.ClusterRegistry, warnings warnings) {
 	found, listed := list[corev1.Pod](ctx, d, pods, creg.Namespace, of(creg))
-	d.pods(found, warnings)
+	d.pods(found, warnings, guide(creg))
 	d.claims(ctx, creg, warnings, func(claim string) bool { return !listed || mounted(found, claim) })
 	if oom := diagnose.OutOfMemory(slices.DeleteFunc(slices.Clone(found), func(pod corev1.Pod) bool { return !diagnose.Ready(&pod) }), d.env.Now()); oom != "" {
 		d.add(status.Warning, registryName(creg), "kubectl -n "+creg.Namespace+" edit creg "+creg.Name, "%s", oom)
@@ -70,8 +70,9 @@ func (d *diagnosis) missing(kind string, object metav1.ObjectMeta, want *int32, 
 	d.add(status.Error, kind+" "+object.Namespace+"/"+object.Name, "kubectl -n "+object.Namespace+" describe "+kind+" "+object.Name, "%d of %d pods exist%s", have, *want, because(why))
 }
 
-// pods finds pods that are not ready. A Job's pods are not expected to be.
-func (d *diagnosis) pods(found []corev1.Pod, warnings warnings) {
+// pods finds pods that are not ready. A Job's pods are not expected to be. guide is the section
+// about etcd members whose guard refuses their data.
+func (d *diagnosis) pods(found []corev1.Pod, warnings warnings, guide string) {
 	for i := range found {
 		pod := &found[i]
 		if diagnose.Ready(pod) || pod.Labels[batchv1.JobNameLabel] != "" && pod.Status.Phase != corev1.PodPending {
@@ -84,7 +85,7 @@ func (d *diagnosis) pods(found []corev1.Pod, warnings warnings) {
 			severity = status.Error
 		}
 		if diagnose.GuardRefuses(pod) {
-			severity, next = status.Critical, next+`; docs/how-to/replace-an-etcd-member.md, "A member has lost its data": delete nothing before`
+			severity, next = status.Critical, next+`; docs/how-to/replace-an-etcd-member.md, "`+guide+`": delete nothing before`
 		}
 		problem := diagnose.Pod(pod)
 		// Much of what blocks a pod that is pending is in events alone.
@@ -93,6 +94,15 @@ func (d *diagnosis) pods(found []corev1.Pod, warnings warnings) {
 		}
 		d.add(severity, "pod "+pod.Namespace+"/"+pod.Name, next, "%s", problem)
 	}
+}
+
+// guide returns the section about a member whose data its guard refuses: another one when etcd
+// has lost its quorum, since nothing can be replaced then.
+func guide(creg *operatorv1alpha1.ClusterRegistry) string {
+	if creg.Status.Recovery != nil {
+		return "Lost quorum"
+	}
+	return "A member has lost its data"
 }
 
 // failed returns the first container that has failed, "" when there is none.
