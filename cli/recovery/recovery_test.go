@@ -106,7 +106,7 @@ func TestInTheWay(t *testing.T) {
 		{reason: "it is approved", registry: fleet(approve("Member", "fleet-etcd-0", 10, "c-1")), says: []string{"spec.recovery approves member fleet-etcd-0, with which the operator begins next."}, never: []string{"In the way"}},
 		{reason: "it is approved, and paused", registry: fleet(approve("Member", "fleet-etcd-0", 10, "c-1"), func(r *r) { r.Spec.Paused = true }), says: []string{"with which the operator begins next, as soon as nothing is in the way."}},
 		{reason: "too little is accepted", registry: fleet(approve("Member", "fleet-etcd-0", 9, "c-1")),
-			says: []string{"In the way: spec.recovery does nothing yet: fleet-etcd-0 lacks 10 revisions that are known, and spec.recovery.acceptDataLossUpTo is 9: set it to 10"}, never: []string{"begins next"}},
+			says: []string{"In the way: spec.recovery does nothing yet: fleet-etcd-0 lacks 10 known revisions, and spec.recovery.acceptDataLossUpTo is 9: set it to 10"}, never: []string{"begins next"}},
 		{reason: "another loss", registry: fleet(approve("Member", "fleet-etcd-0", 10, "c-0")), says: []string{"spec.recovery is approved for the loss c-0, and this one is c-1"}},
 		{reason: "a member whose data is gone", registry: fleet(approve("Member", "fleet-etcd-2", 10, "c-1")), says: []string{"the data of fleet-etcd-2 is gone (its volume is gone)"}},
 		{reason: "a backup that is not there", registry: fleet(approve("Backup", "none", 10, "c-1")), says: []string{"spec.recovery does nothing yet: there is no ClusterRegistryBackup none in namespace registries"}},

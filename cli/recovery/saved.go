@@ -130,8 +130,8 @@ func (s *scene) refuseBackup(b *v1alpha1.ClusterRegistryBackup, approval restore
 // to read it runs already.
 func (s *scene) refuseContent(b *v1alpha1.ClusterRegistryBackup) error {
 	status, runs := b.Status, s.registry.Status.Version
-	if status.Release != runs {
-		return fmt.Errorf("backup %s was taken from release %s, and the registry runs %s: name another backup, or create another ClusterRegistry with spec.restoreFrom, which restores it with that release and is upgraded then (kubectl registry restore plan %s -n %s)", b.Name, status.Release, runs, b.Name, b.Namespace)
+	if err := restore.RefuseRelease(b.Name, status.Release, runs); err != nil {
+		return fmt.Errorf("%w (kubectl registry restore plan %s -n %s)", err, b.Name, b.Namespace)
 	}
 	release, err := version.Find(s.releases, runs)
 	if err != nil {

@@ -78,7 +78,7 @@ func (r *Reconciler) stepMembers(ctx context.Context, s *scope, change *membersh
 		return done // what there is comes up first
 	}
 	if begins && s.rolls() {
-		return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "etcd is scaled from %s to %s when nothing of the registry is being replaced any more", begun.From, begun.To).In(verdict.Soon)
+		return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "the number of etcd members is changed from %s to %s when nothing of the registry is being replaced any more", begun.From, begun.To).In(verdict.Soon)
 	}
 	status.Operation = begun
 	starts := "starts"

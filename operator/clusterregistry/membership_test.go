@@ -23,7 +23,7 @@ func TestMembersBegin(t *testing.T) {
 		begins operatorv1alpha1.OperationType
 		says   string
 	}{
-		{"more members", scale, func(*scope) {}, operatorv1alpha1.OperationScale, "etcd is scaled from 3 members to 5: starts"},
+		{"more members", scale, func(*scope) {}, operatorv1alpha1.OperationScale, "the number of etcd members is changed from 3 to 5: starts"},
 		{"a member is lost", replace, func(*scope) {}, operatorv1alpha1.OperationReplacement, "etcd member fleet-etcd-1 is replaced: starts"},
 		{"nothing is to be done", plan.Step{Action: plan.Done, Ordinal: plan.None}, func(*scope) {}, "", ""},
 		{"it waits for something that is said elsewhere", plan.Step{Action: plan.Wait, Ordinal: plan.None, Message: "no majority"}, func(*scope) {}, "", ""},

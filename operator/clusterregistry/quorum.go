@@ -15,6 +15,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/operation/recovery"
+	"github.com/clusterregistry/operator/operator/restore"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -134,13 +135,10 @@ func quorumLost(found *operatorv1alpha1.RecoveryStatus) string {
 
 // lost says how many revisions a copy of the data lacks.
 func lost(revisions int64) string {
-	switch revisions {
-	case 0:
+	if revisions == 0 {
 		return ""
-	case 1:
-		return ", which lacks one known revision"
 	}
-	return fmt.Sprintf(", which lacks %d known revisions", revisions)
+	return ", which lacks " + restore.Known(revisions)
 }
 
 // newestVerified returns the backup with the highest revision, of the data that there was,

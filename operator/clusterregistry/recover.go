@@ -44,7 +44,7 @@ func (r *Reconciler) approve(ctx context.Context, s *scope, found *operatorv1alp
 	if asked == nil || s.recovering() != nil && asked.ApprovedFor != found.ID {
 		return done
 	}
-	approval := restore.Approval{Recovery: *asked, Lost: *found}
+	approval := restore.Approval{Recovery: *asked, Lost: *found, Joining: s.identity.Record.Joining}
 	backup, v := s.approved(approval)
 	halted, until := s.halted()
 	switch {
@@ -78,9 +78,6 @@ func (r *Reconciler) approve(ctx context.Context, s *scope, found *operatorv1alp
 func (s *scope) approved(approval restore.Approval) (*etcd.Restored, verdict.Verdict) {
 	if err := approval.Refuse(); err != nil {
 		return nil, recoveryHeld("%s", err)
-	}
-	if approval.Name == s.identity.Record.Joining {
-		return nil, recoveryHeld("%s was being added to etcd, and may lack data that the others had: name another member in spec.recovery.name, or a backup", approval.Name)
 	}
 	if approval.From != operatorv1alpha1.RecoverFromBackup || s.recovering().Of(approval.Recovery) {
 		return nil, done
@@ -225,8 +222,8 @@ func (r *Reconciler) backupOf(ctx context.Context, s *scope, approval restore.Ap
 // foundBackup has the recovery restore the backup that was looked up. What is written under
 // other keys than the servers have is refused before.
 func (s *scope) foundBackup(report contract.BackupReport) verdict.Verdict {
-	if report.Release != s.running() {
-		return recoveryHeld("backup %s was taken from release %s, and the registry runs %s: name another backup, or create another ClusterRegistry with spec.restoreFrom, which restores it with that release and is upgraded then", report.Name, report.Release, s.running())
+	if err := restore.RefuseRelease(report.Name, report.Release, s.running()); err != nil {
+		return recoveryHeld("%s", err)
 	}
 	source := s.restore.source
 	s.restore.recovery.restored = &etcd.Restored{From: "recovery " + s.Before.Recovery.ID, Backup: source.backup, Store: &source.Store, Lineage: source.Lineage, Report: report}

@@ -49,7 +49,7 @@ func TestApprove(t *testing.T) {
 		begins   bool
 	}{
 		"it is approved":                 {"{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}", nil, "", true},
-		"too much is lost":               {"{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 9, approvedFor: c1-1}", nil, "lacks 10 revisions", false},
+		"too much is lost":               {"{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 9, approvedFor: c1-1}", nil, "lacks 10 known revisions", false},
 		"it is another loss":             {"{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-0}", nil, "is approved for the loss c1-0", false},
 		"a member that joined":           {"{from: Member, name: fleet-etcd-2, acceptDataLossUpTo: 100, approvedFor: c1-1}", nil, "was being added to etcd", false},
 		"it is paused":                   {"{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) { s.Freeze("spec.paused is false") }, "nothing is recovered until spec.paused is false", false},
@@ -104,7 +104,7 @@ func TestRecover(t *testing.T) {
 	s.Registry.Status.Recovery = nil // as of another ClusterRegistry
 	says("are being stopped")
 	s.Registry.Status.Recovery, s.Registry.Spec.Recovery.AcceptDataLossUpTo = found.DeepCopy(), 3
-	says("spec.recovery was changed, and that does nothing: fleet-etcd-0 lacks 10 revisions")
+	says("spec.recovery was changed, and that does nothing: fleet-etcd-0 lacks 10 known revisions")
 	s.Registry.Spec.Recovery.ApprovedFor = "c1-7"
 	says("are being stopped")
 	if strings.Contains(s.Registry.Status.Recovery.Message, "c1-7") {
@@ -163,7 +163,7 @@ func TestRecoveryBackup(t *testing.T) {
 		"there is none":                 {nil, nil, "there is no ClusterRegistryBackup of that name in namespace team", false},
 		"it is of other data":           {append(objects[:2:2], secret), func(s *scope) { s.identity.Record.Lineage = "two" }, "is of other data", false},
 		"its store is not known":        {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Backup = nil }, "is not set: set it first", false},
-		"too much is lost":              {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.AcceptDataLossUpTo = 3 }, "backup b lacks 20 revisions", false},
+		"too much is lost":              {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.AcceptDataLossUpTo = 3 }, "backup b lacks 20 known revisions", false},
 		"the Secret is gone":            {objects[:2:2], nil, "before Secret store exists", false},
 		"the loss is not known yet":     {append(objects[:2:2], secret), func(s *scope) { s.Before.Recovery = nil }, "", false},
 		"another loss was approved":     {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.ApprovedFor = "c1-0" }, "", false},

@@ -13,6 +13,9 @@ import (
 type Approval struct {
 	operatorv1alpha1.Recovery
 	Lost operatorv1alpha1.RecoveryStatus
+	// Joining is the member that was being added to etcd when the quorum was lost, "" for none
+	// or where that is not known.
+	Joining string
 }
 
 // Refuse returns why nothing is recovered by the approval and what to do, nil when something
@@ -36,6 +39,8 @@ func (a Approval) refuseMember() error {
 		return fmt.Errorf("spec.recovery.name is %s, and etcd has no such member: name one of %s", a.Name, strings.Join(a.left(), ", "))
 	case m.DataGone:
 		return fmt.Errorf("the data of %s is gone (%s): set spec.recovery.name to a member whose data is left (%s), or recover with a backup", m.Name, m.Message, cmp.Or(strings.Join(a.left(), ", "), "there is none"))
+	case m.Name == a.Joining:
+		return fmt.Errorf("%s was being added to etcd, and may lack data that the others had: name another member in spec.recovery.name, or a backup", m.Name)
 	case m.Revision > 0:
 		return a.refuseLoss(m.Name, m.Revision)
 	}
@@ -51,6 +56,23 @@ func (a Approval) RefuseBackup(b *operatorv1alpha1.ClusterRegistryBackup, lineag
 	return a.refuseLoss("backup "+b.Name, b.Status.Revision)
 }
 
+// RefuseRelease returns why no recovery continues with a backup that was taken from a release
+// while another one runs, nil where it is the one that runs: no other is known to read it.
+func RefuseRelease(backup, release, runs string) error {
+	if release == runs {
+		return nil
+	}
+	return fmt.Errorf("backup %s was taken from release %s, and the registry runs %s: name another backup, or create another ClusterRegistry with spec.restoreFrom, which restores it with that release and is upgraded then", backup, release, runs)
+}
+
+// Known says how many revisions that are known.
+func Known(revisions int64) string {
+	if revisions == 1 {
+		return "one known revision"
+	}
+	return fmt.Sprintf("%d known revisions", revisions)
+}
+
 // refuseLoss returns an error where a copy that ends with a revision lacks more than is
 // accepted.
 func (a Approval) refuseLoss(name string, revision int64) error {
@@ -58,7 +80,7 @@ func (a Approval) refuseLoss(name string, revision int64) error {
 	if lacks <= a.AcceptDataLossUpTo {
 		return nil
 	}
-	return fmt.Errorf("%s lacks %d revisions that are known, and spec.recovery.acceptDataLossUpTo is %d: set it to %d to give these up, or name another copy", name, lacks, a.AcceptDataLossUpTo, lacks)
+	return fmt.Errorf("%s lacks %s, and spec.recovery.acceptDataLossUpTo is %d: set it to %d to give up as many, or name another copy", name, Known(lacks), a.AcceptDataLossUpTo, lacks)
 }
 
 // Least returns the lowest revision that the data of the member may end with, whatever the

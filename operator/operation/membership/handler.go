@@ -75,7 +75,7 @@ func (h Handler) Title() string {
 	if o.Type == operatorv1alpha1.OperationReplacement {
 		return "etcd member " + o.To + " is replaced"
 	}
-	title := fmt.Sprintf("etcd is scaled from %s members to %s", o.From, o.To)
+	title := fmt.Sprintf("the number of etcd members is changed from %s to %s", o.From, o.To)
 	if o.To == "1" {
 		title += ", and from then on any failure or replacement of that member interrupts the service"
 	}
@@ -199,5 +199,5 @@ func (h Handler) Completed() string {
 	if o.Type == operatorv1alpha1.OperationReplacement {
 		return "etcd member " + o.To + " was replaced: the new one has the same data as all others"
 	}
-	return fmt.Sprintf("etcd was scaled from %s members to %s", o.From, o.To)
+	return fmt.Sprintf("the number of etcd members was changed from %s to %s", o.From, o.To)
 }
