@@ -203,7 +203,7 @@ bench-upgrade: load ## Measure an upgrade through all releases under load: durat
 
 .PHONY: bench-backup
 bench-backup: RELEASES = e2e/backup
-bench-backup: load ## Measure backup, verification and restore of 1,000, 10,000 and 100,000 clusters, on the cluster that is up; about an hour
+bench-backup: load ## Measure backup, verification, restore and recovery of 1,000, 10,000 and 100,000 clusters, on the cluster that is up; about an hour
 	@$(LOCAL) $(MAKE) --no-print-directory install
 	E2E_CLUSTER=$(NAME) $(STORY) -v -timeout 3h -run '^TestBench$$' ./e2e/backup
 
