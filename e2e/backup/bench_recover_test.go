@@ -24,7 +24,7 @@ func (b *bench) recover() []figure {
 		}
 		volumes = append(volumes, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: claim.Spec.VolumeName}})
 	}
-	lose(b.t, b.e, b.registry, members[:2], "Left is the data of "+members[2].Name)
+	lose(b.e, b.registry, members[:2], "Left is the data of "+members[2].Name)
 	b.e.WaitCondition(b.registry, operatorv1alpha1.ConditionAvailable, metav1.ConditionFalse, operatorv1alpha1.ReasonNotAvailable)
 	left := b.registry.Status.Recovery
 	approved := time.Now()

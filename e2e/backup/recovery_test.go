@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -38,7 +37,7 @@ func TestRecovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	lineage, cluster := registry.Status.Backup.Lineage, registry.Status.Etcd.ClusterID
-	lose(t, e, registry, registry.Status.Etcd.Members, "Left is the data of no member")
+	lose(e, registry, registry.Status.Etcd.Members, "Left is the data of no member")
 
 	left := registry.Status.Recovery
 	if left.Backup == nil || left.Backup.Name != b.Name {
@@ -96,20 +95,8 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// lose empties the volumes of members, and waits until it is known what is left.
-func lose(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, members []operatorv1alpha1.EtcdMember, left string) {
-	t.Helper()
-	for _, member := range members {
-		pod := &corev1.Pod{}
-		if err := e.Get(t.Context(), member.Name, pod); err != nil {
-			t.Fatal(err)
-		}
-		e.EmptyVolume(pod.Spec.NodeName, "data-"+member.Name)
-	}
-	for _, member := range members {
-		if err := e.Process("--name="+member.Name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name).Kill(); err != nil {
-			t.Fatal(err)
-		}
-	}
+// lose takes the data of members away, and waits until it is known what is left.
+func lose(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, members []operatorv1alpha1.EtcdMember, left string) {
+	e.LoseMembers(registry, members)
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonQuorumLost, left)
 }

@@ -3,6 +3,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -49,22 +50,7 @@ func recovers(t *testing.T, members int32, survivor int) {
 		}
 		return err
 	})
-	var lost []string
-	for i, member := range of {
-		pod := &corev1.Pod{}
-		if err := e.Get(t.Context(), member.Name, pod); err != nil {
-			t.Fatal(err)
-		}
-		if i != survivor && len(lost) <= int(members)/2 {
-			lost = append(lost, member.Name)
-			e.EmptyVolume(pod.Spec.NodeName, "data-"+member.Name)
-		}
-	}
-	for _, name := range lost {
-		if err := e.Process("--name="+name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name).Kill(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	e.LoseMembers(registry, slices.Delete(slices.Clone(of), survivor, survivor+1)[:members/2+1])
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonQuorumLost,
 		"is approved for the loss a-loss-of-before, and this one is "+cluster)
 	writers.Wait()
