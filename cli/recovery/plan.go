@@ -79,6 +79,11 @@ func (s *scene) plan() (*Plan, error) {
 		return out, nil
 	}
 	out.Verdict = fmt.Sprintf("the etcd of %s has lost its quorum for good: the data of %d of %d members is gone. It continues only with a copy of the data that a person approves", key(s.registry), len(out.Gone), len(lost.Members))
+	back := "with a majority of the members, nothing is lost"
+	if len(lost.Members) == 1 {
+		out.Verdict = fmt.Sprintf("the data of the only etcd member of %s is gone, and no other member has it. etcd continues only with a backup that a person approves", key(s.registry))
+		back = "nothing is lost then"
+	}
 	out.Recommendation = s.recommendation(out.Copies)
 	if asked := s.registry.Spec.Recovery; asked != nil && s.refused() == nil {
 		out.Verdict += fmt.Sprintf(". spec.recovery approves %s, with which the operator begins next", approved(asked))
@@ -86,7 +91,10 @@ func (s *scene) plan() (*Plan, error) {
 			out.Verdict += ", as soon as nothing is in the way"
 		}
 	}
-	out.Notes = append(out.Notes, "keep all volumes, and delete no claim, no PersistentVolume, and no pod by force. If a volume can be brought back, as a disk that was not attached, do that instead: with a majority of the members, nothing is lost")
+	out.Notes = append(out.Notes, "keep all volumes, and delete no claim, no PersistentVolume, and no pod by force. If a volume can be brought back, as a disk that was not attached, do that instead: "+back)
+	if out.Recovered != nil {
+		out.Notes = append(out.Notes, "backups from before the last recovery, and the volumes that it has abandoned, can't be named: clients have seen the revisions since that their data would begin with. With such a backup, create another ClusterRegistry with spec.restoreFrom")
+	}
 	return out, nil
 }
 

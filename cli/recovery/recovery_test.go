@@ -126,6 +126,26 @@ func TestInTheWay(t *testing.T) {
 	}
 }
 
+// TestSingle is about the loss of an only member's data, of which no other member has a copy.
+func TestSingle(t *testing.T) {
+	single := func(r *r) {
+		r.Spec.Etcd.Replicas, r.Status.Recovery.Members = 1, []v1alpha1.RecoveryMember{{Name: "fleet-etcd-0", DataGone: true, Message: "its data is lost or damaged"}}
+	}
+	backup := saved("eleven", 80, time.Hour)
+	for _, test := range []test{
+		{reason: "there is a backup", registry: fleet(single, newest("eleven", 80)), objects: []runtime.Object{backup}, says: []string{
+			"ATTENTION: the data of the only etcd member of registries/fleet is gone, and no other member has it. etcd continues only with a backup that a person approves.\n",
+			"Gone: fleet-etcd-0: its data is lost or damaged.", "Recommended: backup eleven, which loses the least of what is known",
+			`{"from":"Backup","name":"eleven","acceptDataLossUpTo":20,"approvedFor":"c-1"}`, "do that instead: nothing is lost then."}, never: []string{"majority", "can't be named", "Copy: member"}},
+		{reason: "there is none", registry: fleet(single), says: []string{"there is no copy with which the operator could continue"}, never: []string{"Copy:"}},
+		{reason: "the member is named", registry: fleet(single, approve("Member", "fleet-etcd-0", 100, "c-1")), says: []string{"set spec.recovery.name to a member whose data is left (there is none), or recover with a backup"}},
+		{reason: "another member is named", registry: fleet(single, approve("Member", "fleet-etcd-1", 100, "c-1")), says: []string{"etcd has no such member: set it to a member whose data is left (there is none), or recover with a backup"}},
+	} {
+		test.code = 4
+		test.check(t)
+	}
+}
+
 // TestUnderWay shows how far a recovery is.
 func TestUnderWay(t *testing.T) {
 	approved := approve("Member", "fleet-etcd-0", 10, "c-1")
@@ -169,7 +189,7 @@ func TestNotLost(t *testing.T) {
 		{reason: "all is well", registry: fleet(well), says: []string{"OK: the etcd of registries/fleet has not lost its quorum: no recovery is needed.\nNothing was changed.\n"}},
 		{reason: "it was recovered", registry: fleet(well, was, approve("Backup", "nightly", 10, "c-0")), says: []string{"Note: spec.recovery is approved for the loss c-0, and does nothing for another one: it may stay.",
 			"Recovered before: loss c-0, noticed at 2026-11-21T11:00:00Z, with backup nightly, which ended with revision 50; the newest that was known is 60; complete at 2026-11-21T12:00:00Z, 2 days ago."}},
-		{reason: "it was recovered, and lost again", registry: fleet(was), code: 4, says: []string{"has lost its quorum", "Recovered before: loss c-0"}},
+		{reason: "it was recovered, and lost again", registry: fleet(was), code: 4, says: []string{"has lost its quorum", "Recovered before: loss c-0", "Note: backups from before the last recovery, and the volumes that it has abandoned, can't be named"}},
 		{reason: "members are down", registry: fleet(ill(v1alpha1.ReasonMembersNotReady, "1/3 are ready")), code: 4, says: []string{"does not find that the etcd of registries/fleet has lost its quorum for good", "EtcdReady is False: MembersNotReady: 1/3 are ready."}},
 		{reason: "nothing is reported", registry: fleet(func(r *r) { r.Status.Recovery, r.Status.Conditions = nil, nil }), code: 4, says: []string{"the operator has not reported of etcd."}},
 		{reason: "a single member", registry: fleet(ill(v1alpha1.ReasonDataLost, "empty"), func(r *r) { r.Spec.Etcd.Replicas = 1 }), code: 4, says: []string{"kubectl registry restore plan --registry fleet --latest -n registries"}},

@@ -110,18 +110,7 @@ func lacks(revision, last int64) int64 {
 
 // quorumLost says what is left, for a person.
 func quorumLost(found *operatorv1alpha1.RecoveryStatus) string {
-	var gone, left []string
-	for _, m := range found.Members {
-		switch {
-		case m.DataGone:
-			gone = append(gone, fmt.Sprintf("%s: %s", m.Name, m.Message))
-		case m.Revision > 0:
-			left = append(left, fmt.Sprintf("%s up to revision %d%s", m.Name, m.Revision, lost(m.RevisionsLost)))
-		default:
-			left = append(left, fmt.Sprintf("%s up to a revision that is not known (%s)", m.Name, m.Message))
-		}
-	}
-	text := fmt.Sprintf("etcd has lost its quorum for good: the data of %d of %d members is gone (%s), and the others can't agree on anything any more. Left is the data of %s; ", len(gone), len(found.Members), strings.Join(gone, "; "), cmp.Or(strings.Join(left, " and "), "no member"))
+	text := lossOf(found.Members)
 	if b := found.Backup; b != nil {
 		text += fmt.Sprintf("the newest verified backup is %s, taken at %s, up to revision %d%s", b.Name, b.Time.UTC().Format(time.RFC3339), b.Revision, lost(b.RevisionsLost))
 	} else {
@@ -131,6 +120,25 @@ func quorumLost(found *operatorv1alpha1.RecoveryStatus) string {
 		text += fmt.Sprintf(". The newest revision that is known is %d, and clients may have been answered newer ones", found.LastRevision)
 	}
 	return text + ". Keep all volumes and delete no claim: a person decides with which copy etcd continues, in spec.recovery (kubectl registry recover plan says how; this loss is " + found.ID + ")"
+}
+
+// lossOf says what is gone of the members' data, and what is left of it.
+func lossOf(members []operatorv1alpha1.RecoveryMember) string {
+	var gone, left []string
+	for _, m := range members {
+		switch {
+		case m.DataGone:
+			gone = append(gone, fmt.Sprintf("%s: %s", m.Name, m.Message))
+		case m.Revision > 0:
+			left = append(left, fmt.Sprintf("%s up to revision %d%s", m.Name, m.Revision, lost(m.RevisionsLost)))
+		default:
+			left = append(left, fmt.Sprintf("%s up to a revision that is not known (%s)", m.Name, m.Message))
+		}
+	}
+	if len(members) == 1 {
+		return fmt.Sprintf("the data of etcd's only member is gone (%s), and no other member has it. If its volume can be brought back, nothing is lost; otherwise etcd can continue with a backup: ", strings.Join(gone, "; "))
+	}
+	return fmt.Sprintf("etcd has lost its quorum for good: the data of %d of %d members is gone (%s), and the others can't agree on anything any more. Left is the data of %s; ", len(gone), len(members), strings.Join(gone, "; "), cmp.Or(strings.Join(left, " and "), "no member"))
 }
 
 // lost says how many revisions a copy of the data lacks.

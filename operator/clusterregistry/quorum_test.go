@@ -51,6 +51,10 @@ func TestQuorumLostSays(t *testing.T) {
 	if got := quorumLost(found); !strings.Contains(got, "Left is the data of no member; there is no verified backup. Keep all volumes") {
 		t.Errorf("%s", got)
 	}
+	found.Members = found.Members[:1]
+	if got := quorumLost(found); !strings.HasPrefix(got, "the data of etcd's only member is gone (fleet-etcd-1: its data is lost or damaged), and no other member has it. If its volume can be brought back, nothing is lost; otherwise etcd can continue with a backup: there is no verified backup. Keep all volumes") {
+		t.Errorf("%s", got)
+	}
 }
 
 // TestNewestVerified chooses no backup of other data, and none that was not verified.

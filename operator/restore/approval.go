@@ -36,7 +36,7 @@ func (a Approval) refuseMember() error {
 	m, ok := a.member()
 	switch {
 	case !ok:
-		return fmt.Errorf("spec.recovery.name is %s, and etcd has no such member: name one of %s", a.Name, strings.Join(a.left(), ", "))
+		return fmt.Errorf("spec.recovery.name is %s, and etcd has no such member: set it to a member whose data is left (%s), or recover with a backup", a.Name, cmp.Or(strings.Join(a.left(), ", "), "there is none"))
 	case m.DataGone:
 		return fmt.Errorf("the data of %s is gone (%s): set spec.recovery.name to a member whose data is left (%s), or recover with a backup", m.Name, m.Message, cmp.Or(strings.Join(a.left(), ", "), "there is none"))
 	case m.Name == a.Joining:

@@ -30,7 +30,7 @@ func TestApproval(t *testing.T) {
 		"everything is accepted":     {operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-1", AcceptDataLossUpTo: 300, ApprovedFor: "c-1"}, "", 0},
 		"more than it needs":         {operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-0", AcceptDataLossUpTo: 99, ApprovedFor: "c-1"}, "", 1},
 		"data that is gone":          {operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-2", ApprovedFor: "c-1"}, "is gone (its volume is gone): set spec.recovery.name to a member whose data is left (fleet-etcd-0, fleet-etcd-1, fleet-etcd-3)", 0},
-		"no member":                  {operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-7", ApprovedFor: "c-1"}, "etcd has no such member: name one of fleet-etcd-0, fleet-etcd-1, fleet-etcd-3", 0},
+		"no member":                  {operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-7", ApprovedFor: "c-1"}, "etcd has no such member: set it to a member whose data is left (fleet-etcd-0, fleet-etcd-1, fleet-etcd-3), or recover with a backup", 0},
 		"another loss":               {operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-0", AcceptDataLossUpTo: 10, ApprovedFor: "c-0"}, "is approved for the loss c-0, and this one is c-1", 0},
 		"no source":                  {operatorv1alpha1.Recovery{From: "Elsewhere", Name: "x", ApprovedFor: "c-1"}, "set it to Member or Backup", 0},
 		"a backup":                   {operatorv1alpha1.Recovery{From: "Backup", Name: "nightly", ApprovedFor: "c-1"}, "", 100},

@@ -138,8 +138,8 @@ const (
 	// ReasonDataLost is the reason of an etcd that is empty where data was before.
 	ReasonDataLost = "DataLost"
 	// ReasonQuorumLost is the reason of an etcd so many of whose members have lost their data
-	// for good that the others can't agree on anything any more: the message says what is
-	// left, as status.recovery does.
+	// for good that the others can't agree on anything any more, or whose only member has: the
+	// message says what is left, as status.recovery does.
 	ReasonQuorumLost = "QuorumLost"
 	// ReasonIdentityMismatch is the reason of an etcd or a CA that is not the one
 	// that was recorded.

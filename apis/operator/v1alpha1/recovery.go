@@ -59,8 +59,8 @@ const (
 )
 
 // RecoveryStatus is an etcd that has lost its quorum for good: so many of its members have
-// lost their data that the others can't agree on anything any more. It says what is left, and
-// how much each copy of the data lacks.
+// lost their data that the others can't agree on anything any more, or its only member has. It
+// says what is left, and how much each copy of the data lacks.
 type RecoveryStatus struct {
 	// id identifies this loss. Another one has another ID.
 	// +required

@@ -10,8 +10,8 @@ type Held struct {
 
 // QuorumLost reports whether so many voters have lost their data for good that the others
 // can't agree on anything any more, wherever they are: whichever of the unsure ones have a
-// vote, those whose data is not gone are no majority. An etcd with one member has no quorum
-// to lose.
+// vote, those whose data is not gone are no majority. An etcd with one member loses it with that
+// one's data.
 func QuorumLost(members []Held) bool {
 	var sure, unsure []Held
 	for _, m := range members {
@@ -28,7 +28,7 @@ func QuorumLost(members []Held) bool {
 				voters, have = voters+1, have+held([]Held{m})
 			}
 		}
-		if voters < 2 || have >= majority(voters) {
+		if voters == 0 || have >= majority(voters) {
 			return false
 		}
 	}

@@ -18,10 +18,12 @@ func TestQuorumLost(t *testing.T) {
 		{"all of three", []Held{gone, gone, gone}, true},
 		{"two of five", []Held{gone, gone, has, has, has}, false},
 		{"three of five", []Held{gone, gone, gone, has, has}, true},
-		{"a single member", []Held{gone}, false},
+		{"a single member", []Held{gone}, true},
+		{"a single member that may come back", []Held{has}, false},
+		{"a single member that may have no vote", []Held{goneJoins}, false},
 		{"one of two, as while one becomes three", []Held{gone, has}, true},
 		{"one of two, and the second may not have its vote yet", []Held{has, goneJoins}, false},
-		{"one of two, and the one that is left may not have a vote", []Held{gone, joins}, false},
+		{"one of two, and the one that is left may not have a vote", []Held{gone, joins}, true},
 		{"two of three, and a fourth may make up for one", []Held{gone, gone, has, joins}, true},
 		{"one of three, and the third may be removed", []Held{gone, has, joins}, false},
 		{"two of three, one of which may be removed", []Held{gone, has, goneJoins}, true},
@@ -46,7 +48,7 @@ func TestQuorumLostNeverWhileMajorityMayLive(t *testing.T) {
 					left++
 				}
 			}
-			if got, want := QuorumLost(members), size > 1 && left <= size/2; got != want {
+			if got, want := QuorumLost(members), size > 0 && left <= size/2; got != want {
 				t.Errorf("%d of %d are left: %t", left, size, got)
 			}
 		}

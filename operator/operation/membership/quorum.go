@@ -16,11 +16,13 @@ import (
 
 // QuorumLost returns the members of an etcd that has lost its quorum for good, by name, and
 // nil when it has not, or that is not certain: a majority that can't be reached may serve, and
-// members that are down may come back with their data.
+// members that are down may come back with their data. One that has not served yet what it is
+// restored to has nothing to lose.
 func (c *Change) QuorumLost(ctx context.Context) ([]operatorv1alpha1.RecoveryMember, error) {
 	record := c.Identity.Record
 	led := slices.ContainsFunc(c.State.Members, func(m etcd.Member) bool { return m.Err == nil || m.Leader != "" })
-	if led || len(record.Members) < 2 || record.InitialClusterState != contract.StateExisting || record.ClusterID == "" {
+	formed := record.InitialClusterState == contract.StateExisting && record.ClusterID != "" && len(record.Members) > 0
+	if led || !formed || record.Restored.Pending() || record.Recovered.Pending() {
 		return nil, nil
 	}
 	planned, v := c.record()
@@ -46,7 +48,8 @@ func (c *Change) QuorumLost(ctx context.Context) ([]operatorv1alpha1.RecoveryMem
 		if why == "" && c.refused(found) {
 			why = "its data is lost or damaged"
 		}
-		held = append(held, plan.Held{Gone: why != "", Unsure: name == record.Joining || name == record.Leaving})
+		// One that runs may serve those who reach it, whatever became of its claim.
+		held = append(held, plan.Held{Gone: why != "" && !c.runs(found), Unsure: name == record.Joining || name == record.Leaving})
 		out = append(out, c.leftOf(name, why, found))
 	}
 	if !plan.QuorumLost(held) {

@@ -4,11 +4,14 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
 )
@@ -30,7 +33,7 @@ func TestQuorumLost(t *testing.T) {
 		{"one is empty, and another one is cut off", 3, func(w *world) { w.empties(2); w.dead[w.name(1)] = true }, ""},
 		{"two of five are empty, and one is cut off", 5, func(w *world) { w.empties(3, 4); w.dead[w.name(2)] = true }, ""},
 		{"three of five are empty", 5, func(w *world) { w.empties(2, 3, 4) }, "fleet-etcd-2 fleet-etcd-3 fleet-etcd-4"},
-		{"a single member is empty", 1, func(w *world) { w.empties(0) }, ""},
+		{"a single member is empty", 1, func(w *world) { w.empties(0) }, "fleet-etcd-0"},
 	} {
 		w := newWorld(t, test.members)
 		test.change(w)
@@ -51,6 +54,60 @@ func TestQuorumLost(t *testing.T) {
 		}
 		if strings.Join(gone, " ") != test.gone || got != nil && len(got) != test.members {
 			t.Errorf("%s: %+v", test.reason, got)
+		}
+	}
+}
+
+// TestSingleLost says that an etcd with one member has lost it where its data is certainly gone,
+// and nothing while it may come back or serve, or has never served.
+func TestSingleLost(t *testing.T) {
+	empty := func(w *world) { w.empties(0); w.tick() }
+	lostClaim := func(w *world) {
+		claim := &corev1.PersistentVolumeClaim{}
+		w.must(w.host.Get(w.t.Context(), client.ObjectKey{Namespace: "team", Name: contract.EtcdMemberClaim(w.name(0))}, claim))
+		claim.Status.Phase = corev1.ClaimLost
+		w.must(w.host.Status().Update(w.t.Context(), claim))
+	}
+	runs := func(w *world) {
+		pod := &corev1.Pod{}
+		w.must(w.host.Get(w.t.Context(), client.ObjectKey{Namespace: "team", Name: w.name(0)}, pod))
+		since := metav1.NewTime(w.objects.Now.Add(-2 * started))
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: operand.ComponentEtcd, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}}}
+		w.must(w.host.Status().Update(w.t.Context(), pod))
+	}
+	for _, test := range []struct {
+		reason string
+		change func(*world)
+		record func(*etcd.Record)
+		lost   bool
+	}{
+		{"its guard refuses it", empty, nil, true},
+		{"its volume does not exist any more", lostClaim, nil, true},
+		{"it does not answer", func(*world) {}, nil, false},
+		{"its volume does not exist any more, and it runs", func(w *world) { lostClaim(w); runs(w) }, nil, false},
+		{"its claim is gone, and the next pod will find out", func(w *world) {
+			w.must(w.host.Delete(w.t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: contract.EtcdMemberClaim(w.name(0))}}))
+		}, nil, false},
+		{"its guard only waits", func(w *world) { w.exit[w.name(0)] = contract.GuardWaits; w.tick() }, nil, false},
+		{"its volume has other data", func(w *world) { w.exit[w.name(0)] = contract.GuardForeign; w.tick() }, nil, false},
+		{"it never formed", empty, func(r *etcd.Record) { r.InitialClusterState = contract.StateNew }, false},
+		{"who it was is not recorded", empty, func(r *etcd.Record) { r.ClusterID = "" }, false},
+		{"it is restored, and has not served", empty, func(r *etcd.Record) { r.Restored = &etcd.Restored{} }, false},
+		{"it was restored, and has served", empty, func(r *etcd.Record) { r.Restored = (etcd.Restored{}).Done(time.Now()) }, true},
+		{"it is recovered, and has not served", empty, func(r *etcd.Record) { r.Recovered = &etcd.Recovered{} }, false},
+		{"it was recovered, and others are to join", empty, func(r *etcd.Record) { r.Recovered = (etcd.Recovered{}).Done(1, time.Now()) }, true},
+		{"another one joins", empty, func(r *etcd.Record) { r.Joining, r.Members["fleet-etcd-1"] = "fleet-etcd-1", "b1" }, true},
+		{"a person has it join without data", empty, func(r *etcd.Record) { r.Joining = "fleet-etcd-0" }, false},
+	} {
+		w := newWorld(t, 1)
+		w.dead[w.name(0)] = true
+		test.change(w)
+		c := w.change()
+		if test.record != nil {
+			test.record(c.Identity.Record)
+		}
+		if got, err := c.QuorumLost(t.Context()); err != nil || (got != nil) != test.lost || got != nil && (!got[0].DataGone || got[0].Message == "") {
+			t.Errorf("%s: %+v, %v", test.reason, got, err)
 		}
 	}
 }

@@ -187,8 +187,12 @@ func (r *Recovery) restore(ctx context.Context) verdict.Verdict {
 	if err := r.Identity.Write(ctx, &record); err != nil {
 		return r.notRecorded(err)
 	}
-	r.Event(corev1.EventTypeNormal, "Recovered", operatorv1alpha1.ConditionEtcdReady, "etcd has recovered from the lost quorum %s with the data of %s, which ended with revision %d; the newest revision that was known is %d. The servers start, and etcd grows to %d members. The volumes of all other members are kept",
-		recovered.ID, Copy(recovered), record.Recovered.Ended, recovered.LastRevision, r.Registry.Spec.Etcd.Replicas)
+	next := "The servers start"
+	if replicas := r.Registry.Spec.Etcd.Replicas; int(replicas) > len(record.Members) {
+		next += fmt.Sprintf(", and etcd grows to %d members", replicas)
+	}
+	r.Event(corev1.EventTypeNormal, "Recovered", operatorv1alpha1.ConditionEtcdReady, "etcd has recovered from the lost quorum %s with the data of %s, which ended with revision %d; the newest revision that was known is %d. %s. The volumes of members whose data is not used are kept",
+		recovered.ID, Copy(recovered), record.Recovered.Ended, recovered.LastRevision, next)
 	return verdict.Verdict{}.In(verdict.AtOnce)
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -290,6 +292,44 @@ func TestBackup(t *testing.T) {
 	rolls.Rolling = "etcd: 0 of 1 members updated"
 	if v := rolls.Step(t.Context()); v.Complete() || !strings.Contains(v.Message, rolls.Rolling+": as the stage says") {
 		t.Errorf("%+v", v)
+	}
+}
+
+// TestLostAgain restores a backup where a recovered etcd has lost its only member before another
+// one joined: each claim is known as of the etcd whose data it has, and only one is replaced.
+func TestLostAgain(t *testing.T) {
+	o, store := lostRegistry(t)
+	record := *store.Record
+	record.Identity, record.Lineage, record.Replicas = etcd.Identity{ClusterID: "c2", Members: map[string]string{"fleet-etcd-2": "b2"}}, "second", 3
+	before := etcd.Recovered{ID: "c1-1", Abandoned: map[string]etcd.Claim{"fleet-etcd-0": {UID: "u0", Cluster: "c1"}, "fleet-etcd-1": {UID: "gone", Cluster: "c1"}}}
+	record.Recovered = before.Done(100, o.Now)
+	if err := store.Write(t.Context(), &record); err != nil {
+		t.Fatal(err)
+	}
+	lost := operatorv1alpha1.RecoveryStatus{ID: "c2-1", Members: []operatorv1alpha1.RecoveryMember{{Name: "fleet-etcd-2", DataGone: true}}}
+	approval := restore.Approval{Recovery: operatorv1alpha1.Recovery{From: operatorv1alpha1.RecoverFromBackup, Name: "b"}, Lost: lost}
+	if err := Begin(t.Context(), o, store, approval, &etcd.Restored{Store: &operatorv1alpha1.BackupStore{}, Lineage: "second"}); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]etcd.Claim{"fleet-etcd-0": {UID: "u0", Cluster: "c1"}, "fleet-etcd-1": {UID: "u1", Cluster: "c2"}, "fleet-etcd-2": {UID: "u2", Cluster: "c2"}}
+	if got := store.Record.Recovered; !maps.Equal(got.Abandoned, want) || got.Member != "fleet-etcd-0" || got.Before != "second" || got.Cluster != "c2" {
+		t.Errorf("%+v", got)
+	}
+	stop(t, o)
+	for range 4 {
+		if v := again(t, o, etcd.State{}).Step(t.Context()); v.Err != nil {
+			t.Fatal(v.Err)
+		}
+	}
+	now := identity.Read(t.Context(), o).Record
+	kept := etcd.KeptVolume{Name: "pv-u0", Claim: "u0", Policy: "Delete", Cluster: "c1"}
+	if now.Recovered.Phase != operatorv1alpha1.RecoveryRestoring || now.Replicas != 1 || now.Claimed != 3 || now.Members["fleet-etcd-0"] == "" || len(now.Members) != 1 || !slices.Equal(now.Kept, []etcd.KeptVolume{kept}) {
+		t.Errorf("%+v", now)
+	}
+	for _, name := range []string{"data-fleet-etcd-1", "data-fleet-etcd-2"} {
+		if err := o.Live.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: name}, &corev1.PersistentVolumeClaim{}); err != nil {
+			t.Errorf("claim %s: %v", name, err)
+		}
 	}
 }
 
