@@ -10,10 +10,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -105,6 +108,72 @@ func testRecoverByGuard(g *guarded) {
 		g.promotes(id)
 		g.serves(name)
 	}
+}
+
+// TestRecoverCorruptByGuard recovers with the data of a member where etcd's alarm CORRUPT was
+// raised when the quorum was lost: where that names another member, it is disarmed, and the new
+// etcd takes writes; where it names this one or none, its data is not used.
+func TestRecoverCorruptByGuard(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ version, names, says string }{
+		{"v3.6.14", m1, ""},
+		{"v3.7.3", m1, ""},
+		{"v3.7.3", m0, "etcd's alarm CORRUPT names it (ID "},
+		{"v3.7.3", "", "etcd's alarm CORRUPT names no member"},
+	} {
+		t.Run(test.version+" "+test.names, func(t *testing.T) {
+			t.Parallel()
+			g := newGuarded(t, test.version)
+			g.forms(m0, m1, m2)
+			before := g.writes(20)
+			g.corrupt(test.names)
+			g.empties(m1)
+			g.kill(m2)
+			g.kill(m0)
+			data := listing(t, g.data(m0))
+			g.approves("lineage", before.last)
+			if test.says != "" {
+				for range 2 { // it would find the same at the next start
+					g.fails("the alarm is about its data", test.says)
+				}
+				if now := listing(t, g.data(m0)); !reflect.DeepEqual(now, data) {
+					t.Errorf("its data was changed: %v, before %v", now, data)
+				}
+				return
+			}
+			g.start(m0)
+			g.holds(before, g.mounted)
+			if said := g.processes[m0].said(); !strings.Contains(said, "is disarmed in the copy") {
+				t.Errorf("it does not say that an alarm was disarmed: %s", said)
+			}
+			g.use(m0, "a write, which the alarm refuses", func(ctx context.Context, client *clientv3.Client) error {
+				_, err := client.Put(ctx, "after", "written")
+				return err
+			})
+		})
+	}
+}
+
+// corrupt raises the alarm CORRUPT that names a member, or none for an empty name, and makes sure
+// that m0 knows on its disk that it was.
+func (g *guarded) corrupt(name string) {
+	g.t.Helper()
+	id := uint64(0)
+	if name != "" {
+		var err error
+		if id, err = strconv.ParseUint(g.mounted["member-id."+name], 16, 64); err != nil {
+			g.t.Fatal(err)
+		}
+	}
+	g.use(m0, "an alarm to be raised", func(ctx context.Context, client *clientv3.Client) error {
+		request := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: id, Alarm: pb.AlarmType_CORRUPT}
+		_, err := pb.NewMaintenanceClient(client.ActiveConnection()).Alarm(ctx, request)
+		if err != nil {
+			return err
+		}
+		_, err = client.AlarmList(ctx) // an entry of the log, too
+		return err
+	})
 }
 
 // writes writes keys, again and again, and makes sure that m0 knows on its disk that they were

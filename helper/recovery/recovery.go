@@ -163,8 +163,11 @@ func (r Recovery) replay(ctx context.Context, s side) (contract.Snapshot, error)
 	if patience == 0 {
 		patience = 10 * time.Minute
 	}
+	if err := r.disarm(ctx, server, patience); err != nil {
+		return contract.Snapshot{}, err
+	}
 	if err := server.Ready(ctx, patience); err != nil {
-		return contract.Snapshot{}, fmt.Errorf("etcd does not start on a copy of the data: %w. If the data is damaged, recover from another member or from a backup", err)
+		return contract.Snapshot{}, notStarted(err)
 	}
 	r.at("ready")
 	if cut, err := filepath.Glob(filepath.Join(s.path(copied), "member", "wal", "*.broken")); err == nil && len(cut) > 0 {
@@ -176,6 +179,11 @@ func (r Recovery) replay(ctx context.Context, s side) (contract.Snapshot, error)
 		return contract.Snapshot{}, fmt.Errorf("save a snapshot of the copy: %w (etcd says: %s)", err, server.Log())
 	}
 	return saved, nil
+}
+
+// notStarted is about an etcd that does not serve the copy.
+func notStarted(err error) error {
+	return fmt.Errorf("etcd does not start on a copy of the data: %w. If the data is damaged, recover from another member or from a backup", err)
 }
 
 // restore makes the new data of the snapshot, unless that is done.

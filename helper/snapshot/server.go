@@ -69,7 +69,15 @@ func (s *Server) Log() string {
 // Ready waits until it answers a linearizable read, for which it replays its log and reads all
 // keys. The error says that it has ended, or did not answer within the given time.
 func (s *Server) Ready(ctx context.Context, within time.Duration) error {
-	_, err := ready(ctx, s.Etcd, s.ended, within)
+	return s.await(ctx, within, func(ctx context.Context) error {
+		_, err := s.choose(ctx)
+		return err
+	})
+}
+
+// await asks it again and again, until it answers. The error has what it has written.
+func (s *Server) await(ctx context.Context, within time.Duration, ask func(context.Context) error) error {
+	err := await(ctx, s.ended, within, ask)
 	if early := new(endedError); errors.As(err, &early) {
 		return fmt.Errorf("it has ended (%w): %s", early.error, s.Log())
 	}
@@ -83,19 +91,28 @@ func (s *Server) Ready(ctx context.Context, within time.Duration) error {
 type endedError struct{ error }
 
 // ready waits until an etcd answers or has ended, which is an endedError.
-func ready(ctx context.Context, etcd Etcd, ended <-chan error, within time.Duration) (member, error) {
+func ready(ctx context.Context, etcd Etcd, ended <-chan error, within time.Duration) (from member, err error) {
+	err = await(ctx, ended, within, func(ctx context.Context) (err error) {
+		from, err = etcd.choose(ctx)
+		return err
+	})
+	return from, err
+}
+
+// await asks an etcd again and again, until it answers or has ended, which is an endedError.
+func await(ctx context.Context, ended <-chan error, within time.Duration, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("etcd did not answer within %s", within))
 	defer cancel()
 	for {
-		from, err := etcd.choose(ctx)
+		err := ask(ctx)
 		if err == nil {
-			return from, nil
+			return nil
 		}
 		select {
 		case err := <-ended:
-			return member{}, &endedError{err}
+			return &endedError{err}
 		case <-ctx.Done():
-			return member{}, errors.Join(context.Cause(ctx), err)
+			return errors.Join(context.Cause(ctx), err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
