@@ -146,6 +146,13 @@ func TestSingle(t *testing.T) {
 	}
 }
 
+// TestCorruptCopy recommends no data that may be wrong by etcd's alarm.
+func TestCorruptCopy(t *testing.T) {
+	test{reason: "an alarm", registry: fleet(newest("eleven", 80), func(r *r) { r.Status.Recovery.Members[0].Corrupt = true }), code: 4,
+		objects: []runtime.Object{saved("eleven", 80, time.Hour), nodeThat("node-1", corev1.ConditionUnknown)},
+		says:    []string{"Recommended: backup eleven", "Refused: etcd's alarm CORRUPT names fleet-etcd-0"}, never: []string{`"name":"fleet-etcd-0"`}}.check(t)
+}
+
 // TestUnderWay shows how far a recovery is.
 func TestUnderWay(t *testing.T) {
 	approved := approve("Member", "fleet-etcd-0", 10, "c-1")

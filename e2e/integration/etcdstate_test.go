@@ -113,6 +113,11 @@ func TestEtcdAlarms(t *testing.T) {
 			if alarm, raised := s.Raised(); !raised || alarm.Type != etcd.AlarmCorrupt || s.RaisedBy(alarm.Type) != "member m1" || s.Serving() != 3 {
 				return fmt.Errorf("%d serve, alarms %v", s.Serving(), s.Alarms)
 			}
+			for _, m := range s.Members {
+				if m.Corrupt() != (m.Name == "m1") {
+					return fmt.Errorf("member %s says %q", m.Name, m.Errors)
+				}
+			}
 			// All read, and none writes.
 			if _, err := members.Client.Put(ctx, "small", "x"); !errors.Is(err, rpctypes.ErrCorrupt) {
 				return fmt.Errorf("a write is answered with %w", err)

@@ -87,6 +87,7 @@ func assess(before *operatorv1alpha1.RecoveryStatus, members []operatorv1alpha1.
 			if said.Name == m.Name && !m.DataGone && m.Revision == 0 && said.Revision > 0 {
 				m.Revision, m.Message = said.Revision, "it had its data when it answered last"
 			}
+			m.Corrupt = m.Corrupt || said.Name == m.Name && said.Corrupt && !m.DataGone
 		}
 		out.LastRevision = max(out.LastRevision, m.Revision)
 	}
@@ -127,6 +128,8 @@ func lossOf(members []operatorv1alpha1.RecoveryMember) string {
 	var gone, left []string
 	for _, m := range members {
 		switch {
+		case m.Corrupt:
+			left = append(left, m.Name+", which may be wrong by etcd's alarm CORRUPT, and is not used")
 		case m.DataGone:
 			gone = append(gone, fmt.Sprintf("%s: %s", m.Name, m.Message))
 		case m.Revision > 0:

@@ -27,6 +27,12 @@ func TestAssess(t *testing.T) {
 	if later.LastRevision != 100 || later.Members[0].Revision != 90 || later.Members[0].RevisionsLost != 10 || later.Members[1].Revision != 0 {
 		t.Errorf("what was said is forgotten: %+v", later)
 	}
+	first.Members[1].Corrupt = true
+	if still := assess(first, []operatorv1alpha1.RecoveryMember{answers, silent, gone}, nil, 0); still.Members[0].Corrupt || !still.Members[1].Corrupt {
+		t.Errorf("that data may be wrong is forgotten, or said of other data: %+v", still)
+	} else if got := quorumLost(still); !strings.Contains(got, "and fleet-etcd-1, which may be wrong by etcd's alarm CORRUPT, and is not used;") {
+		t.Errorf("%s", got)
+	}
 	answers.DataGone = true
 	if lost := assess(later, []operatorv1alpha1.RecoveryMember{answers, silent, gone}, nil, 0); lost.Members[0].Revision != 0 || lost.LastRevision != 100 {
 		t.Errorf("what is gone has a revision: %+v", lost)

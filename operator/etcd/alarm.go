@@ -51,6 +51,26 @@ func (s State) RaisedBy(kind string) string {
 	return strings.Join(names, ", ")
 }
 
+// Corrupt reports whether it says that the alarm CORRUPT names it, or no member in particular. It
+// says so without a majority, too, as text, whose spaces differ from one etcd to the next.
+func (m Member) Corrupt() bool {
+	return slices.ContainsFunc(m.Errors, func(text string) bool {
+		said := strings.Fields(text)
+		if !slices.Contains(said, "alarm:"+AlarmCorrupt) {
+			return false
+		}
+		i := slices.IndexFunc(said, func(word string) bool { return strings.HasPrefix(word, alarmedMember) })
+		if i < 0 {
+			return true
+		}
+		named, err := strconv.ParseUint(strings.TrimPrefix(said[i], alarmedMember), 10, 64)
+		return err != nil || named == 0 || id(named) == m.ID
+	})
+}
+
+// alarmedMember is before the ID of the member that an alarm names.
+const alarmedMember = "memberID:"
+
 // without returns the state as if no alarms of these types were raised. A member lists
 // the alarms among its own errors, too: etcd 3.6 with a space at the end.
 func (s State) without(kinds []string) State {

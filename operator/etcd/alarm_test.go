@@ -48,3 +48,25 @@ func TestDiffers(t *testing.T) {
 		t.Errorf("the list is not known: %v", err)
 	}
 }
+
+// TestCorrupt understands what a member of etcd v3.6 or v3.7 says of the alarm.
+func TestCorrupt(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		errors []string
+		want   bool
+	}{
+		{"nothing", nil, false},
+		{"it has no leader", []string{"etcdserver: no leader"}, false},
+		{"it is named, by etcd v3.6", []string{"etcdserver: no leader", "memberID:161 alarm:CORRUPT "}, true},
+		{"it is named, by etcd v3.7", []string{"memberID:161  alarm:CORRUPT"}, true},
+		{"another one is named", []string{"memberID:162  alarm:CORRUPT"}, false},
+		{"both are", []string{"memberID:162 alarm:CORRUPT", "memberID:161 alarm:CORRUPT"}, true},
+		{"none is named", []string{"alarm:CORRUPT"}, true},
+		{"it is full", []string{"memberID:161 alarm:NOSPACE "}, false},
+	} {
+		if got := (Member{ID: "a1", Errors: test.errors}).Corrupt(); got != test.want {
+			t.Errorf("%s: %t", test.reason, got)
+		}
+	}
+}

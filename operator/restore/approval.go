@@ -39,6 +39,8 @@ func (a Approval) refuseMember() error {
 		return fmt.Errorf("spec.recovery.name is %s, and etcd has no such member: set it to a member whose data is left (%s), or recover with a backup", a.Name, cmp.Or(strings.Join(a.left(), ", "), "there is none"))
 	case m.DataGone:
 		return fmt.Errorf("the data of %s is gone (%s): set spec.recovery.name to a member whose data is left (%s), or recover with a backup", m.Name, m.Message, cmp.Or(strings.Join(a.left(), ", "), "there is none"))
+	case m.Corrupt:
+		return fmt.Errorf("etcd's alarm CORRUPT names %s, or could not say which member's data is wrong, and no other member is left to compare it with: set spec.recovery to another member, or to a backup", m.Name)
 	case m.Name == a.Joining:
 		return fmt.Errorf("%s was being added to etcd, and may lack data that the others had: name another member in spec.recovery.name, or a backup", m.Name)
 	case m.Revision > 0:
@@ -95,10 +97,10 @@ func (a Approval) member() (operatorv1alpha1.RecoveryMember, bool) {
 	return a.Lost.Members[i], true
 }
 
-// left returns the names of the members whose data is left, or may be.
+// left returns the names of the members whose data is left, or may be, and can be used.
 func (a Approval) left() (names []string) {
 	for _, m := range a.Lost.Members {
-		if !m.DataGone {
+		if !m.DataGone && !m.Corrupt {
 			names = append(names, m.Name)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // is gone.
 var lost = operatorv1alpha1.RecoveryStatus{ID: "c-1", LastRevision: 100, Members: []operatorv1alpha1.RecoveryMember{
 	{Name: "fleet-etcd-0", Revision: 90, RevisionsLost: 10}, {Name: "fleet-etcd-1", Message: "it does not answer"}, {Name: "fleet-etcd-2", DataGone: true, Message: "its volume is gone"},
-	{Name: "fleet-etcd-3", Revision: 100}}}
+	{Name: "fleet-etcd-3", Revision: 100}, {Name: "fleet-etcd-4", Revision: 100, Corrupt: true}}}
 
 // TestApproval begins a recovery by an approval of this loss alone, with a copy that is left and
 // lacks no more than is accepted.
@@ -31,6 +31,7 @@ func TestApproval(t *testing.T) {
 		"more than it needs":         {operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-0", AcceptDataLossUpTo: 99, ApprovedFor: "c-1"}, "", 1},
 		"data that is gone":          {operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-2", ApprovedFor: "c-1"}, "is gone (its volume is gone): set spec.recovery.name to a member whose data is left (fleet-etcd-0, fleet-etcd-1, fleet-etcd-3)", 0},
 		"no member":                  {operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-7", ApprovedFor: "c-1"}, "etcd has no such member: set it to a member whose data is left (fleet-etcd-0, fleet-etcd-1, fleet-etcd-3), or recover with a backup", 0},
+		"data that may be wrong":     {operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-4", AcceptDataLossUpTo: 300, ApprovedFor: "c-1"}, "etcd's alarm CORRUPT names fleet-etcd-4", 0},
 		"another loss":               {operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-0", AcceptDataLossUpTo: 10, ApprovedFor: "c-0"}, "is approved for the loss c-0, and this one is c-1", 0},
 		"no source":                  {operatorv1alpha1.Recovery{From: "Elsewhere", Name: "x", ApprovedFor: "c-1"}, "set it to Member or Backup", 0},
 		"a backup":                   {operatorv1alpha1.Recovery{From: "Backup", Name: "nightly", ApprovedFor: "c-1"}, "", 100},

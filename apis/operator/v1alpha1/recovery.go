@@ -155,6 +155,11 @@ type RecoveryMember struct {
 	// +optional
 	RevisionsLost int64 `json:"revisionsLost,omitempty"`
 
+	// corrupt is true when etcd's alarm CORRUPT names the member, or could not say which member
+	// holds other data than the rest: its data may be wrong, and etcd does not continue with it.
+	// +optional
+	Corrupt bool `json:"corrupt,omitempty"`
+
 	// message says why the data of the member is gone, or else what is known of it.
 	// +optional
 	Message string `json:"message,omitempty"`

@@ -75,6 +75,7 @@ func (c *Change) leftOf(name, gone string, pod *corev1.Pod) operatorv1alpha1.Rec
 		return m
 	}
 	i := slices.IndexFunc(c.State.Members, func(m etcd.Member) bool { return m.Name == name && m.ID != "" })
+	m.Corrupt = i >= 0 && c.State.Members[i].Corrupt()
 	switch {
 	case i >= 0 && c.State.Members[i].Revision > 0:
 		m.Revision, m.Message = c.State.Members[i].Revision, "it has its data"

@@ -147,9 +147,14 @@ func TestQuorumLostRevisions(t *testing.T) {
 	w.empties(2, 3, 4)
 	w.dead[w.name(1)] = true
 	w.tick()
-	got, err := w.change().QuorumLost(t.Context())
+	c := w.change()
+	got, err := c.QuorumLost(t.Context())
 	if err != nil || len(got) != 5 {
 		t.Fatalf("%+v, %v", got, err)
+	}
+	c.State.Members[0].Errors = []string{"alarm:CORRUPT"}
+	if corrupt, err := c.QuorumLost(t.Context()); err != nil || got[0].Corrupt || !corrupt[0].Corrupt || corrupt[1].Corrupt || corrupt[2].Corrupt {
+		t.Errorf("%+v, %v", corrupt, err)
 	}
 	if got[0].Revision != 100 || got[0].Message != "it has its data" {
 		t.Errorf("%+v", got[0])
