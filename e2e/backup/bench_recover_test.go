@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
 )
 
 // recover takes the data of two of three members away, and has etcd continue with that of the
@@ -32,8 +33,7 @@ func (b *bench) recover() []figure {
 		spec.Recovery = &operatorv1alpha1.Recovery{From: operatorv1alpha1.RecoverFromMember, Name: members[2].Name, ApprovedFor: left.ID}
 	})
 	available, ready := b.wait(b.registry, func() bool {
-		is := b.registry.Status
-		return is.Recovered != nil && is.Recovered.ID == left.ID && is.Operation == nil && is.Etcd.Ready == "3/3"
+		return framework.Recovered(b.registry, 3) == nil && b.registry.Status.Recovered.ID == left.ID
 	})
 	if after := b.names(b.registry); !maps.Equal(before, after) {
 		b.t.Errorf("there are %d clusters after the recovery, and there were %d, or they have other names", len(after), len(before))

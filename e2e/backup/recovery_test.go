@@ -64,17 +64,7 @@ func TestRecovery(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	e.Eventually("the recovered etcd to have three members", func(ctx context.Context) error {
-		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
-			return err
-		}
-		if registry.Status.Recovered == nil || registry.Status.Etcd.Ready != "3/3" || registry.Status.Operation != nil {
-			return fmt.Errorf("etcd is %s ready, the operation %+v, the recovery %+v", registry.Status.Etcd.Ready, registry.Status.Operation, registry.Status.Recovery)
-		}
-		return nil
-	})
-	e.WaitReady(registry)
-	e.WaitSameData(registry)
+	e.WaitRecovered(registry, 3)
 	recovered := registry.Status.Recovered
 	if recovered.Name != b.Name || recovered.From != operatorv1alpha1.RecoverFromBackup || recovered.Revision != b.Status.Revision || recovered.Lineage == lineage || registry.Status.Etcd.ClusterID == cluster {
 		t.Errorf("recovered is %+v, with backup %+v", recovered, b.Status)

@@ -83,7 +83,7 @@ func recovers(t *testing.T, members int32, survivor int) {
 			t.Fatal(err)
 		}
 	}
-	grown(e, registry, members)
+	e.WaitRecovered(registry, members)
 	recovered := registry.Status.Recovered
 	served := time.Duration(0)
 	if available := meta.FindStatusCondition(registry.Status.Conditions, operatorv1alpha1.ConditionAvailable); available != nil {
@@ -103,21 +103,6 @@ func recovers(t *testing.T, members int32, survivor int) {
 			_ = e.Client.Delete(context.Background(), volume)
 		}
 	}
-}
-
-// grown waits until an etcd that was recovered has all its members, and the registry is Ready.
-func grown(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, members int32) {
-	e.Eventually(fmt.Sprintf("the recovered etcd to have %d members", members), func(ctx context.Context) error {
-		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
-			return err
-		}
-		if want := fmt.Sprintf("%d/%d", members, members); registry.Status.Recovered == nil || registry.Status.Etcd.Ready != want || registry.Status.Operation != nil {
-			return fmt.Errorf("etcd is %s ready, the operation %+v, the recovery %+v", registry.Status.Etcd.Ready, registry.Status.Operation, registry.Status.Recovery)
-		}
-		return nil
-	})
-	e.WaitReady(registry)
-	e.WaitSameData(registry)
 }
 
 // checkRecovered reads what is left, and writes more: revisions rise above all that clients

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
-
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
@@ -103,22 +101,4 @@ func (e *Env) DropHistory(ctx context.Context, registry *operatorv1alpha1.Cluste
 	}
 	_, err = e.Etcdctl(ctx, member, "compact", strconv.FormatInt(now.Status.Header.Revision, 10))
 	return err
-}
-
-// LoseMembers empties the volumes of etcd members of a registry, all before etcd ends in the
-// first of their containers: the guard then refuses each.
-func (e *Env) LoseMembers(registry *operatorv1alpha1.ClusterRegistry, members []operatorv1alpha1.EtcdMember) {
-	e.t.Helper()
-	for _, member := range members {
-		pod := &corev1.Pod{}
-		if err := e.Get(e.t.Context(), member.Name, pod); err != nil {
-			e.t.Fatal(err)
-		}
-		e.EmptyVolume(pod.Spec.NodeName, "data-"+member.Name)
-	}
-	for _, member := range members {
-		if err := e.Process("--name="+member.Name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name).Kill(); err != nil {
-			e.t.Fatal(err)
-		}
-	}
 }
