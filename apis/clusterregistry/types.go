@@ -48,10 +48,12 @@ type ClusterSpec struct {
 
 	DisplayName string
 	ID          string
-	Taints      []Taint
-	Heartbeat   *Heartbeat
-	Manager     *Manager
-	SourceRef   *SourceReference
+	// ClusterSet is the name of the ClusterSet that the cluster is in, or empty.
+	ClusterSet string
+	Taints     []Taint
+	Heartbeat  *Heartbeat
+	Manager    *Manager
+	SourceRef  *SourceReference
 }
 
 // KubernetesAPIEndpoints are the addresses of a cluster's API server.

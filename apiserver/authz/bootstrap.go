@@ -20,14 +20,15 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 	clusters := func(verbs ...string) rbacv1.PolicyRule {
 		return rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters"}, Verbs: verbs}
 	}
+	sets := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clustersets"}, Verbs: []string{"get", "list", "watch"}}
 	status := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get"}}
 	reports := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"patch"}}
 	return []rbacv1.ClusterRole{
 		role("admin",
 			rbacv1.PolicyRule{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}},
 			rbacv1.PolicyRule{NonResourceURLs: []string{rbacv1.NonResourceAll}, Verbs: []string{rbacv1.VerbAll}}),
-		role("editor", clusters("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"), status),
-		role("viewer", clusters("get", "list", "watch"), status),
+		role("editor", clusters("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"), sets, status),
+		role("viewer", clusters("get", "list", "watch"), sets, status),
 		role("status-writer", clusters("get", "list", "watch"), rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get", "update", "patch"}}),
 		// What each function of the controller does: health alone creates no clusters.
 		role("controller:health", clusters("get", "list", "watch"), reports),

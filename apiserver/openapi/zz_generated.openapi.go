@@ -34,6 +34,11 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.Access{}.OpenAPIModelName():                              schema_operator_apis_clusterregistry_v1beta1_Access(ref),
 		v1beta1.Cluster{}.OpenAPIModelName():                             schema_operator_apis_clusterregistry_v1beta1_Cluster(ref),
 		v1beta1.ClusterList{}.OpenAPIModelName():                         schema_operator_apis_clusterregistry_v1beta1_ClusterList(ref),
+		v1beta1.ClusterSet{}.OpenAPIModelName():                          schema_operator_apis_clusterregistry_v1beta1_ClusterSet(ref),
+		v1beta1.ClusterSetList{}.OpenAPIModelName():                      schema_operator_apis_clusterregistry_v1beta1_ClusterSetList(ref),
+		v1beta1.ClusterSetSpec{}.OpenAPIModelName():                      schema_operator_apis_clusterregistry_v1beta1_ClusterSetSpec(ref),
+		v1beta1.ClusterSetStatus{}.OpenAPIModelName():                    schema_operator_apis_clusterregistry_v1beta1_ClusterSetStatus(ref),
+		v1beta1.ClusterSetVersion{}.OpenAPIModelName():                   schema_operator_apis_clusterregistry_v1beta1_ClusterSetVersion(ref),
 		v1beta1.ClusterSpec{}.OpenAPIModelName():                         schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref),
 		v1beta1.ClusterStatus{}.OpenAPIModelName():                       schema_operator_apis_clusterregistry_v1beta1_ClusterStatus(ref),
 		v1beta1.ClusterVersion{}.OpenAPIModelName():                      schema_operator_apis_clusterregistry_v1beta1_ClusterVersion(ref),
@@ -657,6 +662,215 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterList(ref common.Referen
 	}
 }
 
+func schema_operator_apis_clusterregistry_v1beta1_ClusterSet(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterSet is a group of clusters, such as those of one team or of one stage. A cluster is in one set or in none: its spec.clusterSet names it.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the object's standard metadata. The name is a DNS label of at most 63 characters, so that it can be the value of a label.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
+						},
+					},
+					"spec": {
+						SchemaProps: spec.SchemaProps{
+							Description: "spec is what people say of the set.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.ClusterSetSpec{}.OpenAPIModelName()),
+						},
+					},
+					"status": {
+						SchemaProps: spec.SchemaProps{
+							Description: "status is what the server counts of the clusters in the set, a few seconds after they change. Clients can't write it.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1beta1.ClusterSetStatus{}.OpenAPIModelName()),
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ClusterSetSpec{}.OpenAPIModelName(), v1beta1.ClusterSetStatus{}.OpenAPIModelName(), metav1.ObjectMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_operator_apis_clusterregistry_v1beta1_ClusterSetList(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterSetList is a list of sets.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kind": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"apiVersion": {
+						SchemaProps: spec.SchemaProps{
+							Description: "APIVersion defines the versioned schema of this representation of an object. Servers should convert recognized schemas to the latest internal value, and may reject unrecognized values. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is the list's standard metadata.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(metav1.ListMeta{}.OpenAPIModelName()),
+						},
+					},
+					"items": {
+						SchemaProps: spec.SchemaProps{
+							Description: "items are the sets.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.ClusterSet{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+				Required: []string{"items"},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ClusterSet{}.OpenAPIModelName(), metav1.ListMeta{}.OpenAPIModelName()},
+	}
+}
+
+func schema_operator_apis_clusterregistry_v1beta1_ClusterSetSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterSetSpec is what people say of a set.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"displayName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "displayName is what people call the set. At most 256 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"description": {
+						SchemaProps: spec.SchemaProps{
+							Description: "description says what the set is for, and whom to ask. At most 4096 bytes.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
+func schema_operator_apis_clusterregistry_v1beta1_ClusterSetStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterSetStatus is what the server counts of the clusters in a set.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"clusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusters is the number of clusters in the set.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"available": {
+						SchemaProps: spec.SchemaProps{
+							Description: "available is the number of those whose condition Available is True.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"versions": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-map-keys": []interface{}{
+									"kubernetes",
+								},
+								"x-kubernetes-list-type": "map",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "versions are the versions of Kubernetes that the clusters run, as they are reported, with the number of clusters of each: most clusters first, at most 32.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1beta1.ClusterSetVersion{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+		Dependencies: []string{
+			v1beta1.ClusterSetVersion{}.OpenAPIModelName()},
+	}
+}
+
+func schema_operator_apis_clusterregistry_v1beta1_ClusterSetVersion(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterSetVersion counts the clusters of a set that run one version of Kubernetes.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"kubernetes": {
+						SchemaProps: spec.SchemaProps{
+							Description: "kubernetes is the version, such as v1.37.1.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusters": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusters is the number of clusters that run it.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+				},
+				Required: []string{"kubernetes", "clusters"},
+			},
+		},
+	}
+}
+
 func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -762,6 +976,13 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 						SchemaProps: spec.SchemaProps{
 							Description: "sourceRef is the object that the cluster's entry was made from. It may be set once, and then never changes.",
 							Ref:         ref(v1beta1.SourceReference{}.OpenAPIModelName()),
+						},
+					},
+					"clusterSet": {
+						SchemaProps: spec.SchemaProps{
+							Description: "clusterSet is the name of the ClusterSet that the cluster is in. It must exist. Empty means none. Who changes it needs \"create\" on \"clustersets/join\" of the set that the cluster leaves and of the one that it is put in. The server shows it in the label clusterregistry.k8s.io/clusterset, in every version.",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 				},

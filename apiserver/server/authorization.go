@@ -45,7 +45,7 @@ func (o *Options) authorization(config *genericserver.Config) (authorizer.RuleRe
 		if err := followRoles(server, storage, informers); err != nil {
 			return err
 		}
-		return serve(server, storage.Guarded(own), rbacv1.SchemeGroupVersion)
+		return serveVersion(server, storage.Guarded(own), rbacv1.SchemeGroupVersion)
 	}, allow(config, "RBAC", own)
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,11 +15,13 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 	baseversion "k8s.io/component-base/version"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/install"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/openapi"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
+	"github.com/clusterregistry/operator/apiserver/storage/clusterset"
 	"github.com/clusterregistry/operator/apiserver/storage/rbac"
 	"github.com/clusterregistry/operator/apiserver/storage/selfreview"
 )
@@ -131,12 +134,7 @@ func (c CompletedConfig) New() (*genericserver.GenericAPIServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	clusters, status, err := cluster.New(scheme, c.generic.RESTOptionsGetter, c.collection)
-	if err != nil {
-		return nil, err
-	}
-	resources := map[string]rest.Storage{"clusters": clusters, "clusters/status": status}
-	if err := serve(server, resources, v1alpha1.SchemeGroupVersion, v1beta1.SchemeGroupVersion); err != nil {
+	if err := c.serveRegistry(server); err != nil {
 		return nil, err
 	}
 	if c.extend == nil {
@@ -145,12 +143,42 @@ func (c CompletedConfig) New() (*genericserver.GenericAPIServer, error) {
 	return server, c.extend(server)
 }
 
-// serve adds the resources of one API group, in each of its versions.
-func serve(server *genericserver.GenericAPIServer, resources map[string]rest.Storage, versions ...schema.GroupVersion) error {
-	group := genericserver.NewDefaultAPIGroupInfo(versions[0].Group, scheme, metav1.ParameterCodec, codecs)
-	group.NegotiatedSerializer = cluster.RefuseClusterName(codecs)
-	for _, version := range versions {
-		group.VersionedResourcesStorageMap[version.Version] = resources
+// serveRegistry adds the registry's own API group, and has the server count the clusters
+// in each set.
+func (c CompletedConfig) serveRegistry(server *genericserver.GenericAPIServer) error {
+	sets, err := clusterset.New(scheme, c.generic.RESTOptionsGetter, c.collection)
+	if err != nil {
+		return err
 	}
+	clusters, status, err := cluster.New(scheme, c.generic.RESTOptionsGetter, c.collection, sets, server.Authorizer)
+	if err != nil {
+		return err
+	}
+	sets.Members = clusters.InSet
+	if err := server.AddPostStartHook("clustersets", func(hook genericserver.PostStartHookContext) error {
+		go sets.Count(hook.Context, clusters)
+		return nil
+	}); err != nil {
+		return err
+	}
+	old := resources{"clusters": clusters, "clusters/status": status}
+	full := maps.Clone(old)
+	full["clustersets"] = sets
+	return serve(server, clusterregistry.GroupName, map[string]resources{v1alpha1.SchemeGroupVersion.Version: old, v1beta1.SchemeGroupVersion.Version: full})
+}
+
+// resources are those of one version of an API group, by name.
+type resources = map[string]rest.Storage
+
+// serve adds an API group with its versions.
+func serve(server *genericserver.GenericAPIServer, name string, versions map[string]resources) error {
+	group := genericserver.NewDefaultAPIGroupInfo(name, scheme, metav1.ParameterCodec, codecs)
+	group.NegotiatedSerializer = cluster.RefuseClusterName(codecs)
+	group.VersionedResourcesStorageMap = versions
 	return server.InstallAPIGroup(&group)
+}
+
+// serveVersion adds an API group that has one version.
+func serveVersion(server *genericserver.GenericAPIServer, of resources, version schema.GroupVersion) error {
+	return serve(server, version.Group, map[string]resources{version.Version: of})
 }

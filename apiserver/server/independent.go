@@ -53,10 +53,10 @@ func (o *Options) independent(ctx context.Context, c *Config) error {
 		if err := serveLists(server); err != nil {
 			return err
 		}
-		if err := serve(server, selfreview.Authentication(), authenticationv1.SchemeGroupVersion); err != nil {
+		if err := serveVersion(server, selfreview.Authentication(), authenticationv1.SchemeGroupVersion); err != nil {
 			return err
 		}
-		if err := serve(server, selfreview.Authorization(server.Authorizer, rules), authorizationv1.SchemeGroupVersion); err != nil {
+		if err := serveVersion(server, selfreview.Authorization(server.Authorizer, rules), authorizationv1.SchemeGroupVersion); err != nil {
 			return err
 		}
 		return extendAuthorization(server)

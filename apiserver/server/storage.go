@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
+	"github.com/clusterregistry/operator/apiserver/storage/clusterset"
 	"github.com/clusterregistry/operator/apiserver/storage/lock"
 	"github.com/clusterregistry/operator/apiserver/storage/rbac"
 	"github.com/clusterregistry/operator/apiserver/storage/remainder"
@@ -29,7 +30,9 @@ func (o *Options) storage(config *genericserver.Config) error {
 	storage := o.Recommended.Etcd.StorageConfig
 	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
 	encoding := serverstorage.NewDefaultResourceEncodingConfig(scheme)
-	encoding.SetResourceEncoding(clusterregistry.Resource("clusters"), storedVersion, clusterregistry.SchemeGroupVersion)
+	for _, resource := range []string{"clusters", "clustersets"} {
+		encoding.SetResourceEncoding(clusterregistry.Resource(resource), storedVersion, clusterregistry.SchemeGroupVersion)
+	}
 	factory := serverstorage.NewDefaultStorageFactory(storage, runtime.ContentTypeProtobuf, codecs, encoding, serverstorage.NewResourceConfig(), nil)
 	if err := o.Recommended.Etcd.ApplyWithStorageFactoryTo(factory, config); err != nil {
 		return err
@@ -94,11 +97,16 @@ func (o *Options) VerifyStorage(ctx context.Context, inClear bool) (contract.Sto
 
 // stores returns the storage of everything that servers keep in etcd, of both modes.
 func stores(options generic.RESTOptionsGetter) ([]*genericregistry.Store, error) {
-	clusters, _, err := cluster.New(scheme, options, rest.Unsupported)
+	clusters, _, err := cluster.New(scheme, options, rest.Unsupported, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	all := []*genericregistry.Store{clusters.Store}
+	sets, err := clusterset.New(scheme, options, rest.Unsupported)
+	if err != nil {
+		return all, err
+	}
+	all = append(all, sets.Store)
 	access, err := rbac.New(scheme, options)
 	if err != nil {
 		return all, err

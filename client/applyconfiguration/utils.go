@@ -42,6 +42,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &clusterregistryv1beta1.AccessApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("Cluster"):
 		return &clusterregistryv1beta1.ClusterApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterSet"):
+		return &clusterregistryv1beta1.ClusterSetApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterSetSpec"):
+		return &clusterregistryv1beta1.ClusterSetSpecApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterSetStatus"):
+		return &clusterregistryv1beta1.ClusterSetStatusApplyConfiguration{}
+	case v1beta1.SchemeGroupVersion.WithKind("ClusterSetVersion"):
+		return &clusterregistryv1beta1.ClusterSetVersionApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("ClusterSpec"):
 		return &clusterregistryv1beta1.ClusterSpecApplyConfiguration{}
 	case v1beta1.SchemeGroupVersion.WithKind("ClusterStatus"):

@@ -44,6 +44,8 @@ func (f *sharedInformerFactory) ForResource(resource schema.GroupVersionResource
 		// Group=clusterregistry.k8s.io, Version=v1beta1
 	case v1beta1.SchemeGroupVersion.WithResource("clusters"):
 		return &genericInformer{resource: resource.GroupResource(), informer: f.Clusterregistry().V1beta1().Clusters().Informer()}, nil
+	case v1beta1.SchemeGroupVersion.WithResource("clustersets"):
+		return &genericInformer{resource: resource.GroupResource(), informer: f.Clusterregistry().V1beta1().ClusterSets().Informer()}, nil
 
 	}
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	clustersv1beta1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
@@ -225,28 +226,10 @@ func testIdentityOfTheDead(t *testing.T, etcd *framework.Etcd, clusters clusters
 // given one id at the same time, one at most may be told that it has it, and no
 // two have it in the end.
 func TestIdentityOfLostLocks(t *testing.T) {
-	etcd := framework.StartEtcd(t, 1)
 	var servers []clustersv1beta1.ClusterInterface
-	for range 2 {
-		// Far from etcd, so that there is time between looking for the id and writing.
-		flags := append([]string{"--etcd-servers=" + distant(t, etcd.Endpoints[0])}, etcd.Flags()[1:]...)
-		clients := framework.NewAuthority(t, "clients")
-		registry := framework.StartRegistry(t, append(flags, "--mode=independent", "--client-ca-file="+clients.File)...)
-		registry.WaitReady(t)
-		servers = append(servers, betaOf(t, registry.Config(clients.Issue("root", admins))))
+	for _, config := range thoseWhoLoseLocks(t) {
+		servers = append(servers, betaOf(t, config))
 	}
-	watching, stop := context.WithCancel(t.Context())
-	defer stop()
-	taken := etcd.Client.Watch(watching, locks, clientv3.WithPrefix(), clientv3.WithFilterDelete())
-	go func() {
-		for response := range taken {
-			for _, event := range response.Events {
-				if _, err := etcd.Client.Delete(watching, string(event.Kv.Key)); err != nil && watching.Err() == nil {
-					t.Error(err)
-				}
-			}
-		}
-	}()
 	won, lost := 0, 0
 	for round := range 40 {
 		id := fmt.Sprintf("lost-%d", round)
@@ -282,6 +265,33 @@ func TestIdentityOfLostLocks(t *testing.T) {
 		won, lost = won+told, lost+2-told
 	}
 	t.Logf("%d got their id, %d were refused", won, lost)
+}
+
+// thoseWhoLoseLocks returns administrators of two servers of one registry, each lock of
+// which is taken away as soon as it is taken.
+func thoseWhoLoseLocks(t *testing.T) []*rest.Config {
+	t.Helper()
+	etcd := framework.StartEtcd(t, 1)
+	var servers []*rest.Config
+	for range 2 {
+		// Far from etcd, so that there is time between looking for the id and writing.
+		flags := append([]string{"--etcd-servers=" + distant(t, etcd.Endpoints[0])}, etcd.Flags()[1:]...)
+		clients := framework.NewAuthority(t, "clients")
+		registry := framework.StartRegistry(t, append(flags, "--mode=independent", "--client-ca-file="+clients.File)...)
+		registry.WaitReady(t)
+		servers = append(servers, registry.Config(clients.Issue("root", admins)))
+	}
+	taken := etcd.Client.Watch(t.Context(), locks, clientv3.WithPrefix(), clientv3.WithFilterDelete())
+	go func() {
+		for response := range taken {
+			for _, event := range response.Events {
+				if _, err := etcd.Client.Delete(t.Context(), string(event.Kv.Key)); err != nil && t.Context().Err() == nil {
+					t.Error(err)
+				}
+			}
+		}
+	}()
+	return servers
 }
 
 // distant returns another address of a server, from which everything takes a

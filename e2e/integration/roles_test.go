@@ -106,7 +106,7 @@ func TestIndependentBootstrap(t *testing.T) {
 		}
 		return len(role.Rules), paths
 	}
-	if n, _ := rules("clusterregistry:viewer"); n != 2 {
+	if n, _ := rules("clusterregistry:viewer"); n != 3 {
 		t.Errorf("the deleted role has %d rules", n)
 	}
 	if _, paths := rules("clusterregistry:discovery"); !strings.Contains(paths, "/own") || !strings.Contains(paths, "/apis/*") {

@@ -13,22 +13,34 @@ import (
 const (
 	// schemaFile has the schema of v1beta1 as the server publishes it; a test
 	// beside it compares it with the generated one.
-	schemaFile  = "apiserver/openapi/testdata/v1beta1.json"
-	clusterFile = "docs/reference/cluster.md"
+	schemaFile = "apiserver/openapi/testdata/v1beta1.json"
 
 	definitions = "#/definitions/"
-	clusterType = "io.k8s.clusterregistry.v1beta1.Cluster"
+	v1beta1     = "io.k8s.clusterregistry.v1beta1."
 )
 
-const clusterIntro = `# Reference: Cluster
+// page is a kind of the registry's API with the page about it.
+type page struct {
+	name, short, file, more string
+}
+
+var (
+	cluster = page{"Cluster", "crc", "docs/reference/cluster.md", "[add-a-cluster.md](../how-to/add-a-cluster.md) shows how they are used; `kubectl explain crc.spec` shows the same as this page in a terminal. " +
+		"[apiserver.md](apiserver.md) has the limits of sizes, and [what `v1alpha1` shows of it](apiserver.md#two-versions-of-one-cluster)."}
+	clusterSet = page{"ClusterSet", "crset", "docs/reference/clusterset.md", "[apiserver.md](apiserver.md#sets-of-clusters) says what a set is for and who may put clusters in it. Releases before v0.4.0 have no ClusterSets."}
+
+	pages = []page{cluster, clusterSet}
+)
+
+const pageIntro = `# Reference: %s
 
 <!-- Written by "make update-codegen" from apis/clusterregistry/v1beta1. Change the comments there. -->
 
-Every field of ` + "`clusterregistry.k8s.io`, version `v1beta1`, kind `Cluster` (short name `crc`)" + `. [add-a-cluster.md](../how-to/add-a-cluster.md) shows how they are used; ` + "`kubectl explain crc.spec`" + ` shows the same as this page in a terminal. [apiserver.md](apiserver.md) has the limits of sizes, and [what ` + "`v1alpha1`" + ` shows of it](apiserver.md#two-versions-of-one-cluster).
+Every field of %s, version %s, kind %s (short name %s). %s
 `
 
-// clusterReference returns the page about Clusters, from the schema in a file.
-func clusterReference(file string) (string, error) {
+// pageOf returns the page about a kind, from the schema in a file.
+func pageOf(file string, of page) (string, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return "", err
@@ -37,12 +49,12 @@ func clusterReference(file string) (string, error) {
 	if err := json.Unmarshal(content, &s); err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
-	whole, err := s.resolved(s[clusterType])
+	whole, err := s.resolved(s[v1beta1+of.name])
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", file, err)
 	}
 	out := &strings.Builder{}
-	out.WriteString(clusterIntro)
+	fmt.Fprintf(out, pageIntro, of.name, "`clusterregistry.k8s.io`", "`v1beta1`", "`"+of.name+"`", "`"+of.short+"`", of.more)
 	fields, _ := walked(&whole)
 	writeSections(out, fields)
 	return out.String(), nil

@@ -1,6 +1,6 @@
 // Command reference writes the references of both APIs: of ClusterRegistry and
-// ClusterRegistryBackup from the generated CustomResourceDefinitions, and of Cluster from the schema that the server
-// publishes. Descriptions, defaults and rules are those of the Go types.
+// ClusterRegistryBackup from the generated CustomResourceDefinitions, and of the kinds of the registry itself from the
+// schema that the server publishes. Descriptions, defaults and rules are those of the Go types.
 package main
 
 import (
@@ -36,11 +36,16 @@ func run() error {
 			return err
 		}
 	}
-	text, err := clusterReference(schemaFile)
-	if err != nil {
-		return err
+	for _, of := range pages {
+		text, err := pageOf(schemaFile, of)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(of.file, []byte(text), 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(clusterFile, []byte(text), 0o644)
+	return nil
 }
 
 // reference returns the document about the definition in a file.

@@ -287,6 +287,7 @@ func autoConvert_clusterregistry_ClusterSpec_To_v1alpha1_ClusterSpec(in *cluster
 	// WARNING: in.Access requires manual conversion: does not exist in peer-type
 	// WARNING: in.DisplayName requires manual conversion: does not exist in peer-type
 	// WARNING: in.ID requires manual conversion: does not exist in peer-type
+	// WARNING: in.ClusterSet requires manual conversion: does not exist in peer-type
 	// WARNING: in.Taints requires manual conversion: does not exist in peer-type
 	// WARNING: in.Heartbeat requires manual conversion: does not exist in peer-type
 	// WARNING: in.Manager requires manual conversion: does not exist in peer-type

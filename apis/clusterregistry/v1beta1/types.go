@@ -93,6 +93,13 @@ type ClusterSpec struct {
 	// once, and then never changes.
 	// +optional
 	SourceRef *SourceReference `json:"sourceRef,omitempty" protobuf:"bytes,8,opt,name=sourceRef"`
+
+	// clusterSet is the name of the ClusterSet that the cluster is in. It must exist.
+	// Empty means none. Who changes it needs "create" on "clustersets/join" of the set
+	// that the cluster leaves and of the one that it is put in. The server shows it in
+	// the label clusterregistry.k8s.io/clusterset, in every version.
+	// +optional
+	ClusterSet string `json:"clusterSet,omitempty" protobuf:"bytes,9,opt,name=clusterSet"`
 }
 
 // Taint keeps workloads that don't tolerate it away from a cluster.

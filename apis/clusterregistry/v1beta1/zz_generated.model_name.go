@@ -21,6 +21,31 @@ func (in ClusterList) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterSet) OpenAPIModelName() string {
+	return "io.k8s.clusterregistry.v1beta1.ClusterSet"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterSetList) OpenAPIModelName() string {
+	return "io.k8s.clusterregistry.v1beta1.ClusterSetList"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterSetSpec) OpenAPIModelName() string {
+	return "io.k8s.clusterregistry.v1beta1.ClusterSetSpec"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterSetStatus) OpenAPIModelName() string {
+	return "io.k8s.clusterregistry.v1beta1.ClusterSetStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterSetVersion) OpenAPIModelName() string {
+	return "io.k8s.clusterregistry.v1beta1.ClusterSetVersion"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterSpec) OpenAPIModelName() string {
 	return "io.k8s.clusterregistry.v1beta1.ClusterSpec"
 }

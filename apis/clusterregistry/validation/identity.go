@@ -23,6 +23,7 @@ func identity(spec *clusterregistry.ClusterSpec, path *field.Path) field.ErrorLi
 			faults = append(faults, field.Invalid(path.Child("id"), spec.ID, fault))
 		}
 	}
+	faults = append(faults, clusterSet(spec.ClusterSet, path.Child("clusterSet"))...)
 	faults = append(faults, taints(spec.Taints, path.Child("taints"))...)
 	if spec.Heartbeat != nil {
 		at := path.Child("heartbeat")

@@ -25,6 +25,7 @@ var betaColumns = []metav1.TableColumnDefinition{
 	{Name: "ID", Type: "string", Priority: 1, Description: "Which cluster this is, wherever it is moved"},
 	{Name: "Endpoint", Type: "string", Priority: 1, Description: "URL of the cluster's first endpoint"},
 	{Name: "Manager", Type: "string", Priority: 1, Description: "What manages the cluster's entry"},
+	{Name: "Set", Type: "string", Priority: 1, Description: "ClusterSet that the cluster is in"},
 	{Name: "LastSeen", Type: "string", Priority: 1, Description: "Time since a reporter last had a sign of life of the cluster"},
 }
 
@@ -42,7 +43,7 @@ func betaRow(c *clusterregistry.Cluster, name, age string, now time.Time) []any 
 	if c.Spec.Manager != nil {
 		manager = c.Spec.Manager.Name
 	}
-	return []any{name, c.Spec.DisplayName, version, available, age, c.Spec.ID, endpoint, manager, lastSeen(c.Status, now)}
+	return []any{name, c.Spec.DisplayName, version, available, age, c.Spec.ID, endpoint, manager, c.Spec.ClusterSet, lastSeen(c.Status, now)}
 }
 
 // lastSeen returns the time since the last sign of life that any reporter had.

@@ -118,12 +118,12 @@ func TestRowOfV1beta1(t *testing.T) {
 		cluster clusterregistry.Cluster
 		want    []any
 	}{
-		{reason: "nothing is known", want: []any{"east", "", "", "", "1d", "", "", "", ""}},
+		{reason: "nothing is known", want: []any{"east", "", "", "", "1d", "", "", "", "", ""}},
 		{
 			reason: "everything is known",
 			cluster: clusterregistry.Cluster{
 				Spec: clusterregistry.ClusterSpec{
-					DisplayName: "East", ID: "one", Manager: &clusterregistry.Manager{Name: "fleet"},
+					DisplayName: "East", ID: "one", ClusterSet: "team", Manager: &clusterregistry.Manager{Name: "fleet"},
 					Endpoints: []clusterregistry.Endpoint{{Name: "main", URL: "https://east"}, {Name: "other", URL: "https://other"}},
 				},
 				Status: &clusterregistry.ClusterStatus{
@@ -132,7 +132,7 @@ func TestRowOfV1beta1(t *testing.T) {
 					Reporters:  []clusterregistry.Reporter{{Name: "a", LastSeen: seen(time.Hour)}, {Name: "b", LastSeen: seen(time.Minute)}, {Name: "c", LastSeen: seen(3 * time.Hour)}, {Name: "d"}},
 				},
 			},
-			want: []any{"east", "East", "v1.37.1", "True", "1d", "one", "https://east", "fleet", "60s"},
+			want: []any{"east", "East", "v1.37.1", "True", "1d", "one", "https://east", "fleet", "team", "60s"},
 		},
 	} {
 		got := betaRow(&test.cluster, "east", "1d", now)

@@ -84,7 +84,8 @@ func TestALookAfterTheWrite(t *testing.T) {
 			KeyFunc:                  func(_ context.Context, name string) (string, error) { return "/clusters/" + name, nil },
 			Storage:                  genericregistry.DryRunnableStorage{Storage: test.etcd},
 		}
-		err = (&claim{REST: &REST{store, locks}}).again(t.Context(), mine.DeepCopy(), true)
+		claim := (&REST{Store: store, locks: locks}).claim(nil)
+		err = claim.again(t.Context(), &claim.id, mine.DeepCopy(), true)
 		var status apierrors.APIStatus
 		if code := int32(0); err != nil {
 			if errors.As(err, &status) {

@@ -25,7 +25,8 @@ import (
 // name. Each is indexed: a list that asks for one exact value is served from
 // an index of the watch cache.
 var selectable = map[string]func(*clusterregistry.Cluster) string{
-	idField: func(c *clusterregistry.Cluster) string { return c.Spec.ID },
+	idField:  func(c *clusterregistry.Cluster) string { return c.Spec.ID },
+	setField: setOf,
 	"status.version.kubernetes": func(c *clusterregistry.Cluster) string {
 		if c.Status == nil {
 			return ""
@@ -34,11 +35,14 @@ var selectable = map[string]func(*clusterregistry.Cluster) string{
 	},
 }
 
-const idField = "spec.id"
+const (
+	idField  = "spec.id"
+	setField = "spec.clusterSet"
+)
 
 // versions are the API's versions, each with the selectable fields that it lacks.
 var versions = map[schema.GroupVersion]sets.Set[string]{
-	v1alpha1.SchemeGroupVersion: sets.New(idField),
+	v1alpha1.SchemeGroupVersion: sets.New(idField, setField),
 	v1beta1.SchemeGroupVersion:  nil,
 }
 

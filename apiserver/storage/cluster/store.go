@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -18,7 +19,9 @@ import (
 // REST serves clusters.
 type REST struct {
 	*genericregistry.Store
-	locks *lock.Locks
+	locks      *lock.Locks
+	sets       Sets
+	authorizer authorizer.UnconditionalAuthorizer
 }
 
 var (
@@ -33,8 +36,10 @@ func (*REST) ShortNames() []string { return []string{"crc"} }
 func (*REST) GetSingularName() string { return "cluster" }
 
 // New returns the storage of clusters and that of their status, on one store. The
-// policy is that of the garbage collector, if there is one.
-func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, collection rest.GarbageCollectionPolicy) (*REST, *StatusREST, error) {
+// policy is that of the garbage collector, if there is one. The authorizer decides on what
+// a write needs besides the permission to write; both it and the sets may be nil where
+// nothing is written.
+func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, collection rest.GarbageCollectionPolicy, sets Sets, decides authorizer.UnconditionalAuthorizer) (*REST, *StatusREST, error) {
 	main := strategy{base.New(scheme, collection)}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &clusterregistry.Cluster{} },
@@ -63,7 +68,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, collection r
 	status := *store
 	status.UpdateStrategy = statusStrategy{main}
 	status.ResetFieldsStrategy = statusStrategy{main}
-	return &REST{store, locks}, &StatusREST{&status}, nil
+	return &REST{store, locks, sets, decides}, &StatusREST{&status}, nil
 }
 
 // StatusREST serves the status of clusters.

@@ -29,11 +29,12 @@ var (
 
 // PrepareForCreate drops what only a controller may report, and what only the
 // server keeps.
-func (strategy) PrepareForCreate(_ context.Context, obj runtime.Object) {
+func (strategy) PrepareForCreate(ctx context.Context, obj runtime.Object) {
 	c := obj.(*clusterregistry.Cluster)
 	c.Status = nil
 	c.Remainder = ""
 	c.Generation = 1
+	label(ctx, c, &clusterregistry.Cluster{})
 }
 
 // PrepareForUpdate keeps the status and what only the server keeps, and counts
@@ -47,6 +48,7 @@ func (strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	if !apiequality.Semantic.DeepEqual(c.Spec, before.Spec) {
 		c.Generation++
 	}
+	label(ctx, c, before)
 	if renews(ctx, c, before) {
 		form.RenewV1alpha1(&c.Spec, &before.Spec)
 	}

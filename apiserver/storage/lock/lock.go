@@ -122,22 +122,36 @@ func (l *Locks) Take(ctx context.Context, name string) (*Lock, error) {
 	}
 	held := &Lock{locks: l, object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uuid.NewUUID(), CreationTimestamp: metav1.Now()}}}
 	held.object.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
+	err := patiently(ctx, func() (bool, error) {
+		// Not the patient context: a creation that it cuts off would be in doubt.
+		held.taken, held.least = l.clock(), left+late-time.Second // a lease has whole seconds
+		err := l.storage.Create(ctx, l.key(name), held.object.DeepCopy(), nil, uint64((left+late)/time.Second))
+		switch {
+		case err == nil:
+			return true, nil
+		case storage.IsExist(err):
+			return false, nil
+		}
+		return false, fmt.Errorf("take the lock of %s: %w", name, err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return held, nil
+}
+
+// patiently tries until it is done or fails, and returns ErrHeld when that takes too long.
+func patiently(ctx context.Context, try func() (done bool, err error)) error {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 1.5, Jitter: 0.5, Steps: 10, Cap: 250 * time.Millisecond}
 	for {
-		// Not the patient context: a creation that it cuts off would be in doubt.
-		held.taken, held.least = l.clock(), left+late-time.Second // a lease has whole seconds
-		err := l.storage.Create(ctx, l.key(name), held.object.DeepCopy(), nil, uint64((left+late)/time.Second))
-		if err == nil {
-			return held, nil
-		}
-		if !storage.IsExist(err) {
-			return nil, fmt.Errorf("take the lock of %s: %w", name, err)
+		if done, err := try(); done || err != nil {
+			return err
 		}
 		select {
 		case <-patient.Done():
-			return nil, ErrHeld
+			return ErrHeld
 		case <-time.After(backoff.Step()):
 		}
 	}
@@ -158,7 +172,7 @@ func (h *Lock) Release(ctx context.Context) (held bool) {
 	case storage.IsNotFound(err), storage.IsInvalidObj(err):
 		return false
 	}
-	klog.ErrorS(err, "The lock of a cluster's id is released only when its lease expires", "id", h.object.Name)
+	klog.ErrorS(err, "A lock is released only when its lease expires", "lock", h.object.Name)
 	return h.taken.within(h.least, h.locks.clock())
 }
 

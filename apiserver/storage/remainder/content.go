@@ -12,9 +12,9 @@ import (
 )
 
 // A remainder is a JSON object with a member for each version that the object
-// holds more of than the stored version can, and one for what an older release has
-// no field for: see interactiveModes. Members with other names are of a newer
-// release. These are the types of the known versions.
+// holds more of than the stored version can, and those for what an older release has
+// no field for: see newer. Members with other names are of a newer release. These are
+// the types of the known versions.
 type (
 	alpha struct {
 		Spec v1alpha1.ClusterSpec `json:"spec"`
@@ -25,19 +25,17 @@ type (
 	}
 )
 
-// of returns what a version has no field for of a cluster, or "". Modes are those
-// that were taken out of it.
-func of(cluster *clusterregistry.Cluster, modes modes, version string) (string, error) {
+// of returns what a version has no field for of a cluster, or "". What older releases
+// have no field for was taken out of it.
+func of(cluster *clusterregistry.Cluster, newer newer, version string) (string, error) {
 	members := map[string]json.RawMessage{}
 	if cluster.Remainder != "" {
 		if err := json.Unmarshal([]byte(cluster.Remainder), &members); err != nil {
 			return "", err
 		}
 	}
-	if len(modes) > 0 {
-		if err := set(members, interactiveModes, modes); err != nil {
-			return "", err
-		}
+	if err := newer.set(members); err != nil {
+		return "", err
 	}
 	needsBeta := version == form.V1alpha1 && !alphaIsAll(cluster)
 	if needsBeta {
@@ -98,16 +96,12 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 			return err
 		}
 	}
-	var said modes
-	if raw, ok := members[interactiveModes]; ok {
-		if err := json.Unmarshal(raw, &said); err != nil {
-			return err
-		}
+	newer, err := takeNewer(members)
+	if err != nil {
+		return err
 	}
 	delete(members, form.V1alpha1)
 	delete(members, form.V1beta1)
-	delete(members, interactiveModes)
-	var err error
 	if stored.Remainder, err = text(members); err != nil {
 		return err
 	}
@@ -119,7 +113,7 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 		form.Restore(form.V1beta1, cluster, stored)
 	}
 	cluster.Remainder = stored.Remainder
-	said.addTo(cluster)
+	newer.addTo(cluster)
 	return nil
 }
 

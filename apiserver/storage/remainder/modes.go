@@ -6,12 +6,6 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 )
 
-// interactiveModes is the member for the field of that name of exec access, which
-// v1beta1 has had since v0.4.0. In the stored object itself it is always empty: a
-// server of v0.3.0 would drop it with the next write, but it carries a member that
-// it doesn't know. So an object is also stored in the same bytes by both.
-const interactiveModes = "interactiveModes"
-
 // modes are the interactive modes other than the default, by the name of the access.
 type modes map[string]clusterregistry.InteractiveMode
 

@@ -70,8 +70,7 @@ func (c codec) encode(object runtime.Object, to io.Writer) error {
 		return c.Codec.Encode(object, to)
 	}
 	stored := *cluster
-	modes := takeModes(&stored)
-	remainder, err := of(&stored, modes, c.version)
+	remainder, err := of(&stored, takeOut(&stored), c.version)
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", cluster.Name, err)
 	}

@@ -129,6 +129,7 @@ func TestNothingIsLostInStorage(t *testing.T) {
 				case 1:
 					form.FillV1alpha1(&c.Spec)
 				}
+				c.Label()
 			},
 		}
 	}), rand.NewSource(1), codecs)

@@ -34,6 +34,11 @@ type ClusterSpecApplyConfiguration struct {
 	// sourceRef is the object that the cluster's entry was made from. It may be set
 	// once, and then never changes.
 	SourceRef *SourceReferenceApplyConfiguration `json:"sourceRef,omitempty"`
+	// clusterSet is the name of the ClusterSet that the cluster is in. It must exist.
+	// Empty means none. Who changes it needs "create" on "clustersets/join" of the set
+	// that the cluster leaves and of the one that it is put in. The server shows it in
+	// the label clusterregistry.k8s.io/clusterset, in every version.
+	ClusterSet *string `json:"clusterSet,omitempty"`
 }
 
 // ClusterSpecApplyConfiguration constructs a declarative configuration of the ClusterSpec type for use with
@@ -118,5 +123,13 @@ func (b *ClusterSpecApplyConfiguration) WithManager(value *ManagerApplyConfigura
 // If called multiple times, the SourceRef field is set to the value of the last call.
 func (b *ClusterSpecApplyConfiguration) WithSourceRef(value *SourceReferenceApplyConfiguration) *ClusterSpecApplyConfiguration {
 	b.SourceRef = value
+	return b
+}
+
+// WithClusterSet sets the ClusterSet field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClusterSet field is set to the value of the last call.
+func (b *ClusterSpecApplyConfiguration) WithClusterSet(value string) *ClusterSpecApplyConfiguration {
+	b.ClusterSet = &value
 	return b
 }

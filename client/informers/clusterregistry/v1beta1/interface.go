@@ -10,6 +10,8 @@ import (
 type Interface interface {
 	// Clusters returns a ClusterInformer.
 	Clusters() TypedClusterInformer
+	// ClusterSets returns a ClusterSetInformer.
+	ClusterSets() TypedClusterSetInformer
 }
 
 type version struct {
@@ -26,4 +28,9 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 // Clusters returns a TypedClusterInformer.
 func (v *version) Clusters() TypedClusterInformer {
 	return &clusterInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
+}
+
+// ClusterSets returns a TypedClusterSetInformer.
+func (v *version) ClusterSets() TypedClusterSetInformer {
+	return &clusterSetInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }

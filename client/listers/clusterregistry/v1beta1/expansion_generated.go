@@ -5,3 +5,7 @@ package v1beta1
 // ClusterListerExpansion allows custom methods to be added to
 // ClusterLister.
 type ClusterListerExpansion interface{}
+
+// ClusterSetListerExpansion allows custom methods to be added to
+// ClusterSetLister.
+type ClusterSetListerExpansion interface{}

@@ -13,6 +13,7 @@ import (
 type ClusterregistryV1beta1Interface interface {
 	RESTClient() rest.Interface
 	ClustersGetter
+	ClusterSetsGetter
 }
 
 // ClusterregistryV1beta1Client is used to interact with features provided by the clusterregistry.k8s.io group.
@@ -22,6 +23,10 @@ type ClusterregistryV1beta1Client struct {
 
 func (c *ClusterregistryV1beta1Client) Clusters() ClusterInterface {
 	return newClusters(c)
+}
+
+func (c *ClusterregistryV1beta1Client) ClusterSets() ClusterSetInterface {
+	return newClusterSets(c)
 }
 
 // NewForConfig creates a new ClusterregistryV1beta1Client for the given config.

@@ -16,6 +16,10 @@ func (c *FakeClusterregistryV1beta1) Clusters() v1beta1.ClusterInterface {
 	return newFakeClusters(c)
 }
 
+func (c *FakeClusterregistryV1beta1) ClusterSets() v1beta1.ClusterSetInterface {
+	return newFakeClusterSets(c)
+}
+
 // RESTClient returns a RESTClient that is used to communicate
 // with API server by this client implementation.
 func (c *FakeClusterregistryV1beta1) RESTClient() rest.Interface {

@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/apiserver/storage/lock"
+)
+
+// Sets are the ClusterSets that clusters can be in.
+type Sets interface {
+	// Share keeps a set from being deleted until the lock is released. It returns
+	// lock.ErrHeld while the set is about to be.
+	Share(ctx context.Context, set string) (*lock.Lock, error)
+	// Exists reports whether a set is there and is not being deleted, by etcd's latest
+	// state.
+	Exists(ctx context.Context, set string) (bool, error)
+}
+
+// setRule lets clusters be in sets that exist.
+func (r *REST) setRule() *rule {
+	return &rule{
+		of:    setOf,
+		lock:  func(ctx context.Context, set string) (*lock.Lock, error) { return r.sets.Share(ctx, set) },
+		check: r.setExists,
+		clear: func(c *clusterregistry.Cluster) {
+			c.Spec.ClusterSet = ""
+			c.Label()
+		},
+		wait: "deleting the ClusterSet that it is put in",
+	}
+}
+
+func (r *REST) setExists(ctx context.Context, cluster *clusterregistry.Cluster) error {
+	exists, err := r.sets.Exists(ctx, cluster.Spec.ClusterSet)
+	if err != nil {
+		return fmt.Errorf("look for ClusterSet %s: %w", cluster.Spec.ClusterSet, err)
+	}
+	if exists {
+		return nil
+	}
+	missing := field.NotFound(field.NewPath("spec", "clusterSet"), cluster.Spec.ClusterSet)
+	missing.Detail = "no ClusterSet has this name, or it is being deleted; create it first, or take one that kubectl get crset lists"
+	return invalid(cluster, missing)
+}
+
+// InSet returns how many clusters are in a set, by etcd's latest state.
+func (r *REST) InSet(ctx context.Context, set string) (int, error) {
+	object, err := r.ListPredicate(ctx, match(labels.Everything(), fields.OneTermEqualSelector(setField, set)), &internalversion.ListOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return len(object.(*clusterregistry.ClusterList).Items), nil
+}
+
+// mayMove returns an error when the caller may not take a cluster out of its set, or put
+// it in another one: each takes "create" on "clustersets/join" of that set. Who is not
+// allowed doesn't learn whether a set exists.
+func (r *REST) mayMove(ctx context.Context, cluster, old *clusterregistry.Cluster) error {
+	if cluster.Spec.ClusterSet == old.Spec.ClusterSet {
+		return nil
+	}
+	for _, set := range []string{old.Spec.ClusterSet, cluster.Spec.ClusterSet} {
+		if set == "" {
+			continue
+		}
+		if err := r.mayJoin(ctx, cluster, set); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mayJoin asks whether the caller may put clusters in a set and take them out of it. A
+// review that fails, and one that has no opinion, allow nothing.
+func (r *REST) mayJoin(ctx context.Context, cluster *clusterregistry.Cluster, set string) error {
+	caller, ok := genericapirequest.UserFrom(ctx)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("it is not known who moves cluster %s", cluster.Name))
+	}
+	decision, reason, err := r.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: caller, Verb: "create", ResourceRequest: true,
+		APIGroup: clusterregistry.GroupName, APIVersion: v1beta1.SchemeGroupVersion.Version, Resource: "clustersets", Subresource: "join", Name: set,
+	})
+	if decision == authorizer.DecisionAllow {
+		return nil
+	}
+	why := fmt.Sprintf("user %q can't put clusters in ClusterSet %q or take them out of it: that needs \"create\" on \"clustersets/join\" in API group %q, for the name %q", caller.GetName(), set, clusterregistry.GroupName, set)
+	switch {
+	case err != nil:
+		why += fmt.Sprintf(", and the review failed: %v", err)
+	case reason != "":
+		why += ": " + reason
+	}
+	return apierrors.NewForbidden(clusterregistry.Resource("clusters"), cluster.Name, errors.New(why))
+}
+
+// label keeps the label of a cluster's set. A client that sets it to something else is
+// warned; one that leaves it out, or as it was, is not.
+func label(ctx context.Context, cluster, old *clusterregistry.Cluster) {
+	said, set := cluster.Labels[clusterregistry.ClusterSetLabel], cluster.Spec.ClusterSet
+	if said != "" && said != set && said != old.Labels[clusterregistry.ClusterSetLabel] {
+		warning.AddWarning(ctx, "", fmt.Sprintf("metadata.labels[%s]: %q is not stored: the server keeps this label by spec.clusterSet, which is %q; change that one in v1beta1", clusterregistry.ClusterSetLabel, said, set))
+	}
+	cluster.Label()
+}
+
+func setOf(c *clusterregistry.Cluster) string { return c.Spec.ClusterSet }
