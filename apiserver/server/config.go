@@ -51,6 +51,8 @@ type Config struct {
 	generic *genericserver.RecommendedConfig
 	// collection is what the garbage collector does, if there is one.
 	collection rest.GarbageCollectionPolicy
+	// guarded is what becomes of a write that changes guarded fields without permission.
+	guarded cluster.GuardedFields
 	// extend adds what a mode serves besides clusters. It may be nil.
 	extend func(*genericserver.GenericAPIServer) error
 }
@@ -58,6 +60,7 @@ type Config struct {
 type completedConfig struct {
 	generic    genericserver.CompletedConfig
 	collection rest.GarbageCollectionPolicy
+	guarded    cluster.GuardedFields
 	extend     func(*genericserver.GenericAPIServer) error
 }
 
@@ -67,7 +70,7 @@ type CompletedConfig struct{ *completedConfig }
 // Config turns the options into a configuration. It reads certificates and
 // asks the host for what the mode needs.
 func (o *Options) Config(ctx context.Context) (*Config, error) {
-	config := &Config{generic: genericserver.NewRecommendedConfig(codecs), collection: rest.DeleteDependents}
+	config := &Config{generic: genericserver.NewRecommendedConfig(codecs), collection: rest.DeleteDependents, guarded: o.GuardedFields}
 	if err := o.common(&config.generic.Config); err != nil {
 		return nil, err
 	}
@@ -89,12 +92,7 @@ func (o *Options) Config(ctx context.Context) (*Config, error) {
 
 // common applies what is the same in every mode.
 func (o *Options) common(config *genericserver.Config) error {
-	namer := openapinamer.NewDefinitionNamer(scheme)
-	config.OpenAPIConfig = genericserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
-	config.OpenAPIConfig.Info.Title, config.OpenAPIConfig.Info.Version = "Cluster Registry", baseversion.Get().GitVersion
-	config.OpenAPIV3Config = genericserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
-	config.OpenAPIV3Config.Info = config.OpenAPIConfig.Info
-
+	describe(config)
 	if err := o.Recommended.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, nil); err != nil {
 		return fmt.Errorf("a serving certificate: %w", err)
 	}
@@ -123,9 +121,18 @@ func (o *Options) common(config *genericserver.Config) error {
 	return nil
 }
 
+// describe sets how the API is described. Server-side apply merges by it.
+func describe(config *genericserver.Config) {
+	namer := openapinamer.NewDefinitionNamer(scheme)
+	config.OpenAPIConfig = genericserver.DefaultOpenAPIConfig(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIConfig.Info.Title, config.OpenAPIConfig.Info.Version = "Cluster Registry", baseversion.Get().GitVersion
+	config.OpenAPIV3Config = genericserver.DefaultOpenAPIV3Config(openapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIV3Config.Info = config.OpenAPIConfig.Info
+}
+
 // Complete fills what follows from the rest.
 func (c *Config) Complete() CompletedConfig {
-	return CompletedConfig{&completedConfig{c.generic.Complete(), c.collection, c.extend}}
+	return CompletedConfig{&completedConfig{c.generic.Complete(), c.collection, c.guarded, c.extend}}
 }
 
 // New makes the server.
@@ -150,7 +157,7 @@ func (c CompletedConfig) serveRegistry(server *genericserver.GenericAPIServer) e
 	if err != nil {
 		return err
 	}
-	clusters, status, err := cluster.New(scheme, c.generic.RESTOptionsGetter, c.collection, sets, server.Authorizer)
+	clusters, status, err := cluster.New(scheme, c.generic.RESTOptionsGetter, c.collection, sets, cluster.Guard{Fields: c.guarded, Authorizer: server.Authorizer})
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	baseversion "k8s.io/component-base/version"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -58,6 +59,10 @@ type Options struct {
 	// requests in independent mode. Empty means RBAC.
 	AuthorizationWebhook string
 
+	// GuardedFields is what becomes of a write that changes guarded fields of a
+	// cluster without the permission for that.
+	GuardedFields cluster.GuardedFields
+
 	// only holds the flags that mean something in one mode alone.
 	only map[Mode]*pflag.FlagSet
 }
@@ -68,8 +73,9 @@ func NewOptions() (*Options, error) {
 		return nil, err
 	}
 	o := &Options{
-		Run:         genericoptions.NewServerRunOptions(),
-		Recommended: genericoptions.NewRecommendedOptions(contract.KeyPrefix(clusterregistry.GroupName), codecs.LegacyCodec(storedVersion)),
+		GuardedFields: cluster.GuardedFieldsOff,
+		Run:           genericoptions.NewServerRunOptions(),
+		Recommended:   genericoptions.NewRecommendedOptions(contract.KeyPrefix(clusterregistry.GroupName), codecs.LegacyCodec(storedVersion)),
 	}
 	o.Run.ShutdownDelayDuration = shutdownDelay
 	o.Run.ShutdownWatchTerminationGracePeriod = watchTermination
@@ -91,6 +97,7 @@ func registerKubeVersion() error {
 // AddFlags adds all flags to fs.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar((*string)(&o.Mode), "mode", "", "How the server authenticates and authorizes requests: \"aggregated\" asks the host cluster that it is registered with; \"independent\" uses client certificates, tokens and roles of its own. Required.")
+	fs.StringVar((*string)(&o.GuardedFields), "guarded-fields", string(o.GuardedFields), "What becomes of a write that changes where a cluster is or how to sign in to it without permission to update clusters/endpoints, or that sets its id or sourceRef without permission to update clusters/identity: \"Off\" asks for no permission, \"Warn\" lets it pass with a warning, \"Enforce\" refuses it.")
 	o.Run.AddUniversalFlags(fs)
 	o.Recommended.Etcd.AddFlags(fs)
 	o.Recommended.SecureServing.AddFlags(fs)
@@ -130,6 +137,11 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--mode is required: \"aggregated\" behind a host cluster's aggregator, \"independent\" on its own"))
 	default:
 		errs = append(errs, fmt.Errorf("--mode=%s is unknown; use --mode=aggregated or --mode=independent", o.Mode))
+	}
+	switch o.GuardedFields {
+	case cluster.GuardedFieldsOff, cluster.GuardedFieldsWarn, cluster.GuardedFieldsEnforce:
+	default:
+		errs = append(errs, fmt.Errorf("--guarded-fields=%s is unknown; use --guarded-fields=Off, Warn or Enforce", o.GuardedFields))
 	}
 	if o.Mode == Independent && o.Recommended.Authentication.ClientCert.ClientCA == "" && o.AuthenticationConfig == "" {
 		errs = append(errs, fmt.Errorf("no one could be authenticated: --mode=independent needs --client-ca-file, --authentication-config, or both"))

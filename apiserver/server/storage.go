@@ -97,7 +97,7 @@ func (o *Options) VerifyStorage(ctx context.Context, inClear bool) (contract.Sto
 
 // stores returns the storage of everything that servers keep in etcd, of both modes.
 func stores(options generic.RESTOptionsGetter) ([]*genericregistry.Store, error) {
-	clusters, _, err := cluster.New(scheme, options, rest.Unsupported, nil, nil)
+	clusters, _, err := cluster.New(scheme, options, rest.Unsupported, nil, cluster.Guard{})
 	if err != nil {
 		return nil, err
 	}

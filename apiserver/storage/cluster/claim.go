@@ -38,6 +38,7 @@ const patience = 10 * time.Second
 type claim struct {
 	*REST
 	dryRun  bool
+	reviews *reviews
 	id, set hold
 }
 
@@ -64,15 +65,20 @@ type rule struct {
 }
 
 func (r *REST) claim(dryRun []string) *claim {
-	return &claim{REST: r, dryRun: len(dryRun) > 0, id: hold{rule: r.idRule()}, set: hold{rule: r.setRule()}}
+	return &claim{REST: r, dryRun: len(dryRun) > 0, reviews: r.guard.reviews(), id: hold{rule: r.idRule()}, set: hold{rule: r.setRule()}}
 }
 
 func (c *claim) holds() []*hold { return []*hold{&c.id, &c.set} }
 
 // onCreate makes the claims of a cluster that is about to be created, after all others
-// have agreed to it.
+// have agreed to it. The guard comes first: who may not change what it guards learns
+// nothing of what admission says, and takes no lock. It sees what mutating admission has
+// made of the cluster, and the name that was generated.
 func (c *claim) onCreate(validate rest.ValidateObjectFunc) rest.ValidateObjectFunc {
 	return func(ctx context.Context, object runtime.Object) error {
+		if err := c.reviews.check(ctx, object.(*clusterregistry.Cluster), &clusterregistry.Cluster{}); err != nil {
+			return err
+		}
 		if validate != nil {
 			if err := validate(ctx, object); err != nil {
 				return err
@@ -82,9 +88,12 @@ func (c *claim) onCreate(validate rest.ValidateObjectFunc) rest.ValidateObjectFu
 	}
 }
 
-// onUpdate makes the claims of a cluster that is about to be changed.
+// onUpdate makes the claims of a cluster that is about to be changed, in onCreate's order.
 func (c *claim) onUpdate(validate rest.ValidateObjectUpdateFunc) rest.ValidateObjectUpdateFunc {
 	return func(ctx context.Context, object, old runtime.Object) error {
+		if err := c.reviews.check(ctx, object.(*clusterregistry.Cluster), old.(*clusterregistry.Cluster)); err != nil {
+			return err
+		}
 		if validate != nil {
 			if err := validate(ctx, object, old); err != nil {
 				return err
@@ -96,9 +105,6 @@ func (c *claim) onUpdate(validate rest.ValidateObjectUpdateFunc) rest.ValidateOb
 
 // change makes the claims to what a cluster did not have before.
 func (c *claim) change(ctx context.Context, cluster, old *clusterregistry.Cluster) error {
-	if err := c.mayMove(ctx, cluster, old); err != nil {
-		return err
-	}
 	for _, h := range c.holds() {
 		if h.rule.of(cluster) == h.rule.of(old) {
 			continue

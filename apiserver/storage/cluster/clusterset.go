@@ -2,20 +2,15 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
-	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/storage/lock"
 )
 
@@ -63,48 +58,6 @@ func (r *REST) InSet(ctx context.Context, set string) (int, error) {
 		return 0, err
 	}
 	return len(object.(*clusterregistry.ClusterList).Items), nil
-}
-
-// mayMove returns an error when the caller may not take a cluster out of its set, or put
-// it in another one: each takes "create" on "clustersets/join" of that set. Who is not
-// allowed doesn't learn whether a set exists.
-func (r *REST) mayMove(ctx context.Context, cluster, old *clusterregistry.Cluster) error {
-	if cluster.Spec.ClusterSet == old.Spec.ClusterSet {
-		return nil
-	}
-	for _, set := range []string{old.Spec.ClusterSet, cluster.Spec.ClusterSet} {
-		if set == "" {
-			continue
-		}
-		if err := r.mayJoin(ctx, cluster, set); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mayJoin asks whether the caller may put clusters in a set and take them out of it. A
-// review that fails, and one that has no opinion, allow nothing.
-func (r *REST) mayJoin(ctx context.Context, cluster *clusterregistry.Cluster, set string) error {
-	caller, ok := genericapirequest.UserFrom(ctx)
-	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("it is not known who moves cluster %s", cluster.Name))
-	}
-	decision, reason, err := r.authorizer.Authorize(ctx, authorizer.AttributesRecord{
-		User: caller, Verb: "create", ResourceRequest: true,
-		APIGroup: clusterregistry.GroupName, APIVersion: v1beta1.SchemeGroupVersion.Version, Resource: "clustersets", Subresource: "join", Name: set,
-	})
-	if decision == authorizer.DecisionAllow {
-		return nil
-	}
-	why := fmt.Sprintf("user %q can't put clusters in ClusterSet %q or take them out of it: that needs \"create\" on \"clustersets/join\" in API group %q, for the name %q", caller.GetName(), set, clusterregistry.GroupName, set)
-	switch {
-	case err != nil:
-		why += fmt.Sprintf(", and the review failed: %v", err)
-	case reason != "":
-		why += ": " + reason
-	}
-	return apierrors.NewForbidden(clusterregistry.Resource("clusters"), cluster.Name, errors.New(why))
 }
 
 // label keeps the label of a cluster's set. A client that sets it to something else is

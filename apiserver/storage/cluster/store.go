@@ -5,7 +5,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -19,9 +18,9 @@ import (
 // REST serves clusters.
 type REST struct {
 	*genericregistry.Store
-	locks      *lock.Locks
-	sets       Sets
-	authorizer authorizer.UnconditionalAuthorizer
+	locks *lock.Locks
+	sets  Sets
+	guard Guard
 }
 
 var (
@@ -36,10 +35,9 @@ func (*REST) ShortNames() []string { return []string{"crc"} }
 func (*REST) GetSingularName() string { return "cluster" }
 
 // New returns the storage of clusters and that of their status, on one store. The
-// policy is that of the garbage collector, if there is one. The authorizer decides on what
-// a write needs besides the permission to write; both it and the sets may be nil where
-// nothing is written.
-func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, collection rest.GarbageCollectionPolicy, sets Sets, decides authorizer.UnconditionalAuthorizer) (*REST, *StatusREST, error) {
+// policy is that of the garbage collector, if there is one. The guard decides on what a
+// write needs besides the permission to write; the sets may be nil where nothing is written.
+func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, collection rest.GarbageCollectionPolicy, sets Sets, guard Guard) (*REST, *StatusREST, error) {
 	main := strategy{base.New(scheme, collection)}
 	store := &genericregistry.Store{
 		NewFunc:                   func() runtime.Object { return &clusterregistry.Cluster{} },
@@ -68,7 +66,8 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, collection r
 	status := *store
 	status.UpdateStrategy = statusStrategy{main}
 	status.ResetFieldsStrategy = statusStrategy{main}
-	return &REST{store, locks, sets, decides}, &StatusREST{&status}, nil
+	guard.countFromZero()
+	return &REST{store, locks, sets, guard}, &StatusREST{&status}, nil
 }
 
 // StatusREST serves the status of clusters.

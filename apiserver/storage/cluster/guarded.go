@@ -1,0 +1,97 @@
+package cluster
+
+import (
+	"strings"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/form"
+)
+
+// permission is what some writes need besides the right to write the cluster: a verb on a
+// subresource that is not served.
+type permission struct {
+	verb, resource, subresource string
+	// always is true when a write without the permission is refused whatever Guard says.
+	always bool
+	// needed returns for what names a write needs it.
+	needed func(version string, written, stored *clusterregistry.Cluster) []need
+}
+
+// need is an object that a write needs a permission on, with the fields whose change is the
+// reason, as a version of the API calls them.
+type need struct{ name, fields string }
+
+var permissions = []permission{
+	{"update", "clusters", "endpoints", false, ofCluster(changedEndpoints)},
+	{"update", "clusters", "identity", false, ofCluster(changedIdentity)},
+	{"create", "clustersets", "join", true, changedSets},
+}
+
+// ofCluster is about a permission on the cluster that is written.
+func ofCluster(changed func(version string, written, stored *clusterregistry.ClusterSpec) []string) func(string, *clusterregistry.Cluster, *clusterregistry.Cluster) []need {
+	return func(version string, written, stored *clusterregistry.Cluster) []need {
+		fields := changed(version, &written.Spec, &stored.Spec)
+		if len(fields) == 0 {
+			return nil
+		}
+		return []need{{written.Name, strings.Join(fields, ", ")}}
+	}
+}
+
+// changedSets returns the set that a cluster is taken out of, and the one that it is put in.
+func changedSets(_ string, written, stored *clusterregistry.Cluster) (needs []need) {
+	if written.Spec.ClusterSet == stored.Spec.ClusterSet {
+		return nil
+	}
+	for _, set := range []string{stored.Spec.ClusterSet, written.Spec.ClusterSet} {
+		if set != "" {
+			needs = append(needs, need{set, "spec.clusterSet"})
+		}
+	}
+	return needs
+}
+
+// changedEndpoints returns the fields that say where a cluster is and how to sign in to
+// it, if they change. Both forms count in every version, since admission may have changed
+// the one that the request did not have. A renewal of how v1alpha1 shows the same is no
+// change, see renews.
+func changedEndpoints(version string, written, stored *clusterregistry.ClusterSpec) []string {
+	endpoints, access := "spec.endpoints", "spec.access"
+	if version == form.V1alpha1 {
+		endpoints, access = "spec.kubernetesApiEndpoints", "spec.authInfo"
+	}
+	var changed []string
+	if differ(written.Endpoints, stored.Endpoints) || differ(written.KubernetesAPIEndpoints, stored.KubernetesAPIEndpoints) && !isRenewal(written, stored) {
+		changed = append(changed, endpoints)
+	}
+	if differ(written.Access, stored.Access) || differ(written.AuthInfo, stored.AuthInfo) {
+		changed = append(changed, access)
+	}
+	return changed
+}
+
+// isRenewal reports whether v1alpha1 shows what is stored as a renewal does.
+func isRenewal(written, stored *clusterregistry.ClusterSpec) bool {
+	renewed := *stored
+	form.RenewV1alpha1(&renewed, stored)
+	return !differ(written.KubernetesAPIEndpoints, renewed.KubernetesAPIEndpoints)
+}
+
+// changedIdentity returns the fields that say which cluster this is and what its entry
+// was made from, if they change. An id that a cluster has never changes.
+func changedIdentity(_ string, written, stored *clusterregistry.ClusterSpec) []string {
+	var changed []string
+	if written.ID != stored.ID {
+		changed = append(changed, "spec.id")
+	}
+	if differ(written.SourceRef, stored.SourceRef) {
+		changed = append(changed, "spec.sourceRef")
+	}
+	return changed
+}
+
+// differ reports whether two values say something else. What is empty and what is
+// absent say the same.
+func differ[T any](a, b T) bool { return !apiequality.Semantic.DeepEqual(a, b) }
