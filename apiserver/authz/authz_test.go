@@ -32,9 +32,11 @@ func fixed(t *testing.T, roles map[string][]rbacv1.PolicyRule) *RBAC {
 	for _, binding := range bootstrapBindings() {
 		add(bindingStore, &binding)
 	}
-	writers := binding("status-writer", "writers")
-	writers.Name = "writers"
-	add(bindingStore, &writers)
+	for role, group := range map[string]string{"status-writer": "writers", "editor": "editors", "endpoint-editor": "endpoint-editors"} {
+		bound := binding(role, group)
+		bound.Name = group
+		add(bindingStore, &bound)
+	}
 	for name, rules := range roles {
 		add(roleStore, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules})
 		add(bindingStore, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{Name: name}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: name}}})
@@ -81,6 +83,14 @@ func TestAuthorize(t *testing.T) {
 		{"a status by its writers", known("x", "writers"), clusters("patch", "east", "status"), true},
 		{"a cluster by writers of statuses", known("x", "writers"), clusters("get", "east", ""), true},
 		{"a change of a cluster by writers of statuses", known("x", "writers"), clusters("patch", "east", ""), false},
+		{"a new cluster by editors", known("x", "editors"), clusters("create", "", ""), true},
+		{"an endpoint by editors", known("x", "editors"), clusters("update", "east", "endpoints"), false},
+		{"an identity by editors", known("x", "editors"), clusters("update", "east", "identity"), false},
+		{"an endpoint by endpoint editors", known("x", "endpoint-editors"), clusters("update", "east", "endpoints"), true},
+		{"an identity by endpoint editors", known("x", "endpoint-editors"), clusters("update", "east", "identity"), true},
+		{"an endpoint by writers of statuses", known("x", "writers"), clusters("update", "east", "endpoints"), false},
+		{"an endpoint by the function health", known("x", contract.HealthGroup), clusters("update", "east", "endpoints"), false},
+		{"an endpoint by the function registerHost", known("x", contract.RegisterHostGroup), clusters("update", "east", "endpoints"), true},
 		{"discovery for everybody who is known", known("x"), path("/apis/clusterregistry.k8s.io"), true},
 		{"discovery for anonymous", &user.DefaultInfo{Name: user.Anonymous, Groups: []string{user.AllUnauthenticated}}, path("/apis"), false},
 		{"clusters for everybody", known("x"), clusters("list", "", ""), false},

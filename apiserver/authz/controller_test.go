@@ -10,20 +10,22 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestControllerRoles expects the controller to have the same rights in a registry in both
-// modes: by bootstrap roles, and by the ClusterRoles that the operator ships.
-func TestControllerRoles(t *testing.T) {
-	content, err := os.ReadFile("../../manifests/operator/controller.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+// TestShippedRoles expects people and the controller to have the same rights in a registry in
+// both modes: by bootstrap roles, and by the ClusterRoles that the operator ships.
+func TestShippedRoles(t *testing.T) {
 	shipped := map[string][]rbacv1.PolicyRule{}
-	for _, document := range bytes.Split(content, []byte("\n---\n")) {
-		role := rbacv1.ClusterRole{}
-		if err := yaml.UnmarshalStrict(document, &role); err != nil {
+	for _, file := range []string{"controller", "users"} {
+		content, err := os.ReadFile("../../manifests/operator/" + file + ".yaml")
+		if err != nil {
 			t.Fatal(err)
 		}
-		shipped[role.Name] = role.Rules
+		for _, document := range bytes.Split(content, []byte("\n---\n")) {
+			role := rbacv1.ClusterRole{}
+			if err := yaml.UnmarshalStrict(document, &role); err != nil {
+				t.Fatal(err)
+			}
+			shipped[role.Name] = role.Rules
+		}
 	}
 	compared := 0
 	for _, role := range bootstrapRoles() {
@@ -34,7 +36,7 @@ func TestControllerRoles(t *testing.T) {
 			}
 		}
 	}
-	if compared != 2 {
-		t.Errorf("%d roles are in both, want those of health and registerHost", compared)
+	if compared != 6 {
+		t.Errorf("%d roles are in both, want four for people, and those of health and registerHost", compared)
 	}
 }

@@ -94,7 +94,6 @@ func tidy(t *testing.T, kubectl *framework.Kubectl) {
 		"delete pvc backups --namespace=default --ignore-not-found",
 		"delete namespace registries --ignore-not-found --timeout=5m",
 		"delete clusterrolebinding fleet-cluster-viewers --ignore-not-found",
-		"delete clusterrole cluster-viewer --ignore-not-found",
 	} {
 		if _, err := kubectl.After().Try(strings.Fields(args)...); err != nil {
 			t.Error(err)
