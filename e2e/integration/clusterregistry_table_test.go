@@ -72,9 +72,12 @@ var wrong = []struct{ old, new, at, says string }{
 	{"server: {}", "server: {audit: {policyConfigMapRef: {name: audit}, log: {}}}", "spec.server.audit", "an audit log needs release v0.4.0 or later: remove server.audit, or set version to such a release"},
 	{"server: {}", "server: {authentication: {}}", "spec.server.authentication.configMapRef", "Required value"},
 	{"server: {}", "server: {authorization: {webhookSecretRef: {name: ''}}}", "spec.server.authorization.webhookSecretRef.name", "should be at least 1 chars long"},
+	{"server: {}", "server: {authorization: {}}", "spec.server.authorization", "authorization changes nothing: add guardedFields or webhookSecretRef, such as guardedFields: Enforce, or remove authorization"},
+	{"server: {}", "server: {authorization: {guardedFields: enforce}}", "spec.server.authorization.guardedFields", `Unsupported value: "enforce"`},
+	{"server: {}", "server: {authorization: {guardedFields: Enforce}}", "spec.server.authorization.guardedFields", "guarded fields need release v0.4.0 or later: remove server.authorization.guardedFields, or set version to such a release"},
 	{"Independent\n  paused: false\n  server: {}", "Aggregated\n  server: {service: {type: NodePort}}", "spec.server.service", "an Aggregated registry is reached through the API of the host cluster: remove server.service, or use mode Independent"},
 	{"Independent\n  paused: false\n  server: {}", "Aggregated\n  server: {authentication: {configMapRef: {name: issuers}}}", "spec.server.authentication", "the host cluster authenticates the users of an Aggregated registry"},
-	{"Independent\n  paused: false\n  server: {}", "Aggregated\n  server: {authorization: {webhookSecretRef: {name: webhook}}}", "spec.server.authorization", "the host cluster authorizes the users of an Aggregated registry"},
+	{"Independent\n  paused: false\n  server: {}", "Aggregated\n  server: {authorization: {webhookSecretRef: {name: webhook}}}", "spec.server.authorization.webhookSecretRef", "the host cluster authorizes the users of an Aggregated registry"},
 
 	{"etcd: {replicas: 3}", "paused: true", "spec.etcd", "Required value"},
 	{"etcd: {replicas: 3}", "etcd: {}", "spec.etcd", "say how many members etcd has (replicas: 1, 3 or 5), or name an external etcd"},

@@ -186,7 +186,7 @@ func testDefaults(t *testing.T, registries client.Client) {
 	least.Spec.Etcd.Replicas, least.Spec.Etcd.Storage = 1, &operatorv1alpha1.Storage{}
 	least.Spec.Server.Service = &operatorv1alpha1.Service{}
 	least.Spec.Server.Authentication = &operatorv1alpha1.Authentication{ConfigMapRef: operatorv1alpha1.ConfigMapKeySelector{Name: "issuers"}}
-	least.Spec.Server.Authorization = &operatorv1alpha1.Authorization{WebhookSecretRef: operatorv1alpha1.SecretKeySelector{Name: "webhook"}}
+	least.Spec.Server.Authorization = &operatorv1alpha1.Authorization{WebhookSecretRef: &operatorv1alpha1.SecretKeySelector{Name: "webhook"}}
 	least.Spec.TLS.IssuerRef, least.Spec.TLS.CABundle = &operatorv1alpha1.IssuerReference{Name: "corporate"}, framework.NewAuthority(t, "corporate").PEM
 	if err := registries.Create(t.Context(), least, client.DryRunAll); err != nil {
 		t.Fatal(err)

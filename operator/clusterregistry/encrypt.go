@@ -54,12 +54,26 @@ func (s *scope) readKeys(ctx context.Context) error {
 	return nil
 }
 
-// withheld says what of the spec the servers don't get: what keeps them from being made first.
+// withheld says what of the spec the servers don't get: what keeps them from being made first,
+// and what they do without last.
 func (s *scope) withheld() verdict.Verdict {
-	if s.keys.Held.State == verdict.Blocked || s.audit.Held.Complete() {
+	switch {
+	case s.keys.Held.State == verdict.Blocked || s.audit.Held.Complete() && !s.keys.Held.Complete():
 		return s.keys.Held
+	case !s.audit.Held.Complete():
+		return s.audit.Held
 	}
-	return s.audit.Held
+	return s.unguarded()
+}
+
+// unguarded says that the servers' release has no guarded fields, which the spec asks for. An
+// upgrade that is under way brings them, or else says why it does not.
+func (s *scope) unguarded() verdict.Verdict {
+	guarded := s.Registry.Spec.Server.Guarded()
+	if guarded == operatorv1alpha1.GuardedFieldsOff || render.CanGuardFields(s.release.Layout) || s.upgrade != nil || !s.Installed() {
+		return done
+	}
+	return verdict.Waiting(operatorv1alpha1.ReasonGuardedFieldsUnsupported, "spec.server.authorization.guardedFields is %s, and the servers of %s don't have it: whoever may write a cluster may change all of it until a release that has it runs, which is v0.4.0 or later", guarded, s.release.Version).In(verdict.Resync).DegradedIf(true)
 }
 
 // reveal decrypts what etcd holds, nil where nothing is encrypted.

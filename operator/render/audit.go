@@ -22,6 +22,10 @@ const (
 // CanAudit reports whether servers of a layout keep an audit log.
 func CanAudit(layout string) bool { return layout != "v1" }
 
+// CanGuardFields reports whether servers of a layout ask for a permission of its own for
+// changes of guarded fields.
+func CanGuardFields(layout string) bool { return layout != "v1" }
+
 // CanEncrypt reports whether servers of a layout encrypt what they store.
 func CanEncrypt(layout string) bool { return layout != "v1" }
 

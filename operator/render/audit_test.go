@@ -64,6 +64,29 @@ func TestAudit(t *testing.T) {
 	}
 }
 
+// TestGuardedFieldsNeedALayout renders servers of the first layout, which don't know the flag,
+// without it, and the same servers whether or not the spec says that nothing is guarded.
+func TestGuardedFieldsNeedALayout(t *testing.T) {
+	with := func(layout, spec string) *Result {
+		in := input(t, merged(t, spec))
+		in.Release.Layout, in.Release.EtcdLayout, in.Release.Controllers = layout, layout, nil
+		return rendered(t, in)
+	}
+	const flag = "Deployment/fleet-server" + container + "/args/--guarded-fields"
+	for _, layout := range []string{"v1", "v2"} {
+		unset := with(layout, `{}`)
+		if off := with(layout, `{server: {authorization: {guardedFields: "Off"}}}`); !reflect.DeepEqual(unset, off) {
+			t.Errorf("%s: Off renders something else than nothing", layout)
+		}
+		for _, guarded := range []string{"Warn", "Enforce"} {
+			got := at(t, with(layout, `{server: {authorization: {guardedFields: `+guarded+`}}}`), flag)
+			if want := map[string]any{"v1": nil, "v2": guarded}[layout]; got != want {
+				t.Errorf("%s: %s gives the servers %v, want %v", layout, guarded, got, want)
+			}
+		}
+	}
+}
+
 // TestAuditNeedsALayout renders servers of the first layout, which know of no audit log, as if
 // there were none, and those of a later one with it, whichever layout etcd is of.
 func TestAuditNeedsALayout(t *testing.T) {

@@ -101,6 +101,13 @@ var fields = map[string]struct {
 		"Deployment/fleet-server" + container + "/args/--authentication-config":             `"/authentication/jwt"`,
 		"Deployment/fleet-server" + container + "/args/--authorization-webhook-config-file": `"/authorization/kubeconfig"`,
 	}},
+	"guarded fields": {`{server: {authorization: {guardedFields: Enforce}}}`, nil, map[string]string{
+		"Deployment/fleet-server" + container + "/args/--guarded-fields":                    `"Enforce"`,
+		"Deployment/fleet-server" + container + "/args/--authorization-webhook-config-file": `null`,
+	}},
+	"fields that are not guarded": {`{server: {authorization: {guardedFields: "Off"}}}`, nil, map[string]string{
+		"Deployment/fleet-server" + container + "/args/--guarded-fields": `null`,
+	}},
 	"keys to encrypt with": {`{server: {encryption: {secretRef: {name: keys}}}}`, nil, map[string]string{
 		"Deployment/fleet-server" + container + "/args/--encryption-provider-config": `/encryption/configuration.json`,
 		"Deployment/fleet-server" + podSpec + "/volumes/4":                           `{name: encryption, secret: {secretName: fleet-encryption-0123456789abcdef}}`,

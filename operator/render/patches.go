@@ -49,6 +49,10 @@ func patches(in Input, layout string) map[target][]operation {
 		{kind: "Certificate", certificate: "leaf"}:    renewal(r.Spec.TLS),
 	}
 	maps.Copy(out, controllerPatches(in))
+	if guarded := server.Guarded(); guarded != operatorv1alpha1.GuardedFieldsOff && CanGuardFields(layout) {
+		servers := target{kind: "Deployment", name: "<name>-server"}
+		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", "--guarded-fields="+string(guarded)))
+	}
 	if audits(in, layout) {
 		servers := target{kind: "Deployment", name: "<name>-server"}
 		out[servers] = append(out[servers], auditing(*in.Audit)...)
@@ -129,7 +133,7 @@ func access(server operatorv1alpha1.Server) []operation {
 		mount(corev1.Volume{Name: "authentication", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: a.ConfigMapRef.Name}}}}, "--authentication-config", a.ConfigMapRef.Key)
 	}
-	if a := server.Authorization; a != nil {
+	if a := server.Authorization; a != nil && a.WebhookSecretRef != nil {
 		mount(corev1.Volume{Name: "authorization", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 			SecretName: a.WebhookSecretRef.Name}}}, "--authorization-webhook-config-file", a.WebhookSecretRef.Key)
 	}

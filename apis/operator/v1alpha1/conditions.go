@@ -222,6 +222,9 @@ const (
 	// is missing or would be refused by the servers: the message says what is wrong, and
 	// what the servers do meanwhile.
 	ReasonAuditInvalid = "AuditInvalid"
+	// ReasonGuardedFieldsUnsupported is the reason of servers that are ready, and whose
+	// release has no guarded fields: the message says what writes need meanwhile.
+	ReasonGuardedFieldsUnsupported = "GuardedFieldsUnsupported"
 )
 
 // Reasons of APIServiceReady.

@@ -25,7 +25,7 @@ func SetDefaults(r *ClusterRegistry) {
 	if authentication := r.Spec.Server.Authentication; authentication != nil {
 		orElse(&authentication.ConfigMapRef.Key, "authentication.yaml")
 	}
-	if authorization := r.Spec.Server.Authorization; authorization != nil {
+	if authorization := r.Spec.Server.Authorization; authorization != nil && authorization.WebhookSecretRef != nil {
 		orElse(&authorization.WebhookSecretRef.Key, "kubeconfig")
 	}
 	if encryption := r.Spec.Server.Encryption; encryption != nil {

@@ -23,6 +23,7 @@ func TestSetDefaults(t *testing.T) {
 			server: {service: {}, authentication: {configMapRef: {}}, authorization: {webhookSecretRef: {}}}}}`,
 		"nothing to fill in": `{spec: {deletionPolicy: Delete, images: {pullPolicy: Always}, etcd: {storage: {size: 1Gi}}, tls: {duration: 1h, issuerRef: {kind: ClusterIssuer, group: example.org}}, controllers: {health: {periodSeconds: 5}},
 			server: {replicas: 1, service: {type: NodePort}, authentication: {configMapRef: {key: a}}, authorization: {webhookSecretRef: {key: b}}}}}`,
+		"no other server decides": `{spec: {etcd: {replicas: 1}, server: {authorization: {guardedFields: Enforce}}}}`,
 	} {
 		tree := map[string]any{}
 		if err := yaml.Unmarshal([]byte(object), &tree); err != nil {

@@ -51,8 +51,8 @@ type Server struct {
 	// +optional
 	Authentication *Authentication `json:"authentication,omitempty"`
 
-	// authorization lets another server decide who may do what, in place of the
-	// registry's own ClusterRoles and ClusterRoleBindings. Independent mode only.
+	// authorization says who decides what users may do, and what needs a permission of
+	// its own.
 	// +optional
 	Authorization *Authorization `json:"authorization,omitempty"`
 
@@ -142,12 +142,48 @@ type ConfigMapKeySelector struct {
 	Key string `json:"key,omitempty"`
 }
 
-// Authorization names the server that decides.
+// Authorization says who decides, and on what.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.webhookSecretRef) || has(self.guardedFields)",message="authorization changes nothing: add guardedFields or webhookSecretRef, such as guardedFields: Enforce, or remove authorization"
 type Authorization struct {
 	// webhookSecretRef names the key of a Secret with the kubeconfig of a server
-	// that answers SubjectAccessReviews.
-	// +required
-	WebhookSecretRef SecretKeySelector `json:"webhookSecretRef"`
+	// that answers SubjectAccessReviews. It decides in place of the registry's own
+	// ClusterRoles and ClusterRoleBindings. Independent mode only.
+	// +optional
+	WebhookSecretRef *SecretKeySelector `json:"webhookSecretRef,omitempty"`
+
+	// guardedFields says what happens to a write that changes where a cluster is or how
+	// to sign in to it (endpoints, access) without the permission to update
+	// clusters/endpoints, or that sets its id or sourceRef without that to update
+	// clusters/identity. Enforce refuses it. Warn lets it pass, with a warning that says
+	// what Enforce will refuse. With Off, the right to write a cluster is enough. From
+	// v0.4.0 on. Default: Off.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Guarded fields",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Off","urn:alm:descriptor:com.tectonic.ui:select:Warn","urn:alm:descriptor:com.tectonic.ui:select:Enforce"}
+	GuardedFields GuardedFields `json:"guardedFields,omitempty"`
+}
+
+// GuardedFields is what happens to a write that changes guarded fields of a cluster
+// without the permission for that.
+//
+// +kubebuilder:validation:Enum=Off;Warn;Enforce
+type GuardedFields string
+
+const (
+	// GuardedFieldsOff asks for no permission. It is the default.
+	GuardedFieldsOff GuardedFields = "Off"
+	// GuardedFieldsWarn lets the write pass with a warning.
+	GuardedFieldsWarn GuardedFields = "Warn"
+	// GuardedFieldsEnforce refuses the write.
+	GuardedFieldsEnforce GuardedFields = "Enforce"
+)
+
+// Guarded returns what happens to a write without the permission.
+func (s Server) Guarded() GuardedFields {
+	if s.Authorization == nil || s.Authorization.GuardedFields == "" {
+		return GuardedFieldsOff
+	}
+	return s.Authorization.GuardedFields
 }
 
 // SecretKeySelector is a key of a Secret in the registry's namespace.
