@@ -30,7 +30,7 @@ func TestController(t *testing.T) {
 	ca := framework.NewAuthority(t, "member-ca")
 	serving := ca.Issue("member", nil, name)
 	host := framework.StartHostWith(t, newest, map[string]string{"tls-sni-cert-key": serving.Cert + "," + serving.Key})
-	registry, clients, config := independent(t)
+	registry, clients, config := independent(t, "--guarded-fields=Enforce")
 	clusters := versioned.NewForConfigOrDie(config).ClusterregistryV1beta1().Clusters()
 	relay := framework.StartRelay(t, strings.Trim(strings.TrimPrefix(host.Config.Host, "https:"), "/"))
 	for cluster, url := range map[string]string{"east": "https://" + relay.Address, "loopback": host.Config.Host} {
