@@ -384,28 +384,37 @@ func TestClusterSetsOfLostLocks(t *testing.T) {
 	t.Logf("%d of 25 sets were deleted before a cluster came", deleted)
 }
 
-// TestJoinClusterSets lets people put clusters in the sets that they may, and take them out of those.
+// TestJoinClusterSets lets people put clusters in the sets that they may, and take them out of those,
+// by the RBAC of both modes.
 func TestJoinClusterSets(t *testing.T) {
-	registry, clients, admin := independent(t)
+	t.Run("independent", func(t *testing.T) {
+		registry, clients, admin := independent(t)
+		testJoinSets(t, admin, func(user string) *rest.Config { return registry.Config(clients.Issue(user, nil)) })
+	})
+	t.Run("aggregated", func(t *testing.T) {
+		host, _ := framework.StartAggregated(t, newest)
+		framework.Create(t, framework.HostClient(t, host.Config), shippedRoles(t)...)
+		testJoinSets(t, host.Config, func(user string) *rest.Config { return userConfig(t, host, user) })
+	})
+}
+
+// testJoinSets has ann, who may edit clusters and join blue and green, try what she may.
+func testJoinSets(t *testing.T, admin *rest.Config, as func(user string) *rest.Config) {
+	ctx := t.Context()
 	root := setsOf(t, admin)
 	root.make(t, "blue", "green", "red")
 	roles := clientset(t, admin).RbacV1()
 	rule := rbacv1.PolicyRule{APIGroups: []string{v1beta1.GroupName}, Resources: []string{"clustersets/join"}, Verbs: []string{"create"}, ResourceNames: []string{"blue", "green"}}
-	if _, err := roles.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "joiner"}, Rules: []rbacv1.PolicyRule{rule}}, metav1.CreateOptions{}); err != nil {
+	if _, err := roles.ClusterRoles().Create(ctx, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "joiner"}, Rules: []rbacv1.PolicyRule{rule}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for binding, role := range map[string]string{"joiner": "joiner", "editor": "clusterregistry:editor"} {
-		if _, err := roles.ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: binding},
-			RoleRef: rbacv1.RoleRef{Kind: "ClusterRole", Name: role}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, Name: "ann"}}}, metav1.CreateOptions{}); err != nil {
+		if _, err := roles.ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: binding},
+			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "ann"}}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	testJoinSets(t, root, setsOf(t, registry.Config(clients.Issue("ann", nil))))
-}
-
-// testJoinSets has ann, who may edit clusters and join blue and green, try what she may.
-func testJoinSets(t *testing.T, root, ann sets) {
-	ctx := t.Context()
+	ann := setsOf(t, as("ann"))
 	framework.Eventually(t, "ann's roles", func(ctx context.Context) error {
 		_, err := ann.put(ctx, "east", "blue")
 		return err
@@ -442,7 +451,7 @@ func testJoinSets(t *testing.T, root, ann sets) {
 		switch {
 		case step.denied == "" && err != nil:
 			t.Errorf("%s: %v", step.reason, err)
-		case step.denied != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `needs "create" on "clustersets/join"`) || !strings.Contains(err.Error(), step.denied)):
+		case step.denied != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cannot create resource "clustersets/join"`) || !strings.Contains(err.Error(), step.denied)):
 			t.Errorf("%s: %v", step.reason, err)
 		}
 	}
