@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -32,6 +33,25 @@ func (s *stage) fragment() {
 		}
 		_, err := client.Compact(ctx, revision, clientv3.WithCompactPhysical())
 		return err
+	})
+}
+
+// defragmented waits until all members whose files were largely free are defragmented, but for
+// those that are no longer there: the operation ends when a member is to be replaced, and begins
+// again for the others.
+func (s *stage) defragmented() {
+	s.t.Helper()
+	s.e.Eventually("all members to be defragmented", func(ctx context.Context) error {
+		s.poke(ctx)
+		if err := s.e.Get(ctx, s.registry.Name, s.registry); err != nil {
+			return err
+		}
+		for _, member := range s.registry.Status.Etcd.Members {
+			if s.fragmented[member.ID] && member.DefragmentedTime == nil {
+				return fmt.Errorf("%s is not", member.Name)
+			}
+		}
+		return nil
 	})
 }
 

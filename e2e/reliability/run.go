@@ -28,6 +28,9 @@ type stage struct {
 	recorder *history.Recorder
 	// replaced is the member that the operation replaces.
 	replaced operatorv1alpha1.EtcdMember
+	// fragmented has the IDs of the members that the operation defragments: a file that was
+	// defragmented within the hour is left alone.
+	fragmented map[string]bool
 	// generation is that of the CA that the operation makes.
 	generation int32
 	// members is how many there were before the operation.
