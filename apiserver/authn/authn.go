@@ -15,7 +15,6 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/anonymous"
 	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
 	"k8s.io/apiserver/pkg/authentication/request/union"
-	"k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
@@ -27,7 +26,7 @@ var HealthPaths = []string{"/healthz", "/livez", "/readyz"}
 func New(clientCA dynamiccertificates.CAContentProvider, tokens authenticator.Token) authenticator.Request {
 	var known []authenticator.Request
 	if clientCA != nil {
-		known = append(known, x509.NewDynamic(clientCA.VerifyOptions, x509.CommonNameUserConversion))
+		known = append(known, newByCertificate(clientCA.VerifyOptions))
 	}
 	if tokens != nil {
 		known = append(known, bearertoken.New(outsider{tokens}))

@@ -55,8 +55,12 @@ func delegateAuthentication(options *genericoptions.DelegatingAuthenticationOpti
 			return err
 		}
 	}
-	info.Authenticator, config.OpenAPIConfig.SecurityDefinitions, err = delegation.New()
-	return err
+	ordinary, definitions, err := delegation.New()
+	if err != nil {
+		return err
+	}
+	info.Authenticator, config.OpenAPIConfig.SecurityDefinitions = rememberProxy(info.RequestHeaderConfig, ordinary), definitions
+	return nil
 }
 
 // anonymousReach lets callers whom no one vouches for read these paths.
