@@ -68,7 +68,7 @@ func (a Access) Agree(ctx context.Context) error {
 
 // Outlier returns nil when all members but the given one hold the same data, and are a
 // majority, and that one holds other data. It works while the alarm CORRUPT
-// refuses all reads, and then no member takes writes. With no member given, all are to hold the
+// is raised, when no member takes writes. With no member given, all are to hold the
 // same data. It returns *DataDiffers when others do not, *DataSame when that one holds the
 // same, and *NoAnswer when it does not say. Each of them scans all its data for it: see Comparisons.
 func (a Access) Outlier(ctx context.Context, member string) error {

@@ -76,7 +76,7 @@ func parseID(text string) (uint64, error) {
 
 // change lets do change etcd's members through one that serves, and is not the one with the
 // given ID: the leader, where it is not that one, since a change that another member passes on
-// fails when the leader changes. While the alarm CORRUPT refuses all reads, no member serves,
+// fails when the leader changes. While the alarm CORRUPT is raised, no member counts as serving,
 // and one that has a leader will do.
 func (a Access) change(ctx context.Context, s State, without string, do func(context.Context, *clientv3.Client) error) error {
 	unfit := func(m Member) bool { return m.ID == without || m.Learner }

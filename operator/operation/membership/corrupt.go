@@ -8,7 +8,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd/plan"
 )
 
-// alarms observes the alarms that are raised. While CORRUPT is, etcd answers no reads, so
+// alarms observes the alarms that are raised. While CORRUPT is, etcd refuses every write, so
 // waiting is an outage: a member whose data differs from that of a majority, which agrees on
 // its own, is lost at once, and the alarm of one that was removed is disarmed.
 func (c *Change) alarms(ctx context.Context, seen *plan.Observed) {

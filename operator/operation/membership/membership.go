@@ -68,7 +68,7 @@ type Etcd interface {
 	// they do not.
 	Agree(ctx context.Context, names ...string) error
 	// Outlier returns nil when all but the named member hold the same data, also while the
-	// alarm CORRUPT refuses reads, and that one holds other data or does not answer; with no
+	// alarm CORRUPT is raised, and that one holds other data or does not answer; with no
 	// name, when all do. It may say what it found a short while ago.
 	Outlier(ctx context.Context, member string) error
 	// Compare returns what Outlier does, as it is now.
