@@ -3,6 +3,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ type joiner struct {
 	clientCIDRs []string
 	labels      map[string]string
 	displayName string
+	set         string
 	withAccess  bool
 	yes         bool
 	dryRun      command.DryRun
@@ -81,6 +83,7 @@ another cluster under the name, and the same cluster under another name, are ref
 	f.StringSliceVar(&j.clientCIDRs, "client-cidr", nil, "`ranges` of client addresses that the endpoint is for; default: any client")
 	f.StringToStringVar(&j.labels, "label", nil, "labels to set, as `key=value`")
 	f.StringVar(&j.displayName, "display-name", "", "what people call the cluster")
+	f.StringVar(&j.set, "cluster-set", "", "`name` of the ClusterSet to put the cluster in; it must exist")
 	f.BoolVar(&j.withAccess, "with-access", false, "also enter the program with which the context's user gets credentials, without variables that look like secrets; it is shown first")
 	f.BoolVar(&j.yes, "yes", false, "enter that program without asking")
 	j.dryRun.AddFlag(cmd)
@@ -134,6 +137,9 @@ func (j *joiner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if made.Spec.ClusterSet != cmp.Or(j.set, made.Spec.ClusterSet) {
+		return fmt.Errorf("the cluster %q is in the registry, and not in ClusterSet %q: the registry's release is older than v0.4.0 and has no ClusterSets; upgrade it, then join again", j.name, command.Plain(j.set))
+	}
 	if !j.dryRun.Client() && j.dryRun != "server" {
 		made = j.report(ctx, clusters, made, facts)
 	}
@@ -154,7 +160,7 @@ func (j *joiner) wanted(found *member.Member) (*v1beta1.Cluster, error) {
 	if member.Local(endpoint.ProxyURL) {
 		fmt.Fprintf(j.env.ErrOut, "note: the proxy %s is on each computer itself: others need one there too\n", command.Plain(endpoint.ProxyURL))
 	}
-	out := &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: j.name, Labels: j.labels}, Spec: v1beta1.ClusterSpec{DisplayName: j.displayName, Endpoints: []v1beta1.Endpoint{endpoint}}}
+	out := &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: j.name, Labels: j.labels}, Spec: v1beta1.ClusterSpec{DisplayName: j.displayName, ClusterSet: j.set, Endpoints: []v1beta1.Endpoint{endpoint}}}
 	if !j.withAccess {
 		return out, nil
 	}
@@ -236,6 +242,9 @@ func merged(wanted, old *v1beta1.Cluster) *v1beta1.Cluster {
 	maps.Copy(out.Labels, wanted.Labels)
 	if wanted.Spec.DisplayName != "" {
 		out.Spec.DisplayName = wanted.Spec.DisplayName
+	}
+	if wanted.Spec.ClusterSet != "" {
+		out.Spec.ClusterSet = wanted.Spec.ClusterSet
 	}
 	out.Spec.ID = wanted.Spec.ID
 	for _, endpoint := range old.Spec.Endpoints {

@@ -94,7 +94,7 @@ func entry(name, id string, urls ...string) *v1beta1.Cluster {
 
 func TestJoin(t *testing.T) {
 	env, path := commandtest.New(t), write(t, kubeconfig)
-	args := []string{"east", "--cluster-kubeconfig", path, "--cluster-context", "east", "--label", "region=eu,tier=gold", "--display-name", "East"}
+	args := []string{"east", "--cluster-kubeconfig", path, "--cluster-context", "east", "--label", "region=eu,tier=gold", "--display-name", "East", "--cluster-set", "blue"}
 	if text, code := env.Run(t, newJoin(env, idOfEast), args...); code != 0 {
 		t.Fatal(text)
 	}
@@ -107,7 +107,7 @@ func TestJoin(t *testing.T) {
 		t.Fatal(err)
 	}
 	endpoint := v1beta1.Endpoint{Name: "main", URL: "https://east.example:6443", TLSServerName: "api.east.example", ProxyURL: "http://proxy.example:3128"}
-	if made.Spec.ID != idOfEast || made.Spec.DisplayName != "East" || made.Labels["tier"] != "gold" || len(made.Spec.Endpoints) != 1 || made.Spec.Endpoints[0].String() != endpoint.String() || made.Spec.Access != nil {
+	if made.Spec.ID != idOfEast || made.Spec.DisplayName != "East" || made.Spec.ClusterSet != "blue" || made.Labels["tier"] != "gold" || len(made.Spec.Endpoints) != 1 || made.Spec.Endpoints[0].String() != endpoint.String() || made.Spec.Access != nil {
 		t.Errorf("the registry has %+v", made)
 	}
 	if made.Status == nil || made.Status.Version.Kubernetes != "v1.37.1" || !meta.IsStatusConditionTrue(made.Status.Conditions, "IdentityVerified") {
@@ -134,11 +134,25 @@ func TestJoin(t *testing.T) {
 		t.Fatal(text)
 	}
 	after, err := clusters.Get(t.Context(), "east", metav1.GetOptions{})
-	if err != nil || after.Spec.Endpoints[0].URL != "https://new.example" || len(after.Spec.Endpoints) != 2 || after.Labels["theirs"] != "too" || after.Spec.DisplayName != "East" {
+	if err != nil || after.Spec.Endpoints[0].URL != "https://new.example" || len(after.Spec.Endpoints) != 2 || after.Labels["theirs"] != "too" || after.Spec.DisplayName != "East" || after.Spec.ClusterSet != "blue" {
 		t.Errorf("it has moved to %+v, %v", after, err)
 	}
 	if got := env.Stderr.String(); !strings.Contains(got, "endpoint main: https://east.example:6443 -> https://new.example\n") {
 		t.Errorf("the change is not shown: %q", got)
+	}
+}
+
+// TestJoinWithoutSets tells that a registry of an older release has dropped the set.
+func TestJoinWithoutSets(t *testing.T) {
+	env := commandtest.New(t)
+	env.Clusters.PrependReactor("create", "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		made := action.(clienttesting.CreateAction).GetObject().(*v1beta1.Cluster).DeepCopy()
+		made.Spec.ClusterSet = ""
+		return true, made, nil
+	})
+	text, code := env.Run(t, newJoin(env, idOfEast), "east", "--cluster-kubeconfig", write(t, kubeconfig), "--cluster-context", "east", "--cluster-set", "blue")
+	if code != 1 || !strings.Contains(text, `the cluster "east" is in the registry, and not in ClusterSet "blue": the registry's release is older than v0.4.0`) {
+		t.Errorf("%d: %s", code, text)
 	}
 }
 

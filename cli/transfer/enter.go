@@ -20,12 +20,21 @@ import (
 
 // enter enters objects one after the other. It ends early, with the results so far,
 // only when the registry can't be asked any more.
-func (i *importer) enter(ctx context.Context, clusters clusterclient.ClusterInterface, objects []*unstructured.Unstructured) ([]Result, error) {
-	stop := i.env.Progress(ctx, fmt.Sprintf("Entering %s", plural(len(objects))))
+func (i *importer) enter(ctx context.Context, registry clusterclient.ClusterregistryV1beta1Interface, objects []*unstructured.Unstructured) ([]Result, error) {
+	stop := i.env.Progress(ctx, "Entering "+count(objects))
 	defer stop()
+	clusters := registry.Clusters()
 	results := []Result{}
 	taken, ids := map[string]string{}, map[string]string{}
 	for _, object := range objects {
+		if isSet(object) {
+			result, err := i.enterSet(ctx, registry.ClusterSets(), object)
+			if err != nil {
+				return results, err
+			}
+			results = append(results, result)
+			continue
+		}
 		entry := entryOf(object)
 		result := Result{From: entry.from, Message: entry.note}
 		if entry.cluster != nil {
@@ -98,13 +107,7 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 		wanted.Spec.SourceRef = old.Spec.SourceRef // which the registry lets no one change
 	}
 	next := old.DeepCopy()
-	next.Labels, next.Annotations, next.Spec = wanted.Labels, wanted.Annotations, wanted.Spec
-	if before, is := old.Annotations[lastApplied]; is {
-		next.Annotations = map[string]string{lastApplied: before}
-		for key, value := range wanted.Annotations {
-			next.Annotations[key] = value
-		}
-	}
+	next.Labels, next.Annotations, next.Spec = keepLabel(old.Labels, wanted.Labels), keepApplied(old.Annotations, wanted.Annotations), wanted.Spec
 	if apiequality.Semantic.DeepEqual(next, old) {
 		if old.Status == nil && status != nil && i.withStatus {
 			// An import that ended before it has written the status.

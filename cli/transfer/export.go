@@ -5,7 +5,6 @@ package transfer
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,12 +20,12 @@ type list struct {
 	Items      []item `json:"items"`
 }
 
-// item is a cluster without what a server sets.
+// item is a cluster or a ClusterSet without what a server sets.
 type item struct {
 	APIVersion string                 `json:"apiVersion"`
 	Kind       string                 `json:"kind"`
 	Metadata   metadata               `json:"metadata"`
-	Spec       v1beta1.ClusterSpec    `json:"spec"`
+	Spec       any                    `json:"spec"`
 	Status     *v1beta1.ClusterStatus `json:"status,omitempty"`
 }
 
@@ -41,13 +40,12 @@ const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // itemOf returns a cluster as it is exported.
 func itemOf(cluster *v1beta1.Cluster, withStatus bool) item {
-	annotations := maps.Clone(cluster.Annotations)
-	delete(annotations, lastApplied)
+	spec := *cluster.Spec.DeepCopy()
 	out := item{
 		APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Cluster",
-		Metadata: metadata{Name: cluster.Name, Labels: cluster.Labels, Annotations: annotations}, Spec: *cluster.Spec.DeepCopy(),
+		Metadata: metadata{Name: cluster.Name, Labels: withoutLabel(cluster.Labels), Annotations: withoutApplied(cluster.Annotations)}, Spec: spec,
 	}
-	for _, access := range out.Spec.Access {
+	for _, access := range spec.Access {
 		// Registries up to v0.3.0 don't set the default, which stays out for them.
 		if access.Exec != nil && access.Exec.InteractiveMode == v1beta1.InteractiveIfAvailable {
 			access.Exec.InteractiveMode = ""
@@ -73,7 +71,7 @@ func NewExport(env *command.Env) *cobra.Command {
 		Use:   "export",
 		Short: "Write the clusters of the registry to a file",
 		Long: `Write the clusters of the registry to the standard output, as one file: names, labels, annotations
-and specs, without what a server sets. "import" reads it, and so does "kubectl apply -f".`,
+and specs, without what a server sets, and before them the ClusterSets that they are in. "import" reads it, and so does "kubectl apply -f".`,
 		Example: `  # All clusters
   kubectl registry export > clusters.yaml
 
@@ -105,7 +103,11 @@ func (e *exporter) run(ctx context.Context) error {
 	if err != nil {
 		return e.env.Explain("list the clusters", command.OfRegistry, err)
 	}
-	out := list{APIVersion: "v1", Kind: "List", Items: []item{}}
+	sets, err := setsOf(ctx, registry.ClusterregistryV1beta1().ClusterSets(), found.Items)
+	if err != nil {
+		return e.env.Explain("read the ClusterSets that the clusters are in", command.OfRegistry, err)
+	}
+	out := list{APIVersion: "v1", Kind: "List", Items: append([]item{}, sets...)}
 	for i := range found.Items {
 		out.Items = append(out.Items, itemOf(&found.Items[i], e.withStatus))
 	}

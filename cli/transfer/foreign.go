@@ -49,7 +49,7 @@ func entryOf(object *unstructured.Unstructured) entry {
 	case version.Group == groupClusterAPI && version.Kind == "Cluster":
 		out.cluster, out.note, out.err = fromClusterAPI(object)
 	default:
-		out.err = fmt.Errorf("%s of %q is not a form that import reads: it reads Cluster of clusterregistry.k8s.io (v1beta1, v1alpha1) and of cluster.x-k8s.io, and KubeFedCluster", command.Plain(version.Kind), command.Plain(object.GetAPIVersion()))
+		out.err = fmt.Errorf("%s of %q is not a form that import reads: it reads ClusterSet (v1beta1) and Cluster of clusterregistry.k8s.io (v1beta1, v1alpha1) and of cluster.x-k8s.io, and KubeFedCluster", command.Plain(version.Kind), command.Plain(object.GetAPIVersion()))
 	}
 	if out.err == nil {
 		out.err = command.Validate(out.cluster)
@@ -68,12 +68,14 @@ func nameOf(object *unstructured.Unstructured) string {
 
 // bare returns a cluster with what of an object's metadata is not a server's.
 func bare(object *unstructured.Unstructured) *v1beta1.Cluster {
-	annotations := object.GetAnnotations()
-	delete(annotations, lastApplied)
+	annotations, labels := withoutApplied(object.GetAnnotations()), withoutLabel(object.GetLabels())
 	if len(annotations) == 0 {
 		annotations = nil
 	}
-	return &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: object.GetName(), Labels: object.GetLabels(), Annotations: annotations}}
+	if len(labels) == 0 {
+		labels = nil
+	}
+	return &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: object.GetName(), Labels: labels, Annotations: annotations}}
 }
 
 func decode(object *unstructured.Unstructured, into any) error {

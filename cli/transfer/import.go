@@ -39,6 +39,7 @@ func (i *importer) command() *cobra.Command {
 		Long: `Enter clusters in the registry: from a file that "export" has written, or from objects of other
 projects, in a file or in the cluster of another context: Clusters of cluster-registry v0.0.4
 (v1alpha1) and of the CRD of v0.0.5 and v0.0.6, KubeFedClusters, and Clusters of Cluster API.
+ClusterSets are entered first.
 
 Each entry is reported: created, same, differs, or refused with the reason. A cluster that is in the
 registry and differs stays as it is unless --overwrite is set. It can be run again at any time: what
@@ -82,6 +83,7 @@ func (i *importer) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	objects = setsFirst(objects)
 	if len(objects) == 0 {
 		return command.Refusedf("%s has no clusters: nothing was imported; check that it is the one that you mean", i.source())
 	}
@@ -89,8 +91,8 @@ func (i *importer) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(i.env.ErrOut, "Entering %s in the registry of context %s\n", plural(len(objects)), command.Plain(i.env.Context()))
-	results, stopped := i.enter(ctx, registry.ClusterregistryV1beta1().Clusters(), objects)
+	fmt.Fprintf(i.env.ErrOut, "Entering %s in the registry of context %s\n", count(objects), command.Plain(i.env.Context()))
+	results, stopped := i.enter(ctx, registry.ClusterregistryV1beta1(), objects)
 	if err := i.report(results); err != nil {
 		return err
 	}
@@ -115,9 +117,24 @@ func (i *importer) source() string {
 	return "the file " + command.Plain(i.file)
 }
 
-func plural(count int) string {
-	if count == 1 {
-		return "1 cluster"
+// count says how many objects there are.
+func count(objects []*unstructured.Unstructured) string {
+	sets := 0
+	for _, object := range objects {
+		if isSet(object) {
+			sets++
+		}
 	}
-	return fmt.Sprintf("%d clusters", count)
+	clusters := plural(len(objects)-sets, "cluster")
+	if sets == 0 {
+		return clusters
+	}
+	return plural(sets, "ClusterSet") + " and " + clusters
+}
+
+func plural(count int, what string) string {
+	if count == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", count, what)
 }

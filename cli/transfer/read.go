@@ -82,6 +82,7 @@ func readFile(path string, stdin io.Reader) ([]*unstructured.Unstructured, error
 // sources are the resources that clusters are read from in another cluster; of each
 // group the first version that is there.
 var sources = [][]schema.GroupVersionResource{
+	{{Group: "clusterregistry.k8s.io", Version: "v1beta1", Resource: "clustersets"}},
 	{{Group: "clusterregistry.k8s.io", Version: "v1beta1", Resource: "clusters"}, {Group: "clusterregistry.k8s.io", Version: "v1alpha1", Resource: "clusters"}},
 	{{Group: groupKubeFed, Version: "v1beta1", Resource: "kubefedclusters"}},
 	{{Group: groupClusterAPI, Version: "v1beta2", Resource: "clusters"}, {Group: groupClusterAPI, Version: "v1beta1", Resource: "clusters"}},

@@ -85,7 +85,7 @@ func TestForeignForms(t *testing.T) {
 // TestRefusedEntries has what can't be a cluster, with the reason that a person sees.
 func TestRefusedEntries(t *testing.T) {
 	for _, test := range []struct{ reason, object, text string }{
-		{"another kind", `{apiVersion: v1, kind: ConfigMap, metadata: {name: east}}`, `ConfigMap of "v1" is not a form that import reads: it reads Cluster of clusterregistry.k8s.io (v1beta1, v1alpha1) and of cluster.x-k8s.io, and KubeFedCluster`},
+		{"another kind", `{apiVersion: v1, kind: ConfigMap, metadata: {name: east}}`, `ConfigMap of "v1" is not a form that import reads: it reads ClusterSet (v1beta1) and Cluster of clusterregistry.k8s.io (v1beta1, v1alpha1) and of cluster.x-k8s.io, and KubeFedCluster`},
 		{"an unknown field", `{apiVersion: clusterregistry.k8s.io/v1beta1, kind: Cluster, metadata: {name: east}, spec: {endpoint: x}}`, `it has fields that are not known, or of the wrong type: strict decoding error: unknown field "spec.endpoint"`},
 		{"a credential", `{apiVersion: clusterregistry.k8s.io/v1alpha1, kind: Cluster, metadata: {name: east}, spec: {authInfo: {providers: [{name: p, config: {token: geheim}}]}}}`, `cluster "east" is not valid: spec.access[0].provider.config[token]: Forbidden: this key is for a credential`},
 		{"no verification", `{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: east}, spec: {apiEndpoint: "https://e.example", disabledTLSValidations: ["*"]}}`, `it has disabledTLSValidations (*), and a registry takes only endpoints whose certificate is verified: give it a CA bundle that is valid, or join it`},
