@@ -87,10 +87,10 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestRecoverySingle recovers an etcd whose only member has lost its claim, and the volume with
+// TestMatrixRecoverySingle recovers an etcd whose only member has lost its claim, and the volume with
 // its data, in place with a backup. The member itself can't be approved, and nothing is done
 // before a backup is.
-func TestRecoverySingle(t *testing.T) {
+func TestMatrixRecoverySingle(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	s := startStore(t, e)
 	registry := registryWith(e, s, 1, never)
