@@ -211,12 +211,17 @@ bench-backup: load ## Measure backup, verification, restore and recovery of 1,00
 bench-api: build cluster-command
 	@bin/cluster binaries etcd v3.6.14 etcd
 	@bin/cluster binaries kubernetes v1.37.1 kube-apiserver
-	$(STORY) -v -skip '^TestSizing$$' ./e2e/bench
+	$(STORY) -v -skip '^Test(Sizing|Fairness)' ./e2e/bench
 
 .PHONY: bench-sizing
 bench-sizing: build cluster-command ## Measure what memory a server needs for 100,000 clusters, see docs/reference/sizing.md; 15 minutes
 	@bin/cluster binaries etcd v3.6.14 etcd
 	$(STORY) -v -run '^TestSizing$$' ./e2e/bench
+
+.PHONY: bench-fairness
+bench-fairness: build cluster-command ## Measure a user's reads while another has 400 lists under way
+	@bin/cluster binaries etcd v3.6.14 etcd
+	$(STORY) -v -run '^TestFairness$$' ./e2e/bench
 
 .PHONY: bench-cluster
 bench-cluster: cluster-command

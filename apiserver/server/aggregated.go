@@ -35,7 +35,7 @@ func (o *Options) aggregated(ctx context.Context, c *Config) error {
 	if err := options.Features.ApplyTo(&config.Config, client, config.SharedInformerFactory); err != nil {
 		return err
 	}
-	shareLimits(&config.Config)
+	queueFairly(&config.Config)
 	return o.admission(config, client)
 }
 
@@ -55,7 +55,7 @@ func (o *Options) askHost(ctx context.Context, client kubernetes.Interface) (tru
 	}
 	for _, plugin := range off {
 		if plugin == fairness {
-			// Shares of the limits on requests in flight take its place.
+			// Queues by user take its place.
 			o.Recommended.Features.EnablePriorityAndFairness = false
 			continue
 		}

@@ -27,12 +27,12 @@ func (o *Options) independent(ctx context.Context, c *Config) error {
 	// A host's collector ends what is deleted in foreground or with its dependents
 	// orphaned. Here nothing would ever do so.
 	c.collection = rest.Unsupported
-	// It reads its rules from a host; shares of the limits on requests in flight take its place.
+	// It reads its rules from a host; queues by user take its place.
 	o.Recommended.Features.EnablePriorityAndFairness = false
 	if err := o.Recommended.Features.ApplyTo(config, nil, nil); err != nil {
 		return err
 	}
-	shareLimits(config)
+	queueFairly(config)
 	issuers, err := o.authentication(ctx, config)
 	if err != nil {
 		return err
