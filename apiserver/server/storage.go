@@ -14,6 +14,7 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apiserver/storage/bundle"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 	"github.com/clusterregistry/operator/apiserver/storage/clusterset"
 	"github.com/clusterregistry/operator/apiserver/storage/lock"
@@ -37,7 +38,7 @@ func (o *Options) storage(config *genericserver.Config) error {
 	if err := o.Recommended.Etcd.ApplyWithStorageFactoryTo(factory, config); err != nil {
 		return err
 	}
-	config.RESTOptionsGetter = remainder.Getter(retry.Getter(lock.Getter(config.RESTOptionsGetter)))
+	config.RESTOptionsGetter = bundle.Getter(remainder.Getter(retry.Getter(lock.Getter(config.RESTOptionsGetter))))
 	return nil
 }
 

@@ -109,6 +109,19 @@ func (p *process) status(t *testing.T, key string) float64 {
 // the option "&gc=1" it collects its garbage.
 func (p *process) allocated(t *testing.T, option string) float64 {
 	t.Helper()
+	return p.heap(t, "TotalAlloc", option)
+}
+
+// live returns how many bytes the process has in use once its garbage is collected.
+func (p *process) live(t *testing.T) float64 {
+	t.Helper()
+	p.heap(t, "HeapAlloc", "&gc=1")
+	return p.heap(t, "HeapAlloc", "&gc=1") // what the first collection found to be unused is gone
+}
+
+// heap returns a value of the process's heap profile.
+func (p *process) heap(t *testing.T, value, option string) float64 {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.url+"/debug/pprof/heap?debug=1"+option, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -122,10 +135,10 @@ func (p *process) allocated(t *testing.T, option string) float64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := bytes.Cut(profile, []byte("# TotalAlloc = "))
-	var bytesAllocated float64
-	if _, err := fmt.Fscan(bytes.NewReader(rest), &bytesAllocated); !found || err != nil {
-		t.Fatalf("the %s's heap profile: status %s, no TotalAlloc: %.200s", p.name, response.Status, profile)
+	_, rest, found := bytes.Cut(profile, []byte("# "+value+" = "))
+	var out float64
+	if _, err := fmt.Fscan(bytes.NewReader(rest), &out); !found || err != nil {
+		t.Fatalf("the %s's heap profile: status %s, no %s: %.200s", p.name, response.Status, value, profile)
 	}
-	return bytesAllocated
+	return out
 }

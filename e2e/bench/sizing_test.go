@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -22,18 +23,20 @@ import (
 // TestSizing prints what memory a server and etcd need for many clusters, with
 // and without a limit that Go knows of: GOMEMLIMIT is what the server takes from
 // its container's limit by itself. SIZING_CLUSTERS says how many, SIZING_BYTES
-// how large each is as it is sent, and SIZING_LIMITS, in MiB, what is tried.
+// how large each is as it is sent, without the CA bundle that all have, of
+// SIZING_CERTIFICATES certificates, and SIZING_LIMITS, in MiB, what is tried.
 func TestSizing(t *testing.T) {
-	number := func(name, otherwise string) int {
+	number := func(name, otherwise string, least int) int {
 		n, err := strconv.Atoi(cmp.Or(os.Getenv(name), otherwise))
-		if err != nil || n < 1 {
-			t.Fatalf("%s: give a number", name)
+		if err != nil || n < least {
+			t.Fatalf("%s: give a number of at least %d", name, least)
 		}
 		return n
 	}
-	clusters, size := number("SIZING_CLUSTERS", "100000"), number("SIZING_BYTES", "1000")
+	clusters, size := number("SIZING_CLUSTERS", "100000", 1), number("SIZING_BYTES", "1000", 1)
+	bundle := bytes.Repeat(framework.NewAuthority(t, "fleet").PEM, number("SIZING_CERTIFICATES", "0", 0))
 	etcd := framework.StartEtcd(t, 1)
-	fmt.Printf("%d clusters of %d bytes\n| limit for Go, MiB | moment | resident, MiB | peak, MiB | took |\n|---|---|---|---|---|\n", clusters, size)
+	fmt.Printf("%d clusters of %d bytes, with a CA bundle of %d\n| limit for Go, MiB | moment | resident, MiB | peak, MiB | took |\n|---|---|---|---|---|\n", clusters, size, len(bundle))
 	populated := false
 	for limit := range strings.SplitSeq(cmp.Or(os.Getenv("SIZING_LIMITS"), "922,off"), ",") {
 		t.Run(limit, func(t *testing.T) {
@@ -46,7 +49,7 @@ func TestSizing(t *testing.T) {
 			begin := time.Now()
 			registry.WaitReady(t)
 			config := registry.Config(clients.Issue("root", []string{"clusterregistry:admins"}))
-			s := &sized{process: newProcess(t, "registry", registry.PID(), config), limit: limit, config: config}
+			s := &sized{process: newProcess(t, "registry", registry.PID(), config), limit: limit, config: config, bundle: bundle}
 			s.print(t, "ready", begin)
 			if !populated {
 				populated = true
@@ -56,8 +59,7 @@ func TestSizing(t *testing.T) {
 			s.measure(t, "one full list", func() { s.list(t, 1) })
 			s.measure(t, "three full lists at once", func() { s.list(t, 3) })
 			s.measure(t, "a full list in protobuf", func() { s.listAs(t, "application/vnd.kubernetes.protobuf") })
-			s.allocated(t, "&gc=1")
-			s.print(t, "idle, collected", time.Now())
+			s.print(t, fmt.Sprintf("idle, collected: %.1f MiB in use", s.live(t)/megabyte), time.Now())
 		})
 	}
 }
@@ -67,6 +69,7 @@ type sized struct {
 	*process
 	limit  string
 	config *rest.Config
+	bundle []byte // the CA bundle of all clusters, or none
 }
 
 // measure prints the peak of memory while something is done.
@@ -95,8 +98,12 @@ func (s *sized) populate(t *testing.T, clusters, size int) {
 			client := newConnection(t, s.config)
 			for i := range next {
 				body := fmt.Sprintf(`{"apiVersion":"clusterregistry.k8s.io/v1beta1","kind":"Cluster","metadata":{"name":"c-%d","labels":{"region":"r%d"},"annotations":{"note":"`, i, i%50)
-				end := fmt.Sprintf(`"}},"spec":{"endpoints":[{"name":"outside","url":"https://c-%d.example:6443"}]}}`, i)
-				body += strings.Repeat("x", max(0, size-len(body)-len(end))) + end
+				end := fmt.Sprintf(`"}},"spec":{"endpoints":[{"name":"outside","url":"https://c-%d.example:6443"`, i)
+				body += strings.Repeat("x", max(0, size-len(body)-len(end+"}]}}"))) + end
+				if len(s.bundle) > 0 {
+					body += fmt.Sprintf(`,"caBundle":%q`, base64.StdEncoding.EncodeToString(s.bundle))
+				}
+				body += "}]}}"
 				response, err := client.Post(s.url+"/apis/clusterregistry.k8s.io/v1beta1/clusters", "application/json", strings.NewReader(body)) //nolint:noctx // it ends with the test's server
 				if err != nil {
 					t.Error(err)
