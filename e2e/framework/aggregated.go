@@ -105,23 +105,29 @@ func (h *Host) ServerFlags() []string {
 	return []string{"--mode=aggregated", "--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig, "--authorization-kubeconfig=" + kubeconfig}
 }
 
-// StartAggregated starts a host with a registry behind its aggregator, whose
-// server gets the flags besides, and waits until the host serves the registry's API.
-func StartAggregated(t *testing.T, version string, flags ...string) (*Host, *Registry) {
+// Aggregate puts a server on loopback behind the host's aggregator, as the service of the
+// given name, for versions of an API group, the preferred one last. The CA signs the
+// server's certificate, which is for NAME.default.svc.
+func (h *Host) Aggregate(t *testing.T, name string, port int, ca []byte, group string, versions ...string) {
 	t.Helper()
-	host, common := StartReadyHost(t, version)
-	registry := StartRegistry(t, slices.Concat(common, []string{"--etcd-servers=" + host.Etcd}, flags)...)
-	registry.WaitReady(t)
-	Create(t, HostClient(t, host.Config),
+	const namespace = metav1.NamespaceDefault
+	Create(t, HostClient(t, h.Config),
 		// Only an external name leads from a bare host to loopback.
-		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "registry", Namespace: "default"}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(registry.Port)}}}}) //nolint:gosec // a port
-	for priority, version := range []string{"v1alpha1", "v1beta1"} {
-		Create(t, HostClient(t, host.Config), &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: version + "." + v1beta1.GroupName}, Spec: apiregistrationv1.APIServiceSpec{
-			Group: v1beta1.GroupName, Version: version, GroupPriorityMinimum: 900, VersionPriority: int32(10 + priority), CABundle: registry.CA.PEM,
-			Service: &apiregistrationv1.ServiceReference{Namespace: "default", Name: "registry", Port: new(int32(registry.Port))}, //nolint:gosec // a port
+		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace}, Spec: corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "localhost", Ports: []corev1.ServicePort{{Port: int32(port)}}}}) //nolint:gosec // a port
+	for priority, version := range versions {
+		Create(t, HostClient(t, h.Config), &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: version + "." + group}, Spec: apiregistrationv1.APIServiceSpec{
+			Group: group, Version: version, GroupPriorityMinimum: 900, VersionPriority: int32(10 + priority), CABundle: ca, //nolint:gosec // a few
+			Service: &apiregistrationv1.ServiceReference{Namespace: namespace, Name: name, Port: new(int32(port))}, //nolint:gosec // a port
 		}})
 	}
-	registryClient, err := versioned.NewForConfig(host.Config)
+}
+
+// AggregateRegistry puts a registry behind the host's aggregator, and waits until the host
+// serves the registry's API.
+func (h *Host) AggregateRegistry(t *testing.T, registry *Registry) {
+	t.Helper()
+	h.Aggregate(t, "registry", registry.Port, registry.CA.PEM, v1beta1.GroupName, "v1alpha1", "v1beta1")
+	registryClient, err := versioned.NewForConfig(h.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,5 +138,15 @@ func StartAggregated(t *testing.T, version string, flags ...string) (*Host, *Reg
 		_, err := registryClient.ClusterregistryV1beta1().Clusters().List(ctx, metav1.ListOptions{})
 		return err
 	})
+}
+
+// StartAggregated starts a host with a registry behind its aggregator, whose
+// server gets the flags besides, and waits until the host serves the registry's API.
+func StartAggregated(t *testing.T, version string, flags ...string) (*Host, *Registry) {
+	t.Helper()
+	host, common := StartReadyHost(t, version)
+	registry := StartRegistry(t, slices.Concat(common, []string{"--etcd-servers=" + host.Etcd}, flags)...)
+	registry.WaitReady(t)
+	host.AggregateRegistry(t, registry)
 	return host, registry
 }

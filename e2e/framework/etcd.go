@@ -44,8 +44,9 @@ type etcdProcess struct {
 }
 
 // StartEtcd starts an etcd of the given number of members, of the version that
-// registries run, with more flags if there are any, and waits until it serves; it
-// ends with the test, and when the test failed its logs are shown.
+// registries run, with more flags if there are any, of which the last one of a name
+// counts, and waits until it serves; it ends with the test, and when the test failed its
+// logs are shown.
 func StartEtcd(t *testing.T, members int, flags ...string) *Etcd {
 	t.Helper()
 	return StartEtcdVersion(t, "v3.6.14", members, flags...)
@@ -93,6 +94,9 @@ func StartEtcdVersion(t *testing.T, version string, members int, flags ...string
 func (e *Etcd) Flags() []string {
 	return []string{"--etcd-servers=" + strings.Join(e.Endpoints, ","), "--etcd-cafile=" + e.CA.File, "--etcd-certfile=" + e.client.Cert, "--etcd-keyfile=" + e.client.Key}
 }
+
+// PID returns the process id of a member that runs.
+func (e *Etcd) PID(member int) int { return e.running[member].Process.Pid }
 
 // Start starts a member that does not run, with the data that it has.
 func (e *Etcd) Start(member int) {

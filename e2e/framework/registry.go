@@ -2,6 +2,7 @@ package framework
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"net/http"
@@ -38,8 +39,26 @@ type Registry struct {
 // it ends with the test, and when the test failed its log is shown.
 func StartRegistry(t *testing.T, flags ...string) *Registry {
 	t.Helper()
-	r := &Registry{Port: FreePort(t), CA: NewAuthority(t, "registry-ca"), log: &lockedBuffer{}, done: make(chan error, 1)}
+	r := &Registry{Port: FreePort(t), CA: NewAuthority(t, "registry-ca")}
 	r.Serving = NewMount(t, r.CA.Issue("registry", nil, "registry.default.svc", "localhost", "127.0.0.1"))
+	r.start(t, flags)
+	return r
+}
+
+// StartReplica starts one more server with the given flags, which shares the port and the
+// certificate of the first; both need the flag --permit-port-sharing, and then each
+// connection leads to one of them. It returns when the replica serves.
+func (r *Registry) StartReplica(t *testing.T, flags ...string) *Registry {
+	t.Helper()
+	replica := &Registry{Port: r.Port, CA: r.CA, Serving: r.Serving}
+	replica.start(t, flags)
+	Eventually(t, "the replica to serve", func(context.Context) error { return replica.Said("Serving securely") })
+	return replica
+}
+
+func (r *Registry) start(t *testing.T, flags []string) {
+	t.Helper()
+	r.log, r.done = &lockedBuffer{}, make(chan error, 1)
 	r.cmd = exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-apiserver"), append([]string{ //nolint:noctx // it outlives the test's context
 		"--secure-port=" + strconv.Itoa(r.Port), "--bind-address=127.0.0.1", "--tls-cert-file=" + r.Serving.Cert, "--tls-private-key-file=" + r.Serving.Key}, flags...)...)
 	r.cmd.Stdout, r.cmd.Stderr = r.log, r.log
@@ -53,7 +72,6 @@ func StartRegistry(t *testing.T, flags ...string) *Registry {
 			t.Logf("the registry's log:\n%s", r.log.String())
 		}
 	})
-	return r
 }
 
 // PID returns the process id of the server.
