@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/client/clientset/versioned/scheme"
 )
 
@@ -33,22 +35,27 @@ var (
 	inProtobuf = encoding{"protobuf", "application/vnd.kubernetes.protobuf", protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)}
 )
 
-// contestant is one way to clusters.
+// contestant is one way to clusters, in one encoding.
 type contestant struct {
-	// name says which way, and in which encoding.
-	name string
+	site
 	encoding
-	// url is the collection's; group is the API group of its objects.
-	url, group string
+	name string
+	// administrator is true when the requests are those of one.
+	administrator bool
+	// base is the index of the contestant that this one is compared with.
+	base int
+	// root is the API group's, url the collection's.
+	root, url string
 	// connections are independent: each has a transport of its own.
 	connections []*http.Client
-	// servers are the processes that serve.
-	servers []*process
 	// populates is true for one contestant of each storage.
 	populates bool
 	// ca is a certificate authority in PEM, to fill objects with.
 	ca []byte
 }
+
+// processes are the servers, and after them the members of their etcd.
+func (c *contestant) processes() []*process { return slices.Concat(c.servers, c.stores) }
 
 // body returns the encoded object of the given name. The number decides what
 // selectors see of it: each value is one of a hundred.
@@ -63,6 +70,26 @@ func (c *contestant) body(name string, number int) ([]byte, error) {
 				Config: map[string]string{"idp-issuer-url": "https://idp.example", "client-id": "kubernetes"}}}},
 		},
 	})
+}
+
+// identified returns an encoded object with an id, in v1beta1, which says as much as body's.
+func (c *contestant) identified(name string, number int) ([]byte, error) {
+	return runtime.Encode(c.encoder, &v1beta1.Cluster{
+		TypeMeta:   metav1.TypeMeta{Kind: "Cluster", APIVersion: c.group + "/v1beta1"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": team(number)}},
+		Spec: v1beta1.ClusterSpec{
+			ID: name + ".id.example",
+			Endpoints: []v1beta1.Endpoint{
+				{Name: "inside", URL: "https://" + name + ".internal.example:6443", ClientCIDRs: []string{"10.0.0.0/8"}, CABundle: c.ca},
+				{Name: "outside", URL: "https://" + name + ".example"}},
+			Access: []v1beta1.Access{{Name: "people", Audience: v1beta1.AudienceUser, OIDC: &v1beta1.OIDCAccess{IssuerURL: "https://idp.example", ClientID: "kubernetes"}}},
+		},
+	})
+}
+
+// note returns a merge patch that changes an object, each number in another way.
+func note(number int64) string {
+	return fmt.Sprintf(`{"metadata":{"annotations":{"example.com/note":"%012d"}}}`, number)
 }
 
 func team(number int) string              { return fmt.Sprintf("team-%02d", number%100) }
@@ -80,6 +107,20 @@ func (c *contestant) create(ctx context.Context, name string, number int) (*http
 		return nil, err
 	}
 	return c.request(ctx, http.MethodPost, "", c.media, body)
+}
+
+// createIdentified returns the request that creates a cluster with an id, in v1beta1.
+func (c *contestant) createIdentified(ctx context.Context, name string, number int) (*http.Request, error) {
+	body, err := c.identified(name, number)
+	if err != nil {
+		return nil, err
+	}
+	request, err := c.request(ctx, http.MethodPost, "", c.media, body)
+	if err != nil {
+		return nil, err
+	}
+	request.URL.Path = strings.Replace(request.URL.Path, "/v1alpha1/", "/v1beta1/", 1)
+	return request, nil
 }
 
 func (c *contestant) request(ctx context.Context, method, path, contentType string, body []byte) (*http.Request, error) {

@@ -13,13 +13,15 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
 )
 
 // sample is the outcome of one turn.
 type sample struct {
 	latencies []time.Duration
 	elapsed   time.Duration
-	// costs are those of the contestant's servers, in their order.
+	// costs are those of the contestant's processes, in their order.
 	costs []cost
 }
 
@@ -27,38 +29,90 @@ type sample struct {
 // of about the length of a window, with the given number of objects.
 type operation struct {
 	name string
-	run  func(t *testing.T, c *contestant, size int, window time.Duration) sample
+	// at returns with how many connections it is measured, of those that are set.
+	at func(connections []int) []int
+	// takes reports whether a contestant takes part.
+	takes func(*contestant) bool
+	run   func(t *testing.T, c *contestant, size int, window time.Duration) sample
 }
 
 const (
+	opGet    = "get"
+	opNewGet = "get, new names"
+	opPatch  = "patch, one after the other"
 	opCreate = "create"
+	opID     = "create with an id"
 	opList   = "list all"
+	opLabel  = "list by label, 1 %"
 	opField  = "list by indexed field, 1 %"
+	opWatch  = "watch, 100 watchers"
 )
 
-// operations have those that write last: four contestants write to the registry,
-// one to the custom resource, and watch caches remember what was written.
+// operations have those that write last: several contestants write to the registry, one
+// to the custom resource, and watch caches remember what was written.
 var operations = []operation{
-	{"get", func(t *testing.T, c *contestant, size int, window time.Duration) sample {
+	{opGet, each, all, func(t *testing.T, c *contestant, size int, window time.Duration) sample {
 		return c.turn(t, window, func(ctx context.Context, n int) (*http.Request, error) {
 			return c.get(ctx, "/"+objectName(n%100*(size/100)), nil)
 		})
 	}},
-	{"list by label, 1 %", func(t *testing.T, c *contestant, _ int, window time.Duration) sample {
+	{opNewGet, most, all, func(t *testing.T, c *contestant, size int, window time.Duration) sample {
+		return c.turn(t, window, func(ctx context.Context, _ int) (*http.Request, error) {
+			return c.get(ctx, "/"+objectName(int(fresh.Add(1))%size), nil)
+		})
+	}},
+	{opLabel, least, ordinary, func(t *testing.T, c *contestant, _ int, window time.Duration) sample {
 		return c.turn(t, window, func(ctx context.Context, n int) (*http.Request, error) { return c.get(ctx, "", byLabel(n)) })
 	}},
-	{opField, func(t *testing.T, c *contestant, _ int, window time.Duration) sample {
+	{opField, least, ordinary, func(t *testing.T, c *contestant, _ int, window time.Duration) sample {
 		return c.turn(t, window, func(ctx context.Context, n int) (*http.Request, error) { return c.get(ctx, "", byField(n)) })
 	}},
-	{opList, func(t *testing.T, c *contestant, _ int, window time.Duration) sample {
+	{opList, least, ordinary, func(t *testing.T, c *contestant, _ int, window time.Duration) sample {
 		return c.turn(t, window, func(ctx context.Context, _ int) (*http.Request, error) { return c.get(ctx, "", nil) })
 	}},
-	{opCreate, func(t *testing.T, c *contestant, _ int, window time.Duration) sample {
-		s := c.turn(t, window, func(ctx context.Context, n int) (*http.Request, error) { return c.create(ctx, newName(n), n) })
-		c.remove(t, len(s.latencies))
-		return s
+	{opPatch, one, inJSONAlone, func(t *testing.T, c *contestant, size int, window time.Duration) sample {
+		return c.turn(t, window, func(ctx context.Context, n int) (*http.Request, error) {
+			return c.request(ctx, http.MethodPatch, "/"+objectName(n%100*(size/100)), string(types.MergePatchType), []byte(note(fresh.Add(1))))
+		})
 	}},
-	{"watch, 100 watchers", func(t *testing.T, c *contestant, _ int, window time.Duration) sample { return c.fanOut(t, window) }},
+	{opCreate, each, all, func(t *testing.T, c *contestant, _ int, window time.Duration) sample {
+		return c.creations(t, window, c.create)
+	}},
+	{opID, most, identifying, func(t *testing.T, c *contestant, _ int, window time.Duration) sample {
+		if c.group != clusterregistry.GroupName {
+			return c.creations(t, window, c.create)
+		}
+		return c.creations(t, window, c.createIdentified)
+	}},
+	{opWatch, least, watched, func(t *testing.T, c *contestant, _ int, window time.Duration) sample { return c.fanOut(t, window) }},
+}
+
+// With how many connections an operation is measured.
+
+func each(connections []int) []int  { return connections }
+func least(connections []int) []int { return connections[:1] }
+func most(connections []int) []int  { return connections[len(connections)-1:] }
+func one([]int) []int               { return []int{1} }
+
+// Who takes part in an operation.
+
+func all(*contestant) bool           { return true }
+func ordinary(c *contestant) bool    { return !c.administrator }
+func inJSONAlone(c *contestant) bool { return c.encoding.name == inJSON.name }
+func identifying(c *contestant) bool { return ordinary(c) && inJSONAlone(c) }
+func watched(c *contestant) bool     { return ordinary(c) && c.way != ceiling }
+
+// fresh counts what must not be the same again soon: names that are asked for, since a
+// registry's server remembers for ten seconds what the host has said of each, and values
+// that are written.
+var fresh atomic.Int64
+
+// creations creates clusters, and removes them when the turn is over.
+func (c *contestant) creations(t *testing.T, window time.Duration, create func(ctx context.Context, name string, number int) (*http.Request, error)) sample {
+	t.Helper()
+	s := c.turn(t, window, func(ctx context.Context, n int) (*http.Request, error) { return create(ctx, newName(n), n) })
+	c.remove(t, len(s.latencies))
+	return s
 }
 
 func newName(n int) string    { return fmt.Sprintf("new-%06d", n) }
@@ -105,8 +159,8 @@ func (c *contestant) turn(t *testing.T, window time.Duration, request func(ctx c
 func (c *contestant) account(t *testing.T, do func()) ([]cost, time.Duration) {
 	t.Helper()
 	var ends []func() cost
-	for _, server := range c.servers {
-		ends = append(ends, server.begin(t))
+	for _, p := range c.processes() {
+		ends = append(ends, p.begin(t))
 	}
 	start := time.Now()
 	do()

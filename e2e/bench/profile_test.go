@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,17 +26,18 @@ func (op operation) profile(t *testing.T, c *contestant, size int, folder string
 	}
 	var group errgroup.Group
 	save := func(p *process, kind, query string) error {
-		name := strings.ReplaceAll(strings.Join([]string{fmt.Sprint(size), op.name, c.name, p.name, kind}, "-"), " ", "-")
+		name := strings.ReplaceAll(strings.Join([]string{fmt.Sprint(size), fmt.Sprint(len(c.connections)), op.name, c.name, p.name, kind}, "-"), " ", "-")
 		return p.save(t, "/debug/pprof/"+kind+query, filepath.Join(folder, strings.ReplaceAll(name, ",", "")+".pprof"))
 	}
-	for _, p := range c.servers {
+	asked := slices.DeleteFunc(slices.Clone(c.servers), func(p *process) bool { return p.client == nil })
+	for _, p := range asked {
 		group.Go(func() error { return save(p, "profile", fmt.Sprintf("?seconds=%d", int(profiled.Seconds()))) })
 	}
 	op.run(t, c, size, profiled)
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range c.servers {
+	for _, p := range asked {
 		if err := save(p, "heap", "?gc=1"); err != nil {
 			t.Fatal(err)
 		}

@@ -1,81 +1,166 @@
 package bench
 
 import (
-	"net/http"
+	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
 const (
 	hostVersion = "v1.37.1"
-	// connections is how many requests are under way at a time.
-	connections = 4
-	// user is whom all contestants serve. He is no administrator: those are
-	// exempt from authorization, and from priority and fairness.
-	user = "bench"
-
-	registryGroup = "clusterregistry.k8s.io"
-	crdGroup      = "bench.example"
+	crdGroup    = "bench.example"
 )
 
-// startContestants starts two hosts of one version, each with an etcd of its
-// own: one with a registry, one with the custom resource. In one host, each
-// would be charged with the other's watch cache. The first contestant is the
-// custom resource, with which the others are compared.
-func startContestants(t *testing.T) []*contestant {
+// The ways to clusters.
+const (
+	custom     = "CRD"
+	direct     = "direct"
+	aggregator = "aggregator"
+	ceiling    = "ceiling"
+)
+
+// aggregated names the contestant that most of the aims are about.
+var aggregated = aggregator + " " + inJSON.name
+
+// site is what serves clusters in one way, to an ordinary user and to an administrator.
+// Administrators are exempt from authorization, and from priority and fairness.
+type site struct {
+	way, group          string
+	user, administrator *rest.Config
+	// servers are the processes that serve; stores are those of their etcd.
+	servers, stores []*process
+}
+
+// startContestants starts two hosts of one version: one with a registry, one with the
+// custom resource. In one host, each would be charged with the other's watch cache. The
+// first contestant is the custom resource, with which the others are compared.
+func startContestants(t *testing.T, s settings) []*contestant {
 	t.Helper()
-	crdHost := framework.StartHost(t, hostVersion, "front-proxy-client")
-	if _, err := envtest.InstallCRDs(crdHost.Config, envtest.CRDInstallOptions{Paths: []string{"crd.yaml"}}); err != nil {
-		t.Fatal(err)
+	crd, alone := startCustom(t, s), startDirect(t, s)
+	host, behind := startAggregated(t, s)
+	null := startCeiling(t, host, behind)
+	contestants := []*contestant{
+		crd.contestant(inJSON), alone.contestant(inJSON), alone.contestant(inProtobuf),
+		behind.contestant(inJSON), behind.contestant(inProtobuf), null.contestant(inJSON),
 	}
-	host, registry := framework.StartAggregated(t, hostVersion)
-	allow(t, crdHost, crdGroup)
-	allow(t, host, registryGroup)
-
-	direct := func(config *rest.Config) *rest.Config {
-		config = rest.CopyConfig(config)
-		config.Host, config.CAData = registry.URL(), registry.CA.PEM
-		return config
+	for _, i := range []int{0, 1, 3} {
+		contestants[i].populates = true
 	}
-	crdProcess := newProcess(t, "kube-apiserver", crdHost.PID(), crdHost.Config)
-	hostProcess := newProcess(t, "kube-apiserver", host.PID(), host.Config)
-	registryProcess := newProcess(t, "registry", registry.PID(), direct(host.Config))
-
-	contestants := []*contestant{{name: "CRD", encoding: inJSON, group: crdGroup, servers: []*process{crdProcess}, populates: true}}
-	connect(t, contestants[0], login(t, crdHost))
-	for _, e := range []encoding{inJSON, inProtobuf} {
-		c := &contestant{name: "direct", encoding: e, group: registryGroup, servers: []*process{registryProcess}, populates: e.name == inJSON.name}
-		connect(t, c, direct(login(t, host)))
-		contestants = append(contestants, c)
-	}
-	for _, e := range []encoding{inJSON, inProtobuf} {
-		c := &contestant{name: "aggregator", encoding: e, group: registryGroup, servers: []*process{hostProcess, registryProcess}}
-		connect(t, c, login(t, host))
+	for _, of := range []site{crd, behind} {
+		c := of.contestant(inJSON)
+		c.name, c.administrator = c.name+administrator, true
+		if of.way != custom {
+			c.base = len(contestants) - 1 // the custom resource's administrator
+		}
 		contestants = append(contestants, c)
 	}
 	ca := framework.NewAuthority(t, "example-ca").PEM
 	for _, c := range contestants {
 		c.ca = ca
+		c.connect(t, slices.Max(s.connections))
 	}
 	return contestants
 }
 
-// allow lets the user do everything with clusters.
-func allow(t *testing.T, host *framework.Host, group string) {
+// startCustom starts a host with the custom resource.
+func startCustom(t *testing.T, s settings) site {
 	t.Helper()
-	framework.Create(t, framework.HostClient(t, host.Config),
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{group}, Resources: []string{"clusters", "clusters/status"}, Verbs: []string{"*"}}}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
-			Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: user}}})
+	etcd := framework.StartEtcd(t, 1, s.etcdFlags()...)
+	flags := map[string]string{}
+	for _, flag := range etcd.Flags() {
+		name, value, _ := strings.Cut(strings.TrimPrefix(flag, "--"), "=")
+		flags[name] = value
+	}
+	host := framework.StartHostWith(t, hostVersion, flags)
+	if _, err := envtest.InstallCRDs(host.Config, envtest.CRDInstallOptions{Paths: []string{"crd.yaml"}}); err != nil {
+		t.Fatal(err)
+	}
+	allow(t, host.Config, crdGroup)
+	return site{custom, crdGroup, login(t, host), host.Config, []*process{newProcess(t, hostServer, host.PID(), host.Config)}, members(etcd)}
+}
+
+// startDirect starts a registry of its own, whose users and roles are its own, too.
+func startDirect(t *testing.T, s settings) site {
+	t.Helper()
+	return startIndependent(t, framework.StartEtcd(t, 1, s.etcdFlags()...))
+}
+
+// startIndependent starts a server in mode Independent on an etcd.
+func startIndependent(t *testing.T, etcd *framework.Etcd, flags ...string) site {
+	t.Helper()
+	clients := framework.NewAuthority(t, "clients")
+	registry := framework.StartRegistry(t, slices.Concat(etcd.Flags(), []string{"--mode=independent", "--client-ca-file=" + clients.File}, flags)...)
+	registry.WaitReady(t)
+	root := registry.Config(clients.Issue("root", []string{"clusterregistry:admins"}))
+	allow(t, root, clusterregistry.GroupName)
+	return site{direct, clusterregistry.GroupName, registry.Config(clients.Issue(user, nil)), root, []*process{newProcess(t, registryServer, registry.PID(), root)}, members(etcd)}
+}
+
+// startAggregated starts a host with a registry behind its aggregator. One that is highly
+// available has three etcd members and two servers.
+func startAggregated(t *testing.T, s settings) (*framework.Host, site) {
+	t.Helper()
+	host, common := framework.StartReadyHost(t, hostVersion)
+	size := 1
+	if s.available {
+		size = 3
+	}
+	etcd := framework.StartEtcd(t, size, s.etcdFlags()...)
+	flags := slices.Concat(common, etcd.Flags(), []string{"--permit-port-sharing"})
+	registry := framework.StartRegistry(t, flags...)
+	registry.WaitReady(t)
+	servers := []*process{newProcess(t, hostServer, host.PID(), host.Config)}
+	if s.available {
+		// Both have one address, so that neither can be asked for its profile.
+		replica := registry.StartReplica(t, flags...)
+		servers = append(servers, newProcess(t, registryServer, registry.PID(), nil), newProcess(t, registryServer, replica.PID(), nil))
+	} else {
+		config := rest.CopyConfig(host.Config)
+		config.Host, config.CAData = registry.URL(), registry.CA.PEM
+		servers = append(servers, newProcess(t, registryServer, registry.PID(), config))
+	}
+	host.AggregateRegistry(t, registry)
+	allow(t, host.Config, clusterregistry.GroupName)
+	return host, site{aggregator, clusterregistry.GroupName, login(t, host), host.Config, servers, members(etcd)}
+}
+
+// startCeiling starts the null backend behind the same aggregator as the registry.
+func startCeiling(t *testing.T, host *framework.Host, behind site) site {
+	t.Helper()
+	authority := framework.NewAuthority(t, "null-ca")
+	port := framework.FreePort(t)
+	pid := startNull(t, port, authority.Issue("null", nil, "null.default.svc", "localhost", "127.0.0.1"))
+	host.Aggregate(t, "null", port, authority.PEM, nullGroup, "v1alpha1")
+	allow(t, host.Config, nullGroup)
+	s := site{ceiling, nullGroup, behind.user, behind.administrator, []*process{behind.servers[0], newProcess(t, nullServer, pid, nil)}, nil}
+	c := s.contestant(inJSON)
+	c.connect(t, 1)
+	framework.Eventually(t, "the host to serve the null backend", func(ctx context.Context) error {
+		request, err := c.get(ctx, "", nil)
+		if err != nil {
+			return err
+		}
+		_, err = c.do(c.connections[0], request)
+		return err
+	})
+	return s
+}
+
+// members are the processes of an etcd.
+func members(etcd *framework.Etcd) (out []*process) {
+	for i := range etcd.Endpoints {
+		out = append(out, &process{name: store, pid: etcd.PID(i)})
+	}
+	return out
 }
 
 // login returns the user's way to a host.
@@ -88,28 +173,10 @@ func login(t *testing.T, host *framework.Host) *rest.Config {
 	return config
 }
 
-// connect gives a contestant its connections.
-func connect(t *testing.T, c *contestant, config *rest.Config) {
-	t.Helper()
-	c.name += " " + c.encoding.name
-	c.url = address(config) + "/apis/" + c.group + "/v1alpha1/clusters"
-	for range connections {
-		c.connections = append(c.connections, newConnection(t, config))
+// contestant is the site, asked in an encoding.
+func (s site) contestant(e encoding) *contestant {
+	root := address(s.user) + "/apis/" + s.group
+	return &contestant{
+		site: s, name: fmt.Sprintf("%s %s", s.way, e.name), encoding: e, root: root, url: root + "/v1alpha1/clusters",
 	}
 }
-
-// newConnection returns a client whose connection is no other's. Answers are
-// not compressed: zipping would hide what encoding costs.
-func newConnection(t *testing.T, config *rest.Config) *http.Client {
-	t.Helper()
-	tls, err := rest.TLSConfigFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport := &http.Transport{TLSClientConfig: tls, ForceAttemptHTTP2: true, DisableCompression: true, MaxIdleConnsPerHost: watchers}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
-}
-
-// address returns the start of a server's URLs.
-func address(config *rest.Config) string { return strings.TrimSuffix(config.Host, "/") }

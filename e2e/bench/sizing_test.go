@@ -49,7 +49,7 @@ func TestSizing(t *testing.T) {
 			begin := time.Now()
 			registry.WaitReady(t)
 			config := registry.Config(clients.Issue("root", []string{"clusterregistry:admins"}))
-			s := &sized{process: newProcess(t, "registry", registry.PID(), config), limit: limit, config: config, bundle: bundle}
+			s := &sized{process: newProcess(t, registryServer, registry.PID(), config), limit: limit, config: config, bundle: bundle}
 			s.print(t, "ready", begin)
 			if !populated {
 				populated = true
@@ -93,7 +93,7 @@ func (s *sized) populate(t *testing.T, clusters, size int) {
 	t.Helper()
 	next := make(chan int)
 	var workers sync.WaitGroup
-	for range 4 * connections {
+	for range 16 {
 		workers.Go(func() {
 			client := newConnection(t, s.config)
 			for i := range next {

@@ -38,7 +38,7 @@ func (c *contestant) fanOut(t *testing.T, window time.Duration) sample {
 	}
 	var group errgroup.Group
 	for n, version := 0, c.listNames(t, url.Values{"limit": {"1"}}).ResourceVersion; n < watchers; n++ {
-		stream := c.watch(ctx, t, c.connections[n%connections], version)
+		stream := c.watch(ctx, t, c.connections[n%len(c.connections)], version)
 		group.Go(func() error {
 			defer func() { _ = stream.Close() }()
 			if err := c.countEvents(stream, count); ctx.Err() == nil {
