@@ -16,6 +16,7 @@ var further = []session{
 	{section: "unjoin", line: "kubectl registry unjoin west --yes --dry-run=server"},
 	{section: "kubeconfig", line: "kubectl registry kubeconfig east west", typed: "y\n"},
 	{section: "import", line: "kubectl registry import -f clusters.yaml --overwrite --with-status", code: 4},
+	{section: "can-see", line: "kubectl registry can-see payments", host: teamHost, team: true},
 	{section: "status", line: "kubectl registry status fleet", code: 4},
 	{section: "backup show", line: "kubectl registry backup show before-cleanup"},
 	{section: "restore plan", line: "kubectl registry restore plan --registry fleet --latest"},
@@ -78,6 +79,11 @@ func TestCompletion(t *testing.T) {
 		{"export ", ""},
 		{"import --from-context h", "hub"},
 		{"import ", ""},
+		{"grant pay", "payments"},
+		{"grant payments ", ""},
+		{"can-see payments s", "search"},
+		{"can-see -o ", "table json yaml"},
+		{"can-see --visibility ", "All ClusterSets"},
 		{"upgrade plan f", "fleet"},
 		{"upgrade to v0.4.0 ", "fleet"},
 		{"etcd ", "defrag members replace rotate-ca"},
@@ -106,6 +112,7 @@ func TestCompletion(t *testing.T) {
 		{"--context ", "admin@east hub"},
 	} {
 		env := commandtest.New(t, clustersOf(t, "")...)
+		teamOf(t, env)
 		env.Objects = commandtest.HostCluster(commandtest.Objects(t, sessionHost)...)
 		t.Chdir(t.TempDir())
 		kubeconfig := t.TempDir() + "/config"

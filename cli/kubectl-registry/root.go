@@ -8,6 +8,7 @@ import (
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
 	"k8s.io/component-base/version"
 
+	"github.com/clusterregistry/operator/cli/access"
 	"github.com/clusterregistry/operator/cli/backup"
 	"github.com/clusterregistry/operator/cli/command"
 	"github.com/clusterregistry/operator/cli/diagnose"
@@ -63,6 +64,8 @@ changed; 4 done, and something that is shown needs attention.`,
 		status.NewClusters(env),
 		transfer.NewExport(env),
 		transfer.NewImport(env),
+		access.NewGrant(env),
+		access.NewCanSee(env),
 		upgrade.New(env),
 		etcd.New(env),
 		backup.New(env),

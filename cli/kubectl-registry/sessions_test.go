@@ -121,6 +121,8 @@ type session struct {
 	without string
 	// host are the objects of the host cluster, sessionHost when it is empty.
 	host string
+	// team is whether the clusters are in sets, and roles let a team see one of them.
+	team bool
 }
 
 // sessions are those of the page, one of each command at least.
@@ -132,6 +134,8 @@ var sessions = []session{
 	{section: "kubeconfig", line: "kubectl registry kubeconfig --all --merge", typed: "y\n"},
 	{section: "export", line: "kubectl registry export -l region=eu"},
 	{section: "import", line: "kubectl registry import -f clusters.yaml", code: 4},
+	{section: "grant", line: "kubectl registry grant payments --viewer --group team-payments", host: teamHost, team: true},
+	{section: "can-see", line: "kubectl registry can-see --as ann --as-group team-payments", host: teamHost, team: true},
 	{section: "upgrade plan", line: "kubectl registry upgrade plan fleet"},
 	{section: "upgrade to", line: "kubectl registry upgrade to v0.4.0 fleet"},
 	{section: "etcd members", line: "kubectl registry etcd members fleet"},
@@ -185,7 +189,7 @@ func TestSessions(t *testing.T) {
 		}
 		text = text[:begin+1] + section + rest[end:]
 	}
-	for _, name := range []string{"join", "unjoin", "status", "clusters", "kubeconfig", "export", "import", "restore plan", "recover plan", "diagnose", "report"} {
+	for _, name := range []string{"join", "unjoin", "status", "clusters", "kubeconfig", "export", "import", "grant", "can-see", "restore plan", "recover plan", "diagnose", "report"} {
 		if !shown[name] {
 			t.Errorf("no session of %s", name)
 		}
@@ -213,6 +217,9 @@ func (s session) run(t *testing.T) (string, []clienttesting.Action) {
 	}
 	env.Objects = commandtest.HostCluster(commandtest.Objects(t, cmp.Or(s.host, sessionHost))...)
 	client := kubernetesfake.NewClientset()
+	if s.team {
+		client = teamOf(t, env)
+	}
 	env.Kubernetes = func() (kubernetes.Interface, error) { return client, nil }
 	t.Chdir(t.TempDir())
 	home := t.TempDir()
