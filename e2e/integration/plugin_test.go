@@ -31,6 +31,16 @@ type plugin struct {
 // run returns what the plugin prints; the test fails unless it exits with a code.
 func (p plugin) run(code int, stdin string, args ...string) (stdout, stderr string) {
 	p.t.Helper()
+	stdout, stderr, got := p.start(stdin, args...)
+	if got != code {
+		p.t.Fatalf("%q exits with %d, want %d: %s\n%s", args, got, code, stderr, stdout)
+	}
+	return stdout, stderr
+}
+
+// start returns what the plugin prints and exits with.
+func (p plugin) start(stdin string, args ...string) (stdout, stderr string, code int) {
+	p.t.Helper()
 	cmd := exec.CommandContext(p.t.Context(), filepath.Join(framework.Root(p.t), "bin", "kubectl-registry"), append([]string{"--kubeconfig=" + p.kubeconfig}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+p.t.TempDir(), "KUBECONFIG=")
 	cmd.Stdin = strings.NewReader(stdin)
@@ -41,10 +51,7 @@ func (p plugin) run(code int, stdin string, args ...string) (stdout, stderr stri
 	if err != nil && !errors.As(err, &exit) {
 		p.t.Fatalf("start the plugin: %v; \"make build\" builds it", err)
 	}
-	if got := cmd.ProcessState.ExitCode(); got != code {
-		p.t.Fatalf("%q exits with %d, want %d: %s\n%s", args, got, code, &errs, &out)
-	}
-	return out.String(), errs.String()
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }
 
 // tunnels starts a proxy that leads to members by names that only it knows, since a
