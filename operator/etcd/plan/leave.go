@@ -88,6 +88,9 @@ func (p planner) expel(m Listed) Step {
 	if why != "" && why == p.Moves[m.Ordinal] && p.silent(m.Ordinal) != None {
 		return Step{Action: RecordStays, Ordinal: m.Ordinal} // it was to move while all others serve
 	}
+	if why != "" && p.Lost[m.Ordinal] == "" && m.Serves && p.needed(m.Ordinal) {
+		return Step{Action: RecordStays, Ordinal: m.Ordinal} // it is all that the servers use
+	}
 	all, serve := p.voters(m.Ordinal)
 	if dead := p.silent(m.Ordinal); why == "" && dead != None {
 		// Fewer voters, and one of them dead: that one is replaced first.

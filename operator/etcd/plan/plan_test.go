@@ -55,6 +55,8 @@ func unsafe(step Step, spec Spec, record Record, seen Observed) string {
 		case about.Learner:
 		case about.Leads:
 			return "the leader"
+		case about.Serves && voters > 1 && seen.Servers == 1 && about.Ordinal == 0 && seen.Lost[0] == "":
+			return "the only member that the servers use"
 		case about.Serves:
 			serve--
 			fallthrough
@@ -125,7 +127,7 @@ func TestEveryState(t *testing.T) {
 						record.Target = replicas
 					}
 					if change >= 30 {
-						seen.Named, seen.List[0].Leads, seen.List[members-1].Leads = 5, false, true
+						seen.Named, seen.Servers, seen.List[0].Leads, seen.List[members-1].Leads = 5, 1, false, true
 					}
 					for ordinal, rest := 0, combination; ordinal < members; ordinal, rest = ordinal+1, rest/4 {
 						switch m := &seen.List[ordinal]; rest % 4 {
@@ -265,6 +267,11 @@ func TestDecisions(t *testing.T) {
 		{"one of two is to run elsewhere, on the way to one", 2, Spec{Replicas: 1}, func(r *Record, o *Observed) {
 			r.Target, o.Servers, o.Snapshot, o.Moves = 1, 1, true, map[int]string{0: "its volume stays"}
 		}, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, ""},
+		{"one is to run elsewhere that is all the servers use", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Servers, o.Moves = 1, map[int]string{0: "its volume stays"} }, Step{Action: PointServers, Ordinal: None, Size: 3}, ""},
+		{"a person asks for one that is all the servers use", 3, Spec{Replicas: 3, Replace: []string{"a0"}}, func(_ *Record, o *Observed) { o.Servers = 1 }, Step{Action: PointServers, Ordinal: None, Size: 3}, ""},
+		{"servers are being replaced, to use others", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Servers, o.Moves = 6, map[int]string{0: "its volume stays"} }, Step{Action: PointServers, Ordinal: None, Size: 3}, ""},
+		{"one leaves that is all the servers use", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) { r.Leaving, o.Servers, o.Moves = 0, 1, map[int]string{0: "its volume stays"} }, Step{Action: RecordStays, Ordinal: 0}, ""},
+		{"all the servers use is lost", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Servers, o.List[0].Serves, o.Lost[0] = 1, false, "it is empty" }, Step{Action: RecordLeaving, Ordinal: 0, ID: "a0", UID: "claim-0"}, "it is empty"},
 		{"one was to run elsewhere, and another one is lost by now", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) {
 			r.Leaving, o.List[1].Serves, o.Lost[1], o.Moves = 0, false, "it is empty", map[int]string{0: "its volume stays"}
 		}, Step{Action: RecordStays, Ordinal: 0}, ""},

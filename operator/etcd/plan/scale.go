@@ -46,6 +46,9 @@ func (p planner) replace() (Step, bool) {
 		if why == "" || p.Lost[ordinal] == "" && (p.short() || p.Alarm != "" || p.lostBut(ordinal)) {
 			continue // one that serves waits until there are as many as there were, and no alarm
 		}
+		if p.Lost[ordinal] == "" && p.needed(ordinal) {
+			continue // and until the servers use others, too
+		}
 		if why == p.Moves[ordinal] && len(p.IDs) > 1 && (p.silent(ordinal) != None || len(p.IDs) == 2) {
 			continue // and one that moves until all others serve, and are enough
 		}
@@ -69,6 +72,12 @@ func (p planner) replace() (Step, bool) {
 // lostBut reports whether the data of a voter other than the given one is gone.
 func (p planner) lostBut(ordinal int) bool {
 	return slices.ContainsFunc(p.List, func(m Listed) bool { return m.Ordinal != ordinal && !m.Learner && p.Lost[m.Ordinal] != "" })
+}
+
+// needed reports whether the servers may use no other member of several: as long as they have
+// not all been replaced to use those that were added.
+func (p planner) needed(ordinal int) bool {
+	return len(p.IDs) > 1 && (p.Servers == 1 && ordinal == 0 || p.Servers > max(p.Replicas, len(p.IDs)))
 }
 
 // short reports whether there are fewer members than were last aimed at, and fewer than are
