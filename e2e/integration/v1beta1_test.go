@@ -103,7 +103,7 @@ func testBetaWrites(t *testing.T, clusters clustersv1beta1.ClusterInterface) {
 			t.Errorf("%s: %v, %d clusters", field, err, len(list.Items))
 		}
 	}
-	if _, err := clusters.List(ctx, metav1.ListOptions{FieldSelector: "spec.nonsense=1"}); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "the fields are metadata.name, spec.id, status.version.kubernetes") {
+	if _, err := clusters.List(ctx, metav1.ListOptions{FieldSelector: "spec.nonsense=1"}); !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), "the fields are metadata.name, spec.clusterSet, spec.id, status.version.kubernetes") {
 		t.Errorf("an unknown field: %v", err)
 	}
 }

@@ -116,9 +116,9 @@ func TestVerifyStorage(t *testing.T) {
 	t.Log("what no server can read")
 	encryptionConfig(t, path, provider("secretbox", "second"), provider("aescbc", "first"), "identity: {}")
 	put(t, etcd, registryPrefix+"clusters/broken", "hunter2")
-	put(t, etcd, registryPrefix+"clustersets/later", "hunter2")
+	put(t, etcd, registryPrefix+"futures/later", "hunter2")
 	found = readStored(t, etcd, "1 values can't be read, such as that of "+registryPrefix+"clusters/broken (NotDecoded)", with)
-	if found.Unserved["clustersets"] != 1 || found.Objects["clusters"] != roles["clusters"] {
+	if found.Unserved["futures"] != 1 || found.Objects["clusters"] != roles["clusters"] {
 		t.Errorf("found is %+v", found)
 	}
 	a.save("bad", "uid-2")
