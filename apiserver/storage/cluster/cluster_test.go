@@ -145,22 +145,28 @@ func TestRowOfV1beta1(t *testing.T) {
 	}
 }
 
-// TestExactFieldsUseAnIndex makes sure that what match promises is what the
+// TestExactValuesUseAnIndex makes sure that what match promises is what the
 // indexers hold, or such lists would come out empty.
-func TestExactFieldsUseAnIndex(t *testing.T) {
+func TestExactValuesUseAnIndex(t *testing.T) {
 	cluster := &clusterregistry.Cluster{
-		Spec:   clusterregistry.ClusterSpec{ID: "v1"},
+		Spec:   clusterregistry.ClusterSpec{ID: "v1", ClusterSet: "v1"},
 		Status: &clusterregistry.ClusterStatus{Version: clusterregistry.ClusterVersion{Kubernetes: "v1"}},
 	}
-	for _, name := range []string{"spec.id", "status.version.kubernetes"} {
-		predicate := match(labels.Everything(), fields.OneTermEqualSelector(name, "v1"))
+	cluster.Label()
+	predicates := map[string]storage.SelectionPredicate{
+		storage.LabelIndex(clusterregistry.ClusterSetLabel): match(labels.SelectorFromSet(labels.Set{clusterregistry.ClusterSetLabel: "v1"}), fields.Everything()),
+	}
+	for name := range selectable {
+		predicates[storage.FieldIndex(name)] = match(labels.Everything(), fields.OneTermEqualSelector(name, "v1"))
+	}
+	for name, predicate := range predicates {
 		values := predicate.MatcherIndex(t.Context())
-		if len(values) != 1 || values[0].IndexName != storage.FieldIndex(name) || values[0].Value != "v1" {
-			t.Fatalf("the index is %+v", values)
+		if len(values) != 1 || values[0].IndexName != name || values[0].Value != "v1" {
+			t.Fatalf("the index is %+v, want %s", values, name)
 		}
-		index, ok := (*indexers())[values[0].IndexName]
+		index, ok := (*indexers())[name]
 		if !ok {
-			t.Fatalf("there is no index %s", values[0].IndexName)
+			t.Fatalf("there is no index %s", name)
 		}
 		if got, err := index(cluster); err != nil || !slices.Equal(got, []string{"v1"}) {
 			t.Errorf("the index %s of a cluster is %v, %v", name, got, err)

@@ -80,22 +80,27 @@ func attributes(obj runtime.Object) (labels.Set, fields.Set, error) {
 
 // match returns the predicate of a list or watch.
 func match(label labels.Selector, field fields.Selector) storage.SelectionPredicate {
-	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes, IndexFields: selectableNames()}
+	return storage.SelectionPredicate{Label: label, Field: field, GetAttrs: attributes, IndexFields: selectableNames(), IndexLabels: []string{clusterregistry.ClusterSetLabel}}
 }
 
-// indexers are the indexes of the watch cache.
+// indexers are the indexes of the watch cache: of each selectable field, and of the label
+// of a cluster's set, which is selected by as well.
 func indexers() *cache.Indexers {
-	out := cache.Indexers{}
+	out := cache.Indexers{storage.LabelIndex(clusterregistry.ClusterSetLabel): index(func(c *clusterregistry.Cluster) string { return c.Labels[clusterregistry.ClusterSetLabel] })}
 	for name, value := range selectable {
-		out[storage.FieldIndex(name)] = func(obj any) ([]string, error) {
-			c, ok := obj.(*clusterregistry.Cluster)
-			if !ok {
-				return nil, fmt.Errorf("%T is not a Cluster", obj)
-			}
-			return []string{value(c)}, nil
-		}
+		out[storage.FieldIndex(name)] = index(value)
 	}
 	return &out
+}
+
+func index(value func(*clusterregistry.Cluster) string) cache.IndexFunc {
+	return func(obj any) ([]string, error) {
+		c, ok := obj.(*clusterregistry.Cluster)
+		if !ok {
+			return nil, fmt.Errorf("%T is not a Cluster", obj)
+		}
+		return []string{value(c)}, nil
+	}
 }
 
 // reset returns the fields with the given dotted paths, for every version.
