@@ -56,8 +56,9 @@ type rule struct {
 	// lock takes the lock of a value.
 	lock func(ctx context.Context, value string) (*lock.Lock, error)
 	// check returns an error when a cluster may not have its value. A reason of Invalid
-	// says that it may not, any other that this is not known.
-	check func(ctx context.Context, cluster *clusterregistry.Cluster) error
+	// says that it may not, any other that this is not known. The lock is held; nil is that
+	// of a dry run.
+	check func(ctx context.Context, cluster *clusterregistry.Cluster, held *lock.Lock) error
 	// clear takes the value from a cluster.
 	clear func(*clusterregistry.Cluster)
 	// wait says what another request does that holds the lock.
@@ -135,7 +136,7 @@ func (c *claim) take(ctx context.Context, h *hold, cluster *clusterregistry.Clus
 		}
 		h.value, h.lock = value, held
 	}
-	err := h.rule.check(ctx, cluster)
+	err := h.rule.check(ctx, cluster, h.lock)
 	if err != nil {
 		h.drop(ctx)
 	}

@@ -38,7 +38,7 @@ func (r *REST) setRule() *rule {
 	}
 }
 
-func (r *REST) setExists(ctx context.Context, cluster *clusterregistry.Cluster) error {
+func (r *REST) setExists(ctx context.Context, cluster *clusterregistry.Cluster, _ *lock.Lock) error {
 	exists, err := r.sets.Exists(ctx, cluster.Spec.ClusterSet)
 	if err != nil {
 		return fmt.Errorf("look for ClusterSet %s: %w", cluster.Spec.ClusterSet, err)

@@ -44,12 +44,15 @@ func (e etcd) Delete(_ context.Context, key string, _ runtime.Object, _ *storage
 	return nil
 }
 
+// decorated leads to a storage.
+type decorated struct{ storage.Interface }
+
 // GetRESTOptions leads to it.
-func (e etcd) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.RESTOptions, error) {
+func (d decorated) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.RESTOptions, error) {
 	return generic.RESTOptions{
 		StorageConfig: &storagebackend.ConfigForResource{}, ResourcePrefix: "locks",
 		Decorator: func(*storagebackend.ConfigForResource, string, func(runtime.Object) (string, error), func() runtime.Object, func() runtime.Object, storage.AttrFunc, storage.IndexerFuncs, *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
-			return e, func() {}, nil
+			return d.Interface, func() {}, nil
 		},
 	}, nil
 }
@@ -73,7 +76,7 @@ func TestALookAfterTheWrite(t *testing.T) {
 	} {
 		var gone []string
 		test.etcd.deleted = &gone
-		locks, err := lock.New(test.etcd)
+		locks, err := lock.New(decorated{test.etcd})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,6 +102,73 @@ func TestALookAfterTheWrite(t *testing.T) {
 		}
 		if undone := slices.Contains(gone, "/clusters/mine"); undone != test.undone {
 			t.Errorf("%s: undone is %t: %v", test.reason, undone, gone)
+		}
+	}
+}
+
+// late is etcd whose watch cache is behind: it is asked for its progress, and may not have
+// caught up in time.
+type late struct {
+	etcd
+	versions *[]string
+	asked    *int
+	behind   bool
+}
+
+func (late) Create(_ context.Context, _ string, _, out runtime.Object, _ uint64) error {
+	out.(*metav1.PartialObjectMetadata).ResourceVersion = "7"
+	return nil
+}
+
+func (l late) RequestWatchProgress(context.Context) error {
+	*l.asked++
+	return errors.New("nobody listens")
+}
+
+func (l late) GetList(_ context.Context, _ string, options storage.ListOptions, _ runtime.Object) error {
+	*l.versions = append(*l.versions, options.ResourceVersion)
+	if l.behind && options.ResourceVersion != "" {
+		return storage.NewTooLargeResourceVersionError(7, 6, 1)
+	}
+	return nil
+}
+
+// TestAListSinceALock lists what was written before a lock, or etcd's latest state where
+// that is not what is known to be it.
+func TestAListSinceALock(t *testing.T) {
+	for _, test := range []struct {
+		reason          string
+		locked, oneEtcd bool
+		behind          bool
+		versions        []string
+		asked           int
+	}{
+		{"with a lock", true, true, false, []string{"7"}, 1},
+		{"the cache does not catch up", true, true, true, []string{"7", ""}, 1},
+		{"a dry run has no lock", false, true, false, []string{""}, 0},
+		{"locks are in another etcd", true, false, false, []string{""}, 0},
+	} {
+		storage := late{versions: &[]string{}, asked: new(int), behind: test.behind}
+		locks := &lock.Locks{}
+		var held *lock.Lock
+		if test.locked {
+			var err error
+			if locks, err = lock.New(decorated{storage}); err != nil {
+				t.Fatal(err)
+			}
+			if held, err = locks.Take(t.Context(), "one"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rest := &REST{locks: locks, oneEtcd: test.oneEtcd, Store: &genericregistry.Store{
+			NewListFunc: func() runtime.Object { return &clusterregistry.ClusterList{} }, DefaultQualifiedResource: clusterregistry.Resource("clusters"),
+			KeyRootFunc: func(context.Context) string { return "/clusters" }, Storage: genericregistry.DryRunnableStorage{Storage: storage},
+		}}
+		if err := rest.idFree(t.Context(), &clusterregistry.Cluster{Spec: clusterregistry.ClusterSpec{ID: "one"}}, held); err != nil {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+		if !slices.Equal(*storage.versions, test.versions) || *storage.asked != test.asked {
+			t.Errorf("%s: lists from %q, and the cache's progress was asked for %d times; want %q, %d", test.reason, *storage.versions, *storage.asked, test.versions, test.asked)
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -80,6 +81,8 @@ type Locks struct {
 	storage storage.Interface
 	prefix  string
 	clock   func() reading
+	// Servers are the URLs of the etcd that the locks are in.
+	Servers []string
 	// Destroy ends the connection to etcd.
 	Destroy func()
 }
@@ -99,19 +102,26 @@ func New(options generic.RESTOptionsGetter) (*Locks, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Locks{s, prefix, read, destroy}, nil
+	return &Locks{s, prefix, read, o.StorageConfig.Transport.ServerList, destroy}, nil
 }
 
 func newLock() runtime.Object { return &metav1.PartialObjectMetadata{} }
 
 // Lock is a lock that is held.
 type Lock struct {
-	locks  *Locks
-	object *metav1.PartialObjectMetadata
+	locks *Locks
+	name  string
+	uid   types.UID
+	// stored is the key's object as etcd has taken it.
+	stored *metav1.PartialObjectMetadata
 	// taken is when it was asked for, and least how long its lease lasts from then on.
 	taken reading
 	least time.Duration
 }
+
+// Version returns etcd's revision of the lock: what is read at it, or at a later one,
+// shows what all have written who held the lock before. Empty means that it is not known.
+func (h *Lock) Version() string { return h.stored.ResourceVersion }
 
 // Take takes the lock of a name, which is part of a key in etcd. It waits a
 // while for another that holds it, and then returns ErrHeld.
@@ -120,12 +130,13 @@ func (l *Locks) Take(ctx context.Context, name string) (*Lock, error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		left = time.Until(deadline)
 	}
-	held := &Lock{locks: l, object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uuid.NewUUID(), CreationTimestamp: metav1.Now()}}}
-	held.object.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
+	object := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uuid.NewUUID(), CreationTimestamp: metav1.Now()}}
+	object.SetGroupVersionKind(metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata"))
+	held := &Lock{locks: l, name: name, uid: object.UID, stored: &metav1.PartialObjectMetadata{}}
 	err := patiently(ctx, func() (bool, error) {
 		// Not the patient context: a creation that it cuts off would be in doubt.
 		held.taken, held.least = l.clock(), left+late-time.Second // a lease has whole seconds
-		err := l.storage.Create(ctx, l.key(name), held.object.DeepCopy(), nil, uint64((left+late)/time.Second))
+		err := l.storage.Create(ctx, l.key(name), object.DeepCopy(), held.stored, uint64((left+late)/time.Second))
 		switch {
 		case err == nil:
 			return true, nil
@@ -164,15 +175,21 @@ func patiently(ctx context.Context, try func() (done bool, err error)) error {
 func (h *Lock) Release(ctx context.Context) (held bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	mine := storage.NewUIDPreconditions(string(h.object.UID))
-	err := h.locks.storage.Delete(ctx, h.locks.key(h.object.Name), newLock(), mine, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{})
+	mine := storage.NewUIDPreconditions(string(h.uid))
+	// The key is deleted in the version that was written, without a look at it before: nothing
+	// changes it. When it is no longer there, or another's, etcd says so.
+	var written runtime.Object
+	if h.Version() != "" {
+		written = h.stored.DeepCopy()
+	}
+	err := h.locks.storage.Delete(ctx, h.locks.key(h.name), newLock(), mine, storage.ValidateAllObjectFunc, written, storage.DeleteOptions{})
 	switch {
 	case err == nil:
 		return true
 	case storage.IsNotFound(err), storage.IsInvalidObj(err):
 		return false
 	}
-	klog.ErrorS(err, "A lock is released only when its lease expires", "lock", h.object.Name)
+	klog.ErrorS(err, "A lock is released only when its lease expires", "lock", h.name)
 	return h.taken.within(h.least, h.locks.clock())
 }
 

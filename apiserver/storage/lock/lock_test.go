@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/storage"
 )
@@ -15,11 +16,18 @@ import (
 type etcd struct {
 	storage.Interface
 	answer error
+	// deleted is what it was told to delete.
+	deleted runtime.Object
 }
 
-func (etcd) Create(context.Context, string, runtime.Object, runtime.Object, uint64) error { return nil }
+func (*etcd) Create(_ context.Context, _ string, object, out runtime.Object, _ uint64) error {
+	object.(*metav1.PartialObjectMetadata).DeepCopyInto(out.(*metav1.PartialObjectMetadata))
+	out.(*metav1.PartialObjectMetadata).ResourceVersion = "7"
+	return nil
+}
 
-func (e etcd) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateObjectFunc, runtime.Object, storage.DeleteOptions) error {
+func (e *etcd) Delete(_ context.Context, _ string, _ runtime.Object, _ *storage.Preconditions, _ storage.ValidateObjectFunc, written runtime.Object, _ storage.DeleteOptions) error {
+	e.deleted = written
 	return e.answer
 }
 
@@ -44,7 +52,8 @@ func TestWhetherALockWasHeld(t *testing.T) {
 		{"the wall clock was set back", silent, -time.Hour, time.Second, false},
 	} {
 		now := read()
-		locks := &Locks{storage: etcd{answer: test.answer}, prefix: "/clusterids", clock: func() reading { return now }}
+		store := &etcd{answer: test.answer}
+		locks := &Locks{storage: store, prefix: "/clusterids", clock: func() reading { return now }}
 		held, err := locks.Take(t.Context(), "one")
 		if err != nil {
 			t.Fatal(err)
@@ -52,6 +61,9 @@ func TestWhetherALockWasHeld(t *testing.T) {
 		now.wall, now.running = now.wall.Add(test.wall), now.running+test.running
 		if got := held.Release(t.Context()); got != test.want {
 			t.Errorf("%s: held is %t", test.reason, got)
+		}
+		if written := store.deleted.(*metav1.PartialObjectMetadata); held.Version() != "7" || written.ResourceVersion != "7" || written.UID != held.uid {
+			t.Errorf("%s: version %s, released %+v", test.reason, held.Version(), written)
 		}
 	}
 }
