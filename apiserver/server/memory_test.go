@@ -68,6 +68,9 @@ func copyTo(out, object runtime.Object) {
 	}
 }
 
+// RequestWatchProgress does nothing: there is no cache that could be behind.
+func (*memory) RequestWatchProgress(context.Context) error { return nil }
+
 func (m *memory) Get(_ context.Context, key string, _ storage.GetOptions, out runtime.Object) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

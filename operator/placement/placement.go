@@ -80,26 +80,84 @@ func Local(pv *corev1.PersistentVolume) bool {
 // allows; it says nothing when it can, or when that is not known. A volume whose nodes were
 // all deleted is another matter: see Usable.
 func Stays(ctx context.Context, reader client.Reader, claim *corev1.PersistentVolumeClaim, placement operatorv1alpha1.Placement) (string, error) {
-	if claim == nil || claim.Spec.VolumeName == "" {
+	bound, err := read(ctx, reader, claim)
+	if bound == nil || err != nil || len(bound.names) == 0 {
+		return "", err
+	}
+	for i := range bound.nodes {
+		if slices.Contains(bound.names, bound.nodes[i].Name) && Allows(&bound.nodes[i], placement) {
+			return "", nil
+		}
+	}
+	return fmt.Sprintf("its volume %s can be used on %s only, where spec.etcd.nodeSelector and spec.etcd.tolerations do not let it run", bound.volume, strings.Join(bound.names, ", ")), nil
+}
+
+// Crowded says why a member that the scheduler finds no node for can't run where its volume
+// is, though the placement allows it: another member runs on each of these nodes, and there is
+// a node without one, so that members would not be spread evenly. The others are the members
+// that run, by the name of their node. It says nothing when that is not so, or not known.
+func Crowded(ctx context.Context, reader client.Reader, claim *corev1.PersistentVolumeClaim, placement operatorv1alpha1.Placement, others map[string]string) (string, error) {
+	bound, err := read(ctx, reader, claim)
+	if bound == nil || err != nil {
+		return "", err
+	}
+	var beside []string
+	free := false
+	for i := range bound.nodes {
+		node := &bound.nodes[i]
+		if !Allows(node, placement) {
+			continue
+		}
+		switch other := others[node.Name]; {
+		case !slices.Contains(bound.names, node.Name):
+			free = free || other == "" && takesPods(node)
+		case other == "":
+			return "", nil // something else keeps it from there
+		default:
+			beside = append(beside, other)
+		}
+	}
+	if len(beside) == 0 || !free {
 		return "", nil
+	}
+	return fmt.Sprintf("its volume %s can be used on %s only, where %s runs, and members are spread over nodes", bound.volume, strings.Join(bound.names, ", "), strings.Join(beside, " or ")), nil
+}
+
+// takesPods reports whether a node is ready and not cordoned.
+func takesPods(node *corev1.Node) bool {
+	return !node.Spec.Unschedulable && node.DeletionTimestamp == nil && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+}
+
+// bound is a volume that can be used on some nodes only.
+type bound struct {
+	volume string
+	// names are those of the nodes on which it can be used, of all nodes.
+	names []string
+	nodes []corev1.Node
+}
+
+// read returns where the volume of a claim can be used, nil where that can be any node, or is
+// not known.
+func read(ctx context.Context, reader client.Reader, claim *corev1.PersistentVolumeClaim) (*bound, error) {
+	if claim == nil || claim.Spec.VolumeName == "" {
+		return nil, nil
 	}
 	pv := &corev1.PersistentVolume{}
 	if err := reader.Get(ctx, client.ObjectKey{Name: claim.Spec.VolumeName}, pv); err != nil {
 		if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-			return "", nil
+			return nil, nil
 		}
-		return "", err
+		return nil, err
 	}
 	nodes, known, err := Nodes(ctx, reader)
 	if !known {
-		return "", err
+		return nil, err
 	}
 	names, limited := Usable(pv, nodes)
-	allowed := slices.ContainsFunc(nodes, func(node corev1.Node) bool {
-		return slices.Contains(names, node.Name) && Allows(&node, placement)
-	})
-	if !limited || len(names) == 0 || allowed {
-		return "", nil
+	if !limited {
+		return nil, nil
 	}
-	return fmt.Sprintf("its volume %s can be used on %s only, where spec.etcd.nodeSelector and spec.etcd.tolerations do not let it run", pv.Name, strings.Join(names, ", ")), nil
+	return &bound{pv.Name, names, nodes}, nil
 }

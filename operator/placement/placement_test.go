@@ -57,3 +57,40 @@ func TestStays(t *testing.T) {
 		}
 	}
 }
+
+// TestCrowded is about a member whose volume is on node n1, and which the scheduler finds no node
+// for.
+func TestCrowded(t *testing.T) {
+	node := func(name string, ready bool, taints ...corev1.Taint) *corev1.Node {
+		status := corev1.ConditionFalse
+		if ready {
+			status = corev1.ConditionTrue
+		}
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"disk": name}}, Spec: corev1.NodeSpec{Taints: taints},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: status}}}}
+	}
+	cordoned := node("n3", true)
+	cordoned.Spec.Unschedulable = true
+	for _, test := range []struct {
+		reason  string
+		nodes   []client.Object
+		others  map[string]string
+		crowded bool
+	}{
+		{"another one runs there, and a node is free", []client.Object{node("n1", true), node("n2", true), node("n3", true)}, map[string]string{"n1": "etcd-1", "n2": "etcd-2"}, true},
+		{"no node is free", []client.Object{node("n1", true), node("n2", true)}, map[string]string{"n1": "etcd-1", "n2": "etcd-2"}, false},
+		{"no one runs there", []client.Object{node("n1", true), node("n2", true), node("n3", true)}, map[string]string{"n2": "etcd-2"}, false},
+		{"the free node is cordoned", []client.Object{node("n1", true), node("n2", true), cordoned}, map[string]string{"n1": "etcd-1", "n2": "etcd-2"}, false},
+		{"the free node is not ready", []client.Object{node("n1", true), node("n2", true), node("n3", false)}, map[string]string{"n1": "etcd-1", "n2": "etcd-2"}, false},
+		{"the free node is not for members", []client.Object{node("n1", true), node("n2", true), node("n3", true, corev1.Taint{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule})}, map[string]string{"n1": "etcd-1", "n2": "etcd-2"}, false},
+		{"its node was deleted", []client.Object{node("n2", true), node("n3", true)}, map[string]string{"n2": "etcd-2"}, false},
+	} {
+		pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+			{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "disk", Operator: corev1.NodeSelectorOpIn, Values: []string{"n1"}}}}}}}}}
+		host := operandtest.Host(t, append(test.nodes, pv)...)
+		why, err := Crowded(t.Context(), host.Live, &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv"}}, operatorv1alpha1.Placement{}, test.others)
+		if (why != "") != test.crowded || err != nil || test.crowded && why != "its volume pv can be used on n1 only, where etcd-1 runs, and members are spread over nodes" {
+			t.Errorf("%s: %q, %v", test.reason, why, err)
+		}
+	}
+}

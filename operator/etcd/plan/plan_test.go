@@ -270,7 +270,9 @@ func TestDecisions(t *testing.T) {
 		{"one is to run elsewhere that is all the servers use", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Servers, o.Moves = 1, map[int]string{0: "its volume stays"} }, Step{Action: PointServers, Ordinal: None, Size: 3}, ""},
 		{"a person asks for one that is all the servers use", 3, Spec{Replicas: 3, Replace: []string{"a0"}}, func(_ *Record, o *Observed) { o.Servers = 1 }, Step{Action: PointServers, Ordinal: None, Size: 3}, ""},
 		{"servers are being replaced, to use others", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Servers, o.Moves = 6, map[int]string{0: "its volume stays"} }, Step{Action: PointServers, Ordinal: None, Size: 3}, ""},
-		{"one leaves that is all the servers use", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) { r.Leaving, o.Servers, o.Moves = 0, 1, map[int]string{0: "its volume stays"} }, Step{Action: RecordStays, Ordinal: 0}, ""},
+		{"one leaves that is all the servers use", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) {
+			r.Leaving, o.Servers, o.Moves = 0, 1, map[int]string{0: "its volume stays"}
+		}, Step{Action: RecordStays, Ordinal: 0}, ""},
 		{"all the servers use is lost", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Servers, o.List[0].Serves, o.Lost[0] = 1, false, "it is empty" }, Step{Action: RecordLeaving, Ordinal: 0, ID: "a0", UID: "claim-0"}, "it is empty"},
 		{"one was to run elsewhere, and another one is lost by now", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) {
 			r.Leaving, o.List[1].Serves, o.Lost[1], o.Moves = 0, false, "it is empty", map[int]string{0: "its volume stays"}

@@ -3,6 +3,7 @@ package membership
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -47,6 +48,25 @@ func (c *Change) withoutNode(ctx context.Context, pv *corev1.PersistentVolume) (
 	}
 	names, limited := placement.Usable(pv, nodes)
 	return limited && len(names) == 0, nil
+}
+
+// crowded says why a member whose pod can't be scheduled will not be, though it may run where its
+// volume is: it had shared that node with another member, as where there were too few, and now
+// there is one without. Constraints of the spec's own are for the scheduler to say.
+func (c *Change) crowded(ctx context.Context, pod *corev1.Pod, pods []corev1.Pod, claim *corev1.PersistentVolumeClaim) (string, error) {
+	unschedulable := slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable
+	})
+	if pod.Spec.NodeName != "" || !unschedulable || len(c.Registry.Spec.Etcd.TopologySpreadConstraints) > 0 {
+		return "", nil
+	}
+	others := map[string]string{}
+	for i := range pods {
+		if pods[i].Name != pod.Name && pods[i].DeletionTimestamp == nil && pods[i].Spec.NodeName != "" {
+			others[pods[i].Spec.NodeName] = pods[i].Name
+		}
+	}
+	return placement.Crowded(ctx, c.Live, claim, c.Registry.Spec.Etcd.Placement, others)
 }
 
 // lostSince returns since when a member is noted as lost, and notes it if it is not.

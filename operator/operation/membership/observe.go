@@ -132,6 +132,11 @@ func (c *Change) moves(ctx context.Context, seen *plan.Observed, record plan.Rec
 		if err != nil {
 			return err
 		}
+		if why == "" && ordinal != record.Joining {
+			if why, err = c.crowded(ctx, &pods[i], pods, claims[ordinal]); err != nil {
+				return err
+			}
+		}
 		switch {
 		case why == "":
 		case ordinal != record.Joining:
