@@ -21,6 +21,7 @@ import (
 
 func main() {
 	memlimit.Apply()
+	memlimit.CollectLess()
 	cmd, err := command(genericserver.SetupSignalContext())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
