@@ -53,6 +53,8 @@ type Config struct {
 	collection rest.GarbageCollectionPolicy
 	// guarded is what becomes of a write that changes guarded fields without permission.
 	guarded cluster.GuardedFields
+	// visible is which clusters a caller sees.
+	visible visible
 	// extend adds what a mode serves besides clusters. It may be nil.
 	extend func(*genericserver.GenericAPIServer) error
 }
@@ -61,6 +63,7 @@ type completedConfig struct {
 	generic    genericserver.CompletedConfig
 	collection rest.GarbageCollectionPolicy
 	guarded    cluster.GuardedFields
+	visible    visible
 	extend     func(*genericserver.GenericAPIServer) error
 }
 
@@ -70,7 +73,7 @@ type CompletedConfig struct{ *completedConfig }
 // Config turns the options into a configuration. It reads certificates and
 // asks the host for what the mode needs.
 func (o *Options) Config(ctx context.Context) (*Config, error) {
-	config := &Config{generic: genericserver.NewRecommendedConfig(codecs), collection: rest.DeleteDependents, guarded: o.GuardedFields}
+	config := &Config{generic: genericserver.NewRecommendedConfig(codecs), collection: rest.DeleteDependents, guarded: o.GuardedFields, visible: o.visible()}
 	if err := o.common(&config.generic.Config); err != nil {
 		return nil, err
 	}
@@ -132,7 +135,7 @@ func describe(config *genericserver.Config) {
 
 // Complete fills what follows from the rest.
 func (c *Config) Complete() CompletedConfig {
-	return CompletedConfig{&completedConfig{c.generic.Complete(), c.collection, c.guarded, c.extend}}
+	return CompletedConfig{&completedConfig{c.generic.Complete(), c.collection, c.guarded, c.visible, c.extend}}
 }
 
 // New makes the server.
@@ -168,7 +171,10 @@ func (c CompletedConfig) serveRegistry(server *genericserver.GenericAPIServer) e
 	}); err != nil {
 		return err
 	}
-	old := resources{"clusters": clusters, "clusters/status": status}
+	old, err := c.visible.resources(c.generic.RESTOptionsGetter, server.Authorizer, clusters, status, sets)
+	if err != nil {
+		return err
+	}
 	full := maps.Clone(old)
 	full["clustersets"] = sets
 	return serve(server, clusterregistry.GroupName, map[string]resources{v1alpha1.SchemeGroupVersion.Version: old, v1beta1.SchemeGroupVersion.Version: full})

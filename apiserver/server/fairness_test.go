@@ -19,9 +19,9 @@ import (
 )
 
 var (
-	read  = request.RequestInfo{IsResourceRequest: true, Verb: "list", Path: "/livez"}
-	write = request.RequestInfo{IsResourceRequest: true, Verb: "create"}
-	watch = request.RequestInfo{IsResourceRequest: true, Verb: "watch"}
+	read     = request.RequestInfo{IsResourceRequest: true, Verb: "list", Path: "/livez"}
+	write    = request.RequestInfo{IsResourceRequest: true, Verb: "create"}
+	watching = request.RequestInfo{IsResourceRequest: true, Verb: "watch"}
 )
 
 // front is the filter that the server has in front, before requests that last until
@@ -384,7 +384,7 @@ func TestWatches(t *testing.T) {
 	f := newFront(t, 2, 2, time.Minute)
 	var calls []*call
 	for range 50 {
-		c := f.begin("ann", watch)
+		c := f.begin("ann", watching)
 		<-c.runs
 		calls = append(calls, c)
 	}
@@ -417,7 +417,7 @@ func TestWatchesThatDontBegin(t *testing.T) {
 	f.longest = 20 * time.Millisecond
 	var calls []*call
 	for range 4 {
-		c := f.begin("ann", watch, func(c *call) { c.stuck = true })
+		c := f.begin("ann", watching, func(c *call) { c.stuck = true })
 		<-c.runs
 		calls = append(calls, c)
 	}

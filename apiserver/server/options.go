@@ -17,6 +17,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
+	"github.com/clusterregistry/operator/apiserver/visibility"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -37,6 +38,10 @@ const (
 	// watchTermination is how long watches may take to end after that. Without
 	// it they would hold the server up until its last timeout, a minute later.
 	watchTermination = 10 * time.Second
+	// visibilityCache is how long a review that lets clusters be seen is kept, and
+	// visibilityRecheck how often one is repeated for an open watch.
+	visibilityCache   = 10 * time.Second
+	visibilityRecheck = 30 * time.Second
 	// reconcileInterval is how soon the bootstrap roles are tried again.
 	reconcileInterval = time.Second
 )
@@ -62,6 +67,10 @@ type Options struct {
 	// GuardedFields is what becomes of a write that changes guarded fields of a
 	// cluster without the permission for that.
 	GuardedFields cluster.GuardedFields
+	// Visibility is which clusters a caller sees, and VisibilityPeriods how long what it
+	// goes by is relied on.
+	Visibility        visibility.Visibility
+	VisibilityPeriods visibility.Periods
 
 	// only holds the flags that mean something in one mode alone.
 	only map[Mode]*pflag.FlagSet
@@ -73,9 +82,11 @@ func NewOptions() (*Options, error) {
 		return nil, err
 	}
 	o := &Options{
-		GuardedFields: cluster.GuardedFieldsOff,
-		Run:           genericoptions.NewServerRunOptions(),
-		Recommended:   genericoptions.NewRecommendedOptions(contract.KeyPrefix(clusterregistry.GroupName), codecs.LegacyCodec(storedVersion)),
+		GuardedFields:     cluster.GuardedFieldsOff,
+		Visibility:        visibility.All,
+		VisibilityPeriods: visibility.Periods{Cache: visibilityCache, Recheck: visibilityRecheck},
+		Run:               genericoptions.NewServerRunOptions(),
+		Recommended:       genericoptions.NewRecommendedOptions(contract.KeyPrefix(clusterregistry.GroupName), codecs.LegacyCodec(storedVersion)),
 	}
 	o.Run.ShutdownDelayDuration = shutdownDelay
 	o.Run.ShutdownWatchTerminationGracePeriod = watchTermination
@@ -98,6 +109,9 @@ func registerKubeVersion() error {
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar((*string)(&o.Mode), "mode", "", "How the server authenticates and authorizes requests: \"aggregated\" asks the host cluster that it is registered with; \"independent\" uses client certificates, tokens and roles of its own. Required.")
 	fs.StringVar((*string)(&o.GuardedFields), "guarded-fields", string(o.GuardedFields), "What becomes of a write that changes where a cluster is or how to sign in to it without permission to update clusters/endpoints, or that sets its id or sourceRef without permission to update clusters/identity: \"Off\" asks for no permission, \"Warn\" lets it pass with a warning, \"Enforce\" refuses it.")
+	fs.StringVar((*string)(&o.Visibility), "visibility", string(o.Visibility), "Which clusters a caller sees and may change, of those that its permissions on clusters reach: \"All\" all of them, \"ClusterSets\" those in the ClusterSets that it has permissions on clustersets/clusters for.")
+	fs.DurationVar(&o.VisibilityPeriods.Cache, "visibility-cache-ttl", o.VisibilityPeriods.Cache, "How long --visibility=ClusterSets keeps a review of clustersets/clusters that allows something; one that denies is kept for six times as long. 0 keeps none.")
+	fs.DurationVar(&o.VisibilityPeriods.Recheck, "visibility-recheck-period", o.VisibilityPeriods.Recheck, "How often --visibility=ClusterSets looks again whether the caller of an open watch still sees the same ClusterSets, give or take a fifth.")
 	o.Run.AddUniversalFlags(fs)
 	o.Recommended.Etcd.AddFlags(fs)
 	o.Recommended.SecureServing.AddFlags(fs)
@@ -142,6 +156,14 @@ func (o *Options) Validate() error {
 	case cluster.GuardedFieldsOff, cluster.GuardedFieldsWarn, cluster.GuardedFieldsEnforce:
 	default:
 		errs = append(errs, fmt.Errorf("--guarded-fields=%s is unknown; use --guarded-fields=Off, Warn or Enforce", o.GuardedFields))
+	}
+	switch o.Visibility {
+	case visibility.All, visibility.ClusterSets:
+	default:
+		errs = append(errs, fmt.Errorf("--visibility=%s is unknown; use --visibility=All or ClusterSets", o.Visibility))
+	}
+	if o.VisibilityPeriods.Cache < 0 || o.VisibilityPeriods.Recheck <= 0 {
+		errs = append(errs, fmt.Errorf("--visibility-cache-ttl=%s and --visibility-recheck-period=%s: neither can be negative, nor the second 0", o.VisibilityPeriods.Cache, o.VisibilityPeriods.Recheck))
 	}
 	if o.Mode == Independent && o.Recommended.Authentication.ClientCert.ClientCA == "" && o.AuthenticationConfig == "" {
 		errs = append(errs, fmt.Errorf("no one could be authenticated: --mode=independent needs --client-ca-file, --authentication-config, or both"))

@@ -89,20 +89,37 @@ type Locks struct {
 
 // New returns the locks in the etcd that the options, made with Getter, lead to.
 func New(options generic.RESTOptionsGetter) (*Locks, error) {
-	// The options are those of a kind of the registry, but for what Getter replaces.
 	o, err := options.GetRESTOptions(resource, &clusterregistry.Cluster{})
 	if err != nil {
 		return nil, err
 	}
-	prefix := "/" + strings.Trim(o.ResourcePrefix, "/")
-	keyOf := func(object runtime.Object) (string, error) {
-		return prefix + "/" + object.(*metav1.PartialObjectMetadata).Name, nil
-	}
-	s, destroy, err := o.Decorator(o.StorageConfig, prefix, keyOf, newLock, func() runtime.Object { return &metav1.PartialObjectMetadataList{} }, nil, nil, nil)
+	s, prefix, destroy, err := open(o)
 	if err != nil {
 		return nil, err
 	}
 	return &Locks{s, prefix, read, o.StorageConfig.Transport.ServerList, destroy}, nil
+}
+
+// Open returns the storage of the locks, of metadata alone, for what else the servers tell
+// each other for a while: no client lists it, and what a backup has of it counts for
+// nothing. Keys of another kind are in a directory of their own, as no id of a cluster
+// has a slash.
+func Open(options generic.RESTOptionsGetter) (s storage.Interface, prefix string, destroy func(), err error) {
+	// The options are those of a kind of the registry, but for what Getter replaces.
+	o, err := options.GetRESTOptions(resource, &clusterregistry.Cluster{})
+	if err != nil {
+		return nil, "", nil, err
+	}
+	return open(o)
+}
+
+func open(o generic.RESTOptions) (s storage.Interface, prefix string, destroy func(), err error) {
+	prefix = "/" + strings.Trim(o.ResourcePrefix, "/")
+	keyOf := func(object runtime.Object) (string, error) {
+		return prefix + "/" + object.(*metav1.PartialObjectMetadata).Name, nil
+	}
+	s, destroy, err = o.Decorator(o.StorageConfig, prefix, keyOf, newLock, func() runtime.Object { return &metav1.PartialObjectMetadataList{} }, nil, nil, nil)
+	return s, prefix, destroy, err
 }
 
 func newLock() runtime.Object { return &metav1.PartialObjectMetadata{} }

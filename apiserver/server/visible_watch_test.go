@@ -1,0 +1,240 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/apiserver/visibility"
+)
+
+// seen is an event of a watch.
+type seen struct {
+	Type   watch.EventType
+	Object v1beta1.Cluster
+	// Code is that of an error.
+	Code int32
+}
+
+// UnmarshalJSON reads a cluster, or the status of an error.
+func (s *seen) UnmarshalJSON(content []byte) error {
+	var event struct {
+		Type   watch.EventType
+		Object json.RawMessage
+	}
+	if err := json.Unmarshal(content, &event); err != nil {
+		return err
+	}
+	if s.Type = event.Type; s.Type != watch.Error {
+		return json.Unmarshal(event.Object, &s.Object)
+	}
+	var status metav1.Status
+	err := json.Unmarshal(event.Object, &status)
+	s.Code = status.Code
+	return err
+}
+
+func (s seen) String() string {
+	if s.Type == watch.Error {
+		return fmt.Sprintf("ERROR %d", s.Code)
+	}
+	return fmt.Sprintf("%s %s", s.Type, s.Object.Name)
+}
+
+// watch reports the events of a watch until it ends, and then closes the channel.
+func (o *office) watch(ctx context.Context, server int, as, query string) (<-chan seen, error) {
+	response, err := o.open(ctx, server, as, "GET", "v1beta1/clusters?watch=true&"+query, plain, "")
+	if err != nil {
+		return nil, err
+	}
+	if response.StatusCode != http.StatusOK {
+		defer func() { _ = response.Body.Close() }()
+		return nil, fmt.Errorf("answered %d", response.StatusCode)
+	}
+	events := make(chan seen, 100)
+	go func() {
+		defer close(events)
+		defer func() { _ = response.Body.Close() }()
+		lines := bufio.NewScanner(response.Body)
+		for lines.Scan() {
+			var event seen
+			if json.Unmarshal(lines.Bytes(), &event) != nil {
+				return
+			}
+			select {
+			case events <- event:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return events, nil
+}
+
+// expect reads events, until the watch has reported all that are wanted or does not go on.
+func expect(t *testing.T, events <-chan seen, want ...string) {
+	t.Helper()
+	for i, w := range want {
+		select {
+		case event, open := <-events:
+			if got := event.String(); !open || got != w {
+				t.Fatalf("event %d: %q (open: %t), want %q", i, got, open, w)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("event %d: none, want %q", i, w)
+		}
+	}
+}
+
+// TestVisibleMoves lets a cluster come and go for who watches.
+func TestVisibleMoves(t *testing.T) {
+	o := small(t, quick)
+	from := o.read(0, "ann,team", "v1beta1/clusters", plain).Metadata.ResourceVersion
+	events, err := o.watch(t.Context(), 1, "ann,team", "resourceVersion="+from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.move("g1", "blue")
+	o.put("g2", "green")
+	o.move("b1", "green")
+	o.move("b1", "")
+	o.move("g2", "blue")
+	o.must("DELETE", "v1beta1/clusters/b2", plain, "")
+	expect(t, events, "ADDED g1", "DELETED b1", "ADDED g2", "DELETED b2")
+}
+
+// TestVisibleChanges ends watches when what their caller sees changes, and refuses those
+// that would go on from before, at every server.
+func TestVisibleChanges(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		change func(*office)
+	}{
+		{"a grant", func(o *office) { o.grants.set(true, "ann", "green", "get") }},
+		{"a revocation", func(o *office) { o.grants.set(false, "team", "blue", "get") }},
+		{"a grant of all", func(o *office) { o.grants.set(true, "ann", "", "get") }},
+		{"a new set", func(o *office) { o.grants.set(true, "ann", "red", "get"); o.makeSets("red") }},
+		{"a set less", func(o *office) {
+			o.must("DELETE", "v1beta1/clusters?fieldSelector=spec.clusterSet%3Dblue", plain, "")
+			o.must("DELETE", "v1beta1/clustersets/blue", plain, "")
+		}},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			o := small(t, quick)
+			from := o.read(0, "ann,team", "v1beta1/clusters", plain).Metadata.ResourceVersion
+			o.put("z", "green")
+			events, err := o.watch(t.Context(), 1, "ann,team", "resourceVersion="+from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.change(o)
+			for event := range events {
+				if event.Type == watch.Error {
+					if event.Code != http.StatusGone {
+						t.Errorf("got %v", event)
+					}
+					break
+				}
+			}
+			for server := range o.servers {
+				again, err := o.watch(t.Context(), server, "ann,team", "resourceVersion="+from)
+				if err != nil {
+					t.Fatal(err)
+				}
+				expect(t, again, "ERROR 410")
+			}
+			list := o.read(0, "ann,team", "v1beta1/clusters", plain)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if events, err = o.watch(ctx, 1, "ann,team", "resourceVersion="+list.Metadata.ResourceVersion); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case event := <-events:
+				t.Errorf("a watch from a new list ends: %v", event)
+			case <-time.After(100 * time.Millisecond):
+			}
+		})
+	}
+}
+
+// TestVisibleOld has servers whose reviews are kept, so that they learn of changes from the
+// record alone.
+func TestVisibleOld(t *testing.T) {
+	o := small(t, visibility.Periods{Cache: time.Hour, Recheck: time.Hour})
+	first := o.read(0, "ann,team", "v1beta1/clusters", plain)
+	events, err := o.watch(t.Context(), 0, "ann,team", "resourceVersion="+first.Metadata.ResourceVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.grants.set(true, "ann", "green", "get")
+	second := o.read(1, "ann,team", "v1beta1/clusters", plain) // the other server asks, and records it
+	if got := second.names(); !slices.Equal(got, []string{"b1", "b2", "g1"}) {
+		t.Fatalf("the other server shows %q", got)
+	}
+	// What the first server reports from now on, a client could go on from at the other one.
+	o.put("b3", "blue")
+	expect(t, events, "ERROR 410")
+	if got := o.read(0, "ann,team", "v1beta1/clusters", plain).names(); !slices.Equal(got, []string{"b1", "b2", "b3", "g1"}) {
+		t.Errorf("the first server shows %q", got)
+	}
+}
+
+// TestVisibleRecords loses the record, has another credential of the same user, and reads
+// from a watch cache that lags.
+func TestVisibleRecords(t *testing.T) {
+	o := small(t, quick)
+	from := o.read(0, "ann,team", "v1beta1/clusters", plain).Metadata.ResourceVersion
+	_, records := o.stored.at("/clusterids/views/", o.stored.revision)
+	if len(records) != 1 {
+		t.Errorf("recorded %v", records)
+	}
+	for key := range records {
+		o.stored.mu.Lock()
+		err := o.stored.put(key, nil, nil)
+		o.stored.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	events, err := o.watch(t.Context(), 0, "ann,team", "resourceVersion="+from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, events, "ERROR 410")
+
+	// The cache lags behind the new record: a list of any age must be of use for a watch.
+	o.stored.lag = 100
+	for _, query := range []string{"resourceVersion=0", "resourceVersion=" + from} {
+		list := o.read(1, "ann,team", "v1beta1/clusters?"+query, plain)
+		if events, err = o.watch(t.Context(), 1, "ann,team", "resourceVersion="+list.Metadata.ResourceVersion); err != nil {
+			t.Fatal(err)
+		}
+		o.put("b-"+strings.ToLower(query[len(query)-1:]), "blue")
+		expect(t, events, "ADDED b-"+query[len(query)-1:])
+	}
+}
+
+// TestVisibleDoubt ends a watch whose caller's reviews fail, and lets it go on when one did.
+func TestVisibleDoubt(t *testing.T) {
+	o := small(t, visibility.Periods{Recheck: 100 * time.Millisecond})
+	from := o.read(0, "ann,team", "v1beta1/clusters", plain).Metadata.ResourceVersion
+	events, err := o.watch(t.Context(), 0, "ann,team", "resourceVersion="+from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.grants.mu.Lock()
+	o.grants.fails = true
+	o.grants.mu.Unlock()
+	expect(t, events, "ERROR 503")
+}
