@@ -26,6 +26,11 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 	editing := clusters("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
 	// What --guarded-fields=Enforce asks for besides: an editor alone leads no one elsewhere.
 	guarded := rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/endpoints", "clusters/identity"}, Verbs: []string{"update"}}
+	// What --visibility=ClusterSets asks for, of all clusters: what a role has with the name of
+	// a set is of those in it.
+	shown := func(verbs ...string) rbacv1.PolicyRule {
+		return rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clustersets/clusters"}, Verbs: verbs}
+	}
 	return []rbacv1.ClusterRole{
 		role("admin",
 			rbacv1.PolicyRule{APIGroups: []string{rbacv1.APIGroupAll}, Resources: []string{rbacv1.ResourceAll}, Verbs: []string{rbacv1.VerbAll}},
@@ -34,9 +39,10 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 		role("editor", editing, sets, status),
 		role("viewer", clusters("get", "list", "watch"), sets, status),
 		role("status-writer", clusters("get", "list", "watch"), rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"get", "update", "patch"}}),
+		role("all-clusters", shown("get", "create", "update", "patch", "delete", "deletecollection")),
 		// What each function of the controller does: health alone creates no clusters.
-		role("controller:health", clusters("get", "list", "watch"), reports),
-		role("controller:register-host", clusters("get", "list", "create", "update"), guarded, reports),
+		role("controller:health", clusters("get", "list", "watch"), reports, shown("get", "patch")),
+		role("controller:register-host", clusters("get", "list", "create", "update"), guarded, reports, shown("get", "create", "update", "patch")),
 		role("discovery", rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{
 			"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"}}),
 		role("basic-user",
