@@ -62,6 +62,8 @@ func (s *scope) withheld() verdict.Verdict {
 		return s.keys.Held
 	case !s.audit.Held.Complete():
 		return s.audit.Held
+	case !s.visibility.held.Complete():
+		return s.visibility.held
 	}
 	return s.unguarded()
 }

@@ -82,6 +82,10 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	if render.CanAudit(s.release.Layout) {
 		s.audit = auditing.Read(ctx, s.Objects)
 	}
+	if err := s.readVisibility(ctx); err != nil {
+		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Failed(err))
+		return
+	}
 	s.backups.unreadable = r.backupKind.readable(ctx, s.Live, s.Registry.Namespace)
 	s.observeBackups(ctx)
 	if v := r.observeRestore(ctx, s); !v.Complete() {
@@ -167,6 +171,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 		Addresses:   s.addresses,
 		Encryption:  s.keys.Render(),
 		Audit:       s.audit.Render,
+		Visibility:  s.visibility.shown,
 		Stopped:     s.stopped(),
 		Environment: environment,
 	}

@@ -43,6 +43,8 @@ type scope struct {
 	keys keyring.Found
 	// audit is what the servers are to record of requests.
 	audit auditing.Found
+	// visibility is which clusters the servers show.
+	visibility shown
 	// aggregation tells whether the registry may be a part of the host cluster's API.
 	aggregation verdict.Verdict
 	// release is what is rendered, and upgrade how far it is on its way to another.

@@ -105,6 +105,12 @@ var fields = map[string]struct {
 		"Deployment/fleet-server" + container + "/args/--guarded-fields":                    `"Enforce"`,
 		"Deployment/fleet-server" + container + "/args/--authorization-webhook-config-file": `null`,
 	}},
+	"clusters that are hidden": {`{server: {authorization: {visibility: ClusterSets}}}`, nil, map[string]string{
+		"Deployment/fleet-server" + container + "/args/--visibility": `"ClusterSets"`,
+	}},
+	"clusters that are not hidden": {`{server: {authorization: {visibility: All, visibilityApprovedFor: a}}}`, nil, map[string]string{
+		"Deployment/fleet-server" + container + "/args/--visibility": `null`,
+	}},
 	"fields that are not guarded": {`{server: {authorization: {guardedFields: "Off"}}}`, nil, map[string]string{
 		"Deployment/fleet-server" + container + "/args/--guarded-fields": `null`,
 	}},

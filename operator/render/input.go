@@ -44,6 +44,9 @@ type Input struct {
 	// Audit is what the servers record of requests, nil for nothing. The first layout has
 	// no place for it.
 	Audit *Audit
+	// Visibility is which clusters the servers show; empty for what the spec says. The first
+	// layout has no place for it.
+	Visibility operatorv1alpha1.Visibility
 	// Backup is what is to be done about backups now.
 	Backup Backup
 	// Restore is the backup that etcd is to begin with, nil for none, and as soon as it has.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -52,6 +53,10 @@ func patches(in Input, layout string) map[target][]operation {
 	if guarded := server.Guarded(); guarded != operatorv1alpha1.GuardedFieldsOff && CanGuardFields(layout) {
 		servers := target{kind: "Deployment", name: "<name>-server"}
 		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", "--guarded-fields="+string(guarded)))
+	}
+	if shown := cmp.Or(in.Visibility, server.Visible()); shown != operatorv1alpha1.VisibilityAll && CanHideClusters(layout) {
+		servers := target{kind: "Deployment", name: "<name>-server"}
+		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", visibilityFlag+string(shown)))
 	}
 	if audits(in, layout) {
 		servers := target{kind: "Deployment", name: "<name>-server"}

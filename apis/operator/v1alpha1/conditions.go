@@ -225,6 +225,12 @@ const (
 	// ReasonGuardedFieldsUnsupported is the reason of servers that are ready, and whose
 	// release has no guarded fields: the message says what writes need meanwhile.
 	ReasonGuardedFieldsUnsupported = "GuardedFieldsUnsupported"
+	// ReasonVisibilityNotApproved is the reason of servers that are ready, and keep hiding
+	// clusters that the spec no longer hides: the message says how to approve it.
+	ReasonVisibilityNotApproved = "VisibilityNotApproved"
+	// ReasonVisibilityUnsupported is the reason of servers that are ready, and whose release
+	// shows all clusters to everyone, though the spec says otherwise.
+	ReasonVisibilityUnsupported = "VisibilityUnsupported"
 )
 
 // Reasons of APIServiceReady.

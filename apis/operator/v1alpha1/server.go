@@ -144,7 +144,7 @@ type ConfigMapKeySelector struct {
 
 // Authorization says who decides, and on what.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.webhookSecretRef) || has(self.guardedFields)",message="authorization changes nothing: add guardedFields or webhookSecretRef, such as guardedFields: Enforce, or remove authorization"
+// +kubebuilder:validation:XValidation:rule="has(self.webhookSecretRef) || has(self.guardedFields) || has(self.visibility) || has(self.visibilityApprovedFor)",message="authorization changes nothing: add guardedFields, visibility or webhookSecretRef, such as guardedFields: Enforce, or remove authorization"
 type Authorization struct {
 	// webhookSecretRef names the key of a Secret with the kubeconfig of a server
 	// that answers SubjectAccessReviews. It decides in place of the registry's own
@@ -161,6 +161,63 @@ type Authorization struct {
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Guarded fields",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Off","urn:alm:descriptor:com.tectonic.ui:select:Warn","urn:alm:descriptor:com.tectonic.ui:select:Enforce"}
 	GuardedFields GuardedFields `json:"guardedFields,omitempty"`
+
+	// visibility says which clusters a user sees and may change, of those that the user's
+	// permissions on clusters reach: All of them, or with ClusterSets those in the
+	// ClusterSets that the user has the same verb on clustersets/clusters for. What
+	// ClusterSets hides is shown to everyone again only when visibilityApprovedFor says so.
+	// From v0.4.0 on, and once the upgrade to it is complete. Default: All.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Visibility",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:All","urn:alm:descriptor:com.tectonic.ui:select:ClusterSets"}
+	Visibility Visibility `json:"visibility,omitempty"`
+
+	// visibilityApprovedFor approves that visibility goes back from ClusterSets to All, so
+	// that everyone who may read clusters sees all of them. It is the ID in
+	// status.visibility.id; an approval for another ID does nothing.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	VisibilityApprovedFor string `json:"visibilityApprovedFor,omitempty"`
+}
+
+// Visibility is which clusters users see.
+//
+// +kubebuilder:validation:Enum=All;ClusterSets
+type Visibility string
+
+const (
+	// VisibilityAll shows all clusters to everyone who may read clusters. It is the default.
+	VisibilityAll Visibility = "All"
+	// VisibilityClusterSets shows the clusters of the ClusterSets that a user may read.
+	VisibilityClusterSets Visibility = "ClusterSets"
+)
+
+// Visible returns which clusters users are to see.
+func (s Server) Visible() Visibility {
+	if s.Authorization == nil || s.Authorization.Visibility == "" {
+		return VisibilityAll
+	}
+	return s.Authorization.Visibility
+}
+
+// ShowsAllFor returns the ID for which it is approved that all clusters are shown again,
+// empty for none.
+func (s Server) ShowsAllFor() string {
+	if s.Authorization == nil {
+		return ""
+	}
+	return s.Authorization.VisibilityApprovedFor
+}
+
+// VisibilityStatus says that the servers hide clusters.
+type VisibilityStatus struct {
+	// id is what spec.server.authorization.visibilityApprovedFor has to name, to have all
+	// clusters shown to everyone again. It is another one each time that clusters begin to
+	// be hidden.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	ID string `json:"id"`
 }
 
 // GuardedFields is what happens to a write that changes guarded fields of a cluster

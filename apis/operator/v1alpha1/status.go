@@ -66,6 +66,10 @@ type ClusterRegistryStatus struct {
 	// +optional
 	Encryption *EncryptionStatus `json:"encryption,omitempty"`
 
+	// visibility is set while the servers show users only the clusters of their ClusterSets.
+	// +optional
+	Visibility *VisibilityStatus `json:"visibility,omitempty"`
+
 	// etcd is the state of etcd.
 	// +optional
 	Etcd EtcdStatus `json:"etcd,omitempty,omitzero"`

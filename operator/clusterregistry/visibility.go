@@ -1,0 +1,70 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
+)
+
+// shown is which clusters the servers show, and what of the spec they don't get.
+type shown struct {
+	shown operatorv1alpha1.Visibility
+	held  verdict.Verdict
+}
+
+// readVisibility finds out which clusters the servers are to show. What they hide is shown to
+// everyone again only where that is approved. That they hide it is told by their Deployment
+// and by the status: neither alone survives everything.
+func (s *scope) readVisibility(ctx context.Context) error {
+	deployment, err := s.Deployment(ctx)
+	if err != nil {
+		return fmt.Errorf("read which clusters the servers show: %w", err)
+	}
+	s.visibility = s.decideVisibility(deployment != nil && render.HidesClusters(deployment), deployment != nil)
+	return nil
+}
+
+// decideVisibility decides by whether the servers hide clusters now, where there are any, and
+// keeps the status.
+func (s *scope) decideVisibility(hides, exist bool) shown {
+	server, status := s.Registry.Spec.Server, &s.Registry.Status
+	if hides && status.Visibility == nil {
+		status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: rand.String(8)}
+	}
+	if server.Visible() == operatorv1alpha1.VisibilityClusterSets {
+		return s.hidden()
+	}
+	approved := status.Visibility != nil && server.ShowsAllFor() == status.Visibility.ID
+	switch {
+	case approved && exist && !hides:
+		status.Visibility = nil // the approval is used up
+		return shown{shown: operatorv1alpha1.VisibilityAll}
+	case approved || status.Visibility == nil:
+		return shown{shown: operatorv1alpha1.VisibilityAll}
+	}
+	if s.upgrade != nil {
+		return shown{shown: operatorv1alpha1.VisibilityClusterSets} // nothing may block its completion
+	}
+	return shown{operatorv1alpha1.VisibilityClusterSets, verdict.Waiting(operatorv1alpha1.ReasonVisibilityNotApproved,
+		"spec.server.authorization.visibility is All, which would show all clusters to everyone who may read clusters, and the servers keep showing those of users' ClusterSets alone: to approve it, set spec.server.authorization.visibilityApprovedFor to %s; else set visibility back to ClusterSets", status.Visibility.ID).In(verdict.Resync).DegradedIf(true)}
+}
+
+// hidden is what the servers get that are to hide clusters. On the way from a release that can't,
+// they begin when it is complete: a rollback would show everything again.
+func (s *scope) hidden() shown {
+	switch {
+	case s.upgrade != nil && !render.CanHideClusters(s.upgrade.From.Layout):
+		return shown{shown: operatorv1alpha1.VisibilityAll}
+	case render.CanHideClusters(s.release.Layout):
+		return shown{shown: operatorv1alpha1.VisibilityClusterSets}
+	case !s.Installed():
+		return shown{shown: operatorv1alpha1.VisibilityAll}
+	}
+	return shown{operatorv1alpha1.VisibilityAll, verdict.Waiting(operatorv1alpha1.ReasonVisibilityUnsupported,
+		"spec.server.authorization.visibility is ClusterSets, and the servers of %s don't have it: everyone who may read clusters sees all of them until a release that has it runs, which is v0.4.0 or later", s.release.Version).In(verdict.Resync).DegradedIf(true)}
+}
