@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
+	"slices"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -117,7 +118,11 @@ func onlyRollout(deployment *appsv1.Deployment) *appsv1.Deployment {
 	template := deployment.Spec.Template
 	out.Spec.Template.Annotations = only(template.Annotations, operatorv1alpha1.AnnotationHostVersion)
 	for _, container := range template.Spec.Containers[:min(1, len(template.Spec.Containers))] {
-		out.Spec.Template.Spec.Containers = []corev1.Container{{Name: container.Name, Image: container.Image}}
+		left := corev1.Container{Name: container.Name, Image: container.Image}
+		if slices.Contains(container.Args, contract.HidingFlag) {
+			left.Args = []string{contract.HidingFlag}
+		}
+		out.Spec.Template.Spec.Containers = []corev1.Container{left}
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package informers
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,10 +77,10 @@ func TestOnlyReadKeeps(t *testing.T) {
 	replicas := int32(2)
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: appsv1.DeploymentSpec{Replicas: &replicas}, Status: appsv1.DeploymentStatus{ReadyReplicas: replicas}}
 	deployment.Spec.Template.Annotations = map[string]string{operatorv1alpha1.AnnotationHostVersion: "1.37", "a": "b"}
-	deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "server", Image: "server:v0.1.0"}}
+	deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "server", Image: "server:v0.1.0", Args: []string{"--a=b", "--visibility=ClusterSets", "--visibility=" + strings.Repeat("x", 1<<20)}}}
 	left, _ := onlyRead(deployment)
 	if d := left.(*appsv1.Deployment); *d.Spec.Replicas != 2 || d.Generation != 3 || d.Status.ReadyReplicas != 2 || len(d.Spec.Template.Annotations) != 1 ||
-		d.Spec.Template.Annotations[operatorv1alpha1.AnnotationHostVersion] != "1.37" || d.Spec.Template.Spec.Containers[0].Image != "server:v0.1.0" {
+		d.Spec.Template.Annotations[operatorv1alpha1.AnnotationHostVersion] != "1.37" || d.Spec.Template.Spec.Containers[0].Image != "server:v0.1.0" || !slices.Equal(d.Spec.Template.Spec.Containers[0].Args, []string{contract.HidingFlag}) {
 		t.Errorf("%+v", d)
 	}
 	left, _ = onlyRead(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{operatorv1alpha1.AnnotationSnapshot: "s", "a": "b"}}})

@@ -56,7 +56,7 @@ func patches(in Input, layout string) map[target][]operation {
 	}
 	if shown := cmp.Or(in.Visibility, server.Visible()); shown != operatorv1alpha1.VisibilityAll && CanHideClusters(layout) {
 		servers := target{kind: "Deployment", name: "<name>-server"}
-		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", visibilityFlag+string(shown)))
+		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", contract.HidingFlag))
 	}
 	if audits(in, layout) {
 		servers := target{kind: "Deployment", name: "<name>-server"}
