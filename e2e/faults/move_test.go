@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -120,9 +119,9 @@ func TestMatrixMoveSingle(t *testing.T) {
 }
 
 // TestMatrixMoveByNodeSelector takes a node away from a member, whose local volume can't follow
-// it: a new member takes its place on the node of another one, which is said together with the
-// command that takes it to a free node. When it may run anywhere again, that command has each
-// member on a node of its own. No request fails.
+// it: a new member takes its place on the node of another one, which is said. When it may run
+// anywhere again, one of the two moves automatically, so that each member is on a node of its own.
+// No request fails.
 func TestMatrixMoveByNodeSelector(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	registry := independent(e, 3)
@@ -155,22 +154,35 @@ func TestMatrixMoveByNodeSelector(t *testing.T) {
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionTrue, operatorv1alpha1.ReasonMembersShareNode, moves.Name, "etcd loses its majority", "Add a node that etcd members may run on")
 
 	load.Mark("to any node")
-	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.NodeSelector = nil })
-	command := "kubectl registry etcd replace -n " + e.Namespace + " "
-	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionTrue, operatorv1alpha1.ReasonMembersShareNode, from, command)
-	name, _, _ := strings.Cut(strings.SplitN(etcdReady(registry), command, 2)[1], " ")
-	i := slices.IndexFunc(registry.Status.Etcd.Members, func(m operatorv1alpha1.EtcdMember) bool { return m.Name == strings.Trim(name, ".;,") })
-	if i < 0 {
-		t.Fatalf("it names no member: %s", etcdReady(registry))
+	volumes := map[string]string{}
+	for _, member := range registry.Status.Etcd.Members {
+		volumes[member.Name] = claimOf(t, e, member.Name).Spec.VolumeName
 	}
-	shares := registry.Status.Etcd.Members[i]
-	old = claimOf(t, e, shares.Name).Spec.VolumeName
-	e.Update(registry, func() {
-		registry.Annotations = map[string]string{operatorv1alpha1.AnnotationReplaceMember: shares.ID}
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.NodeSelector = nil })
+	// The pods are recreated one by one, and one of those that share a node finds it taken.
+	e.Eventually("each member to be on a node of its own", func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+			return err
+		}
+		on := map[string]bool{}
+		for _, member := range registry.Status.Etcd.Members {
+			pod := &corev1.Pod{}
+			if err := e.Get(ctx, member.Name, pod); err != nil {
+				return err
+			}
+			on[pod.Spec.NodeName] = true
+		}
+		if delete(on, ""); len(on) != 3 {
+			return fmt.Errorf("3 members are on %d nodes", len(on))
+		}
+		return nil
 	})
-	replaced(e, registry, shares)
-	retained(t, e, old)
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady)
+	for _, member := range registry.Status.Etcd.Members {
+		if before := volumes[member.Name]; before != claimOf(t, e, member.Name).Spec.VolumeName {
+			retained(t, e, before)
+		}
+	}
 	load.Settle(t)
 	report := load.Stop()
 	t.Logf("a member moved away from a node and back: %s", report)
@@ -178,16 +190,6 @@ func TestMatrixMoveByNodeSelector(t *testing.T) {
 		t.Error(failure)
 	}
 	e.Compare(registry, report)
-}
-
-// etcdReady returns the message of EtcdReady.
-func etcdReady(registry *operatorv1alpha1.ClusterRegistry) string {
-	for _, condition := range registry.Status.Conditions {
-		if condition.Type == operatorv1alpha1.ConditionEtcdReady {
-			return condition.Message
-		}
-	}
-	return ""
 }
 
 // otherClass returns a StorageClass of the test's own, like the cluster's.
