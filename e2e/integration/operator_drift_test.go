@@ -63,6 +63,9 @@ func testDrift(t *testing.T, s *site) {
 				t.Fatal(err)
 			}
 			s.eventually(kind+" "+object.GetName()+" to be repaired", func(ctx context.Context) error { return s.is(ctx, object, edit.path, before) })
+			if kind == "APIService" {
+				continue // it comes back only when a server answers, see testAggregation
+			}
 			s.labelledAway(&object)
 			if err := s.Delete(t.Context(), object.DeepCopy()); err != nil {
 				t.Fatal(err)
