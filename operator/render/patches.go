@@ -50,16 +50,14 @@ func patches(in Input, layout string) map[target][]operation {
 		{kind: "Certificate", certificate: "leaf"}:    renewal(r.Spec.TLS),
 	}
 	maps.Copy(out, controllerPatches(in))
+	servers := target{kind: "Deployment", name: "<name>-server"}
 	if guarded := server.Guarded(); guarded != operatorv1alpha1.GuardedFieldsOff && CanGuardFields(layout) {
-		servers := target{kind: "Deployment", name: "<name>-server"}
 		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", "--guarded-fields="+string(guarded)))
 	}
 	if shown := cmp.Or(in.Visibility, server.Visible()); shown != operatorv1alpha1.VisibilityAll && CanHideClusters(layout) {
-		servers := target{kind: "Deployment", name: "<name>-server"}
 		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", contract.HidingFlag))
 	}
 	if audits(in, layout) {
-		servers := target{kind: "Deployment", name: "<name>-server"}
 		out[servers] = append(out[servers], auditing(*in.Audit)...)
 	}
 	if etcd.External != nil {
