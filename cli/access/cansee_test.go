@@ -142,19 +142,19 @@ func TestCanSee(t *testing.T) {
 		{"no one", "ClusterSets", nil, "--as ann",
 			"*:n no no; a:n no no; b:n no no", "ann sees no clusters, changes none", ""},
 		{"a viewer of a set, by a group", "ClusterSets", granted(t, "a", "--viewer", "--group=team-a"), "--as ann --as-group team-a",
-			"*:n no no; a:y yes no; b:n no no", "ann sees the clusters of 1 of 2 sets (1), changes none",
+			"*:y no no; a:y yes no; b:y no no", "ann sees the clusters of 1 of 2 sets (1), changes none",
 			"clusterregistry:gate:viewer:group:team-a clusterregistry:set:a:viewer:group:team-a"},
 		{"someone else", "ClusterSets", granted(t, "a", "--viewer", "--group=team-a"), "--as ann --as-group team-b",
 			"*:n no no; a:n no no; b:n no no", "ann sees no clusters, changes none", ""},
 		{"an editor of a set who views another", "ClusterSets", distinct(granted(t, "a", "--editor", "--user=ann"), granted(t, "b", "--viewer", "--user=ann")), "--as ann",
-			"*:n no no; a:y yes yes moves; b:y yes no", "ann sees the clusters of 2 of 2 sets (2), changes those of 1, and may move those of 1", ""},
+			"*:y no no; a:y yes yes moves; b:y yes no", "ann sees the clusters of 2 of 2 sets (2), changes those of 1, and may move those of 1", ""},
 		{"a service account that edits endpoints", "ClusterSets", granted(t, "b", "--endpoint-editor", "--service-account=ci:deployer"), "--as system:serviceaccount:ci:deployer",
-			"*:n no no; a:n no no; b:y yes yes moves", "system:serviceaccount:ci:deployer sees the clusters of 1 of 2 sets (1), changes those of 1, and may move those of 1",
+			"*:y no no; a:y no no; b:y yes yes moves", "system:serviceaccount:ci:deployer sees the clusters of 1 of 2 sets (1), changes those of 1, and may move those of 1",
 			"clusterregistry:gate:endpoint-editor:serviceaccount:ci:deployer clusterregistry:set:b:editor:serviceaccount:ci:deployer"},
 		{"an administrator", "ClusterSets", bound("root", "*", "*"), "--as ann",
 			"*:y yes yes; a:y yes yes moves; b:y yes yes moves", "ann sees all clusters (3), changes all, and may move those of 2", "root:user:ann"},
 		{"who sees all and edits one set", "ClusterSets", distinct(granted(t, "a", "--editor", "--user=ann"), bound("all", "clustersets/clusters", "get")), "--as ann",
-			"*:n yes no; a:y yes yes moves; b:n yes no", "ann sees all clusters (3), changes those of 1, and may move those of 1", ""},
+			"*:y yes no; a:y yes yes moves; b:y yes no", "ann sees all clusters (3), changes those of 1, and may move those of 1", ""},
 		{"an editor who may not move", "ClusterSets", distinct(bound("e", "clustersets/clusters", "*", "a"), bound("g", "clusters", "*")), "--as ann",
 			"*:n no no; a:n yes update,patch,delete,deletecollection; b:n no no", "ann sees the clusters of 1 of 2 sets (1), changes those of 1", ""},
 		{"the gate alone", "ClusterSets", bound("g", "clusters", "get,list,watch"), "--as ann",
@@ -166,11 +166,11 @@ func TestCanSee(t *testing.T) {
 		{"the gate alone, as if sets were told apart", "All", bound("g", "clusters", "get,list,watch"), "--as ann --visibility ClusterSets",
 			"*:n no no; a:n no no; b:n no no", "ann sees no clusters, changes none", "g:user:ann"},
 		{"one set", "ClusterSets", granted(t, "a", "--viewer", "--user=ann"), "a --as ann",
-			"*:n no no; a:y yes no", "ann sees the clusters of 1 of 1 sets (1), changes none", ""},
+			"*:y no no; a:y yes no", "ann sees the clusters of 1 of 1 sets (1), changes none", ""},
 		{"yourself", "ClusterSets", granted(t, "a", "--viewer", "--group=team-a"), "",
-			"*:n no no; a:y yes no; b:n no no", "me sees the clusters of 1 of 2 sets (1), changes none", ""},
+			"*:y no no; a:y yes no; b:y no no", "me sees the clusters of 1 of 2 sets (1), changes none", ""},
 		{"everyone", "ClusterSets", granted(t, "a", "--viewer", "--group=system:authenticated"), "--as ann",
-			"*:n no no; a:y yes no; b:n no no", "ann sees the clusters of 1 of 2 sets (1), changes none", ""},
+			"*:y no no; a:y yes no; b:y no no", "ann sees the clusters of 1 of 2 sets (1), changes none", ""},
 		{"everyone, and someone without a name", "ClusterSets", granted(t, "a", "--viewer", "--group=system:authenticated"), "--as system:anonymous",
 			"*:n no no; a:n no no; b:n no no", "system:anonymous sees no clusters, changes none", ""},
 	} {
@@ -274,14 +274,14 @@ func TestCanSeeOthersDecide(t *testing.T) {
 	objects := distinct(shipped(t), granted(t, "a", "--viewer", "--user=ann"), granted(t, "gone", "--viewer", "--user=ann"))
 	objects = append(objects, binding("lost", "no-such-role", nil, rbacv1.Subject{Kind: rbacv1.UserKind, Name: "ann"}))
 	decide(t, host(t, env, fleet("ClusterSets"), objects...), map[string]bool{
-		"get clustersets/clusters of a": false, "get clustersets/clusters of b": true, "get clustersets of b": true,
+		"get clustersets/clusters of a": false, "get clustersets/clusters of b": true,
 	})
 	got := canSee(t, env, 0, "--as", "ann")
-	if want := "*:n no no; a:y no no; b:y yes no"; got.brief() != want {
+	if want := "*:y no no; a:y no no; b:y yes no"; got.brief() != want {
 		t.Errorf("%s, want %s", got.brief(), want)
 	}
 	want := []string{
-		"something other than RBAC decides, such as a webhook or another authorizer of the API server; it allows what no binding gives: get clustersets of b, get clustersets/clusters of b; it refuses what a binding gives: get clustersets/clusters of a",
+		"something other than RBAC decides, such as a webhook or another authorizer of the API server; it allows what no binding gives: get clustersets/clusters of b; it refuses what a binding gives: get clustersets/clusters of a",
 		"ClusterRoleBinding lost:user:ann gives the ClusterRole no-such-role, which does not exist: it gives nothing",
 		"a role names sets that are not shown, because they don't exist or were not asked for: gone (ClusterRoleBinding clusterregistry:set:gone:viewer:user:ann, ClusterRole clusterregistry:set:gone:viewer)",
 	}
@@ -295,7 +295,7 @@ func TestCanSeeOthersDecide(t *testing.T) {
 // TestCanSeeRights has a caller who lacks rights, and expects what is left, with what to
 // ask for.
 func TestCanSeeRights(t *testing.T) {
-	const all, roles, reviews = "*:n no no; a:y yes no; b:n no no",
+	const all, roles, reviews = "*:y no no; a:y yes no; b:y no no",
 		"you may not list ClusterRoles and ClusterRoleBindings here, which needs list on clusterroles and clusterrolebindings of rbac.authorization.k8s.io",
 		"you may not create SubjectAccessReviews here, which needs create on subjectaccessreviews of authorization.k8s.io"
 	for _, test := range []struct {
@@ -314,9 +314,9 @@ func TestCanSeeRights(t *testing.T) {
 		{"a registry without reviews", "create subjectaccessreviews", func(string) error { return notServed }, "", all, "what is shown is what RBAC gives, and whether something else decides is not known: this registry does not answer SubjectAccessReviews", false},
 		{"a registry without roles", "list clusterrolebindings", func(string) error { return notServed }, "", all, "it is not shown by which bindings: this registry has no ClusterRoles, because a webhook decides in their place", true},
 		{"clusters", "list clusters", forbidden, "", all, "you may not list clusters, so that they are neither named nor counted: ask for list on clusters.clusterregistry.k8s.io", true},
-		{"sets", "list clustersets", forbidden, "", "*:n no no", "you may not list ClusterSets, so that none is shown: name them, or ask for list on clustersets.clusterregistry.k8s.io", true},
+		{"sets", "list clustersets", forbidden, "", "*:y no no", "you may not list ClusterSets, so that none is shown: name them, or ask for list on clustersets.clusterregistry.k8s.io", true},
 		{"sets that are named", "list clustersets", forbidden, "b a", all, "you may not list ClusterSets, so that it was not checked whether those that you name exist", true},
-		{"a registry without sets", "list clustersets", func(string) error { return notServed }, "", "*:n no no", "the registry has no ClusterSets, which come with v0.4.0", true},
+		{"a registry without sets", "list clustersets", func(string) error { return notServed }, "", "*:y no no", "the registry has no ClusterSets, which come with v0.4.0", true},
 		{"registries", "list clusterregistries", forbidden, "", all, "whether sets are told apart is not known, and shown as if they were: you may not list ClusterRegistries here: name a namespace with -n, or ask for list on clusterregistries.operator.clusterregistry.io", true},
 	} {
 		env := registry(t)
@@ -389,9 +389,9 @@ func TestCanSeeTable(t *testing.T) {
 	const want = `ann sees the clusters of 2 of 2 sets (2), changes those of 1, and may move those of 1
 
 SET     READ SET   SEE   CHANGE   MOVE   CLUSTERS
-<all>   no         no    no       -      3: east, lone, west
+<all>   yes        no    no       -      3: east, lone, west
 a       yes        yes   yes      yes    1: east
-b       no         yes   no       no     1: west
+b       yes        yes   no       no     1: west
 `
 	if got := env.Stdout.String(); code != 0 || !strings.HasPrefix(got, want) || strings.Contains(got, "\x1b") || !strings.Contains(got, "get,create,update,patch,delete,deletecollection clustersets/clusters of a") {
 		t.Errorf("%d, %s, it prints\n%s", code, text, got)
