@@ -43,6 +43,8 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 		// What each function of the controller does: health alone creates no clusters.
 		role("controller:health", clusters("get", "list", "watch"), reports, shown("get", "patch")),
 		role("controller:register-host", clusters("get", "list", "create", "update"), guarded, reports, shown("get", "create", "update", "patch")),
+		role("controller:cluster-api", clusters("get", "list", "watch", "create", "update", "delete"), guarded, reports, shown("get", "create", "update", "patch", "delete")),
+		role("controller:cluster-profiles", clusters("get", "list", "watch"), shown("get")),
 		role("discovery", rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{
 			"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"}}),
 		role("basic-user",
@@ -59,6 +61,8 @@ func bootstrapBindings() []rbacv1.ClusterRoleBinding {
 		binding("admin", Admins),
 		binding("controller:health", contract.HealthGroup),
 		binding("controller:register-host", contract.RegisterHostGroup),
+		binding("controller:cluster-api", contract.ClusterAPIGroup),
+		binding("controller:cluster-profiles", contract.ClusterProfilesGroup),
 		binding("discovery", user.AllAuthenticated),
 		binding("basic-user", user.AllAuthenticated),
 	}

@@ -17,8 +17,10 @@ type ControllerStatus struct {
 
 // The functions of a controller.
 const (
-	HealthFunction       = "health"
-	RegisterHostFunction = "registerHost"
+	HealthFunction          = "health"
+	RegisterHostFunction    = "registerHost"
+	ClusterAPIFunction      = "clusterAPI"
+	ClusterProfilesFunction = "clusterProfiles"
 )
 
 // FunctionStatus is how one function is.

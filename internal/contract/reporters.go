@@ -5,4 +5,6 @@ package contract
 const (
 	HealthReporter       = "clusterregistry-controller-health"
 	RegisterHostReporter = "clusterregistry-controller-host"
+	// ClusterAPIReporter is also spec.manager.name of the entries that the function makes.
+	ClusterAPIReporter = "clusterregistry-controller-cluster-api"
 )

@@ -86,6 +86,10 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Failed(err))
 		return
 	}
+	if err := r.readReach(ctx, s); err != nil {
+		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Failed(err))
+		return
+	}
 	s.backups.unreadable = r.backupKind.readable(ctx, s.Live, s.Registry.Namespace)
 	s.observeBackups(ctx)
 	if v := r.observeRestore(ctx, s); !v.Complete() {
@@ -172,6 +176,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 		Encryption:  s.keys.Render(),
 		Audit:       s.audit.Render,
 		Visibility:  s.visibility.shown,
+		Reached:     s.reach.namespaces,
 		Stopped:     s.stopped(),
 		Environment: environment,
 	}

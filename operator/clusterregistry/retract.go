@@ -23,7 +23,7 @@ func (r *Reconciler) retract(ctx context.Context, s *scope) verdict.Verdict {
 		if err != nil {
 			return false, err
 		}
-		at := registryclient.Retraction{Managers: []string{contract.HealthReporter, contract.RegisterHostReporter}}
+		at := registryclient.Retraction{Managers: []string{contract.HealthReporter, contract.RegisterHostReporter, contract.ClusterAPIReporter}}
 		if known, ok := r.retractions.Load(s.Registry.UID); ok {
 			at = known.(registryclient.Retraction)
 		}

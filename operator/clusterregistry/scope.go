@@ -45,6 +45,8 @@ type scope struct {
 	audit auditing.Found
 	// visibility is which clusters the servers show.
 	visibility shown
+	// reach is where the controller may work.
+	reach reach
 	// aggregation tells whether the registry may be a part of the host cluster's API.
 	aggregation verdict.Verdict
 	// release is what is rendered, and upgrade how far it is on its way to another.

@@ -90,7 +90,7 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 		return // what there was of it is pruned
 	}
 	stage := controller.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities, Release: s.release, Releases: r.Releases,
-		NotAllowed: render.ControllerNotAllowed(s.Registry.Namespace, r.Environment), TakenBy: s.registration.TakenBy}
+		NotAllowed: render.ControllerNotAllowed(s.Registry.Namespace, r.Environment), TakenBy: s.registration.TakenBy, Unreached: s.reach.refused}
 	s.controller = stage.Run(ctx)
 	if err := s.controller.Err; err != nil {
 		logf.FromContext(ctx).Error(err, "run the controller of the registry; the operator will retry")

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,10 +24,9 @@ func functions(in Input) []string {
 	if asked == nil || ControllerNotAllowed(in.Registry.Namespace, in.Environment) != "" {
 		return nil
 	}
-	on := map[string]bool{contract.HealthFunction: asked.Health != nil, contract.RegisterHostFunction: asked.RegisterHost != nil}
 	var out []string
-	for _, function := range in.Release.Controllers {
-		if on[function] {
+	for _, function := range asked.Functions() {
+		if slices.Contains(in.Release.Controllers, function) && InvalidSelector(asked, function) == nil {
 			out = append(out, function)
 		}
 	}
@@ -49,8 +49,10 @@ func ControllerNotAllowed(namespace string, environment Environment) string {
 // controllerGroups are the groups of an independent registry that are permitted what a
 // function does: roles of the registry are bound to them.
 var controllerGroups = map[string]string{
-	contract.HealthFunction:       contract.HealthGroup,
-	contract.RegisterHostFunction: contract.RegisterHostGroup,
+	contract.HealthFunction:          contract.HealthGroup,
+	contract.RegisterHostFunction:    contract.RegisterHostGroup,
+	contract.ClusterAPIFunction:      contract.ClusterAPIGroup,
+	contract.ClusterProfilesFunction: contract.ClusterProfilesGroup,
 }
 
 // controllerPatches returns what the spec changes in the controller's components.
@@ -63,7 +65,7 @@ func controllerPatches(in Input) map[target][]operation {
 	out := map[target][]operation{}
 	deployment, groups := workload(in.Registry, "controller", spec.Resources, spec.Placement), []operation{}
 	for _, function := range on {
-		for _, argument := range controllerArguments(*spec, function) {
+		for _, argument := range controllerArguments(*spec, function, in.Registry.Name) {
 			deployment = append(deployment, add(pod+"/containers/0/args/-", argument))
 		}
 		groups = append(groups, add("/spec/subject/organizations/-", controllerGroups[function]))
@@ -78,8 +80,8 @@ func controllerPatches(in Input) map[target][]operation {
 	return out
 }
 
-// controllerArguments returns the flags of a function.
-func controllerArguments(spec operatorv1alpha1.Controllers, function string) []string {
+// controllerArguments returns the flags of a function of the controller of a registry.
+func controllerArguments(spec operatorv1alpha1.Controllers, function, registry string) []string {
 	var out []string
 	flag := func(name, value string) {
 		if value != "" {
@@ -99,6 +101,10 @@ func controllerArguments(spec operatorv1alpha1.Controllers, function string) []s
 		if hostCA(&spec) != "" {
 			flag("register-host-ca-file", "/config/"+hostCAKey)
 		}
+	case contract.ClusterAPIFunction:
+		out = clusterAPIArguments(*spec.ClusterAPI, registry)
+	case contract.ClusterProfilesFunction:
+		out = clusterProfilesArguments(spec.ClusterProfiles, registry)
 	}
 	return out
 }

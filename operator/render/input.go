@@ -47,6 +47,9 @@ type Input struct {
 	// Visibility is which clusters the servers show; empty for what the spec says. The first
 	// layout has no place for it.
 	Visibility operatorv1alpha1.Visibility
+	// Reached are the namespaces of the host cluster in which the controller may work: of
+	// those that the spec names, the registry's own and those that are open to the registry.
+	Reached []string
 	// Backup is what is to be done about backups now.
 	Backup Backup
 	// Restore is the backup that etcd is to begin with, nil for none, and as soon as it has.

@@ -72,6 +72,10 @@ func components(in Input, layout string) []string {
 	include("controller-metrics", aggregated)
 	include("controller-health", aggregated && slices.Contains(on, contract.HealthFunction))
 	include("controller-register-host", aggregated && slices.Contains(on, contract.RegisterHostFunction))
+	include("controller-cluster-api", slices.Contains(on, contract.ClusterAPIFunction))
+	include("controller-cluster-api-aggregated", aggregated && slices.Contains(on, contract.ClusterAPIFunction))
+	include("controller-cluster-profiles", slices.Contains(on, contract.ClusterProfilesFunction))
+	include("controller-cluster-profiles-aggregated", aggregated && slices.Contains(on, contract.ClusterProfilesFunction))
 	include("controller-independent", !aggregated)
 	return names
 }

@@ -54,7 +54,7 @@ func renderLayout(in Input, layout string) (*Result, error) {
 	}
 	result := &Result{Stages: map[Stage][]*unstructured.Unstructured{}, lacks: map[*unstructured.Unstructured]string{}}
 	values := values(in)
-	for _, object := range inGenerations(objects, in.Authorities) {
+	for _, object := range inNamespaces(inGenerations(objects, in.Authorities), in) {
 		if lacks := lacking(object.Object, values); lacks != "" {
 			result.lacks[object] = lacks
 		}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"slices"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -46,6 +47,7 @@ func input(t *testing.T, registry string, modify ...func(*operatorv1alpha1.Clust
 	}
 	return Input{
 		Audit:       auditOf(r),
+		Reached:     reachedBy(r),
 		Encryption:  encryptionOf(r),
 		Members:     members,
 		Registry:    r,
@@ -76,6 +78,16 @@ func auditOf(r *operatorv1alpha1.ClusterRegistry) *Audit {
 		out.Webhook = []byte("the kubeconfig")
 	}
 	return out
+}
+
+// reachedBy returns the namespaces that a registry names, as if all but closed were open to it.
+func reachedBy(r *operatorv1alpha1.ClusterRegistry) []string {
+	var out []string
+	for _, function := range r.Spec.Controllers.Functions() {
+		out = append(out, r.Spec.Controllers.Reaches(function)...)
+	}
+	slices.Sort(out)
+	return slices.DeleteFunc(slices.Compact(out), func(namespace string) bool { return namespace == "closed" })
 }
 
 func rendered(t *testing.T, in Input) *Result {

@@ -42,6 +42,16 @@ func TestPermissions(t *testing.T) {
 			if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && controllers.RegisterHost != nil {
 				of("clusterregistry:controller:register-host")
 			}
+			for _, function := range []struct{ name, words, role string }{{contract.ClusterAPIFunction, "cluster-api", "clusterregistry:controller:cluster-api"}, {contract.ClusterProfilesFunction, "cluster-profiles", "clusterregistry:controller:cluster-profiles"}} {
+				if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && slices.Contains(controllers.Functions(), function.name) {
+					of(function.role)
+				}
+				for _, in := range controllers.Reaches(function.name) {
+					if in != "closed" {
+						want = append(want, "RoleBinding "+in+"/"+prefix+":controller-"+function.words+" to ClusterRole "+function.role+":namespace")
+					}
+				}
+			}
 		}
 		slices.Sort(want)
 		for _, object := range rendered(t, in).Objects() {

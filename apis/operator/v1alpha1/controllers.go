@@ -4,7 +4,7 @@ package v1alpha1
 // NAME-controller, runs the functions that are set, and none is as long as none is set.
 // It has as many replicas as there are servers, two at most, of which one works.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.health) || has(self.registerHost)",message="controllers turns no function on: add health or registerHost, such as health: {}, or remove controllers"
+// +kubebuilder:validation:XValidation:rule="has(self.health) || has(self.registerHost) || has(self.clusterAPI) || has(self.clusterProfiles)",message="controllers turns no function on: add health, registerHost, clusterAPI or clusterProfiles, such as health: {}, or remove controllers"
 type Controllers struct {
 	// health reports of every cluster in the registry whether it can be reached and is
 	// available, in the cluster's conditions. It connects to the addresses in the
@@ -18,6 +18,24 @@ type Controllers struct {
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Register the host cluster"
 	RegisterHost *RegisterHost `json:"registerHost,omitempty"`
 
+	// clusterAPI keeps an entry of each cluster that Cluster API manages in the host
+	// cluster. Default: off.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Clusters of Cluster API"
+	ClusterAPI *ClusterAPI `json:"clusterAPI,omitempty"`
+
+	// clusterProfiles are namespaces of the host cluster in which a ClusterProfile
+	// (multicluster.x-k8s.io) is published for each cluster, for tools that read these.
+	// Anyone who may read ClusterProfiles there sees all of these clusters, whatever
+	// spec.server.authorization.visibility says. At most 16. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=namespace
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +operator-sdk:csv:customresourcedefinitions:displayName="ClusterProfiles"
+	ClusterProfiles []ClusterProfiles `json:"clusterProfiles,omitempty"`
+
 	// resources are what each replica asks for and may use. Default: what the
 	// operator finds enough for 10,000 clusters.
 	// +optional
@@ -30,11 +48,16 @@ type Controllers struct {
 // in the order of the fields.
 func (c *Controllers) Functions() []string {
 	var out []string
-	if c != nil && c.Health != nil {
-		out = append(out, "health")
-	}
-	if c != nil && c.RegisterHost != nil {
-		out = append(out, "registerHost")
+	for _, function := range []struct {
+		name string
+		on   bool
+	}{
+		{"health", c != nil && c.Health != nil}, {"registerHost", c != nil && c.RegisterHost != nil},
+		{"clusterAPI", c != nil && c.ClusterAPI != nil}, {"clusterProfiles", c != nil && len(c.ClusterProfiles) > 0},
+	} {
+		if function.on {
+			out = append(out, function.name)
+		}
 	}
 	return out
 }

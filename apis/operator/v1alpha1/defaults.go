@@ -50,6 +50,9 @@ func SetDefaults(r *ClusterRegistry) {
 	if controllers := r.Spec.Controllers; controllers != nil && controllers.Health != nil {
 		orElse(&controllers.Health.PeriodSeconds, 60)
 	}
+	if controllers := r.Spec.Controllers; controllers != nil && controllers.ClusterAPI != nil {
+		controllers.ClusterAPI.setDefaults()
+	}
 	if backup := r.Spec.Backup; backup != nil {
 		orElse(&backup.Retention.KeepLast, 7)
 		orElse(&backup.Verify, VerifyAlways)

@@ -19,7 +19,7 @@ func TestSetDefaults(t *testing.T) {
 	structural := specSchema(t)
 	for reason, object := range map[string]string{
 		"nothing but what is required": `{spec: {etcd: {replicas: 1}}}`,
-		"each optional part, empty": `{spec: {images: {}, etcd: {storage: {}}, tls: {issuerRef: {}}, controllers: {health: {}, registerHost: {}},
+		"each optional part, empty": `{spec: {images: {}, etcd: {storage: {}}, tls: {issuerRef: {}}, controllers: {health: {}, registerHost: {}, clusterAPI: {}},
 			server: {service: {}, authentication: {configMapRef: {}}, authorization: {webhookSecretRef: {}}}}}`,
 		"nothing to fill in": `{spec: {deletionPolicy: Delete, images: {pullPolicy: Always}, etcd: {storage: {size: 1Gi}}, tls: {duration: 1h, issuerRef: {kind: ClusterIssuer, group: example.org}}, controllers: {health: {periodSeconds: 5}},
 			server: {replicas: 1, service: {type: NodePort}, authentication: {configMapRef: {key: a}}, authorization: {webhookSecretRef: {key: b}}}}}`,

@@ -38,6 +38,9 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	}
 	on, lacking := s.functions()
 	unsupported := s.unsupported(lacking)
+	if v := s.refused(); len(on) == 0 && unsupported.Complete() {
+		return v
+	}
 	if len(on) == 0 {
 		return unsupported
 	}
@@ -68,8 +71,12 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	if err != nil {
 		return verdict.Failed(err)
 	}
-	if v := s.wellKnown(ctx, on, deployment, operand.Running(pods), unbound); !v.Complete() {
-		return v
+	known := s.wellKnown(ctx, on, deployment, operand.Running(pods), unbound)
+	if v := s.refused(); known.Complete() || !v.Complete() && known.Reason == operatorv1alpha1.ReasonRefused {
+		known = v // the function says the same, and knows less
+	}
+	if !known.Complete() {
+		return known
 	}
 	if held != "" {
 		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s", held)
@@ -80,10 +87,26 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	return operand.NoteMemory(done, pods, s.Now)
 }
 
+// refused says what of the spec the controller can't do, wherever it works.
+func (s *Stage) refused() verdict.Verdict {
+	for _, function := range s.Registry.Spec.Controllers.Functions() {
+		if err := render.InvalidSelector(s.Registry.Spec.Controllers, function); err != nil {
+			return verdict.Waiting(operatorv1alpha1.ReasonRefused, "%s does not run: %s", function, err).In(verdict.Resync)
+		}
+	}
+	if s.Unreached != "" {
+		return verdict.Waiting(operatorv1alpha1.ReasonNamespaceNotAllowed, "%s", s.Unreached).In(verdict.Resync)
+	}
+	return done
+}
+
 // functions returns the functions of the spec that the release has, and those that it
-// lacks.
+// lacks. One that can't run as the spec is, is neither.
 func (s *Stage) functions() (on, lacking []string) {
 	for _, function := range s.Registry.Spec.Controllers.Functions() {
+		if render.InvalidSelector(s.Registry.Spec.Controllers, function) != nil {
+			continue
+		}
 		if s.Release.Controls(function) {
 			on = append(on, function)
 		} else {

@@ -165,6 +165,8 @@ func TestRun(t *testing.T) {
 			p.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "controller", State: corev1.ContainerState{Terminated: killed}}}}
 		}), leased(runs)), "OOMKilled", "raise spec.controllers.resources.limits.memory"},
 		{"it is rolled out", healthOnly, "v0.2.0", "v0.2.0", append(running(func(d *appsv1.Deployment, _ *corev1.Pod) { d.Status.UpdatedReplicas = 0 }), leased(runs)), "ReplicasNotReady", "controller: 0 of 1 updated"},
+		{"a selector is not valid", healthOnly[:len(healthOnly)-1] + ", clusterProfiles: [{namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", append(running(asItWas), leased(runs)), "Refused", "clusterProfiles does not run: spec.controllers.clusterProfiles[0].selector is not valid"},
+		{"nothing but that", "controllers: {clusterProfiles: [{namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", nil, "Refused", "selector is not valid"},
 	} {
 		s := newStage(t, test.spec, test.servers, test.release, test.objects...)
 		allowing(s, everything, nothing)
@@ -173,8 +175,25 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %+v", test.reason, found)
 		}
 		applied := slices.Contains(s.Registry.Status.Inventory, operatorv1alpha1.ObjectReference{Group: "apps", Kind: "Deployment", Namespace: "team", Name: "fleet-controller"})
-		if held := test.servers == "" || test.servers < test.release || test.release == "v0.1.0"; applied == held {
+		if held := test.reason == "nothing but that" || test.servers == "" || test.servers < test.release || test.release == "v0.1.0"; applied == held {
 			t.Errorf("%s: the Deployment was applied: %v", test.reason, applied)
+		}
+	}
+}
+
+// TestUnreached has namespaces that are closed to the controller: the condition says what opens
+// them, unless something graver is wrong.
+func TestUnreached(t *testing.T) {
+	for _, test := range []struct{ report, want string }{
+		{runs, "NamespaceNotAllowed"},
+		{strings.Replace(runs, `{"state": "Running"}`, `{"state": "Refused", "message": "no label"}`, 1), "NamespaceNotAllowed"},
+		{strings.Replace(runs, `{"state": "Running"}`, `{"state": "Failing", "message": "no"}`, 1), "Failing"},
+	} {
+		s := newStage(t, both, "v0.3.0", "v0.3.0", append(running(asItWas), leased(test.report))...)
+		allowing(s, everything, nothing)
+		s.Unreached = "open it: kubectl label namespace a"
+		if found := s.Run(t.Context()); found.Reason != test.want || test.want == "NamespaceNotAllowed" && found.Message != s.Unreached {
+			t.Errorf("%s: %+v", test.report, found)
 		}
 	}
 }

@@ -25,10 +25,12 @@ type right struct {
 
 // The roles of the controller, in manifests/operator/controller.yaml.
 const (
-	roleLease        = "clusterregistry:controller"
-	roleHost         = roleLease + ":host"
-	roleHealth       = roleLease + ":health"
-	roleRegisterHost = roleLease + ":register-host"
+	roleLease           = "clusterregistry:controller"
+	roleHost            = roleLease + ":host"
+	roleHealth          = roleLease + ":health"
+	roleRegisterHost    = roleLease + ":register-host"
+	roleClusterAPI      = roleLease + ":cluster-api"
+	roleClusterProfiles = roleLease + ":cluster-profiles"
 )
 
 // rights are those without which a function does not run: one for each rule that may be
@@ -53,6 +55,30 @@ func rights(o *operand.Objects, functions []string) []right {
 		out = append(out, of(roleHost, "get", "", "namespaces", "", "", "kube-system"))
 		if aggregated {
 			out = append(out, of(roleRegisterHost, "create", registry, "clusters", "", "", ""), of(roleRegisterHost, "update", registry, "clusters", "", "", ""), of(roleRegisterHost, "patch", registry, "clusters", "status", "", ""))
+		}
+	}
+	if slices.Contains(functions, contract.ClusterAPIFunction) && aggregated {
+		out = append(out, of(roleClusterAPI, "watch", registry, "clusters", "", "", ""), of(roleClusterAPI, "delete", registry, "clusters", "", "", ""), of(roleClusterAPI, "patch", registry, "clusters", "status", "", ""))
+	}
+	if slices.Contains(functions, contract.ClusterProfilesFunction) && aggregated {
+		out = append(out, of(roleClusterProfiles, "watch", registry, "clusters", "", "", ""))
+	}
+	return append(out, namespaceRights(o)...)
+}
+
+// namespaceRights are those that a function has in the namespaces that are open to the
+// registry: where the operator made the bindings.
+func namespaceRights(o *operand.Objects) []right {
+	var out []right
+	for _, binding := range o.Rendered.Stages[render.StageController] {
+		of := func(verb, group, resource string) right {
+			return right{roleOf(binding), authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: binding.GetNamespace()}}
+		}
+		switch roleOf(binding) {
+		case roleClusterAPI + ":namespace":
+			out = append(out, of("watch", "cluster.x-k8s.io", "clusters"))
+		case roleClusterProfiles + ":namespace":
+			out = append(out, of("watch", "multicluster.x-k8s.io", "clusterprofiles"), of("patch", "multicluster.x-k8s.io", "clusterprofiles"))
 		}
 	}
 	return out
@@ -136,7 +162,7 @@ func (s *Stage) grants(roles []string, unbound []*unstructured.Unstructured) (co
 		refused := slices.IndexFunc(unbound, gives(role))
 		switch bound := slices.ContainsFunc(s.Rendered.Stages[render.StageController], gives(role)); {
 		case refused >= 0 && unbound[refused].GetNamespace() != "":
-			commands = append(commands, bind("rolebinding --namespace="+s.Registry.Namespace, unbound[refused].GetName()+":by-administrator", role))
+			commands = append(commands, bind("rolebinding --namespace="+unbound[refused].GetNamespace(), unbound[refused].GetName()+":by-administrator", role))
 		case refused >= 0:
 			commands = append(commands, bind("clusterrolebinding", unbound[refused].GetName()+":by-administrator", role))
 		case !bound:

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// Stage is the stage in one reconcile. All fields but NotAllowed and TakenBy are required.
+// Stage is the stage in one reconcile. All fields but NotAllowed, TakenBy and Unreached are required.
 type Stage struct {
 	*operand.Objects
 	// CertManager knows whether cert-manager is installed.
@@ -28,6 +28,10 @@ type Stage struct {
 	// TakenBy names who serves the API group on the host cluster in the registry's place,
 	// empty where no one does.
 	TakenBy string
+
+	// Unreached says in which namespaces that the spec names the controller may not work, and
+	// what lets it, empty where there are none.
+	Unreached string
 
 	found Found
 }

@@ -1,0 +1,135 @@
+package v1alpha1
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// NamespaceName is the name of a namespace of the host cluster.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=63
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write the name of a namespace, such as clusters"
+type NamespaceName string
+
+// LabelPattern chooses labels by their keys.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=317
+// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?|[*])$') && self != '*'",message="write the key of a label, such as region, or all keys with a prefix, such as example.com/*"
+type LabelPattern string
+
+// ClusterAPIDeletionPolicy says what becomes of the entry of a cluster that is gone.
+//
+// +kubebuilder:validation:Enum=Retain;Delete
+type ClusterAPIDeletionPolicy string
+
+const (
+	// ClusterAPIRetain keeps the entry until a person deletes it.
+	ClusterAPIRetain ClusterAPIDeletionPolicy = "Retain"
+	// ClusterAPIDelete deletes the entry after the grace period.
+	ClusterAPIDelete ClusterAPIDeletionPolicy = "Delete"
+)
+
+// ClusterAPI says which clusters of Cluster API have entries. Only Clusters of
+// cluster.x-k8s.io/v1beta2 are read, and no Secrets. A Cluster or a namespace with the label
+// clusterregistry.k8s.io/ignore: "true" is left out.
+type ClusterAPI struct {
+	// namespaces are those of the host cluster whose Clusters are read. Each, other than the
+	// registry's own, needs the label registry.clusterregistry.io/NAME with the registry's
+	// namespace as its value, where NAME is the registry's name, and an administrator must
+	// have allowed the registry's namespace to reach others (--aggregated-namespaces of the
+	// operator). At most 32.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	Namespaces []NamespaceName `json:"namespaces"`
+
+	// selector selects Clusters by their labels and, where a Cluster has no label of a key,
+	// by that of its namespace. Default: all.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+
+	// nameTemplate is the name of an entry, in which {name} and {namespace} stand for those
+	// of the Cluster. A name that is taken is left alone, and the Cluster has no entry.
+	// Default: {name}.
+	// +optional
+	// +kubebuilder:default="{name}"
+	// +kubebuilder:validation:MinLength=6
+	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule="self.contains('{name}') && self.replace('{name}', 'a').replace('{namespace}', 'a').matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write lowercase letters, digits, dashes, dots, {namespace}, and {name}, without which all clusters would have one name, such as {namespace}-{name}"
+	NameTemplate string `json:"nameTemplate,omitempty"`
+
+	// labels are the labels of a Cluster that its entry gets: keys, or all keys with a
+	// prefix, such as example.com/*. At most 32. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	Labels []LabelPattern `json:"labels,omitempty"`
+
+	// deletionPolicy says what becomes of the entry of a Cluster that was deleted or is no
+	// longer selected: Retain keeps it, with the condition Joined False, Delete deletes it
+	// after the grace period. Default: Retain.
+	// +optional
+	// +kubebuilder:default=Retain
+	DeletionPolicy ClusterAPIDeletionPolicy `json:"deletionPolicy,omitempty"`
+
+	// gracePeriodSeconds is how long an entry stays after its Cluster is gone where
+	// deletionPolicy is Delete, 0 to 2592000 (30 days). Default: 3600.
+	// +optional
+	// +kubebuilder:default=3600
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2592000
+	GracePeriodSeconds *int32 `json:"gracePeriodSeconds,omitempty"`
+}
+
+// setDefaults fills in what the schema does.
+func (c *ClusterAPI) setDefaults() {
+	orElse(&c.NameTemplate, "{name}")
+	orElse(&c.DeletionPolicy, ClusterAPIRetain)
+	if c.GracePeriodSeconds == nil {
+		c.GracePeriodSeconds = ptr.To[int32](3600)
+	}
+}
+
+// ClusterProfiles says which clusters have ClusterProfiles in a namespace.
+type ClusterProfiles struct {
+	// namespace is a namespace of the host cluster. If it is not the registry's own, it needs
+	// the label registry.clusterregistry.io/NAME with the registry's namespace as its value,
+	// where NAME is the registry's name, and an administrator must have allowed the
+	// registry's namespace to reach others (--aggregated-namespaces of the operator).
+	// +required
+	Namespace NamespaceName `json:"namespace"`
+
+	// selector selects clusters of the registry by their labels. Default: all.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+
+	// labels are the labels of a cluster that its ClusterProfile gets: keys, or all keys with
+	// a prefix, such as example.com/*. At most 32. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	Labels []LabelPattern `json:"labels,omitempty"`
+}
+
+// Reaches returns the namespaces of the host cluster that a function reads from or writes
+// into, in the order of the spec.
+func (c *Controllers) Reaches(function string) []string {
+	var out []string
+	switch {
+	case c == nil:
+	case function == "clusterAPI" && c.ClusterAPI != nil:
+		for _, namespace := range c.ClusterAPI.Namespaces {
+			out = append(out, string(namespace))
+		}
+	case function == "clusterProfiles":
+		for _, profiles := range c.ClusterProfiles {
+			out = append(out, string(profiles.Namespace))
+		}
+	}
+	return slices.Clip(out)
+}

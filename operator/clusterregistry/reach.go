@@ -1,0 +1,122 @@
+package clusterregistry
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/informers"
+)
+
+// reach is in which namespaces of the host cluster the controller may work, and why not in the
+// others that the spec names. Whoever may write a ClusterRegistry chooses these, and has no
+// rights there: an administrator of the host cluster says which registries may reach beyond
+// their namespaces at all, and whoever may label a namespace lets one in.
+type reach struct {
+	namespaces []string
+	// refused says what opens the others, empty where there are none.
+	refused string
+}
+
+// readReach finds out which namespaces are open to the registry.
+func (r *Reconciler) readReach(ctx context.Context, s *scope) error {
+	s.reach = reach{}
+	var asked, foreign, closed []string
+	for _, function := range s.Registry.Spec.Controllers.Functions() {
+		asked = append(asked, s.Registry.Spec.Controllers.Reaches(function)...)
+	}
+	slices.Sort(asked)
+	for _, namespace := range slices.Compact(asked) {
+		switch open, err := r.opened(ctx, s, namespace); {
+		case err != nil:
+			return err
+		case namespace != s.Registry.Namespace && !r.MayReach(s.Registry.Namespace):
+			foreign = append(foreign, namespace)
+		case open:
+			s.reach.namespaces = append(s.reach.namespaces, namespace)
+		default:
+			closed = append(closed, namespace)
+		}
+	}
+	var refused []string
+	if len(foreign) > 0 {
+		refused = append(refused, r.notReached(s.Registry.Namespace, foreign))
+	}
+	if len(closed) > 0 {
+		refused = append(refused, fmt.Sprintf("the controller does not work in namespace %s, which does not exist, is terminating, or is not open to this registry; to open it: kubectl label namespace %s %s=%s",
+			strings.Join(closed, ", "), strings.Join(closed, " "), contract.NamespaceLabel(s.Registry.Name), s.Registry.Namespace))
+	}
+	s.reach.refused = strings.Join(refused, "; ")
+	return nil
+}
+
+// notReached says why registries of a namespace reach no other one, and what lets them.
+func (r *Reconciler) notReached(namespace string, foreign []string) string {
+	if len(r.Namespaces) > 0 {
+		return fmt.Sprintf("the controller does not work in namespace %s: this operator manages some namespaces only, and gives no rights in others; name %s alone, or use an operator of all namespaces", strings.Join(foreign, ", "), namespace)
+	}
+	return fmt.Sprintf("the controller does not work in namespace %s: registries of namespace %s may not reach others; an administrator of the host cluster adds %s to --aggregated-namespaces (or AGGREGATED_NAMESPACES) of the operator", strings.Join(foreign, ", "), namespace, namespace)
+}
+
+// MayReach reports whether the controllers of registries in a namespace may work in other
+// namespaces that are open to them. It is the same decision as MayAggregate: these namespaces
+// are trusted with more than their own content.
+func (r *Reconciler) MayReach(namespace string) bool {
+	return len(r.Namespaces) == 0 && r.MayAggregate(namespace)
+}
+
+// opened reports whether a namespace exists, stays, and has the label of the registry. Its own
+// needs none.
+func (r *Reconciler) opened(ctx context.Context, s *scope, namespace string) (bool, error) {
+	if namespace == s.Registry.Namespace {
+		return true, nil
+	}
+	if !r.MayReach(s.Registry.Namespace) {
+		return false, nil
+	}
+	found := informers.Namespace()
+	if err := s.Live.Get(ctx, client.ObjectKey{Name: namespace}, found); apierrors.IsNotFound(err) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("read namespace %s, which spec.controllers names: %w", namespace, err)
+	}
+	return found.DeletionTimestamp == nil && found.Labels[contract.NamespaceLabel(s.Registry.Name)] == s.Registry.Namespace, nil
+}
+
+// openedNamespaces calls for the registries that a namespace is opened to, or closed.
+func openedNamespaces() (handler.EventHandler, predicate.Predicate) {
+	named := func(objects ...client.Object) []reconcile.Request {
+		var out []reconcile.Request
+		for _, object := range objects {
+			for key, value := range object.GetLabels() {
+				if name, is := strings.CutPrefix(key, contract.NamespaceLabel("")); is && name != "" && value != "" {
+					out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: value, Name: name}})
+				}
+			}
+		}
+		return out
+	}
+	changed := predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return len(named(e.Object)) > 0 },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return !slices.Equal(sorted(named(e.ObjectOld)), sorted(named(e.ObjectNew)))
+		},
+	}
+	// An update calls for those of before as well: the handler maps both objects.
+	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request { return named(object) }), changed
+}
+
+// sorted returns requests in the order of their names.
+func sorted(requests []reconcile.Request) []reconcile.Request {
+	slices.SortFunc(requests, func(a, b reconcile.Request) int { return strings.Compare(a.String(), b.String()) })
+	return requests
+}

@@ -1,0 +1,67 @@
+package clusterregistry
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+)
+
+func labelled(name string, labels map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
+}
+
+// TestReach has namespaces that are open, closed, open to others and terminating, and
+// registries that may reach others and may not.
+func TestReach(t *testing.T) {
+	terminating := labelled("ending", map[string]string{"registry.clusterregistry.io/fleet": "team"})
+	terminating.Finalizers, terminating.DeletionTimestamp = []string{"a/b"}, &metav1.Time{Time: metav1.Now().Time}
+	namespaces := []client.Object{
+		labelled("open", map[string]string{"registry.clusterregistry.io/fleet": "team"}), labelled("closed", nil),
+		labelled("other", map[string]string{"registry.clusterregistry.io/hub": "team"}), labelled("foreign", map[string]string{"registry.clusterregistry.io/fleet": "elsewhere"}), terminating,
+	}
+	for _, test := range []struct {
+		reason, spec     string
+		allowed, managed []string
+		want, says       string
+	}{
+		{"no function", "{}", []string{"*"}, nil, "", ""},
+		{"its own namespace needs nothing", "{clusterProfiles: [{namespace: team}]}", nil, nil, "team", ""},
+		{"an open namespace, of both functions", "{clusterAPI: {namespaces: [open]}, clusterProfiles: [{namespace: open}, {namespace: team}]}", []string{"team"}, nil, "open team", ""},
+		{"no administrator has said so", "{clusterAPI: {namespaces: [open, team]}}", []string{"elsewhere"}, nil, "team", "adds team to --aggregated-namespaces"},
+		{"an operator of some namespaces", "{clusterAPI: {namespaces: [open]}}", []string{"*"}, []string{"team", "open"}, "", "this operator manages some namespaces only"},
+		{"a closed one", "{clusterAPI: {namespaces: [open, closed]}}", []string{"*"}, nil, "open", "kubectl label namespace closed registry.clusterregistry.io/fleet=team"},
+		{"open to another registry", "{clusterAPI: {namespaces: [other]}}", []string{"*"}, nil, "", "kubectl label namespace other registry.clusterregistry.io/fleet=team"},
+		{"open to a registry of the name elsewhere", "{clusterAPI: {namespaces: [foreign]}}", []string{"*"}, nil, "", "kubectl label namespace foreign"},
+		{"a terminating one, and none", "{clusterAPI: {namespaces: [gone, ending]}}", []string{"*"}, nil, "", "kubectl label namespace ending gone "},
+	} {
+		s := look(t, "{spec: {mode: Aggregated, controllers: "+test.spec+"}}")
+		s.Live = fake.NewClientBuilder().WithObjects(namespaces...).Build()
+		r := &Reconciler{AggregatedNamespaces: test.allowed, Namespaces: test.managed}
+		if err := r.readReach(t.Context(), s); err != nil {
+			t.Fatalf("%s: %v", test.reason, err)
+		}
+		if got := strings.Join(s.reach.namespaces, " "); got != test.want || !strings.Contains(s.reach.refused, test.says) || (s.reach.refused == "") != (test.says == "") {
+			t.Errorf("%s: it reaches %q, %q", test.reason, got, s.reach.refused)
+		}
+	}
+}
+
+// TestOpenedNamespaces expects the registries that a change of a namespace concerns, and no
+// call where none does.
+func TestOpenedNamespaces(t *testing.T) {
+	_, changed := openedNamespaces()
+	plain, open := labelled("a", map[string]string{"x": "y"}), labelled("a", map[string]string{"registry.clusterregistry.io/fleet": "team", "registry.clusterregistry.io/hub": "team"})
+	got := []bool{
+		changed.Create(event.CreateEvent{Object: plain}), changed.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: plain}), changed.Update(event.UpdateEvent{ObjectOld: open, ObjectNew: open}),
+		changed.Create(event.CreateEvent{Object: open}), changed.Update(event.UpdateEvent{ObjectOld: open, ObjectNew: plain}), changed.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: open}),
+	}
+	if want := []bool{false, false, false, true, true, true}; !slices.Equal(got, want) {
+		t.Errorf("it calls %v, want %v", got, want)
+	}
+}

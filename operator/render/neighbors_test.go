@@ -1,0 +1,47 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+// TestNeighborFlags expects what the controller is told of selectors and labels, and that a
+// selector which the API can't check turns a function off, and nothing else.
+func TestNeighborFlags(t *testing.T) {
+	in := input(t, merged(t, `{controllers: {health: {}, clusterAPI: {namespaces: [a, b], selector: {matchLabels: {env: prod}, matchExpressions: [{key: tier, operator: NotIn, values: [x]}]}, labels: [region, example.com/*]},
+		clusterProfiles: [{namespace: a}, {namespace: b, selector: {matchLabels: {env: prod}}, labels: [region]}]}}`))
+	arguments := func() []string {
+		var out []string
+		for _, function := range functions(in) {
+			out = append(out, controllerArguments(*in.Registry.Spec.Controllers, function, in.Registry.Name)...)
+		}
+		return out
+	}
+	want := []string{
+		"--health", "--health-period=60s",
+		"--cluster-api", "--registry-name=fleet", "--cluster-api-namespaces=a,b", "--cluster-api-selector=env=prod,tier notin (x)", "--cluster-api-name-template={name}", "--cluster-api-labels=region,example.com/*", "--cluster-api-deletion-policy=Retain", "--cluster-api-grace-period=3600s",
+		"--registry-name=fleet", "--cluster-profiles=a", "--cluster-profiles=b:env=prod", "--cluster-profiles-labels=b:region",
+	}
+	if got := arguments(); !slices.Equal(got, want) {
+		t.Errorf("the flags are %q, want %q", got, want)
+	}
+	in.Registry.Spec.Controllers.ClusterAPI.Selector.MatchExpressions[0].Values = nil
+	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ClusterAPIFunction); err == nil || !strings.Contains(err.Error(), "spec.controllers.clusterAPI.selector is not valid") {
+		t.Errorf("a selector without values: %v", err)
+	}
+	if got := functions(in); !slices.Equal(got, []string{contract.HealthFunction, contract.ClusterProfilesFunction}) {
+		t.Errorf("with an invalid selector, these run: %v", got)
+	}
+	in.Registry.Spec.Controllers.ClusterProfiles[1].Selector.MatchLabels["bad key"] = "x"
+	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ClusterProfilesFunction); err == nil || !strings.Contains(err.Error(), "clusterProfiles[1]") {
+		t.Errorf("a key that is none: %v", err)
+	}
+	var none *operatorv1alpha1.Controllers
+	if none.Reaches(contract.ClusterAPIFunction) != nil || InvalidSelector(none, contract.ClusterAPIFunction) != nil {
+		t.Error("no controllers reach a namespace")
+	}
+}
