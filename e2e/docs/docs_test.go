@@ -23,12 +23,21 @@ var guides = []struct {
 	blocks int
 	// stays is true for a guide that goes on in another one, and so does not clean up.
 	stays bool
+	// shows are texts among what the commands print.
+	shows []string
 }{
 	{file: "README.md", blocks: 1, stays: true},
 	{file: "docs/tutorials/quickstart.md", blocks: 6},
 	{file: "docs/tutorials/aggregated.md", blocks: 5},
 	{file: "docs/tutorials/independent.md", blocks: 6},
 	{file: "docs/tutorials/backups.md", blocks: 7},
+	{file: "docs/tutorials/teams.md", blocks: 7, shows: []string{
+		"--output=name --as=ann --as-group=payments\ncluster.clusterregistry.k8s.io/east\n+ ",
+		"--output=name --as=sam --as-group=search\ncluster.clusterregistry.k8s.io/west\n+ ",
+		"cluster.clusterregistry.k8s.io/east labeled",
+		`clusters.clusterregistry.k8s.io "west" not found`,
+		"ann sees the clusters of 1 of 2 sets (1), changes those of 1",
+	}},
 }
 
 // mine selects what the operator has made.
@@ -63,7 +72,12 @@ func TestGuides(t *testing.T) {
 			}
 			// What a guide that fails in the middle has made is in the way of the next.
 			t.Cleanup(func() { tidy(t, kubectl) })
-			typeAll(t, home, guide.file, run)
+			printed := typeAll(t, home, guide.file, run)
+			for _, text := range guide.shows {
+				if !strings.Contains(printed, text) {
+					t.Errorf("what %s says does not print %q", guide.file, text)
+				}
+			}
 			if there := kubectl.Run("get", kinds, "--namespace=default", "--selector="+mine, "-o", "name"); there != "" && !guide.stays {
 				t.Errorf("%s leaves behind:\n%s", guide.file, there)
 			}
@@ -94,6 +108,7 @@ func tidy(t *testing.T, kubectl *framework.Kubectl) {
 		"delete pvc backups --namespace=default --ignore-not-found",
 		"delete namespace registries --ignore-not-found --timeout=5m",
 		"delete clusterrolebinding fleet-cluster-viewers --ignore-not-found",
+		"delete clusterrolebindings,clusterroles --selector=app.kubernetes.io/managed-by=kubectl-registry",
 	} {
 		if _, err := kubectl.After().Try(strings.Fields(args)...); err != nil {
 			t.Error(err)
@@ -137,8 +152,9 @@ func newHome(t *testing.T, kubectl *framework.Kubectl) home {
 }
 
 // typeAll types blocks into one shell, in a directory from which the paths in them
-// lead where they do from the top of the repository, and that takes what they write.
-func typeAll(t *testing.T, h home, file string, blocks []block) {
+// lead where they do from the top of the repository, and that takes what they write. It
+// returns the commands, after "+ ", and what they print.
+func typeAll(t *testing.T, h home, file string, blocks []block) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.Symlink(filepath.Join(framework.Root(t), "manifests"), filepath.Join(dir, "manifests")); err != nil {
@@ -162,4 +178,5 @@ func typeAll(t *testing.T, h home, file string, blocks []block) {
 		t.Errorf("%d of %d blocks were run:\n%s", n, len(blocks), out)
 	}
 	t.Log(string(out))
+	return string(out)
 }
