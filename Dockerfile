@@ -5,6 +5,8 @@ FROM golang:1.26 AS build
 ARG VERSION COMMIT COMMIT_DATE
 WORKDIR /src
 COPY go.mod go.sum ./
+COPY apis/clusterregistry/go.mod apis/clusterregistry/go.sum apis/clusterregistry/
+COPY client/go.mod client/go.sum client/
 RUN go mod download
 COPY . .
 RUN hack/run build /out

@@ -12,8 +12,11 @@ NAME ?= registry
 GO ?= go
 export GO # hack/run builds with it
 LINT := $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint
-# The product, what develops it, and the local cluster. hack/olm stands on all three.
-MODULES := . hack/cluster hack
+# What others import without the rest. The second stands on the first.
+LIBRARIES := apis/clusterregistry client
+# These, the product, the local cluster, and what develops the product: each stands on
+# those before it. hack/olm stands on all of them.
+MODULES := $(LIBRARIES) . hack/cluster hack
 # Stories share one cluster and stop its nodes, so they run one after the other.
 STORY := $(GO) test -count=1 -p 1 -timeout $(if $(E2E_FULL),4h,60m)
 
@@ -106,6 +109,7 @@ test-full: ## All of "test", every other e2e test, repeated and under faults; ea
 unit: ## Tests that need nothing
 	$(GO) test $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework/... ./e2e/history/...
 	$(GO) test -run '^TestPage$$' ./e2e/reliability
+	for module in $(LIBRARIES); do $(GO) test -C $$module ./... || exit 1; done
 	$(GO) test -C hack ./...
 	$(GO) test -C hack/cluster ./...
 

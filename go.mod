@@ -2,6 +2,18 @@ module github.com/clusterregistry/operator
 
 go 1.26.0
 
+// Modules of this repository, for those who need no more of it; replaced, so that the
+// programs are made of one commit.
+replace (
+	github.com/clusterregistry/operator/apis/clusterregistry => ./apis/clusterregistry
+	github.com/clusterregistry/operator/client => ./client
+)
+
+require (
+	github.com/clusterregistry/operator/apis/clusterregistry v0.0.0
+	github.com/clusterregistry/operator/client v0.0.0
+)
+
 require (
 	cloud.google.com/go/storage v1.67.0
 	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.23.1

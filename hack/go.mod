@@ -7,6 +7,8 @@ go 1.26.0
 
 replace (
 	github.com/clusterregistry/operator => ..
+	github.com/clusterregistry/operator/apis/clusterregistry => ../apis/clusterregistry
+	github.com/clusterregistry/operator/client => ../client
 	github.com/clusterregistry/operator/hack/cluster => ./cluster
 )
 

@@ -2,7 +2,7 @@
 # Generates what is derived from the API types: of the registry deep copies,
 # conversions, protobuf, OpenAPI and client/; of the operator deep copies, the
 # CustomResourceDefinition and its reference in docs/. The generators are pinned in
-# hack/codegen; protobuf needs protoc besides (Debian: protobuf-compiler).
+# hack/codegen, those of client/ apart; protobuf needs protoc besides (Debian: protobuf-compiler).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +22,9 @@ bin=$PWD/bin/codegen
 header=$(mktemp)
 trap 'rm -f "$header"' EXIT
 
-(cd hack/codegen && GOBIN=$bin go install -mod=readonly tool)
+for generators in hack/codegen hack/codegen/client; do
+  (cd "$generators" && GOBIN=$bin go install -mod=readonly tool)
+done
 export PATH=$bin:$PATH
 
 packages=("${versions[@]/#/$module/$hub/}")
@@ -43,7 +45,7 @@ go-to-protobuf --go-header-file "$header" --output-dir "$protos" --proto-import 
   --apimachinery-packages="-k8s.io/apimachinery/pkg/runtime/schema,-k8s.io/apimachinery/pkg/runtime,-k8s.io/apimachinery/pkg/api/resource,-k8s.io/apimachinery/pkg/apis/meta/v1" \
   --packages "$(IFS=,; echo "${packages[*]}")"
 
-rm -rf client
+rm -rf client/*/ # not its go.mod, nor the tests beside it
 groups=("${versions[@]/#/${hub#apis/}/}")
 applyconfiguration-gen --go-header-file "$header" --output-dir client/applyconfiguration --output-pkg "$module/client/applyconfiguration" "${packages[@]}"
 client-gen --go-header-file "$header" --clientset-name versioned --input-base "$module/apis" --input "$(IFS=,; echo "${groups[*]}")" \

@@ -51,7 +51,7 @@ func releasable(ctx context.Context, repository, v string, published render.Imag
 	}) {
 		errs = append(errs, fmt.Errorf("CHANGELOG.md has no section %q; rename \"## Unreleased\"", "## "+v))
 	}
-	return errors.Join(append(errs, inCatalog(repository, v), allReleased(repository))...)
+	return errors.Join(append(errs, inCatalog(repository, v), requireThis(repository, v), allReleased(repository))...)
 }
 
 // inCatalog returns an error when OLM would not be told of a version: the catalog

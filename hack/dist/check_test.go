@@ -2,12 +2,14 @@ package main
 
 import (
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/clusterregistry/operator/hack/git"
 	"github.com/clusterregistry/operator/hack/install/render"
+	"github.com/clusterregistry/operator/hack/product"
 	history "github.com/clusterregistry/operator/hack/release"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -41,6 +43,9 @@ func checkout(t *testing.T) string {
 	change(t, dir, "CHANGELOG.md", "# Changelog\n\n## v0.2.0\n- [FEATURE] Ready.\n")
 	change(t, dir, "manifests/olm/catalog.yaml", "entries:\n- name: clusterregistry-operator.v0.2.0\n")
 	change(t, dir, "operator/version/releases.yaml", strings.ReplaceAll(withDigests(t, table), "released: false", "released: true"))
+	for _, module := range append([]string{"."}, product.Libraries...) {
+		change(t, dir, filepath.Join(module, "go.mod"), "module "+path.Join(product.Module, module)+"\n\nrequire github.com/clusterregistry/operator/apis/clusterregistry v0.2.0\n")
+	}
 	commit(t, dir)
 	return dir
 }
@@ -113,6 +118,10 @@ func TestReleasable(t *testing.T) {
 			change(t, dir, "manifests/olm/catalog.yaml", "entries:\n- name: clusterregistry-operator.v0.2.0-rc.1\n")
 			commit(t, dir)
 		}, says: "does not list clusterregistry-operator.v0.2.0"},
+		{reason: "a module that would be imported with the one before", change: func(dir string) {
+			change(t, dir, "client/go.mod", "module github.com/clusterregistry/operator/client\n\nrequire github.com/clusterregistry/operator/apis/clusterregistry v0.1.0\n")
+			commit(t, dir)
+		}, says: "client/go.mod requires github.com/clusterregistry/operator/apis/clusterregistry@v0.1.0, not v0.2.0"},
 		{reason: "a registry that may change", change: func(dir string) {
 			table := filepath.Join(dir, "operator/version/releases.yaml")
 			content, err := os.ReadFile(table)

@@ -14,6 +14,7 @@ import (
 	spdxjson "github.com/spdx/tools-golang/json"
 	"github.com/spdx/tools-golang/spdx/v2/common"
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
+	"golang.org/x/mod/semver"
 )
 
 // noAssertion is SPDX for what nobody looked into.
@@ -113,12 +114,22 @@ func materials(name, path, file string, c compiled) (*spdx.Document, error) {
 	}
 	add(module("stdlib", strings.TrimPrefix(info.GoVersion, "go"), "", "go"))
 	for i, dependency := range info.Deps {
-		if dependency.Replace != nil {
-			dependency = dependency.Replace
-		}
-		add(dependencyPackage(i, dependency))
+		add(dependencyPackage(i, source(dependency, c.tag)))
 	}
 	return document, nil
+}
+
+// source returns what a dependency of a program was compiled from. In the place of a
+// module of this repository the go command names a directory: that is the module as it is
+// in the program's own version.
+func source(dependency *debug.Module, tag string) *debug.Module {
+	switch {
+	case dependency.Replace == nil:
+		return dependency
+	case !semver.IsValid(dependency.Replace.Version):
+		return &debug.Module{Path: dependency.Path, Version: tag}
+	}
+	return dependency.Replace
 }
 
 func dependencyPackage(i int, m *debug.Module) *spdx.Package {

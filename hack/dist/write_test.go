@@ -259,6 +259,7 @@ func TestMaterials(t *testing.T) {
 	for _, want := range []string{
 		`"spdxVersion":"SPDX-2.3"`, `"dataLicense":"CC0-1.0"`, `"SPDXID":"SPDXRef-DOCUMENT"`, `"created":"2001-09-09T01:46:40Z"`,
 		`"name":"github.com/spdx/tools-golang"`, `"referenceLocator":"pkg:golang/github.com/spdx/tools-golang@v0.5.5"`, `"sourceInfo":"go.sum: h1:61c0KLfAcNqAjlg6UNMdkwpMernhw3zVRwDZ2x9XOmk="`,
+		`"referenceLocator":"pkg:golang/github.com/clusterregistry/operator@v0.2.0"`, // which a directory replaces here
 		`{"spdxElementId":"SPDXRef-DOCUMENT","relatedSpdxElement":"SPDXRef-program","relationshipType":"DESCRIBES"}`,
 		`{"spdxElementId":"SPDXRef-program","relatedSpdxElement":"SPDXRef-go","relationshipType":"DEPENDS_ON"}`,
 	} {

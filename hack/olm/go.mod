@@ -4,6 +4,8 @@ go 1.26.3
 
 replace (
 	github.com/clusterregistry/operator => ../..
+	github.com/clusterregistry/operator/apis/clusterregistry => ../../apis/clusterregistry
+	github.com/clusterregistry/operator/client => ../../client
 	github.com/clusterregistry/operator/hack => ..
 	github.com/clusterregistry/operator/hack/cluster => ../cluster
 )

@@ -14,7 +14,7 @@ import (
 )
 
 type Interface interface {
-	Discovery() discovery.DiscoveryInterfaces
+	Discovery() discovery.DiscoveryInterface
 	ClusterregistryV1alpha1() clusterregistryv1alpha1.ClusterregistryV1alpha1Interface
 	ClusterregistryV1beta1() clusterregistryv1beta1.ClusterregistryV1beta1Interface
 }
@@ -37,7 +37,7 @@ func (c *Clientset) ClusterregistryV1beta1() clusterregistryv1beta1.Clusterregis
 }
 
 // Discovery retrieves the DiscoveryClient
-func (c *Clientset) Discovery() discovery.DiscoveryInterfaces {
+func (c *Clientset) Discovery() discovery.DiscoveryInterface {
 	if c == nil {
 		return nil
 	}

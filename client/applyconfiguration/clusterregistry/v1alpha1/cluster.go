@@ -15,7 +15,7 @@ import (
 // certificate authorities to trust for it and how to sign in to it. It holds
 // pointers to credentials, never credentials.
 type ClusterApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration `json:""`
+	v1.TypeMetaApplyConfiguration `json:",inline"`
 	// metadata is the object's standard metadata. The name is a DNS label of at
 	// most 63 characters.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

@@ -14,7 +14,7 @@ import (
 // ClusterSet is a group of clusters, such as those of one team or of one stage. A
 // cluster is in one set or in none: its spec.clusterSet names it.
 type ClusterSetApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration `json:""`
+	v1.TypeMetaApplyConfiguration `json:",inline"`
 	// metadata is the object's standard metadata. The name is a DNS label of at
 	// most 63 characters, so that it can be the value of a label.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`

@@ -12,45 +12,16 @@ import (
 	clusterregistryv1alpha1 "github.com/clusterregistry/operator/client/listers/clusterregistry/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
-	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	watch "k8s.io/apimachinery/pkg/watch"
 	cache "k8s.io/client-go/tools/cache"
 )
 
 // ClusterInformer provides access to a shared informer and lister for
-// Clusters. Prefer using the type-safe variant (see [TypedClusterInformer]).
+// Clusters.
 type ClusterInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() clusterregistryv1alpha1.ClusterLister
 }
-
-// TypedClusterInformer provides access to a shared informer and lister for
-// Clusters, including the type-safe TypedInformer variant.
-// It is a superset of ClusterInformer.
-type TypedClusterInformer interface {
-	Informer() cache.SharedIndexInformer
-	TypedInformer() ClusterIndexInformer
-	Lister() clusterregistryv1alpha1.ClusterLister
-}
-
-// ClusterIndexInformer is a wrapper around the underlying [cache.SharedIndexInformer]
-// with type-safe variants of several methods.
-type ClusterIndexInformer cache.TypedSharedIndexInformer[*apisclusterregistryv1alpha1.Cluster]
-
-// ClusterHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerFuncs] for Cluster.
-type ClusterHandlerFuncs = cache.TypedResourceEventHandlerFuncs[*apisclusterregistryv1alpha1.Cluster]
-
-// ClusterDetailedHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerDetailedFuncs] for Cluster.
-type ClusterDetailedHandlerFuncs = cache.TypedResourceEventHandlerDetailedFuncs[*apisclusterregistryv1alpha1.Cluster]
-
-// ClusterFilteringHandler is a specialization of [cache.TypedFilteringResourceEventHandler] for Cluster.
-type ClusterFilteringHandler = cache.TypedFilteringResourceEventHandler[*apisclusterregistryv1alpha1.Cluster]
-
-// ClusterIndexers is a specialization of [cache.TypedIndexers] for Cluster.
-type ClusterIndexers = cache.TypedIndexers[*apisclusterregistryv1alpha1.Cluster]
-
-// DeletedCluster is a specialization of [cache.DeletedObject] for Cluster.
-type DeletedCluster = cache.DeletedObject[*apisclusterregistryv1alpha1.Cluster]
 
 type clusterInformer struct {
 	factory          internalinterfaces.SharedInformerFactory
@@ -60,132 +31,55 @@ type clusterInformer struct {
 // NewClusterInformer constructs a new informer for Cluster type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
-// If you really need an independent one, prefer using the type-safe variant (see [NewTypedClusterInformer]).
 func NewClusterInformer(client versioned.Interface, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	return NewClusterInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers})
-}
-
-// NewTypedClusterInformer constructs a new informer for Cluster type.
-// Always prefer using an informer factory to get a shared informer instead of getting an independent
-// one. This reduces memory footprint and number of connections to the server.
-func NewTypedClusterInformer(client versioned.Interface, resyncPeriod time.Duration, indexers ClusterIndexers) ClusterIndexInformer {
-	return NewTypedClusterInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers)})
+	return NewFilteredClusterInformer(client, resyncPeriod, indexers, nil)
 }
 
 // NewFilteredClusterInformer constructs a new informer for Cluster type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
-// If you really need an independent one, prefer using the type-safe variant (see [NewTypedFilteredClusterInformer]).
 func NewFilteredClusterInformer(client versioned.Interface, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
-	return NewTypedClusterInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
-}
-
-// NewTypedFilteredClusterInformer constructs a new informer for Cluster type.
-// Always prefer using an informer factory to get a shared informer instead of getting an independent
-// one. This reduces memory footprint and number of connections to the server.
-func NewTypedFilteredClusterInformer(client versioned.Interface, resyncPeriod time.Duration, indexers ClusterIndexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) ClusterIndexInformer {
-	return NewTypedClusterInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers), TweakListOptions: tweakListOptions})
-}
-
-// NewClusterInformerWithOptions constructs a new informer for Cluster type with additional options.
-// Always prefer using an informer factory to get a shared informer instead of getting an independent
-// one. This reduces memory footprint and number of connections to the server.
-// If you really need an independent one, prefer using the type-safe variant (see [NewTypedClusterInformerWithOptions]).
-func NewClusterInformerWithOptions(client versioned.Interface, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
-	return NewTypedClusterInformerWithOptions(client, options)
-}
-
-// NewTypedClusterInformerWithOptions constructs a new informer for Cluster type with additional options.
-// Always prefer using an informer factory to get a shared informer instead of getting an independent
-// one. This reduces memory footprint and number of connections to the server.
-func NewTypedClusterInformerWithOptions(client versioned.Interface, options internalinterfaces.InformerOptions) ClusterIndexInformer {
-	gvr := schema.GroupVersionResource{Group: "clusterregistry.k8s.io", Version: "v1alpha1", Resource: "clusters"}
-	identifier := options.InformerName.WithResource(gvr)
-	tweakListOptions := options.TweakListOptions
-	return cache.NewTypedSharedIndexInformer[*apisclusterregistryv1alpha1.Cluster](cache.NewSharedIndexInformerWithOptions(
+	return cache.NewSharedIndexInformer(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-			ListFunc: func(opts v1.ListOptions) (runtime.Object, error) {
+			ListFunc: func(options v1.ListOptions) (runtime.Object, error) {
 				if tweakListOptions != nil {
-					tweakListOptions(&opts)
+					tweakListOptions(&options)
 				}
-				return client.ClusterregistryV1alpha1().Clusters().List(context.Background(), opts)
+				return client.ClusterregistryV1alpha1().Clusters().List(context.Background(), options)
 			},
-			WatchFunc: func(opts v1.ListOptions) (watch.Interface, error) {
+			WatchFunc: func(options v1.ListOptions) (watch.Interface, error) {
 				if tweakListOptions != nil {
-					tweakListOptions(&opts)
+					tweakListOptions(&options)
 				}
-				return client.ClusterregistryV1alpha1().Clusters().Watch(context.Background(), opts)
+				return client.ClusterregistryV1alpha1().Clusters().Watch(context.Background(), options)
 			},
-			ListWithContextFunc: func(ctx context.Context, opts v1.ListOptions) (runtime.Object, error) {
+			ListWithContextFunc: func(ctx context.Context, options v1.ListOptions) (runtime.Object, error) {
 				if tweakListOptions != nil {
-					tweakListOptions(&opts)
+					tweakListOptions(&options)
 				}
-				return client.ClusterregistryV1alpha1().Clusters().List(ctx, opts)
+				return client.ClusterregistryV1alpha1().Clusters().List(ctx, options)
 			},
-			WatchFuncWithContext: func(ctx context.Context, opts v1.ListOptions) (watch.Interface, error) {
+			WatchFuncWithContext: func(ctx context.Context, options v1.ListOptions) (watch.Interface, error) {
 				if tweakListOptions != nil {
-					tweakListOptions(&opts)
+					tweakListOptions(&options)
 				}
-				return client.ClusterregistryV1alpha1().Clusters().Watch(ctx, opts)
+				return client.ClusterregistryV1alpha1().Clusters().Watch(ctx, options)
 			},
 		}, client),
 		&apisclusterregistryv1alpha1.Cluster{},
-		cache.SharedIndexInformerOptions{
-			ResyncPeriod: options.ResyncPeriod,
-			Indexers:     options.Indexers,
-			Identifier:   identifier,
-		},
-	))
+		resyncPeriod,
+		indexers,
+	)
 }
 
 func (f *clusterInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewTypedClusterInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
+	return NewFilteredClusterInformer(client, resyncPeriod, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, f.tweakListOptions)
 }
 
 func (f *clusterInformer) Informer() cache.SharedIndexInformer {
-	return f.TypedInformer()
-}
-
-func (f *clusterInformer) TypedInformer() ClusterIndexInformer {
-	return cache.NewTypedSharedIndexInformer[*apisclusterregistryv1alpha1.Cluster](f.factory.InformerFor(&apisclusterregistryv1alpha1.Cluster{}, f.defaultInformer))
+	return f.factory.InformerFor(&apisclusterregistryv1alpha1.Cluster{}, f.defaultInformer)
 }
 
 func (f *clusterInformer) Lister() clusterregistryv1alpha1.ClusterLister {
 	return clusterregistryv1alpha1.NewClusterLister(f.Informer().GetIndexer())
-}
-
-// ToTypedClusterInformer converts an untyped informer into a TypedClusterInformer.
-//
-// WARNING: this conversion is only safe if the informer handles objects of type
-// *Cluster. If that is not the case, calling type-safe methods of the returned
-// TypedClusterInformer leads to runtime panics. A safer alternative is to pass
-// around a TypedClusterInformer instances that was obtained from a
-// SharedInformerFactory.
-func ToTypedClusterInformer(informer ClusterInformer) TypedClusterInformer {
-	if informer, ok := informer.(TypedClusterInformer); ok {
-		return informer
-	}
-	return &clusterTypedInformerAdapter{informer}
-}
-
-type clusterTypedInformerAdapter struct {
-	ClusterInformer
-}
-
-func (a *clusterTypedInformerAdapter) TypedInformer() ClusterIndexInformer {
-	return cache.NewTypedSharedIndexInformer[*apisclusterregistryv1alpha1.Cluster](a.Informer())
-}
-
-// ToClusterIndexInformer converts an untyped informer into a ClusterIndexInformer.
-//
-// WARNING: this conversion is only safe if the informer handles objects of type
-// *Cluster. If that is not the case, calling type-safe methods of the returned
-// ClusterIndexInformer leads to runtime panics. A safer alternative is to pass
-// around a ClusterIndexInformer instances that was obtained from a
-// SharedInformerFactory.
-func ToClusterIndexInformer(informer cache.SharedIndexInformer) ClusterIndexInformer {
-	if informer, ok := informer.(ClusterIndexInformer); ok {
-		return informer
-	}
-	return cache.NewTypedSharedIndexInformer[*apisclusterregistryv1alpha1.Cluster](informer)
 }

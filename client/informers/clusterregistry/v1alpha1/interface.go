@@ -9,7 +9,7 @@ import (
 // Interface provides access to all the informers in this group version.
 type Interface interface {
 	// Clusters returns a ClusterInformer.
-	Clusters() TypedClusterInformer
+	Clusters() ClusterInformer
 }
 
 type version struct {
@@ -23,7 +23,7 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 	return &version{factory: f, namespace: namespace, tweakListOptions: tweakListOptions}
 }
 
-// Clusters returns a TypedClusterInformer.
-func (v *version) Clusters() TypedClusterInformer {
+// Clusters returns a ClusterInformer.
+func (v *version) Clusters() ClusterInformer {
 	return &clusterInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }

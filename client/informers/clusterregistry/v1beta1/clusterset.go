@@ -12,45 +12,16 @@ import (
 	clusterregistryv1beta1 "github.com/clusterregistry/operator/client/listers/clusterregistry/v1beta1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	runtime "k8s.io/apimachinery/pkg/runtime"
-	schema "k8s.io/apimachinery/pkg/runtime/schema"
 	watch "k8s.io/apimachinery/pkg/watch"
 	cache "k8s.io/client-go/tools/cache"
 )
 
 // ClusterSetInformer provides access to a shared informer and lister for
-// ClusterSets. Prefer using the type-safe variant (see [TypedClusterSetInformer]).
+// ClusterSets.
 type ClusterSetInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() clusterregistryv1beta1.ClusterSetLister
 }
-
-// TypedClusterSetInformer provides access to a shared informer and lister for
-// ClusterSets, including the type-safe TypedInformer variant.
-// It is a superset of ClusterSetInformer.
-type TypedClusterSetInformer interface {
-	Informer() cache.SharedIndexInformer
-	TypedInformer() ClusterSetIndexInformer
-	Lister() clusterregistryv1beta1.ClusterSetLister
-}
-
-// ClusterSetIndexInformer is a wrapper around the underlying [cache.SharedIndexInformer]
-// with type-safe variants of several methods.
-type ClusterSetIndexInformer cache.TypedSharedIndexInformer[*apisclusterregistryv1beta1.ClusterSet]
-
-// ClusterSetHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerFuncs] for ClusterSet.
-type ClusterSetHandlerFuncs = cache.TypedResourceEventHandlerFuncs[*apisclusterregistryv1beta1.ClusterSet]
-
-// ClusterSetDetailedHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerDetailedFuncs] for ClusterSet.
-type ClusterSetDetailedHandlerFuncs = cache.TypedResourceEventHandlerDetailedFuncs[*apisclusterregistryv1beta1.ClusterSet]
-
-// ClusterSetFilteringHandler is a specialization of [cache.TypedFilteringResourceEventHandler] for ClusterSet.
-type ClusterSetFilteringHandler = cache.TypedFilteringResourceEventHandler[*apisclusterregistryv1beta1.ClusterSet]
-
-// ClusterSetIndexers is a specialization of [cache.TypedIndexers] for ClusterSet.
-type ClusterSetIndexers = cache.TypedIndexers[*apisclusterregistryv1beta1.ClusterSet]
-
-// DeletedClusterSet is a specialization of [cache.DeletedObject] for ClusterSet.
-type DeletedClusterSet = cache.DeletedObject[*apisclusterregistryv1beta1.ClusterSet]
 
 type clusterSetInformer struct {
 	factory          internalinterfaces.SharedInformerFactory
@@ -60,132 +31,55 @@ type clusterSetInformer struct {
 // NewClusterSetInformer constructs a new informer for ClusterSet type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
-// If you really need an independent one, prefer using the type-safe variant (see [NewTypedClusterSetInformer]).
 func NewClusterSetInformer(client versioned.Interface, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	return NewClusterSetInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers})
-}
-
-// NewTypedClusterSetInformer constructs a new informer for ClusterSet type.
-// Always prefer using an informer factory to get a shared informer instead of getting an independent
-// one. This reduces memory footprint and number of connections to the server.
-func NewTypedClusterSetInformer(client versioned.Interface, resyncPeriod time.Duration, indexers ClusterSetIndexers) ClusterSetIndexInformer {
-	return NewTypedClusterSetInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers)})
+	return NewFilteredClusterSetInformer(client, resyncPeriod, indexers, nil)
 }
 
 // NewFilteredClusterSetInformer constructs a new informer for ClusterSet type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
-// If you really need an independent one, prefer using the type-safe variant (see [NewTypedFilteredClusterSetInformer]).
 func NewFilteredClusterSetInformer(client versioned.Interface, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
-	return NewTypedClusterSetInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
-}
-
-// NewTypedFilteredClusterSetInformer constructs a new informer for ClusterSet type.
-// Always prefer using an informer factory to get a shared informer instead of getting an independent
-// one. This reduces memory footprint and number of connections to the server.
-func NewTypedFilteredClusterSetInformer(client versioned.Interface, resyncPeriod time.Duration, indexers ClusterSetIndexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) ClusterSetIndexInformer {
-	return NewTypedClusterSetInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers), TweakListOptions: tweakListOptions})
-}
-
-// NewClusterSetInformerWithOptions constructs a new informer for ClusterSet type with additional options.
-// Always prefer using an informer factory to get a shared informer instead of getting an independent
-// one. This reduces memory footprint and number of connections to the server.
-// If you really need an independent one, prefer using the type-safe variant (see [NewTypedClusterSetInformerWithOptions]).
-func NewClusterSetInformerWithOptions(client versioned.Interface, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
-	return NewTypedClusterSetInformerWithOptions(client, options)
-}
-
-// NewTypedClusterSetInformerWithOptions constructs a new informer for ClusterSet type with additional options.
-// Always prefer using an informer factory to get a shared informer instead of getting an independent
-// one. This reduces memory footprint and number of connections to the server.
-func NewTypedClusterSetInformerWithOptions(client versioned.Interface, options internalinterfaces.InformerOptions) ClusterSetIndexInformer {
-	gvr := schema.GroupVersionResource{Group: "clusterregistry.k8s.io", Version: "v1beta1", Resource: "clustersets"}
-	identifier := options.InformerName.WithResource(gvr)
-	tweakListOptions := options.TweakListOptions
-	return cache.NewTypedSharedIndexInformer[*apisclusterregistryv1beta1.ClusterSet](cache.NewSharedIndexInformerWithOptions(
+	return cache.NewSharedIndexInformer(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-			ListFunc: func(opts v1.ListOptions) (runtime.Object, error) {
+			ListFunc: func(options v1.ListOptions) (runtime.Object, error) {
 				if tweakListOptions != nil {
-					tweakListOptions(&opts)
+					tweakListOptions(&options)
 				}
-				return client.ClusterregistryV1beta1().ClusterSets().List(context.Background(), opts)
+				return client.ClusterregistryV1beta1().ClusterSets().List(context.Background(), options)
 			},
-			WatchFunc: func(opts v1.ListOptions) (watch.Interface, error) {
+			WatchFunc: func(options v1.ListOptions) (watch.Interface, error) {
 				if tweakListOptions != nil {
-					tweakListOptions(&opts)
+					tweakListOptions(&options)
 				}
-				return client.ClusterregistryV1beta1().ClusterSets().Watch(context.Background(), opts)
+				return client.ClusterregistryV1beta1().ClusterSets().Watch(context.Background(), options)
 			},
-			ListWithContextFunc: func(ctx context.Context, opts v1.ListOptions) (runtime.Object, error) {
+			ListWithContextFunc: func(ctx context.Context, options v1.ListOptions) (runtime.Object, error) {
 				if tweakListOptions != nil {
-					tweakListOptions(&opts)
+					tweakListOptions(&options)
 				}
-				return client.ClusterregistryV1beta1().ClusterSets().List(ctx, opts)
+				return client.ClusterregistryV1beta1().ClusterSets().List(ctx, options)
 			},
-			WatchFuncWithContext: func(ctx context.Context, opts v1.ListOptions) (watch.Interface, error) {
+			WatchFuncWithContext: func(ctx context.Context, options v1.ListOptions) (watch.Interface, error) {
 				if tweakListOptions != nil {
-					tweakListOptions(&opts)
+					tweakListOptions(&options)
 				}
-				return client.ClusterregistryV1beta1().ClusterSets().Watch(ctx, opts)
+				return client.ClusterregistryV1beta1().ClusterSets().Watch(ctx, options)
 			},
 		}, client),
 		&apisclusterregistryv1beta1.ClusterSet{},
-		cache.SharedIndexInformerOptions{
-			ResyncPeriod: options.ResyncPeriod,
-			Indexers:     options.Indexers,
-			Identifier:   identifier,
-		},
-	))
+		resyncPeriod,
+		indexers,
+	)
 }
 
 func (f *clusterSetInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewTypedClusterSetInformerWithOptions(client, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
+	return NewFilteredClusterSetInformer(client, resyncPeriod, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, f.tweakListOptions)
 }
 
 func (f *clusterSetInformer) Informer() cache.SharedIndexInformer {
-	return f.TypedInformer()
-}
-
-func (f *clusterSetInformer) TypedInformer() ClusterSetIndexInformer {
-	return cache.NewTypedSharedIndexInformer[*apisclusterregistryv1beta1.ClusterSet](f.factory.InformerFor(&apisclusterregistryv1beta1.ClusterSet{}, f.defaultInformer))
+	return f.factory.InformerFor(&apisclusterregistryv1beta1.ClusterSet{}, f.defaultInformer)
 }
 
 func (f *clusterSetInformer) Lister() clusterregistryv1beta1.ClusterSetLister {
 	return clusterregistryv1beta1.NewClusterSetLister(f.Informer().GetIndexer())
-}
-
-// ToTypedClusterSetInformer converts an untyped informer into a TypedClusterSetInformer.
-//
-// WARNING: this conversion is only safe if the informer handles objects of type
-// *ClusterSet. If that is not the case, calling type-safe methods of the returned
-// TypedClusterSetInformer leads to runtime panics. A safer alternative is to pass
-// around a TypedClusterSetInformer instances that was obtained from a
-// SharedInformerFactory.
-func ToTypedClusterSetInformer(informer ClusterSetInformer) TypedClusterSetInformer {
-	if informer, ok := informer.(TypedClusterSetInformer); ok {
-		return informer
-	}
-	return &clusterSetTypedInformerAdapter{informer}
-}
-
-type clusterSetTypedInformerAdapter struct {
-	ClusterSetInformer
-}
-
-func (a *clusterSetTypedInformerAdapter) TypedInformer() ClusterSetIndexInformer {
-	return cache.NewTypedSharedIndexInformer[*apisclusterregistryv1beta1.ClusterSet](a.Informer())
-}
-
-// ToClusterSetIndexInformer converts an untyped informer into a ClusterSetIndexInformer.
-//
-// WARNING: this conversion is only safe if the informer handles objects of type
-// *ClusterSet. If that is not the case, calling type-safe methods of the returned
-// ClusterSetIndexInformer leads to runtime panics. A safer alternative is to pass
-// around a ClusterSetIndexInformer instances that was obtained from a
-// SharedInformerFactory.
-func ToClusterSetIndexInformer(informer cache.SharedIndexInformer) ClusterSetIndexInformer {
-	if informer, ok := informer.(ClusterSetIndexInformer); ok {
-		return informer
-	}
-	return cache.NewTypedSharedIndexInformer[*apisclusterregistryv1beta1.ClusterSet](informer)
 }

@@ -9,9 +9,9 @@ import (
 // Interface provides access to all the informers in this group version.
 type Interface interface {
 	// Clusters returns a ClusterInformer.
-	Clusters() TypedClusterInformer
+	Clusters() ClusterInformer
 	// ClusterSets returns a ClusterSetInformer.
-	ClusterSets() TypedClusterSetInformer
+	ClusterSets() ClusterSetInformer
 }
 
 type version struct {
@@ -25,12 +25,12 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 	return &version{factory: f, namespace: namespace, tweakListOptions: tweakListOptions}
 }
 
-// Clusters returns a TypedClusterInformer.
-func (v *version) Clusters() TypedClusterInformer {
+// Clusters returns a ClusterInformer.
+func (v *version) Clusters() ClusterInformer {
 	return &clusterInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }
 
-// ClusterSets returns a TypedClusterSetInformer.
-func (v *version) ClusterSets() TypedClusterSetInformer {
+// ClusterSets returns a ClusterSetInformer.
+func (v *version) ClusterSets() ClusterSetInformer {
 	return &clusterSetInformer{factory: v.factory, tweakListOptions: v.tweakListOptions}
 }
