@@ -104,7 +104,12 @@ func testDeletion(t *testing.T, s *site) {
 	framework.Create(t, s, crd)
 	s.gone(s.deleted("fleet"))
 	s.apply("fleet", "{mode: Aggregated}")
-	s.says("fleet", "APIServiceReady", "False", "GroupTaken", "CustomResourceDefinition")
+	s.says("fleet", "APIServiceReady", "False", "GroupTaken", "CustomResourceDefinition", "or use mode Independent")
+	s.gone(s.deleted("fleet"))
+	// A release that has another version is registered with it, beside the CRD.
+	s.apply("fleet", "{mode: Aggregated, version: v0.2.0}")
+	s.says("fleet", "APIServiceReady", "False", "GroupTaken", "already serves v1alpha1", "v1beta1 is to be registered beside it", "kubectl registry import")
+	s.holds("fleet", "APIService/v1beta1.clusterregistry.k8s.io -APIService/"+group)
 	if err := s.Delete(t.Context(), crd); err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 }
 
 func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
-	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA, Release: s.release,
+	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA,
 		Servers: s.verdicts[operatorv1alpha1.ConditionServerReady], Answering: s.servers.Answering}
 	s.registration = stage.Run(ctx)
 	return s.registration.Verdict

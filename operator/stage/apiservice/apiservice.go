@@ -19,20 +19,70 @@ import (
 )
 
 // Run is done when the host itself serves the registry's API. It is
-// registered only once a server answers, and never in place of another.
+// registered only once a server answers, and never in place of another. The versions
+// that a CustomResourceDefinition leaves free are registered beside it, so that what
+// is in the custom resources can be copied before the definition is deleted.
 func (s *Stage) Run(ctx context.Context) Found {
-	services := s.Rendered.Stages[render.StageEndpoint]
-	for _, service := range services {
+	var free []*unstructured.Unstructured
+	var taken []string
+	definition := taker{}
+	for _, service := range s.Rendered.Stages[render.StageEndpoint] {
 		owner, err := s.takenBy(ctx, service)
-		if err != nil {
+		switch {
+		case err != nil:
 			return Found{Verdict: verdict.Failed(err)}
-		}
-		if owner != "" {
-			v := verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host cluster already serves %s, from %s, which is left unchanged: remove it, or use mode Independent", Group, owner)
-			return Found{Verdict: v, TakenBy: owner}
+		case owner.name == "":
+			free = append(free, service)
+		case !owner.definition:
+			return s.groupTaken(owner)
+		default:
+			definition, taken = owner, append(taken, versionOf(service))
 		}
 	}
-	return Found{Verdict: s.register(ctx, services)}
+	switch {
+	case len(taken) == 0:
+		return Found{Verdict: s.register(ctx, free)}
+	case len(free) == 0:
+		return s.groupTaken(definition)
+	}
+	return s.beside(ctx, definition, taken, free)
+}
+
+// taker is who serves an API version on the host cluster, with an empty name where no one
+// does.
+type taker struct {
+	name string
+	// definition is true for a CustomResourceDefinition.
+	definition bool
+}
+
+// groupTaken is what is found where someone else serves the API group.
+func (s *Stage) groupTaken(by taker) Found {
+	v := verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host cluster already serves %s, from %s, which is left unchanged: remove it, or use mode Independent", Group, by.name)
+	return Found{Verdict: v, TakenBy: by.name}
+}
+
+// beside registers the versions that a CustomResourceDefinition does not serve.
+func (s *Stage) beside(ctx context.Context, definition taker, taken []string, free []*unstructured.Unstructured) Found {
+	var versions []string
+	for _, service := range free {
+		versions = append(versions, versionOf(service))
+	}
+	added, state := strings.Join(versions, ", "), "is registered beside it"
+	if v := s.register(ctx, free); v.Err != nil {
+		return Found{Verdict: v, TakenBy: definition.name}
+	} else if !v.Complete() {
+		state = "is to be registered beside it: " + v.Message
+	}
+	v := verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host cluster already serves %s of %s, from %s, which is left unchanged; %s %s. Copy its clusters with kubectl registry import, and delete it: then %s is registered, too. Or use mode Independent",
+		strings.Join(taken, ", "), Group, definition.name, added, state, strings.Join(taken, ", "))
+	return Found{Verdict: v, TakenBy: definition.name}
+}
+
+// versionOf returns the API version that an APIService registers.
+func versionOf(service *unstructured.Unstructured) string {
+	version, _, _ := strings.Cut(service.GetName(), ".")
+	return version
 }
 
 // register registers the servers with the host cluster, which no one else is.
@@ -63,7 +113,7 @@ func (s *Stage) register(ctx context.Context, services []*unstructured.Unstructu
 			return v
 		}
 	}
-	if v := s.throughHost(ctx); !v.Complete() {
+	if v := s.throughHost(ctx, services); !v.Complete() {
 		return v
 	}
 	// Where clients in the host cluster find it, and whom they trust there.
@@ -81,25 +131,26 @@ func (s *Stage) registered(ctx context.Context, service *unstructured.Unstructur
 	return err == nil, err
 }
 
-// takenBy returns who else serves an API version on the host, or nothing.
-func (s *Stage) takenBy(ctx context.Context, wanted *unstructured.Unstructured) (string, error) {
+// takenBy returns who else serves an API version on the host.
+func (s *Stage) takenBy(ctx context.Context, wanted *unstructured.Unstructured) (taker, error) {
 	current := &apiregistrationv1.APIService{}
 	err := s.Live.Get(ctx, client.ObjectKeyFromObject(wanted), current)
 	if apierrors.IsNotFound(err) {
-		return "", nil
+		return taker{}, nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("read APIService %s: %w", wanted.GetName(), err)
+		return taker{}, fmt.Errorf("read APIService %s: %w", wanted.GetName(), err)
 	}
 	switch owner := apply.Owner(current); {
 	case apply.Belongs(current, s.Owner()):
-		return "", nil
+		return taker{}, nil
 	case owner != "":
-		return "ClusterRegistry " + owner, nil
+		return taker{name: "ClusterRegistry " + owner}, nil
 	case current.Spec.Service != nil:
-		return fmt.Sprintf("APIService %s with the backend Service %s/%s", current.Name, current.Spec.Service.Namespace, current.Spec.Service.Name), nil
+		return taker{name: fmt.Sprintf("APIService %s with the backend Service %s/%s", current.Name, current.Spec.Service.Namespace, current.Spec.Service.Name)}, nil
 	}
-	return s.crdsOf(current)
+	name, err := s.crdsOf(current)
+	return taker{name: name, definition: true}, err
 }
 
 // crdsOf names the CRDs behind an APIService that the host manages for them.
@@ -122,10 +173,10 @@ func (s *Stage) crdsOf(service *apiregistrationv1.APIService) (string, error) {
 	return "CustomResourceDefinition " + strings.Join(names, ", "), nil
 }
 
-// throughHost uses the registry's API as its clients do.
-func (s *Stage) throughHost(ctx context.Context) verdict.Verdict {
-	for _, version := range s.Release.Serves {
-		group := schema.GroupVersion{Group: Group, Version: version}
+// throughHost uses the registry's API as its clients do, in the versions that are registered.
+func (s *Stage) throughHost(ctx context.Context, services []*unstructured.Unstructured) verdict.Verdict {
+	for _, service := range services {
+		group := schema.GroupVersion{Group: Group, Version: versionOf(service)}
 		if _, err := s.Discovery.ServerResourcesForGroupVersion(group.String()); err != nil {
 			return verdict.Waiting(operatorv1alpha1.ReasonNotAvailable, "kube-apiserver does not list %s in discovery yet: %s", group, err).In(verdict.Soon)
 		}

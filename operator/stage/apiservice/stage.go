@@ -8,7 +8,6 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/verdict"
-	"github.com/clusterregistry/operator/operator/version"
 )
 
 // Group is the API group that registries serve.
@@ -21,8 +20,6 @@ type Stage struct {
 	Discovery discovery.DiscoveryInterface
 	// HostCA signs for the host cluster's API server, in PEM.
 	HostCA []byte
-	// Release is what is rendered.
-	Release version.Release
 	// Servers is what the stage before found, and Answering how many servers answered the
 	// operator itself.
 	Servers   verdict.Verdict
