@@ -34,7 +34,8 @@ import (
 // program is the controller as it runs.
 type program struct {
 	*options
-	host kubernetes.Interface
+	host       kubernetes.Interface
+	hostConfig *rest.Config
 	// address is the URL of the host cluster's API server.
 	address   string
 	registry  versioned.Interface
@@ -53,7 +54,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect to the host cluster: %w; outside of a pod, --host-kubeconfig names the way", err)
 	}
-	p := &program{options: o, address: hostConfig.Host, trouble: health.NewTrouble(clock.RealClock{})}
+	p := &program{options: o, hostConfig: hostConfig, address: hostConfig.Host, trouble: health.NewTrouble(clock.RealClock{})}
 	if p.host, err = kubernetes.NewForConfig(hostConfig); err != nil {
 		return err
 	}
@@ -131,6 +132,9 @@ func (p *program) manager(hostConfig *rest.Config) (manager.Manager, error) {
 			p.registrar.Run(ctx)
 			return nil
 		})))
+	}
+	if p.profiles.on() {
+		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runProfiles)))
 	}
 	if p.health {
 		return mgr, errors.Join(err, mgr.Add(manager.RunnableFunc(p.runHealth)))

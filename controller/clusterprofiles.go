@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"github.com/clusterregistry/operator/client/informers"
+	"github.com/clusterregistry/operator/controller/clusterprofile"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+// profileOptions are those of the function that publishes ClusterProfiles.
+type profileOptions struct {
+	namespaces, labels []string
+	period             time.Duration
+
+	// targets are what namespaces says, once it is validated.
+	targets []clusterprofile.Target
+}
+
+func (o *profileOptions) on() bool { return len(o.namespaces) > 0 }
+
+func (o *profileOptions) addFlags(fs *pflag.FlagSet) {
+	fs.StringArrayVar(&o.namespaces, "cluster-profiles", nil, "Namespace of the host cluster to publish ClusterProfiles in, as NAMESPACE or NAMESPACE:SELECTOR with a label selector of clusters. May be repeated, with another namespace each time. Default: none are published.")
+	fs.StringSliceVar(&o.labels, "cluster-profiles-labels", nil, "Labels of clusters that their ClusterProfiles have, too, separated by commas: keys, or prefixes such as example.com/*.")
+	fs.DurationVar(&o.period, "cluster-profiles-period", clusterprofile.Period, "Time between two writes of a ClusterProfile, at least 1s. KEP-4322 asks for 30s or more.")
+}
+
+// validate completes the options, or says what is wrong with them.
+func (o *profileOptions) validate(all *options) error {
+	switch {
+	case !o.on() && len(o.labels) > 0:
+		return fmt.Errorf("--cluster-profiles-labels means nothing without --cluster-profiles")
+	case !o.on():
+		return nil
+	case all.registryName == "" || all.namespace == "":
+		return fmt.Errorf("--cluster-profiles needs --registry-name and --namespace (or POD_NAMESPACE), which are the name and the namespace of the registry: ClusterProfiles are labeled with them")
+	case o.period < time.Second:
+		return fmt.Errorf("--cluster-profiles-period must be at least 1s")
+	}
+	var err error
+	if o.targets, err = clusterprofile.ParseTargets(o.namespaces); err != nil {
+		return fmt.Errorf("--cluster-profiles: %w", err)
+	}
+	if err := clusterprofile.CheckLabels(o.labels); err != nil {
+		return fmt.Errorf("--cluster-profiles-labels: %w", err)
+	}
+	return nil
+}
+
+// runProfiles publishes ClusterProfiles while this replica leads.
+func (p *program) runProfiles(ctx context.Context) error {
+	say := func(state contract.FunctionState, message string) {
+		p.announcer.Say(contract.ClusterProfilesFunction, state, message)
+	}
+	say(contract.FunctionStarting, "Waiting for the clusters of the registry.")
+	config := rest.CopyConfig(p.hostConfig)
+	config.QPS, config.Burst = 50, 100
+	host, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	factory := informers.NewSharedInformerFactory(p.registry, 0)
+	clusters := factory.Clusterregistry().V1beta1().Clusters()
+	err = clusters.Informer().SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+		if !clusters.Informer().HasSynced() {
+			say(contract.FunctionStarting, fmt.Sprintf("Waiting for the clusters of the registry: %v", err))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	controller, err := clusterprofile.New(clusterprofile.Config{
+		Source:  clusterprofile.Source{Registry: p.registryName, Namespace: p.namespace, Labels: p.profiles.labels},
+		Targets: p.profiles.targets, Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
+		Profiles: host, Namespaces: p.host.CoreV1().Namespaces(), Discovery: p.host.Discovery(),
+		Unwatched: p.trouble.Lasting, Say: say, Period: p.profiles.period, Clock: clock.RealClock{},
+	})
+	if err != nil {
+		return err
+	}
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	if !cache.WaitForCacheSync(ctx.Done(), clusters.Informer().HasSynced) {
+		return nil
+	}
+	controller.Run(ctx)
+	return nil
+}
