@@ -43,9 +43,9 @@ type extension struct {
 	Extension map[string]any `json:"extension"`
 }
 
-// access returns the providers by which clients connect to a cluster, one for each way for
+// providersOf returns the providers by which clients connect to a cluster, one for each way for
 // controllers, and the condition that says whether there are any.
-func access(cluster *v1beta1.Cluster) ([]accessProvider, metav1.Condition) {
+func providersOf(cluster *v1beta1.Cluster) ([]accessProvider, metav1.Condition) {
 	none := func(reason, message string) ([]accessProvider, metav1.Condition) {
 		return []accessProvider{}, metav1.Condition{Type: AccessPublished, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}

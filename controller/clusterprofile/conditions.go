@@ -28,9 +28,9 @@ var reasonShape = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 const maxReason, maxMessage = 1024, 32768
 
-// conditions returns those of a profile, in a fixed order. What has no time of its own is as
+// conditionsOf returns those of a profile, in a fixed order. What has no time of its own is as
 // old as the entry: any other time would differ from one controller to the next.
-func conditions(cluster *v1beta1.Cluster, reported []metav1.Condition, access metav1.Condition, left []string) []metav1.Condition {
+func conditionsOf(cluster *v1beta1.Cluster, reported []metav1.Condition, access metav1.Condition, left []string) []metav1.Condition {
 	healthy := shown(reported, metav1.Condition{
 		Type: v1beta1.ConditionControlPlaneHealthy, Status: metav1.ConditionUnknown, Reason: "NotReported", Message: "No reporter of the registry says how the control plane is.",
 	})

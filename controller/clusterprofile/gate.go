@@ -35,7 +35,7 @@ func (p *publisher) barred(ctx context.Context) *verdict {
 	case apierrors.IsNotFound(err):
 		return &verdict{state: contract.FunctionRefused, message: fmt.Sprintf("There is no namespace %[1]q to publish ClusterProfiles in. Create it and open it to this registry: kubectl create namespace %[1]s; kubectl label namespace %[1]s %[2]s=%[3]s", p.Namespace, key, p.Source.Namespace)}
 	case apierrors.IsForbidden(err):
-		return &verdict{state: contract.FunctionRefused, message: fmt.Sprintf("The controller may not read whether namespace %q is open to this registry: %v.", p.Namespace, err)}
+		return &verdict{state: contract.FunctionRefused, message: fmt.Sprintf("The controller may not read namespace %q, so that no ClusterProfile is written there: there is none, or the RoleBinding of the controller is not there (any more): %v.", p.Namespace, err)}
 	case err != nil:
 		return &verdict{state: contract.FunctionFailing, passing: true, message: fmt.Sprintf("Namespace %q can't be read: %v.", p.Namespace, err)}
 	case namespace.DeletionTimestamp != nil:

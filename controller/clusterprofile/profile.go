@@ -96,11 +96,11 @@ func (s Source) of(cluster *v1beta1.Cluster) *profile {
 		have = *cluster.Status
 	}
 	out.Status.Version.Kubernetes = have.Version.Kubernetes
-	properties, left := properties(have.Properties, cluster.Spec.ClusterSet)
+	properties, left := propertiesOf(have.Properties, cluster.Spec.ClusterSet)
 	out.Status.Properties = properties
-	providers, access := access(cluster)
+	providers, access := providersOf(cluster)
 	out.Status.AccessProviders = providers
-	out.Status.Conditions = conditions(cluster, have.Conditions, access, left)
+	out.Status.Conditions = conditionsOf(cluster, have.Conditions, access, left)
 	return out
 }
 
@@ -117,9 +117,9 @@ func (s Source) ours(p *profile) bool {
 	return p.Spec.ClusterManager.Name == Manager && p.Labels[contract.NamespaceLabel(s.Registry)] == s.Namespace
 }
 
-// properties returns those that are reported of a cluster, and its set, by name; left are
+// propertiesOf returns those that are reported of a cluster, and its set, by name; left are
 // the names of those that a profile has no room for.
-func properties(reported []v1beta1.Property, set string) (out []property, left []string) {
+func propertiesOf(reported []v1beta1.Property, set string) (out []property, left []string) {
 	out = []property{}
 	for _, p := range reported {
 		switch {

@@ -1,0 +1,39 @@
+package clusterprofile
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+func TestParseTargets(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		texts  []string
+		says   string
+	}{
+		{"namespaces", []string{"a", "b:tier=gold,env in (x, y)", "c:"}, ""},
+		{"twice", []string{"a", "a:tier=gold"}, `namespace "a" is there twice`},
+		{"no name", []string{":tier=gold"}, "name of a namespace"},
+		{"another kind of name", []string{"A_B"}, "name of a namespace"},
+		{"no selector", []string{"a:tier=="}, ""},
+		{"another kind of selector", []string{"a:tier in gold"}, "label selector"},
+	} {
+		got, err := ParseTargets(test.texts)
+		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+		if test.reason == "namespaces" && (len(got) != 3 || !got[0].Selector.Empty() || !got[2].Selector.Empty() || !got[1].Selector.Matches(labels.Set{"tier": "gold", "env": "y"}) || got[1].Selector.Matches(labels.Set{"tier": "gold"})) {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
+func TestCheckLabels(t *testing.T) {
+	for text, valid := range map[string]bool{"tier": true, "example.com/zone": true, "example.com/*": true, "*": false, "/*": false, "exa mple/*": false, "a/b/c": false, "": false, "tier*": false} {
+		if err := CheckLabels([]string{"ok", text}); (err == nil) != valid {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
