@@ -974,7 +974,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 					},
 					"sourceRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "sourceRef is the object that the cluster's entry was made from. It may be set once, and then never changes.",
+							Description: "sourceRef is the object that the cluster's entry was made from. Who changes it once it is set, as when the object was made again, needs \"update\" on \"clusters/identity\". It can't be removed.",
 							Ref:         ref(v1beta1.SourceReference{}.OpenAPIModelName()),
 						},
 					},

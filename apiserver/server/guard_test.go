@@ -265,6 +265,30 @@ func equalObjects(a, b runtime.Object) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
+// TestRebound changes what an entry was made from: that needs the permission, whatever the
+// guard is set to.
+func TestRebound(t *testing.T) {
+	const rebound = `{"spec":{"sourceRef":{"uid":"two"}}}`
+	for _, mode := range []cluster.GuardedFields{cluster.GuardedFieldsOff, cluster.GuardedFieldsWarn, cluster.GuardedFieldsEnforce} {
+		d := newDesk(t, mode)
+		d.stored.objects["/clusters/east"].(*clusterregistry.Cluster).Spec.SourceRef = &clusterregistry.SourceReference{Kind: "Cluster", Name: "east", UID: "one"}
+		code, body, warnings := d.send("PATCH", "v1beta1/clusters/east", mergePatch, rebound)
+		if code != http.StatusForbidden || !strings.Contains(body, "as a change of spec.sourceRef needs") || len(warnings) > 0 || !slices.Equal(d.asked, []string{question("v1beta1", "identity", "east")}) {
+			t.Errorf("%s: asked %q, answered %d %s, warned %q", mode, d.asked, code, body, warnings)
+		}
+		d.says = map[string]review{"identity": {decision: authorizer.DecisionAllow}}
+		if code, body, _ := d.send("PATCH", "v1beta1/clusters/east", mergePatch, rebound); code != http.StatusOK {
+			t.Errorf("%s, with the permission: answered %d %s", mode, code, body)
+		}
+		if now := d.stored.objects["/clusters/east"].(*clusterregistry.Cluster).Spec.SourceRef; now == nil || now.UID != "two" {
+			t.Errorf("%s: stored %+v", mode, now)
+		}
+		if code, body, _ := d.send("PATCH", "v1beta1/clusters/east", mergePatch, `{"spec":{"sourceRef":null}}`); code != http.StatusUnprocessableEntity {
+			t.Errorf("%s, removed: answered %d %s", mode, code, body)
+		}
+	}
+}
+
 // TestGuardedProtobuf writes as client-go does.
 func TestGuardedProtobuf(t *testing.T) {
 	d := newDesk(t, cluster.GuardedFieldsEnforce)

@@ -104,7 +104,7 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 	v1beta1.SetObjectDefaults_Cluster(old)
 	v1beta1.SetObjectDefaults_Cluster(wanted)
 	if sameObject(old.Spec.SourceRef, wanted.Spec.SourceRef) {
-		wanted.Spec.SourceRef = old.Spec.SourceRef // which the registry lets no one change
+		wanted.Spec.SourceRef = old.Spec.SourceRef // which takes a permission of its own to change
 	}
 	next := old.DeepCopy()
 	next.Labels, next.Annotations, next.Spec = keepLabel(old.Labels, wanted.Labels), keepApplied(old.Annotations, wanted.Annotations), wanted.Spec

@@ -89,8 +89,9 @@ type ClusterSpec struct {
 	// +optional
 	Manager *Manager `json:"manager,omitempty" protobuf:"bytes,7,opt,name=manager"`
 
-	// sourceRef is the object that the cluster's entry was made from. It may be set
-	// once, and then never changes.
+	// sourceRef is the object that the cluster's entry was made from. Who changes it
+	// once it is set, as when the object was made again, needs "update" on
+	// "clusters/identity". It can't be removed.
 	// +optional
 	SourceRef *SourceReference `json:"sourceRef,omitempty" protobuf:"bytes,8,opt,name=sourceRef"`
 

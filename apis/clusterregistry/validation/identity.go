@@ -55,8 +55,10 @@ func constants(spec, old *clusterregistry.ClusterSpec) field.ErrorList {
 	if old.Manager != nil && !apiequality.Semantic.DeepEqual(spec.Manager, old.Manager) {
 		faults = append(faults, field.Invalid(path.Child("manager"), nameOf(spec.Manager), fault))
 	}
-	if old.SourceRef != nil && !apiequality.Semantic.DeepEqual(spec.SourceRef, old.SourceRef) {
-		faults = append(faults, field.Invalid(path.Child("sourceRef"), sourceOf(spec.SourceRef), fault))
+	// It changes when the object was made again, such as in another host cluster: who may
+	// do that, is the server's to say.
+	if old.SourceRef != nil && spec.SourceRef == nil {
+		faults = append(faults, field.Invalid(path.Child("sourceRef"), "", "may be changed, and not removed; when it is wrong, delete the cluster and create it anew"))
 	}
 	return faults
 }
@@ -66,13 +68,6 @@ func nameOf(manager *clusterregistry.Manager) string {
 		return ""
 	}
 	return manager.Name
-}
-
-func sourceOf(ref *clusterregistry.SourceReference) string {
-	if ref == nil {
-		return ""
-	}
-	return ref.Kind + " " + ref.Name
 }
 
 func taints(taints []clusterregistry.Taint, path *field.Path) field.ErrorList {

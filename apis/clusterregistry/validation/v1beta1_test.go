@@ -174,8 +174,8 @@ func TestWhatMayBeSetOnce(t *testing.T) {
 		{
 			reason: "another source", old: clusterregistry.ClusterSpec{SourceRef: set.SourceRef},
 			now:  clusterregistry.ClusterSpec{SourceRef: &clusterregistry.SourceReference{Kind: "Cluster", Name: "west"}},
-			want: "spec.sourceRef: may be set once",
 		},
+		{reason: "the source removed", old: clusterregistry.ClusterSpec{SourceRef: set.SourceRef}, want: "spec.sourceRef: Invalid value: \"\": may be changed, and not removed"},
 	} {
 		expect(t, test.reason, ClusterUpdate(written(test.now), written(test.old), form.V1beta1), test.want)
 	}

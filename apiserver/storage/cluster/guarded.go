@@ -25,6 +25,7 @@ type need struct{ name, fields string }
 
 var permissions = []permission{
 	{"update", "clusters", "endpoints", false, ofCluster(changedEndpoints)},
+	{"update", "clusters", "identity", true, ofCluster(rebound)},
 	{"update", "clusters", "identity", false, ofCluster(changedIdentity)},
 	{"create", "clustersets", "join", true, changedSets},
 }
@@ -80,16 +81,25 @@ func isRenewal(written, stored *clusterregistry.ClusterSpec) bool {
 }
 
 // changedIdentity returns the fields that say which cluster this is and what its entry
-// was made from, if they change. An id that a cluster has never changes.
+// was made from, if they are given. An id that a cluster has never changes.
 func changedIdentity(_ string, written, stored *clusterregistry.ClusterSpec) []string {
 	var changed []string
 	if written.ID != stored.ID {
 		changed = append(changed, "spec.id")
 	}
-	if differ(written.SourceRef, stored.SourceRef) {
+	if stored.SourceRef == nil && written.SourceRef != nil {
 		changed = append(changed, "spec.sourceRef")
 	}
 	return changed
+}
+
+// rebound returns the field with the object that an entry was made from, if that becomes
+// another one: whoever makes entries from such objects then has this entry follow that one.
+func rebound(_ string, written, stored *clusterregistry.ClusterSpec) []string {
+	if stored.SourceRef == nil || !differ(written.SourceRef, stored.SourceRef) {
+		return nil
+	}
+	return []string{"spec.sourceRef"}
 }
 
 // differ reports whether two values say something else. What is empty and what is

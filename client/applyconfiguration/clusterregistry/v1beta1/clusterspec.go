@@ -31,8 +31,9 @@ type ClusterSpecApplyConfiguration struct {
 	// manager is what manages the cluster's entry. It may be set once, and then
 	// never changes.
 	Manager *ManagerApplyConfiguration `json:"manager,omitempty"`
-	// sourceRef is the object that the cluster's entry was made from. It may be set
-	// once, and then never changes.
+	// sourceRef is the object that the cluster's entry was made from. Who changes it
+	// once it is set, as when the object was made again, needs "update" on
+	// "clusters/identity". It can't be removed.
 	SourceRef *SourceReferenceApplyConfiguration `json:"sourceRef,omitempty"`
 	// clusterSet is the name of the ClusterSet that the cluster is in. It must exist.
 	// Empty means none. Who changes it needs "create" on "clustersets/join" of the set
