@@ -29,7 +29,7 @@ func (o *profileOptions) on() bool { return len(o.namespaces) > 0 }
 
 func (o *profileOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.namespaces, "cluster-profiles", nil, "Namespace of the host cluster to publish ClusterProfiles in, as NAMESPACE or NAMESPACE:SELECTOR with a label selector of clusters. May be repeated, with another namespace each time. Default: none are published.")
-	fs.StringSliceVar(&o.labels, "cluster-profiles-labels", nil, "Labels of clusters that their ClusterProfiles have, too, separated by commas: keys, or prefixes such as example.com/*.")
+	fs.StringArrayVar(&o.labels, "cluster-profiles-labels", nil, "Labels of clusters that their ClusterProfiles in a namespace have, too, as NAMESPACE:KEY,KEY with keys, or prefixes such as example.com/*. May be repeated for other namespaces.")
 	fs.DurationVar(&o.period, "cluster-profiles-period", clusterprofile.Period, "Time between two writes of a ClusterProfile, at least 1s. KEP-4322 asks for 30s or more.")
 }
 
@@ -46,11 +46,8 @@ func (o *profileOptions) validate(all *options) error {
 		return fmt.Errorf("--cluster-profiles-period must be at least 1s")
 	}
 	var err error
-	if o.targets, err = clusterprofile.ParseTargets(o.namespaces); err != nil {
-		return fmt.Errorf("--cluster-profiles: %w", err)
-	}
-	if err := clusterprofile.CheckLabels(o.labels); err != nil {
-		return fmt.Errorf("--cluster-profiles-labels: %w", err)
+	if o.targets, err = clusterprofile.ParseTargets(o.namespaces, o.labels); err != nil {
+		return fmt.Errorf("--cluster-profiles and --cluster-profiles-labels: %w", err)
 	}
 	return nil
 }
@@ -79,7 +76,7 @@ func (p *program) runProfiles(ctx context.Context) error {
 		return err
 	}
 	controller, err := clusterprofile.New(clusterprofile.Config{
-		Source:  clusterprofile.Source{Registry: p.registryName, Namespace: p.namespace, Labels: p.profiles.labels},
+		Source:  clusterprofile.Source{Registry: p.registryName, Namespace: p.namespace},
 		Targets: p.profiles.targets, Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
 		Profiles: host, Namespaces: p.host.CoreV1().Namespaces(), Discovery: p.host.Discovery(),
 		Unwatched: p.trouble.Lasting, Say: say, Period: p.profiles.period, Clock: clock.RealClock{},

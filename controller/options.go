@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -35,7 +36,8 @@ type options struct {
 	registerHostCAFile string
 	registerHostPeriod time.Duration
 
-	profiles profileOptions
+	clusterAPI clusterAPIOptions
+	profiles   profileOptions
 
 	// podAddress is that of this pod, if it is one: no entry may lead there.
 	podAddress string
@@ -56,7 +58,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.hostKubeconfig, "host-kubeconfig", "", "Kubeconfig of the host cluster, for the Lease. Default: the ServiceAccount of the pod.")
 
 	fs.StringVar(&o.namespace, "namespace", o.namespace, "Namespace of the Lease in the host cluster. Default: $POD_NAMESPACE.")
-	fs.StringVar(&o.registryName, "registry-name", "", "Name of the ClusterRegistry that this controller belongs to.")
+	fs.StringVar(&o.registryName, "registry-name", "", "Name of the ClusterRegistry that this controller belongs to, in --namespace: namespaces are opened to it by the label registry.clusterregistry.io/NAME, and events are about it.")
 	fs.StringVar(&o.lease, "lease-name", "clusterregistry-controller", "Name of the Lease that the leader holds. Its annotation clusterregistry.k8s.io/controller-status says how each function is.")
 	fs.BoolVar(&o.leaderElect, "leader-elect", true, "Let one of several replicas work, and another one take over when it is gone.")
 	fs.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Where metrics are served, by HTTPS to those whom the host cluster permits to get /metrics. \"0\" turns them off.")
@@ -76,14 +78,15 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.registerHostCAFile, "register-host-ca-file", "", "File with the CA certificates of --register-host-url, in PEM. Default: the clients' own CAs.")
 	fs.DurationVar(&o.registerHostPeriod, "register-host-period", 5*time.Minute, "Time between two readings of the host cluster's version and nodes, at least 1s.")
 
+	o.clusterAPI.addFlags(fs)
 	o.profiles.addFlags(fs)
 }
 
 // validate completes the options, or says what is wrong with them.
 func (o *options) validate() error {
 	switch {
-	case !o.health && o.registerHost == "" && !o.profiles.on():
-		return fmt.Errorf("no function is on: set --health, --register-host or --cluster-profiles")
+	case !o.health && o.registerHost == "" && !o.clusterAPI.on && !o.profiles.on():
+		return fmt.Errorf("no function is on: set --health, --register-host, --cluster-api, --cluster-profiles or several of them")
 	case o.leaderElect && o.namespace == "":
 		return fmt.Errorf("--namespace (or POD_NAMESPACE) is not set: it is where the Lease is; without one, set --leader-elect=false")
 	case o.period < time.Second || o.registerHostPeriod < time.Second:
@@ -100,7 +103,7 @@ func (o *options) validate() error {
 	if faults := validation.IsDNS1123Label(o.registerHost); o.registerHost != "" && len(faults) > 0 {
 		return fmt.Errorf("--register-host %q is not the name of a cluster: %s", o.registerHost, faults[0])
 	}
-	err := o.profiles.validate(o)
+	err := errors.Join(o.clusterAPI.validate(o), o.profiles.validate(o))
 	if err != nil {
 		return err
 	}

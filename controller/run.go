@@ -133,6 +133,9 @@ func (p *program) manager(hostConfig *rest.Config) (manager.Manager, error) {
 			return nil
 		})))
 	}
+	if p.clusterAPI.on {
+		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runClusterAPI)))
+	}
 	if p.profiles.on() {
 		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runProfiles)))
 	}

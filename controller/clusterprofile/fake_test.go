@@ -38,7 +38,10 @@ type bench struct {
 	trouble error
 }
 
-var source = Source{Registry: "hub", Namespace: "registries", Labels: []string{"tier", "example.com/*"}}
+var (
+	source = Source{Registry: "hub", Namespace: "registries"}
+	target = Target{Namespace: "a", Labels: []string{"tier", "example.com/*"}}
+)
 
 func newBench(t *testing.T, selector string) *bench {
 	t.Helper()
@@ -53,7 +56,7 @@ func newBench(t *testing.T, selector string) *bench {
 		Source: source, Period: Period, Clock: b.time, Clusters: registry{b: b}, Say: func(contract.FunctionState, string) {},
 		Unwatched: func() error { return b.trouble },
 	}}
-	b.session = (&publisher{Controller: c, Target: Target{Namespace: "a", Selector: parsed}, profiles: b.host}).newSession()
+	b.session = (&publisher{Controller: c, Target: Target{Namespace: "a", Selector: parsed, Labels: target.Labels}, profiles: b.host}).newSession()
 	b.session.queue, b.informer = b.queue, stored{store: b.host.store}
 	return b
 }

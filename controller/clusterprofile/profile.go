@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -71,19 +70,17 @@ type property struct {
 	Value string `json:"value"`
 }
 
-// Source is which registry profiles are of, and what of it they show.
+// Source is which registry profiles are of.
 type Source struct {
 	// Registry and Namespace are the name and the namespace of the ClusterRegistry.
 	Registry, Namespace string
-	// Labels are the keys of labels that are copied, and prefixes that end with "/*".
-	Labels []string
 }
 
-// of returns the profile of a cluster.
-func (s Source) of(cluster *v1beta1.Cluster) *profile {
+// of returns the profile of a cluster in a namespace.
+func (s Source) of(cluster *v1beta1.Cluster, in Target) *profile {
 	out := &profile{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name, Labels: map[string]string{}}}
 	for key, value := range cluster.Labels {
-		if s.copied(key) {
+		if in.copies(key) {
 			out.Labels[key] = value
 		}
 	}
@@ -102,14 +99,6 @@ func (s Source) of(cluster *v1beta1.Cluster) *profile {
 	out.Status.AccessProviders = providers
 	out.Status.Conditions = conditionsOf(cluster, have.Conditions, access, left)
 	return out
-}
-
-// copied reports whether a label of a cluster is shown.
-func (s Source) copied(key string) bool {
-	return slices.ContainsFunc(s.Labels, func(allowed string) bool {
-		prefix, all := strings.CutSuffix(allowed, "*")
-		return key == allowed || all && strings.HasPrefix(key, prefix)
-	})
 }
 
 // ours reports whether a profile belongs to this registry.

@@ -166,7 +166,7 @@ func (s *session) look(ctx context.Context, name string) error {
 		return nil
 	}
 	delete(s.due, name)
-	return s.update(ctx, s.of(cluster), have)
+	return s.update(ctx, s.of(cluster, s.Target), have)
 }
 
 // judge sums up how the namespace is.

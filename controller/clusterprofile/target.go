@@ -2,6 +2,7 @@ package clusterprofile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
@@ -14,11 +15,22 @@ import (
 type Target struct {
 	Namespace string
 	Selector  labels.Selector
+	// Labels are the keys of labels that are copied, and prefixes that end with "/*".
+	Labels []string
+}
+
+// copies reports whether a label of a cluster is shown.
+func (t Target) copies(key string) bool {
+	return slices.ContainsFunc(t.Labels, func(allowed string) bool {
+		prefix, all := strings.CutSuffix(allowed, "*")
+		return key == allowed || all && strings.HasPrefix(key, prefix)
+	})
 }
 
 // ParseTargets reads NAMESPACE[:SELECTOR], each namespace once: a namespace is one
-// inventory, in which a cluster is found once.
-func ParseTargets(texts []string) ([]Target, error) {
+// inventory, in which a cluster is found once. The labels that are copied are those of
+// NAMESPACE:KEY[,KEY...].
+func ParseTargets(texts, copied []string) ([]Target, error) {
 	var out []Target
 	seen := map[string]bool{}
 	for _, text := range texts {
@@ -36,11 +48,22 @@ func ParseTargets(texts []string) ([]Target, error) {
 		}
 		out = append(out, Target{Namespace: namespace, Selector: parsed})
 	}
+	for _, text := range copied {
+		namespace, keys, _ := strings.Cut(text, ":")
+		i := slices.IndexFunc(out, func(t Target) bool { return t.Namespace == namespace })
+		if i < 0 {
+			return nil, fmt.Errorf("labels are to be copied to namespace %q, in which no ClusterProfiles are published", namespace)
+		}
+		out[i].Labels = strings.Split(keys, ",")
+		if err := checkLabels(out[i].Labels); err != nil {
+			return nil, err
+		}
+	}
 	return out, nil
 }
 
-// CheckLabels returns what is wrong with the labels that are to be copied.
-func CheckLabels(allowed []string) error {
+// checkLabels returns what is wrong with the labels that are to be copied.
+func checkLabels(allowed []string) error {
 	for _, text := range allowed {
 		if prefix, all := strings.CutSuffix(text, "/*"); all {
 			if faults := validation.IsDNS1123Subdomain(prefix); len(faults) > 0 {

@@ -20,7 +20,7 @@ func TestParseTargets(t *testing.T) {
 		{"no selector", []string{"a:tier=="}, ""},
 		{"another kind of selector", []string{"a:tier in gold"}, "label selector"},
 	} {
-		got, err := ParseTargets(test.texts)
+		got, err := ParseTargets(test.texts, nil)
 		if (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v", test.reason, err)
 		}
@@ -30,9 +30,18 @@ func TestParseTargets(t *testing.T) {
 	}
 }
 
-func TestCheckLabels(t *testing.T) {
+func TestLabelsToCopy(t *testing.T) {
+	got, err := ParseTargets([]string{"a", "b:tier=gold"}, []string{"b:tier,example.com/*"})
+	if err != nil || got[0].copies("tier") || !got[1].copies("tier") || !got[1].copies("example.com/x") || got[1].copies("other") {
+		t.Errorf("%+v: %v", got, err)
+	}
+	for _, text := range []string{"c:tier", "a", "a:", "tier"} {
+		if _, err := ParseTargets([]string{"a"}, []string{text}); err == nil {
+			t.Errorf("%q is taken for labels", text)
+		}
+	}
 	for text, valid := range map[string]bool{"tier": true, "example.com/zone": true, "example.com/*": true, "*": false, "/*": false, "exa mple/*": false, "a/b/c": false, "": false, "tier*": false} {
-		if err := CheckLabels([]string{"ok", text}); (err == nil) != valid {
+		if err := checkLabels([]string{"ok", text}); (err == nil) != valid {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

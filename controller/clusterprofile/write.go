@@ -24,7 +24,7 @@ type writes struct {
 // create makes the profile of a cluster. It is created rather than applied, so that one that
 // another has made meanwhile is not changed; what applies afterwards owns the rest.
 func (s *session) create(ctx context.Context, cluster *v1beta1.Cluster) error {
-	want := s.of(cluster)
+	want := s.of(cluster, s.Target)
 	// One that is deleted over and over is not made again each time at once.
 	if is, before := s.writes[want.Name]; before {
 		if wait := is.last.Add(s.Period).Sub(s.Clock.Now()); wait > 0 {

@@ -63,7 +63,7 @@ func newHub(t *testing.T) *hub {
 	h.permit("default", rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create", "get", "update", "patch"}})
 	h.flags = []string{
 		"--kubeconfig=" + registry.Kubeconfig(t, clients.Issue("controller", []string{contract.HealthGroup})),
-		"--host-kubeconfig=" + host.Kubeconfig("profiles"), "--namespace=default", "--registry-name=hub", "--cluster-profiles-labels=tier", "--cluster-profiles-period=1s",
+		"--host-kubeconfig=" + host.Kubeconfig("profiles"), "--namespace=default", "--registry-name=hub", "--cluster-profiles-period=1s",
 	}
 	return h
 }
@@ -221,7 +221,7 @@ func (h *hub) awaitState(state contract.FunctionState, says string) {
 // kube-apiserver.
 func TestClusterProfiles(t *testing.T) {
 	h := newHub(t)
-	controller := h.start("--cluster-profiles=team-a:tier=gold")
+	controller := h.start("--cluster-profiles=team-a:tier=gold", "--cluster-profiles-labels=team-a:tier")
 	h.enter("east", "gold", func(c *v1beta1.Cluster) { c.Spec.DisplayName = "East" })
 	h.enter("west", "gold")
 	h.enter("north", "silver")
@@ -417,7 +417,7 @@ func (h *hub) testCRD() {
 // testSelector starts the controller with another selector, and a second namespace.
 func (h *hub) testSelector() {
 	h.namespace("team-b")
-	controller := h.start("--cluster-profiles=team-a:tier=silver", "--cluster-profiles=team-b", "--cluster-profiles=default:name=none")
+	controller := h.start("--cluster-profiles=team-a:tier=silver", "--cluster-profiles-labels=team-a:tier", "--cluster-profiles=team-b", "--cluster-profiles=default:name=none")
 	h.await("team-a", "north", "selected now", whole)
 	for _, name := range []string{"center", "east", "north", "west"} {
 		h.await("team-b", name, "in a second namespace", whole)

@@ -11,4 +11,7 @@ const (
 	// ConditionIdentityVerified says whether the UID of the cluster's namespace kube-system
 	// was read from it and is spec.id.
 	ConditionIdentityVerified = "IdentityVerified"
+	// ConditionJoined says whether what the entry was made from, such as a Cluster of
+	// Cluster API, is still there and chosen for the registry.
+	ConditionJoined = "Joined"
 )
