@@ -103,11 +103,20 @@ func (c *Controller) take(ctx context.Context, source *clusterv1.Cluster, view v
 	return entry.Name, c.settle(ctx, source, entry.Name, fault, err)
 }
 
+// named returns the name that the entry of a Cluster is to have, or why it can't have it.
+func (c *Controller) named(source *clusterv1.Cluster) (name, fault string) {
+	name, err := c.Name.Name(source.Namespace, source.Name)
+	if err != nil {
+		return "", err.Error() + ": set another clusterAPI.nameTemplate, or the label " + IgnoreLabel + "=true on the Cluster"
+	}
+	return name, ""
+}
+
 // enter makes the entry of a Cluster that has none, or holds the Cluster.
 func (c *Controller) enter(ctx context.Context, source *clusterv1.Cluster, view view) (string, error) {
-	name, invalid := c.Name.Name(source.Namespace, source.Name)
-	if invalid != nil {
-		c.hold(ctx, source, hold{reason: HeldInvalidName, message: invalid.Error() + ": set another clusterAPI.nameTemplate, or the label " + IgnoreLabel + "=true on the Cluster"})
+	name, fault := c.named(source)
+	if fault != "" {
+		c.hold(ctx, source, hold{reason: HeldInvalidName, message: fault})
 		return "", nil
 	}
 	wanted, fault := c.contentOf(ctx, source, view.uid)

@@ -116,7 +116,7 @@ func TestTakeover(t *testing.T) {
 	b.put(member("east"))
 	b.pass(20 * time.Second)
 	b.writesOf()
-	b.session.writes = map[string]writes{} // another process
+	b.writes = map[string]writes{} // another process
 	b.put(member("east", version1("v1.38.0")))
 	b.pass(9 * time.Second)
 	expectWrites(t, b, "29 seconds after the write of the one before")
@@ -124,7 +124,7 @@ func TestTakeover(t *testing.T) {
 	expectWrites(t, b, "31 seconds after", "apply status east")
 
 	// One that is behind: it sees the registry as it was, but the profile as it is.
-	b.session.writes = map[string]writes{}
+	b.writes = map[string]writes{}
 	b.put(member("east"))
 	b.pass(20 * time.Second)
 	b.put(member("east", version1("v1.38.0"))) // it has caught up
@@ -132,7 +132,7 @@ func TestTakeover(t *testing.T) {
 	expectWrites(t, b, "a controller that was behind")
 
 	// A host cluster whose clock is an hour ahead delays no write by an hour.
-	b.session.writes = map[string]writes{}
+	b.writes = map[string]writes{}
 	b.host.edit("east", func(o *unstructured.Unstructured) {
 		fields := o.GetManagedFields()
 		for i := range fields {
@@ -157,7 +157,7 @@ func TestKilled(t *testing.T) {
 			return nil
 		}
 		b.put(member("east"))
-		b.host.fail, b.session.writes, b.queue.waiting = nil, map[string]writes{}, nil
+		b.host.fail, b.writes, b.queue.waiting = nil, map[string]writes{}, nil
 		b.writesOf()
 		b.queue.Add("east")
 		b.settle()
