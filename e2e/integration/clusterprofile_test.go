@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -103,25 +102,13 @@ func (h *hub) namespace(name string) {
 // crds are those of the module of ClusterProfile, as its release has them.
 func (h *hub) crds() envtest.CRDInstallOptions {
 	h.t.Helper()
-	return envtest.CRDInstallOptions{Paths: []string{filepath.Join(moduleDir(h.t, inventory), "config", "crd", "bases")}}
+	return envtest.CRDInstallOptions{Paths: []string{filepath.Join(framework.ModuleDir(h.t, inventory), "config", "crd", "bases")}}
 }
 
 func (h *hub) install() {
 	h.t.Helper()
 	_, err := envtest.InstallCRDs(h.host.Config, h.crds())
 	h.must(err)
-}
-
-// moduleDir returns where a module is that go.mod requires.
-func moduleDir(t *testing.T, module string) string {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", module)
-	cmd.Dir = framework.Root(t)
-	out, err := cmd.Output()
-	if err != nil || len(out) < 2 {
-		t.Fatalf("find module %s: %s, %v", module, out, err)
-	}
-	return strings.TrimSpace(string(out))
 }
 
 // enter writes an entry to the registry.

@@ -1,0 +1,141 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// importedCluster is a Cluster as Cluster API's users and controllers write it.
+const importedCluster = `apiVersion: cluster.x-k8s.io/v1beta2
+kind: Cluster
+metadata: {name: imported, namespace: %s, labels: {tier: gold, internal: x}}
+spec:
+  controlPlaneEndpoint: {host: 192.0.2.7, port: 6443}
+  infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: ACluster, name: imported}
+`
+
+// neighbors has the controller read a Cluster of Cluster API in one namespace and publish it
+// as a ClusterProfile in another one: with no right in either before it is open to the
+// registry, with none but what is documented then, and with none afterwards. The controller is
+// killed on the way.
+func neighbors(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
+	kubectl := newest(t, framework.ClusterKubeconfig(t))
+	source, target := e.Namespace+"-capi", e.Namespace+"-profiles"
+	neighborAPIs(t, kubectl, source, target)
+	before := registry.Spec.Controllers.DeepCopy()
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
+		spec.Controllers = &operatorv1alpha1.Controllers{
+			ClusterAPI:      &operatorv1alpha1.ClusterAPI{Namespaces: []operatorv1alpha1.NamespaceName{operatorv1alpha1.NamespaceName(source)}, Labels: []operatorv1alpha1.LabelPattern{"tier"}},
+			ClusterProfiles: []operatorv1alpha1.ClusterProfiles{{Namespace: operatorv1alpha1.NamespaceName(target), Labels: []operatorv1alpha1.LabelPattern{"tier"}}},
+		}
+	})
+	label := "registry.clusterregistry.io/" + registry.Name + "=" + e.Namespace
+	e.WaitCondition(registry, operatorv1alpha1.ConditionControllerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonNamespaceNotAllowed, "kubectl label namespace "+source+" "+target+" "+label)
+	checkNeighborRights(t, e, kubectl, registry, map[string]string{})
+
+	kubectl.Run("label", "namespace", source, target, label)
+	e.WaitCondition(registry, operatorv1alpha1.ConditionControllerReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady, "clusterAPI and clusterProfiles run")
+	checkNeighborRights(t, e, kubectl, registry, map[string]string{source: "source", target: "target"})
+	kubectl.Stdin(fmt.Sprintf(importedCluster, source)).Run("create", "-f", "-")
+	prints(e, kubectl, "the entry of the imported cluster", "https://192.0.2.7:6443 "+source+"/imported gold  True",
+		"get", "clusters.v1beta1.clusterregistry.k8s.io", "imported", "-o", `jsonpath={.spec.endpoints[0].url} {.spec.sourceRef.namespace}/{.spec.sourceRef.name} {.metadata.labels.tier} {.metadata.labels.internal} {.status.conditions[?(@.type=="Joined")].status}`)
+	prints(e, kubectl, "its ClusterProfile", "clusterregistry gold True",
+		"get", "clusterprofiles", "imported", "-n", target, "-o", `jsonpath={.spec.clusterManager.name} {.metadata.labels.tier} {.status.conditions[?(@.type=="Joined")].status}`)
+
+	kubectl.Run("delete", "pods", "-n", e.Namespace, "-l", "app.kubernetes.io/component=controller", "--wait=false")
+	kubectl.Run("delete", "clusters.cluster.x-k8s.io", "imported", "-n", source)
+	prints(e, kubectl, "the entry to say that the cluster was deleted", "False Deleted",
+		"get", "clusters.v1beta1.clusterregistry.k8s.io", "imported", "-o", `jsonpath={.status.conditions[?(@.type=="Joined")].status} {.status.conditions[?(@.type=="Joined")].reason}`)
+	kubectl.Run("delete", "clusters.v1beta1.clusterregistry.k8s.io", "imported")
+	prints(e, kubectl, "the ClusterProfile to go with the entry", "", "get", "clusterprofiles", "-n", target, "-o", "name")
+
+	kubectl.Run("label", "namespace", target, strings.Split(label, "=")[0]+"-")
+	e.WaitCondition(registry, operatorv1alpha1.ConditionControllerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonNamespaceNotAllowed, "kubectl label namespace "+target)
+	checkNeighborRights(t, e, kubectl, registry, map[string]string{source: "source"})
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Controllers = before })
+	e.Eventually("no rights to be left in other namespaces", func(ctx context.Context) error {
+		bindings := &rbacv1.RoleBindingList{}
+		if err := e.Client.List(ctx, bindings, client.InNamespace(source)); err != nil || len(bindings.Items) > 0 {
+			return fmt.Errorf("there are %d RoleBindings: %v", len(bindings.Items), err)
+		}
+		return nil
+	})
+	e.WaitReady(registry)
+}
+
+// neighborAPIs installs the CRDs of Cluster API and of ClusterProfiles, and makes two
+// namespaces.
+func neighborAPIs(t *testing.T, kubectl *framework.Kubectl, namespaces ...string) {
+	t.Helper()
+	clusters, err := yaml.Marshal(framework.ClusterAPICRD(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	profiles := filepath.Join(framework.ModuleDir(t, "sigs.k8s.io/cluster-inventory-api"), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml")
+	t.Cleanup(func() {
+		for _, args := range []string{
+			"delete namespace --ignore-not-found " + strings.Join(namespaces, " "),
+			"delete crd --ignore-not-found clusters.cluster.x-k8s.io clusterprofiles.multicluster.x-k8s.io",
+		} {
+			if _, err := kubectl.After().Try(strings.Fields(args)...); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	kubectl.Stdin(string(clusters)).Run("create", "-f", "-")
+	kubectl.Run("create", "-f", profiles)
+	kubectl.Run("wait", "--for=condition=Established", "crd/clusters.cluster.x-k8s.io", "crd/clusterprofiles.multicluster.x-k8s.io", "--timeout=1m")
+	for _, namespace := range namespaces {
+		kubectl.Run("create", "namespace", namespace)
+	}
+}
+
+// checkNeighborRights asks the host cluster what the controller may do in other namespaces:
+// exactly what docs/reference/access.md says in those that are open, by their parts, and
+// nothing elsewhere.
+func checkNeighborRights(t *testing.T, e *framework.Env, kubectl *framework.Kubectl, registry *operatorv1alpha1.ClusterRegistry, open map[string]string) {
+	t.Helper()
+	rights := map[string][]string{
+		"source": {"get namespaces", "get configmaps", "get clusters.cluster.x-k8s.io", "list clusters.cluster.x-k8s.io", "watch clusters.cluster.x-k8s.io"},
+		"target": {"get namespaces", "list clusterprofiles.multicluster.x-k8s.io", "create clusterprofiles.multicluster.x-k8s.io", "patch clusterprofiles.multicluster.x-k8s.io", "delete clusterprofiles.multicluster.x-k8s.io", "patch clusterprofiles.multicluster.x-k8s.io/status"},
+	}
+	asked := append([]string{"get secrets", "list secrets", "list configmaps", "create pods", "patch clusters.cluster.x-k8s.io", "update clusterprofiles.multicluster.x-k8s.io"}, append(rights["source"], rights["target"]...)...)
+	account := "--as=system:serviceaccount:" + e.Namespace + ":" + registry.Name + "-controller"
+	for _, namespace := range []string{e.Namespace + "-capi", e.Namespace + "-profiles", "default"} {
+		for _, right := range asked {
+			verb, resource, _ := strings.Cut(right, " ")
+			args := []string{"auth", "can-i", verb, resource, "-n", namespace, account}
+			if resource == "namespaces" {
+				args[3] = "namespaces/" + namespace
+			}
+			want := false
+			for _, permitted := range rights[open[namespace]] {
+				want = want || permitted == right
+			}
+			if got, _ := kubectl.Try(args...); (strings.TrimSpace(got) == "yes") != want {
+				t.Errorf("%s in %s, which is %q: %s", right, namespace, open[namespace], got)
+			}
+		}
+	}
+}
+
+// prints waits until kubectl prints something.
+func prints(e *framework.Env, kubectl *framework.Kubectl, what, want string, args ...string) {
+	e.Eventually(what, func(context.Context) error {
+		if got, err := kubectl.Try(args...); err != nil || strings.TrimSpace(got) != want {
+			return fmt.Errorf("it prints %q: %v", got, err)
+		}
+		return nil
+	})
+}
