@@ -1,0 +1,91 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestClusterAPIFleet brings 1,000 clusters into a registry at once. The controller is
+// killed in the middle, and another one continues. It prints how long that takes, and how
+// much is written.
+func TestClusterAPIFleet(t *testing.T) {
+	const fleet = 1000
+	i := newImporter(t)
+	i.install(nil)
+	i.label("team-b", "registries")
+	for n := range fleet {
+		i.provision([]string{"team-a", "team-b"}[n%2], fmt.Sprintf("c-%04d", n))
+	}
+	revision, _ := i.list()
+	begin := time.Now()
+	i.start()
+	i.awaitFleet(fleet / 3)
+	i.Kill()
+	_, there := i.list()
+	t.Logf("killed after %s, with %d entries", time.Since(begin).Round(time.Millisecond), len(there))
+	if len(there) == fleet {
+		t.Error("the controller was killed too late to be in the middle")
+	}
+	i.start() // waits until the Lease of the other one has expired
+	second := time.Now()
+	i.awaitFleet(len(there) + 1)
+	led := time.Now()
+	i.awaitFleet(fleet)
+	now, all := i.list()
+	t.Logf("%d clusters after %s, of which %s passed until the second controller led, and %s for the rest; %d writes in all", fleet,
+		time.Since(begin).Round(time.Second), led.Sub(second).Round(time.Second), time.Since(led).Round(time.Second), now-revision)
+	// Each is made, and reported of, once; what was under way at the kill is done again.
+	if most := 2*fleet + 32; now-revision > most || len(all) != fleet {
+		t.Errorf("%d writes for %d entries, want at most %d", now-revision, len(all), most)
+	}
+	// The restart of a steady fleet writes nothing.
+	i.Stop()
+	before, _ := i.list()
+	i.start()
+	i.provision("team-a", "one-more")
+	i.await("one-more", metav1.ConditionTrue, "Imported")
+	if after, _ := i.list(); after-before > 4 {
+		t.Errorf("a restart and one more cluster cost %d writes", after-before)
+	}
+}
+
+// list returns the revision of the registry, and the entries that are reported of.
+func (i *importer) list() (revision int, reported []string) {
+	i.t.Helper()
+	list, err := i.clusters.List(i.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	if revision, err = strconv.Atoi(list.ResourceVersion); err != nil {
+		i.t.Fatal(err)
+	}
+	for k := range list.Items {
+		if complete(&list.Items[k]) {
+			reported = append(reported, list.Items[k].Name)
+		}
+	}
+	return revision, reported
+}
+
+func complete(entry *v1beta1.Cluster) bool {
+	return conditionOf(entry, "Joined").Reason == "Imported" && len(entry.Spec.Endpoints) == 1
+}
+
+// awaitFleet waits until at least so many entries are reported of.
+func (i *importer) awaitFleet(n int) {
+	i.t.Helper()
+	framework.Eventually(i.t, fmt.Sprintf("%d entries", n), func(context.Context) error {
+		if _, reported := i.list(); len(reported) < n {
+			return fmt.Errorf("%d", len(reported))
+		}
+		return nil
+	})
+}
