@@ -23,6 +23,8 @@ var guides = []struct {
 	blocks int
 	// stays is true for a guide that goes on in another one, and so does not clean up.
 	stays bool
+	// needs installs what the guide finds in the cluster, besides the operator.
+	needs func(*testing.T, *framework.Kubectl)
 	// shows are texts among what the commands print.
 	shows []string
 }{
@@ -31,6 +33,7 @@ var guides = []struct {
 	{file: "docs/tutorials/aggregated.md", blocks: 5},
 	{file: "docs/tutorials/independent.md", blocks: 6},
 	{file: "docs/tutorials/backups.md", blocks: 7},
+	{file: "docs/how-to/integrations/cluster-api.md", blocks: 6, needs: framework.NeighborAPIs, shows: []string{"crc/east", "clusterprofile.multicluster.x-k8s.io/east condition met"}},
 	{file: "docs/tutorials/teams.md", blocks: 7, shows: []string{
 		"--output=name --as=ann --as-group=payments\ncluster.clusterregistry.k8s.io/east\n+ ",
 		"--output=name --as=sam --as-group=search\ncluster.clusterregistry.k8s.io/west\n+ ",
@@ -67,6 +70,9 @@ func TestGuides(t *testing.T) {
 				t.Errorf("only %d blocks of %s are run, want %d", len(run), guide.file, guide.blocks)
 			}
 			checkReleases(t, string(content))
+			if guide.needs != nil {
+				guide.needs(t, kubectl)
+			}
 			for _, block := range left {
 				t.Logf("not run: %s:%d: %s", guide.file, block.line, block.text)
 			}
@@ -106,7 +112,7 @@ func tidy(t *testing.T, kubectl *framework.Kubectl) {
 		"delete certificate,secret ann --namespace=default --ignore-not-found",
 		"delete cregb --namespace=default --all",
 		"delete pvc backups --namespace=default --ignore-not-found",
-		"delete namespace registries --ignore-not-found --timeout=5m",
+		"delete namespace registries clusters argocd --ignore-not-found --timeout=5m",
 		"delete clusterrolebinding fleet-cluster-viewers --ignore-not-found",
 		"delete clusterrolebindings,clusterroles --selector=app.kubernetes.io/managed-by=kubectl-registry",
 	} {

@@ -3,14 +3,12 @@ package install
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
@@ -32,7 +30,15 @@ spec:
 func neighbors(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
 	kubectl := newest(t, framework.ClusterKubeconfig(t))
 	source, target := e.Namespace+"-capi", e.Namespace+"-profiles"
-	neighborAPIs(t, kubectl, source, target)
+	framework.NeighborAPIs(t, kubectl)
+	t.Cleanup(func() {
+		if _, err := kubectl.After().Try("delete", "namespace", "--ignore-not-found", source, target); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, namespace := range []string{source, target} {
+		kubectl.Run("create", "namespace", namespace)
+	}
 	before := registry.Spec.Controllers.DeepCopy()
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.Controllers = &operatorv1alpha1.Controllers{
@@ -72,33 +78,6 @@ func neighbors(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Cluste
 		return nil
 	})
 	e.WaitReady(registry)
-}
-
-// neighborAPIs installs the CRDs of Cluster API and of ClusterProfiles, and makes two
-// namespaces.
-func neighborAPIs(t *testing.T, kubectl *framework.Kubectl, namespaces ...string) {
-	t.Helper()
-	clusters, err := yaml.Marshal(framework.ClusterAPICRD(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	profiles := filepath.Join(framework.ModuleDir(t, "sigs.k8s.io/cluster-inventory-api"), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml")
-	t.Cleanup(func() {
-		for _, args := range []string{
-			"delete namespace --ignore-not-found " + strings.Join(namespaces, " "),
-			"delete crd --ignore-not-found clusters.cluster.x-k8s.io clusterprofiles.multicluster.x-k8s.io",
-		} {
-			if _, err := kubectl.After().Try(strings.Fields(args)...); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	kubectl.Stdin(string(clusters)).Run("create", "-f", "-")
-	kubectl.Run("create", "-f", profiles)
-	kubectl.Run("wait", "--for=condition=Established", "crd/clusters.cluster.x-k8s.io", "crd/clusterprofiles.multicluster.x-k8s.io", "--timeout=1m")
-	for _, namespace := range namespaces {
-		kubectl.Run("create", "namespace", namespace)
-	}
 }
 
 // checkNeighborRights asks the host cluster what the controller may do in other namespaces:

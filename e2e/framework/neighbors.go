@@ -1,0 +1,27 @@
+package framework
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// NeighborAPIs installs the CRDs of Cluster API and of ClusterProfiles for the rest of a test,
+// as their modules have them.
+func NeighborAPIs(t *testing.T, kubectl *Kubectl) {
+	t.Helper()
+	clusters, err := yaml.Marshal(ClusterAPICRD(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if _, err := kubectl.After().Try(strings.Fields("delete crd --ignore-not-found clusters.cluster.x-k8s.io clusterprofiles.multicluster.x-k8s.io")...); err != nil {
+			t.Error(err)
+		}
+	})
+	kubectl.Stdin(string(clusters)).Run("create", "-f", "-")
+	kubectl.Run("create", "-f", filepath.Join(ModuleDir(t, "sigs.k8s.io/cluster-inventory-api"), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml"))
+	kubectl.Run("wait", "--for=condition=Established", "crd/clusters.cluster.x-k8s.io", "crd/clusterprofiles.multicluster.x-k8s.io", "--timeout=1m")
+}
