@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
@@ -58,9 +59,14 @@ func (p *program) runProfiles(ctx context.Context) error {
 		p.announcer.Say(contract.ClusterProfilesFunction, state, message)
 	}
 	say(contract.FunctionStarting, "Waiting for the clusters of the registry.")
+	// Clients of its own: requests of many namespaces must not keep the Lease waiting.
 	config := rest.CopyConfig(p.hostConfig)
 	config.QPS, config.Burst = 50, 100
-	host, err := dynamic.NewForConfig(config)
+	profiles, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	host, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
 	}
@@ -78,7 +84,7 @@ func (p *program) runProfiles(ctx context.Context) error {
 	controller, err := clusterprofile.New(clusterprofile.Config{
 		Source:  clusterprofile.Source{Registry: p.registryName, Namespace: p.namespace},
 		Targets: p.profiles.targets, Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
-		Profiles: host, Namespaces: p.host.CoreV1().Namespaces(), Discovery: p.host.Discovery(),
+		Profiles: profiles, Namespaces: host.CoreV1().Namespaces(), Discovery: host.Discovery(),
 		Unwatched: p.trouble.Lasting, Say: say, Period: p.profiles.period, Clock: clock.RealClock{},
 	})
 	if err != nil {

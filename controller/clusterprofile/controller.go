@@ -152,7 +152,7 @@ func (c *Controller) report(namespace string, v verdict) {
 			sum.state = v.state
 		}
 	}
-	sum.message = strings.Join(messages, " ")
+	sum.message = strings.Join(messages, "\n")
 	if sum != c.said {
 		c.said = sum
 		c.Say(sum.state, sum.message)

@@ -34,8 +34,8 @@ type bench struct {
 	// entries are what the informer has of the registry, and live what the registry has.
 	entries cache.Indexer
 	live    map[string]*v1beta1.Cluster
-	// trouble is why the registry can't be watched.
-	trouble error
+	// trouble is why the registry can't be watched, and refusal why it can't be asked.
+	trouble, refusal error
 }
 
 var (
@@ -158,6 +158,9 @@ type registry struct {
 }
 
 func (r registry) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1beta1.Cluster, error) {
+	if r.b.refusal != nil {
+		return nil, r.b.refusal
+	}
 	if c, ok := r.b.live[name]; ok {
 		return c, nil
 	}

@@ -88,7 +88,7 @@ func TestSum(t *testing.T) {
 	}{
 		{"a", running, nil, verdict{state: contract.FunctionStarting, message: `Waiting for namespace "b".`}},
 		{"b", verdict{state: contract.FunctionRefused, message: "B."}, nil, verdict{state: contract.FunctionRefused, message: "B."}},
-		{"a", verdict{state: contract.FunctionFailing, message: "A."}, nil, verdict{state: contract.FunctionRefused, message: "A. B."}},
+		{"a", verdict{state: contract.FunctionFailing, message: "A."}, nil, verdict{state: contract.FunctionRefused, message: "A.\nB."}},
 		{"b", running, nil, verdict{state: contract.FunctionFailing, message: "A."}},
 		{"a", running, errors.New("EOF"), verdict{state: contract.FunctionFailing, message: "Clusters of the registry can't be watched, so that changes of their entries are not published, and nothing is deleted: EOF."}},
 		{"a", running, nil, running},

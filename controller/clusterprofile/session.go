@@ -212,7 +212,7 @@ func (s *session) judge() verdict {
 	if slices.Sort(names); len(names) > 0 {
 		add(contract.FunctionFailing, "In namespace %q, ClusterProfiles that were deleted wait for their finalizers, the first for %s: %s. They are made again once they are gone, if their clusters are selected.", s.Namespace, strings.Join(s.ending[names[0]].finalizers, ", "), list(names))
 	}
-	v.message = strings.Join(messages, " ")
+	v.message = strings.Join(messages, "\n")
 	return v
 }
 

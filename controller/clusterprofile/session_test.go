@@ -3,6 +3,7 @@ package clusterprofile
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -304,6 +305,23 @@ func TestDeletion(t *testing.T) {
 	b.put(member("west"))
 	expectWrites(t, b, "selected again", "create west", "apply main west", "apply status west")
 
+	// The informer has missed more than the registry can tell.
+	for reason, refusal := range map[string]error{
+		"unavailable":     apierrors.NewServiceUnavailable("no endpoints"),
+		"not served here": apierrors.NewGenericServerResponse(http.StatusNotFound, "get", v1beta1.Resource("clusters"), "south", "404 page not found", 0, true),
+		"forbidden":       apierrors.NewForbidden(v1beta1.Resource("clusters"), "south", nil),
+	} {
+		b.refusal = refusal
+		b.drop("south")
+		b.pass(time.Minute)
+		expectWrites(t, b, reason)
+		expectState(t, b, reason, contract.FunctionFailing, `can't be deleted: "south"`)
+		b.refusal = nil
+		b.put(member("south"))
+		b.pass(20 * time.Second)
+		expectState(t, b, reason+", for a while", contract.FunctionRunning, "")
+	}
+
 	// The informer has missed that it is back.
 	delete(b.live, "north")
 	_ = b.entries.Delete(member("north"))
@@ -370,7 +388,7 @@ func TestMassDeletionOfMany(t *testing.T) {
 	b.drop(names...)
 	b.pass(time.Minute)
 	expectState(t, b, "a hundred", contract.FunctionRefused, `"c-04" and 95 more) are no longer`)
-	expectState(t, b, "a hundred", contract.FunctionRefused, "--selector=registry.clusterregistry.io/hub=registries deletes all")
+	expectState(t, b, "a hundred", contract.FunctionRefused, "made again: kubectl delete clusterprofiles.multicluster.x-k8s.io --namespace=a --selector=registry.clusterregistry.io/hub=registries")
 }
 
 func TestFailures(t *testing.T) {

@@ -79,7 +79,8 @@ func (s *session) remove(ctx context.Context, have *profile) error {
 	case err == nil && s.Selector.Matches(labels.Set(cluster.Labels)):
 		delete(s.due, have.Name) // the informer is about to show it
 		return nil
-	case err != nil && !apierrors.IsNotFound(err):
+	// A server that has no such API answers 404, too.
+	case err != nil && (!apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)):
 		return fmt.Errorf("ask the registry whether the cluster is gone: %w", err)
 	}
 	err = s.profiles.Delete(ctx, have.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion}})
@@ -95,7 +96,7 @@ func (s *session) keptMessage() string {
 	const command = "kubectl delete clusterprofiles.multicluster.x-k8s.io --namespace="
 	remedy := command + s.Namespace + " " + strings.Join(s.kept, " ")
 	if len(s.kept) > 2*maxListed {
-		remedy = fmt.Sprintf("%s%s --selector=%s=%s deletes all of this registry, and those of clusters that are selected are made again", command, s.Namespace, contract.NamespaceLabel(s.Registry), s.Source.Namespace)
+		remedy = fmt.Sprintf("the following deletes all of this registry, and those of clusters that are selected are made again: %s%s --selector=%s=%s", command, s.Namespace, contract.NamespaceLabel(s.Registry), s.Source.Namespace)
 	}
-	return fmt.Sprintf("In namespace %q, the clusters of %d of %d ClusterProfiles (%s) are no longer in the registry, or not selected: as many are not deleted at once, since a registry that was emptied or a mistyped selector looks the same. If that is right, delete them: %s.", s.Namespace, len(s.kept), s.total, list(s.kept), remedy)
+	return fmt.Sprintf("In namespace %q, the clusters of %d of %d ClusterProfiles (%s) are no longer in the registry, or not selected: as many are not deleted at once, since a registry that was emptied or a mistyped selector looks the same. If that is right, delete them: %s", s.Namespace, len(s.kept), s.total, list(s.kept), remedy)
 }

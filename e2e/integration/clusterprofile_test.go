@@ -111,6 +111,22 @@ func (h *hub) install() {
 	h.must(err)
 }
 
+// uninstall deletes CRDs, and waits until they are gone.
+func (h *hub) uninstall(options envtest.CRDInstallOptions) {
+	h.t.Helper()
+	h.must(envtest.UninstallCRDs(h.host.Config, options))
+	framework.Eventually(h.t, "the CRDs to be gone", func(ctx context.Context) error {
+		list := &apiextensionsv1.CustomResourceDefinitionList{}
+		if err := h.List(ctx, list); err != nil {
+			return err
+		}
+		if len(list.Items) > 0 {
+			return fmt.Errorf("there are %d", len(list.Items))
+		}
+		return nil
+	})
+}
+
 // enter writes an entry to the registry.
 func (h *hub) enter(name, tier string, change ...func(*v1beta1.Cluster)) {
 	h.t.Helper()
@@ -177,7 +193,7 @@ func (h *hub) awaitGone(namespace, name string) {
 	h.t.Helper()
 	framework.Eventually(h.t, fmt.Sprintf("profile %s/%s to be gone", namespace, name), func(ctx context.Context) error {
 		if err := h.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &v1alpha1.ClusterProfile{}); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("get: %v", err)
+			return fmt.Errorf("it is not: %w", err)
 		}
 		return nil
 	})
@@ -372,13 +388,13 @@ func (h *hub) testNamespaceDeleted() {
 // testCRD takes the CRD away, brings it back in another version and without a field, and
 // then as it was.
 func (h *hub) testCRD() {
-	h.must(envtest.UninstallCRDs(h.host.Config, h.crds()))
+	h.uninstall(h.crds())
 	h.awaitState(contract.FunctionFailing, "The host cluster has no ClusterProfiles (multicluster.x-k8s.io/v1alpha1)")
 	h.install()
 	h.awaitState(contract.FunctionRunning, "")
 	h.await("team-a", "east", "made again", whole)
 
-	h.must(envtest.UninstallCRDs(h.host.Config, h.crds()))
+	h.uninstall(h.crds())
 	for says, change := range map[string]func(*apiextensionsv1.CustomResourceDefinitionVersion){
 		"serves multicluster.x-k8s.io as v1beta1 alone": func(v *apiextensionsv1.CustomResourceDefinitionVersion) { v.Name = "v1beta1" },
 		"the installed CRD is of another release": func(v *apiextensionsv1.CustomResourceDefinitionVersion) {
@@ -394,7 +410,7 @@ func (h *hub) testCRD() {
 		_, err := envtest.InstallCRDs(h.host.Config, options)
 		h.must(err)
 		h.awaitState(contract.FunctionFailing, says)
-		h.must(envtest.UninstallCRDs(h.host.Config, options))
+		h.uninstall(options)
 	}
 	h.install()
 	h.awaitState(contract.FunctionRunning, "")
