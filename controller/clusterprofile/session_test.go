@@ -295,6 +295,8 @@ func TestDeletion(t *testing.T) {
 
 	b.drop("east")
 	b.put(member("west", silver))
+	b.queue.Add(sweep)
+	b.settle()
 	expectWrites(t, b, "at once")
 	b.pass(settle + 2*time.Second)
 	got := b.writesOf()
@@ -368,6 +370,20 @@ func TestMassDeletion(t *testing.T) {
 	slices.Sort(got)
 	if !slices.Equal(got, []string{"delete c", "delete d"}) {
 		t.Errorf("two of four: %q", got)
+	}
+
+	// Three are deleted where they are not more than half, and so are those that go one by one.
+	b.put(member("g"), member("h"), member("i"), member("j"), member("k"))
+	b.writesOf()
+	b.drop("g", "h", "i")
+	b.pass(time.Minute)
+	if n := len(b.writesOf()); n != 3 {
+		t.Errorf("three of seven: %d writes", n)
+	}
+	for _, name := range []string{"j", "k"} {
+		b.drop(name)
+		b.pass(20 * time.Second)
+		expectWrites(t, b, "one by one", "delete "+name)
 	}
 
 	// As few as two are always deleted.

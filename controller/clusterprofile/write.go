@@ -75,10 +75,7 @@ func (s *session) update(ctx context.Context, want, have *profile) error {
 		return nil
 	}
 	if statusDiffers {
-		if mainDiffers {
-			s.queue.AddAfter(want.Name, s.Period)
-		}
-		return s.applyStatus(ctx, want, have)
+		return s.applyStatus(ctx, want, have) // of which the informer hears: the rest comes next
 	}
 	return s.applyMain(ctx, want, have)
 }
