@@ -167,9 +167,12 @@ func (c *Controller) unselected(ctx context.Context, source *clusterv1.Cluster, 
 // retire reports that a cluster has left, and deletes its entry after the grace period if
 // the policy is so and it is sure then that the cluster has.
 func (c *Controller) retire(ctx context.Context, key types.NamespacedName, entry *v1beta1.Cluster, reason, message string, sure func() (bool, error)) error {
-	message += map[DeletionPolicy]string{PolicyDelete: fmt.Sprintf(" The entry is deleted %s after that.", c.Grace)}[c.Policy]
+	due := c.Policy == PolicyDelete && entry.Annotations[KeepAnnotation] == ""
+	if due {
+		message += fmt.Sprintf(" The entry is deleted %s after that.", c.Grace)
+	}
 	reported, err := c.write(ctx, entry, gone(entry, joined(metav1.ConditionFalse, reason, message)))
-	if err != nil || c.Policy != PolicyDelete || entry.Annotations[KeepAnnotation] != "" {
+	if err != nil || !due {
 		return err
 	}
 	since := meta.FindStatusCondition(ownConditions(reported), v1beta1.ConditionJoined)

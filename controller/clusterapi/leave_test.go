@@ -155,6 +155,16 @@ func TestUnselected(t *testing.T) {
 	}{
 		{"still", nil, true},
 		{"selected since", func(b *bench) { b.source.objects[keyOf(cluster("east"))] = cluster("east") }, false},
+		{"made again since", func(b *bench) {
+			b.source.objects[keyOf(cluster("east"))] = cluster("east", ignored, func(c *clusterv1.Cluster) { c.UID = "another" })
+		}, false},
+		{"kept by a person", func(b *bench) {
+			entry := b.east()
+			entry.Annotations[KeepAnnotation] = "please"
+			if _, err := b.registry.ClusterregistryV1beta1().Clusters().Update(b.t.Context(), entry, metav1.UpdateOptions{}); err != nil {
+				b.t.Fatal(err)
+			}
+		}, false},
 		{"the namespace is barred", func(b *bench) { b.relabel(nil) }, false},
 	} {
 		b := newBench(t, func(c *Config) { c.Policy = PolicyDelete }, cluster("east", ignored), imported())
