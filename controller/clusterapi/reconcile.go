@@ -103,20 +103,11 @@ func (c *Controller) take(ctx context.Context, source *clusterv1.Cluster, view v
 	return entry.Name, c.settle(ctx, source, entry.Name, fault, err)
 }
 
-// named returns the name that the entry of a Cluster is to have, or why it can't have it.
-func (c *Controller) named(source *clusterv1.Cluster) (name, fault string) {
-	name, err := c.Name.Name(source.Namespace, source.Name)
-	if err != nil {
-		return "", err.Error() + ": set another clusterAPI.nameTemplate, or the label " + IgnoreLabel + "=true on the Cluster"
-	}
-	return name, ""
-}
-
 // enter makes the entry of a Cluster that has none, or holds the Cluster.
 func (c *Controller) enter(ctx context.Context, source *clusterv1.Cluster, view view) (string, error) {
-	name, fault := c.named(source)
-	if fault != "" {
-		c.hold(ctx, source, hold{reason: HeldInvalidName, message: fault})
+	name, invalid := c.nameOf(source)
+	if invalid != "" {
+		c.hold(ctx, source, hold{reason: HeldInvalidName, message: invalid})
 		return "", nil
 	}
 	wanted, fault := c.contentOf(ctx, source, view.uid)
@@ -144,6 +135,15 @@ func (c *Controller) enter(ctx context.Context, source *clusterv1.Cluster, view 
 		_, err = c.write(ctx, made, reportOf(source, made))
 	}
 	return name, c.settle(ctx, source, name, fault, err)
+}
+
+// nameOf returns the name of the entry of a Cluster, or why there is none, for people.
+func (c *Controller) nameOf(source *clusterv1.Cluster) (name, invalid string) {
+	name, err := c.Name.Name(source.Namespace, source.Name)
+	if err != nil {
+		invalid = err.Error() + ": set another clusterAPI.nameTemplate, or the label " + IgnoreLabel + "=true on the Cluster"
+	}
+	return name, invalid
 }
 
 // settle holds a Cluster that the registry refuses, or that something of can't be used.

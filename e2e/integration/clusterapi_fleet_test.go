@@ -20,7 +20,7 @@ func TestClusterAPIFleet(t *testing.T) {
 	const fleet = 1000
 	i := newImporter(t)
 	i.install(nil)
-	i.label("team-b", "registries")
+	i.label("registries")
 	for n := range fleet {
 		i.provision([]string{"team-a", "team-b"}[n%2], fmt.Sprintf("c-%04d", n))
 	}

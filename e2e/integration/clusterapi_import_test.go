@@ -25,9 +25,9 @@ func TestClusterAPI(t *testing.T) {
 	i := newImporter(t)
 	i.start()
 	i.awaitState(contract.FunctionRefused, "clusterctl init", "kubectl label namespace team-b registry.clusterregistry.io/hub=registries")
-	i.label("team-b", "another")
+	i.label("another")
 	i.awaitState(contract.FunctionRefused, "kubectl label namespace team-b")
-	i.label("team-b", "registries")
+	i.label("registries")
 	i.awaitState(contract.FunctionStarting, "clusterctl init")
 	i.install(func(crd *apiextensionsv1.CustomResourceDefinition) { serve(crd, false) })
 	i.awaitState(contract.FunctionRefused, "upgrade it to v1.11")
@@ -234,7 +234,7 @@ func testClosedNamespace(t *testing.T, i *importer) {
 		}
 		return nil
 	})
-	i.label("team-b", "")
+	i.label("")
 	i.awaitState(contract.FunctionRefused, "kubectl label namespace team-b")
 	i.destroy(b)
 	clock := i.provision("team-a", "clock-a") // seen after that
@@ -244,7 +244,7 @@ func testClosedNamespace(t *testing.T, i *importer) {
 	if now, err := i.clusters.Get(t.Context(), "south", metav1.GetOptions{}); err != nil || now.ResourceVersion != entry.ResourceVersion {
 		t.Errorf("written: %+v, %v", now, err)
 	}
-	i.label("team-b", "registries")
+	i.label("registries")
 	i.await("south", metav1.ConditionFalse, "Deleted")
 	i.awaitState(contract.FunctionRunning)
 }

@@ -216,8 +216,8 @@ func (i *importer) moveAway(c *clusterv1.Cluster) {
 	i.destroy(c)
 }
 
-// label labels a namespace; the empty value takes the label away.
-func (i *importer) label(namespace, value string) {
+// label labels the namespace team-b; the empty value takes the label away.
+func (i *importer) label(value string) {
 	i.t.Helper()
 	patch := map[string]any{"metadata": map[string]any{"labels": map[string]any{contract.NamespaceLabel("hub"): value}}}
 	if value == "" {
@@ -225,7 +225,7 @@ func (i *importer) label(namespace, value string) {
 	}
 	content, err := json.Marshal(patch)
 	if err == nil {
-		err = i.client.Patch(i.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, client.RawPatch(types.MergePatchType, content))
+		err = i.client.Patch(i.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-b"}}, client.RawPatch(types.MergePatchType, content))
 	}
 	if err != nil {
 		i.t.Fatal(err)
