@@ -414,7 +414,9 @@ func (h *hub) testCRD() {
 	}
 	h.install()
 	h.awaitState(contract.FunctionRunning, "")
-	h.await("team-a", "east", "made again", whole)
+	for _, name := range []string{"center", "east", "west"} {
+		h.await("team-a", name, "made again", whole)
+	}
 }
 
 // testSelector starts the controller with another selector, and a second namespace.
