@@ -12,8 +12,8 @@ NAME ?= registry
 GO ?= go
 export GO # hack/run builds with it
 LINT := $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint
-# What others import without the rest. The second stands on the first.
-LIBRARIES := apis/clusterregistry client
+# What others import without the rest. Each stands on those before it.
+LIBRARIES := apis/clusterregistry client provider
 # These, the product, the local cluster, and what develops the product: each stands on
 # those before it. hack/olm stands on all of them.
 MODULES := $(LIBRARIES) . hack/cluster hack
@@ -113,8 +113,12 @@ unit: ## Tests that need nothing
 	$(GO) test -C hack ./...
 	$(GO) test -C hack/cluster ./...
 
+.PHONY: examples
+examples: ## Build the examples of how to use the registry from Go into bin/
+	$(GO) build -C provider -o ../bin/ ./examples/...
+
 .PHONY: integration
-integration: build cluster-command ## Tests that need a real kube-apiserver, which they start
+integration: build examples cluster-command ## Tests that need a real kube-apiserver, which they start
 	@bin/cluster binaries etcd v3.6.14 etcd etcdutl
 	@bin/cluster binaries etcd v3.7.3 etcd etcdutl
 	@bin/cluster binaries versitygw v1.7.0 versitygw

@@ -49,6 +49,19 @@ func TestLibrariesStandOnFew(t *testing.T) {
 	}
 }
 
+// TestLibrariesDoWithoutTheProduct expects that no library is linked from the operator, nor
+// from what only servers need.
+func TestLibrariesDoWithoutTheProduct(t *testing.T) {
+	for _, library := range product.Libraries {
+		linked := linked(t, filepath.Join(root, library), "./...")
+		for _, module := range []string{product.Module, "k8s.io/apiserver", "go.etcd.io/etcd/client/v3"} {
+			if linked[module] {
+				t.Errorf("%s is linked from %s", library, module)
+			}
+		}
+	}
+}
+
 // linked returns the modules of packages and of all that they import.
 func linked(t *testing.T, dir string, packages ...string) map[string]bool {
 	t.Helper()
