@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -47,35 +48,64 @@ func hash(who user.Info, extra map[string][]string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// turns let the sets of one caller be found out once at a time: who waits for its turn
-// mostly finds the answers of the one before.
+// turns let what is asked about one caller be asked by one request at a time: who waits for
+// its turn mostly finds the answers of the one before, or that it got none.
 type turns struct {
 	mu      sync.Mutex
 	callers map[string]*turn
 }
 
 type turn struct {
-	mu      sync.Mutex
+	// taken has one element while a request has the turn.
+	taken   chan struct{}
 	waiting int
+	// failed is what the last request that got no answer had asked, and when it was told.
+	failed any
+	told   time.Time
+	err    error
 }
 
-// take waits for the caller's turn, and returns what ends it.
-func (t *turns) take(key string) (done func()) {
+// take waits for a turn, and returns what ends it with how what was asked has ended. An error
+// is that of the context, or the one that the same question had while this one waited: a
+// server that does not answer is not asked by each in turn.
+func (t *turns) take(ctx context.Context, key string, asks any) (done func(error), err error) {
+	came := time.Now()
 	t.mu.Lock()
 	mine := t.callers[key]
 	if mine == nil {
-		mine = &turn{}
+		mine = &turn{taken: make(chan struct{}, 1)}
 		t.callers[key] = mine
 	}
 	mine.waiting++
 	t.mu.Unlock()
-	mine.mu.Lock()
-	return func() {
-		mine.mu.Unlock()
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if mine.waiting--; mine.waiting == 0 {
-			delete(t.callers, key)
+	select {
+	case mine.taken <- struct{}{}:
+	case <-ctx.Done():
+		t.leave(key, mine)
+		return nil, ctx.Err()
+	}
+	done = func(err error) {
+		// That one request ran out of time says nothing about others.
+		if err != nil && ctx.Err() == nil && !errors.Is(err, errCrowded) {
+			mine.failed, mine.told, mine.err = asks, time.Now(), err
 		}
+		<-mine.taken
+		t.leave(key, mine)
+	}
+	if mine.failed == asks && mine.told.After(came) {
+		err = mine.err
+		<-mine.taken
+		t.leave(key, mine)
+		return nil, err
+	}
+	return done, nil
+}
+
+// leave forgets a turn that no one waits for.
+func (t *turns) leave(key string, mine *turn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if mine.waiting--; mine.waiting == 0 {
+		delete(t.callers, key)
 	}
 }

@@ -2,6 +2,7 @@ package visibility
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,6 +18,9 @@ const (
 	resource    = "clustersets"
 	subresource = "clusters"
 )
+
+// errCrowded says that a review would have come too late for the request that needs it.
+var errCrowded = errors.New("too many reviews are waiting")
 
 // question is what a review asks about a caller. An empty set asks about all clusters.
 type question struct{ caller, verb, set string }
@@ -47,7 +51,7 @@ func (p *Policy) Decide(ctx context.Context, verb, set string) (Decision, error)
 		return Decision{}, unknown(verb, err)
 	}
 	for _, name := range slices.Compact([]string{"", set}) {
-		found, err := p.ask(ctx, who, verb, name, time.Time{})
+		found, err := p.askOnce(ctx, who, verb, name)
 		if err != nil {
 			return Decision{}, unknown(verb, err)
 		}
@@ -59,6 +63,25 @@ func (p *Policy) Decide(ctx context.Context, verb, set string) (Decision, error)
 		}
 	}
 	return Decision{}, nil
+}
+
+// askOnce returns the answer to a question that is kept, or has it asked: once, however many
+// requests wait for it, and one such question about a caller at a time. So none of them can
+// have all that the limiter allows, whatever sets its requests name.
+func (p *Policy) askOnce(ctx context.Context, who caller, verb, set string) (found answer, err error) {
+	q := question{who.key, verb, set}
+	if found, ok := p.lookUp(q, time.Time{}); ok {
+		return found, nil
+	}
+	if p.master(who) {
+		return p.ask(ctx, who, verb, set, time.Time{})
+	}
+	done, err := p.turns.take(ctx, "single "+who.key, q)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { done(err) }()
+	return p.ask(ctx, who, verb, set, time.Time{})
 }
 
 // lack says which permission is missing.
@@ -75,7 +98,7 @@ func lack(who caller, verb, set, reason string) string {
 
 // ask returns the answer to a question, which is not older than some time.
 func (p *Policy) ask(ctx context.Context, who caller, verb, set string, since time.Time) (answer, error) {
-	if p.Masters && slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup) {
+	if p.master(who) {
 		return answer{allowed: true, asked: time.Now(), forever: true}, nil
 	}
 	q := question{who.key, verb, set}
@@ -84,7 +107,7 @@ func (p *Policy) ask(ctx context.Context, who caller, verb, set string, since ti
 	}
 	if p.Limiter != nil {
 		if err := p.Limiter.Wait(ctx); err != nil {
-			return answer{}, fmt.Errorf("too many reviews are waiting: %w", err)
+			return answer{}, fmt.Errorf("%w: %w", errCrowded, err)
 		}
 		if found, ok := p.lookUp(q, since); ok {
 			return found, nil
@@ -110,6 +133,11 @@ func (p *Policy) ask(ctx context.Context, who caller, verb, set string, since ti
 		p.known.Add(q, found)
 	}
 	return found, nil
+}
+
+// master reports whether a caller may do everything, whoever is asked.
+func (p *Policy) master(who caller) bool {
+	return p.Masters && slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup)
 }
 
 // lookUp returns an answer that is kept, and not older than some time.

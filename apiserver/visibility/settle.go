@@ -82,9 +82,9 @@ func Unsettled() error {
 
 // unavailable is the error of a request whose caller's record can't be read or written.
 func unavailable(err error) error {
-	var status apierrors.APIStatus
+	var status *apierrors.StatusError
 	if errors.As(err, &status) {
-		return err
+		return status
 	}
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("it is not known whether the ClusterSets that the caller sees have changed: %v; try again", err))
 }

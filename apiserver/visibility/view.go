@@ -74,16 +74,29 @@ type keptView struct{ caller string }
 
 // view returns what a caller sees, by reviews that are not older than some time.
 func (p *Policy) view(ctx context.Context, who caller, since time.Time) (View, error) {
-	defer p.turns.take(who.key)()
+	done, err := p.turns.take(ctx, who.key, keptView{who.key})
+	if err != nil {
+		return View{}, unknown(read, err)
+	}
+	v, err := p.look(ctx, who, since, done)
+	if err != nil {
+		return View{}, unknown(read, err)
+	}
+	return v, nil
+}
+
+// look finds out what a caller sees whose turn it is, and ends that.
+func (p *Policy) look(ctx context.Context, who caller, since time.Time, done func(error)) (v View, err error) {
+	defer func() { done(err) }()
 	if kept, ok := p.known.Get(keptView{who.key}); ok {
 		if v := kept.(View); !v.asked.Before(since) && time.Now().Before(v.until) {
 			return v, nil
 		}
 	}
-	v := View{who: who, asked: time.Now(), until: time.Now().Add(p.Periods.Cache)}
+	v = View{who: who, asked: time.Now(), until: time.Now().Add(p.Periods.Cache)}
 	everything, err := p.ask(ctx, who, read, "", since)
 	if err != nil {
-		return View{}, unknown(read, err)
+		return View{}, err
 	}
 	v.rest(everything, p.Periods.Cache)
 	if everything.allowed {
@@ -101,7 +114,7 @@ func (p *Policy) view(ctx context.Context, who caller, since time.Time) (View, e
 func (p *Policy) narrow(ctx context.Context, v *View, since time.Time) error {
 	names, err := p.Sets(ctx)
 	if err != nil {
-		return fmt.Errorf("list the ClusterSets, to know which clusters are shown: %w", err)
+		return fmt.Errorf("list the ClusterSets: %w", err)
 	}
 	answers := make([]answer, len(names))
 	group, asking := errgroup.WithContext(ctx)
@@ -113,7 +126,7 @@ func (p *Policy) narrow(ctx context.Context, v *View, since time.Time) error {
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return unknown(read, err)
+		return err
 	}
 	v.sets = sets.New[string]()
 	for i, name := range names {

@@ -1,0 +1,161 @@
+package visibility
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/util/flowcontrol"
+)
+
+// asked is an authorizer that says which set it is asked about, and waits for the answer.
+type asked struct {
+	sets    chan string
+	answers chan error
+}
+
+func newAsked() asked { return asked{make(chan string, 100), make(chan error)} }
+
+func (a asked) Authorize(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
+	a.sets <- attributes.GetName()
+	select {
+	case err := <-a.answers:
+		return authorizer.DecisionNoOpinion, "", err
+	case <-ctx.Done():
+		return authorizer.DecisionNoOpinion, "", ctx.Err()
+	}
+}
+
+func policy(a authorizer.UnconditionalAuthorizer, sets ...string) *Policy {
+	return New(Config{Authorizer: a, Sets: func(context.Context) ([]string, error) { return sets, nil }, Periods: Periods{Cache: time.Minute, Recheck: time.Minute}})
+}
+
+func as(ctx context.Context, name string) context.Context {
+	return genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: name})
+}
+
+// crowd makes requests at the same time, waits until they all wait for one answer, gives it,
+// and returns how they ended.
+func crowd(t *testing.T, p *Policy, a asked, answer error, request func() error) (ends []error) {
+	t.Helper()
+	const size = 20
+	results := make(chan error, size)
+	for range size {
+		go func() { results <- request() }()
+	}
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+		p.turns.mu.Lock()
+		defer p.turns.mu.Unlock()
+		for _, turn := range p.turns.callers {
+			return turn.waiting == size, nil
+		}
+		return false, nil
+	}); err != nil {
+		t.Fatalf("the requests don't wait for one: %v", err)
+	}
+	a.answers <- answer
+	for range size {
+		select {
+		case err := <-results:
+			ends = append(ends, err)
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%d requests ended, and %d reviews were asked", len(ends), len(a.sets)+1)
+		}
+	}
+	return ends
+}
+
+// TestOnce asks once for all requests that come at the same time, and gives none of them a
+// failure to wait for again.
+func TestOnce(t *testing.T) {
+	ctx := as(t.Context(), "ann")
+	for _, test := range []struct {
+		reason  string
+		answer  error
+		request func(*Policy) error
+	}{
+		{"a view", nil, func(p *Policy) error { _, err := p.View(ctx); return err }},
+		{"a view that fails", errors.New("no answer"), func(p *Policy) error { _, err := p.View(ctx); return err }},
+		{"a decision", nil, func(p *Policy) error { _, err := p.Decide(ctx, "get", ""); return err }},
+		{"a decision that fails", errors.New("no answer"), func(p *Policy) error { _, err := p.Decide(ctx, "get", ""); return err }},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			a := newAsked()
+			p := policy(a)
+			for _, err := range crowd(t, p, a, test.answer, func() error { return test.request(p) }) {
+				if (err != nil) != (test.answer != nil) || err != nil && !apierrors.IsServiceUnavailable(err) {
+					t.Errorf("ended with %v", err)
+				}
+			}
+			if len(a.sets) != 1 || len(p.turns.callers) != 0 {
+				t.Errorf("asked %d times, and %d turns are left", len(a.sets), len(p.turns.callers))
+			}
+		})
+	}
+}
+
+// TestAlone has one request of a caller not wait beyond its time for another, nor answer for it.
+func TestAlone(t *testing.T) {
+	a := newAsked()
+	p := policy(a)
+	var wait sync.WaitGroup
+	first, cancel := context.WithCancel(as(t.Context(), "ann"))
+	wait.Go(func() { _, _ = p.View(first) })
+	<-a.sets
+	short, end := context.WithTimeout(as(t.Context(), "ann"), time.Millisecond)
+	defer end()
+	if _, err := p.View(short); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("who waits too long gets %v", err)
+	}
+	result := make(chan error)
+	go func() { _, err := p.View(as(t.Context(), "ann")); result <- err }()
+	cancel()
+	wait.Wait()
+	if <-a.sets; len(a.sets) != 0 {
+		t.Errorf("asked %d times more", len(a.sets))
+	}
+	a.answers <- nil
+	if err := <-result; err != nil {
+		t.Errorf("the first one's end is that of another: %v", err)
+	}
+}
+
+// TestShare lets a caller whose requests name many sets have one review at a time, so that
+// others have theirs.
+func TestShare(t *testing.T) {
+	a := newAsked()
+	p := policy(a)
+	p.Limiter = flowcontrol.NewFakeAlwaysRateLimiter()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wait sync.WaitGroup
+	for i := range 20 {
+		wait.Go(func() { _, _ = p.Decide(as(ctx, "eve"), "create", fmt.Sprintf("random-%d", i)) })
+	}
+	<-a.sets
+	wait.Go(func() { _, _ = p.Decide(as(ctx, "ann"), "get", "blue") })
+	if of := <-a.sets; of != "" || len(a.sets) != 0 {
+		t.Errorf("asked about %q, and %d more", of, len(a.sets))
+	}
+	cancel()
+	wait.Wait()
+}
+
+// TestUnlisted answers 503 when the sets can't be listed.
+func TestUnlisted(t *testing.T) {
+	a := newAsked()
+	p := policy(a)
+	p.Sets = func(context.Context) ([]string, error) { return nil, apierrors.NewTimeoutError("etcd", 1) }
+	go func() { a.answers <- nil }()
+	_, err := p.View(as(t.Context(), "ann"))
+	if status, is := err.(apierrors.APIStatus); !is || status.Status().Code != 503 { //nolint:errorlint // a server goes by the error itself
+		t.Errorf("got %v", err)
+	}
+}
