@@ -238,3 +238,39 @@ func TestVisibleDoubt(t *testing.T) {
 	o.grants.mu.Unlock()
 	expect(t, events, "ERROR 503")
 }
+
+// TestVisibleRenewal keeps the record of a client that only lists.
+func TestVisibleRenewal(t *testing.T) {
+	o := small(t, quick)
+	o.read(0, "ann,team", "v1beta1/clusters", plain)
+	stored := func() (key string, record *metav1.PartialObjectMetadata) {
+		o.stored.mu.Lock()
+		defer o.stored.mu.Unlock()
+		for key, object := range second(o.stored.at("/clusterids/views/", o.stored.revision)) {
+			return key, object.DeepCopyObject().(*metav1.PartialObjectMetadata)
+		}
+		t.Fatal("nothing is recorded")
+		return "", nil
+	}
+	key, old := stored()
+	since := old.ResourceVersion
+	old.CreationTimestamp, old.Annotations["since"] = metav1.NewTime(time.Now().Add(-20*time.Minute)), since
+	o.stored.mu.Lock()
+	err := o.stored.put(key, old, &metav1.PartialObjectMetadata{})
+	o.stored.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	from := o.read(1, "ann,team", "v1beta1/clusters", plain).Metadata.ResourceVersion
+	if _, now := stored(); time.Since(now.CreationTimestamp.Time) > time.Minute || now.Annotations["since"] != since {
+		t.Errorf("a list leaves the record of %s, since %s", now.CreationTimestamp, now.Annotations["since"])
+	}
+	events, err := o.watch(t.Context(), 0, "ann,team", "resourceVersion="+from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.put("b3", "blue")
+	expect(t, events, "ADDED b3")
+}
+
+func second[A, B any](_ A, b B) B { return b }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/klog/v2"
 
 	"github.com/clusterregistry/operator/apiserver/storage/lock"
 )
@@ -145,15 +146,16 @@ func (r *Records) replace(ctx context.Context, caller string, was, rec record) (
 	return r.of(stored)
 }
 
-// renew keeps a record from going with its lease. Its sets have not changed.
-func (r *Records) renew(ctx context.Context, caller string, rec record) error {
+// renew keeps a record from going with its lease. Its sets have not changed, and nothing that
+// is read waits for it: while etcd takes no writes, the record lasts for what is left of its
+// lease.
+func (r *Records) renew(ctx context.Context, caller string, rec record) {
 	if age := time.Since(rec.written); age < lasts/2 && age > -lasts/2 {
-		return nil
+		return
 	}
-	if _, err := r.replace(ctx, caller, rec, record{sets: rec.sets, since: rec.since}); !errors.Is(err, errRaced) {
-		return err
+	if _, err := r.replace(ctx, caller, rec, record{sets: rec.sets, since: rec.since}); err != nil && !errors.Is(err, errRaced) {
+		klog.V(2).InfoS("The record of a caller's ClusterSets was not renewed", "err", err)
 	}
-	return nil
 }
 
 // all returns the records of all callers, by a read that begins after it was called. Those

@@ -24,7 +24,12 @@ func (p *Policy) Confirm(ctx context.Context, v View) (since uint64, confirmed b
 		return 0, false, unavailable(err)
 	}
 	rec, found := all[v.who.record]
-	return rec.since, found && rec.sets == v.hash(), nil
+	if !found || rec.sets != v.hash() {
+		return rec.since, false, nil
+	}
+	// Many a client only lists, or watches for less than a recheck takes.
+	p.Records.renew(ctx, v.who.record, rec)
+	return rec.since, true, nil
 }
 
 // Settle returns what a caller sees and since which revision, after it has had the record
@@ -63,7 +68,8 @@ func (p *Policy) settle(ctx context.Context, who caller, v View) (View, record, 
 		return v, rec, err
 	}
 	if rec.sets == v.hash() {
-		return v, rec, p.Records.renew(ctx, who.record, rec)
+		p.Records.renew(ctx, who.record, rec)
+		return v, rec, nil
 	}
 	if v, err = p.view(ctx, who, time.Now()); err != nil || v.forever || rec.sets == v.hash() {
 		return v, rec, err
