@@ -34,7 +34,9 @@ type grants struct {
 	mu    sync.Mutex
 	given map[grant]bool
 	fails bool
-	asked []string
+	// failing is the verb that no review of is answered, if only that one fails.
+	failing string
+	asked   []string
 }
 
 type grant struct{ who, verb, set string }
@@ -65,7 +67,7 @@ func (g *grants) Authorize(_ context.Context, a authorizer.Attributes) (authoriz
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked = append(g.asked, fmt.Sprintf("%s %s %s/%s %s/%s %q %t", a.GetUser().GetName(), a.GetVerb(), a.GetAPIGroup(), a.GetAPIVersion(), a.GetResource(), a.GetSubresource(), a.GetName(), a.IsResourceRequest()))
-	if g.fails {
+	if g.fails && (g.failing == "" || g.failing == a.GetVerb()) {
 		return authorizer.DecisionNoOpinion, "", errors.New("the host does not answer")
 	}
 	for _, who := range append([]string{a.GetUser().GetName()}, a.GetUser().GetGroups()...) {
@@ -448,6 +450,49 @@ func TestVisibleFailures(t *testing.T) {
 	} {
 		if code, body := o.do(0, "bob", request.method, request.path, request.kind, request.body); code != http.StatusServiceUnavailable || !strings.Contains(body, "try again") {
 			t.Errorf("%s %s: %d %s", request.method, request.path, code, body)
+		}
+	}
+}
+
+// TestVisibleOutage tells no one by a failure whether a cluster exists that they don't see:
+// while no review is answered, or those are not that none has kept.
+func TestVisibleOutage(t *testing.T) {
+	const body = `{"apiVersion":"clusterregistry.k8s.io/v1beta1","kind":"Cluster","metadata":{"name":"NAME"}}`
+	for reason, periods := range map[string]visibility.Periods{"none": quick, "kept": {Cache: time.Hour, Recheck: time.Hour}} {
+		for _, request := range []struct{ method, path, kind, body string }{
+			{"GET", "", plain, ""}, {"GET", "/status", plain, ""}, {"PUT", "", plain, body}, {"PUT", "/status", plain, body}, {"PUT", "", plain, strings.Replace(body, `"name"`, `"uid":"5","name"`, 1)},
+			{"PATCH", "", mergePatch, `{}`}, {"PATCH", "/status", mergePatch, `{}`}, {"PATCH", "?fieldManager=x", applyPatch, body}, {"DELETE", "", plain, ""},
+		} {
+			o := small(t, periods)
+			o.do(0, "ann,team", "GET", "v1beta1/clusters/xyz", plain, "")
+			o.grants.mu.Lock()
+			o.grants.fails = true
+			o.grants.mu.Unlock()
+			send := func(name string) (int, string) {
+				return o.do(0, "ann,team", request.method, "v1beta1/clusters/"+name+request.path, request.kind, strings.ReplaceAll(request.body, "NAME", name))
+			}
+			code, answer := send("g1")
+			absentCode, absent := send("xyz")
+			if code != absentCode || strings.ReplaceAll(answer, "g1", "xyz") != absent {
+				t.Errorf("%s %s with answers %s: %d %s, and of an absent one: %d %s", request.method, request.path, reason, code, answer, absentCode, absent)
+			}
+		}
+	}
+}
+
+// TestVisibleTaken says of a name that it is taken, and no more, unless its cluster is known
+// to be seen.
+func TestVisibleTaken(t *testing.T) {
+	o := small(t, quick)
+	o.must("POST", "v1beta1/clusters", plain, strings.Replace(inSet("going", ""), `"name"`, `"finalizers":["example.com/x"],"name"`, 1))
+	o.must("DELETE", "v1beta1/clusters/going", plain, "")
+	for _, fails := range []bool{false, true} {
+		o.grants.mu.Lock()
+		o.grants.fails, o.grants.failing = fails, "get"
+		o.grants.mu.Unlock()
+		code, body := o.do(0, "bob", "POST", "v1beta1/clusters", plain, inSet("going", "green"))
+		if code != http.StatusConflict || strings.Contains(body, "deleted") {
+			t.Errorf("while reviews fail (%t): %d %s", fails, code, body)
 		}
 	}
 }

@@ -146,9 +146,14 @@ func (p *Policy) lookUp(q question, since time.Time) (answer, bool) {
 	if !ok {
 		return answer{}, false
 	}
-	found, lasts := kept.(answer), p.Periods.Cache
-	if !found.allowed {
-		lasts *= denied
+	found := kept.(answer)
+	return found, !found.asked.Before(since) && time.Since(found.asked) < p.Periods.lasts(found)
+}
+
+// lasts returns how long an answer is kept.
+func (p Periods) lasts(a answer) time.Duration {
+	if a.allowed {
+		return p.Cache
 	}
-	return found, !found.asked.Before(since) && time.Since(found.asked) < lasts
+	return denied * p.Cache
 }

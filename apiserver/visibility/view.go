@@ -98,7 +98,7 @@ func (p *Policy) look(ctx context.Context, who caller, since time.Time, done fun
 	if err != nil {
 		return View{}, err
 	}
-	v.rest(everything, p.Periods.Cache)
+	v.rest(everything, p.Periods)
 	if everything.allowed {
 		v.All, v.forever = true, everything.forever
 	} else if err := p.narrow(ctx, &v, since); err != nil {
@@ -130,7 +130,7 @@ func (p *Policy) narrow(ctx context.Context, v *View, since time.Time) error {
 	}
 	v.sets = sets.New[string]()
 	for i, name := range names {
-		v.rest(answers[i], p.Periods.Cache)
+		v.rest(answers[i], p.Periods)
 		if answers[i].allowed {
 			v.sets.Insert(name)
 		}
@@ -139,12 +139,12 @@ func (p *Policy) narrow(ctx context.Context, v *View, since time.Time) error {
 }
 
 // rest has a view be no fresher than an answer that it rests on, and kept no longer than
-// that one if it allows something.
-func (v *View) rest(on answer, kept time.Duration) {
+// that one.
+func (v *View) rest(on answer, periods Periods) {
 	if on.asked.Before(v.asked) {
 		v.asked = on.asked
 	}
-	if until := on.asked.Add(kept); on.allowed && until.Before(v.until) {
+	if until := on.asked.Add(periods.lasts(on)); until.Before(v.until) {
 		v.until = until
 	}
 }

@@ -84,7 +84,7 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 func (r *REST) shown(ctx context.Context, read func() (runtime.Object, error)) (runtime.Object, error) {
 	object, err := read()
 	if err != nil {
-		return nil, err
+		return nil, r.absent(ctx, err)
 	}
 	if err := r.may(ctx, get, object.(*clusterregistry.Cluster)); err != nil {
 		return nil, plain(err)
@@ -101,12 +101,25 @@ func (r *REST) may(ctx context.Context, verb string, stored *clusterregistry.Clu
 		return err
 	}
 	if !seen.Allowed {
-		return hidden{notFound(stored.Name)}
+		return r.absent(ctx, hidden{notFound(stored.Name)})
 	}
 	if verb == get {
 		return nil
 	}
 	return r.allowed(ctx, verb, stored)
+}
+
+// absent returns an error as it is, but for one that says that a cluster does not exist while
+// it is not known what the caller sees: one that exists is not known not to be seen then, and
+// no answer may tell the two apart. All sets are asked about for both, as for a list.
+func (r *REST) absent(ctx context.Context, err error) error {
+	if !apierrors.IsNotFound(err) {
+		return err
+	}
+	if _, unknown := r.policy.View(ctx); unknown != nil {
+		return unknown
+	}
+	return err
 }
 
 // allowed returns an error when the caller may not do something to clusters in the set of

@@ -19,7 +19,7 @@ func (r *REST) Create(ctx context.Context, object runtime.Object, validate rest.
 	}
 	// The store's error says whether the other is being deleted.
 	name := object.(*clusterregistry.Cluster).Name
-	if _, lookErr := r.Get(ctx, name, &metav1.GetOptions{}); apierrors.IsNotFound(lookErr) && name != "" {
+	if _, lookErr := r.Get(ctx, name, &metav1.GetOptions{}); lookErr != nil && name != "" {
 		return nil, taken(name)
 	}
 	return nil, err
@@ -54,7 +54,7 @@ func (*REST) checked(validate rest.ValidateObjectFunc, check func(context.Contex
 // see, all goes as for one that does not exist, until its name turns out to be taken.
 func (r *REST) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	create = r.creating(create)
-	judged := &judged{UpdatedObjectInfo: object, may: r.may}
+	judged := &judged{UpdatedObjectInfo: object, clusters: r}
 	out, created, err := r.REST.Update(ctx, name, judged, create, update, forceCreate, options)
 	if err = r.unjudged(ctx, name, judged, err); !isHidden(err) {
 		return out, created, err
@@ -67,7 +67,7 @@ func (r *REST) Update(ctx context.Context, name string, object rest.UpdatedObjec
 
 // Update changes the status of a cluster that the caller sees.
 func (r *StatusREST) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	judged := &judged{UpdatedObjectInfo: object, may: r.clusters.may}
+	judged := &judged{UpdatedObjectInfo: object, clusters: r.clusters}
 	out, created, err := r.StatusREST.Update(ctx, name, judged, create, update, forceCreate, options)
 	return out, created, plain(r.clusters.unjudged(ctx, name, judged, err))
 }
@@ -76,7 +76,7 @@ func (r *StatusREST) Update(ctx context.Context, name string, object rest.Update
 // the cluster as it is stored when it is changed, and before admission learns of it.
 type judged struct {
 	rest.UpdatedObjectInfo
-	may func(ctx context.Context, verb string, stored *clusterregistry.Cluster) error
+	clusters *REST
 	// done says that the stored cluster was judged.
 	done bool
 }
@@ -84,10 +84,14 @@ type judged struct {
 // UpdatedObject returns what becomes of a cluster.
 func (j *judged) UpdatedObject(ctx context.Context, old runtime.Object) (runtime.Object, error) {
 	j.done = true
+	var err error
 	if stored := old.(*clusterregistry.Cluster); stored.ResourceVersion != "" {
-		if err := j.may(ctx, verbOf(ctx), stored); err != nil {
-			return nil, err
-		}
+		err = j.clusters.may(ctx, verbOf(ctx), stored)
+	} else {
+		_, err = j.clusters.policy.View(ctx) // see absent
+	}
+	if err != nil {
+		return nil, err
 	}
 	return j.UpdatedObjectInfo.UpdatedObject(ctx, old)
 }
@@ -99,8 +103,14 @@ func (r *REST) unjudged(ctx context.Context, name string, j *judged, err error) 
 		return err
 	}
 	stored, lookErr := r.REST.Get(ctx, name, &metav1.GetOptions{})
-	if lookErr != nil {
-		return err
+	switch {
+	case apierrors.IsNotFound(lookErr) && apierrors.IsConflict(err):
+		// It may be gone since, and the error has its UID.
+		return r.absent(ctx, hidden{notFound(name)})
+	case apierrors.IsNotFound(lookErr):
+		return r.absent(ctx, err)
+	case lookErr != nil:
+		return lookErr
 	}
 	if judgement := r.may(ctx, verbOf(ctx), stored.(*clusterregistry.Cluster)); judgement != nil {
 		return judgement
@@ -113,7 +123,7 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 	// The store looks at preconditions before it lets the stored cluster be judged.
 	stored, err := r.REST.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
-		return nil, false, err
+		return nil, false, r.absent(ctx, err)
 	}
 	if err := r.may(ctx, deletion, stored.(*clusterregistry.Cluster)); err != nil {
 		return nil, false, plain(err)
