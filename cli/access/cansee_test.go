@@ -157,6 +157,8 @@ func TestCanSee(t *testing.T) {
 			"*:y yes no; a:y yes yes moves; b:y yes no", "ann sees all clusters (3), changes those of 1, and may move those of 1", ""},
 		{"an editor who may not move", "ClusterSets", distinct(bound("e", "clustersets/clusters", "*", "a"), bound("g", "clusters", "*")), "--as ann",
 			"*:n no no; a:n yes update,patch,delete,deletecollection; b:n no no", "ann sees the clusters of 1 of 2 sets (1), changes those of 1", ""},
+		{"who changes what they don't see", "ClusterSets", distinct(bound("w", "clustersets/clusters", "create,update,patch,delete", "a"), bound("j", "clustersets/join", "create", "a"), bound("g", "clusters", "*")), "--as ann",
+			"*:n no no; a:n no create moves; b:n no no", "ann sees no clusters, changes those of 1, and may move those of 1", "g:user:ann j:user:ann w:user:ann"},
 		{"the gate alone", "ClusterSets", bound("g", "clusters", "get,list,watch"), "--as ann",
 			"*:n no no; a:n no no; b:n no no", "ann sees no clusters, changes none", "g:user:ann"},
 		{"the gate alone, where all see all", "All", bound("g", "clusters", "get,list,watch,patch"), "--as ann",

@@ -114,8 +114,12 @@ func (s *scene) scope(set string) Scope {
 	}
 	out.Change = s.judge.those(writes, gate)
 	out.Change = slices.DeleteFunc(out.Change, func(verb string) bool {
-		// A cluster that is created in a set joins it.
-		return !s.decides(verb, set) || verb == "create" && set != "" && !out.Join
+		if verb == "create" {
+			// A cluster that is created in a set joins it.
+			return !s.decides(verb, set) || set != "" && !out.Join
+		}
+		// To who does not see a cluster there is none to change.
+		return !s.decides(verb, set) || !s.decides("get", set)
 	})
 	return out
 }
