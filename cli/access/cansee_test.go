@@ -198,6 +198,21 @@ func TestCanSee(t *testing.T) {
 	}
 }
 
+// TestCanSeeServers shows what the servers do, where the spec asks for something else.
+func TestCanSeeServers(t *testing.T) {
+	const hides = "\nstatus: {visibility: {id: x7k2mq4p}}"
+	for _, test := range []struct{ wanted, status, want, note string }{
+		{"ClusterSets", "", "*:n yes no; a:n yes no; b:n yes no", "the ClusterRegistry registries/fleet asks for the visibility ClusterSets, and its servers have All: its condition Ready says why"},
+		{"All", hides, "*:n no no; a:n no no; b:n no no", "the ClusterRegistry registries/fleet asks for the visibility All, and its servers have ClusterSets: its condition Ready says why"},
+	} {
+		env := registry(t)
+		decide(t, host(t, env, wanting(test.wanted)+test.status, distinct(shipped(t), bound("g", "clusters", "get,list,watch"))...), nil)
+		if got := canSee(t, env, 0, "--as", "ann"); got.brief() != test.want || !slices.Contains(got.Notes, test.note) {
+			t.Errorf("%s: %s, %q", test.wanted, got.brief(), got.Notes)
+		}
+	}
+}
+
 // TestCanSeeAsks expects that an API server is asked about the one who is named, with the
 // groups that they have, and as a registry itself asks.
 func TestCanSeeAsks(t *testing.T) {

@@ -193,6 +193,8 @@ func (g *granter) noVisibility(ctx context.Context) string {
 		return "note: the visibility of the registry was not checked: " + err.Error()
 	case found.value == "":
 		return "note: the visibility of the registry was not checked: " + found.unknown
+	case found.value == visibleAll && found.differs != "":
+		return fmt.Sprintf("warning: %s. Whoever gets this sees, and with the gate of an editor changes, the clusters of all sets until then", found.differs)
 	case found.value == visibleAll:
 		return fmt.Sprintf("warning: the registry %s has the visibility All: whoever gets this sees, and with the gate of an editor changes, the clusters of all sets; set spec.server.authorization.visibility to ClusterSets first", found.registry)
 	}

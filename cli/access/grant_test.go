@@ -31,8 +31,16 @@ func in(set, name string) *v1beta1.Cluster {
 	return &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1beta1.ClusterSpec{ClusterSet: set}}
 }
 
-// fleet is a ClusterRegistry with a visibility.
+// fleet is a ClusterRegistry with a visibility, which its servers have.
 func fleet(visibility string) string {
+	if visibility == visibleSets {
+		return wanting(visibility) + "\nstatus: {visibility: {id: x7k2mq4p}}"
+	}
+	return wanting(visibility)
+}
+
+// wanting is a ClusterRegistry with a visibility in its spec alone.
+func wanting(visibility string) string {
 	return "apiVersion: operator.clusterregistry.io/v1alpha1\nkind: ClusterRegistry\nmetadata: {name: fleet, namespace: registries}\nspec: {mode: Aggregated, server: {authorization: {visibility: " + visibility + "}}}"
 }
 
@@ -271,6 +279,11 @@ func TestGrantWarnings(t *testing.T) {
 		}, "note: whether the ClusterSet a exists was not checked: get the set: "},
 		{"visibility All", func(env *commandtest.Env) { host(t, env, fleet("All"), shipped(t)...) },
 			"warning: the registry registries/fleet has the visibility All: whoever gets this sees, and with the gate of an editor changes, the clusters of all sets; set spec.server.authorization.visibility to ClusterSets first\n"},
+		{"a visibility that the servers don't have", func(env *commandtest.Env) { host(t, env, wanting("ClusterSets"), shipped(t)...) },
+			"warning: the ClusterRegistry registries/fleet asks for the visibility ClusterSets, and its servers have All: its condition Ready says why. Whoever gets this sees, and with the gate of an editor changes, the clusters of all sets until then\n"},
+		{"clusters that are still hidden", func(env *commandtest.Env) {
+			host(t, env, wanting("All")+"\nstatus: {visibility: {id: x7k2mq4p}}", shipped(t)...)
+		}, ""},
 		{"no visibility", func(env *commandtest.Env) { host(t, env, fleet(""), shipped(t)...) },
 			"warning: the registry registries/fleet has the visibility All: "},
 		{"an independent registry", func(env *commandtest.Env) { independent(t, env, shipped(t)...) },

@@ -203,6 +203,9 @@ func (s *scene) addNotes(report *Report) {
 	case s.visibility.value == visibleAll:
 		note("the visibility is All: whoever passes the gate sees all clusters; --visibility=ClusterSets shows what they would see then")
 	}
+	if s.visibility.differs != "" {
+		note("%s", s.visibility.differs)
+	}
 	if allowed, refused := s.judge.differing(); len(allowed)+len(refused) > 0 {
 		var parts []string
 		if len(allowed) > 0 {

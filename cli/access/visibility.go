@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -24,8 +25,10 @@ const (
 // visibility is what the ClusterRegistry of an aggregated registry says about who sees
 // which clusters.
 type visibility struct {
-	// value is one of the two, empty when it is not known.
+	// value is that of the servers, one of the two, empty when it is not known.
 	value string
+	// differs says that the spec has another one, which the servers don't have (yet).
+	differs string
 	// registry is the ClusterRegistry, as namespace/name.
 	registry string
 	// unknown says why the value is not known.
@@ -54,23 +57,32 @@ func readVisibility(ctx context.Context, env *command.Env) (visibility, error) {
 	}
 	out := visibility{host: true, unknown: "you see no aggregated ClusterRegistry here: without -n, those of all namespaces are read"}
 	for i := range list.Items {
-		value, is := visibilityOf(&list.Items[i])
+		value, wanted, is := visibilityOf(&list.Items[i])
 		switch name := list.Items[i].GetNamespace() + "/" + list.Items[i].GetName(); {
 		case !is:
 		case out.value != "" && out.value != value:
 			return visibility{host: true, unknown: "the ClusterRegistries " + out.registry + " and " + name + " differ in it, and only one can be aggregated: name its namespace with -n"}, nil
 		default:
 			out = visibility{value: value, registry: name, host: true}
+			if wanted != value {
+				out.differs = fmt.Sprintf("the ClusterRegistry %s asks for the visibility %s, and its servers have %s: its condition Ready says why", name, wanted, value)
+			}
 		}
 	}
 	return out, nil
 }
 
-// visibilityOf returns what a ClusterRegistry says, and whether it is aggregated.
-func visibilityOf(registry *unstructured.Unstructured) (string, bool) {
+// visibilityOf returns the visibility that the servers of a ClusterRegistry have, by its
+// status, that of its spec, and whether it is aggregated. The two differ where a release does
+// not have it, and where it is not approved that all clusters are shown again.
+func visibilityOf(registry *unstructured.Unstructured) (value, wanted string, is bool) {
 	if mode, _, _ := unstructured.NestedString(registry.Object, "spec", "mode"); mode != string(operatorv1alpha1.ModeAggregated) {
-		return "", false
+		return "", "", false
 	}
-	value, _, _ := unstructured.NestedString(registry.Object, "spec", "server", "authorization", "visibility")
-	return cmp.Or(value, visibleAll), true
+	wanted, _, _ = unstructured.NestedString(registry.Object, "spec", "server", "authorization", "visibility")
+	value = visibleAll
+	if hides, _, _ := unstructured.NestedMap(registry.Object, "status", "visibility"); hides != nil {
+		value = visibleSets
+	}
+	return value, cmp.Or(wanted, visibleAll), true
 }
