@@ -59,7 +59,7 @@ func startServer(t *testing.T) *apiServer {
 			_ = json.NewEncoder(w).Encode(answer)
 		}
 	}))
-	t.Cleanup(s.Server.Close)
+	t.Cleanup(s.Close)
 	t.Cleanup(s.CloseClientConnections)
 	return s
 }
