@@ -173,7 +173,7 @@ func TestWhatMayBeSetOnce(t *testing.T) {
 		{reason: "the manager removed", old: clusterregistry.ClusterSpec{Manager: set.Manager}, want: "spec.manager: may be set once"},
 		{
 			reason: "another source", old: clusterregistry.ClusterSpec{SourceRef: set.SourceRef},
-			now:  clusterregistry.ClusterSpec{SourceRef: &clusterregistry.SourceReference{Kind: "Cluster", Name: "west"}},
+			now: clusterregistry.ClusterSpec{SourceRef: &clusterregistry.SourceReference{Kind: "Cluster", Name: "west"}},
 		},
 		{reason: "the source removed", old: clusterregistry.ClusterSpec{SourceRef: set.SourceRef}, want: "spec.sourceRef: Invalid value: \"\": may be changed, and not removed"},
 	} {
