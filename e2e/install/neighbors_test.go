@@ -64,7 +64,7 @@ func neighbors(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Cluste
 	prints(e, kubectl, "the entry to say that the cluster was deleted", "False Deleted",
 		"get", "clusters.v1beta1.clusterregistry.k8s.io", "imported", "-o", `jsonpath={.status.conditions[?(@.type=="Joined")].status} {.status.conditions[?(@.type=="Joined")].reason}`)
 	kubectl.Run("delete", "clusters.v1beta1.clusterregistry.k8s.io", "imported")
-	prints(e, kubectl, "the ClusterProfile to go with the entry", "", "get", "clusterprofiles", "-n", target, "-o", "name")
+	prints(e, kubectl, "the ClusterProfile to go with the entry", "", "get", "clusterprofiles", "imported", "-n", target, "--ignore-not-found", "-o", "name")
 
 	kubectl.Run("label", "namespace", target, strings.Split(label, "=")[0]+"-")
 	e.WaitCondition(registry, operatorv1alpha1.ConditionControllerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonNamespaceNotAllowed, "kubectl label namespace "+target)
