@@ -143,7 +143,7 @@ func bounds(s *apiextensionsv1.JSONSchemaProps) []string {
 		out = append(out, strings.Join(values, ", "))
 	}
 	if s.Minimum != nil && s.Maximum != nil {
-		out = append(out, fmt.Sprintf("%g to %g", *s.Minimum, *s.Maximum))
+		out = append(out, fmt.Sprintf("%.0f to %.0f", *s.Minimum, *s.Maximum))
 	}
 	out = append(out, limits("characters", s.MinLength, s.MaxLength)...)
 	out = append(out, limits("entries", s.MinItems, s.MaxItems)...)
