@@ -40,7 +40,6 @@ func TestAggregated(t *testing.T) {
 	})
 	t.Run("kubectl", func(t *testing.T) { session.Run(t, framework.ClusterKubeconfig(t)) })
 	t.Run("controllers", func(t *testing.T) { controllers(t, e.In(t), registry) })
-	t.Run("neighbors", func(t *testing.T) { neighbors(t, e.In(t), registry) })
 	t.Run("drift", func(t *testing.T) { drift(e.In(t), registry) })
 	t.Run("paused", func(t *testing.T) { paused(t, e.In(t), registry) })
 	t.Run("edited", func(t *testing.T) { edited(t, e.In(t), registry) })

@@ -25,11 +25,15 @@ spec:
   infrastructureRef: {apiGroup: infrastructure.cluster.x-k8s.io, kind: ACluster, name: imported}
 `
 
-// neighbors has the controller read a Cluster of Cluster API in one namespace and publish it
-// as a ClusterProfile in another one: with no right in either before it is open to the
-// registry, with none but what is documented then, and with none afterwards. The controller is
-// killed on the way.
-func neighbors(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
+// TestMatrixNeighbors has the controller read a Cluster of Cluster API in one namespace and
+// publish it as a ClusterProfile in another one: with no right in either before it is open to
+// the registry, with none but what is documented then, and with none afterwards. The controller is
+// killed on the way. In "make test", e2e/docs has that without the rights.
+func TestMatrixNeighbors(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	registry := e.Sample("aggregated-single.yaml")
+	e.Install(registry)
+	e.WaitReady(registry)
 	kubectl := newest(t, framework.ClusterKubeconfig(t))
 	source, target := e.Namespace+"-capi", e.Namespace+"-profiles"
 	framework.NeighborAPIs(t, kubectl)

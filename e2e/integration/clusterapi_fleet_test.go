@@ -17,6 +17,7 @@ import (
 // killed in the middle, and another one continues. It prints how long that takes, and how
 // much is written.
 func TestClusterAPIFleet(t *testing.T) {
+	t.Parallel()
 	const fleet = 1000
 	i := newImporter(t)
 	i.install(nil)

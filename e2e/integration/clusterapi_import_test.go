@@ -22,6 +22,7 @@ import (
 // TestClusterAPI brings clusters of Cluster API into a registry, from before Cluster API
 // is there until it is gone.
 func TestClusterAPI(t *testing.T) {
+	t.Parallel()
 	i := newImporter(t)
 	i.start()
 	i.awaitState(contract.FunctionRefused, "clusterctl init", "kubectl label namespace team-b registry.clusterregistry.io/hub=registries")

@@ -130,6 +130,7 @@ func providerFile(t *testing.T, plugin string) string {
 // runs two at once, as after a split: in the end, each profile is as its cluster, and no one
 // writes any more.
 func TestClusterProfilesKilled(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.install()
 	const clusters = 40

@@ -223,6 +223,7 @@ func (h *hub) awaitState(state contract.FunctionState, says string) {
 // TestClusterProfiles goes through the life of profiles in namespaces of a real
 // kube-apiserver.
 func TestClusterProfiles(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	controller := h.start("--cluster-profiles=team-a:tier=gold", "--cluster-profiles-labels=team-a:tier")
 	h.enter("east", "gold", func(c *v1beta1.Cluster) { c.Spec.DisplayName = "East" })

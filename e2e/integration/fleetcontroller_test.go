@@ -36,6 +36,7 @@ type controlled struct {
 // registry with three real API servers: one joins, one leaves, one dies and blocks nobody,
 // and one changes its CA.
 func TestFleetController(t *testing.T) {
+	t.Parallel()
 	registry, authority, config := independent(t)
 	f := &controlled{t: t, clusters: betaOf(t, config), members: map[string]*fleetMember{}, clients: map[string]*kubernetes.Clientset{}, engaged: map[string]int{}, left: map[string]int{}}
 	var answers strings.Builder
