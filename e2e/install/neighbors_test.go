@@ -78,8 +78,11 @@ func TestMatrixNeighbors(t *testing.T) {
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Controllers = before })
 	e.Eventually("no rights to be left in other namespaces", func(ctx context.Context) error {
 		bindings := &rbacv1.RoleBindingList{}
-		if err := e.Client.List(ctx, bindings, client.InNamespace(source)); err != nil || len(bindings.Items) > 0 {
-			return fmt.Errorf("there are %d RoleBindings: %v", len(bindings.Items), err)
+		if err := e.Client.List(ctx, bindings, client.InNamespace(source)); err != nil {
+			return err
+		}
+		if len(bindings.Items) > 0 {
+			return fmt.Errorf("there are %d RoleBindings", len(bindings.Items))
 		}
 		return nil
 	})
@@ -121,8 +124,12 @@ func checkNeighborRights(t *testing.T, e *framework.Env, registry *operatorv1alp
 // prints waits until kubectl prints something.
 func prints(e *framework.Env, kubectl *framework.Kubectl, what, want string, args ...string) {
 	e.Eventually(what, func(context.Context) error {
-		if got, err := kubectl.Try(args...); err != nil || strings.TrimSpace(got) != want {
-			return fmt.Errorf("it prints %q: %v", got, err)
+		got, err := kubectl.Try(args...)
+		if err != nil {
+			return err
+		}
+		if strings.TrimSpace(got) != want {
+			return fmt.Errorf("it prints %q", got)
 		}
 		return nil
 	})
