@@ -78,6 +78,9 @@ func (s *Server) Ready(ctx context.Context, within time.Duration) error {
 // await asks it again and again, until it answers. The error has what it has written.
 func (s *Server) await(ctx context.Context, within time.Duration, ask func(context.Context) error) error {
 	err := await(ctx, s.ended, within, ask)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err() // which has ended it, too
+	}
 	if early := new(endedError); errors.As(err, &early) {
 		return fmt.Errorf("it has ended (%w): %s", early.error, s.Log())
 	}
