@@ -53,8 +53,8 @@ func withRuleOf(t *testing.T, releases []version.Release) *apiextensions.CustomR
 	}
 	written := len(root.XValidations)
 	root.XValidations = slices.DeleteFunc(root.XValidations, generated)
-	if len(root.XValidations) != written-3 {
-		t.Fatalf("of %d rules, %d are generated, want 3", written, written-len(root.XValidations))
+	if len(root.XValidations) != written-5 {
+		t.Fatalf("of %d rules, %d are generated, want 5: of the version, and of each function of a controller", written, written-len(root.XValidations))
 	}
 	spec := root.Properties["spec"]
 	field := spec.Properties["version"]

@@ -44,7 +44,7 @@ func rights(rules []rbacv1.PolicyRule) map[string]bool {
 }
 
 // inNoNamespace are the resources of the operator's rules that are in none.
-var inNoNamespace = []string{"nodes", "storageclasses", "clusterrolebindings", "clusterroles", "apiservices", "customresourcedefinitions", "clusters", "clusters/status", "persistentvolumes", "tokenreviews", "subjectaccessreviews"}
+var inNoNamespace = []string{"nodes", "storageclasses", "clusterrolebindings", "clusterroles", "apiservices", "customresourcedefinitions", "clusters", "clusters/status", "clustersets/clusters", "persistentvolumes", "tokenreviews", "subjectaccessreviews"}
 
 // notInSome are rights that the operator for some namespaces does not need: it reads
 // each of its namespaces by name.
