@@ -118,6 +118,9 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 	if !i.overwrite {
 		return differs, nil
 	}
+	if err := rebound(old, wanted.Spec.SourceRef); err != nil {
+		return "", err
+	}
 	if i.dryRun.Client() {
 		return updated, nil
 	}
@@ -131,6 +134,16 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 		return "", err
 	}
 	return updated, i.status(ctx, clusters, made, status)
+}
+
+// rebound refuses to have an entry of one object become that of another one: of equal names in
+// two management clusters, neither is meant to replace the other.
+func rebound(old *v1beta1.Cluster, wanted *v1beta1.SourceReference) error {
+	is := old.Spec.SourceRef
+	if is == nil || wanted == nil || *is == *wanted {
+		return nil
+	}
+	return fmt.Errorf("spec.sourceRef of the entry names another object, %s %s/%s with the UID %q: give this one another name, or delete the entry first, if it is not needed any more", is.Kind, is.Namespace, is.Name, is.UID)
 }
 
 // held is how long a registry keeps an id for a request that was cut off, such as the last

@@ -136,7 +136,7 @@ var wrong = []struct{ old, new, at, says string }{
 	{"Independent\n  paused: false\n  server: {}\n  etcd: {replicas: 3}\n  tls: {}", "Aggregated\n  etcd: {replicas: 3}\n  tls: {rotation: {client: 2}}", "spec.tls.rotation.client", "an Aggregated registry has no CA of clients"},
 	{"Independent\n  paused: false\n  server: {}\n  etcd: {replicas: 3}\n  tls: {}", "Aggregated\n  etcd: {replicas: 3}\n  tls: {rotation: {serving: 2, drop: {serving: 1}}}", "spec.tls.rotation.drop", "no client of an Aggregated registry has a copy of a CA"},
 
-	{"tls: {}", "controllers: {}", "spec.controllers", "controllers turns no function on: add health or registerHost, such as health: {}, or remove controllers"},
+	{"tls: {}", "controllers: {}", "spec.controllers", "controllers turns no function on: add health, registerHost, clusterAPI or clusterProfiles, such as health: {}, or remove controllers"},
 	{"tls: {}", "controllers: {resources: {requests: {cpu: 1}}}", "spec.controllers", "controllers turns no function on"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 4}}", "spec.controllers.health.periodSeconds", "greater than or equal to 5"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 3601}}", "spec.controllers.health.periodSeconds", "less than or equal to 3600"},

@@ -55,7 +55,7 @@ func testForeign(t *testing.T, members map[string]*fleetMember, p plugin, cluste
 	foreignObjects(t, path, "west", "v1beta1")
 	from[3] = "west"
 	expectImport(t, p, map[string]string{"capi": "differs", "capi-pending": "refused"}, from...)
-	expectImport(t, p, map[string]string{"capi": "refused Cluster.clusterregistry.k8s.io \"capi\" is invalid: spec.sourceRef", "capi-pending": "refused"}, append(from, "--overwrite")...)
+	expectImport(t, p, map[string]string{"capi": "refused spec.sourceRef of the entry names another object, Cluster default/capi with the UID", "capi-pending": "refused"}, append(from, "--overwrite")...)
 	remove(t, clusters)
 	again["crd"], again["fed"], again["capi"] = "created", "created", "created"
 	expectImport(t, p, again, "-f", newer)
