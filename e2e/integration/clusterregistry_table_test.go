@@ -3,6 +3,7 @@ package integration
 import (
 	"encoding/base64"
 	"encoding/pem"
+	"strings"
 )
 
 // wrong are faults of a registry, each a text of fleet with what stands in its
@@ -138,6 +139,17 @@ var wrong = []struct{ old, new, at, says string }{
 
 	{"tls: {}", "controllers: {}", "spec.controllers", "controllers turns no function on: add health, registerHost, clusterAPI or clusterProfiles, such as health: {}, or remove controllers"},
 	{"tls: {}", "controllers: {resources: {requests: {cpu: 1}}}", "spec.controllers", "controllers turns no function on"},
+	// What the controller would refuse when it starts, and health with it, is refused here.
+	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], nameTemplate: 'eu.{name}'}}", "spec.controllers.clusterAPI.nameTemplate", "write lowercase letters, digits, dashes, {namespace}, and {name}"},
+	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], nameTemplate: '" + strings.Repeat("a", 63) + "{name}'}}", "spec.controllers.clusterAPI.nameTemplate", "a name of 63 characters at most"},
+	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], nameTemplate: '{namespace}'}}", "spec.controllers.clusterAPI.nameTemplate", "without which all clusters would have one name"},
+	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], nameTemplate: '{name}-{zone}'}}", "spec.controllers.clusterAPI.nameTemplate", "write lowercase letters"},
+	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['a..b/c']}}", "spec.controllers.clusterAPI.labels[0]", "write the key of a label"},
+	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['*']}}", "spec.controllers.clusterAPI.labels[0]", "write the key of a label"},
+	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['" + strings.Repeat("a", 254) + "/c']}}", "spec.controllers.clusterAPI.labels[0]", "write the key of a label"},
+	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['clusterregistry.k8s.io/*']}}", "spec.controllers.clusterAPI.labels", "are not copied: remove them"},
+	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, labels: ['.b/c']}]}", "spec.controllers.clusterProfiles[0].labels[0]", "write the key of a label"},
+	{"tls: {}", "controllers: {clusterProfiles: [{namespace: A}]}", "spec.controllers.clusterProfiles[0].namespace", "write the name of a namespace"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 4}}", "spec.controllers.health.periodSeconds", "greater than or equal to 5"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 3601}}", "spec.controllers.health.periodSeconds", "less than or equal to 3600"},
 	{"tls: {}", "controllers: {health: {clientAddress: '10.1.2.3:443'}}", "spec.controllers.health.clientAddress", "write an IP address, without a port, such as 10.1.2.3"},

@@ -18,7 +18,7 @@ type NamespaceName string
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=317
-// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?|[*])$') && self != '*'",message="write the key of a label, such as region, or all keys with a prefix, such as example.com/*"
+// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?|[*])$') && self != '*' && self.indexOf('/') <= 253",message="write the key of a label, such as region, or all keys with a prefix, such as example.com/*"
 type LabelPattern string
 
 // ClusterAPIDeletionPolicy says what becomes of the entry of a cluster that is gone.
@@ -60,7 +60,7 @@ type ClusterAPI struct {
 	// +kubebuilder:default="{name}"
 	// +kubebuilder:validation:MinLength=6
 	// +kubebuilder:validation:MaxLength=100
-	// +kubebuilder:validation:XValidation:rule="self.contains('{name}') && self.replace('{name}', 'a').replace('{namespace}', 'a').matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write lowercase letters, digits, dashes, dots, {namespace}, and {name}, without which all clusters would have one name, such as {namespace}-{name}"
+	// +kubebuilder:validation:XValidation:rule="self.contains('{name}') && self.replace('{name}', 'a').replace('{namespace}', 'a').matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",message="write lowercase letters, digits, dashes, {namespace}, and {name}, which make a name of 63 characters at most, and without which all clusters would have one name, such as {namespace}-{name}"
 	NameTemplate string `json:"nameTemplate,omitempty"`
 
 	// labels are the labels of a Cluster that its entry gets: keys, or all keys with a
@@ -68,6 +68,7 @@ type ClusterAPI struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('clusterregistry.k8s.io/'))",message="labels of clusterregistry.k8s.io say something of entries of the registry, and are not copied: remove them"
 	Labels []LabelPattern `json:"labels,omitempty"`
 
 	// deletionPolicy says what becomes of the entry of a Cluster that was deleted or is no
