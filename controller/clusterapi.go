@@ -10,11 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"github.com/clusterregistry/operator/client/informers"
 	"github.com/clusterregistry/operator/controller/clusterapi"
 	"github.com/clusterregistry/operator/internal/contract"
 )
@@ -91,24 +89,13 @@ func (o *clusterAPIOptions) validate(all *options) error {
 
 // runClusterAPI runs that function while this replica leads.
 func (p *program) runClusterAPI(ctx context.Context) error {
-	say := func(state contract.FunctionState, message string) {
-		p.announcer.Say(contract.ClusterAPIFunction, state, message)
-	}
+	say := p.speaker(contract.ClusterAPIFunction)
 	say(contract.FunctionStarting, "")
-	factory := informers.NewSharedInformerFactory(p.registry, 0)
-	clusters := factory.Clusterregistry().V1beta1().Clusters()
-	err := clusters.Informer().SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		cache.DefaultWatchErrorHandler(ctx, r, err)
-		if !clusters.Informer().HasSynced() {
-			say(contract.FunctionStarting, fmt.Sprintf("Waiting for the clusters of the registry: %v", err))
-		}
-	})
+	factory, clusters, err := p.watch(say)
 	if err != nil {
 		return err
 	}
-	// For each cluster that goes, the host cluster is asked whether it has.
-	config := rest.CopyConfig(p.hostConfig)
-	config.QPS, config.Burst = 50, 100
+	config := p.hostClients()
 	source, err := clusterapi.NewSource(config)
 	if err != nil {
 		return err

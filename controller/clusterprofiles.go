@@ -8,11 +8,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
-	"github.com/clusterregistry/operator/client/informers"
 	"github.com/clusterregistry/operator/controller/clusterprofile"
 	"github.com/clusterregistry/operator/internal/contract"
 )
@@ -55,13 +53,9 @@ func (o *profileOptions) validate(all *options) error {
 
 // runProfiles publishes ClusterProfiles while this replica leads.
 func (p *program) runProfiles(ctx context.Context) error {
-	say := func(state contract.FunctionState, message string) {
-		p.announcer.Say(contract.ClusterProfilesFunction, state, message)
-	}
+	say := p.speaker(contract.ClusterProfilesFunction)
 	say(contract.FunctionStarting, "Waiting for the clusters of the registry.")
-	// Clients of its own: requests of many namespaces must not keep the Lease waiting.
-	config := rest.CopyConfig(p.hostConfig)
-	config.QPS, config.Burst = 50, 100
+	config := p.hostClients()
 	profiles, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return err
@@ -70,14 +64,7 @@ func (p *program) runProfiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	factory := informers.NewSharedInformerFactory(p.registry, 0)
-	clusters := factory.Clusterregistry().V1beta1().Clusters()
-	err = clusters.Informer().SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		cache.DefaultWatchErrorHandler(ctx, r, err)
-		if !clusters.Informer().HasSynced() {
-			say(contract.FunctionStarting, fmt.Sprintf("Waiting for the clusters of the registry: %v", err))
-		}
-	})
+	factory, clusters, err := p.watch(say)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/client/informers"
+	clusterinformers "github.com/clusterregistry/operator/client/informers/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/announce"
 	"github.com/clusterregistry/operator/controller/health"
 	"github.com/clusterregistry/operator/controller/hostentry"
@@ -154,17 +155,40 @@ func (p *program) newRegistrar() *hostentry.Registrar {
 		Name: p.registerHost, URL: p.registerHostURL, CABundle: p.hostCA,
 		Address: p.address, Host: p.host, Clusters: p.registry.ClusterregistryV1beta1().Clusters(),
 		Period: p.registerHostPeriod, Clock: clock.RealClock{},
-		Say: func(state contract.FunctionState, message string) {
-			p.announcer.Say(contract.RegisterHostFunction, state, message)
-		},
+		Say: p.speaker(contract.RegisterHostFunction),
 	})
+}
+
+// speaker returns how a function says how it is.
+func (p *program) speaker(function string) func(contract.FunctionState, string) {
+	return func(state contract.FunctionState, message string) { p.announcer.Say(function, state, message) }
+}
+
+// watch returns what reads the clusters of the registry for a function once the factory is
+// started. It says what they are waited for until all of them were read.
+func (p *program) watch(say func(contract.FunctionState, string)) (informers.SharedInformerFactory, clusterinformers.ClusterInformer, error) {
+	factory := informers.NewSharedInformerFactory(p.registry, 0)
+	clusters := factory.Clusterregistry().V1beta1().Clusters()
+	err := clusters.Informer().SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
+		cache.DefaultWatchErrorHandler(ctx, r, err)
+		if !clusters.Informer().HasSynced() {
+			say(contract.FunctionStarting, fmt.Sprintf("Waiting for the clusters of the registry: %v", err))
+		}
+	})
+	return factory, clusters, err
+}
+
+// hostClients configures the clients of a function that asks the host cluster of many objects:
+// they are its own, so that it does not keep the Lease waiting.
+func (p *program) hostClients() *rest.Config {
+	config := rest.CopyConfig(p.hostConfig)
+	config.QPS, config.Burst = 50, 100
+	return config
 }
 
 // runHealth runs the health function while this replica leads.
 func (p *program) runHealth(ctx context.Context) error {
-	say := func(state contract.FunctionState, message string) {
-		p.announcer.Say(contract.HealthFunction, state, message)
-	}
+	say := p.speaker(contract.HealthFunction)
 	say(contract.FunctionStarting, "")
 	var reader kubernetes.Interface
 	if p.readHostCIDRs {
@@ -179,14 +203,7 @@ func (p *program) runHealth(ctx context.Context) error {
 		return nil
 	}
 	go inside.Follow(ctx)
-	factory := informers.NewSharedInformerFactory(p.registry, 0)
-	clusters := factory.Clusterregistry().V1beta1().Clusters()
-	err = clusters.Informer().SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
-		cache.DefaultWatchErrorHandler(ctx, r, err)
-		if !clusters.Informer().HasSynced() {
-			say(contract.FunctionStarting, fmt.Sprintf("Waiting for the clusters of the registry: %v", err))
-		}
-	})
+	factory, clusters, err := p.watch(say)
 	if err != nil {
 		return err
 	}
