@@ -36,11 +36,17 @@ func (r *Reconciler) readReach(ctx context.Context, s *scope) error {
 	}
 	slices.Sort(asked)
 	for _, namespace := range slices.Compact(asked) {
-		switch open, err := r.opened(ctx, s, namespace); {
+		if namespace == s.Registry.Namespace {
+			s.reach.namespaces = append(s.reach.namespaces, namespace)
+			continue
+		}
+		if !r.MayReach(s.Registry.Namespace) {
+			foreign = append(foreign, namespace)
+			continue
+		}
+		switch open, err := opened(ctx, s, namespace); {
 		case err != nil:
 			return err
-		case namespace != s.Registry.Namespace && !r.MayReach(s.Registry.Namespace):
-			foreign = append(foreign, namespace)
 		case open:
 			s.reach.namespaces = append(s.reach.namespaces, namespace)
 		default:
@@ -74,15 +80,8 @@ func (r *Reconciler) MayReach(namespace string) bool {
 	return len(r.Namespaces) == 0 && r.MayAggregate(namespace)
 }
 
-// opened reports whether a namespace exists, stays, and has the label of the registry. Its own
-// needs none.
-func (r *Reconciler) opened(ctx context.Context, s *scope, namespace string) (bool, error) {
-	if namespace == s.Registry.Namespace {
-		return true, nil
-	}
-	if !r.MayReach(s.Registry.Namespace) {
-		return false, nil
-	}
+// opened reports whether a namespace exists, stays, and has the label of the registry.
+func opened(ctx context.Context, s *scope, namespace string) (bool, error) {
 	found := informers.Namespace()
 	if err := s.Live.Get(ctx, client.ObjectKey{Name: namespace}, found); apierrors.IsNotFound(err) {
 		return false, nil
