@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterregistry/operator/controller/clusterapi"
+	"github.com/clusterregistry/operator/controller/labelkeys"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -29,7 +30,7 @@ type clusterAPIOptions struct {
 	// What the texts above say, once they are validated.
 	selector labels.Selector
 	name     clusterapi.Template
-	copied   clusterapi.AllowList
+	copied   labelkeys.AllowList
 }
 
 func (o *clusterAPIOptions) addFlags(fs *pflag.FlagSet) {

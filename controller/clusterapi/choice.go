@@ -11,6 +11,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/controller/labelkeys"
 )
 
 // Template makes the name of an entry from {namespace} and {name} of its Cluster.
@@ -44,47 +45,14 @@ func (t Template) Name(namespace, name string) (string, error) {
 	return made, nil
 }
 
-// AllowList says which labels are copied.
-type AllowList struct {
-	keys     map[string]bool
-	prefixes []string
-}
-
-// ParseAllowList takes keys of labels, and all keys of a prefix as "example.com/*".
-func ParseAllowList(texts []string) (AllowList, error) {
-	list := AllowList{keys: map[string]bool{}}
+// ParseAllowList returns the labels of Clusters that are copied: all but those of the registry.
+func ParseAllowList(texts []string) (labelkeys.AllowList, error) {
 	for _, text := range texts {
-		prefix, all := strings.CutSuffix(text, "/*")
-		key := text
-		if all {
-			key = prefix + "/x"
-		}
-		if faults := validation.IsQualifiedName(key); len(faults) > 0 {
-			return AllowList{}, fmt.Errorf("%q is neither the key of a label nor a prefix such as example.com/*: %s", text, faults[0])
-		}
-		if group, _, _ := strings.Cut(key, "/"); group == v1beta1.GroupName {
-			return AllowList{}, fmt.Errorf("%q: labels of %s say something of entries of the registry, and are not copied", text, v1beta1.GroupName)
-		}
-		if all {
-			list.prefixes = append(list.prefixes, prefix+"/")
-		} else {
-			list.keys[text] = true
+		if group, _, _ := strings.Cut(text, "/"); group == v1beta1.GroupName {
+			return labelkeys.AllowList{}, fmt.Errorf("%q: labels of %s say something of entries of the registry, and are not copied", text, v1beta1.GroupName)
 		}
 	}
-	return list, nil
-}
-
-// Allows reports whether a label is copied.
-func (l AllowList) Allows(key string) bool {
-	if l.keys[key] {
-		return true
-	}
-	for _, prefix := range l.prefixes {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
-	}
-	return false
+	return labelkeys.Parse(texts)
 }
 
 // selected reports whether a Cluster belongs in the registry, given the labels of its

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	informer "github.com/clusterregistry/operator/client/informers/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/controller/labelkeys"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -78,7 +79,7 @@ type Config struct {
 	Selector labels.Selector
 	// Name makes names of entries, and Labels says which labels entries get.
 	Name   Template
-	Labels AllowList
+	Labels labelkeys.AllowList
 	// Policy is what becomes of an entry whose Cluster is gone, after Grace.
 	Policy DeletionPolicy
 	Grace  time.Duration

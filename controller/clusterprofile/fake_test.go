@@ -20,6 +20,7 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	lister "github.com/clusterregistry/operator/client/listers/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/controller/labelkeys"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -40,7 +41,7 @@ type bench struct {
 
 var (
 	source = Source{Registry: "hub", Namespace: "registries"}
-	target = Target{Namespace: "a", Labels: []string{"tier", "example.com/*"}}
+	target = Target{Namespace: "a", Labels: allowed("tier", "example.com/*")}
 )
 
 func newBench(t *testing.T, selector string) *bench {
@@ -324,3 +325,12 @@ func (q *queue) Done(string)                 {}
 func (q *queue) ShutDown()                   {}
 func (q *queue) ShutDownWithDrain()          {}
 func (q *queue) ShuttingDown() bool          { return false }
+
+// allowed returns labels that are copied.
+func allowed(keys ...string) labelkeys.AllowList {
+	out, err := labelkeys.Parse(keys)
+	if err != nil {
+		panic(err)
+	}
+	return out
+}

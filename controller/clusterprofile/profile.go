@@ -80,7 +80,7 @@ type Source struct {
 func (s Source) of(cluster *v1beta1.Cluster, in Target) *profile {
 	out := &profile{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name, Labels: map[string]string{}}}
 	for key, value := range cluster.Labels {
-		if in.copies(key) {
+		if in.Labels.Allows(key) {
 			out.Labels[key] = value
 		}
 	}

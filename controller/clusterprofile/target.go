@@ -5,26 +5,18 @@ import (
 	"slices"
 	"strings"
 
-	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterregistry/operator/controller/labelkeys"
 )
 
 // Target is a namespace that profiles are published in, and of which clusters.
 type Target struct {
 	Namespace string
 	Selector  labels.Selector
-	// Labels are the keys of labels that are copied, and prefixes that end with "/*".
-	Labels []string
-}
-
-// copies reports whether a label of a cluster is shown.
-func (t Target) copies(key string) bool {
-	return slices.ContainsFunc(t.Labels, func(allowed string) bool {
-		prefix, all := strings.CutSuffix(allowed, "*")
-		return key == allowed || all && strings.HasPrefix(key, prefix)
-	})
+	// Labels are those that are copied.
+	Labels labelkeys.AllowList
 }
 
 // ParseTargets reads NAMESPACE[:SELECTOR], each namespace once: a namespace is one
@@ -54,26 +46,10 @@ func ParseTargets(texts, copied []string) ([]Target, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("labels are to be copied to namespace %q, in which no ClusterProfiles are published", namespace)
 		}
-		out[i].Labels = strings.Split(keys, ",")
-		if err := checkLabels(out[i].Labels); err != nil {
+		var err error
+		if out[i].Labels, err = labelkeys.Parse(strings.Split(keys, ",")); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
-}
-
-// checkLabels returns what is wrong with the labels that are to be copied.
-func checkLabels(allowed []string) error {
-	for _, text := range allowed {
-		if prefix, all := strings.CutSuffix(text, "/*"); all {
-			if faults := validation.IsDNS1123Subdomain(prefix); len(faults) > 0 {
-				return fmt.Errorf("%q is not a prefix of labels, such as example.com/*: %s", text, faults[0])
-			}
-			continue
-		}
-		if faults := metav1validation.ValidateLabelName(text, field.NewPath("label")); len(faults) > 0 {
-			return fmt.Errorf("%q is not the key of a label, nor a prefix such as example.com/*: %s", text, faults[0].Detail)
-		}
-	}
-	return nil
 }
