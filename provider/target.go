@@ -136,7 +136,7 @@ func (t *target) config(ctx context.Context, o *Options) (*rest.Config, error) {
 		return config, nil
 	}
 	exec := plugin.Exec.DeepCopy()
-	// A controller has nobody to ask.
+	// A controller has no one to ask.
 	exec.InteractiveMode, exec.StdinUnavailable = clientcmdapi.NeverExecInteractiveMode, true
 	if exec.APIVersion == "" {
 		exec.APIVersion = "client.authentication.k8s.io/v1"

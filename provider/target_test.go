@@ -77,9 +77,9 @@ func TestWhatIsEngaged(t *testing.T) {
 		{"no access", func(c *v1beta1.Cluster) { c.Spec.Access = nil }, "no access with the audience Controller", false},
 		{"access for people alone", func(c *v1beta1.Cluster) { c.Spec.Access[1].Audience = v1beta1.AudienceUser }, "no access with the audience Controller", false},
 		{"access of another name", func(c *v1beta1.Cluster) { c.Spec.Access[1].Name = "other" }, "no access with the audience Controller", false},
-		{"nobody has reported", func(c *v1beta1.Cluster) { c.Status = nil }, "no condition Available yet", true},
+		{"no one has reported", func(c *v1beta1.Cluster) { c.Status = nil }, "no condition Available yet", true},
 		{"it is down", says(v1beta1.ConditionAvailable, metav1.ConditionFalse, 2), "Available is False (Tested", true},
-		{"nobody knows", says(v1beta1.ConditionAvailable, metav1.ConditionUnknown, 2), "Available is Unknown", true},
+		{"no one knows", says(v1beta1.ConditionAvailable, metav1.ConditionUnknown, 2), "Available is Unknown", true},
 		{"it was available at an address of before", says(v1beta1.ConditionAvailable, metav1.ConditionTrue, 1), "is of generation 1 of its Cluster, which has 2", true},
 		{"a reporter that does not say of what", says(v1beta1.ConditionAvailable, metav1.ConditionTrue, 0), "", true},
 	} {

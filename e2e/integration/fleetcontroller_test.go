@@ -33,7 +33,7 @@ type controlled struct {
 }
 
 // TestFleetController runs the example of the provider for multicluster-runtime over a
-// registry with three real API servers: one joins, one leaves, one dies and blocks nobody,
+// registry with three real API servers: one joins, one leaves, one dies and blocks no one,
 // and one changes its CA.
 func TestFleetController(t *testing.T) {
 	t.Parallel()
@@ -90,7 +90,7 @@ func (f *controlled) testDeath() {
 	f.members["north"].Kill()
 	f.damage("east")
 	f.awaitLabel("east")
-	// An entry that leads to it and is said to be available: nobody has noticed yet.
+	// An entry that leads to it and is said to be available: no one has noticed yet.
 	f.leave("north")
 	f.enter("north")
 	framework.Eventually(f.t, "north to be tried in vain", func(context.Context) error {
