@@ -11,6 +11,9 @@ NAME ?= registry
 
 GO ?= go
 export GO # hack/run builds with it
+# A package that is compiled without its folder's name need not be compiled again in
+# another clone, nor for the images, which are built so.
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath)
 LINT := $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint
 # What others import without the rest. Each stands on those before it.
 LIBRARIES := apis/clusterregistry client provider
@@ -127,7 +130,7 @@ integration: build examples cluster-command ## Tests that need a real kube-apise
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@$(if $(E2E_FULL),bin/cluster binaries kubernetes v1.34.4 kube-apiserver)
 	@bin/cluster binaries kubernetes v1.37.1 kube-apiserver kubectl
-	$(STORY) ./e2e/integration/...
+	$(STORY) -parallel 4 ./e2e/integration/... # they wait more than they compute
 
 # What "make test" has time for, and what "make test-full" runs besides: what is
 # installed by hand in e2e/apiserver is used and restarted under load in CORE as well,

@@ -8,6 +8,7 @@ import (
 )
 
 func TestServerRefusesMissingPermissions(t *testing.T) {
+	t.Parallel()
 	host := framework.StartHost(t, newest, "front-proxy-client")
 	flags := append(host.ServerFlags(), "--etcd-servers="+host.Etcd)
 	says := func(want string, flags ...string) {
@@ -23,6 +24,7 @@ func TestServerRefusesMissingPermissions(t *testing.T) {
 }
 
 func TestServerRefusesAnyFrontProxy(t *testing.T) {
+	t.Parallel()
 	host := framework.StartHost(t, newest)
 	framework.Create(t, framework.HostClient(t, host.Config), append(framework.Delegation(), framework.AdmissionReads()...)...)
 	said := framework.StartRegistry(t, append(host.ServerFlags(), "--etcd-servers="+host.Etcd)...).WaitRefused(t)

@@ -23,6 +23,7 @@ import (
 // TestClusters uses the API as its clients do, through the aggregators of the
 // oldest and the newest host.
 func TestClusters(t *testing.T) {
+	t.Parallel()
 	for _, version := range hosts {
 		t.Run(version, func(t *testing.T) {
 			host, registry := framework.StartAggregated(t, version)

@@ -85,6 +85,7 @@ func (s sets) move(ctx context.Context, name, set string) (*v1beta1.Cluster, err
 
 // TestClusterSets groups clusters through two servers of one registry.
 func TestClusterSets(t *testing.T) {
+	t.Parallel()
 	etcd := framework.StartEtcd(t, 1)
 	var servers []sets
 	var configs []*rest.Config
@@ -341,6 +342,7 @@ func checkMembers(t *testing.T, servers []sets, set string, told []bool) bool {
 // does from a server that stands still for long, while one client deletes a set and others
 // put clusters in it.
 func TestClusterSetsOfLostLocks(t *testing.T) {
+	t.Parallel()
 	var servers []sets
 	for _, config := range thoseWhoLoseLocks(t) {
 		servers = append(servers, setsOf(t, config))
@@ -387,6 +389,7 @@ func TestClusterSetsOfLostLocks(t *testing.T) {
 // TestJoinClusterSets lets people put clusters in the sets that they may, and take them out of those,
 // by the RBAC of both modes.
 func TestJoinClusterSets(t *testing.T) {
+	t.Parallel()
 	t.Run("independent", func(t *testing.T) {
 		registry, clients, admin := independent(t)
 		testJoinSets(t, admin, func(user string) *rest.Config { return registry.Config(clients.Issue(user, nil)) })

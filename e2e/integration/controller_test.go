@@ -26,6 +26,7 @@ import (
 // its member, which is the host of its Lease as well. TestMembers has what happens to
 // members.
 func TestController(t *testing.T) {
+	t.Parallel()
 	const name = "member.example.com"
 	ca := framework.NewAuthority(t, "member-ca")
 	serving := ca.Issue("member", nil, name)

@@ -25,6 +25,7 @@ import (
 // free space, while clients of a registry write: none of their requests fails, and all that
 // was acknowledged is there.
 func TestDefragmentation(t *testing.T) {
+	t.Parallel()
 	host, flags := framework.StartReadyHost(t, newest)
 	members := framework.StartEtcdVersion(t, "v3.7.3", 3)
 	access := accessTo(members)

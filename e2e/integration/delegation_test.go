@@ -22,6 +22,7 @@ import (
 // TestABindingThatIsGoneForAMoment deletes what lets the server ask the host who may
 // do what, and creates it again, as the operator does. Requests wait meanwhile.
 func TestABindingThatIsGoneForAMoment(t *testing.T) {
+	t.Parallel()
 	host, _ := framework.StartAggregated(t, newest)
 	admin, hosts := framework.HostClient(t, host.Config), clientset(t, host.Config)
 	framework.Create(t, admin,

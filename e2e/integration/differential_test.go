@@ -22,6 +22,7 @@ import (
 // independent registry the same generated ClusterRoles and ClusterRoleBindings,
 // and asks both the same questions: may this one do that, and may he grant this?
 func TestAuthorizationEqualsKubernetes(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("the seed is %d", seed)
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // not for secrets

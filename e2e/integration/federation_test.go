@@ -61,6 +61,7 @@ func TestClientOf2018(t *testing.T) {
 // TestClientOf2018SpeaksTLS makes sure that such a client sends its token to
 // nobody in clear when a cluster has no CA bundle.
 func TestClientOf2018SpeaksTLS(t *testing.T) {
+	t.Parallel()
 	_, _, config := independent(t)
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {

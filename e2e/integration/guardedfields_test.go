@@ -39,6 +39,7 @@ var people = map[string][]string{
 // TestGuardedFields guards endpoints and identity, in both modes: each as an authorizer
 // that a registry really has decides.
 func TestGuardedFields(t *testing.T) {
+	t.Parallel()
 	t.Run("independent", func(t *testing.T) {
 		etcd := framework.StartEtcd(t, 1)
 		registry, clients, admin := independentOn(t, etcd, "--guarded-fields=Enforce")

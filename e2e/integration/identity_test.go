@@ -33,6 +33,7 @@ func identified(name, id string) *v1beta1.Cluster {
 
 // TestIdentity gives ids to clusters through two servers of one registry.
 func TestIdentity(t *testing.T) {
+	t.Parallel()
 	etcd := framework.StartEtcd(t, 1)
 	var servers []clustersv1beta1.ClusterInterface
 	for range 2 {
@@ -226,6 +227,7 @@ func testIdentityOfTheDead(t *testing.T, etcd *framework.Etcd, clusters clusters
 // given one id at the same time, one at most may be told that it has it, and no
 // two have it in the end.
 func TestIdentityOfLostLocks(t *testing.T) {
+	t.Parallel()
 	var servers []clustersv1beta1.ClusterInterface
 	for _, config := range thoseWhoLoseLocks(t) {
 		servers = append(servers, betaOf(t, config))

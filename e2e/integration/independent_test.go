@@ -53,6 +53,7 @@ func clientset(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 
 // TestIndependentClusters uses the API as its clients do, without any host.
 func TestIndependentClusters(t *testing.T) {
+	t.Parallel()
 	registry, authority, config := independent(t)
 	testAPI(t, config)
 	t.Run("kubectl", func(t *testing.T) { session.Run(t, registry.Kubeconfig(t, authority.Issue("root", admins))) })
@@ -193,6 +194,7 @@ func errorsOf(t *testing.T, checks ...func(context.Context) error) error {
 // TestIndependentTokens authenticates by the tokens of two issuers, and follows
 // changes of the file that names them.
 func TestIndependentTokens(t *testing.T) {
+	t.Parallel()
 	const header = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\njwt:\n"
 	one, other := framework.StartIssuer(t), framework.StartIssuer(t)
 	file := filepath.Join(t.TempDir(), "authentication.yaml")
@@ -267,6 +269,7 @@ func TestIndependentTokens(t *testing.T) {
 
 // TestIndependentRefusesToStart gives the server what it can't work with.
 func TestIndependentRefusesToStart(t *testing.T) {
+	t.Parallel()
 	etcd := "--etcd-servers=http://127.0.0.1:1"
 	ca := "--client-ca-file=" + framework.NewAuthority(t, "clients").File
 	file := func(content string) string {

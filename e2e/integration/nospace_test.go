@@ -19,6 +19,7 @@ import (
 // with live data, for which its quota grows while the alarm is raised. What makes room ends
 // the alarm, nothing else does, and all that was acknowledged is there at the end.
 func TestNoSpace(t *testing.T) {
+	t.Parallel()
 	members := framework.StartEtcdVersion(t, "v3.7.3", 3, "--quota-backend-bytes=25165824")
 	access := accessTo(members)
 	_, recorded := recordIdentity(t, access, 3)
@@ -51,6 +52,7 @@ func TestNoSpace(t *testing.T) {
 
 // TestNoSpaceSingle has the history of a single member compacted and defragmented away.
 func TestNoSpaceSingle(t *testing.T) {
+	t.Parallel()
 	members := framework.StartEtcdVersion(t, "v3.6.14", 1, "--quota-backend-bytes=25165824")
 	access := accessTo(members)
 	_, recorded := recordIdentity(t, access, 1)

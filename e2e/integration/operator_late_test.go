@@ -14,6 +14,7 @@ import (
 // one that was upgraded by its image alone: it drives registries and says what is missing, lets
 // them go, and takes up backups when they are there.
 func TestOperatorBeforeBackups(t *testing.T) {
+	t.Parallel()
 	host := framework.StartHost(t, newest, "front-proxy-client")
 	kubectl := framework.NewKubectl(t, newest, host.Kubeconfig("root", "system:masters"))
 	framework.InstallCertManagerAPI(t, kubectl)

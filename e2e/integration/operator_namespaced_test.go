@@ -14,6 +14,7 @@ import (
 // installed for two namespaces. It must not try anything else, whatever its
 // registries go through; elsewhere the host lets it do nothing.
 func TestOperatorForSomeNamespaces(t *testing.T) {
+	t.Parallel()
 	host, audit := framework.StartAuditedHost(t, newest, framework.OperatorUser, "front-proxy-client")
 	kubectl := framework.NewKubectl(t, newest, host.Kubeconfig("root", "system:masters"))
 	framework.InstallCertManagerAPI(t, kubectl)

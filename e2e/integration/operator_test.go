@@ -16,6 +16,7 @@ import (
 // has no nodes. The test plays cert-manager and what runs servers; etcd is real,
 // and somebody else's.
 func TestOperator(t *testing.T) {
+	t.Parallel()
 	host, audit := framework.StartAuditedHost(t, newest, framework.OperatorUser, "front-proxy-client")
 	kubectl := framework.NewKubectl(t, newest, host.Kubeconfig("root", "system:masters"))
 	framework.InstallOperator(t, kubectl)

@@ -36,6 +36,7 @@ type seen struct {
 // TestPluginAccess gives teams their sets with what the plugin prints, and has it show who
 // sees what, in both modes: roles and bindings are those of a real API server.
 func TestPluginAccess(t *testing.T) {
+	t.Parallel()
 	t.Run("independent", func(t *testing.T) {
 		registry, authority, admin := independent(t)
 		testPluginAccess(t, plugin{t, registry.Kubeconfig(t, authority.Issue("root", admins))}, admin)

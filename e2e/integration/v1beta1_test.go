@@ -22,6 +22,7 @@ import (
 
 // TestV1beta1 uses v1beta1 as its clients do, in both encodings and with kubectl.
 func TestV1beta1(t *testing.T) {
+	t.Parallel()
 	registry, authority, config := independent(t)
 	for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
 		encoded := rest.CopyConfig(config)

@@ -36,6 +36,7 @@ func quickly() []string {
 // TestVisibility shows people the clusters of their sets, in both modes: each as an authorizer
 // that a registry really has decides.
 func TestVisibility(t *testing.T) {
+	t.Parallel()
 	t.Run("independent", func(t *testing.T) {
 		etcd := framework.StartEtcd(t, 1)
 		registry, clients, admin := independentOn(t, etcd, quickly()...)
