@@ -73,6 +73,7 @@ func TestDataLost(t *testing.T) {
 // TestScale has a registry with one member of etcd get three while clients write, and one
 // again. No request fails, and nothing of the members that went is left.
 func TestScale(t *testing.T) {
+	t.Parallel()
 	e := framework.New(t).WithOperator()
 	registry := independent(e, 1)
 	e.Install(registry)

@@ -25,6 +25,7 @@ const rate = 50
 // write: servers and members of etcd show the new ones without a restart, and no
 // request fails.
 func TestRotation(t *testing.T) {
+	t.Parallel()
 	e := framework.New(t).WithOperator()
 	registry := independent(e, 3)
 	e.Install(registry)
