@@ -222,6 +222,14 @@ func TestBackupStoreRefusals(t *testing.T) {
 		absent.run(nil, 1, "there is no such bucket or container: create it", "check", "--registry=default/fleet")
 		absent.run(nil, 1, "there is no such bucket or container: create it", "list")
 		save(absent, "there is no such bucket or container: create it")
+		// One that has gone since: nothing of a backup is known then, and least of all that it is
+		// damaged.
+		for command, more := range map[string][]string{
+			"verify": a.verifyFlags("first"), "show": nil, "prune": {"--keep-last=1"}, "delete": {"--name=first"},
+			"fetch": {"--to=" + filepath.Join(t.TempDir(), "x")},
+		} {
+			absent.run(nil, 1, "there is no such bucket or container: create it", command, more...)
+		}
 		wrong, says := with("--credentials="+s.Wrong), "the store does not accept the credentials"
 		if s.Kind == "azure" {
 			says = "the account may not do that" // Azure says AuthenticationFailed, and azurite AuthorizationFailure

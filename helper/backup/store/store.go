@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
 	"golang.org/x/sys/unix"
 )
 
@@ -115,6 +116,16 @@ func (s *Store) flush() error {
 // Open returns the content of an object, or fails with ErrAbsent. The caller closes it.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 	r, err := s.bucket.NewReader(ctx, key, nil)
+	if s.config.Kind == GCS && gcerrors.Code(err) == gcerrors.NotFound {
+		// It does not say whether that is the object or the bucket, and a backup without its
+		// snapshot is damaged, while one in a bucket that is gone may come back with it.
+		switch there, unknown := s.bucket.IsAccessible(ctx); {
+		case unknown != nil:
+			err = unknown
+		case !there:
+			err = errors.Join(err, errNoBucket)
+		}
+	}
 	if err != nil {
 		return nil, s.explain("read "+key, err)
 	}
