@@ -87,7 +87,8 @@ func TestNewestVerified(t *testing.T) {
 	}
 }
 
-// TestNoteQuorum forgets a loss as soon as a majority answers, and no earlier.
+// TestNoteQuorum forgets a loss as soon as a majority answers, and no earlier. An approval of it
+// does nothing while it is not certain.
 func TestNoteQuorum(t *testing.T) {
 	for _, test := range []struct {
 		reason string
@@ -99,6 +100,7 @@ func TestNoteQuorum(t *testing.T) {
 	} {
 		s := fragmented(t, "v0.1.0", "")
 		s.Registry.Status.Recovery = &operatorv1alpha1.RecoveryStatus{ID: "c-1"}
+		s.Registry.Spec.Recovery = &operatorv1alpha1.Recovery{From: operatorv1alpha1.RecoverFromMember, Name: "fleet-etcd-0", AcceptDataLossUpTo: 1 << 40, ApprovedFor: "c-1"}
 		if s.members.State.ListErr = test.known; test.known != nil {
 			for i := range s.members.State.Members {
 				s.members.State.Members[i].Leader, s.members.State.Members[i].Err = "", test.known
@@ -113,6 +115,9 @@ func TestNoteQuorum(t *testing.T) {
 		}
 		if v := s.verdicts[operatorv1alpha1.ConditionEtcdReady]; !v.Complete() {
 			t.Errorf("%s: %+v", test.reason, v)
+		}
+		if s.recovering() != nil {
+			t.Errorf("%s: members that may serve are given up: %+v", test.reason, s.recovering())
 		}
 	}
 }
