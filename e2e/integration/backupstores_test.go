@@ -249,20 +249,24 @@ func TestBackupStoreRefusals(t *testing.T) {
 	})
 }
 
-// faulty are the kinds of stores whose faults are tested. The client of Google Cloud Storage
-// continues downloads that were cut, and checks what arrives itself, so its outcomes differ.
+// faulty are the kinds of stores that clients take as they are. The client of Google Cloud
+// Storage continues downloads that were cut, and checks what arrives itself, so its outcomes
+// differ: backupgcs_test.go has them.
 var faulty = []string{"s3", "azure"}
+
+// storeFault is what is wrong with a store.
+type storeFault struct {
+	reason string
+	fault  framework.Fault
+	says   string // why no backup is taken, empty when it is taken all the same
+}
 
 // TestBackupStoreFaults holds "save" to a store that fails: nothing half-written is ever
 // offered, each failure is a sentence, and once the store is well again it is taken.
 func TestBackupStoreFaults(t *testing.T) {
 	unwell := framework.Answer(http.StatusServiceUnavailable)
 	onStores(t, faulty, func(t *testing.T, a archive, s *framework.Store) {
-		for i, test := range []struct {
-			reason string
-			fault  framework.Fault
-			says   string // empty when the backup is taken all the same
-		}{
+		a.survives(s, []storeFault{
 			{"it fails", framework.Answer(http.StatusInternalServerError), "the store fails: see its own log or status page"},
 			{"it is forbidden", framework.Answer(http.StatusForbidden), "the account may not do that"},
 			{"it is overloaded", unwell.Where(writesSnapshot), "the store is overloaded or limits requests"},
@@ -275,24 +279,30 @@ func TestBackupStoreFaults(t *testing.T) {
 			{"what it returns is damaged", framework.Fault(framework.DamageAnswer).Where(readsSnapshot), "damages data; it is removed"},
 			{"what it is given is damaged", framework.Fault(framework.DamageRequest).Where(writesSnapshot), s.Kind + "://"},
 			{"it refuses manifests", framework.Answer(http.StatusForbidden).Where(writesManifest), "the account may not do that"},
-		} {
-			name := fmt.Sprintf("backup-%d", i)
-			s.Front.Between(test.fault)
-			begun, exit := time.Now(), 1
-			if test.says == "" {
-				exit = 0
-			}
-			var taken contract.BackupReport
-			a.run(&taken, exit, test.says, "save", a.saveFlags(name, "uid")...)
-			t.Logf("%s: it ended after %s", test.reason, time.Since(begun).Round(100*time.Millisecond))
-			s.Front.Between(nil)
-			if got := a.names(); exit != 0 && slices.Contains(got, name) || slices.ContainsFunc(got, func(name string) bool { return strings.HasPrefix(name, "!") }) {
-				t.Errorf("%s: it was not taken, and listed are %v", test.reason, got)
-			}
-			a.save(name, "uid")
-			a.run(&taken, 0, "", "fetch", "--name="+name, "--to="+filepath.Join(t.TempDir(), "x"))
-		}
+		})
 	})
+}
+
+// survives takes a backup under each fault of the store, and another time without it.
+func (a archive) survives(s *framework.Store, faults []storeFault) {
+	a.t.Helper()
+	for i, test := range faults {
+		name := fmt.Sprintf("backup-%d", i)
+		s.Front.Between(test.fault)
+		begun, exit := time.Now(), 1
+		if test.says == "" {
+			exit = 0
+		}
+		var taken contract.BackupReport
+		a.run(&taken, exit, test.says, "save", a.saveFlags(name, "uid")...)
+		a.t.Logf("%s: it ended after %s", test.reason, time.Since(begun).Round(100*time.Millisecond))
+		s.Front.Between(nil)
+		if got := a.names(); exit != 0 && slices.Contains(got, name) || slices.ContainsFunc(got, func(name string) bool { return strings.HasPrefix(name, "!") }) {
+			a.t.Errorf("%s: it was not taken, and listed are %v", test.reason, got)
+		}
+		a.save(name, "uid")
+		a.run(&taken, 0, "", "fetch", "--name="+name, "--to="+filepath.Join(a.t.TempDir(), "x"))
+	}
 }
 
 // TestBackupFetchFaults holds what reads a backup to a store that fails: no file is left that

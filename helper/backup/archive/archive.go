@@ -70,15 +70,16 @@ func (a Archive) Upload(ctx context.Context, path string, b contract.Backup) (la
 		return layout.Backup{}, err
 	}
 	err = a.Store.Put(ctx, a.Lineage.Manifest(b.Name), bytes.NewReader(manifest))
-	if err != nil && !errors.Is(err, store.ErrExists) {
-		return layout.Backup{}, err
-	}
-	// A store may take no notice of the condition, and have kept that of another writer.
+	// A store may take no notice of the condition, and have kept that of another writer. And it
+	// may have written this one, although its answer was lost.
 	found, readErr := a.Find(ctx, b.Name)
+	same := readErr == nil && found.ID == b.ID && found.SHA256 == b.SHA256
 	switch {
+	case err != nil && !errors.Is(err, store.ErrExists) && !same:
+		return layout.Backup{}, err
 	case readErr != nil:
 		return layout.Backup{}, errors.Join(err, readErr)
-	case found.ID != b.ID || err == nil && found.SHA256 != b.SHA256:
+	case found.ID != b.ID || err == nil && !same:
 		return layout.Backup{}, Taken(found)
 	}
 	return found, nil

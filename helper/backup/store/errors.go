@@ -25,8 +25,7 @@ import (
 // errSlow is why a request was given up.
 var errSlow = fmt.Errorf("no answer within %s", answering)
 
-// errNoBucket is why nothing is found where a store does not say that itself: of a write, since
-// what is written need not be there.
+// errNoBucket is why a write finds nothing: what is written need not be there.
 var errNoBucket = errors.New("no such bucket")
 
 // What to do about a failed request.

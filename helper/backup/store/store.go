@@ -116,14 +116,11 @@ func (s *Store) flush() error {
 // Open returns the content of an object, or fails with ErrAbsent. The caller closes it.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, error) {
 	r, err := s.bucket.NewReader(ctx, key, nil)
-	if s.config.Kind == GCS && gcerrors.Code(err) == gcerrors.NotFound {
+	if s.config.Kind == GCS && gcerrors.Code(err) == gcerrors.NotFound && advice(err) == "" {
 		// It does not say whether that is the object or the bucket, and a backup without its
 		// snapshot is damaged, while one in a bucket that is gone may come back with it.
-		switch there, unknown := s.bucket.IsAccessible(ctx); {
-		case unknown != nil:
-			err = unknown
-		case !there:
-			err = errors.Join(err, errNoBucket)
+		if _, _, why := s.page(ctx, key, blob.FirstPageToken); why != nil {
+			err = why
 		}
 	}
 	if err != nil {
