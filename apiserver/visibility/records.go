@@ -8,8 +8,10 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
@@ -24,7 +26,11 @@ const (
 	// lasts is how long a record stays that no server needs. What a client has read before
 	// it went can't be continued.
 	lasts = 30 * time.Minute
-	// flightTime is how long reading all records may take.
+	// few is of how many callers the records are read one by one, and severally so many at
+	// a time. For more of them all records are read at once, whosever they are: some MB, where
+	// there are 10,000.
+	few, severally = 64, 8
+	// flightTime is how long reading records may take.
 	flightTime = 10 * time.Second
 	// The annotations of a record.
 	setsAnnotation  = "sets"
@@ -52,14 +58,15 @@ type Records struct {
 	Destroy func()
 
 	mu sync.Mutex
-	// next is the read of all records that has not begun yet, and flying says that one has.
+	// next is the read of records that has not begun yet, and flying says that one has.
 	next   *flight
 	flying bool
 }
 
-// flight is one read of all records, for all who asked before it began.
+// flight is one read of the records of all who asked before it began.
 type flight struct {
 	done    chan struct{}
+	callers sets.Set[string]
 	records map[string]record
 	err     error
 }
@@ -158,15 +165,16 @@ func (r *Records) renew(ctx context.Context, caller string, rec record) {
 	}
 }
 
-// all returns the records of all callers, by a read that begins after it was called. Those
+// latest returns the record of a caller, by a read that begins after it was called. Those
 // who wait for the same read share it, so that however many events and lists a server has
 // to confirm, it has one such read at a time.
-func (r *Records) all(ctx context.Context) (map[string]record, error) {
+func (r *Records) latest(ctx context.Context, caller string) (rec record, found bool, err error) {
 	r.mu.Lock()
 	if r.next == nil {
-		r.next = &flight{done: make(chan struct{})}
+		r.next = &flight{done: make(chan struct{}), callers: sets.New[string]()}
 	}
 	mine := r.next
+	mine.callers.Insert(caller)
 	if !r.flying {
 		r.flying = true
 		go r.fly()
@@ -174,13 +182,14 @@ func (r *Records) all(ctx context.Context) (map[string]record, error) {
 	r.mu.Unlock()
 	select {
 	case <-mine.done:
-		return mine.records, mine.err
+		rec, found = mine.records[caller]
+		return rec, found, mine.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return record{}, false, ctx.Err()
 	}
 }
 
-// fly reads all records until no one waits for them.
+// fly reads records until no one waits for them.
 func (r *Records) fly() {
 	for {
 		r.mu.Lock()
@@ -191,14 +200,38 @@ func (r *Records) fly() {
 		if now == nil {
 			return
 		}
-		now.records, now.err = r.list()
+		now.records, now.err = r.gather(now.callers)
 		close(now.done)
 	}
 }
 
-func (r *Records) list() (map[string]record, error) {
+// gather returns the records of some callers, and maybe those of others.
+func (r *Records) gather(callers sets.Set[string]) (map[string]record, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), flightTime)
 	defer cancel()
+	if len(callers) > few {
+		return r.list(ctx)
+	}
+	var mu sync.Mutex
+	out := make(map[string]record, len(callers))
+	group, reading := errgroup.WithContext(ctx)
+	group.SetLimit(severally)
+	for caller := range callers {
+		group.Go(func() error {
+			rec, found, err := r.read(reading, caller)
+			if found {
+				mu.Lock()
+				defer mu.Unlock()
+				out[caller] = rec
+			}
+			return err
+		})
+	}
+	return out, group.Wait()
+}
+
+// list returns the records of all callers.
+func (r *Records) list(ctx context.Context) (map[string]record, error) {
 	stored := &metav1.PartialObjectMetadataList{}
 	if err := r.storage.GetList(ctx, r.key(""), storage.ListOptions{Recursive: true, Predicate: storage.Everything}, stored); err != nil {
 		return nil, fmt.Errorf("read the records of callers' ClusterSets: %w", err)

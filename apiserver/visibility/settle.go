@@ -19,11 +19,10 @@ func (p *Policy) Confirm(ctx context.Context, v View) (since uint64, confirmed b
 	if v.forever {
 		return 0, true, nil
 	}
-	all, err := p.Records.all(ctx)
+	rec, found, err := p.Records.latest(ctx, v.who.record)
 	if err != nil {
 		return 0, false, unavailable(err)
 	}
-	rec, found := all[v.who.record]
 	if !found || rec.sets != v.hash() {
 		return rec.since, false, nil
 	}
