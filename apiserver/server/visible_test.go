@@ -528,6 +528,41 @@ func TestReviews(t *testing.T) {
 	}
 }
 
+// TestReviewsContinue lists for a caller with more sets than can be reviewed in the time of one
+// request: each try continues where the one before has stopped, also when another server has
+// recorded something else, so that nothing counts which was asked before.
+func TestReviewsContinue(t *testing.T) {
+	t.Parallel()
+	o := newOffice(t, visibility.Periods{Cache: time.Minute, Recheck: time.Minute}, true)
+	for i := range reviewsAtOnce + 20 {
+		o.makeSets(fmt.Sprintf("set-%d", i))
+	}
+	o.put("c", "set-7")
+	list := func(server int, want ...string) (tries int) {
+		t.Helper()
+		for tries = 1; tries <= 20; tries++ {
+			// Half of the time is for reviews.
+			code, body := o.do(server, "ann,team", "GET", "v1beta1/clusters?timeout=4s", plain, "")
+			if code == http.StatusOK {
+				if got := o.read(server, "ann,team", "v1beta1/clusters", plain).names(); !slices.Equal(got, want) {
+					t.Errorf("server %d shows %q, want %q", server, got, want)
+				}
+				return tries
+			}
+			if code != http.StatusServiceUnavailable || !strings.Contains(body, "try again until they are") || !strings.Contains(body, `"retryAfterSeconds":1`) || strings.Contains(body, "set-") {
+				t.Fatalf("try %d: %d %s", tries, code, body)
+			}
+		}
+		t.Fatalf("not after %d tries", tries)
+		return 0
+	}
+	list(0)
+	o.grants.set(true, "ann", "set-7", "get")
+	if tries := list(1, "c"); tries < 2 {
+		t.Error("the other server has not asked again what it had asked before it knew of the record")
+	}
+}
+
 // TestVisibilityAll asks nothing.
 func TestVisibilityAll(t *testing.T) {
 	d := newDesk(t, cluster.GuardedFieldsOff)

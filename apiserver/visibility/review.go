@@ -70,18 +70,18 @@ func (p *Policy) Decide(ctx context.Context, verb, set string) (Decision, error)
 // have all that the limiter allows, whatever sets its requests name.
 func (p *Policy) askOnce(ctx context.Context, who caller, verb, set string) (found answer, err error) {
 	q := question{who.key, verb, set}
-	if found, ok := p.lookUp(q, time.Time{}); ok {
+	if found, ok := p.lookUp(q, age{}); ok {
 		return found, nil
 	}
 	if p.master(who) {
-		return p.ask(ctx, who, verb, set, time.Time{})
+		return p.ask(ctx, who, verb, set, age{})
 	}
 	done, err := p.turns.take(ctx, "single "+who.key, q)
 	if err != nil {
 		return answer{}, err
 	}
 	defer func() { done(err) }()
-	return p.ask(ctx, who, verb, set, time.Time{})
+	return p.ask(ctx, who, verb, set, age{})
 }
 
 // lack says which permission is missing.
@@ -96,20 +96,29 @@ func lack(who caller, verb, set, reason string) string {
 	return fmt.Sprintf("User %q cannot %s resource %q in API group %q %s%s", who.GetName(), verb, resource+"/"+subresource, clusterregistry.GroupName, of, reason)
 }
 
-// ask returns the answer to a question, which is not older than some time.
-func (p *Policy) ask(ctx context.Context, who caller, verb, set string, since time.Time) (answer, error) {
+// age is how old an answer may be.
+type age struct {
+	// since is when it may have been asked, at the earliest.
+	since time.Time
+	// round is when the reviews of all sets began that it is to be one of, if it is: such an
+	// answer counts until there is the last, however long it is kept.
+	round time.Time
+}
+
+// ask returns the answer to a question, which is not older than it may be.
+func (p *Policy) ask(ctx context.Context, who caller, verb, set string, of age) (answer, error) {
 	if p.master(who) {
 		return answer{allowed: true, asked: time.Now(), forever: true}, nil
 	}
 	q := question{who.key, verb, set}
-	if found, ok := p.lookUp(q, since); ok {
+	if found, ok := p.lookUp(q, of); ok {
 		return found, nil
 	}
 	if p.Limiter != nil {
 		if err := p.Limiter.Wait(ctx); err != nil {
 			return answer{}, fmt.Errorf("%w: %w", errCrowded, err)
 		}
-		if found, ok := p.lookUp(q, since); ok {
+		if found, ok := p.lookUp(q, of); ok {
 			return found, nil
 		}
 	}
@@ -140,20 +149,29 @@ func (p *Policy) master(who caller) bool {
 	return p.Masters && slices.Contains(who.GetGroups(), user.SystemPrivilegedGroup)
 }
 
-// lookUp returns an answer that is kept, and not older than some time.
-func (p *Policy) lookUp(q question, since time.Time) (answer, bool) {
+// lookUp returns an answer that is kept, and not older than it may be.
+func (p *Policy) lookUp(q question, of age) (answer, bool) {
 	kept, ok := p.known.Get(q)
 	if !ok {
 		return answer{}, false
 	}
 	found := kept.(answer)
-	return found, !found.asked.Before(since) && time.Since(found.asked) < p.Periods.lasts(found)
+	ofRound := !of.round.IsZero() && !found.asked.Before(of.round)
+	return found, !found.asked.Before(of.since) && (ofRound || time.Since(found.asked) < p.lasts(found))
 }
 
 // lasts returns how long an answer is kept.
-func (p Periods) lasts(a answer) time.Duration {
-	if a.allowed {
-		return p.Cache
+func (p *Policy) lasts(a answer) time.Duration {
+	if a.allowed || p.Periods.Cache == 0 {
+		return p.Periods.Cache
 	}
-	return denied * p.Cache
+	return max(denied*p.Periods.Cache, p.longest())
+}
+
+// longest returns how long the reviews of all sets may take, over as many requests as it needs.
+func (p *Policy) longest() time.Duration {
+	if p.Limiter == nil || p.Limiter.QPS() <= 0 || p.Periods.Cache == 0 {
+		return 0
+	}
+	return time.Duration(rounds * float64(p.sets.Load()) / float64(p.Limiter.QPS()) * float64(time.Second))
 }

@@ -34,7 +34,8 @@ func (p *Policy) Confirm(ctx context.Context, v View) (since uint64, confirmed b
 // Settle returns what a caller sees and since which revision, after it has had the record
 // say so. When the record says something else, the caller's sets have changed: either this
 // server is the first to notice, or another has written it and this one goes by reviews of
-// before. So nothing that was asked before the record was read counts then.
+// before. So nothing that was asked before this server first read the record counts then,
+// but all that was asked since: a retry continues where a request ran out of time.
 func (p *Policy) Settle(ctx context.Context, of View) (View, uint64, error) {
 	who := of.who
 	v, err := p.view(ctx, who, time.Time{})
@@ -70,13 +71,34 @@ func (p *Policy) settle(ctx context.Context, who caller, v View) (View, record, 
 		p.Records.renew(ctx, who.record, rec)
 		return v, rec, nil
 	}
-	if v, err = p.view(ctx, who, time.Now()); err != nil || v.forever || rec.sets == v.hash() {
+	if v, err = p.view(ctx, who, p.firstRead(who, rec)); err != nil || v.forever || rec.sets == v.hash() {
 		return v, rec, err
 	}
 	if rec, err = p.Records.replace(ctx, who.record, rec, record{sets: v.hash()}); err == nil {
 		changes.Inc()
 	}
 	return v, rec, err
+}
+
+// doubt is the key of when a record was first found to differ among what is kept, and found
+// what is kept: until another one is written.
+type (
+	doubt struct{ record string }
+	found struct {
+		since uint64
+		at    time.Time
+	}
+)
+
+// firstRead returns when this server first found a record to say something else than its
+// reviews, which is after the record was written. That may be now.
+func (p *Policy) firstRead(who caller, rec record) time.Time {
+	if kept, ok := p.known.Get(doubt{who.record}); ok && kept.(found).since == rec.since {
+		return kept.(found).at
+	}
+	now := time.Now()
+	p.known.Add(doubt{who.record}, found{rec.since, now})
+	return now
 }
 
 // Unsettled is the error of a request during which what its caller sees has changed again

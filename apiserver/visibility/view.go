@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/storage"
@@ -72,18 +74,39 @@ func (p *Policy) View(ctx context.Context) (View, error) {
 // keptView is the key of a view among what is kept.
 type keptView struct{ caller string }
 
-// view returns what a caller sees, by reviews that are not older than some time.
-func (p *Policy) view(ctx context.Context, who caller, since time.Time) (View, error) {
-	done, err := p.turns.take(ctx, who.key, keptView{who.key})
-	if err != nil {
-		return View{}, unknown(read, err)
+// view returns what a caller sees, by reviews that are not older than some time. It takes
+// half of the request's time at most, so that there is some left to say that it was not enough.
+func (p *Policy) view(ctx context.Context, who caller, since time.Time) (v View, err error) {
+	wait := p.Patience
+	if deadline, limited := ctx.Deadline(); limited {
+		wait = min(wait, time.Until(deadline)/2)
 	}
-	v, err := p.look(ctx, who, since, done)
-	if err != nil {
-		return View{}, unknown(read, err)
+	patient, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	done, err := p.turns.take(patient, who.key, keptView{who.key})
+	if err == nil {
+		v, err = p.look(patient, who, since, done)
 	}
-	return v, nil
+	switch {
+	case err == nil:
+		return v, nil
+	case ctx.Err() == nil && (patient.Err() != nil || errors.Is(err, errCrowded)):
+		return View{}, slow(wait)
+	}
+	return View{}, unknown(read, err)
 }
+
+// slow is the error of a request whose caller's reviews are not complete in time. It says
+// nothing of how many there are, and clients such as client-go's retry it automatically.
+func slow(wait time.Duration) error {
+	err := apierrors.NewServiceUnavailable(fmt.Sprintf("it is not known which clusters the caller may get: the reviews of %[1]s/%[2]s for each ClusterSet are not complete after %[3]s; those that are made are kept, so try again until they are; who may get %[1]s/%[2]s without a name needs one alone", resource, subresource, wait.Round(time.Second)))
+	err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+	return err
+}
+
+// round is the key of when the reviews of all sets began that are not complete yet, among what
+// is kept.
+type round struct{ caller string }
 
 // look finds out what a caller sees whose turn it is, and ends that.
 func (p *Policy) look(ctx context.Context, who caller, since time.Time, done func(error)) (v View, err error) {
@@ -93,60 +116,73 @@ func (p *Policy) look(ctx context.Context, who caller, since time.Time, done fun
 			return v, nil
 		}
 	}
-	v = View{who: who, asked: time.Now(), until: time.Now().Add(p.Periods.Cache)}
-	everything, err := p.ask(ctx, who, read, "", since)
-	if err != nil {
+	of := age{since: since, round: time.Now()}
+	if begun, ok := p.known.Get(round{who.key}); ok && time.Since(begun.(time.Time)) < p.longest() {
+		of.round = begun.(time.Time)
+	}
+	if v, err = p.review(ctx, who, of); err != nil {
+		p.known.Add(round{who.key}, of.round)
 		return View{}, err
 	}
-	v.rest(everything, p.Periods)
-	if everything.allowed {
-		v.All, v.forever = true, everything.forever
-	} else if err := p.narrow(ctx, &v, since); err != nil {
-		return View{}, err
-	}
+	p.known.Remove(round{who.key})
 	if p.Periods.Cache > 0 {
 		p.known.Add(keptView{who.key}, v)
 	}
 	return v, nil
 }
 
-// narrow fills in the sets of a view.
-func (p *Policy) narrow(ctx context.Context, v *View, since time.Time) error {
+// review finds out what a caller sees by reviews that are as old as they may be. What it finds
+// is kept as long as an answer is that has just come, or one that is older than the round.
+func (p *Policy) review(ctx context.Context, who caller, of age) (View, error) {
+	everything, err := p.ask(ctx, who, read, "", of)
+	if err != nil {
+		return View{}, err
+	}
+	v := View{who: who, All: everything.allowed, forever: everything.forever}
+	answers := []answer{everything}
+	if !v.All {
+		names, found, err := p.narrow(ctx, who, of)
+		if err != nil {
+			return View{}, err
+		}
+		v.sets = sets.New[string]()
+		for i, name := range names {
+			if found[i].allowed {
+				v.sets.Insert(name)
+			}
+		}
+		answers = append(answers, found...)
+	}
+	now := time.Now()
+	v.asked, v.until = now, now.Add(p.Periods.Cache)
+	for _, on := range answers {
+		if on.asked.Before(v.asked) {
+			v.asked = on.asked
+		}
+		if until := on.asked.Add(p.lasts(on)); on.asked.Before(of.round) && until.Before(v.until) {
+			v.until = until
+		}
+	}
+	return v, nil
+}
+
+// narrow returns all sets, and what the reviews of each have found.
+func (p *Policy) narrow(ctx context.Context, who caller, of age) ([]string, []answer, error) {
 	names, err := p.Sets(ctx)
 	if err != nil {
-		return fmt.Errorf("list the ClusterSets: %w", err)
+		return nil, nil, fmt.Errorf("list the ClusterSets: %w", err)
 	}
+	p.sets.Store(int64(len(names)))
 	answers := make([]answer, len(names))
 	group, asking := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
 	for i, name := range names {
 		group.Go(func() (err error) {
-			answers[i], err = p.ask(asking, v.who, read, name, since)
+			answers[i], err = p.ask(asking, who, read, name, of)
 			return err
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	v.sets = sets.New[string]()
-	for i, name := range names {
-		v.rest(answers[i], p.Periods)
-		if answers[i].allowed {
-			v.sets.Insert(name)
-		}
-	}
-	return nil
-}
-
-// rest has a view be no fresher than an answer that it rests on, and kept no longer than
-// that one.
-func (v *View) rest(on answer, periods Periods) {
-	if on.asked.Before(v.asked) {
-		v.asked = on.asked
-	}
-	if until := on.asked.Add(periods.lasts(on)); until.Before(v.until) {
-		v.until = until
-	}
+	return names, answers, group.Wait()
 }
 
 // unknown is the error of a request whose review failed. Nothing is hidden instead.

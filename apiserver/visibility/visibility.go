@@ -19,6 +19,7 @@ package visibility
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apiserver/pkg/authorization/authorizer"
@@ -49,10 +50,16 @@ const (
 	// denied is how much longer a review is kept that denies something: a caller that
 	// sees few sets of many costs little.
 	denied = 6
+	// rounds is for how many callers all sets could be reviewed while a review that denies
+	// is kept, at least: else the first of them would be too old before there is the last.
+	rounds = 4
 	// kept is how many reviews are kept.
 	kept = 1 << 16
 	// parallel is how many reviews of one caller are asked at a time.
 	parallel = 8
+	// patience is how long a request waits for all reviews of its caller, at most. The
+	// next one continues with what was found.
+	patience = 30 * time.Second
 )
 
 // Config is what a Policy decides by.
@@ -68,6 +75,9 @@ type Config struct {
 	// Limiter bounds the reviews per second, where each is a request to another server.
 	// It may be nil.
 	Limiter flowcontrol.RateLimiter
+	// Patience is how long a request waits for all reviews of its caller. Zero stands for
+	// half a minute.
+	Patience time.Duration
 	// Masters says that the group system:masters may do everything, whoever is asked.
 	Masters bool
 }
@@ -77,9 +87,14 @@ type Policy struct {
 	Config
 	known *lru.Cache
 	turns turns
+	// sets is how many there were when they were last listed.
+	sets atomic.Int64
 }
 
 // New returns a policy.
 func New(config Config) *Policy {
+	if config.Patience == 0 {
+		config.Patience = patience
+	}
 	return &Policy{Config: config, known: lru.New(kept), turns: turns{callers: map[string]*turn{}}}
 }

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -158,5 +160,108 @@ func TestUnlisted(t *testing.T) {
 	// Not by errors.As: a server goes by the outermost error.
 	if status, is := err.(apierrors.APIStatus); !is || status.Status().Code != 503 {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestPatience ends requests whose reviews take too long, and has the next ones continue with
+// what was found, however long that is kept otherwise: no review is asked twice.
+func TestPatience(t *testing.T) {
+	const size = 4000
+	for _, test := range []struct {
+		reason  string
+		allowed func(set string) bool
+		limit   time.Duration
+		tries   int
+	}{
+		{"a caller that sees nothing", func(string) bool { return false }, 60 * time.Second, 3},
+		{"one that sees all", func(set string) bool { return set != "" }, 60 * time.Second, 3},
+		{"requests with less time", func(set string) bool { return strings.HasSuffix(set, "7") }, 20 * time.Second, 8},
+		{"a watch, which has no limit", func(string) bool { return false }, 0, 3},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				asked := map[string]int{}
+				p := policy(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					asked[a.GetName()]++
+					if test.allowed(a.GetName()) {
+						return authorizer.DecisionAllow, "", nil
+					}
+					return authorizer.DecisionNoOpinion, "", nil
+				}))
+				p.Sets = func(context.Context) (names []string, err error) {
+					for i := range size {
+						names = append(names, fmt.Sprintf("set-%d", i))
+					}
+					return names, nil
+				}
+				p.Periods.Cache, p.Limiter = 10*time.Second, flowcontrol.NewTokenBucketRateLimiter(50, 200)
+				request := func() (View, error) {
+					ctx, end := as(t.Context(), "ann"), func() {}
+					if test.limit > 0 {
+						ctx, end = context.WithTimeout(ctx, test.limit)
+					}
+					defer end()
+					return p.View(ctx)
+				}
+				for range test.tries - 1 {
+					began := time.Now()
+					_, err := request()
+					if took := time.Since(began); took > 30*time.Second || test.limit > 0 && took > test.limit/2 {
+						t.Errorf("it took %s", took)
+					}
+					seconds, retried := apierrors.SuggestsClientDelay(err)
+					if !apierrors.IsServiceUnavailable(err) || !retried || seconds != 1 || !strings.Contains(err.Error(), "are not complete after") {
+						t.Fatalf("after %d reviews, who has to try again gets %v", len(asked), err)
+					}
+					time.Sleep(time.Second)
+				}
+				v, err := request()
+				if err != nil {
+					t.Fatalf("after %d reviews: %v", len(asked), err)
+				}
+				// As when it is recorded what the caller sees.
+				if again, err := request(); err != nil || !again.Same(v) {
+					t.Errorf("right after that: %v", err)
+				}
+				for set, times := range asked {
+					if times > 1 || set != "" && v.sets.Has(set) != test.allowed(set) {
+						t.Errorf("asked %d times about %q, and it is seen: %t", times, set, v.sets.Has(set))
+					}
+				}
+				if len(asked) != size+1 {
+					t.Errorf("asked about %d", len(asked))
+				}
+			})
+		})
+	}
+}
+
+// TestLasts keeps a review that denies for long enough for all others to be asked.
+func TestLasts(t *testing.T) {
+	allowed, no := answer{allowed: true}, answer{}
+	for _, test := range []struct {
+		reason        string
+		cache         time.Duration
+		remote        bool
+		sets          int64
+		allowed, want time.Duration
+	}{
+		{"few sets", 10 * time.Second, true, 10, 10 * time.Second, time.Minute},
+		{"many sets", 10 * time.Second, true, 10000, 10 * time.Second, 800 * time.Second},
+		{"many sets, and the server itself reviews", 10 * time.Second, false, 10000, 10 * time.Second, time.Minute},
+		{"nothing is kept", 0, true, 10000, 0, 0},
+	} {
+		p := policy(newAsked())
+		p.Periods.Cache = test.cache
+		p.sets.Store(test.sets)
+		if test.remote {
+			p.Limiter = flowcontrol.NewTokenBucketRateLimiter(50, 200)
+		}
+		if got, denied := p.lasts(allowed), p.lasts(no); got != test.allowed || denied != test.want {
+			t.Errorf("%s: %s and %s", test.reason, got, denied)
+		}
 	}
 }
