@@ -18,21 +18,42 @@ type shown struct {
 }
 
 // readVisibility finds out which clusters the servers are to show. What they hide is shown to
-// everyone again only where that is approved. That they hide it is told by their Deployment
-// and by the status: neither alone survives everything.
+// everyone again only where that is approved. That they hide it is told by their Deployment,
+// by the status and by the record of etcd's identity: none alone survives everything. The last
+// stays with the data that a registry has left, for the next one of its name.
 func (s *scope) readVisibility(ctx context.Context) error {
 	deployment, err := s.Deployment(ctx)
 	if err != nil {
 		return fmt.Errorf("read which clusters the servers show: %w", err)
 	}
 	s.visibility = s.decideVisibility(deployment != nil && render.HidesClusters(deployment), deployment != nil)
+	if err := s.recordVisibility(ctx); err != nil {
+		return fmt.Errorf("record which clusters the servers show: %w", err)
+	}
 	return nil
+}
+
+// recordVisibility has the record say the same as the status.
+func (s *scope) recordVisibility(ctx context.Context) error {
+	id := ""
+	if status := s.Registry.Status.Visibility; status != nil {
+		id = status.ID
+	}
+	if s.identity.Record == nil || s.identity.Record.Visibility == id || s.ReadOnly() || s.pausedUntil() != "" {
+		return nil
+	}
+	record := *s.identity.Record
+	record.Visibility = id
+	return s.identity.Write(ctx, &record)
 }
 
 // decideVisibility decides by whether the servers hide clusters now, where there are any, and
 // keeps the status.
 func (s *scope) decideVisibility(hides, exist bool) shown {
 	server, status := s.Registry.Spec.Server, &s.Registry.Status
+	if record := s.identity.Record; status.Visibility == nil && record != nil && record.Visibility != "" {
+		status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: record.Visibility}
+	}
 	if hides && status.Visibility == nil {
 		status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: rand.String(8)}
 	}

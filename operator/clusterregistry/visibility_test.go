@@ -1,10 +1,13 @@
 package clusterregistry
 
 import (
+	"cmp"
 	"strings"
 	"testing"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -22,6 +25,7 @@ func TestVisibility(t *testing.T) {
 		spec          operatorv1alpha1.Visibility
 		approved      string
 		recorded      string
+		left          string // with the data, in the record of etcd's identity
 		hides, absent bool
 		layout        string
 		change        func(*scope)
@@ -43,6 +47,12 @@ func TestVisibility(t *testing.T) {
 		{reason: "approved", spec: all, approved: id, hides: true, recorded: id, want: all, keeps: true},
 		{reason: "approved, and there are no servers at the moment", approved: id, recorded: id, absent: true, want: all, keeps: true},
 		{reason: "approved and done", spec: all, approved: id, recorded: id, want: all},
+		{reason: "approved and done, and the record was not written", spec: all, approved: id, left: id, want: all},
+		{reason: "shown, with data of a registry that hid clusters", left: id, absent: true, want: sets, held: "VisibilityNotApproved", keeps: true},
+		{reason: "the same with an approval of before", spec: all, approved: "before", left: id, absent: true, want: sets, held: "VisibilityNotApproved", keeps: true},
+		{reason: "the same when it is approved", spec: all, approved: id, left: id, absent: true, want: all, keeps: true},
+		{reason: "hidden, with such data", spec: sets, left: id, absent: true, want: sets, keeps: true},
+		{reason: "shown, with data of a registry that did not", absent: true, want: all},
 		{reason: "the approval is used up", spec: sets, approved: id, want: sets},
 		{reason: "not approved, in an upgrade", hides: true, recorded: id, change: way("v2"), want: sets, keeps: true},
 		{reason: "on the way from a release that can't", spec: sets, change: way("v1"), want: all},
@@ -58,12 +68,13 @@ func TestVisibility(t *testing.T) {
 		if test.recorded != "" {
 			s.Registry.Status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: test.recorded}
 		}
+		s.identity.Record = &etcd.Record{Visibility: test.left}
 		if test.change != nil {
 			test.change(s)
 		}
 		s.visibility = s.decideVisibility(test.hides, !test.absent)
 		v, status := s.withheld(), s.Registry.Status.Visibility
-		if s.visibility.shown != test.want || (status != nil) != test.keeps || status != nil && (status.ID == "" || test.recorded != "" && status.ID != test.recorded) {
+		if s.visibility.shown != test.want || (status != nil) != test.keeps || status != nil && (status.ID == "" || cmp.Or(test.recorded, test.left) != "" && status.ID != cmp.Or(test.recorded, test.left)) {
 			t.Errorf("%s: shows %s, recorded %v", test.reason, s.visibility.shown, status)
 		}
 		if held := v.State == verdict.Degraded; held != (test.held != "") || held && v.Reason != test.held || !held && !v.Complete() {
@@ -72,5 +83,39 @@ func TestVisibility(t *testing.T) {
 		if test.held == operatorv1alpha1.ReasonVisibilityNotApproved && !strings.Contains(v.Message, "visibilityApprovedFor to "+status.ID) {
 			t.Errorf("%s: %s", test.reason, v.Message)
 		}
+	}
+}
+
+// TestRecordVisibility leaves with the data that clusters were hidden, until it was approved to
+// show them.
+func TestRecordVisibility(t *testing.T) {
+	s := rotating(t, "Aggregated", "{}", one, one)
+	registry := s.Registry.DeepCopy()
+	registry.ResourceVersion = ""
+	reading(t, s, registry)
+	s.identity = identity.New(s.Objects)
+	hidden := &operatorv1alpha1.VisibilityStatus{ID: "x7k2mq4p"}
+	if s.Registry.Status.Visibility = hidden; s.recordVisibility(t.Context()) != nil || s.identity.Record != nil {
+		t.Errorf("before there is an etcd: %+v", s.identity.Record)
+	}
+	if err := s.identity.Write(t.Context(), &etcd.Record{InitialClusterState: "new", Replicas: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		reason string
+		status *operatorv1alpha1.VisibilityStatus
+		want   string
+	}{{"all", nil, ""}, {"hidden", hidden, "x7k2mq4p"}, {"still", hidden, "x7k2mq4p"}, {"all again", nil, ""}} {
+		s.Registry.Status.Visibility = test.status
+		if err := s.recordVisibility(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s.identity = identity.Read(t.Context(), s.Objects); s.identity.Err != nil || s.identity.Record.Visibility != test.want {
+			t.Errorf("%s: %v, %+v", test.reason, s.identity.Err, s.identity.Record)
+		}
+	}
+	s.Freeze("a person says so")
+	if s.Registry.Status.Visibility = hidden; s.recordVisibility(t.Context()) != nil || s.identity.Record.Visibility != "" {
+		t.Errorf("while nothing may be written: %+v", s.identity.Record)
 	}
 }

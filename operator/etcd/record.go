@@ -31,6 +31,7 @@ const (
 	keyKeys        = "encryption"
 	keyKeyIDs      = "encryption-keys"
 	keyStoredUnder = "encryption-stored"
+	keyVisibility  = "visibility"
 
 	keyTarget       = "target"
 	keyClaimed      = "claimed"
@@ -94,6 +95,9 @@ type Record struct {
 	// StoredUnder is the name of the key that everything was found to be stored under, when
 	// it was last looked; empty for none.
 	StoredUnder string
+	// Visibility is the ID that an approval has to name to have all clusters shown, as long as
+	// servers hide some; else it is empty.
+	Visibility string
 	// Release is the newest release whose servers may have written, and EtcdVersion the
 	// newest version of etcd, such as v3.7.3, that a member has run: what both read is the
 	// data's format. They are empty until known.
@@ -191,7 +195,7 @@ func ParseRecord(data map[string]string) (*Record, error) {
 		return nil, err
 	}
 	r.Kept, r.Recreating = parseKept(data[keyKept]), data[keyRecreating]
-	r.Keys, r.StoredUnder = data[keyKeys], data[keyStoredUnder]
+	r.Keys, r.StoredUnder, r.Visibility = data[keyKeys], data[keyStoredUnder], data[keyVisibility]
 	if text := data[keyKeyIDs]; text != "" {
 		r.KeyIDs = strings.Split(text, contract.RecordSeparator)
 	}
@@ -285,7 +289,7 @@ func (r *Record) optional() map[string]string {
 	data := map[string]string{
 		keyRelease: r.Release, keyEtcdVersion: r.EtcdVersion, keyEtcdRelease: r.EtcdRelease,
 		contract.RecordMembers: strings.Join(r.Names, contract.RecordSeparator), contract.RecordJoining: r.Joining, keyLeaving: r.Leaving, keyLeavingClaim: r.LeavingClaim, keyKept: r.kept(), keyRecreating: r.Recreating, contract.RecordLineage: r.Lineage, keyAlsoCA: r.AlsoCA, keyServingCA: r.ServingCA, keyClientCA: r.ClientCA,
-		keyKeys: r.Keys, keyStoredUnder: r.StoredUnder, keyKeyIDs: strings.Join(r.KeyIDs, contract.RecordSeparator),
+		keyKeys: r.Keys, keyStoredUnder: r.StoredUnder, keyKeyIDs: strings.Join(r.KeyIDs, contract.RecordSeparator), keyVisibility: r.Visibility,
 		keyTarget: r.number(r.Target), keyClaimed: r.number(r.Claimed), keyEndpoints: r.number(r.Endpoints),
 	}
 	if r.Recovered != nil {
