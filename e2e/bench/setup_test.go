@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
@@ -103,6 +105,38 @@ func startIndependent(t *testing.T, etcd *framework.Etcd, flags ...string) site 
 	root := registry.Config(clients.Issue("root", []string{"clusterregistry:admins"}))
 	allow(t, root, clusterregistry.GroupName)
 	return site{direct, clusterregistry.GroupName, registry.Config(clients.Issue(user, nil)), root, []*process{newProcess(t, registryServer, registry.PID(), root)}, members(etcd)}
+}
+
+// startVisible starts another server of a registry in mode Independent, which shows clusters by
+// their sets. It returns what makes the site of someone who sees the clusters of some sets.
+func startVisible(t *testing.T, etcd *framework.Etcd, prefix string) func(t *testing.T, name string, sets ...string) site {
+	t.Helper()
+	clients := framework.NewAuthority(t, "clients")
+	registry := framework.StartRegistry(t, slices.Concat(etcd.Flags(), []string{prefix, "--mode=independent", "--client-ca-file=" + clients.File, "--visibility=ClusterSets"})...)
+	registry.WaitReady(t)
+	root := registry.Config(clients.Issue("root", []string{"clusterregistry:admins"}))
+	server := newProcess(t, registryServer, registry.PID(), root)
+	return func(t *testing.T, name string, sets ...string) site {
+		t.Helper()
+		framework.Create(t, framework.HostClient(t, root),
+			&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: []rbacv1.PolicyRule{
+				{APIGroups: []string{clusterregistry.GroupName}, Resources: []string{"clusters"}, Verbs: []string{"list"}},
+				{APIGroups: []string{clusterregistry.GroupName}, Resources: []string{"clustersets/clusters"}, ResourceNames: sets, Verbs: []string{"get"}}}},
+			&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+				Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: name}}})
+		s := site{direct, clusterregistry.GroupName, registry.Config(clients.Issue(name, nil)), root, []*process{server}, members(etcd)}
+		c := s.contestant(inJSON)
+		c.connect(t, 1)
+		framework.Eventually(t, "the server to know what "+name+" may do", func(ctx context.Context) error {
+			request, err := c.get(ctx, "", nil)
+			if err != nil {
+				return err
+			}
+			_, err = c.do(c.connections[0], request)
+			return err
+		})
+		return s
+	}
 }
 
 // startAggregated starts a host with a registry behind its aggregator. One that is highly
