@@ -111,7 +111,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar((*string)(&o.GuardedFields), "guarded-fields", string(o.GuardedFields), "What becomes of a write that changes where a cluster is or how to sign in to it without permission to update clusters/endpoints, or that sets its id or sourceRef without permission to update clusters/identity: \"Off\" asks for no permission, \"Warn\" lets it pass with a warning, \"Enforce\" refuses it.")
 	fs.StringVar((*string)(&o.Visibility), "visibility", string(o.Visibility), "Which clusters a caller sees and may change, of those that its permissions on clusters reach: \"All\" all of them, \"ClusterSets\" those in the ClusterSets that it has permissions on clustersets/clusters for.")
 	fs.DurationVar(&o.VisibilityPeriods.Cache, "visibility-cache-ttl", o.VisibilityPeriods.Cache, "How long --visibility=ClusterSets keeps a review of clustersets/clusters that allows something; one that denies is kept for six times as long. 0 keeps none.")
-	fs.DurationVar(&o.VisibilityPeriods.Recheck, "visibility-recheck-period", o.VisibilityPeriods.Recheck, "How often --visibility=ClusterSets looks again whether the caller of an open watch still sees the same ClusterSets, give or take a fifth.")
+	fs.DurationVar(&o.VisibilityPeriods.Recheck, "visibility-recheck-period", o.VisibilityPeriods.Recheck, "How often --visibility=ClusterSets looks again whether the caller of an open watch still sees the same ClusterSets; up to a fifth is added at random.")
 	o.Run.AddUniversalFlags(fs)
 	o.Recommended.Etcd.AddFlags(fs)
 	o.Recommended.SecureServing.AddFlags(fs)

@@ -42,7 +42,7 @@ type Periods struct {
 	// Cache is how long a review is kept that allows something. Zero keeps none.
 	Cache time.Duration
 	// Recheck is how often the sets of a caller with an open watch are looked at again,
-	// with jitter. Zero does so before each event that the watch delivers.
+	// with up to a fifth more at random. Zero does so before each event that the watch delivers.
 	Recheck time.Duration
 }
 
