@@ -63,13 +63,14 @@ type district struct {
 	t        *testing.T
 	admin    sets
 	rbac     kubernetes.Interface
-	servers  map[string][]sets // by user
-	clusters map[string]string // the set of each
-	granted  map[string]bool   // "user/set/verb"
+	servers  map[string][]sets       // by user
+	configs  map[string]*rest.Config // of one of them
+	clusters map[string]string       // the set of each
+	granted  map[string]bool         // "user/set/verb"
 }
 
 func testVisibility(t *testing.T, admin *rest.Config, as func(string) []*rest.Config) {
-	d := &district{t: t, admin: setsOf(t, admin), rbac: clientset(t, admin), servers: map[string][]sets{}, clusters: map[string]string{}, granted: map[string]bool{}}
+	d := &district{t: t, admin: setsOf(t, admin), rbac: clientset(t, admin), servers: map[string][]sets{}, configs: map[string]*rest.Config{}, clusters: map[string]string{}, granted: map[string]bool{}}
 	d.admin.make(t, "blue", "green", "red")
 	for name, set := range map[string]string{"b1": "blue", "b2": "blue", "g1": "green", "none": ""} {
 		if _, err := d.admin.put(t.Context(), name, set); err != nil {
@@ -79,7 +80,7 @@ func testVisibility(t *testing.T, admin *rest.Config, as func(string) []*rest.Co
 	}
 	for user, gate := range map[string]string{"ann": "viewer", "bob": "editor", "eve": "editor"} {
 		for _, config := range as(user) {
-			d.servers[user] = append(d.servers[user], setsOf(t, config))
+			d.servers[user], d.configs[user] = append(d.servers[user], setsOf(t, config)), config
 		}
 		d.bind(user+"-gate", "clusterregistry:"+gate, user)
 	}
@@ -91,6 +92,7 @@ func testVisibility(t *testing.T, admin *rest.Config, as func(string) []*rest.Co
 	d.granted["eve//get"] = true
 	d.settled("at the start")
 	t.Run("answers", func(*testing.T) { d.testAnswers() })
+	t.Run("encodings", func(*testing.T) { d.testEncodings() })
 	t.Run("pages", func(*testing.T) { d.testPages() })
 	t.Run("rounds", func(*testing.T) { d.testRounds() })
 }
