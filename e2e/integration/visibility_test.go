@@ -88,6 +88,14 @@ func testVisibility(t *testing.T, admin *rest.Config, as func(string) []*rest.Co
 	for _, verb := range []string{"get", "create", "update", "patch", "delete", "deletecollection"} {
 		d.grant("bob", "green", verb)
 	}
+	// Bob may create clusters in red that he does not see then.
+	d.grant("bob", "red", "create")
+	join := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "join-red"}, Rules: []rbacv1.PolicyRule{
+		{Verbs: []string{"create"}, APIGroups: []string{v1beta1.GroupName}, Resources: []string{"clustersets/join"}, ResourceNames: []string{"red"}}}}
+	if _, err := d.rbac.RbacV1().ClusterRoles().Create(t.Context(), join, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	d.bind(join.Name, join.Name, "bob")
 	d.bind("eve-all", "clusterregistry:all-clusters", "eve")
 	d.granted["eve//get"] = true
 	d.settled("at the start")
@@ -204,6 +212,17 @@ func (d *district) testAnswers() {
 		if set == "blue" && !apierrors.IsForbidden(err) || set == "green" && !apierrors.IsForbidden(err) && !apierrors.IsAlreadyExists(err) {
 			d.t.Errorf("bob creates %s in %s: %v", name, set, err)
 		}
+	}
+	// An id that is taken says no more than that.
+	if _, err := d.admin.Clusters().Patch(ctx, "b1", types.MergePatchType, []byte(`{"spec":{"id":"of-one"}}`), metav1.PatchOptions{}); err != nil {
+		d.t.Fatal(err)
+	}
+	_, err = bob.Clusters().Create(ctx, &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "twin"}, Spec: v1beta1.ClusterSpec{ClusterSet: "red", ID: "of-one"}}, metav1.CreateOptions{})
+	if !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "another cluster has it") || strings.Contains(err.Error(), "b1") || strings.Contains(err.Error(), "blue") {
+		d.t.Errorf("bob creates a cluster with an id of another one: %v", err)
+	}
+	if list, err := bob.Clusters().List(ctx, metav1.ListOptions{FieldSelector: "spec.id=of-one"}); err != nil || len(list.Items) > 0 {
+		d.t.Errorf("bob selects its id: %v, %v", list, err)
 	}
 	if list, err := ann.Clusters().List(ctx, metav1.ListOptions{FieldSelector: "spec.clusterSet=green"}); err != nil || len(list.Items) > 0 {
 		d.t.Errorf("ann selects green: %v, %v", list, err)
