@@ -45,7 +45,7 @@ func TestVisibility(t *testing.T) {
 		testVisibility(t, admin, func(user string) []*rest.Config {
 			pair := clients.Issue(user, nil)
 			return []*rest.Config{registry.Config(pair), other.Config(pair)}
-		})
+		}, func(d *district) { t.Run("unreadable", func(*testing.T) { d.testUnreadable(etcd) }) })
 	})
 	t.Run("aggregated", func(t *testing.T) {
 		flags := quickly()
@@ -69,7 +69,7 @@ type district struct {
 	granted  map[string]bool         // "user/set/verb"
 }
 
-func testVisibility(t *testing.T, admin *rest.Config, as func(string) []*rest.Config) {
+func testVisibility(t *testing.T, admin *rest.Config, as func(string) []*rest.Config, more ...func(*district)) {
 	d := &district{t: t, admin: setsOf(t, admin), rbac: clientset(t, admin), servers: map[string][]sets{}, configs: map[string]*rest.Config{}, clusters: map[string]string{}, granted: map[string]bool{}}
 	d.admin.make(t, "blue", "green", "red")
 	for name, set := range map[string]string{"b1": "blue", "b2": "blue", "g1": "green", "none": ""} {
@@ -103,6 +103,9 @@ func testVisibility(t *testing.T, admin *rest.Config, as func(string) []*rest.Co
 	t.Run("encodings", func(*testing.T) { d.testEncodings() })
 	t.Run("pages", func(*testing.T) { d.testPages() })
 	t.Run("rounds", func(*testing.T) { d.testRounds() })
+	for _, test := range more {
+		test(d)
+	}
 }
 
 func (d *district) bind(name, role, user string) {

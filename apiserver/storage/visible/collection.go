@@ -35,7 +35,7 @@ func (r *REST) DeleteCollection(ctx context.Context, validate rest.ValidateObjec
 	if deleted, is := out.(*clusterregistry.ClusterList); is && err == nil {
 		deleted.Continue = list.Continue // the store's own is of clusters that are not seen, too
 	}
-	return out, plain(err)
+	return out, plain(nameless(view, err))
 }
 
 // GetCorruptObjDeleter returns what deletes clusters that can't be read.

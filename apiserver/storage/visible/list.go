@@ -99,7 +99,7 @@ func (r *REST) page(ctx context.Context, view visibility.View, options *internal
 		return nil, expired() // the store's own error has a token of a negative version
 	}
 	if err != nil {
-		return nil, err
+		return nil, nameless(view, err)
 	}
 	list := object.(*clusterregistry.ClusterList)
 	if !more {

@@ -72,19 +72,19 @@ func (r *REST) Destroy() {
 
 // Get returns a cluster that the caller sees.
 func (r *REST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	return r.shown(ctx, func() (runtime.Object, error) { return r.REST.Get(ctx, name, options) })
+	return r.shown(ctx, name, func() (runtime.Object, error) { return r.REST.Get(ctx, name, options) })
 }
 
 // Get returns a cluster that the caller sees.
 func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	return r.clusters.shown(ctx, func() (runtime.Object, error) { return r.StatusREST.Get(ctx, name, options) })
+	return r.clusters.shown(ctx, name, func() (runtime.Object, error) { return r.StatusREST.Get(ctx, name, options) })
 }
 
 // shown reads a cluster, and returns it if the caller sees it.
-func (r *REST) shown(ctx context.Context, read func() (runtime.Object, error)) (runtime.Object, error) {
+func (r *REST) shown(ctx context.Context, name string, read func() (runtime.Object, error)) (runtime.Object, error) {
 	object, err := read()
 	if err != nil {
-		return nil, r.absent(ctx, err)
+		return nil, plain(r.unread(ctx, name, err))
 	}
 	if err := r.may(ctx, get, object.(*clusterregistry.Cluster)); err != nil {
 		return nil, plain(err)

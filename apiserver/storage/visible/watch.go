@@ -49,8 +49,11 @@ func (r *REST) Watch(ctx context.Context, options *internalversion.ListOptions) 
 		options.ResourceVersion = ""
 	}
 	below, err := r.through(view).Watch(ctx, options)
-	if err != nil || view.Forever() {
-		return below, err
+	if err != nil {
+		return nil, nameless(view, err)
+	}
+	if view.Forever() {
+		return below, nil
 	}
 	w := &watcher{policy: r.policy, view: view, below: below, events: make(chan watch.Event)}
 	w.ctx, w.cancel = context.WithCancel(ctx)

@@ -15,7 +15,7 @@ import (
 func (r *REST) Create(ctx context.Context, object runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {
 	out, err := r.REST.Create(ctx, object, r.creating(validate), options)
 	if !apierrors.IsAlreadyExists(err) {
-		return out, err
+		return out, r.written(ctx, err)
 	}
 	// The store's error says whether the other is being deleted.
 	name := object.(*clusterregistry.Cluster).Name
@@ -57,10 +57,10 @@ func (r *REST) Update(ctx context.Context, name string, object rest.UpdatedObjec
 	judged := &judged{UpdatedObjectInfo: object, clusters: r}
 	out, created, err := r.REST.Update(ctx, name, judged, create, update, forceCreate, options)
 	if err = r.unjudged(ctx, name, judged, err); !isHidden(err) {
-		return out, created, err
+		return out, created, r.written(ctx, err)
 	}
 	if _, _, err := r.Absent().Update(ctx, name, object, create, update, forceCreate, options); err != nil {
-		return nil, false, err
+		return nil, false, r.written(ctx, err)
 	}
 	return nil, false, taken(name) // a dry run has come to its end
 }
@@ -110,7 +110,7 @@ func (r *REST) unjudged(ctx context.Context, name string, j *judged, err error) 
 	case apierrors.IsNotFound(lookErr):
 		return r.absent(ctx, err)
 	case lookErr != nil:
-		return lookErr
+		return r.unread(ctx, name, lookErr)
 	}
 	if judgement := r.may(ctx, verbOf(ctx), stored.(*clusterregistry.Cluster)); judgement != nil {
 		return judgement
@@ -123,7 +123,7 @@ func (r *REST) Delete(ctx context.Context, name string, validate rest.ValidateOb
 	// The store looks at preconditions before it lets the stored cluster be judged.
 	stored, err := r.REST.Get(ctx, name, &metav1.GetOptions{})
 	if err != nil {
-		return nil, false, r.absent(ctx, err)
+		return nil, false, plain(r.unread(ctx, name, err))
 	}
 	if err := r.may(ctx, deletion, stored.(*clusterregistry.Cluster)); err != nil {
 		return nil, false, plain(err)
