@@ -100,6 +100,7 @@ func testVisibility(t *testing.T, admin *rest.Config, as func(string) []*rest.Co
 	d.granted["eve//get"] = true
 	d.settled("at the start")
 	t.Run("answers", func(*testing.T) { d.testAnswers() })
+	t.Run("put", func(*testing.T) { d.testPut() })
 	t.Run("encodings", func(*testing.T) { d.testEncodings() })
 	t.Run("pages", func(*testing.T) { d.testPages() })
 	t.Run("rounds", func(*testing.T) { d.testRounds() })
@@ -230,6 +231,39 @@ func (d *district) testAnswers() {
 	if list, err := ann.Clusters().List(ctx, metav1.ListOptions{FieldSelector: "spec.clusterSet=green"}); err != nil || len(list.Items) > 0 {
 		d.t.Errorf("ann selects green: %v, %v", list, err)
 	}
+}
+
+// testPut puts a cluster as a client does whose types have no spec.clusterSet: that takes it
+// out of its set, and needs the permission for that.
+func (d *district) testPut() {
+	ctx, bob := d.t.Context(), d.servers["bob"][0]
+	put := func(client sets) error {
+		c, err := bob.Clusters().Get(ctx, "g1", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		c.Spec.ClusterSet = ""
+		_, err = client.Clusters().Update(ctx, c, metav1.UpdateOptions{})
+		return err
+	}
+	if err := put(bob); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `cannot create resource "clustersets/join" in API group "clusterregistry.k8s.io" for the name "green"`) {
+		d.t.Errorf("bob puts a cluster without its set: %v", err)
+	}
+	if c, err := bob.Clusters().Get(ctx, "g1", metav1.GetOptions{}); err != nil || c.Spec.ClusterSet != "green" {
+		d.t.Fatalf("after that: %v, %v", c, err)
+	}
+	// Whoever may move it does so, and is told.
+	d.admin.warned.take()
+	if err := put(d.admin); err != nil {
+		d.t.Fatal(err)
+	}
+	if told, want := d.admin.warned.take(), `spec.clusterSet was "green" and is unset now`; !strings.Contains(told, want) {
+		d.t.Errorf("the administrator is told %q, want %q", told, want)
+	}
+	if _, err := d.admin.move(ctx, "g1", "green"); err != nil {
+		d.t.Fatal(err)
+	}
+	d.settled("after g1 is back")
 }
 
 // testPages reads page by page, from server to server, with a change in between.

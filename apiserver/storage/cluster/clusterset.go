@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/warning"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
@@ -61,10 +62,16 @@ func (r *REST) InSet(ctx context.Context, set string) (int, error) {
 }
 
 // label keeps the label of a cluster's set. A client that sets it to something else is
-// warned; one that leaves it out, or as it was, is not.
+// warned; one that leaves it out, or as it was, is not. One that leaves it as it was in a PUT
+// without a set may not know the field.
 func label(ctx context.Context, cluster, old *clusterregistry.Cluster) {
-	said, set := cluster.Labels[clusterregistry.ClusterSetLabel], cluster.Spec.ClusterSet
-	if said != "" && said != set && said != old.Labels[clusterregistry.ClusterSetLabel] {
+	said, set, before := cluster.Labels[clusterregistry.ClusterSetLabel], cluster.Spec.ClusterSet, old.Labels[clusterregistry.ClusterSetLabel]
+	info, known := genericapirequest.RequestInfoFrom(ctx)
+	switch {
+	case said == "" || said == set:
+	case said == before && set == "" && known && info.Verb == "update":
+		warning.AddWarning(ctx, "", fmt.Sprintf("spec.clusterSet was %q and is unset now: the cluster is in no ClusterSet, and those who see %[1]q alone don't see it any more; if the client does not know the field, have it patch or apply", before))
+	case said != before:
 		warning.AddWarning(ctx, "", fmt.Sprintf("metadata.labels[%s]: %q is not stored: the server keeps this label by spec.clusterSet, which is %q; change that one in v1beta1", clusterregistry.ClusterSetLabel, said, set))
 	}
 	cluster.Label()
