@@ -110,7 +110,7 @@ func (p *program) runClusterAPI(ctx context.Context) error {
 		Registry: p.registryName, Namespace: p.namespace, Namespaces: p.clusterAPI.namespaces,
 		Selector: p.clusterAPI.selector, Name: p.clusterAPI.name, Labels: p.clusterAPI.copied,
 		Policy: clusterapi.DeletionPolicy(p.clusterAPI.policy), Grace: p.clusterAPI.grace, Period: p.clusterAPI.period,
-		Unwatched: p.trouble.Lasting, Say: say, Clock: clock.RealClock{},
+		Unwatched: p.trouble.Lasting, Say: say, Clock: clock.RealClock{}, Metrics: p.metrics.api,
 	})
 	if err != nil {
 		return err

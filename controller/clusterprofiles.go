@@ -72,7 +72,7 @@ func (p *program) runProfiles(ctx context.Context) error {
 		Source:  clusterprofile.Source{Registry: p.registryName, Namespace: p.namespace},
 		Targets: p.profiles.targets, Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
 		Profiles: profiles, Namespaces: host.CoreV1().Namespaces(), Discovery: host.Discovery(),
-		Unwatched: p.trouble.Lasting, Say: say, Period: p.profiles.period, Clock: clock.RealClock{},
+		Unwatched: p.trouble.Lasting, Say: say, Period: p.profiles.period, Clock: clock.RealClock{}, Metrics: p.metrics.profiles,
 	})
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -25,6 +26,8 @@ import (
 	"github.com/clusterregistry/operator/client/informers"
 	clusterinformers "github.com/clusterregistry/operator/client/informers/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/announce"
+	"github.com/clusterregistry/operator/controller/clusterapi"
+	"github.com/clusterregistry/operator/controller/clusterprofile"
 	"github.com/clusterregistry/operator/controller/health"
 	"github.com/clusterregistry/operator/controller/hostentry"
 	"github.com/clusterregistry/operator/controller/probe"
@@ -43,7 +46,11 @@ type program struct {
 	trouble   *health.Trouble
 	announcer *announce.Announcer
 	registrar *hostentry.Registrar
-	metrics   *health.Metrics
+	metrics   struct {
+		health   *health.Metrics
+		api      *clusterapi.Metrics
+		profiles *clusterprofile.Metrics
+	}
 }
 
 // run runs the controller until ctx ends.
@@ -122,7 +129,7 @@ func (p *program) manager(hostConfig *rest.Config) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.metrics, err = health.NewMetrics(metrics.Registry); err != nil {
+	if err := p.register(metrics.Registry); err != nil {
 		return nil, err
 	}
 	err = errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping), mgr.Add(manager.RunnableFunc(p.announcer.Run)))
@@ -148,6 +155,18 @@ func (p *program) manager(hostConfig *rest.Config) (manager.Manager, error) {
 		return nil
 	})))
 	return mgr, err
+}
+
+// register registers the metrics of all functions, also of those that are off: these have
+// no series.
+func (p *program) register(registry prometheus.Registerer) error {
+	var err, failed error
+	p.metrics.health, err = health.NewMetrics(registry)
+	failed = errors.Join(failed, err)
+	p.metrics.api, err = clusterapi.NewMetrics(registry)
+	failed = errors.Join(failed, err)
+	p.metrics.profiles, err = clusterprofile.NewMetrics(registry)
+	return errors.Join(failed, err)
 }
 
 func (p *program) newRegistrar() *hostentry.Registrar {
@@ -211,7 +230,7 @@ func (p *program) runHealth(ctx context.Context) error {
 	config := health.Config{
 		Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
 		Probe: prober.Probe, Client: p.client, Trouble: p.trouble.Last, Unwatched: p.trouble.Lasting, Say: say,
-		Period: p.period, Concurrency: p.concurrency, Clock: clock.RealClock{}, Metrics: p.metrics,
+		Period: p.period, Concurrency: p.concurrency, Clock: clock.RealClock{}, Metrics: p.metrics.health,
 	}
 	if p.registrar != nil {
 		config.Own = p.registrar.Own

@@ -88,8 +88,9 @@ type Config struct {
 	// Unwatched returns why the registry can't be watched for a while; nil when it can.
 	Unwatched func() error
 	// Say is told how the function is.
-	Say   func(state contract.FunctionState, message string)
-	Clock clock.WithTicker
+	Say     func(state contract.FunctionState, message string)
+	Clock   clock.WithTicker
+	Metrics *Metrics
 }
 
 // Controller keeps the entries of Cluster API's clusters.

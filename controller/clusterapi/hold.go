@@ -146,6 +146,7 @@ func (c *Controller) dirty() {
 func (c *Controller) judge(ctx context.Context) {
 	for {
 		c.Say(c.state())
+		c.measure()
 		select {
 		case <-ctx.Done():
 			return

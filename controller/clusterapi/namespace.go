@@ -118,6 +118,7 @@ func (c *Controller) look(ctx context.Context, n *namespace) trouble {
 	if err != nil {
 		return unread(n, permission{}, fmt.Errorf("ask the host cluster whether Cluster API is there: %w", err))
 	}
+	c.Metrics.asked(served)
 	return unserved(n, served)
 }
 

@@ -45,8 +45,9 @@ type Config struct {
 	// Say is told how the function is when that changes, with a sentence unless it runs.
 	Say func(state contract.FunctionState, message string)
 	// Period is the time between two writes of a profile.
-	Period time.Duration
-	Clock  clock.WithTicker
+	Period  time.Duration
+	Clock   clock.WithTicker
+	Metrics *Metrics
 }
 
 // Controller publishes clusters in namespaces, each independently of the others:
@@ -132,6 +133,7 @@ func (c *Controller) report(namespace string, v verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.verdicts[namespace] = v
+	c.Metrics.judged(namespace, v)
 	sum := verdict{state: contract.FunctionRunning}
 	var messages []string
 	if c.Unwatched != nil {

@@ -39,8 +39,10 @@ type session struct {
 	unread  unread
 	passing atomic.Pointer[verdict]
 
+	// shown are the profiles of selected clusters, with whether they have access providers;
 	// held are the profiles of others in the place of one of this registry, with whose
 	// they are; ending those that are terminating; failing those that could not be written.
+	shown   map[string]bool
 	held    map[string]string
 	ending  map[string]ending
 	failing map[string]error
@@ -90,6 +92,7 @@ func (s *session) one(ctx context.Context, name string) {
 	}
 	// A burst is not summed up after each of its profiles.
 	if ctx.Err() == nil && (name == sweep || s.queue.Len() == 0) {
+		s.count()
 		s.report(s.Namespace, s.judge())
 	}
 }
@@ -135,6 +138,7 @@ func (s *session) stored(name string) (*profile, error) {
 func (s *session) look(ctx context.Context, name string) error {
 	cluster := s.selected(name)
 	have, err := s.stored(name)
+	delete(s.shown, name)
 	delete(s.held, name)
 	delete(s.ending, name)
 	if err != nil {
@@ -166,6 +170,7 @@ func (s *session) look(ctx context.Context, name string) error {
 		return nil
 	}
 	delete(s.due, name)
+	s.shown[name] = len(have.Status.AccessProviders) > 0
 	return s.update(ctx, s.of(cluster, s.Target), have)
 }
 

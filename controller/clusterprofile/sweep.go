@@ -84,6 +84,7 @@ func (s *session) remove(ctx context.Context, have *profile) error {
 		return fmt.Errorf("ask the registry whether the cluster is gone: %w", err)
 	}
 	err = s.profiles.Delete(ctx, have.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion}})
+	s.Metrics.wrote(s.Namespace, err)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete it: %w", err)
 	}

@@ -39,6 +39,7 @@ func (s *session) create(ctx context.Context, cluster *v1beta1.Cluster) error {
 		s.queue.AddAfter(want.Name, soonest) // the informer is about to show whose it is
 		return nil
 	}
+	s.Metrics.wrote(s.Namespace, err)
 	if err != nil {
 		return fmt.Errorf("create it: %w", err)
 	}
@@ -133,6 +134,7 @@ func (s *session) apply(ctx context.Context, want, have *profile, metadata, cont
 	is.last = s.Clock.Now()
 	s.writes[want.Name] = is
 	_, err := s.profiles.Apply(ctx, want.Name, s.object(want, all, content), metav1.ApplyOptions{FieldManager: FieldManager, Force: true}, subresources...)
+	s.Metrics.wrote(s.Namespace, err)
 	if err != nil {
 		return fmt.Errorf("apply it: %w", err)
 	}

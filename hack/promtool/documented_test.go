@@ -65,7 +65,7 @@ func TestDocumented(t *testing.T) {
 		}
 	}
 	found := map[string]bool{}
-	for _, dir := range []string{"apiserver", "cli", "helper", "operator"} {
+	for _, dir := range []string{"apiserver", "cli", "controller", "helper", "operator"} {
 		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err

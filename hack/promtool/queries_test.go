@@ -18,7 +18,7 @@ import (
 )
 
 // target are the labels that a scraper adds, and those of parts of a histogram.
-var target = []string{"namespace", "service", "job", "pod", model.MetricNameLabel, model.BucketLabel}
+var target = []string{"namespace", "service", "job", "pod", "app_kubernetes_io_instance", model.MetricNameLabel, model.BucketLabel}
 
 // dashboard is what manifests/monitoring/dashboard.json says, as far as it
 // matters here.
