@@ -2,6 +2,7 @@ package clusterprofile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -99,6 +100,9 @@ func (s *session) one(ctx context.Context, name string) {
 
 // outcome remembers how a profile went.
 func (s *session) outcome(name string, err error) {
+	if errors.Is(err, errEarly) {
+		return // whether the last write failed still counts
+	}
 	if err == nil {
 		delete(s.failing, name)
 		s.queue.Forget(name)

@@ -428,6 +428,15 @@ func TestFailures(t *testing.T) {
 		t.Errorf("after failures: %+v", have)
 	}
 
+	// Between two writes of a profile that is there, nothing fails, and the last one still counts.
+	b.host.fail = func(string) error { return errors.New("no") }
+	b.put(member("east", version1("v1.38.0")))
+	b.pass(2 * time.Minute)
+	expectState(t, b, "a change that fails again and again", contract.FunctionFailing, `can't be written: "east"`)
+	b.host.fail = nil
+	b.pass(time.Minute)
+	expectState(t, b, "a change that succeeds", contract.FunctionRunning, "")
+
 	b.host.fail = func(write string) error {
 		if strings.HasPrefix(write, "delete") {
 			return errors.New("no")

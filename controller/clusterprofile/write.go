@@ -2,6 +2,7 @@ package clusterprofile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -13,6 +14,9 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/internal/contract"
 )
+
+// errEarly says that a profile differs and may not be written yet: it is looked at again then.
+var errEarly = errors.New("the last write is too short a time ago")
 
 // writes is when a profile was last written.
 type writes struct {
@@ -58,7 +62,7 @@ func (s *session) create(ctx context.Context, cluster *v1beta1.Cluster) error {
 }
 
 // update writes one part of a profile that differs, if the last write was long enough ago;
-// else, and for the other part, it comes back.
+// else, and for the other part, it comes back. The error is errEarly then.
 func (s *session) update(ctx context.Context, want, have *profile) error {
 	main, status := owned(have.ManagedFields, ""), owned(have.ManagedFields, "status")
 	statusDiffers := status == nil || !sameStatus(want.Status, have.Status) || surplus(status, want)
@@ -73,7 +77,7 @@ func (s *session) update(ctx context.Context, want, have *profile) error {
 	}
 	if wait > 0 {
 		s.queue.AddAfter(want.Name, wait)
-		return nil
+		return errEarly
 	}
 	if statusDiffers {
 		return s.applyStatus(ctx, want, have) // of which the informer hears: the rest comes next
