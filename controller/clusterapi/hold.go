@@ -162,9 +162,10 @@ func (c *Controller) judge(ctx context.Context) {
 }
 
 // gravity orders states: the gravest of several problems is the function's.
-var gravity = []contract.FunctionState{contract.FunctionFailing, contract.FunctionRefused, contract.FunctionStarting}
+var gravity = []contract.FunctionState{contract.FunctionFailing, contract.FunctionRefused, contract.FunctionStarting, contract.FunctionRunning}
 
-// state sums up all problems.
+// state sums up all problems. A Cluster that is held is none of the function's, which still
+// runs: anyone who may make Clusters can make one whose name is taken.
 func (c *Controller) state() (contract.FunctionState, string) {
 	var problems []trouble
 	if c.Unwatched != nil {
@@ -181,7 +182,7 @@ func (c *Controller) state() (contract.FunctionState, string) {
 	}
 	c.mu.Lock()
 	problems = append(problems, summary(c.failing, contract.FunctionFailing, "can't be brought into the registry", error.Error)...)
-	problems = append(problems, summary(c.holds, contract.FunctionRefused, "held", func(h hold) string { return h.message })...)
+	problems = append(problems, summary(c.holds, contract.FunctionRunning, "held", func(h hold) string { return h.message })...)
 	c.mu.Unlock()
 	for _, state := range gravity {
 		if !slices.ContainsFunc(problems, func(t trouble) bool { return t.state == state }) {

@@ -178,7 +178,9 @@ func (s *session) look(ctx context.Context, name string) error {
 	return s.update(ctx, s.of(cluster, s.Target), have)
 }
 
-// judge sums up how the namespace is.
+// judge sums up how the namespace is. Single profiles that wait for a person or for someone's
+// finalizer are said, and the function still runs: whoever may write a profile there, or delete
+// a cluster of the registry, can bring that about.
 func (s *session) judge() verdict {
 	v := verdict{state: contract.FunctionRunning}
 	var messages []string
@@ -195,10 +197,10 @@ func (s *session) judge() verdict {
 		add(contract.FunctionFailing, "%s", unreadable(s.Namespace, err))
 	}
 	if len(s.kept) > 0 {
-		add(contract.FunctionRefused, "%s", s.keptMessage())
+		add(contract.FunctionRunning, "%s", s.keptMessage())
 	}
 	if names := slices.Sorted(maps.Keys(s.held)); len(names) > 0 {
-		add(contract.FunctionRefused, "In namespace %q, ClusterProfiles that are not of this registry (the first has the cluster manager %q; those of this registry have %q and the label %s=%s) have the names of its clusters, and are left alone: %s. Delete them, or select other clusters.", s.Namespace, s.held[names[0]], Manager, contract.NamespaceLabel(s.Registry), s.Source.Namespace, list(names))
+		add(contract.FunctionRunning, "In namespace %q, ClusterProfiles that are not of this registry (the first has the cluster manager %q; those of this registry have %q and the label %s=%s) have the names of its clusters, and are left alone: %s. Delete them, or select other clusters.", s.Namespace, s.held[names[0]], Manager, contract.NamespaceLabel(s.Registry), s.Source.Namespace, list(names))
 	}
 	if names := slices.Sorted(maps.Keys(s.undeleted)); len(names) > 0 {
 		add(contract.FunctionFailing, "In namespace %q, ClusterProfiles of clusters that are gone can't be deleted: %s. The error of the first is: %v.", s.Namespace, list(names), s.undeleted[names[0]])
@@ -210,7 +212,7 @@ func (s *session) judge() verdict {
 		}
 	}
 	if slices.Sort(names); len(names) > 0 {
-		add(contract.FunctionFailing, "In namespace %q, ClusterProfiles can't be written: %s. The error of the first is: %v%s.", s.Namespace, list(names), s.failing[names[0]], hint(s.failing[names[0]]))
+		add(s.unwritten(names), "In namespace %q, ClusterProfiles can't be written: %s. The error of the first is: %v%s.", s.Namespace, list(names), s.failing[names[0]], hint(s.failing[names[0]]))
 	}
 	names = nil
 	for name, is := range s.ending {
@@ -219,10 +221,20 @@ func (s *session) judge() verdict {
 		}
 	}
 	if slices.Sort(names); len(names) > 0 {
-		add(contract.FunctionFailing, "In namespace %q, ClusterProfiles that were deleted wait for their finalizers, the first for %s: %s. They are made again once they are gone, if their clusters are selected.", s.Namespace, strings.Join(s.ending[names[0]].finalizers, ", "), list(names))
+		add(contract.FunctionRunning, "In namespace %q, ClusterProfiles that were deleted wait for their finalizers, the first for %s: %s. They are made again once they are gone, if their clusters are selected.", s.Namespace, strings.Join(s.ending[names[0]].finalizers, ", "), list(names))
 	}
 	v.message = strings.Join(messages, "\n")
 	return v
+}
+
+// unwritten is how the function is when some profiles can't be written: it runs where the
+// host cluster takes those of other clusters, and finds the content of these not valid.
+func (s *session) unwritten(names []string) contract.FunctionState {
+	all, err := s.lister.List(s.Selector)
+	if err != nil || len(names) >= len(all) || slices.ContainsFunc(names, func(name string) bool { return !apierrors.IsInvalid(s.failing[name]) }) {
+		return contract.FunctionFailing
+	}
+	return contract.FunctionRunning
 }
 
 // hint says more of an error that does not name its cause.

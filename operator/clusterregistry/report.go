@@ -129,7 +129,7 @@ func telling(old *metav1.Condition, now metav1.Condition) bool {
 func (s *scope) tell(condition metav1.Condition) {
 	kind := corev1.EventTypeNormal
 	if condition.Status == metav1.ConditionFalse && s.Installed() && condition.Type != operatorv1alpha1.ConditionProgressing && s.Registry.Status.Operation == nil ||
-		condition.Type == operatorv1alpha1.ConditionAvailable && condition.Status == metav1.ConditionFalse || condition.Reason == operatorv1alpha1.ReasonOOMKilled || condition.Reason == operatorv1alpha1.ReasonNoSpace && condition.Type == operatorv1alpha1.ConditionEtcdReady || condition.Reason == operatorv1alpha1.ReasonUpgradeBlocked || condition.Reason == operatorv1alpha1.ReasonSnapshotFailed {
+		condition.Type == operatorv1alpha1.ConditionAvailable && condition.Status == metav1.ConditionFalse || condition.Reason == operatorv1alpha1.ReasonOOMKilled || condition.Reason == operatorv1alpha1.ReasonObjectsHeld || condition.Reason == operatorv1alpha1.ReasonNoSpace && condition.Type == operatorv1alpha1.ConditionEtcdReady || condition.Reason == operatorv1alpha1.ReasonUpgradeBlocked || condition.Reason == operatorv1alpha1.ReasonSnapshotFailed {
 		kind = corev1.EventTypeWarning
 	}
 	s.Event(kind, condition.Reason, condition.Type, "%s is %s: %s", condition.Type, condition.Status, condition.Message)

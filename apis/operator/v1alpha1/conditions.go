@@ -276,6 +276,10 @@ const (
 	// ReasonFailing is the reason of a function that fails and tries again: the message
 	// has the error.
 	ReasonFailing = "Failing"
+	// ReasonObjectsHeld is the reason of functions that run, one of which holds objects, such
+	// as one with a name that is taken, for a person to resolve: the message names them. Whoever
+	// may make such an object can't make the registry not Ready by it.
+	ReasonObjectsHeld = "ObjectsHeld"
 	// ReasonLeaderLost is the reason of a controller whose leader no longer renews its
 	// Lease, while no other replica has taken over.
 	ReasonLeaderLost = "LeaderLost"

@@ -72,7 +72,7 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 		return verdict.Failed(err)
 	}
 	known := s.wellKnown(ctx, on, deployment, operand.Running(pods), unbound)
-	if v := s.refused(); known.Complete() || !v.Complete() && known.Reason == operatorv1alpha1.ReasonRefused {
+	if v := s.refused(); !v.Complete() && (known.Complete() || known.Reason == operatorv1alpha1.ReasonRefused) {
 		known = v // the function says the same, and knows less
 	}
 	if !known.Complete() {
@@ -84,7 +84,7 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	if !unsupported.Complete() {
 		return unsupported
 	}
-	return operand.NoteMemory(done, pods, s.Now)
+	return operand.NoteMemory(known, pods, s.Now)
 }
 
 // refused says what of the spec the controller can't do, wherever it works.
@@ -180,7 +180,8 @@ func (s *Stage) heldBack() string {
 	return ""
 }
 
-// wellKnown is done when all replicas are up to date and ready, and each function runs.
+// wellKnown is done when all replicas are up to date and ready, and each function runs, with
+// a note of what they hold.
 func (s *Stage) wellKnown(ctx context.Context, on []string, deployment *appsv1.Deployment, pods []corev1.Pod, unbound []*unstructured.Unstructured) verdict.Verdict {
 	replicas := s.replicas(ctx, deployment, pods)
 	if v := s.renewTokens(ctx, deployment, pods); !v.Complete() {

@@ -147,6 +147,8 @@ func TestRun(t *testing.T) {
 		want, says                     string
 	}{
 		{"all is well", both, "v0.3.0", "v0.3.0", append(running(asItWas), leased(runs)), "", ""},
+		{"objects are held", both, "v0.3.0", "v0.3.0", append(running(asItWas), leased(strings.Replace(runs, `"Running"`, `"Running", "message": "1 held: a."`, 1))), "ObjectsHeld", ": 1 held: a"},
+		{"objects are held, and a selector is not valid", both[:len(both)-1] + ", clusterProfiles: [{namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", append(running(asItWas), leased(strings.Replace(runs, `"Running"`, `"Running", "message": "1 held: a."`, 1))), "Refused", "selector is not valid"},
 		{"the release has no controller", healthOnly, "v0.1.0", "v0.1.0", nil, "FunctionUnsupported", "health needs v0.2.0 or later, and v0.1.0 is what the servers run or are brought to now: nothing of it runs; set spec.version to such a release, or remove it from spec.controllers"},
 		{"the release has no function", both, "v0.1.0", "v0.1.0", nil, "FunctionUnsupported", "health and registerHost need v0.3.0 or later"},
 		{"the release lacks one", both, "v0.2.0", "v0.2.0", append(running(asItWas), leased(runs)), "FunctionUnsupported", "registerHost needs v0.3.0 or later"},
@@ -171,7 +173,7 @@ func TestRun(t *testing.T) {
 		s := newStage(t, test.spec, test.servers, test.release, test.objects...)
 		allowing(s, everything, nothing)
 		found := s.Run(t.Context())
-		if found.Reason != test.want || !strings.Contains(found.Message, test.says) || found.Complete() != (test.want == "") || !found.Usable() {
+		if found.Reason != test.want || !strings.Contains(found.Message, test.says) || found.Complete() != (test.want == "" || test.want == "ObjectsHeld") || !found.Usable() {
 			t.Errorf("%s: %+v", test.reason, found)
 		}
 		applied := slices.Contains(s.Registry.Status.Inventory, operatorv1alpha1.ObjectReference{Group: "apps", Kind: "Deployment", Namespace: "team", Name: "fleet-controller"})
@@ -351,6 +353,8 @@ func TestReport(t *testing.T) {
 			"Isolated", "health is isolated since 2026-01-02T03:04:05Z: More than half"},
 		{"the worst counts, and both are named", leased(report(`"health": {"state": "Isolated"}, "registerHost": {"state": "Failing", "message": "no"}`)), nil, "Failing", "health is isolated; registerHost is failing: no"},
 		{"refused", leased(report(`"health": {"state": "Running"}, "registerHost": {"state": "Refused", "message": "cluster a has the id"}`)), nil, "Refused", "registerHost is refused: cluster a has the id"},
+		{"one holds objects", leased(report(`"health": {"state": "Running"}, "registerHost": {"state": "Running", "message": "1 held:\u0000 a.\n"}`)), nil, "ObjectsHeld", "registerHost: 1 held: a"},
+		{"one holds objects, and the other one fails", leased(report(`"health": {"state": "Failing", "message": "no"}, "registerHost": {"state": "Running", "message": "1 held."}`)), nil, "Failing", "health is failing: no; registerHost: 1 held"},
 		{"starting", leased(report(`"health": {"state": "Starting", "message": "Waiting."}, "registerHost": {"state": "Running"}`)), nil, "Starting", "health is starting: Waiting"},
 		{"a state of a later release", leased(report(`"health": {"state": "Sleeping"}, "registerHost": {"state": "Running"}`)), nil, "ReportInvalid", `health is reported to be in the state "Sleeping", which this operator does not know`},
 		{"control characters", leased(report(`"health": {"state": "Failing", "message": "a\u001b[31m\u0000\nb \u202e c"}, "registerHost": {"state": "Running"}`)), nil, "Failing", "health is failing: a [31m b c"},
@@ -361,7 +365,7 @@ func TestReport(t *testing.T) {
 			test.change(test.lease)
 		}
 		v := newStage(t, both, "v0.3.0", "v0.3.0").reported(test.lease, []string{"health", "registerHost"})
-		if v.Reason != test.want || v.Complete() != (test.want == "") || !strings.Contains(v.Message, test.says) || len(v.Message) > 4096 || strings.ContainsAny(v.Message, "\x00\x1b\n") {
+		if v.Reason != test.want || v.Complete() != (test.want == "" || test.want == "ObjectsHeld") || !strings.Contains(v.Message, test.says) || len(v.Message) > 4096 || strings.ContainsAny(v.Message, "\x00\x1b\n") {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
 	}

@@ -85,14 +85,18 @@ var grave = []struct {
 	{contract.FunctionStarting, operatorv1alpha1.ReasonStarting, "is starting"},
 }
 
-// states is done when each function runs. The worst state is the reason, and the message
-// names all that are not well. What is reported of other functions does not count.
+// states is done when each function runs, with a note of the objects that they hold. The
+// worst state is the reason, and the message names all that are not well. What is reported of
+// other functions does not count.
 func states(reported map[string]contract.FunctionStatus, functions []string) verdict.Verdict {
 	reason, worst := "", len(grave)+1
-	var problems []string
+	var problems, held []string
 	for _, function := range functions {
 		is, known := reported[function]
 		if known && is.State == contract.FunctionRunning {
+			if message := plain(is.Message); message != "" {
+				held = append(held, function+": "+message)
+			}
 			continue
 		}
 		rank, why, problem := gravity(function, is, known)
@@ -100,11 +104,14 @@ func states(reported map[string]contract.FunctionStatus, functions []string) ver
 			reason, worst = why, rank
 		}
 	}
-	if len(problems) == 0 {
+	switch text := strings.Join(held, "; "); {
+	case len(problems) == 0 && text != "":
+		return done.Note(operatorv1alpha1.ReasonObjectsHeld, text)
+	case len(problems) == 0:
 		return done
 	}
 	// A change of the report is watched.
-	return verdict.Waiting(reason, "%s", strings.Join(problems, "; ")).In(verdict.Vigil)
+	return verdict.Waiting(reason, "%s", strings.Join(append(problems, held...), "; ")).In(verdict.Vigil)
 }
 
 // gravity says how bad it is that a function does not run, with the reason and a message.
