@@ -35,9 +35,9 @@ const (
 func (c *Controller) find(ctx context.Context, key types.NamespacedName, entry *v1beta1.Cluster) (whereabouts, error) {
 	may, err := c.permitted(ctx, key.Namespace)
 	switch was := entry.Annotations[NamespaceAnnotation]; {
-	case err != nil || may.barred:
+	case err != nil || may.Closed != "":
 		return unknown, err
-	case was != "" && was != string(may.uid):
+	case was != "" && was != string(may.UID):
 		return replaced, nil
 	}
 	source, err := c.Source.Get(ctx, key.Namespace, key.Name)
@@ -153,14 +153,14 @@ func (c *Controller) unselected(ctx context.Context, source *clusterv1.Cluster, 
 	message := fmt.Sprintf("Cluster %s is not selected any more: clusterAPI.selector does not match the labels of the Cluster and its namespace, or one of them has the label %s.", key, IgnoreLabel)
 	return c.retire(ctx, key, entry, ReasonUnselected, message, func() (bool, error) {
 		may, err := c.permitted(ctx, key.Namespace)
-		if err != nil || may.barred {
+		if err != nil || may.Closed != "" {
 			return false, err
 		}
 		now, err := c.Source.Get(ctx, key.Namespace, key.Name)
 		if err != nil {
 			return false, err
 		}
-		return now.UID == source.UID && !c.selected(now, may.labels), nil
+		return now.UID == source.UID && !c.selected(now, may.Labels), nil
 	})
 }
 

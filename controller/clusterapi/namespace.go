@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
+	"github.com/clusterregistry/operator/controller/gate"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -102,12 +103,12 @@ func (n *namespace) problem() trouble {
 // known now.
 func (c *Controller) look(ctx context.Context, n *namespace) trouble {
 	found, err := c.permitted(ctx, n.name)
-	if err != nil || found.barred {
-		return unread(n, found, err)
+	if err != nil || found.Closed != "" {
+		return unread(n, found.Closed, err)
 	}
 	n.mu.Lock()
-	relabeled := n.uid != found.uid || !maps.Equal(n.labels, found.labels)
-	n.uid, n.labels = found.uid, found.labels
+	relabeled := n.uid != found.UID || !maps.Equal(n.labels, found.Labels)
+	n.uid, n.labels = found.UID, found.Labels
 	n.mu.Unlock()
 	if relabeled {
 		for _, source := range n.sources() {
@@ -116,21 +117,21 @@ func (c *Controller) look(ctx context.Context, n *namespace) trouble {
 	}
 	served, err := c.Source.Served(ctx)
 	if err != nil {
-		return unread(n, permission{}, fmt.Errorf("ask the host cluster whether Cluster API is there: %w", err))
+		return unread(n, "", fmt.Errorf("ask the host cluster whether Cluster API is there: %w", err))
 	}
 	c.Metrics.asked(served)
 	return unserved(n, served)
 }
 
 // unread is the trouble of a namespace that can't or may not be read.
-func unread(n *namespace, found permission, err error) trouble {
+func unread(n *namespace, closed string, err error) trouble {
 	if err != nil {
 		return trouble{state: contract.FunctionFailing, message: fmt.Sprintf("Namespace %q: %v.", n.name, err)}
 	}
 	n.mu.Lock()
 	n.unserved = 0
 	n.mu.Unlock()
-	return trouble{state: contract.FunctionRefused, message: found.why, barred: true}
+	return trouble{state: contract.FunctionRefused, message: closed + ". Entries from it stay.", barred: true}
 }
 
 // unserved is the trouble when Cluster API is missing.
@@ -154,29 +155,9 @@ func unserved(n *namespace, served Served) trouble {
 	return out
 }
 
-// permission is what a namespace says of this registry.
-type permission struct {
-	barred bool
-	why    string
-	uid    types.UID
-	labels map[string]string
-}
-
-// permitted reads whether a namespace lets this registry in.
-func (c *Controller) permitted(ctx context.Context, name string) (permission, error) {
-	found, err := c.Host.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-	key := contract.NamespaceLabel(c.Registry)
-	switch {
-	case apierrors.IsNotFound(err):
-		return permission{barred: true, why: fmt.Sprintf("There is no namespace %q: create it and label it, or remove it from clusterAPI.namespaces. Entries from it stay.", name)}, nil
-	case apierrors.IsForbidden(err):
-		return permission{barred: true, why: fmt.Sprintf("The namespace %q may not be read: bind the role for it to the controller's ServiceAccount by a RoleBinding in that namespace: %v. Entries from it stay.", name, err)}, nil
-	case err != nil:
-		return permission{}, fmt.Errorf("read the namespace: %w", err)
-	case name != c.Namespace && found.Labels[key] != c.Namespace:
-		return permission{barred: true, why: fmt.Sprintf("The namespace %[1]q does not let this registry in: kubectl label namespace %[1]s %[2]s=%[3]s. Entries from it stay.", name, key, c.Namespace)}, nil
-	}
-	return permission{uid: found.UID, labels: found.Labels}, nil
+// permitted reads whether a namespace is open to this registry.
+func (c *Controller) permitted(ctx context.Context, name string) (gate.Answer, error) {
+	return gate.Gate{Namespaces: c.Host.CoreV1().Namespaces(), Registry: c.Registry, Namespace: c.Namespace}.Ask(ctx, name)
 }
 
 // follow reads the Clusters of a namespace while they may be read, until ctx ends.

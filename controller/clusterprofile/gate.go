@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/clusterregistry/operator/controller/gate"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -29,19 +30,14 @@ func (p *publisher) barred(ctx context.Context) *verdict {
 	if p.Namespace == p.Source.Namespace {
 		return nil
 	}
-	key := contract.NamespaceLabel(p.Registry)
-	namespace, err := p.Namespaces.Get(ctx, p.Namespace, metav1.GetOptions{})
+	found, err := gate.Gate{Namespaces: p.Namespaces, Registry: p.Registry, Namespace: p.Source.Namespace}.Ask(ctx, p.Namespace)
 	switch {
-	case apierrors.IsNotFound(err):
-		return &verdict{state: contract.FunctionRefused, message: fmt.Sprintf("There is no namespace %[1]q to publish ClusterProfiles in. Create it and open it to this registry: kubectl create namespace %[1]s; kubectl label namespace %[1]s %[2]s=%[3]s", p.Namespace, key, p.Source.Namespace)}
-	case apierrors.IsForbidden(err):
-		return &verdict{state: contract.FunctionRefused, message: fmt.Sprintf("The controller may not read namespace %q, so that no ClusterProfile is written there: there is none, or the RoleBinding of the controller is not there (any more): %v.", p.Namespace, err)}
 	case err != nil:
-		return &verdict{state: contract.FunctionFailing, passing: true, message: fmt.Sprintf("Namespace %q can't be read: %v.", p.Namespace, err)}
-	case namespace.DeletionTimestamp != nil:
+		return &verdict{state: contract.FunctionFailing, passing: true, message: fmt.Sprintf("Whether namespace %q is open is not known: %v.", p.Namespace, err)}
+	case found.Closed != "":
+		return &verdict{state: contract.FunctionRefused, message: found.Closed + ". No ClusterProfile is written there until then."}
+	case found.Terminating:
 		return &verdict{state: contract.FunctionFailing, message: fmt.Sprintf("Namespace %q is being deleted: no ClusterProfiles are published there until it is made again.", p.Namespace)}
-	case namespace.Labels[key] != p.Source.Namespace:
-		return &verdict{state: contract.FunctionRefused, message: fmt.Sprintf("Namespace %[1]q is not open to this registry, so that no ClusterProfile is written there. An administrator opens it: kubectl label namespace %[1]s %[2]s=%[3]s", p.Namespace, key, p.Source.Namespace)}
 	}
 	return nil
 }
