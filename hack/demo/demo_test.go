@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -89,8 +91,45 @@ func TestControllersAreValid(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(controllers), &patch); err != nil {
 		t.Fatal(err)
 	}
-	if c := patch.Spec.Controllers; c == nil || c.Health == nil || c.RegisterHost == nil || c.RegisterHost.Name != "host" {
+	if c := patch.Spec.Controllers; c == nil || c.Health == nil || c.RegisterHost == nil || c.RegisterHost.Name != "host" || len(c.ClusterProfiles) != 1 || c.ClusterProfiles[0].Namespace != inventory {
 		t.Errorf("it turns on %+v", c)
+	}
+}
+
+// TestInventory reads what the demo installs before the registry: the CRD from its module, and
+// a namespace with the label that names the registry.
+func TestInventory(t *testing.T) {
+	t.Chdir("../..")
+	file, err := profileCRD(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	read(t, file, &crd)
+	if crd.Name != "clusterprofiles.multicluster.x-k8s.io" || crd.Spec.Versions[0].Name != "v1alpha1" {
+		t.Errorf("%s has %s, %+v", file, crd.Name, crd.Spec.Versions)
+	}
+	var namespace corev1.Namespace
+	var registry operatorv1alpha1.ClusterRegistry
+	read(t, inventoryFile, &namespace)
+	read(t, registryFile, &registry)
+	if namespace.Name != inventory || namespace.Labels["registry.clusterregistry.io/"+registry.Name] != registry.Namespace {
+		t.Errorf("%s has the labels %v, and the registry is %s in %s", namespace.Name, namespace.Labels, registry.Name, registry.Namespace)
+	}
+	s, out := play(t, "#!/bin/sh\n", "kubectl")
+	if err := open(t.Context(), s); err != nil || !strings.Contains(out.String(), "$ kubectl apply -f "+file+"\n") || !strings.Contains(out.String(), "$ kubectl apply -f hack/demo/inventory.yaml\n") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+func read(t *testing.T, file string, into any) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err == nil {
+		err = yaml.UnmarshalStrict(content, into)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", file, err)
 	}
 }
 
@@ -180,6 +219,8 @@ esac
 		"bin/cluster up --name=west --nodes=0 --beside=registry",
 		"kubectl registry join east --cluster-kubeconfig=.cluster/east/kubeconfig --cluster-context=east --display-name=East --label=region=eu",
 		"bin/cluster stop --name=east",
+		"kubectl wait --namespace=inventory --for=create --timeout=2m clusterprofile/host clusterprofile/east clusterprofile/west",
+		"kubectl get clusterprofiles -A",
 		"kubectl registry kubeconfig --all --merge=.cluster/registry/fleet.kubeconfig --accept=sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
 	} {
 		if !slices.Contains(commands, want) {

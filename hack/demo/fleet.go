@@ -64,7 +64,7 @@ func (f fleet) kubeconfig() string { return filepath.Join(clusters, f.host, "fle
 
 // show brings the fleet together, and shows what the registry knows of it.
 func (f fleet) show(ctx context.Context, s shell) error {
-	for _, step := range []func(context.Context, shell) error{f.join, f.list, f.outage, f.signIn, f.after, f.finish} {
+	for _, step := range []func(context.Context, shell) error{f.join, f.list, f.publish, f.outage, f.signIn, f.after, f.finish} {
 		if err := step(ctx, s); err != nil {
 			return err
 		}
@@ -200,10 +200,12 @@ func (f fleet) after(_ context.Context, s shell) error {
   export KUBECONFIG=%s PATH=%s:$PATH
   kubectl get crc -o wide
   kubectl explain crc.spec
+  kubectl get clusterprofiles -A
   kubectl registry diagnose
 and to remove it all:
   kubectl delete creg fleet   # its data stays, and a new registry of that name takes it over
   make uninstall              # the operator
+  kubectl delete -f `+inventoryFile+`; kubectl delete crd clusterprofiles.multicluster.x-k8s.io
   %-26s  # the clusters, and with them the data`, kubeconfig, strings.Join(s.path, ":"), down))
 	return nil
 }

@@ -1,7 +1,8 @@
 // Command demo is the last part of "make demo": on the local cluster of the given name,
 // that of $KUBECONFIG, where the operator runs, it brings up the registry of
 // manifests/samples/aggregated-ha.yaml with its controller, two more clusters that join
-// it, and shows how the registry follows what happens to them. It prints each command
+// it, shows them to programs that read ClusterProfiles, and how the registry follows what
+// happens to them. It prints each command
 // before what the command prints, and can be run again.
 package main
 
@@ -33,8 +34,9 @@ const (
 )
 
 // controllers turns on what fills the list: the host's own entry, and a check of each
-// cluster every five seconds, so that the demo is short. The default is every minute.
-const controllers = `{"spec":{"controllers":{"registerHost":{"name":"host"},"health":{"periodSeconds":5}}}}`
+// cluster every five seconds, so that the demo is short, where the default is every minute; and
+// what publishes it.
+const controllers = `{"spec":{"controllers":{"registerHost":{"name":"host"},"health":{"periodSeconds":5},"clusterProfiles":[{"namespace":"` + inventory + `"}]}}}`
 
 func main() {
 	logf.SetLogger(logr.Discard())
@@ -66,7 +68,10 @@ func run(ctx context.Context, host string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s.say("A registry: two API servers, three etcd members, and a controller that enters the host cluster and checks every cluster.")
+	if err := open(ctx, s); err != nil {
+		return err
+	}
+	s.say("A registry: two API servers, three etcd members, and a controller that enters the host cluster, checks every cluster and publishes them.")
 	for _, args := range [][]string{
 		{"kubectl", "apply", "-f", registryFile},
 		{"kubectl", "patch", "creg", "fleet", "--type=merge", "-p", controllers},
