@@ -34,6 +34,15 @@ var guides = []struct {
 	{file: "docs/tutorials/independent.md", blocks: 6},
 	{file: "docs/tutorials/backups.md", blocks: 7},
 	{file: "docs/how-to/integrations/cluster-api.md", blocks: 6, needs: framework.NeighborAPIs, shows: []string{"crc/east", "clusterprofile.multicluster.x-k8s.io/east condition met"}},
+	{file: "docs/how-to/integrations/clusterprofiles.md", blocks: 6, needs: framework.NeighborAPIs, shows: []string{
+		"clusterprofile.multicluster.x-k8s.io/east condition met", "system:serviceaccount:kube-system:default",
+	}},
+	{file: "docs/how-to/integrations/kueue.md", blocks: 4, needs: framework.NeighborAPIs, shows: []string{"clusterprofile.multicluster.x-k8s.io/east condition met"}},
+	{file: "docs/how-to/integrations/argo-cd.md", blocks: 3, needs: framework.NeighborAPIs, shows: []string{"environment=prod", "clusterregistry.operator.clusterregistry.io/fleet condition met"}},
+	{file: "docs/how-to/integrations/multicluster-runtime.md", blocks: 3, shows: []string{"cluster.clusterregistry.k8s.io/east condition met", `{"member":"east"}`}},
+	{file: "docs/how-to/integrations/federation.md", blocks: 5, shows: []string{
+		"10.0.0.0/8 https://10.0.0.7:6443\n", "0.0.0.0/0 https://east.example.com:6443\n", "https://west.example.com:6443\n", "\nyes\n",
+	}},
 	{file: "docs/tutorials/teams.md", blocks: 7, shows: []string{
 		"--output=name --as=ann --as-group=payments\ncluster.clusterregistry.k8s.io/east\n+ ",
 		"--output=name --as=sam --as-group=search\ncluster.clusterregistry.k8s.io/west\n+ ",
@@ -112,8 +121,8 @@ func tidy(t *testing.T, kubectl *framework.Kubectl) {
 		"delete certificate,secret ann --namespace=default --ignore-not-found",
 		"delete cregb --namespace=default --all",
 		"delete pvc backups --namespace=default --ignore-not-found",
-		"delete namespace registries clusters argocd --ignore-not-found --timeout=5m",
-		"delete clusterrolebinding fleet-cluster-viewers --ignore-not-found",
+		"delete namespace registries clusters argocd kueue-system team-a --ignore-not-found --timeout=5m",
+		"delete clusterrolebinding fleet-cluster-viewers federation-reads-clusters --ignore-not-found",
 		"delete clusterrolebindings,clusterroles --selector=app.kubernetes.io/managed-by=kubectl-registry",
 	} {
 		if _, err := kubectl.After().Try(strings.Fields(args)...); err != nil {
