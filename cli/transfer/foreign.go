@@ -118,6 +118,11 @@ func fromV1alpha1(object *unstructured.Unstructured) (*v1beta1.Cluster, error) {
 	}
 	// The conditions of v0.0.6 have another form, and are out of date anyway.
 	unstructured.RemoveNestedField(object.Object, "status")
+	// Objects of 2018 may have what Kubernetes has removed from the metadata since: of no
+	// effect in a registry, and no reason to refuse a cluster.
+	for _, removed := range []string{"clusterName", "initializers"} {
+		unstructured.RemoveNestedField(object.Object, "metadata", removed)
+	}
 	read := &v1alpha1.Cluster{}
 	if err := decode(object, read); err != nil {
 		return nil, err
