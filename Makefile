@@ -147,7 +147,7 @@ e2e: e2e-ready ## E2e tests on the cluster that is up, with the operator install
 # Just what the tests run: e2e/framework/needs/needs.yaml says that.
 .PHONY: e2e-ready
 e2e-ready: RELEASES = $(addprefix e2e/,$(PACKAGES))
-e2e-ready: load
+e2e-ready: load examples
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@$(LOCAL) $(MAKE) --no-print-directory install dist
 

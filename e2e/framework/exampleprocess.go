@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,4 +57,9 @@ func (e *Example) Said(times int, texts ...string) error {
 		return fmt.Errorf("the log has %q %d times, not %d times", texts, found, times)
 	}
 	return nil
+}
+
+// Lines returns the lines of the log so far.
+func (e *Example) Lines() []string {
+	return slices.Collect(strings.Lines(e.log.String()))
 }
