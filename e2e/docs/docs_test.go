@@ -16,10 +16,11 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// guides are the documents, with how many of their blocks are run at least: a
-// block that is no longer run has to be taken from here, too.
-var guides = []struct {
-	file   string
+// guide is a document that is typed.
+type guide struct {
+	file string
+	// blocks is how many are run at least: one that is no longer run has to be taken from
+	// here, too.
 	blocks int
 	// stays is true for a guide that goes on in another one, and so does not clean up.
 	stays bool
@@ -27,7 +28,10 @@ var guides = []struct {
 	needs func(*testing.T, *framework.Kubectl)
 	// shows are texts among what the commands print.
 	shows []string
-}{
+}
+
+// guides are those that "make test" types.
+var guides = []guide{
 	{file: "README.md", blocks: 1, stays: true},
 	{file: "docs/tutorials/quickstart.md", blocks: 6},
 	{file: "docs/tutorials/aggregated.md", blocks: 5},
@@ -37,18 +41,22 @@ var guides = []struct {
 	{file: "docs/how-to/integrations/clusterprofiles.md", blocks: 6, needs: framework.NeighborAPIs, shows: []string{
 		"clusterprofile.multicluster.x-k8s.io/east condition met", "system:serviceaccount:kube-system:default",
 	}},
-	{file: "docs/how-to/integrations/kueue.md", blocks: 4, needs: framework.NeighborAPIs, shows: []string{"clusterprofile.multicluster.x-k8s.io/east condition met"}},
-	{file: "docs/how-to/integrations/argo-cd.md", blocks: 3, needs: framework.NeighborAPIs, shows: []string{"environment=prod", "clusterregistry.operator.clusterregistry.io/fleet condition met"}},
-	{file: "docs/how-to/integrations/multicluster-runtime.md", blocks: 3, shows: []string{"cluster.clusterregistry.k8s.io/east condition met", `{"member":"east"}`}},
-	{file: "docs/how-to/integrations/federation.md", blocks: 5, shows: []string{
-		"10.0.0.0/8 https://10.0.0.7:6443\n", "0.0.0.0/0 https://east.example.com:6443\n", "https://west.example.com:6443\n", "\nyes\n",
-	}},
 	{file: "docs/tutorials/teams.md", blocks: 7, shows: []string{
 		"--output=name --as=ann --as-group=payments\ncluster.clusterregistry.k8s.io/east\n+ ",
 		"--output=name --as=sam --as-group=search\ncluster.clusterregistry.k8s.io/west\n+ ",
 		"cluster.clusterregistry.k8s.io/east labeled",
 		`clusters.clusterregistry.k8s.io "west" not found`,
 		"ann sees the clusters of 1 of 2 sets (1), changes those of 1",
+	}},
+}
+
+// readers are those of more neighbors that read a registry, which prepare it as the others do.
+var readers = []guide{
+	{file: "docs/how-to/integrations/kueue.md", blocks: 4, needs: framework.NeighborAPIs, shows: []string{"clusterprofile.multicluster.x-k8s.io/east condition met"}},
+	{file: "docs/how-to/integrations/argo-cd.md", blocks: 3, needs: framework.NeighborAPIs, shows: []string{"environment=prod", "clusterregistry.operator.clusterregistry.io/fleet condition met"}},
+	{file: "docs/how-to/integrations/multicluster-runtime.md", blocks: 3, shows: []string{"cluster.clusterregistry.k8s.io/east condition met", `{"member":"east"}`}},
+	{file: "docs/how-to/integrations/federation.md", blocks: 5, shows: []string{
+		"10.0.0.0/8 https://10.0.0.7:6443\n", "0.0.0.0/0 https://east.example.com:6443\n", "https://west.example.com:6443\n", "\nyes\n",
 	}},
 }
 
@@ -61,7 +69,13 @@ const kinds = "creg,deployments,statefulsets,jobs,pvc,configmaps,secrets,certifi
 
 // TestGuides runs each guide on a cluster without registries, and expects that its
 // own last commands leave nothing behind.
-func TestGuides(t *testing.T) {
+func TestGuides(t *testing.T) { typeGuides(t, guides) }
+
+// TestMatrixGuides does so with the guides that repeat much of the others.
+func TestMatrixGuides(t *testing.T) { typeGuides(t, readers) }
+
+func typeGuides(t *testing.T, guides []guide) {
+	t.Helper()
 	framework.New(t).WithOperator()
 	kubectl := framework.NewKubectl(t, "v1.37.1", framework.ClusterKubeconfig(t))
 	if there := kubectl.Run("get", "creg", "--all-namespaces", "-o", "name"); there != "" {
