@@ -52,9 +52,18 @@ func TestVisibility(t *testing.T) {
 		if !framework.Full() {
 			flags = append(flags, "--authorization-webhook-cache-authorized-ttl=1ms", "--authorization-webhook-cache-unauthorized-ttl=1ms")
 		}
-		host, _ := framework.StartAggregated(t, newest, flags...)
+		host, common := framework.StartReadyHost(t, newest)
+		flags = slices.Concat(common, []string{"--etcd-servers=" + host.Etcd}, flags)
+		registry, other := framework.StartRegistry(t, flags...), framework.StartRegistry(t, flags...)
+		registry.WaitReady(t)
+		other.WaitReady(t)
+		host.AggregateRegistry(t, registry)
 		framework.Create(t, framework.HostClient(t, host.Config), shippedRoles(t)...)
-		testVisibility(t, host.Config, func(user string) []*rest.Config { return []*rest.Config{userConfig(t, host, user)} })
+		// The host is connected to one server alone; the other is asked around the host.
+		testVisibility(t, host.Config, func(user string) []*rest.Config {
+			config := userConfig(t, host, user)
+			return []*rest.Config{config, direct(config, other)}
+		})
 	})
 }
 
@@ -64,7 +73,7 @@ type district struct {
 	admin    sets
 	rbac     kubernetes.Interface
 	servers  map[string][]sets       // by user
-	configs  map[string]*rest.Config // of one of them
+	configs  map[string]*rest.Config // of the first of them
 	clusters map[string]string       // the set of each
 	granted  map[string]bool         // "user/set/verb"
 }
@@ -79,9 +88,11 @@ func testVisibility(t *testing.T, admin *rest.Config, as func(string) []*rest.Co
 		d.clusters[name] = set
 	}
 	for user, gate := range map[string]string{"ann": "viewer", "bob": "editor", "eve": "editor"} {
-		for _, config := range as(user) {
-			d.servers[user], d.configs[user] = append(d.servers[user], setsOf(t, config)), config
+		configs := as(user)
+		for _, config := range configs {
+			d.servers[user] = append(d.servers[user], setsOf(t, config))
 		}
+		d.configs[user] = configs[0]
 		d.bind(user+"-gate", "clusterregistry:"+gate, user)
 	}
 	d.grant("ann", "blue", "get")
