@@ -61,6 +61,16 @@ func (k *Kubectl) Run(args ...string) string {
 	return out
 }
 
+// Established waits until the host serves custom resource definitions, which the arguments
+// select. "kubectl wait" ends with an error on one whose status is still empty.
+func (k *Kubectl) Established(args ...string) {
+	k.t.Helper()
+	Eventually(k.t, "custom resources to be served", func(context.Context) error {
+		_, err := k.Try(append([]string{"wait", "--for=condition=Established", "--timeout=1m"}, args...)...)
+		return err
+	})
+}
+
 // Try returns what kubectl prints to its standard output; the error tells the
 // command, and what it printed to its standard error.
 func (k *Kubectl) Try(args ...string) (string, error) {

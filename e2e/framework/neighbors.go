@@ -23,5 +23,5 @@ func NeighborAPIs(t *testing.T, kubectl *Kubectl) {
 	})
 	kubectl.Stdin(string(clusters)).Run("create", "-f", "-")
 	kubectl.Run("create", "-f", filepath.Join(ModuleDir(t, "sigs.k8s.io/cluster-inventory-api"), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml"))
-	kubectl.Run("wait", "--for=condition=Established", "crd/clusters.cluster.x-k8s.io", "crd/clusterprofiles.multicluster.x-k8s.io", "--timeout=1m")
+	kubectl.Established("crd/clusters.cluster.x-k8s.io", "crd/clusterprofiles.multicluster.x-k8s.io")
 }

@@ -30,7 +30,7 @@ func InstallOperator(t *testing.T, kubectl *Kubectl) {
 	for _, file := range []string{"namespace.yaml", "serviceaccount.yaml", "clusterrole.yaml", "roles.yaml", "admission-reader.yaml", "controller.yaml"} {
 		kubectl.Run("apply", "-f", filepath.Join(dir, file))
 	}
-	kubectl.Run("wait", "--for=condition=Established", "--timeout=5m", "-f", filepath.Join(dir, "crd"))
+	kubectl.Established("-f", filepath.Join(dir, "crd"))
 }
 
 // StartOperator starts the operator outside of the host, as its service account

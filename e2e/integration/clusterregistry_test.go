@@ -48,7 +48,7 @@ func installCRD(t *testing.T, kubectl *framework.Kubectl) {
 	t.Helper()
 	dir := filepath.Join(framework.Root(t), "manifests", "operator", "crd")
 	kubectl.Run("apply", "-f", dir)
-	kubectl.Run("wait", "--for=condition=Established", "--timeout=5m", "-f", dir)
+	kubectl.Established("-f", dir)
 	framework.Eventually(t, "the host to know the schema", func(context.Context) error {
 		_, err := kubectl.Try("explain", "creg.spec")
 		return err

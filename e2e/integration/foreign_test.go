@@ -91,7 +91,7 @@ func foreignObjects(t *testing.T, path, cluster string, versions ...string) *fra
 	crd := content(t, filepath.Join("testdata", "foreign", "clusterapi.yaml"))
 	crd = strings.Replace(crd, "versions: []", "versions: ["+strings.Join(served, ", ")+"]", 1)
 	kubectl.Stdin(crd).Run("apply", "--context="+cluster, "-f", "-")
-	kubectl.Run("wait", "--context="+cluster, "--for=condition=Established", "--timeout=5m", "crd/clusters.cluster.x-k8s.io")
+	kubectl.Established("--context="+cluster, "crd/clusters.cluster.x-k8s.io")
 	framework.Eventually(t, "the newest version to be served", func(context.Context) error {
 		_, err := kubectl.Try("get", "--context="+cluster, "clusters."+versions[len(versions)-1]+".cluster.x-k8s.io")
 		return err
@@ -105,7 +105,7 @@ func install(t *testing.T, kubectl *framework.Kubectl, file string) {
 	t.Helper()
 	path := filepath.Join("testdata", "foreign", file)
 	kubectl.Run("apply", "--context=north", "-f", path)
-	kubectl.Run("wait", "--context=north", "--for=condition=Established", "--timeout=5m", "-f", path)
+	kubectl.Established("--context=north", "-f", path)
 }
 
 // expectImport imports, and compares what is reported of each cluster: a result, and the

@@ -34,7 +34,7 @@ func TestOperatorBeforeBackups(t *testing.T) {
 	s.gone(s.deleted("fleet"))
 
 	kubectl.Run("apply", "-f", filepath.Join(framework.Root(t), "manifests", "operator", "crd"))
-	kubectl.Run("wait", "--for=condition=Established", "--timeout=5m", "crd/clusterregistrybackups.operator.clusterregistry.io")
+	kubectl.Established("crd/clusterregistrybackups.operator.clusterregistry.io")
 	s.apply("fleet", "{mode: Independent, deletionPolicy: Delete}")
 	s.ready("fleet")
 	framework.Create(t, s, s.backup("late", func(*operatorv1alpha1.ClusterRegistryBackup) {}))

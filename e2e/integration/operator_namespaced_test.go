@@ -21,7 +21,7 @@ func TestOperatorForSomeNamespaces(t *testing.T) {
 	etcd := framework.StartEtcd(t, 1)
 	one, two, other := newSite(t, host.Config, etcd), newSite(t, host.Config, etcd), newSite(t, host.Config, etcd)
 	kubectl.Run("apply", "--server-side", "-k", framework.OperatorOverlay(t, "", one.namespace, two.namespace))
-	kubectl.Run("wait", "--for=condition=Established", "--timeout=5m", "crd/clusterregistries.operator.clusterregistry.io")
+	kubectl.Established("crd/clusterregistries.operator.clusterregistry.io")
 	framework.StartOperator(t, host, "--watch-namespaces="+one.namespace+","+two.namespace)
 
 	other.apply("fleet", "{mode: Independent}")

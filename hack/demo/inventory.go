@@ -29,7 +29,6 @@ func open(ctx context.Context, s shell) error {
 	s.say("Programs that know no registry read ClusterProfiles. Here is their CRD, and a namespace that is open to the registry by its label.")
 	for _, args := range [][]string{
 		{"kubectl", "apply", "-f", crd},
-		{"kubectl", "wait", "crd/clusterprofiles.multicluster.x-k8s.io", "--for=condition=Established", "--timeout=1m"},
 		{"kubectl", "apply", "-f", inventoryFile},
 	} {
 		if err := s.run(ctx, args...); err != nil {
