@@ -24,10 +24,7 @@ import (
 // load, with the data of the one that is left, which is not the first one. The operator is
 // killed in each phase. What is left is all that was acknowledged up to a revision, at revisions
 // that no client has seen, and three members serve it in the end.
-func TestRecovery(t *testing.T) {
-	t.Parallel()
-	recovers(t, 3, 1)
-}
+func TestRecovery(t *testing.T) { recovers(t, 3, 1) }
 
 // TestMatrixRecoveryOfFive does that with the fourth member of five.
 func TestMatrixRecoveryOfFive(t *testing.T) { recovers(t, 5, 3) }
