@@ -38,9 +38,6 @@ var guides = []guide{
 	{file: "docs/tutorials/independent.md", blocks: 6},
 	{file: "docs/tutorials/backups.md", blocks: 7},
 	{file: "docs/how-to/integrations/cluster-api.md", blocks: 6, needs: framework.NeighborAPIs, shows: []string{"crc/east", "clusterprofile.multicluster.x-k8s.io/east condition met"}},
-	{file: "docs/how-to/integrations/clusterprofiles.md", blocks: 6, needs: framework.NeighborAPIs, shows: []string{
-		"clusterprofile.multicluster.x-k8s.io/east condition met", "system:serviceaccount:kube-system:default",
-	}},
 	{file: "docs/tutorials/teams.md", blocks: 7, shows: []string{
 		"--output=name --as=ann --as-group=payments\ncluster.clusterregistry.k8s.io/east\n+ ",
 		"--output=name --as=sam --as-group=search\ncluster.clusterregistry.k8s.io/west\n+ ",
@@ -52,6 +49,9 @@ var guides = []guide{
 
 // readers are those of more neighbors that read a registry, which prepare it as the others do.
 var readers = []guide{
+	{file: "docs/how-to/integrations/clusterprofiles.md", blocks: 6, needs: framework.NeighborAPIs, shows: []string{
+		"clusterprofile.multicluster.x-k8s.io/east condition met", "system:serviceaccount:kube-system:default",
+	}},
 	{file: "docs/how-to/integrations/kueue.md", blocks: 4, needs: framework.NeighborAPIs, shows: []string{"clusterprofile.multicluster.x-k8s.io/east condition met"}},
 	{file: "docs/how-to/integrations/argo-cd.md", blocks: 3, needs: framework.NeighborAPIs, shows: []string{"environment=prod", "clusterregistry.operator.clusterregistry.io/fleet condition met"}},
 	{file: "docs/how-to/integrations/multicluster-runtime.md", blocks: 3, shows: []string{"cluster.clusterregistry.k8s.io/east condition met", `{"member":"east"}`}},
