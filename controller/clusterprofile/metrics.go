@@ -31,10 +31,12 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
+var one = map[bool]float64{true: 1}
+
 // judged notes how the function is in a namespace.
 func (m *Metrics) judged(namespace string, v verdict) {
 	if m != nil {
-		m.ready.WithLabelValues(namespace).Set(map[bool]float64{true: 1}[v.state == contract.FunctionRunning])
+		m.ready.WithLabelValues(namespace).Set(one[v.state == contract.FunctionRunning])
 	}
 }
 
@@ -43,8 +45,8 @@ func (m *Metrics) wrote(namespace string, err error) {
 	if m == nil {
 		return
 	}
-	m.writes.WithLabelValues(namespace).Add(map[bool]float64{true: 1}[err == nil])
-	m.failures.WithLabelValues(namespace).Add(map[bool]float64{true: 1}[err != nil])
+	m.writes.WithLabelValues(namespace).Add(one[err == nil])
+	m.failures.WithLabelValues(namespace).Add(one[err != nil])
 }
 
 // count brings the numbers of profiles up to date.

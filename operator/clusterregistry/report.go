@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -124,12 +125,15 @@ func telling(old *metav1.Condition, now metav1.Condition) bool {
 	return now.Status != metav1.ConditionUnknown && (!same || old.Reason != now.Reason)
 }
 
+// alarming are the reasons that are a warning whatever the status of their condition.
+var alarming = []string{operatorv1alpha1.ReasonOOMKilled, operatorv1alpha1.ReasonObjectsHeld, operatorv1alpha1.ReasonUpgradeBlocked, operatorv1alpha1.ReasonSnapshotFailed}
+
 // tell emits the event of a condition that changed. In an upgrade parts are
 // expected to be replaced, and only what blocks it is a warning.
 func (s *scope) tell(condition metav1.Condition) {
 	kind := corev1.EventTypeNormal
 	if condition.Status == metav1.ConditionFalse && s.Installed() && condition.Type != operatorv1alpha1.ConditionProgressing && s.Registry.Status.Operation == nil ||
-		condition.Type == operatorv1alpha1.ConditionAvailable && condition.Status == metav1.ConditionFalse || condition.Reason == operatorv1alpha1.ReasonOOMKilled || condition.Reason == operatorv1alpha1.ReasonObjectsHeld || condition.Reason == operatorv1alpha1.ReasonNoSpace && condition.Type == operatorv1alpha1.ConditionEtcdReady || condition.Reason == operatorv1alpha1.ReasonUpgradeBlocked || condition.Reason == operatorv1alpha1.ReasonSnapshotFailed {
+		condition.Type == operatorv1alpha1.ConditionAvailable && condition.Status == metav1.ConditionFalse || condition.Reason == operatorv1alpha1.ReasonNoSpace && condition.Type == operatorv1alpha1.ConditionEtcdReady || slices.Contains(alarming, condition.Reason) {
 		kind = corev1.EventTypeWarning
 	}
 	s.Event(kind, condition.Reason, condition.Type, "%s is %s: %s", condition.Type, condition.Status, condition.Message)

@@ -19,6 +19,11 @@ func (r *REST) unread(ctx context.Context, name string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return r.absent(ctx, err)
 	}
+	// Of the errors of a read this kind alone can be that, and etcd is not asked again when it
+	// has not answered.
+	if !apierrors.IsInternalError(err) {
+		return err
+	}
 	key, keyErr := r.KeyFunc(ctx, name)
 	if keyErr != nil || !storage.IsCorruptObject(r.Storage.Get(ctx, key, storage.GetOptions{}, r.NewFunc())) {
 		return err
