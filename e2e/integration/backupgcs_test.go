@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/clusterregistry/operator/e2e/framework"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -17,22 +16,11 @@ import (
 // may be repeated, continues uploads and downloads that were cut, and compares checksums of its
 // own: nothing half-written is ever offered nevertheless, and each failure is a sentence.
 func TestBackupGCSFaults(t *testing.T) {
-	unwell := framework.Answer(http.StatusServiceUnavailable)
 	onStores(t, []string{"gcs"}, func(t *testing.T, a archive, s *framework.Store) {
-		for _, f := range []storeFault{
-			{"it fails", framework.Answer(http.StatusInternalServerError), "the store fails: see its own log or status page"},
-			{"it is forbidden", framework.Answer(http.StatusForbidden), "the account may not do that"},
-			{"it is overloaded", unwell.Where(writesSnapshot), "the store is overloaded or limits requests"},
-			{"it is overloaded for a moment", unwell.Times(2).Where(writesSnapshot), ""},
-			{"it is late", framework.Late(time.Second), ""},
-			{"uploads are cut", framework.CutRequest(1 << 20).Where(writesSnapshot), "the connection broke"},
-			{"an upload is cut", framework.CutRequest(1 << 20).Times(1).Where(writesSnapshot), ""},
-			{"downloads are cut", framework.CutAnswer(1 << 20).Where(readsSnapshot), ""},
-			{"the answer to the manifest is lost", framework.CutAnswer(0).Times(1).Where(writesManifest), ""},
-			{"what it returns is damaged", framework.Fault(framework.DamageAnswer).Where(readsSnapshot), "gcs://"},
-			{"what it is given is damaged", framework.Fault(framework.DamageRequest).Where(writesSnapshot), "gcs://"},
-			{"it refuses manifests", framework.Answer(http.StatusForbidden).Where(writesManifest), "the account may not do that"},
-		} {
+		for _, f := range append(faultsOfSave(s),
+			storeFault{"downloads are cut", framework.CutAnswer(1 << 20).Where(readsSnapshot), ""},
+			storeFault{"what it returns is damaged", framework.Fault(framework.DamageAnswer).Where(readsSnapshot), "gcs://"},
+		) {
 			t.Run(strings.ReplaceAll(f.reason, " ", "-"), func(t *testing.T) {
 				alone := a
 				alone.t, alone.lineage = t, strings.ReplaceAll(f.reason, " ", "-")

@@ -264,23 +264,29 @@ type storeFault struct {
 // TestBackupStoreFaults holds "save" to a store that fails: nothing half-written is ever
 // offered, each failure is a sentence, and once the store is well again it is taken.
 func TestBackupStoreFaults(t *testing.T) {
-	unwell := framework.Answer(http.StatusServiceUnavailable)
 	onStores(t, faulty, func(t *testing.T, a archive, s *framework.Store) {
-		a.survives(s, []storeFault{
-			{"it fails", framework.Answer(http.StatusInternalServerError), "the store fails: see its own log or status page"},
-			{"it is forbidden", framework.Answer(http.StatusForbidden), "the account may not do that"},
-			{"it is overloaded", unwell.Where(writesSnapshot), "the store is overloaded or limits requests"},
-			{"it is overloaded for a moment", unwell.Times(2).Where(writesSnapshot), ""},
-			{"it is late", framework.Late(time.Second), ""},
-			{"uploads are cut", framework.CutRequest(1 << 20).Where(writesSnapshot), "the connection broke"},
-			{"an upload is cut", framework.CutRequest(1 << 20).Times(1).Where(writesSnapshot), ""},
-			{"downloads are cut", framework.CutAnswer(1 << 20).Where(readsSnapshot), "the connection broke"},
-			{"the answer to the manifest is lost", framework.CutAnswer(0).Times(1).Where(writesManifest), ""},
-			{"what it returns is damaged", framework.Fault(framework.DamageAnswer).Where(readsSnapshot), "damages data; it is removed"},
-			{"what it is given is damaged", framework.Fault(framework.DamageRequest).Where(writesSnapshot), s.Kind + "://"},
-			{"it refuses manifests", framework.Answer(http.StatusForbidden).Where(writesManifest), "the account may not do that"},
-		})
+		a.survives(s, append(faultsOfSave(s),
+			storeFault{"downloads are cut", framework.CutAnswer(1 << 20).Where(readsSnapshot), "the connection broke"},
+			storeFault{"what it returns is damaged", framework.Fault(framework.DamageAnswer).Where(readsSnapshot), "damages data; it is removed"},
+		))
 	})
+}
+
+// faultsOfSave are those that have "save" end in the same way, whatever the kind of the store.
+func faultsOfSave(s *framework.Store) []storeFault {
+	unwell := framework.Answer(http.StatusServiceUnavailable)
+	return []storeFault{
+		{"it fails", framework.Answer(http.StatusInternalServerError), "the store fails: see its own log or status page"},
+		{"it is forbidden", framework.Answer(http.StatusForbidden), "the account may not do that"},
+		{"it is overloaded", unwell.Where(writesSnapshot), "the store is overloaded or limits requests"},
+		{"it is overloaded for a moment", unwell.Times(2).Where(writesSnapshot), ""},
+		{"it is late", framework.Late(time.Second), ""},
+		{"uploads are cut", framework.CutRequest(1 << 20).Where(writesSnapshot), "the connection broke"},
+		{"an upload is cut", framework.CutRequest(1 << 20).Times(1).Where(writesSnapshot), ""},
+		{"the answer to the manifest is lost", framework.CutAnswer(0).Times(1).Where(writesManifest), ""},
+		{"what it is given is damaged", framework.Fault(framework.DamageRequest).Where(writesSnapshot), s.Kind + "://"},
+		{"it refuses manifests", framework.Answer(http.StatusForbidden).Where(writesManifest), "the account may not do that"},
+	}
 }
 
 // survives takes a backup under each fault of the store, and another time without it.

@@ -1,12 +1,8 @@
 package integration
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -264,27 +260,8 @@ func TestImportOfCrinitInterrupted(t *testing.T) {
 	old := oldapi.Start(t, oldapi.Config{Clusters: entered(made)})
 	path := written(t, "crinit", string(old.Kubeconfig(t, "crinit", true)))
 	args := []string{"import", "--from-kubeconfig", path, "--from-context", "crinit", "-o", "json"}
-	cmd := exec.CommandContext(t.Context(), filepath.Join(framework.Root(t), "bin", "kubectl-registry"), slices.Concat([]string{"--kubeconfig=" + p.kubeconfig}, args)...)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "KUBECONFIG=")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
 	clusters := betaOf(t, config)
-	framework.Eventually(t, "the import to have begun", func(ctx context.Context) error {
-		list, err := clusters.List(ctx, metav1.ListOptions{})
-		if err == nil && len(list.Items) < 3 {
-			err = fmt.Errorf("it has entered %d", len(list.Items))
-		}
-		return err
-	})
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // its error is that of the kill
-	before, err := clusters.List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(before.Items) == len(made) {
-		t.Fatalf("the import was done before it was killed: %d, %v", len(before.Items), err)
-	}
+	before := p.killed(t, clusters, len(made), args...)
 	out, _ := p.run(0, "", args...)
 	// The last request of what was killed may have been served after the list.
 	if same, created := strings.Count(out, `"result": "same"`), strings.Count(out, `"result": "created"`); same+created != len(made) || same < len(before.Items) || same > len(before.Items)+1 {

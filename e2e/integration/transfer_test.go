@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,13 +68,11 @@ func fill(t *testing.T, clusters typed.ClusterInterface) {
 	}
 }
 
-// testInterrupted kills an import in the middle, runs it again, and compares the two
-// registries.
-func testInterrupted(t *testing.T, from, to plugin, old, clusters typed.ClusterInterface) {
-	from.t, to.t = t, t
-	before, _ := from.run(0, "", "export", "--with-status")
-	file := written(t, "clusters.yaml", before)
-	cmd := exec.CommandContext(t.Context(), filepath.Join(framework.Root(t), "bin", "kubectl-registry"), "--kubeconfig="+to.kubeconfig, "import", "--with-status", "-f", file)
+// killed kills an import of so many clusters in the middle, and returns those that it has
+// entered.
+func (p plugin) killed(t *testing.T, clusters typed.ClusterInterface, all int, args ...string) *v1beta1.ClusterList {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(framework.Root(t), "bin", "kubectl-registry"), slices.Concat([]string{"--kubeconfig=" + p.kubeconfig}, args)...)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "KUBECONFIG=")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -90,9 +89,19 @@ func testInterrupted(t *testing.T, from, to plugin, old, clusters typed.ClusterI
 	}
 	_ = cmd.Wait() // its error is that of the kill
 	list, err := clusters.List(t.Context(), metav1.ListOptions{})
-	if err != nil || len(list.Items) > many {
+	if err != nil || len(list.Items) >= all {
 		t.Fatalf("the import was done before it was killed: %d, %v", len(list.Items), err)
 	}
+	return list
+}
+
+// testInterrupted kills an import in the middle, runs it again, and compares the two
+// registries.
+func testInterrupted(t *testing.T, from, to plugin, old, clusters typed.ClusterInterface) {
+	from.t, to.t = t, t
+	before, _ := from.run(0, "", "export", "--with-status")
+	file := written(t, "clusters.yaml", before)
+	list := to.killed(t, clusters, many+1, "import", "--with-status", "-f", file)
 
 	report, _ := to.run(0, "", "import", "--with-status", "-f", file, "-o", "json")
 	if same, created := strings.Count(report, `"result": "same"`), strings.Count(report, `"result": "created"`); same < len(list.Items)-1 || created != many+1-len(list.Items) {

@@ -41,7 +41,7 @@ func Follow(t *testing.T, client *Client) *ControlPlane {
 	return c
 }
 
-// watch goes on from the last version that it was told when the watch ends.
+// watch continues from the last version that it was told when the watch ends.
 func (c *ControlPlane) watch(ctx context.Context, version string) {
 	for ctx.Err() == nil {
 		events, err := c.client.Watch(ctx, version)

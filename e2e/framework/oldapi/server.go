@@ -90,7 +90,7 @@ func (s *Server) Config() *rest.Config {
 }
 
 // Kubeconfig returns a kubeconfig as crinit wrote it, with the context of the given name.
-// Without a certificate the server knows nobody.
+// Without a certificate the server refuses the caller.
 func (s *Server) Kubeconfig(t *testing.T, name string, certificate bool) []byte {
 	t.Helper()
 	config := clientcmdapi.NewConfig()

@@ -1,5 +1,5 @@
 // Command fleet-events prints a line for each cluster that is added to a registry, changed
-// or removed, exactly once: "added NAME UID RESOURCEVERSION". It goes on through upgrades of
+// or removed, exactly once: "added NAME UID RESOURCEVERSION". It keeps running through upgrades of
 // the registry, rotations of its CA and a restore from a backup.
 package main
 
