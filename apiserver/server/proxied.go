@@ -13,7 +13,7 @@ import (
 )
 
 // proxied authenticates what comes through the host's front proxy, whose certificate is
-// remembered.
+// remembered, and marks its callers as [forwarded].
 type proxied struct {
 	verified *authn.Verified
 	// names are the common names that the front proxy may have.
@@ -40,6 +40,7 @@ func rememberProxy(config *authenticatorfactory.RequestHeaderConfig, ordinary au
 func (p proxied) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
 	if chains := p.verified.Chains(req); len(chains) > 0 && slices.Contains(p.names.Value(), req.TLS.PeerCertificates[0].Subject.CommonName) {
 		if response, ok, err := p.headers.AuthenticateRequest(req); ok && err == nil {
+			response.User = forwarded{response.User}
 			return response, true, nil
 		}
 	}

@@ -120,22 +120,11 @@ func TestIndependentBootstrap(t *testing.T) {
 // TestIndependentWebhook lets another server decide on requests.
 func TestIndependentWebhook(t *testing.T) {
 	asked := make(chan authorizationv1.SubjectAccessReviewSpec, 100)
-	webhook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var review authorizationv1.SubjectAccessReview
-		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		asked <- review.Spec
-		review.Status.Allowed = review.Spec.User == "ann" && review.Spec.ResourceAttributes != nil && review.Spec.ResourceAttributes.Verb == "list"
-		_ = json.NewEncoder(w).Encode(review)
-	}))
-	t.Cleanup(webhook.Close)
-	kubeconfig := t.TempDir() + "/webhook"
-	config := clientcmdapi.Config{Clusters: map[string]*clientcmdapi.Cluster{"w": {Server: webhook.URL}}, Contexts: map[string]*clientcmdapi.Context{"w": {Cluster: "w"}}, CurrentContext: "w"}
-	if err := clientcmd.WriteToFile(config, kubeconfig); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig, end := authorizationWebhook(t, func(spec authorizationv1.SubjectAccessReviewSpec) (status authorizationv1.SubjectAccessReviewStatus) {
+		asked <- spec
+		status.Allowed = spec.User == "ann" && spec.ResourceAttributes != nil && spec.ResourceAttributes.Verb == "list"
+		return status
+	})
 	registry, clients, admin := independent(t, "--authorization-webhook-config-file="+kubeconfig)
 	if err := listClusters(t.Context(), t, registry.Config(clients.Issue("ann", nil))); err != nil {
 		t.Error(err)
@@ -146,8 +135,30 @@ func TestIndependentWebhook(t *testing.T) {
 	if err := listClusters(t.Context(), t, admin); !apierrors.IsForbidden(err) {
 		t.Errorf("an admin of whom the webhook knows nothing: %v", err)
 	}
-	webhook.Close()
+	end()
 	if err := listClusters(t.Context(), t, registry.Config(clients.Issue("eve", nil))); err == nil || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("without its webhook, the server answered %v", err)
 	}
+}
+
+// authorizationWebhook starts a server that answers reviews, and returns a kubeconfig for it,
+// and what ends it before the test does.
+func authorizationWebhook(t *testing.T, decide func(authorizationv1.SubjectAccessReviewSpec) authorizationv1.SubjectAccessReviewStatus) (kubeconfig string, end func()) {
+	t.Helper()
+	webhook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review authorizationv1.SubjectAccessReview
+		if err := json.NewDecoder(r.Body).Decode(&review); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		review.Status = decide(review.Spec)
+		_ = json.NewEncoder(w).Encode(review)
+	}))
+	t.Cleanup(webhook.Close)
+	kubeconfig = t.TempDir() + "/webhook"
+	config := clientcmdapi.Config{Clusters: map[string]*clientcmdapi.Cluster{"w": {Server: webhook.URL}}, Contexts: map[string]*clientcmdapi.Context{"w": {Cluster: "w"}}, CurrentContext: "w"}
+	if err := clientcmd.WriteToFile(config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig, webhook.Close
 }
