@@ -15,14 +15,18 @@ import (
 )
 
 // TestRetain deletes a registry, whose data outlives it, and lets others of its
-// name take over. One that finds another CA must not, and one of another size scales etcd.
+// name take over. One that finds another CA must not, one whose spec says nothing of
+// visibility hides what the first one hid, and one of another size scales etcd.
 func TestRetain(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t).WithOperator()
 	before := independent(e, "team")
+	before.Spec.Server.Authorization.Visibility = operatorv1alpha1.VisibilityClusterSets
 	e.Install(before)
 	e.WaitReady(before)
-	newest(t, e.Kubeconfig(before)).Stdin(fmt.Sprintf(cluster, "kept")).Run("create", "-f", "-")
+	owner := newest(t, e.Kubeconfig(before))
+	owner.Stdin(fmt.Sprintf(cluster, "kept")).Run("create", "-f", "-")
+	owner.Run("create", "clusterrolebinding", "outsider", "--clusterrole=clusterregistry:viewer", "--user=outsider")
 	ca := leaf(t, e, "team-etcd-ca")
 	e.Remove(before)
 	retained := []string{"PersistentVolumeClaim %s/data-team-etcd-0", "ConfigMap %s/team-etcd-identity", "Issuer %s/team-selfsigned"}
@@ -49,7 +53,7 @@ func TestRetain(t *testing.T) {
 	e.WaitCondition(after, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonIdentityMismatch, "Secret team-etcd-ca", "restore that Secret")
 	t.Log(etcdMessage(after))
 	write(right.Data)
-	e.WaitReady(after)
+	checkStillHidden(t, e, after)
 	if got, want := after.Status.Etcd, before.Status.Etcd; got.ClusterID != want.ClusterID || !slices.EqualFunc(got.Members, want.Members, func(a, b operatorv1alpha1.EtcdMember) bool { return a.Name == b.Name && a.ID == b.ID }) {
 		t.Errorf("etcd was %+v, and is now %+v", want, got)
 	}
@@ -78,4 +82,27 @@ func TestRetain(t *testing.T) {
 	if out := newest(t, e.Kubeconfig(larger)).Run("get", "crc", "-o", "name"); out != "cluster.clusterregistry.k8s.io/kept\n" || larger.Status.Etcd.ClusterID != before.Status.Etcd.ClusterID {
 		t.Errorf("with three members, the clusters are %q, and etcd is %+v", out, larger.Status.Etcd)
 	}
+}
+
+// checkStillHidden expects of a registry that took over the data of one with visibility
+// ClusterSets that it hides clusters until somebody approves to show them, and approves it.
+func checkStillHidden(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
+	t.Helper()
+	e.WaitCondition(registry, operatorv1alpha1.ConditionServerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonVisibilityNotApproved, "visibilityApprovedFor")
+	sees := func() string {
+		return newest(t, e.Kubeconfig(registry)).Run("get", "crc", "-o", "name", "--as=outsider")
+	}
+	if out := sees(); out != "" {
+		t.Errorf("an outsider sees %q", out)
+	}
+	e.Update(registry, func() {
+		registry.Spec.Server.Authorization.VisibilityApprovedFor = registry.Status.Visibility.ID
+	})
+	e.Eventually("the outsider to see what was approved", func(context.Context) error {
+		if out := sees(); out != "cluster.clusterregistry.k8s.io/kept\n" {
+			return fmt.Errorf("it is %q", out)
+		}
+		return nil
+	})
+	e.WaitReady(registry)
 }
