@@ -10,6 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/clusterregistry/operator/operator/informers"
 )
 
 func labelled(name string, labels map[string]string) *corev1.Namespace {
@@ -52,11 +54,23 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestOpenedNamespaces expects the registries that a change of a namespace concerns, and no
-// call where none does.
+// cached returns what the operator's cache holds of a namespace with some labels.
+func cached(t *testing.T, labels map[string]string) client.Object {
+	t.Helper()
+	namespace := informers.Namespace()
+	namespace.Name, namespace.Labels = "a", labels
+	held, err := informers.Options(nil).DefaultTransform(namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held.(client.Object)
+}
+
+// TestOpenedNamespaces expects a call for the registries that a change of a namespace
+// concerns, and none where it concerns none.
 func TestOpenedNamespaces(t *testing.T) {
 	_, changed := openedNamespaces()
-	plain, open := labelled("a", map[string]string{"x": "y"}), labelled("a", map[string]string{"registry.clusterregistry.io/fleet": "team", "registry.clusterregistry.io/hub": "team"})
+	plain, open := cached(t, map[string]string{"x": "y"}), cached(t, map[string]string{"x": "y", "registry.clusterregistry.io/fleet": "team", "registry.clusterregistry.io/hub": "team"})
 	got := []bool{
 		changed.Create(event.CreateEvent{Object: plain}), changed.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: plain}), changed.Update(event.UpdateEvent{ObjectOld: open, ObjectNew: open}),
 		changed.Create(event.CreateEvent{Object: open}), changed.Update(event.UpdateEvent{ObjectOld: open, ObjectNew: plain}), changed.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: open}),

@@ -68,9 +68,9 @@ func MetadataOf(kind schema.GroupVersionKind) *metav1.PartialObjectMetadata {
 }
 
 // Namespace returns the metadata of a namespace, which is all that is read of one.
-func Namespace() *metav1.PartialObjectMetadata {
-	return MetadataOf(corev1.SchemeGroupVersion.WithKind("Namespace"))
-}
+func Namespace() *metav1.PartialObjectMetadata { return MetadataOf(namespaceKind) }
+
+var namespaceKind = corev1.SchemeGroupVersion.WithKind("Namespace")
 
 // certificatesCRD is what tells that cert-manager is installed.
 const certificatesCRD = "certificates.cert-manager.io"

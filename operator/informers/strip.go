@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	appsv1 "k8s.io/api/apps/v1"
@@ -25,8 +26,11 @@ import (
 func onlyRead(object any) (any, error) {
 	switch o := object.(type) {
 	case *metav1.PartialObjectMetadata:
-		if o.GroupVersionKind() == leaseKind {
+		switch o.GroupVersionKind() {
+		case leaseKind:
 			return onlyReport(o), nil
+		case namespaceKind:
+			return onlyOpened(o), nil
 		}
 		return &metav1.PartialObjectMetadata{TypeMeta: o.TypeMeta, ObjectMeta: onlyIdentity(o.ObjectMeta)}, nil
 	case *operatorv1alpha1.ClusterRegistry:
@@ -64,6 +68,17 @@ func onlyReport(lease *metav1.PartialObjectMetadata) *metav1.PartialObjectMetada
 	out := &metav1.PartialObjectMetadata{TypeMeta: lease.TypeMeta, ObjectMeta: onlyIdentity(lease.ObjectMeta)}
 	if report, has := lease.Annotations[contract.ControllerStatusAnnotation]; has {
 		out.Annotations = map[string]string{contract.ControllerStatusAnnotation: fmt.Sprintf("%x", sha256.Sum256([]byte(report)))}
+	}
+	return out
+}
+
+// onlyOpened leaves of a namespace which registries it is opened to.
+func onlyOpened(namespace *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	out := &metav1.PartialObjectMetadata{TypeMeta: namespace.TypeMeta, ObjectMeta: onlyIdentity(namespace.ObjectMeta)}
+	for key, value := range namespace.Labels {
+		if strings.HasPrefix(key, contract.NamespaceLabel("")) {
+			metav1.SetMetaDataLabel(&out.ObjectMeta, key, value)
+		}
 	}
 	return out
 }
