@@ -34,7 +34,9 @@ func onlyRead(object any) (any, error) {
 		}
 		return &metav1.PartialObjectMetadata{TypeMeta: o.TypeMeta, ObjectMeta: onlyIdentity(o.ObjectMeta)}, nil
 	case *operatorv1alpha1.ClusterRegistry:
-		return &operatorv1alpha1.ClusterRegistry{ObjectMeta: onlyIdentity(o.ObjectMeta)}, nil
+		out := &operatorv1alpha1.ClusterRegistry{ObjectMeta: onlyIdentity(o.ObjectMeta)}
+		out.Annotations = digests(o.Annotations, operatorv1alpha1.AnnotationReplaceMember, operatorv1alpha1.AnnotationDefragment)
+		return out, nil
 	case *corev1.Node:
 		return &corev1.Node{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: corev1.NodeStatus{Addresses: o.Status.Addresses}}, nil
 	case *corev1.Pod:
@@ -63,11 +65,19 @@ func onlyRead(object any) (any, error) {
 }
 
 // onlyReport leaves of a Lease what tells whether its controller has reported anything
-// new: a digest, since whoever may write Leases chooses how long the report is.
+// new.
 func onlyReport(lease *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	out := &metav1.PartialObjectMetadata{TypeMeta: lease.TypeMeta, ObjectMeta: onlyIdentity(lease.ObjectMeta)}
-	if report, has := lease.Annotations[contract.ControllerStatusAnnotation]; has {
-		out.Annotations = map[string]string{contract.ControllerStatusAnnotation: fmt.Sprintf("%x", sha256.Sum256([]byte(report)))}
+	out.Annotations = digests(lease.Annotations, contract.ControllerStatusAnnotation)
+	return out
+}
+
+// digests leaves of some annotations what tells whether they have changed: whoever may
+// write the object chooses how long they are.
+func digests(annotations map[string]string, keys ...string) map[string]string {
+	out := only(annotations, keys...)
+	for key, value := range out {
+		out[key] = fmt.Sprintf("%x", sha256.Sum256([]byte(value)))
 	}
 	return out
 }

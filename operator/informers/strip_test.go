@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -29,7 +31,7 @@ func TestOnlyRead(t *testing.T) {
 	for _, object := range all {
 		object.SetName("fleet-server")
 		object.SetLabels(map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, "a": huge})
-		object.SetAnnotations(map[string]string{"a": huge, contract.ControllerStatusAnnotation: huge})
+		object.SetAnnotations(map[string]string{"a": huge, contract.ControllerStatusAnnotation: huge, operatorv1alpha1.AnnotationDefragment: huge})
 		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: huge}})
 		object.SetOwnerReferences([]metav1.OwnerReference{{Name: huge}})
 		object.SetFinalizers([]string{huge})
@@ -86,6 +88,33 @@ func TestOnlyReadKeeps(t *testing.T) {
 	left, _ = onlyRead(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{operatorv1alpha1.AnnotationSnapshot: "s", "a": "b"}}})
 	if job := left.(*batchv1.Job); len(job.Annotations) != 1 || job.Annotations[operatorv1alpha1.AnnotationSnapshot] != "s" {
 		t.Errorf("%+v", job)
+	}
+}
+
+// TestOnlyReadRequests has changes of a registry seen that are requests, and no others: the
+// registry itself is read from the host.
+func TestOnlyReadRequests(t *testing.T) {
+	held := func(annotations map[string]string) client.Object {
+		registry := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Annotations: annotations}}
+		left, err := onlyRead(registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return left.(client.Object)
+	}
+	for _, test := range []struct {
+		before, after map[string]string
+		want          bool
+	}{
+		{nil, map[string]string{operatorv1alpha1.AnnotationReplaceMember: "1"}, true},
+		{map[string]string{operatorv1alpha1.AnnotationReplaceMember: "1"}, map[string]string{operatorv1alpha1.AnnotationReplaceMember: "1,2"}, true},
+		{map[string]string{operatorv1alpha1.AnnotationDefragment: "now"}, nil, true},
+		{map[string]string{operatorv1alpha1.AnnotationDefragment: "now"}, map[string]string{operatorv1alpha1.AnnotationDefragment: "now", "a": "b"}, false},
+	} {
+		changed := predicate.AnnotationChangedPredicate{}.Update(event.UpdateEvent{ObjectOld: held(test.before), ObjectNew: held(test.after)})
+		if changed != test.want {
+			t.Errorf("from %v to %v: it is seen: %t", test.before, test.after, changed)
+		}
 	}
 }
 
