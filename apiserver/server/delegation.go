@@ -59,7 +59,9 @@ func delegateAuthentication(options *genericoptions.DelegatingAuthenticationOpti
 	if err != nil {
 		return err
 	}
-	info.Authenticator, config.OpenAPIConfig.SecurityDefinitions = rememberProxy(info.RequestHeaderConfig, ordinary), definitions
+	// Nothing is known of a front proxy that only a flag names, but that it says who asks.
+	ofHost := options.RequestHeader.ClientCAFile == ""
+	info.Authenticator, config.OpenAPIConfig.SecurityDefinitions = rememberProxy(info.RequestHeaderConfig, ordinary, ofHost), definitions
 	return nil
 }
 

@@ -11,9 +11,9 @@ import (
 	genericserver "k8s.io/apiserver/pkg/server"
 )
 
-// forwarded is a caller whose request came through the host's front proxy: the host has
-// authorized it, its name included, before it forwarded it. Impersonation puts another
-// user in its place, whom the host knows nothing of.
+// forwarded is a caller whose request came through the host's front proxy, on a connection
+// whose certificate is remembered: the host has authorized it, its name included, before it
+// forwarded it. Impersonation puts another user in its place, whom the host knows nothing of.
 type forwarded struct{ user.Info }
 
 // objectVerbs are those of requests for one object, which select nothing.

@@ -3,12 +3,14 @@ package server
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"testing"
 
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	genericserver "k8s.io/apiserver/pkg/server"
 )
 
 // TestNamelessFirst compares what a host is asked, and what becomes of its answers.
@@ -45,6 +47,13 @@ func TestNamelessFirst(t *testing.T) {
 		"creation on update":        {asks: change(func(a *authorizer.AttributesRecord) { a.Verb = "create" }), own: new(change(func(a *authorizer.AttributesRecord) { a.Verb = "update" })), says: map[string]review{one: {decision: authorizer.DecisionDeny}}, want: authorizer.DecisionDeny, asked: []string{one}},
 		"a permission of a field's": {asks: change(func(a *authorizer.AttributesRecord) { a.Subresource = "endpoints" }), own: &get, says: map[string]review{one: {decision: authorizer.DecisionDeny}}, want: authorizer.DecisionDeny, asked: []string{one}},
 		"another name":              {asks: get, own: new(change(func(a *authorizer.AttributesRecord) { a.Name = "west" })), says: map[string]review{one: {decision: authorizer.DecisionDeny}}, want: authorizer.DecisionDeny, asked: []string{one}},
+		"another resource":          {asks: get, own: new(change(func(a *authorizer.AttributesRecord) { a.Resource = "clustersets" })), says: map[string]review{one: {decision: authorizer.DecisionDeny}}, want: authorizer.DecisionDeny, asked: []string{one}},
+		"another group":             {asks: get, own: new(change(func(a *authorizer.AttributesRecord) { a.APIGroup = "example.com" })), says: map[string]review{one: {decision: authorizer.DecisionDeny}}, want: authorizer.DecisionDeny, asked: []string{one}},
+		"another version":           {asks: get, own: new(change(func(a *authorizer.AttributesRecord) { a.APIVersion = "v1" })), says: map[string]review{one: {decision: authorizer.DecisionDeny}}, want: authorizer.DecisionDeny, asked: []string{one}},
+		"another namespace":         {asks: get, own: new(change(func(a *authorizer.AttributesRecord) { a.Namespace = "team" })), says: map[string]review{one: {decision: authorizer.DecisionDeny}}, want: authorizer.DecisionDeny, asked: []string{one}},
+		"another verb":              {asks: get, own: new(change(func(a *authorizer.AttributesRecord) { a.Verb = "delete" })), says: map[string]review{one: {decision: authorizer.DecisionDeny}}, want: authorizer.DecisionDeny, asked: []string{one}},
+		"a request for no object":   {asks: get, own: new(change(func(a *authorizer.AttributesRecord) { a.ResourceRequest = false })), says: map[string]review{one: {decision: authorizer.DecisionDeny}}, want: authorizer.DecisionDeny, asked: []string{one}},
+		"a path for an object":      {asks: change(func(a *authorizer.AttributesRecord) { a.ResourceRequest = false }), own: &get, says: map[string]review{one: {decision: authorizer.DecisionDeny}}, want: authorizer.DecisionDeny, asked: []string{one}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			own := test.own
@@ -52,7 +61,7 @@ func TestNamelessFirst(t *testing.T) {
 				own = &test.asks
 			}
 			ctx := request.WithRequestInfo(t.Context(), &request.RequestInfo{
-				IsResourceRequest: own.ResourceRequest, Path: own.Path, Verb: own.Verb, APIGroup: own.APIGroup, APIVersion: own.APIVersion, Resource: own.Resource, Subresource: own.Subresource, Name: own.Name,
+				IsResourceRequest: own.ResourceRequest, Path: own.Path, Verb: own.Verb, APIGroup: own.APIGroup, APIVersion: own.APIVersion, Resource: own.Resource, Subresource: own.Subresource, Namespace: own.Namespace, Name: own.Name,
 			})
 			var asked []string
 			decision, _, err := namelessFirst(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
@@ -67,5 +76,36 @@ func TestNamelessFirst(t *testing.T) {
 				t.Errorf("got %s, %v, and the host was asked about %q; want %s, %v and %q", decision, err, asked, test.want, test.err, test.asked)
 			}
 		})
+	}
+}
+
+// TestReviewOnce has what handles requests alone ask without a name.
+func TestReviewOnce(t *testing.T) {
+	exact := authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		if a.GetName() == "" {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionDeny, "", nil
+	})
+	attributes := authorizer.AttributesRecord{User: forwarded{&user.DefaultInfo{Name: "ann"}}, Verb: "get", Resource: "clusters", Name: "east", ResourceRequest: true}
+	ctx := request.WithRequestInfo(t.Context(), &request.RequestInfo{IsResourceRequest: true, Verb: "get", Resource: "clusters", Name: "east"})
+	says := func(c *genericserver.Config) authorizer.Decision {
+		decision, _, err := c.Authorization.Authorizer.Authorize(ctx, attributes)
+		if err != nil {
+			t.Error(err)
+		}
+		return decision
+	}
+	config := &genericserver.Config{BuildHandlerChainFunc: func(handler http.Handler, c *genericserver.Config) http.Handler {
+		if decision := says(c); decision != authorizer.DecisionAllow {
+			t.Errorf("the handlers decide %s", decision)
+		}
+		return handler
+	}}
+	config.Authorization.Authorizer = exact
+	reviewOnce(config)
+	config.BuildHandlerChainFunc(nil, config)
+	if decision := says(config); decision != authorizer.DecisionDeny {
+		t.Errorf("everything else decides %s", decision)
 	}
 }

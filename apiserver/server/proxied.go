@@ -13,7 +13,7 @@ import (
 )
 
 // proxied authenticates what comes through the host's front proxy, whose certificate is
-// remembered, and marks its callers as [forwarded].
+// remembered.
 type proxied struct {
 	verified *authn.Verified
 	// names are the common names that the front proxy may have.
@@ -22,16 +22,21 @@ type proxied struct {
 	headers authenticator.Request
 	// ordinary decides on everything else.
 	ordinary authenticator.Request
+	// authorizes says that the front proxy is the host's aggregator, so that its callers are
+	// [forwarded].
+	authorizes bool
 }
 
 // rememberProxy returns an authenticator that decides as the ordinary one does, and verifies
-// the front proxy's certificate once for each of its connections.
-func rememberProxy(config *authenticatorfactory.RequestHeaderConfig, ordinary authenticator.Request) authenticator.Request {
+// the front proxy's certificate once for each of its connections. A front proxy that
+// authorizes is the host's aggregator.
+func rememberProxy(config *authenticatorfactory.RequestHeaderConfig, ordinary authenticator.Request, authorizes bool) authenticator.Request {
 	return proxied{
-		verified: authn.NewVerified(config.CAContentProvider.VerifyOptions),
-		names:    config.AllowedClientNames,
-		headers:  group.NewAuthenticatedGroupAdder(headerrequest.NewDynamic(config.UsernameHeaders, config.UIDHeaders, config.GroupHeaders, config.ExtraHeaderPrefixes)),
-		ordinary: ordinary,
+		authorizes: authorizes,
+		verified:   authn.NewVerified(config.CAContentProvider.VerifyOptions),
+		names:      config.AllowedClientNames,
+		headers:    group.NewAuthenticatedGroupAdder(headerrequest.NewDynamic(config.UsernameHeaders, config.UIDHeaders, config.GroupHeaders, config.ExtraHeaderPrefixes)),
+		ordinary:   ordinary,
 	}
 }
 
@@ -40,7 +45,9 @@ func rememberProxy(config *authenticatorfactory.RequestHeaderConfig, ordinary au
 func (p proxied) AuthenticateRequest(req *http.Request) (*authenticator.Response, bool, error) {
 	if chains := p.verified.Chains(req); len(chains) > 0 && slices.Contains(p.names.Value(), req.TLS.PeerCertificates[0].Subject.CommonName) {
 		if response, ok, err := p.headers.AuthenticateRequest(req); ok && err == nil {
-			response.User = forwarded{response.User}
+			if p.authorizes {
+				response.User = forwarded{response.User}
+			}
 			return response, true, nil
 		}
 	}

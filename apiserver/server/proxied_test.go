@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -62,7 +63,7 @@ func TestRememberedProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	remembering := rememberProxy(config, ordinary)
+	remembering := map[bool]authenticator.Request{true: rememberProxy(config, ordinary, true), false: rememberProxy(config, ordinary, false)}
 	for _, test := range []struct {
 		reason      string
 		certificate *x509.Certificate
@@ -79,7 +80,7 @@ func TestRememberedProxy(t *testing.T) {
 		{"a stranger", named(t, "front-proxy"), "ann", []string{"front-proxy"}, false},
 	} {
 		allowed = test.allowed
-		for range 3 {
+		for i, authorizes := range []bool{true, true, false, false} {
 			request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/apis", nil)
 			request.TLS = &tls.ConnectionState{}
 			if test.certificate != nil {
@@ -89,13 +90,27 @@ func TestRememberedProxy(t *testing.T) {
 			if test.user != "" {
 				request.Header.Set("X-Remote-User", test.user)
 			}
-			response, ok, err := remembering.AuthenticateRequest(request)
+			response, ok, err := remembering[authorizes].AuthenticateRequest(request)
 			switch {
 			case ok != test.in:
 				t.Errorf("%s: %+v, %t, %v", test.reason, response, ok, err)
 			case ok && (response.User.GetName() != "ann" || !slices.Equal(response.User.GetGroups(), []string{"fleet", user.AllAuthenticated}) || response.User.GetExtra()["scope"][0] != "all" || len(request.Header) != 0):
 				t.Errorf("%s: the caller is %+v, and headers are left: %v", test.reason, response.User, request.Header)
+			case ok:
+				// The first request of a connection is authenticated in the ordinary way.
+				if _, marked := response.User.(forwarded); marked && !authorizes || !marked && authorizes && i > 0 {
+					t.Errorf("%s: the host has authorized what came: %t, though the front proxy does so: %t", test.reason, marked, authorizes)
+				}
 			}
 		}
+	}
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/version", nil)
+	request.TLS = &tls.ConnectionState{}
+	response, ok, err := remembering[true].AuthenticateRequest(request)
+	if err != nil || !ok {
+		t.Fatalf("a caller of no name: %t, %v", ok, err)
+	}
+	if _, marked := response.User.(forwarded); marked {
+		t.Error("the host has not authorized what others say")
 	}
 }

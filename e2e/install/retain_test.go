@@ -21,7 +21,7 @@ func TestRetain(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t).WithOperator()
 	before := independent(e, "team")
-	before.Spec.Server.Authorization.Visibility = operatorv1alpha1.VisibilityClusterSets
+	before.Spec.Server.Authorization = &operatorv1alpha1.Authorization{Visibility: operatorv1alpha1.VisibilityClusterSets}
 	e.Install(before)
 	e.WaitReady(before)
 	owner := newest(t, e.Kubeconfig(before))
@@ -96,7 +96,7 @@ func checkStillHidden(t *testing.T, e *framework.Env, registry *operatorv1alpha1
 		t.Errorf("an outsider sees %q", out)
 	}
 	e.Update(registry, func() {
-		registry.Spec.Server.Authorization.VisibilityApprovedFor = registry.Status.Visibility.ID
+		registry.Spec.Server.Authorization = &operatorv1alpha1.Authorization{VisibilityApprovedFor: registry.Status.Visibility.ID}
 	})
 	e.Eventually("the outsider to see what was approved", func(context.Context) error {
 		if out := sees(); out != "cluster.clusterregistry.k8s.io/kept\n" {

@@ -78,6 +78,7 @@ func TestNamelessReviews(t *testing.T) {
 		{"through the host, impersonated there", impersonating, "secret", denied},
 		{"with a role for one name", as(t, host, "eve"), "one", found},
 		{"with a role for one name", as(t, host, "eve"), "two", denied},
+		{"with a role for one name, at the server", proxy("eve", ""), "two", denied},
 		{"with a token at the server", directly, "one", found},
 		{"with a token at the server", directly, "secret", denied},
 		{"by the front proxy's certificate, impersonating at the server", proxy("mallory", "ann"), "one", found},

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/informers"
 )
@@ -92,30 +93,30 @@ func opened(ctx context.Context, s *scope, namespace string) (bool, error) {
 }
 
 // openedNamespaces calls for the registries that a namespace is opened to, or closed.
-func openedNamespaces() (handler.EventHandler, predicate.Predicate) {
-	named := func(objects ...client.Object) []reconcile.Request {
-		var out []reconcile.Request
-		for _, object := range objects {
-			for key, value := range object.GetLabels() {
-				if name, is := strings.CutPrefix(key, contract.NamespaceLabel("")); is && name != "" && value != "" {
-					out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: value, Name: name}})
-				}
-			}
-		}
-		return out
-	}
+func (r *Reconciler) openedNamespaces() (handler.EventHandler, predicate.Predicate) {
 	changed := predicate.Funcs{
-		CreateFunc: func(e event.CreateEvent) bool { return len(named(e.Object)) > 0 },
+		CreateFunc: func(e event.CreateEvent) bool { return len(openedTo(e.Object)) > 0 },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			return !slices.Equal(sorted(named(e.ObjectOld)), sorted(named(e.ObjectNew)))
+			return !slices.Equal(openedTo(e.ObjectOld), openedTo(e.ObjectNew)) || e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
 	}
 	// An update calls for those of before as well: the handler maps both objects.
-	return handler.EnqueueRequestsFromMapFunc(func(_ context.Context, object client.Object) []reconcile.Request { return named(object) }), changed
+	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+		// Labels may name what does not exist, and as many as there is room for.
+		return slices.DeleteFunc(openedTo(object), func(request reconcile.Request) bool {
+			return r.Client.Get(ctx, request.NamespacedName, &operatorv1alpha1.ClusterRegistry{}) != nil
+		})
+	}), changed
 }
 
-// sorted returns requests in the order of their names.
-func sorted(requests []reconcile.Request) []reconcile.Request {
-	slices.SortFunc(requests, func(a, b reconcile.Request) int { return strings.Compare(a.String(), b.String()) })
-	return requests
+// openedTo returns the registries that the labels of a namespace name, in the order of their
+// names.
+func openedTo(namespace client.Object) (out []reconcile.Request) {
+	for key, value := range namespace.GetLabels() {
+		if name, is := strings.CutPrefix(key, contract.NamespaceLabel("")); is && name != "" && value != "" {
+			out = append(out, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: value, Name: name}})
+		}
+	}
+	slices.SortFunc(out, func(a, b reconcile.Request) int { return strings.Compare(a.String(), b.String()) })
+	return out
 }

@@ -7,11 +7,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/informers"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
 )
 
 func labelled(name string, labels map[string]string) *corev1.Namespace {
@@ -69,13 +73,27 @@ func cached(t *testing.T, labels map[string]string) client.Object {
 // TestOpenedNamespaces expects a call for the registries that a change of a namespace
 // concerns, and none where it concerns none.
 func TestOpenedNamespaces(t *testing.T) {
-	_, changed := openedNamespaces()
+	registry := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet"}}
+	r := &Reconciler{}
+	r.Client = operandtest.Host(t, registry.DeepCopy()).Client
+	calls, changed := r.openedNamespaces()
 	plain, open := cached(t, map[string]string{"x": "y"}), cached(t, map[string]string{"x": "y", "registry.clusterregistry.io/fleet": "team", "registry.clusterregistry.io/hub": "team"})
+	ending := open.DeepCopyObject().(client.Object)
+	ending.SetDeletionTimestamp(new(metav1.Now()))
 	got := []bool{
 		changed.Create(event.CreateEvent{Object: plain}), changed.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: plain}), changed.Update(event.UpdateEvent{ObjectOld: open, ObjectNew: open}),
-		changed.Create(event.CreateEvent{Object: open}), changed.Update(event.UpdateEvent{ObjectOld: open, ObjectNew: plain}), changed.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: open}),
+		changed.Create(event.CreateEvent{Object: open}), changed.Update(event.UpdateEvent{ObjectOld: open, ObjectNew: plain}), changed.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: open}), changed.Update(event.UpdateEvent{ObjectOld: open, ObjectNew: ending}),
 	}
-	if want := []bool{false, false, false, true, true, true}; !slices.Equal(got, want) {
+	if want := []bool{false, false, false, true, true, true, true}; !slices.Equal(got, want) {
 		t.Errorf("it calls %v, want %v", got, want)
+	}
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	calls.Update(t.Context(), event.UpdateEvent{ObjectOld: open, ObjectNew: plain}, queue)
+	if n := queue.Len(); n != 1 { // there is no registry hub
+		t.Fatalf("it calls for %d registries", n)
+	}
+	if request, _ := queue.Get(); request.NamespacedName != client.ObjectKeyFromObject(registry) {
+		t.Errorf("it calls for %s", request)
 	}
 }

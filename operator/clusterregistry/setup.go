@@ -39,7 +39,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	if len(r.Namespaces) == 0 {
 		requests, terminating := r.terminatingNamespaces()
 		build = build.WatchesMetadata(informers.Namespace(), requests, builder.WithPredicates(terminating))
-		opened, changed := openedNamespaces()
+		opened, changed := r.openedNamespaces()
 		build = build.WatchesMetadata(informers.Namespace(), opened, builder.WithPredicates(changed))
 	}
 	c, err := build.Build(r)

@@ -82,13 +82,23 @@ func digests(annotations map[string]string, keys ...string) map[string]string {
 	return out
 }
 
+// opened is to how many registries a namespace may be opened for the operator to see that
+// at once. One with more labels has the operator see others of them when it next looks at
+// their registries.
+const opened = 100
+
 // onlyOpened leaves of a namespace which registries it is opened to.
 func onlyOpened(namespace *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	out := &metav1.PartialObjectMetadata{TypeMeta: namespace.TypeMeta, ObjectMeta: onlyIdentity(namespace.ObjectMeta)}
-	for key, value := range namespace.Labels {
+	var keys []string
+	for key := range namespace.Labels {
 		if strings.HasPrefix(key, contract.NamespaceLabel("")) {
-			metav1.SetMetaDataLabel(&out.ObjectMeta, key, value)
+			keys = append(keys, key)
 		}
+	}
+	slices.Sort(keys)
+	for _, key := range keys[:min(opened, len(keys))] {
+		metav1.SetMetaDataLabel(&out.ObjectMeta, key, namespace.Labels[key])
 	}
 	return out
 }

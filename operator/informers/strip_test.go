@@ -91,6 +91,26 @@ func TestOnlyReadKeeps(t *testing.T) {
 	}
 }
 
+// TestOnlyReadNamespace keeps which registries a namespace is opened to, as far as it is not
+// opened to everything there could be.
+func TestOnlyReadNamespace(t *testing.T) {
+	namespace := Namespace()
+	namespace.Labels = map[string]string{"a": "b", contract.NamespaceLabel("fleet"): "team"}
+	for _, test := range []struct{ more, want int }{{0, 1}, {10_000, opened}} {
+		for i := range test.more {
+			namespace.Labels[contract.NamespaceLabel(fmt.Sprint(i))] = "x"
+		}
+		left, err := onlyRead(namespace)
+		if err != nil {
+			t.Fatal(err)
+		}
+		labels := left.(client.Object).GetLabels()
+		if _, has := labels["a"]; has || len(labels) != test.want {
+			t.Errorf("of %d labels are left %d", len(namespace.Labels), len(labels))
+		}
+	}
+}
+
 // TestOnlyReadRequests has changes of a registry seen that are requests, and no others: the
 // registry itself is read from the host.
 func TestOnlyReadRequests(t *testing.T) {
