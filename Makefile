@@ -121,7 +121,11 @@ examples: ## Build the examples of how to use the registry from Go into bin/
 	$(GO) build -C provider -o ../bin/ ./examples/...
 
 .PHONY: integration
-integration: build examples cluster-command ## Tests that need a real kube-apiserver, which they start
+integration: integration-ready ## Tests that need a real kube-apiserver, which they start
+	@$(MAKE) --no-print-directory integration-run
+
+.PHONY: integration-ready
+integration-ready: build examples cluster-command
 	@bin/cluster binaries etcd v3.6.14 etcd etcdutl
 	@bin/cluster binaries etcd v3.7.3 etcd etcdutl
 	@bin/cluster binaries versitygw v1.7.0 versitygw
@@ -130,6 +134,9 @@ integration: build examples cluster-command ## Tests that need a real kube-apise
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@$(if $(E2E_FULL),bin/cluster binaries kubernetes v1.34.4 kube-apiserver)
 	@bin/cluster binaries kubernetes v1.37.1 kube-apiserver kubectl
+
+.PHONY: integration-run
+integration-run:
 	$(STORY) -parallel 4 ./e2e/integration/... # they wait more than they compute
 
 # What "make test" has time for, and what "make test-full" runs besides: what is

@@ -30,10 +30,17 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-# core runs the e2e tests of "make test" together.
+# core runs the integration tests and the e2e tests of "make test". The guides, which e2e/docs
+# types, mostly wait for a registry, as integration tests do for their processes, so these
+# share the processors. Other e2e tests measure what clients and the host notice.
 core() {
+  local packages failed=
+  packages=$(make --no-print-directory e2e-packages)
   part cluster make --no-print-directory cluster || return
-  part e2e make --no-print-directory e2e || bin/cluster --name=$NAME logs .test/cluster-logs
+  part ready make --no-print-directory integration-ready e2e-ready || return
+  part integration-and-guides make --no-print-directory -j2 --output-sync=target integration-run e2e-run PACKAGES=docs || failed=1
+  part e2e make --no-print-directory e2e-run PACKAGES="${packages#docs }" || failed=1
+  [ -z "$failed" ] || bin/cluster --name=$NAME logs .test/cluster-logs
 }
 
 # full runs all e2e tests on a version of Kubernetes, package by package. There is a
@@ -78,10 +85,10 @@ cells() {
 make --no-print-directory cluster-down # what an interrupted run has left
 once unit make --no-print-directory unit
 [ "$size" = full ] && once alerts make --no-print-directory verify-alerts
-once integration make --no-print-directory integration
 if [ "$size" = core ]; then
   core
 else
+  once integration make --no-print-directory integration
   for version in $(bin/cluster versions); do # the first is the default
     full "$version"
     # What repetition and the matrix of faults show does not depend on the host's version.
