@@ -34,13 +34,14 @@ trap 'exit 130' INT TERM
 # types, mostly wait for a registry, as integration tests do for their processes, so these
 # share the processors. Other e2e tests measure what clients and the host notice.
 core() {
-  local packages failed=
+  local packages
   packages=$(make --no-print-directory e2e-packages)
   part cluster make --no-print-directory cluster || return
-  part ready make --no-print-directory integration-ready e2e-ready || return
-  part integration-and-guides make --no-print-directory -j2 --output-sync=target integration-run e2e-run PACKAGES=docs || failed=1
-  part e2e make --no-print-directory e2e-run PACKAGES="${packages#docs }" || failed=1
-  [ -z "$failed" ] || bin/cluster --name=$NAME logs .test/cluster-logs
+  if part ready make --no-print-directory integration-ready e2e-ready; then
+    part integration-and-guides make --no-print-directory -j2 --output-sync=target integration-run e2e-run PACKAGES=docs
+    part e2e make --no-print-directory e2e-run PACKAGES="${packages#docs }"
+  fi
+  [ ${#parts_failed[@]} -eq 0 ] || bin/cluster --name=$NAME logs .test/cluster-logs
 }
 
 # full runs all e2e tests on a version of Kubernetes, package by package. There is a

@@ -85,7 +85,7 @@ func TestRetain(t *testing.T) {
 }
 
 // checkStillHidden expects of a registry that took over the data of one with visibility
-// ClusterSets that it hides clusters until somebody approves to show them, and approves it.
+// ClusterSets that it hides clusters until someone approves to show them, and approves it.
 func checkStillHidden(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
 	t.Helper()
 	e.WaitCondition(registry, operatorv1alpha1.ConditionServerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonVisibilityNotApproved, "visibilityApprovedFor")

@@ -28,7 +28,7 @@ func TestABindingThatIsGoneForAMoment(t *testing.T) {
 	framework.Create(t, admin, role("reader", rbacv1.PolicyRule{APIGroups: []string{"clusterregistry.k8s.io"}, Resources: []string{"clusters"}, Verbs: []string{"get"}}, user("ann"), user("ben"))...)
 	ann := clustersOf(t, as(t, host, "ann"))
 	framework.Eventually(t, "ann to be let in", func(ctx context.Context) error {
-		if _, err := ann.Get(ctx, "nobody", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if _, err := ann.Get(ctx, "absent", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("got %w", err)
 		}
 		return nil
@@ -68,7 +68,7 @@ func TestABindingThatIsGoneForAMoment(t *testing.T) {
 	var all sync.WaitGroup
 	errs := make([]error, 20)
 	for i := range errs {
-		all.Go(func() { _, errs[i] = clusters.Get(t.Context(), "nobody", metav1.GetOptions{}) })
+		all.Go(func() { _, errs[i] = clusters.Get(t.Context(), "absent", metav1.GetOptions{}) })
 	}
 	framework.Eventually(t, "the server to be refused", func(ctx context.Context) error {
 		if refused(ctx) == before {

@@ -21,12 +21,8 @@ import (
 func TestClientOf2018(t *testing.T) {
 	_, _, config := independent(t)
 	host, _ := framework.StartAggregated(t, newest)
-	framework.Create(t, framework.HostClient(t, host.Config),
-		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "federation"}, Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{v1beta1.GroupName}, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"},
-		}}},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "federation"}, Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "federation"}},
-			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "federation"}})
+	framework.Create(t, framework.HostClient(t, host.Config), role("federation", rbacv1.PolicyRule{
+		APIGroups: []string{v1beta1.GroupName}, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}}, user("federation"))...)
 	plane, err := clientcmd.BuildConfigFromFlags("", host.Kubeconfig("federation"))
 	if err != nil {
 		t.Fatal(err)

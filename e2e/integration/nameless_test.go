@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
@@ -20,9 +21,9 @@ import (
 )
 
 // TestNamelessReviews asks for clusters by name in every way there is, with a host whose
-// webhook denies certain names to everybody, though roles allow them all. The server asks the
+// webhook denies certain names to everyone, though roles allow them all. The server asks the
 // host once about all names of a caller whose requests the host forwards, and exactly about
-// everybody else.
+// everyone else.
 func TestNamelessReviews(t *testing.T) {
 	t.Parallel()
 	var reviews atomic.Int64 // that the server asked the host for
@@ -56,11 +57,10 @@ func TestNamelessReviews(t *testing.T) {
 	directly.BearerToken = token
 	proxy := func(user, impersonated string) *rest.Config {
 		config := registry.Config(host.FrontProxy)
-		header := http.Header{"X-Remote-User": {user}, "X-Remote-Group": {"system:authenticated"}}
-		if impersonated != "" {
-			header.Set("Impersonate-User", impersonated)
-		}
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return withHeader{header, next} })
+		config.Impersonate.UserName = impersonated
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return transport.NewAuthProxyRoundTripper(user, "", []string{"system:authenticated"}, nil, next)
+		})
 		return config
 	}
 	impersonating := rest.CopyConfig(host.Config)
@@ -106,20 +106,6 @@ func TestNamelessReviews(t *testing.T) {
 	if n := reviews.Load() - before; n == 0 || n > names/3 {
 		t.Errorf("%d requests for new names cost the host %d reviews", names, n)
 	}
-}
-
-// withHeader adds a header to each request.
-type withHeader struct {
-	header http.Header
-	next   http.RoundTripper
-}
-
-func (w withHeader) RoundTrip(request *http.Request) (*http.Response, error) {
-	request = request.Clone(request.Context())
-	for name, values := range w.header {
-		request.Header[name] = values
-	}
-	return w.next.RoundTrip(request)
 }
 
 func user(name string) rbacv1.Subject {

@@ -104,7 +104,7 @@ func (r *Reconciler) openedNamespaces() (handler.EventHandler, predicate.Predica
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
 		// Labels may name what does not exist, and as many as there is room for.
 		return slices.DeleteFunc(openedTo(object), func(request reconcile.Request) bool {
-			return r.Client.Get(ctx, request.NamespacedName, &operatorv1alpha1.ClusterRegistry{}) != nil
+			return apierrors.IsNotFound(r.Client.Get(ctx, request.NamespacedName, &operatorv1alpha1.ClusterRegistry{}))
 		})
 	}), changed
 }
