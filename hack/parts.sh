@@ -1,6 +1,6 @@
 # Sourced by scripts that run several parts and account for each: "part NAME
 # COMMAND..." runs one with its output shown and kept, "report" prints how long
-# each took and, for those that failed, their last lines.
+# each took and, for those that failed, their last lines and which tests have failed.
 #
 # "once NAME COMMAND..." is a part that is not run again where it has passed: in
 # $PARTS_KEEP, a folder for what is tested, the logs of those parts are kept. Without
@@ -47,11 +47,30 @@ skipped() {
 
 row() { parts_table+=("$(printf '%-28s %5ds  %s' "$1" "$2" "$3")"); }
 
+# failures prints which tests have failed by the log of "go test", each with the first and
+# the last lines that it logged: a log ends with those of the processes that a test ran.
+failures() {
+  awk '
+    function flush(i) {
+      for (i = 0; i < n; i++) if (i < 4 || i >= n - 8) print lines[i]; else if (i == 4) print "    [...]"
+      n = 0
+    }
+    /^ *--- FAIL: / { flush(); print; next }
+    /^ *--- (PASS|SKIP): / { n = 0; next }
+    /^(panic|fatal error): |^WARNING: DATA RACE/ { flush(); print; next }
+    /^ +[A-Za-z0-9_]+\.go:[0-9]+: / { lines[n++] = substr($0, 1, 400) }
+    END { flush() }' "$1"
+}
+
 report() {
   local name
   for name in "${parts_failed[@]}"; do
     echo "=== the end of $parts_log/$name.log"
     tail -n 40 "$parts_log/$name.log"
+  done
+  for name in "${parts_failed[@]}"; do
+    echo "=== tests that failed in $name"
+    failures "$parts_log/$name.log"
   done
   echo "=== $1: how long each part took"
   printf '%s\n' "${parts_table[@]}"

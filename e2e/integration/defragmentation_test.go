@@ -21,6 +21,10 @@ import (
 	"github.com/clusterregistry/operator/operator/operation/defragmentation"
 )
 
+// defragmentationRate is how many requests are sent in a second during a defragmentation,
+// beside other tests.
+const defragmentationRate = 50
+
 // TestDefragmentation has the operator's defragmentation go through three members with much
 // free space, while clients of a registry write: none of their requests fails, and all that
 // was acknowledged is there.
@@ -44,7 +48,7 @@ func TestDefragmentation(t *testing.T) {
 		_, err := clusters.List(ctx, metav1.ListOptions{})
 		return err
 	})
-	load := framework.StartLoad(t, config, leaderRate)
+	load := framework.StartLoad(t, config, defragmentationRate, framework.Pending(2*defragmentationRate))
 	load.Settle(t)
 	load.Mark("defragmentation")
 	leader := ""

@@ -21,8 +21,7 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// leaderRate is how many requests are under way while the leader moves, in a
-// second.
+// leaderRate is how many requests are sent in a second while the leader moves.
 const leaderRate = 200
 
 // TestLeaderMoves moves and kills the leader of the registry's etcd while
@@ -56,7 +55,7 @@ func TestLeaderMoves(t *testing.T) {
 			observed := observe(t, clusters)
 
 			crowd := startCrowd(t, clusters)
-			load := framework.StartLoad(t, config, leaderRate)
+			load := framework.StartLoad(t, config, leaderRate, framework.Pending(2*leaderRate))
 			// A move that no write ran into proves nothing.
 			for times := 0; times < test.times || len(retries(t, clients)) == 0; times++ {
 				if times == 100 {

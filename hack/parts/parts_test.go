@@ -53,3 +53,37 @@ func TestOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestFailures has a failed test be named although its log ends with that of a process.
+func TestFailures(t *testing.T) {
+	const script = `
+set -uo pipefail
+. ../parts.sh
+part broken bash -c '
+  echo "--- FAIL: TestBroken (1.0s)"
+  echo "    --- FAIL: TestBroken/case (0.5s)"
+  for i in $(seq 20); do echo "        broken_test.go:$i: what it did"; done
+  echo "        broken_test.go:21: what was wrong"
+  echo "        etcd.go:1: the log of a member:"
+  for i in $(seq 100); do echo "        {\"level\":\"warn\"}"; done
+  echo FAIL
+  exit 1'
+report test`
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
+	cmd.Env = append(cmd.Environ(), "PARTS_LOG="+t.TempDir())
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("it passes:\n%s", out)
+	}
+	_, got, _ := strings.Cut(string(out), "=== tests that failed in broken\n")
+	for _, want := range []string{"--- FAIL: TestBroken (1.0s)\n", "--- FAIL: TestBroken/case (0.5s)\n", "test.go:1: what it did\n", "[...]\n", "what was wrong\n", "the log of a member:\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing in\n%s", want, got)
+		}
+	}
+	for _, no := range []string{"level", ":9: what it did\n"} {
+		if strings.Contains(got, no) {
+			t.Errorf("%q is in\n%s", no, got)
+		}
+	}
+}
