@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -75,12 +76,14 @@ func testAudit(t *testing.T, s *site) {
 	s.noErrors()
 }
 
-// publish writes a policy, and has the operator reconcile.
+// publish writes a policy, and has the operator reconcile by a change of the spec that
+// changes nothing else.
 func (s *site) publish(config *corev1.ConfigMap, data map[string]string) {
 	s.t.Helper()
 	s.write(config, data)
 	s.change(func(r *operatorv1alpha1.ClusterRegistry) {
-		r.Annotations = map[string]string{"kubelets.test/policy": config.ResourceVersion}
+		other := map[operatorv1alpha1.DeletionPolicy]operatorv1alpha1.DeletionPolicy{operatorv1alpha1.DeletionPolicyDelete: operatorv1alpha1.DeletionPolicyRetain}
+		r.Spec.DeletionPolicy = cmp.Or(other[r.Spec.DeletionPolicy], operatorv1alpha1.DeletionPolicyDelete)
 	})
 }
 

@@ -17,13 +17,9 @@ import (
 // and somebody else's.
 func TestOperator(t *testing.T) {
 	t.Parallel()
-	host, audit := framework.StartAuditedHost(t, newest, framework.OperatorUser, "front-proxy-client")
-	kubectl := framework.NewKubectl(t, newest, host.Kubeconfig("root", "system:masters"))
-	framework.InstallOperator(t, kubectl)
-	etcd := framework.StartEtcd(t, 1)
-	at := func(t *testing.T) *site { return newSite(t, host.Config, etcd) }
-	operator := framework.StartOperator(t, host)
-	if !t.Run("cert-manager late", func(t *testing.T) { testCertManagerLate(t, at(t), kubectl) }) {
+	h := newOperatorHost(t)
+	framework.StartOperator(t, h.Host)
+	if !t.Run("cert-manager late", func(t *testing.T) { testCertManagerLate(t, h.at(t), h.kubectl) }) {
 		return // nothing else can go well
 	}
 	t.Run("cases", func(t *testing.T) {
@@ -33,22 +29,52 @@ func TestOperator(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				test(t, at(t))
+				test(t, h.at(t))
 			})
 		}
 	})
 	// Alone: it takes the API group from a registry, which those of other cases would have then.
-	t.Run("drift", func(t *testing.T) { testDrift(t, at(t)) })
-	t.Run("deletion", func(t *testing.T) { testDeletion(t, at(t)) })
-	t.Run("deletion of the namespace", func(t *testing.T) { testNamespaceDeletion(t, at(t)) })
-	t.Run("steady", func(t *testing.T) { testSteady(t, at(t), audit) })
-	operator.Stop()
-	t.Run("orphans", func(t *testing.T) { testOrphans(t, at(t), host) })
-	t.Run("one namespace", func(t *testing.T) { testOneNamespace(t, at(t), at(t), host) })
-	t.Run("aggregation", func(t *testing.T) { testAggregation(t, at(t), at(t), host) })
-	t.Run("killed", func(t *testing.T) { testKilled(t, at, host) })
-	t.Run("nonsense", func(t *testing.T) { testNonsense(t, at(t), host) })
-	expectPermitted(t, audit)
+	t.Run("drift", func(t *testing.T) { testDrift(t, h.at(t)) })
+	t.Run("deletion", func(t *testing.T) { testDeletion(t, h.at(t)) })
+	t.Run("deletion of the namespace", func(t *testing.T) { testNamespaceDeletion(t, h.at(t)) })
+	t.Run("steady", func(t *testing.T) { testSteady(t, h.at(t), h.audit) })
+	expectPermitted(t, h.audit)
+}
+
+// TestOperatorStarts has operators start, with flags of their own, on what is there.
+func TestOperatorStarts(t *testing.T) {
+	t.Parallel()
+	h := newOperatorHost(t)
+	framework.InstallCertManagerAPI(t, h.kubectl)
+	t.Run("orphans", func(t *testing.T) { testOrphans(t, h.at(t), h.Host) })
+	t.Run("one namespace", func(t *testing.T) { testOneNamespace(t, h.at(t), h.at(t), h.Host) })
+	t.Run("aggregation", func(t *testing.T) { testAggregation(t, h.at(t), h.at(t), h.Host) })
+	t.Run("killed", func(t *testing.T) { testKilled(t, h.at, h.Host) })
+	t.Run("nonsense", func(t *testing.T) { testNonsense(t, h.at(t), h.Host) })
+	expectPermitted(t, h.audit)
+}
+
+// operatorHost is a host with what an operator needs but cert-manager, and an etcd for
+// registries.
+type operatorHost struct {
+	*framework.Host
+	audit   *framework.Audit
+	kubectl *framework.Kubectl
+	etcd    *framework.Etcd
+}
+
+func newOperatorHost(t *testing.T) *operatorHost {
+	t.Helper()
+	host, audit := framework.StartAuditedHost(t, newest, framework.OperatorUser, "front-proxy-client")
+	kubectl := framework.NewKubectl(t, newest, host.Kubeconfig("root", "system:masters"))
+	framework.InstallOperator(t, kubectl)
+	return &operatorHost{host, audit, kubectl, framework.StartEtcd(t, 1)}
+}
+
+// at returns a site of its own for a test.
+func (h *operatorHost) at(t *testing.T) *site {
+	t.Helper()
+	return newSite(t, h.Config, h.etcd)
 }
 
 // expectPermitted looks for a request that the operator's permissions did not
@@ -127,7 +153,8 @@ func testPaused(_ *testing.T, s *site) {
 	s.holds("fleet", "-Certificate/fleet-serving -Service/fleet-server")
 	s.idle = true
 	s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = false })
-	s.says("fleet", "CertificatesReady", "False", "CertificateNotReady")
+	// While it is paused, Certificates are missing, for which the reason is the same.
+	s.says("fleet", "CertificatesReady", "False", "CertificateNotReady", "is waiting for cert-manager")
 	s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = true })
 	s.says("fleet", "Progressing", "False", "Paused")
 	s.idle = false
