@@ -1,15 +1,19 @@
 package clusterregistry
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -93,7 +97,16 @@ func TestOpenedNamespaces(t *testing.T) {
 	if n := queue.Len(); n != 1 { // there is no registry hub
 		t.Fatalf("it calls for %d registries", n)
 	}
-	if request, _ := queue.Get(); request.NamespacedName != client.ObjectKeyFromObject(registry) {
+	request, _ := queue.Get()
+	if request.NamespacedName != client.ObjectKeyFromObject(registry) {
 		t.Errorf("it calls for %s", request)
+	}
+	queue.Done(request)
+	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return apierrors.NewServerTimeout(schema.GroupResource{Resource: "clusterregistries"}, "get", 1)
+	}})
+	calls.Create(t.Context(), event.CreateEvent{Object: open}, queue)
+	if n := queue.Len(); n != 2 {
+		t.Errorf("where it is not known which registries exist, it calls for %d of 2", n)
 	}
 }
