@@ -329,14 +329,15 @@ func (f *informer) list(ctx context.Context) (version string, err error) {
 
 // follow watches for a while, and returns where to go on, or nothing.
 func (f *informer) follow(ctx context.Context, version string) string {
-	short, cancel := context.WithTimeout(ctx, time.Duration(1+f.IntN(30))*time.Millisecond)
+	short, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := f.IntN(2)
+	lasts, server := time.Duration(1+f.IntN(30))*time.Millisecond, f.IntN(2)
 	events, err := f.watch(short, server, f.as, "resourceVersion="+version)
 	if err != nil {
 		return version
 	}
 	f.say("watch %s at %d", version, server)
+	defer time.AfterFunc(lasts, cancel).Stop()
 	for event := range events {
 		f.say("%v at %s", event, event.Object.ResourceVersion)
 		f.mu.Lock()

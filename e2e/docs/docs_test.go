@@ -76,7 +76,8 @@ func TestMatrixGuides(t *testing.T) { typeGuides(t, readers) }
 
 func typeGuides(t *testing.T, guides []guide) {
 	t.Helper()
-	framework.New(t).WithOperator()
+	e := framework.New(t).WithOperator()
+	e.HostMaySuffer("\"make test\" runs the integration tests beside the guides, and they take most of the processors")
 	kubectl := framework.NewKubectl(t, "v1.37.1", framework.ClusterKubeconfig(t))
 	if there := kubectl.Run("get", "creg", "--all-namespaces", "-o", "name"); there != "" {
 		t.Fatalf("the guides need a cluster without registries, and there are:\n%s", there)

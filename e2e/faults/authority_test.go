@@ -23,7 +23,7 @@ func TestServingCADeleted(t *testing.T) {
 	registry := e.Sample("aggregated-ha.yaml")
 	e.Install(registry)
 	e.WaitReady(registry)
-	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
+	load := framework.StartLoad(t, e.RegistryConfig(registry), rate, framework.Pending(2*rate))
 	load.Settle(t)
 	before := servingCA(t, e, registry)
 	if err := e.Client.Delete(t.Context(), before.DeepCopy()); err != nil {

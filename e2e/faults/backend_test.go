@@ -55,6 +55,20 @@ func TestBackendDown(t *testing.T) {
 	}
 	uncordon(t.Context())
 	e.WaitReady(registry)
+	// kube-controller-manager tries a deletion that has failed again up to a minute later.
+	ready := metav1.Now()
+	e.Eventually("the namespaces whose deletion hung to be gone", func(ctx context.Context) error {
+		var namespaces corev1.NamespaceList
+		if err := e.Client.List(ctx, &namespaces); err != nil {
+			return err
+		}
+		for _, namespace := range namespaces.Items {
+			if namespace.DeletionTimestamp.Before(&ready) {
+				return fmt.Errorf("%s is there", namespace.Name)
+			}
+		}
+		return nil
+	})
 }
 
 // cordonAll keeps new pods from all nodes. It returns what lets them in again;

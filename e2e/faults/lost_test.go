@@ -78,7 +78,7 @@ func TestScale(t *testing.T) {
 	registry := independent(e, 1)
 	e.Install(registry)
 	e.WaitReady(registry)
-	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
+	load := framework.StartLoad(t, e.RegistryConfig(registry), rate, framework.Pending(2*rate))
 	load.Settle(t)
 	for _, members := range []int32{3, 1} {
 		load.Mark(fmt.Sprintf("to %d members", members))

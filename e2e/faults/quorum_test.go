@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,18 +55,7 @@ func TestMatrixQuorumLost(t *testing.T) {
 		t.Errorf("members that did not answer were given up: %+v, etcd %+v", registry.Status.Recovered, registry.Status.Etcd)
 	}
 
-	for _, member := range members[1:] {
-		pod := &corev1.Pod{}
-		if err := e.Get(t.Context(), member.Name, pod); err != nil {
-			t.Fatal(err)
-		}
-		e.EmptyVolume(pod.Spec.NodeName, "data-"+member.Name)
-	}
-	for _, member := range members[1:] {
-		if err := process(member.Name).Kill(); err != nil {
-			t.Fatal(err)
-		}
-	}
+	e.LoseMembers(registry, members[1:])
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonQuorumLost,
 		"the data of 2 of 3 members is gone", members[1].Name, "Left is the data of "+members[0].Name+" up to revision ", "there is no verified backup", "Keep all volumes")
 	e.Eventually("what is left to be said", func(ctx context.Context) error {

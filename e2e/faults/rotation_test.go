@@ -31,7 +31,7 @@ func TestRotation(t *testing.T) {
 	e.Install(registry)
 	e.WaitReady(registry)
 	pods := podsOf(t, e, registry)
-	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
+	load := framework.StartLoad(t, e.RegistryConfig(registry), rate, framework.Pending(2*rate))
 	load.Settle(t)
 	old := map[listener]string{}
 	for _, l := range listeners(pods) {

@@ -52,6 +52,19 @@ func startController(t *testing.T, cmd *exec.Cmd) *Controller {
 	return c
 }
 
+// Pause has the controller stand still, until the returned function is called.
+func (c *Controller) Pause() (resume func()) {
+	c.t.Helper()
+	signal := func(s syscall.Signal) {
+		c.t.Helper()
+		if err := c.cmd.Process.Signal(s); err != nil {
+			c.t.Fatalf("send the controller signal %s: %v", s, err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	return func() { signal(syscall.SIGCONT) }
+}
+
 // Kill ends the controller as a power cut would.
 func (c *Controller) Kill() {
 	c.t.Helper()

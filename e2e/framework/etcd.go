@@ -169,7 +169,7 @@ func (e *Etcd) mustRun() {
 
 func (e *Etcd) clientOf(endpoints ...string) *clientv3.Client {
 	e.t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: patience, TLS: e.TLS, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: Patience, TLS: e.TLS, Logger: zap.NewNop()})
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -73,8 +73,8 @@ func startHost(t *testing.T, kubernetesVersion string, allowedNames []string, fl
 			APIServer: server,
 			Etcd:      &envtest.Etcd{Path: Program(t, "etcd", HostEtcdVersion, "etcd")},
 		},
-		ControlPlaneStartTimeout: 3 * time.Minute,
-		ControlPlaneStopTimeout:  3 * time.Minute,
+		ControlPlaneStartTimeout: Patience,
+		ControlPlaneStopTimeout:  Patience,
 	}
 	config, err := environment.Start()
 	if err != nil {

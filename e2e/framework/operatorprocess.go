@@ -86,7 +86,7 @@ func (o *Operator) end(signal syscall.Signal) error {
 	select {
 	case err := <-o.done:
 		return err
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		o.t.Fatalf("the operator goes on after signal %s", signal)
 	}
 	return nil

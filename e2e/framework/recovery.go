@@ -15,6 +15,12 @@ import (
 // first of their containers: the guard then refuses each.
 func (e *Env) LoseMembers(registry *operatorv1alpha1.ClusterRegistry, members []operatorv1alpha1.EtcdMember) {
 	e.t.Helper()
+	var processes []Process
+	for _, member := range members {
+		// They are found before: etcd looks at its directories every 30 seconds, and ends
+		// when they are gone.
+		processes = append(processes, e.Process("--name="+member.Name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name))
+	}
 	for _, member := range members {
 		pod := &corev1.Pod{}
 		if err := e.Get(e.t.Context(), member.Name, pod); err != nil {
@@ -22,8 +28,8 @@ func (e *Env) LoseMembers(registry *operatorv1alpha1.ClusterRegistry, members []
 		}
 		e.EmptyVolume(pod.Spec.NodeName, "data-"+member.Name)
 	}
-	for _, member := range members {
-		if err := e.Process("--name="+member.Name, "--initial-cluster-token="+e.Namespace+"/"+registry.Name).Kill(); err != nil {
+	for _, process := range processes {
+		if err := process.Kill(); err != nil {
 			e.t.Fatal(err)
 		}
 	}

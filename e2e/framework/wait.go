@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-const (
-	// patience is generous: these machines are shared, and a wait ends as
-	// soon as its condition holds. It is more than the five minutes after which
-	// the operator tries again what failed.
-	patience = 10 * time.Minute
-	interval = 250 * time.Millisecond
-)
+// Patience is for how long a test waits for what should happen. It is generous: computers
+// are shared, and a wait ends as soon as its condition holds. It is more than the five
+// minutes after which the operator tries again what failed.
+const Patience = 10 * time.Minute
+
+const interval = 250 * time.Millisecond
 
 // Eventually waits until check returns nil. When it never does, the test fails
 // with check's last error.
@@ -39,7 +38,7 @@ func (e *Env) Eventually(what string, check func(context.Context) error) {
 func eventually(ctx context.Context, t *testing.T, what string, check func(context.Context) error) bool {
 	t.Helper()
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	for {
 		last := check(ctx)

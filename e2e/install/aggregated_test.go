@@ -23,7 +23,7 @@ func TestAggregated(t *testing.T) {
 	registry := e.Sample("aggregated-ha.yaml")
 	e.Install(registry)
 	kubectl := newest(t, framework.ClusterKubeconfig(t))
-	kubectl.Run("wait", "-n", e.Namespace, "--for=condition=Ready", "creg/fleet", "--timeout=5m")
+	kubectl.Run("wait", "-n", e.Namespace, "--for=condition=Ready", "creg/fleet", "--timeout=10m")
 	e.WaitReady(registry)
 	t.Run("observed", func(t *testing.T) {
 		checkStatus(t, e, registry)

@@ -17,7 +17,7 @@ const rate = 50
 // edited changes a registry while clients write: the number of servers, their
 // arguments, and what etcd's members ask for, for which each has to restart.
 func edited(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
-	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
+	load := framework.StartLoad(t, e.RegistryConfig(registry), rate, framework.Pending(2*rate))
 	load.Settle(t)
 	rounds := 1
 	if framework.Full() {

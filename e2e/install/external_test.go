@@ -62,13 +62,18 @@ func fill(t *testing.T, e *framework.Env, pair, ca string) {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "etcd-client", Namespace: e.Namespace}, Data: map[string][]byte{}}
 	read := func(from string, keys ...string) {
-		var source corev1.Secret
-		if err := e.Get(t.Context(), from, &source); err != nil {
-			t.Fatal(err)
-		}
-		for _, key := range keys {
-			secret.Data[key] = source.Data[key]
-		}
+		e.Eventually("Secret "+from+" to be complete", func(ctx context.Context) error {
+			var source corev1.Secret
+			if err := e.Get(ctx, from, &source); err != nil {
+				return err
+			}
+			for _, key := range keys {
+				if secret.Data[key] = source.Data[key]; len(secret.Data[key]) == 0 {
+					return fmt.Errorf("it has no %s", key)
+				}
+			}
+			return nil
+		})
 	}
 	read(pair, corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 	read(ca, "ca.crt")

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
@@ -152,14 +153,17 @@ func checkImages(t *testing.T, e *framework.Env) {
 // checkEvents looks whether events tell how a registry was installed.
 func checkEvents(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, parts ...string) {
 	t.Helper()
-	events, err := e.Kubernetes.CoreV1().Events(e.Namespace).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(registry.UID)})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, part := range parts {
-		if !slices.ContainsFunc(events.Items, func(event corev1.Event) bool { return strings.HasPrefix(event.Message, part+" is True: ") }) {
-			t.Errorf("no event tells that %s is True: %v", part, events.Items)
-		}
+		e.Eventually("an event to tell that "+part+" is True", func(ctx context.Context) error {
+			events, err := e.Kubernetes.CoreV1().Events(e.Namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(registry.UID)})
+			if err != nil {
+				return err
+			}
+			if !slices.ContainsFunc(events.Items, func(event corev1.Event) bool { return strings.HasPrefix(event.Message, part+" is True: ") }) {
+				return fmt.Errorf("none of %d does", len(events.Items))
+			}
+			return nil
+		})
 	}
 }
 

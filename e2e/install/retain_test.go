@@ -89,18 +89,18 @@ func TestRetain(t *testing.T) {
 func checkStillHidden(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
 	t.Helper()
 	e.WaitCondition(registry, operatorv1alpha1.ConditionServerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonVisibilityNotApproved, "visibilityApprovedFor")
-	sees := func() string {
-		return newest(t, e.Kubeconfig(registry)).Run("get", "crc", "-o", "name", "--as=outsider")
+	sees := func() (string, error) {
+		return newest(t, e.Kubeconfig(registry)).Try("get", "crc", "-o", "name", "--as=outsider")
 	}
-	if out := sees(); out != "" {
-		t.Errorf("an outsider sees %q", out)
+	if out, err := sees(); err != nil || out != "" {
+		t.Errorf("an outsider sees %q: %v", out, err)
 	}
 	e.Update(registry, func() {
 		registry.Spec.Server.Authorization = &operatorv1alpha1.Authorization{VisibilityApprovedFor: registry.Status.Visibility.ID}
 	})
 	e.Eventually("the outsider to see what was approved", func(context.Context) error {
-		if out := sees(); out != "cluster.clusterregistry.k8s.io/kept\n" {
-			return fmt.Errorf("it is %q", out)
+		if out, err := sees(); err != nil || out != "cluster.clusterregistry.k8s.io/kept\n" {
+			return fmt.Errorf("it is %q: %w", out, err)
 		}
 		return nil
 	})

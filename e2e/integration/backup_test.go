@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -109,13 +110,18 @@ func (a archive) names() []string {
 	return out
 }
 
-func put(t *testing.T, etcd *framework.Etcd, key, value string, options ...clientv3.OpOption) int64 {
+// put writes a key, again where it is not known whether it was written: a busy computer has
+// elections. It returns the revision of the last write.
+func put(t *testing.T, etcd *framework.Etcd, key, value string, options ...clientv3.OpOption) (revision int64) {
 	t.Helper()
-	answer, err := etcd.Client.Put(t.Context(), key, value, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer.Header.Revision
+	framework.Eventually(t, "etcd to take a write", func(ctx context.Context) error {
+		answer, err := etcd.Client.Put(ctx, key, value, options...)
+		if err == nil {
+			revision = answer.Header.Revision
+		}
+		return err
+	})
+	return revision
 }
 
 // TestBackup saves an etcd that is written to and compacted to an S3 store, verifies the
@@ -314,6 +320,7 @@ func TestBackupLarge(t *testing.T) {
 			t.Fatalf("it ended before it was killed: %v", err)
 		}
 		parts = len(found)
+		time.Sleep(time.Millisecond) // it needs a processor
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -367,7 +367,7 @@ func TestBackupStoreKilled(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), framework.Patience)
 		defer cancel()
 		select {
 		case <-uploading:

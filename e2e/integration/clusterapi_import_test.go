@@ -167,21 +167,24 @@ func testHeld(t *testing.T, i *importer) {
 	}
 	north, twin := i.provision("team-a", "north"), i.provision("team-b", "east")
 	i.awaitState(contract.FunctionRunning, "2 Clusters held", `cluster "north" exists, and was not made by this controller`, "adopt="+string(north.UID), `cluster "east" is the entry of the Cluster team-a/east`)
-	events, err := clientset(t, i.host.Config).EventsV1().Events("registries").List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	said := map[string]bool{}
-	for _, event := range events.Items {
-		if event.Regarding.Kind == "ClusterRegistry" && event.Regarding.Name == "hub" && event.Reason == "NameTaken" {
-			for _, name := range []string{"team-a/north", "team-b/east"} {
-				said[name] = said[name] || strings.Contains(event.Note, name)
+	framework.Eventually(t, "events of both", func(ctx context.Context) error {
+		events, err := clientset(t, i.host.Config).EventsV1().Events("registries").List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		said := map[string]bool{}
+		for _, event := range events.Items {
+			if event.Regarding.Kind == "ClusterRegistry" && event.Regarding.Name == "hub" && event.Reason == "NameTaken" {
+				for _, name := range []string{"team-a/north", "team-b/east"} {
+					said[name] = said[name] || strings.Contains(event.Note, name)
+				}
 			}
 		}
-	}
-	if !said["team-a/north"] || !said["team-b/east"] {
-		t.Errorf("events: %+v", events.Items)
-	}
+		if !said["team-a/north"] || !said["team-b/east"] {
+			return fmt.Errorf("there are %+v", events.Items)
+		}
+		return nil
+	})
 	if now, err := i.clusters.Get(t.Context(), "north", metav1.GetOptions{}); err != nil || now.ResourceVersion != mine.ResourceVersion {
 		t.Errorf("a person's entry was written: %+v, %v", now, err)
 	}

@@ -70,9 +70,7 @@ func TestEtcdOutage(t *testing.T) {
 		return err
 	})
 	store("another-down")
-	if err := ask(t.Context(), "/readyz", http.StatusOK); err != nil {
-		t.Error(err)
-	}
+	framework.Eventually(t, "the server to be ready", func(ctx context.Context) error { return ask(ctx, "/readyz", http.StatusOK) })
 
 	t.Log("no majority")
 	etcd.Kill(2)

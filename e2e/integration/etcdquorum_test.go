@@ -25,11 +25,7 @@ func testWithoutQuorum(t *testing.T, members *framework.Etcd) {
 	recordIdentity(t, access, 3)
 	var written int64
 	for i := range 100 {
-		answer, err := members.Client.Put(t.Context(), fmt.Sprint("key", i), "value")
-		if err != nil {
-			t.Fatal(err)
-		}
-		written = answer.Header.Revision
+		written = put(t, members, fmt.Sprint("key", i), "value")
 	}
 	for access.Observe(t.Context()).Members[0].Revision != written {
 		continue // it may be a follower that is told next

@@ -26,8 +26,8 @@ func TestEtcdState(t *testing.T) {
 	t.Run("three", func(t *testing.T) {
 		members := framework.StartEtcd(t, 3)
 		access := accessTo(members)
-		s, recorded := recordIdentity(t, access, 3)
 		t.Run("refused", func(t *testing.T) { testStateRefused(t, members, access) })
+		s, recorded := recordIdentity(t, access, 3)
 		testStateMoves(t, access, s, recorded)
 		testStateOfDead(t, members, access, recorded)
 	})

@@ -19,16 +19,14 @@ func TestEtcdStored(t *testing.T) {
 	members := framework.StartEtcd(t, 3)
 	access := accessTo(members)
 	recordIdentity(t, access, 3)
-	put := func(key, version string) {
+	store := func(key, version string) {
 		t.Helper()
 		unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: version, Kind: "Cluster"}}
 		content, err := unknown.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := members.Client.Put(t.Context(), key, "k8s\x00"+string(content)); err != nil {
-			t.Fatal(err)
-		}
+		put(t, members, key, "k8s\x00"+string(content))
 	}
 	const prefix, all = "/registry/clusters/", 1201
 	for i := range all {
@@ -36,10 +34,10 @@ func TestEtcdStored(t *testing.T) {
 		if i%500 == 0 {
 			version = "example.org/v1"
 		}
-		put(fmt.Sprintf("%sc%04d", prefix, i), version)
+		store(fmt.Sprintf("%sc%04d", prefix, i), version)
 	}
-	put("/registry/clusters-of-others/x", "example.org/v1")
-	put("/registry/clusterids/x", "example.org/v1")
+	store("/registry/clusters-of-others/x", "example.org/v1")
+	store("/registry/clusterids/x", "example.org/v1")
 	var outdated []string
 	inV1 := func(name string, content []byte) error {
 		version, err := etcd.StoredVersion(content)

@@ -51,7 +51,9 @@ const slowReads = 400
 // as many as the server takes in all. Others are served at once, however many wait.
 func TestIndependentSlowReads(t *testing.T) {
 	const limit = 40
-	registry, clients, admin := independent(t, fmt.Sprintf("--max-requests-inflight=%d", limit))
+	// A place to wait is kept for a quarter of the timeout, and what there is to list is
+	// counted after the period, from when on lists of so much take several seats.
+	registry, clients, admin := independent(t, fmt.Sprintf("--max-requests-inflight=%d", limit), "--request-timeout=4m", "--etcd-count-metric-poll-period=1h")
 	for i := range 20 {
 		large := cluster(fmt.Sprintf("large-%d", i), nil)
 		large.Annotations = map[string]string{"note": strings.Repeat("x", 200<<10)}
@@ -64,8 +66,7 @@ func TestIndependentSlowReads(t *testing.T) {
 	for range slowReads {
 		go func() { reads <- readSlowly(t, greedy, refused) }()
 	}
-	// Half of the seats and half of the places to wait are left to others. The server
-	// counts what there is to list once a minute: here, each list takes one seat.
+	// Half of the seats and half of the places to wait are left to others.
 	const running, waiting = limit / 2, limit / 2
 	for range slowReads - running - waiting {
 		select {

@@ -164,14 +164,8 @@ func (g *guarded) waits(reason, name, says string) {
 
 func (g *guarded) ends(reason, name, says string, code int) {
 	g.t.Helper()
-	p := g.start(name)
-	select {
-	case <-p.done:
-	case <-time.After(time.Minute):
-		g.t.Fatalf("%s: member %s runs: %s", reason, name, p.said())
-	}
-	if said := p.said(); p.ProcessState.ExitCode() != code || !strings.Contains(said, says) || strings.Count(said, "\n") != 1 {
-		g.t.Fatalf("%s: exit code %d: %s; want %q", reason, p.ProcessState.ExitCode(), said, says)
+	if said := g.exits(reason, name, says, code); strings.Count(said, "\n") != 1 {
+		g.t.Fatalf("%s: it says more than one line: %s", reason, said)
 	}
 	if entries, err := os.ReadDir(g.data(name)); err == nil && len(entries) > 0 {
 		g.t.Errorf("%s: member %s has begun with data: %v", reason, name, entries)

@@ -20,6 +20,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/clusterregistry/operator/e2e/framework"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 )
@@ -297,18 +298,19 @@ func (g *guarded) foreign(reason, name, says string) {
 	g.exits(reason, name, says, contract.GuardForeign)
 }
 
-// exits starts a member that has data, which the guard does not let start.
-func (g *guarded) exits(reason, name, says string, code int) {
+// exits starts a member which the guard does not let start, and returns all that it said.
+func (g *guarded) exits(reason, name, says string, code int) (said string) {
 	g.t.Helper()
 	p := g.start(name)
 	select {
 	case <-p.done:
-	case <-time.After(time.Minute):
+	case <-time.After(framework.Patience):
 		g.t.Fatalf("%s: member %s runs: %s", reason, name, p.said())
 	}
-	if said := p.said(); p.ProcessState.ExitCode() != code || !strings.Contains(said, says) {
+	if said = p.said(); p.ProcessState.ExitCode() != code || !strings.Contains(said, says) {
 		g.t.Fatalf("%s: exit code %d: %s; want %q", reason, p.ProcessState.ExitCode(), said, says)
 	}
+	return said
 }
 
 // holds waits until m0 serves, and expects what was acknowledged, each key at its revision, in

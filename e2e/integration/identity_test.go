@@ -206,7 +206,7 @@ func testIdentityOfTheDead(t *testing.T, etcd *framework.Etcd, clusters clusters
 	if err := protobuf.NewSerializer(scheme, scheme).Encode(lock, &data); err != nil {
 		t.Fatal(err)
 	}
-	lease, err := etcd.Client.Grant(ctx, 10)
+	lease, err := etcd.Client.Grant(ctx, 600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -215,6 +215,9 @@ func testIdentityOfTheDead(t *testing.T, etcd *framework.Etcd, clusters clusters
 	}
 	if _, err := clusters.Create(ctx, identified("waiting", "held"), metav1.CreateOptions{}); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "another request is giving its spec.id") {
 		t.Errorf("while another's lock is there: %v", err)
+	}
+	if _, err := etcd.Client.Revoke(ctx, lease.ID); err != nil { // as when it expires
+		t.Fatal(err)
 	}
 	framework.Eventually(t, "the dead server's lock to go", func(ctx context.Context) error {
 		_, err := clusters.Create(ctx, identified("waiting", "held"), metav1.CreateOptions{})

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -62,18 +63,23 @@ func TestKeyChange(t *testing.T) {
 	store := framework.StartEtcd(t, 1)
 	flags = append(flags, store.Flags()...)
 	const prefix, all = "/registry/clusterregistry.k8s.io/clusters/", 7
-	start := func(keys encryption.Keys) clustersv1alpha1.ClusterInterface {
+	var running [2]*framework.Registry
+	start := func(i int, keys encryption.Keys) clustersv1alpha1.ClusterInterface {
 		path := filepath.Join(t.TempDir(), "configuration.json")
 		if err := os.WriteFile(path, keys.Configuration(), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		registry := framework.StartRegistry(t, append(slices.Clone(flags), "--encryption-provider-config="+path)...)
 		registry.WaitReady(t)
+		if running[i] != nil { // the one that it replaces
+			running[i].Signal(t, syscall.SIGKILL)
+		}
+		running[i] = registry
 		clusters, _ := asAdmin(t, host, registry)
 		return clusters
 	}
 	state := encryption.State{InUse: encryption.Keys{encryption.Identity}, Loaded: true}
-	servers := []clustersv1alpha1.ClusterInterface{start(state.InUse), start(state.InUse)}
+	servers := []clustersv1alpha1.ClusterInterface{start(0, state.InUse), start(1, state.InUse)}
 	for i := range all {
 		if err := write(t.Context(), servers[i%2], fmt.Sprintf("cluster-%d", i)); err != nil {
 			t.Fatal(err)
@@ -140,7 +146,7 @@ func TestKeyChange(t *testing.T) {
 			}
 			state.InUse = step.Keys
 			for i := range servers {
-				servers[i] = start(state.InUse)
+				servers[i] = start(i, state.InUse)
 				if err := write(t.Context(), servers[i], fmt.Sprintf("cluster-%d", i)); err != nil {
 					t.Fatalf("%s: %v", when, err)
 				}

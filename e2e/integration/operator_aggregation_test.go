@@ -36,8 +36,9 @@ func testAggregation(t *testing.T, mine, other *site, host *framework.Host) {
 	r = &operatorv1alpha1.ClusterRegistry{}
 	mine.get("fleet", r)
 	// It never was complete here, for want of a host that reaches it.
+	before := r.DeepCopy()
 	r.Status.History = []operatorv1alpha1.Transition{{Version: "v0.1.0", State: operatorv1alpha1.TransitionCompleted, StartTime: metav1.Now()}}
-	if err := mine.Status().Update(t.Context(), r); err != nil {
+	if err := mine.Status().Patch(t.Context(), r, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 	operator.Stop()
@@ -49,8 +50,9 @@ func testAggregation(t *testing.T, mine, other *site, host *framework.Host) {
 	}
 	r = &operatorv1alpha1.ClusterRegistry{}
 	mine.get("fleet", r)
+	before = r.DeepCopy()
 	r.Spec.Server.Replicas = 1
-	if err := mine.Update(t.Context(), r); err != nil {
+	if err := mine.Patch(t.Context(), r, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
 	replicas := func(ctx context.Context) (int32, error) {

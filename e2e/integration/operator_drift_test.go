@@ -173,10 +173,17 @@ func testPruning(t *testing.T, s *site) {
 		}
 		return nil
 	})
-	r := s.ready("fleet")
-	if slices.ContainsFunc(r.Status.Inventory, func(reference operatorv1alpha1.ObjectReference) bool { return reference.Kind == "PodDisruptionBudget" }) {
-		t.Errorf("the inventory still has what was deleted: %v", r.Status.Inventory)
-	}
+	s.eventually("the inventory to be without what was deleted", func(ctx context.Context) error {
+		r := &operatorv1alpha1.ClusterRegistry{}
+		if err := s.Get(ctx, s.key("fleet"), r); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(r.Status.Inventory, func(reference operatorv1alpha1.ObjectReference) bool { return reference.Kind == "PodDisruptionBudget" }) {
+			return fmt.Errorf("it has %v", r.Status.Inventory)
+		}
+		return nil
+	})
+	s.ready("fleet")
 }
 
 // testSteady wakes the operator up again and again although there is nothing to

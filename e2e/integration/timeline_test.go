@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/e2e/framework"
 )
 
 // timeline is all that a watch of a registry's clusters has shown.
@@ -82,13 +83,17 @@ func (l *timeline) of(t *testing.T, name string, since time.Time) []sighting {
 // changed returns when a condition of a cluster was first seen with a status after a time.
 func (l *timeline) changed(t *testing.T, name, kind string, status metav1.ConditionStatus, since time.Time) time.Time {
 	t.Helper()
-	for _, s := range l.of(t, name, since) {
-		if conditionOf(s.cluster, kind).Status == status {
-			return s.at
+	var at time.Time
+	framework.Eventually(t, fmt.Sprintf("a watch to tell that %s of %s is %s", kind, name, status), func(context.Context) error {
+		for _, s := range l.of(t, name, since) {
+			if conditionOf(s.cluster, kind).Status == status {
+				at = s.at
+				return nil
+			}
 		}
-	}
-	t.Fatalf("since %s, %s of %s was not %s", since, kind, name, status)
-	return time.Time{}
+		return fmt.Errorf("since %s, it was not", since)
+	})
+	return at
 }
 
 // expectQuiet fails the test when something was written of a cluster since a time.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"testing"
-	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/clusterregistry/operator/client/clientset/versioned"
+	"github.com/clusterregistry/operator/e2e/framework"
 )
 
 // reader reads clusters in one version and encoding.
@@ -62,7 +62,7 @@ func readers(t *testing.T, config *rest.Config) (out []reader) {
 // testEncodings has clients of both versions see the same in protobuf as in JSON: in lists, in
 // gets, and in watches from before a cluster was moved.
 func (d *district) testEncodings() {
-	ctx, stop := context.WithTimeout(d.t.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(d.t.Context(), framework.Patience)
 	defer stop()
 	type watcher struct {
 		reader

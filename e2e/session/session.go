@@ -132,7 +132,10 @@ func Run(t *testing.T, kubeconfig string) {
 			}
 			// kubectl validates with the schema that the host fetches in its own time.
 			framework.Eventually(t, "the host to know the schema", func(context.Context) error {
-				_, err := kubectl.Try("explain", "crc")
+				if _, err := kubectl.Try("explain", "crc"); err != nil {
+					return err
+				}
+				_, err := kubectl.Try("explain", "--api-version=clusterregistry.k8s.io/v1alpha1", "crc")
 				return err
 			})
 			kubectl.Run("delete", "crc", "--all")

@@ -61,9 +61,9 @@ func TestObserveStrangers(t *testing.T) {
 		"plain":  "http://127.0.0.1:2379",
 		"none":   "",
 	}
-	s := Access{Endpoints: endpoints, TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, Timeout: 500 * time.Millisecond}.Observe(t.Context())
+	s := Access{Endpoints: endpoints, TLS: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}.Observe(t.Context())
 	for name, want := range map[string]string{
-		"silent": "does not answer: timed out, no answer within 500ms",
+		"silent": "does not answer: timed out, no answer within 3s",
 		"web":    "no application protocol",
 		"gone":   "connection refused",
 		"plain":  "it is not a URL such as https://",

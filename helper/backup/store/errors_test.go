@@ -22,11 +22,14 @@ import (
 
 const hiddenKey = "hIdDeNsEcReTkEy"
 
-// impatient is how long a store of these tests may stand still.
-const impatient = time.Second
-
 // at opens an S3 bucket at an endpoint that is trusted by a CA.
 func at(t *testing.T, endpoint string, ca []byte) *Store {
+	t.Helper()
+	return patient(t, endpoint, ca, 0)
+}
+
+// patient is at for a store that may stand still for a time; 0 means as long as others.
+func patient(t *testing.T, endpoint string, ca []byte, patience time.Duration) *Store {
 	t.Helper()
 	t.Setenv("AWS_CA_BUNDLE", "")
 	dir := t.TempDir()
@@ -35,7 +38,7 @@ func at(t *testing.T, endpoint string, ca []byte) *Store {
 			t.Fatal(err)
 		}
 	}
-	s, err := Open(t.Context(), Config{Kind: S3, Bucket: "backups", Endpoint: endpoint, Region: "eu-1", Credentials: dir, CAFile: filepath.Join(dir, "ca.crt"), attempts: 1, patience: impatient})
+	s, err := Open(t.Context(), Config{Kind: S3, Bucket: "backups", Endpoint: endpoint, Region: "eu-1", Credentials: dir, CAFile: filepath.Join(dir, "ca.crt"), attempts: 1, patience: patience})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,6 +178,7 @@ func TestConnections(t *testing.T) {
 
 // TestStalled gives a store up that stands still, and not one that is slow.
 func TestStalled(t *testing.T) {
+	const impatient = 2 * time.Second
 	slow, still := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "6")
 		for range 6 {
@@ -204,7 +208,7 @@ func TestStalled(t *testing.T) {
 		t.Run(strings.ReplaceAll(reason, " ", "-"), func(t *testing.T) {
 			server := httptest.NewTLSServer(test.handler)
 			defer server.Close()
-			s := at(t, server.URL, certificate(server))
+			s := patient(t, server.URL, certificate(server), impatient)
 			content, err := s.Read(t.Context(), "a", 10)
 			if test.says == "" && (err != nil || string(content) != "xxxxxx") || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
 				t.Errorf("%q, %v; want %q", content, err, test.says)
