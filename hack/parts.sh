@@ -49,15 +49,20 @@ row() { parts_table+=("$(printf '%-28s %5ds  %s' "$1" "$2" "$3")"); }
 
 # failures prints which tests have failed by the log of "go test", each with the first and
 # the last lines that it logged: a log ends with those of the processes that a test ran.
+# What a report within the log says again is left out.
 failures() {
   awk '
     function flush(i) {
       for (i = 0; i < n; i++) if (i < 4 || i >= n - 8) print lines[i]; else if (i == 4) print "    [...]"
       n = 0
     }
+    /^=== the end of / { flush(); inner = 1 }
+    /^=== .*: how long each part took$/ { inner = 0 }
+    inner { next }
     /^ *--- FAIL: / { flush(); print; next }
     /^ *--- (PASS|SKIP): / { n = 0; next }
     /^(panic|fatal error): |^WARNING: DATA RACE/ { flush(); print; next }
+    /^\t+(running tests:|(Test|Fuzz|Example)[^ ]* \([0-9.hmsµ]+\)$)|^FAIL\t.*\[(build|setup) failed\]/ { flush(); print; next }
     /^ +[A-Za-z0-9_]+\.go:[0-9]+: / { lines[n++] = substr($0, 1, 400) }
     END { flush() }' "$1"
 }

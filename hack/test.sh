@@ -32,13 +32,14 @@ trap 'exit 130' INT TERM
 
 # core runs the integration tests and the e2e tests of "make test". The guides, which e2e/docs
 # types, mostly wait for a registry, as integration tests do for their processes, so these
-# share the processors. Other e2e tests measure what clients and the host notice.
+# share the processors, of which E2E_SHARED tells them. Other e2e tests measure what clients
+# and the host notice.
 core() {
   local packages
   packages=$(make --no-print-directory e2e-packages)
   part cluster make --no-print-directory cluster || return
   if part ready make --no-print-directory integration-ready e2e-ready; then
-    part integration-and-guides make --no-print-directory -j2 --output-sync=target integration-run e2e-run PACKAGES=docs
+    part integration-and-guides env E2E_SHARED=1 make --no-print-directory -j2 --output-sync=target integration-run e2e-run PACKAGES=docs
     part e2e make --no-print-directory e2e-run PACKAGES="${packages#docs }"
   fi
   [ ${#parts_failed[@]} -eq 0 ] || bin/cluster --name=$NAME logs .test/cluster-logs

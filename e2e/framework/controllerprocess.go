@@ -55,14 +55,13 @@ func startController(t *testing.T, cmd *exec.Cmd) *Controller {
 // Pause has the controller stand still, until the returned function is called.
 func (c *Controller) Pause() (resume func()) {
 	c.t.Helper()
-	signal := func(s syscall.Signal) {
-		c.t.Helper()
-		if err := c.cmd.Process.Signal(s); err != nil {
-			c.t.Fatalf("send the controller signal %s: %v", s, err)
-		}
+	process := c.cmd.Process
+	if err := process.Signal(syscall.SIGSTOP); err != nil {
+		c.t.Fatalf("stop the controller: %v", err)
 	}
-	signal(syscall.SIGSTOP)
-	return func() { signal(syscall.SIGCONT) }
+	resume = func() { _ = process.Signal(syscall.SIGCONT) } // it may have ended, as the end of the test tells
+	c.t.Cleanup(resume)
+	return resume
 }
 
 // Kill ends the controller as a power cut would.

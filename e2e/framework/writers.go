@@ -89,7 +89,7 @@ func (w *Writers) Stop() {
 	w.running.Wait()
 }
 
-// Wait waits until every client has failed, or the test has no more Patience.
+// Wait waits until every client has failed, or Patience is over.
 func (w *Writers) Wait() { w.running.Wait() }
 
 // Acknowledged returns how many writes were, and the highest revision among them. The clients

@@ -98,6 +98,13 @@ func withoutBinding(t *testing.T, host *framework.Host, name string) (gone time.
 	framework.Eventually(t, "the host to answer the server's questions", answered)
 	gone = time.Since(since)
 	all.Wait()
+	// A server that was refused for too long does not wait again until it was answered.
+	framework.Eventually(t, "the server to be answered", func(ctx context.Context) error {
+		if _, err := clusters.Get(ctx, "absent", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
 	return gone, errs
 }
 

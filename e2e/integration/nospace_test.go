@@ -63,8 +63,9 @@ func TestNoSpaceSingle(t *testing.T) {
 	disarm(t, members, access, recorded, wrote)
 }
 
-// makeRoom has the operator compact and defragment an etcd that is full of history, and expects that it drops no more than it should. Where no revision is known
-// that is old enough, it compacts only if the free pages that there are don't suffice.
+// makeRoom has the operator compact and defragment an etcd that is full of history, and
+// expects that it drops no more than it should. Where no revision is known that is old
+// enough, it compacts only if the free pages that there are don't suffice.
 func makeRoom(t *testing.T, access etcd.Access, recorded etcd.Identity, known bool) {
 	t.Helper()
 	m, before := newMaintainer(access, recorded), access.Observe(t.Context())

@@ -54,7 +54,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestFailures has a failed test be named although its log ends with that of a process.
+// TestFailures has failed tests be named once, although the log ends with that of a process
+// and with another report, and packages that can't be built or hang.
 func TestFailures(t *testing.T) {
 	const script = `
 set -uo pipefail
@@ -67,6 +68,12 @@ part broken bash -c '
   echo "        etcd.go:1: the log of a member:"
   for i in $(seq 100); do echo "        {\"level\":\"warn\"}"; done
   echo FAIL
+  printf "FAIL\\texample.org/a [build failed]\\npanic: test timed out after 1h0m0s\\n\\trunning tests:\\n\\t\\tTestHung (10m0s)\\n"
+  echo "=== the end of .test/inner.log"
+  echo "--- FAIL: TestBroken (1.0s)"
+  echo "=== tests that failed in inner"
+  echo "--- FAIL: TestBroken (1.0s)"
+  echo "=== make test: how long each part took"
   exit 1'
 report test`
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
@@ -76,10 +83,14 @@ report test`
 		t.Errorf("it passes:\n%s", out)
 	}
 	_, got, _ := strings.Cut(string(out), "=== tests that failed in broken\n")
-	for _, want := range []string{"--- FAIL: TestBroken (1.0s)\n", "--- FAIL: TestBroken/case (0.5s)\n", "test.go:1: what it did\n", "[...]\n", "what was wrong\n", "the log of a member:\n"} {
+	for _, want := range []string{"--- FAIL: TestBroken (1.0s)\n", "--- FAIL: TestBroken/case (0.5s)\n", "test.go:1: what it did\n", "[...]\n", "what was wrong\n", "the log of a member:\n",
+		"FAIL\texample.org/a [build failed]\n", "panic: test timed out after 1h0m0s\n", "\t\tTestHung (10m0s)\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing in\n%s", want, got)
 		}
+	}
+	if n := strings.Count(got, "--- FAIL: TestBroken (1.0s)"); n != 1 {
+		t.Errorf("TestBroken is named %d times in\n%s", n, got)
 	}
 	for _, no := range []string{"level", ":9: what it did\n"} {
 		if strings.Contains(got, no) {
