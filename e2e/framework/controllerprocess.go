@@ -52,16 +52,11 @@ func startController(t *testing.T, cmd *exec.Cmd) *Controller {
 	return c
 }
 
-// Pause has the controller stand still, until the returned function is called.
+// Pause stops the controller as a machine does that hangs. The function that is returned
+// lets it continue.
 func (c *Controller) Pause() (resume func()) {
 	c.t.Helper()
-	process := c.cmd.Process
-	if err := process.Signal(syscall.SIGSTOP); err != nil {
-		c.t.Fatalf("stop the controller: %v", err)
-	}
-	resume = func() { _ = process.Signal(syscall.SIGCONT) } // it may have ended, as the end of the test tells
-	c.t.Cleanup(resume)
-	return resume
+	return pause(c.t, c.cmd.Process.Pid)
 }
 
 // Kill ends the controller as a power cut would.

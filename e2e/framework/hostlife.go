@@ -21,7 +21,7 @@ func (h *Host) Kill() {
 	}
 	pid := h.PID()
 	h.command = commandOf(pid)
-	h.signal(pid, syscall.SIGKILL)
+	send(h.t, pid, syscall.SIGKILL)
 	for len(commandOf(pid)) > 0 {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -56,27 +56,28 @@ func (h *Host) endRestarted() {
 // connections and answers none. The function that is returned lets it continue.
 func (h *Host) Pause() (resume func()) {
 	h.t.Helper()
-	return h.pause(h.PID())
+	return pause(h.t, h.PID())
 }
 
 // PauseEtcd is Pause for the host's etcd.
 func (h *Host) PauseEtcd() (resume func()) {
 	h.t.Helper()
-	return h.pause(processOf(h.t, h.environment.ControlPlane.Etcd.Path, "--listen-client-urls="+h.Etcd))
+	return pause(h.t, processOf(h.t, h.environment.ControlPlane.Etcd.Path, "--listen-client-urls="+h.Etcd))
 }
 
-func (h *Host) pause(pid int) func() {
-	h.t.Helper()
-	h.signal(pid, syscall.SIGSTOP)
+// pause stops a process until the function that is returned is called, or the test ends.
+func pause(t *testing.T, pid int) (resume func()) {
+	t.Helper()
+	send(t, pid, syscall.SIGSTOP)
 	// A process that is stopped can't be told to end.
-	h.t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
-	return func() { h.t.Helper(); h.signal(pid, syscall.SIGCONT) }
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
+	return func() { t.Helper(); send(t, pid, syscall.SIGCONT) }
 }
 
-func (h *Host) signal(pid int, signal syscall.Signal) {
-	h.t.Helper()
+func send(t *testing.T, pid int, signal syscall.Signal) {
+	t.Helper()
 	if err := syscall.Kill(pid, signal); err != nil {
-		h.t.Fatalf("send %s to process %d: %v", signal, pid, err)
+		t.Fatalf("send %s to process %d: %v", signal, pid, err)
 	}
 }
 

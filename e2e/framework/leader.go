@@ -71,7 +71,7 @@ func (e *Etcd) MoveLeader() {
 			return nil
 		}
 		// A member that does not take over within an election timeout, as on a busy
-		// computer, never does, and etcd goes on to wait for it.
+		// computer, never does, and etcd keeps waiting for it.
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		status, err := e.Client.Status(ctx, e.Endpoints[(leader+1)%len(e.running)])

@@ -123,19 +123,15 @@ func newMaintainer(access etcd.Access, recorded etcd.Identity) *maintainer {
 func (m *maintainer) reconcile(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	m.now = m.now.Add(time.Minute)
-	state, leader := m.access.Observe(ctx), ""
-	for _, member := range state.Members {
-		if member.Leads() {
-			leader = member.Name
-		}
-	}
+	state := m.access.Observe(ctx)
 	m.revisions.Note("etcd", etcd.Seen{Revision: state.Revision(), Time: m.now})
 	handler := defragmentation.Handler{Operation: m.status, Etcd: &m.etcd, Now: m.now, State: state, Recorded: m.recorded, Old: m.revisions.Old("etcd", m.now),
 		Event: func(_, _, message string) { t.Log(message) }, Compact: m.access.Compact,
 		Defragment: func(ctx context.Context, member string) error {
 			m.done = append(m.done, member)
-			if leader == "" || member == leader && len(m.done) < len(m.recorded.Members) {
-				t.Errorf("the leader, %q, is not the last: %v were defragmented", leader, m.done)
+			leader := slices.IndexFunc(state.Members, etcd.Member.Leads)
+			if leader < 0 || state.Members[leader].Name == member && len(m.done) < len(m.recorded.Members) {
+				t.Errorf("the leader is not the last: %v were defragmented, of %+v", m.done, state.Members)
 			}
 			started := time.Now()
 			err := m.access.Defragment(ctx, member)

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -82,8 +81,11 @@ func (s *site) publish(config *corev1.ConfigMap, data map[string]string) {
 	s.t.Helper()
 	s.write(config, data)
 	s.change(func(r *operatorv1alpha1.ClusterRegistry) {
-		other := map[operatorv1alpha1.DeletionPolicy]operatorv1alpha1.DeletionPolicy{operatorv1alpha1.DeletionPolicyDelete: operatorv1alpha1.DeletionPolicyRetain}
-		r.Spec.DeletionPolicy = cmp.Or(other[r.Spec.DeletionPolicy], operatorv1alpha1.DeletionPolicyDelete)
+		other := operatorv1alpha1.DeletionPolicyDelete
+		if r.Spec.DeletionPolicy == other {
+			other = operatorv1alpha1.DeletionPolicyRetain
+		}
+		r.Spec.DeletionPolicy = other
 	})
 }
 

@@ -15,13 +15,11 @@ import (
 // them go, and takes up backups when they are there.
 func TestOperatorBeforeBackups(t *testing.T) {
 	t.Parallel()
-	host := framework.StartHost(t, newest, "front-proxy-client")
-	kubectl := framework.NewKubectl(t, newest, host.Kubeconfig("root", "system:masters"))
-	framework.InstallCertManagerAPI(t, kubectl)
-	framework.InstallOperator(t, kubectl)
-	kubectl.Run("delete", "crd", "clusterregistrybackups.operator.clusterregistry.io")
-	s := newSite(t, host.Config, framework.StartEtcd(t, 1))
-	operator := framework.StartOperator(t, host)
+	h := newOperatorHost(t)
+	framework.InstallCertManagerAPI(t, h.kubectl)
+	h.kubectl.Run("delete", "crd", "clusterregistrybackups.operator.clusterregistry.io")
+	s := h.at(t)
+	operator := framework.StartOperator(t, h.Host)
 
 	s.apply("fleet", "{mode: Independent, deletionPolicy: Delete}")
 	s.ready("fleet")
@@ -33,8 +31,8 @@ func TestOperatorBeforeBackups(t *testing.T) {
 	})
 	s.gone(s.deleted("fleet"))
 
-	kubectl.Run("apply", "-f", filepath.Join(framework.Root(t), "manifests", "operator", "crd"))
-	kubectl.Established("crd/clusterregistrybackups.operator.clusterregistry.io")
+	h.kubectl.Run("apply", "-f", filepath.Join(framework.Root(t), "manifests", "operator", "crd"))
+	h.kubectl.Established("crd/clusterregistrybackups.operator.clusterregistry.io")
 	s.apply("fleet", "{mode: Independent, deletionPolicy: Delete}")
 	s.ready("fleet")
 	framework.Create(t, s, s.backup("late", func(*operatorv1alpha1.ClusterRegistryBackup) {}))

@@ -18,7 +18,7 @@ import (
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	h := newOperatorHost(t)
-	framework.StartOperator(t, h.Host)
+	operator := framework.StartOperator(t, h.Host)
 	if !t.Run("cert-manager late", func(t *testing.T) { testCertManagerLate(t, h.at(t), h.kubectl) }) {
 		return // nothing else can go well
 	}
@@ -38,6 +38,7 @@ func TestOperator(t *testing.T) {
 	t.Run("deletion", func(t *testing.T) { testDeletion(t, h.at(t)) })
 	t.Run("deletion of the namespace", func(t *testing.T) { testNamespaceDeletion(t, h.at(t)) })
 	t.Run("steady", func(t *testing.T) { testSteady(t, h.at(t), h.audit) })
+	operator.Stop()
 	expectPermitted(t, h.audit)
 }
 
