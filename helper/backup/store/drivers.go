@@ -15,6 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials"
@@ -44,7 +45,7 @@ func (c Config) s3(ctx context.Context, secrets map[string]string) (*blob.Bucket
 	if err != nil {
 		return nil, err
 	}
-	options := []func(*awsconfig.LoadOptions) error{awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(configure)), awsconfig.WithRetryMaxAttempts(c.tries())}
+	options := []func(*awsconfig.LoadOptions) error{awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(configure)), awsconfig.WithRetryer(c.retryer)}
 	if c.Region != "" {
 		options = append(options, awsconfig.WithRegion(c.Region))
 	} else if c.Endpoint != "" {
@@ -71,6 +72,21 @@ func (c Config) s3(ctx context.Context, secrets map[string]string) (*blob.Bucket
 			o.RequestChecksumCalculation, o.ResponseChecksumValidation = aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired
 		}
 	}), c.Bucket, bucket)
+}
+
+// retryer is the SDK's, which also asks again where an answer that refuses a request was cut:
+// a store that refuses a write before it has read it may close the connection, and what the
+// answer says of the reason is lost on the way.
+func (c Config) retryer() aws.Retryer {
+	return retry.NewStandard(func(o *retry.StandardOptions) {
+		o.MaxAttempts = c.tries()
+		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
+			if _, status := answer(err); refused(status) && ofConnection(err) == adviceCut {
+				return aws.TrueTernary
+			}
+			return aws.UnknownTernary
+		}))
+	})
 }
 
 func (c Config) gcs(ctx context.Context, secrets map[string]string) (*blob.Bucket, error) {

@@ -132,13 +132,13 @@ func (s *Store) where() string {
 
 // advice returns what to do about an error, empty when there is nothing to say.
 func advice(err error) string {
-	if text := ofConnection(err); text != "" {
-		return text
+	code, status := answer(err)
+	if text := ofConnection(err); text != "" && (text != adviceCut || !refused(status)) {
+		return text // the status of an answer that was cut says more than that it was
 	}
 	if text := ofFiles(err); text != "" {
 		return text
 	}
-	code, status := answer(err)
 	if text := byCode[code]; text != "" {
 		return text
 	}
@@ -164,6 +164,9 @@ func answer(err error) (code string, status int) {
 	}
 	return code, status
 }
+
+// refused reports whether a status is that of a request that was not carried out.
+func refused(status int) bool { return status >= http.StatusMultipleChoices }
 
 // ofConnection says what to do when no answer came.
 func ofConnection(err error) string {

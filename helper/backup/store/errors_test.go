@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -22,14 +23,14 @@ import (
 
 const hiddenKey = "hIdDeNsEcReTkEy"
 
-// at opens an S3 bucket at an endpoint that is trusted by a CA.
+// at opens an S3 bucket at an endpoint that is trusted by a CA, and asks once.
 func at(t *testing.T, endpoint string, ca []byte) *Store {
 	t.Helper()
-	return patient(t, endpoint, ca, 0)
+	return open(t, Config{Endpoint: endpoint, attempts: 1}, ca)
 }
 
-// patient is at for a store that may stand still for a time; 0 means as long as others.
-func patient(t *testing.T, endpoint string, ca []byte, patience time.Duration) *Store {
+// open is at for what else a configuration has of a store.
+func open(t *testing.T, config Config, ca []byte) *Store {
 	t.Helper()
 	t.Setenv("AWS_CA_BUNDLE", "")
 	dir := t.TempDir()
@@ -38,7 +39,8 @@ func patient(t *testing.T, endpoint string, ca []byte, patience time.Duration) *
 			t.Fatal(err)
 		}
 	}
-	s, err := Open(t.Context(), Config{Kind: S3, Bucket: "backups", Endpoint: endpoint, Region: "eu-1", Credentials: dir, CAFile: filepath.Join(dir, "ca.crt"), attempts: 1, patience: patience})
+	config.Kind, config.Bucket, config.Region, config.Credentials, config.CAFile = S3, "backups", "eu-1", dir, filepath.Join(dir, "ca.crt")
+	s, err := Open(t.Context(), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +210,7 @@ func TestStalled(t *testing.T) {
 		t.Run(strings.ReplaceAll(reason, " ", "-"), func(t *testing.T) {
 			server := httptest.NewTLSServer(test.handler)
 			defer server.Close()
-			s := patient(t, server.URL, certificate(server), impatient)
+			s := open(t, Config{Endpoint: server.URL, attempts: 1, patience: impatient}, certificate(server))
 			content, err := s.Read(t.Context(), "a", 10)
 			if test.says == "" && (err != nil || string(content) != "xxxxxx") || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
 				t.Errorf("%q, %v; want %q", content, err, test.says)
@@ -228,6 +230,34 @@ func TestCut(t *testing.T) {
 	defer server.Close()
 	if content, err := at(t, server.URL, certificate(server)).Read(t.Context(), "a", 10); err == nil || !strings.Contains(err.Error(), "read a: "+adviceCut) {
 		t.Errorf("%q, %v", content, err)
+	}
+	// A refusal is one, although its reason is lost, and is asked for again while it is.
+	refusals := 0
+	refusing := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		const body = "<Error><Code>SignatureDoesNotMatch</Code></Error>"
+		if refusals++; refusals > 2 {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, body)
+			return
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, body[:9])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}))
+	defer refusing.Close()
+	for _, test := range []struct {
+		attempts int
+		advice   string
+	}{{1, adviceRight}, {2, adviceKey}} {
+		s := open(t, Config{Endpoint: refusing.URL, attempts: test.attempts}, certificate(refusing))
+		if err := s.Put(t.Context(), "a", strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "write a: "+test.advice) {
+			t.Errorf("after %d attempts: %v, want %s", test.attempts, err, test.advice)
+		}
+	}
+	if refusals != 3 {
+		t.Errorf("%d requests, want 3", refusals)
 	}
 	// What is written meanwhile may fail first.
 	if got := advice(fmt.Errorf("set tcp 127.0.0.1:1: %w", net.ErrClosed)); got != adviceCut {
