@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -81,7 +82,7 @@ func (c Config) retryer() aws.Retryer {
 	return retry.NewStandard(func(o *retry.StandardOptions) {
 		o.MaxAttempts = c.tries()
 		o.Retryables = append(o.Retryables, retry.IsErrorRetryableFunc(func(err error) aws.Ternary {
-			if _, status := answer(err); refused(status) && ofConnection(err) == adviceCut {
+			if _, status := answer(err); status >= http.StatusMultipleChoices && ofConnection(err) == adviceCut {
 				return aws.TrueTernary
 			}
 			return aws.UnknownTernary

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -47,6 +48,7 @@ const (
 	adviceConditions = "the store does not support conditional writes (If-None-Match), without which a backup could be overwritten: update it, or use another one"
 	adviceMode       = "the directory is not writable by user 65532 and group 65532: check the volume's mode, and that it is not mounted read-only"
 	adviceSpace      = "the volume is full: enlarge its claim"
+	adviceRefused    = "the store refuses the request, and its reason was lost on the way: check the credentials, what their account may do, and the clocks"
 	adviceCut        = "the connection broke: it is begun again by the next attempt"
 )
 
@@ -133,16 +135,11 @@ func (s *Store) where() string {
 // advice returns what to do about an error, empty when there is nothing to say.
 func advice(err error) string {
 	code, status := answer(err)
-	if text := ofConnection(err); text != "" && (text != adviceCut || !refused(status)) {
-		return text // the status of an answer that was cut says more than that it was
+	text := cmp.Or(ofConnection(err), ofFiles(err), byCode[code], byStatus[status])
+	if text == adviceCut {
+		return ofCut(status)
 	}
-	if text := ofFiles(err); text != "" {
-		return text
-	}
-	if text := byCode[code]; text != "" {
-		return text
-	}
-	return byStatus[status]
+	return text
 }
 
 // answer returns the code and the HTTP status that a store has answered with.
@@ -165,8 +162,16 @@ func answer(err error) (code string, status int) {
 	return code, status
 }
 
-// refused reports whether a status is that of a request that was not carried out.
-func refused(status int) bool { return status >= http.StatusMultipleChoices }
+// ofCut says what to do about an answer of which only the status is known: 0 is none.
+func ofCut(status int) string {
+	switch {
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return adviceRefused
+	case byStatus[status] != "":
+		return byStatus[status]
+	}
+	return adviceCut
+}
 
 // ofConnection says what to do when no answer came.
 func ofConnection(err error) string {

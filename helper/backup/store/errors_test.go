@@ -250,7 +250,7 @@ func TestCut(t *testing.T) {
 	for _, test := range []struct {
 		attempts int
 		advice   string
-	}{{1, adviceRight}, {2, adviceKey}} {
+	}{{1, adviceRefused}, {2, adviceKey}} {
 		s := open(t, Config{Endpoint: refusing.URL, attempts: test.attempts}, certificate(refusing))
 		if err := s.Put(t.Context(), "a", strings.NewReader("x")); err == nil || !strings.Contains(err.Error(), "write a: "+test.advice) {
 			t.Errorf("after %d attempts: %v, want %s", test.attempts, err, test.advice)
