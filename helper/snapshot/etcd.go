@@ -25,5 +25,7 @@ func (e Etcd) config(endpoint string, failed func(error)) (clientv3.Config, erro
 	}
 	config, err := etcdclient.Member{URL: endpoint, TLS: trust}.Config(failed)
 	config.DialKeepAliveTime, config.DialKeepAliveTimeout = 10*time.Second, 10*time.Second
+	// Reads are asked again while the members elect a leader.
+	config.MaxUnaryRetries, config.BackoffWaitBetween = 10, time.Second
 	return config, err
 }

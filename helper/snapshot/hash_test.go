@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -25,9 +26,14 @@ type fake struct {
 	hash            uint32
 	compactRevision int64
 	err             error
+	// elections is how many reads are still refused, since there is an election; nil is none.
+	elections *atomic.Int32
 }
 
 func (f fake) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
+	if f.elections != nil && f.elections.Add(-1) >= 0 {
+		return nil, rpctypes.ErrGRPCLeaderChanged
+	}
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: 9}}, nil
 }
 
@@ -82,6 +88,8 @@ func endpoints(t *testing.T, files etcdclient.Files, members []*fake) []string {
 func TestHash(t *testing.T) {
 	same := &fake{hash: 7, compactRevision: 3}
 	compacted := &fake{err: rpctypes.ErrGRPCCompacted}
+	elects := &fake{hash: 7, compactRevision: 3, elections: &atomic.Int32{}}
+	elects.elections.Store(2)
 	for _, test := range []struct {
 		reason  string
 		members []*fake
@@ -90,6 +98,7 @@ func TestHash(t *testing.T) {
 	}{
 		{"all agree", []*fake{same, same, same}, 3, ""},
 		{"the only one", []*fake{same}, 1, ""},
+		{"a leader is elected meanwhile", []*fake{same, elects, same}, 3, ""},
 		{"one is down", []*fake{nil, same, same}, 2, ""},
 		{"two are down", []*fake{same, nil, nil}, 0, "only 1 of 3 etcd members say what data they hold at revision 9"},
 		{"one does not say", []*fake{same, same, {err: errors.New("busy")}}, 2, ""},
