@@ -187,8 +187,12 @@ func (h Handler) attempt(ctx context.Context, member *operatorv1alpha1.EtcdMembe
 		return verdict.Verdict{} // the window is over
 	}
 	obstacle := h.obstacle(h.To)
-	if obstacle == "" && !h.serves(h.To) {
+	switch next := h.next(); {
+	case obstacle != "":
+	case !h.serves(h.To):
 		obstacle = "it does not answer"
+	case next != h.To:
+		obstacle = next + " is to be first" // such as when this one has become the leader
 	}
 	if obstacle != "" {
 		operation.Enter(h.Operation, operatorv1alpha1.PhasePreflight, h.Now)

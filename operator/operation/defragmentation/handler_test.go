@@ -201,6 +201,12 @@ func TestDefragmentationWaits(t *testing.T) {
 		}}, nil, 0, "Preflight", "m1 is next, 36s after m2"},
 		{"it is chosen, and a member is down since", []func(*fleet){started, down(2)}, nil, 0, "Preflight", "m1 must wait: only 2 of 3"},
 		{"it is chosen, and down since", []func(*fleet){started, down(1)}, nil, 0, "Preflight", "m1 must wait"},
+		{"it is chosen, and leads since", []func(*fleet){started, func(f *fleet) {
+			f.state.Members[2].DBSizeInUse = 0
+			for i := range f.state.Members {
+				f.state.Members[i].Leader = "a1"
+			}
+		}}, nil, 0, "Preflight", "m1 must wait: m2 is to be first"},
 		{"it fails", []func(*fleet){started, func(f *fleet) { f.refusal = errors.New("no space left on device") }}, nil, 1, "Defragmentation", "m1: no space left on device"},
 		{"it takes its time", []func(*fleet){tried, down(1)}, nil, 0, "Defragmentation", "m1 does not answer until it is through"},
 		{"it is through, and another one is next", []func(*fleet){tried, func(f *fleet) { f.state.Members[2].DBSizeInUse = 0 }}, nil, 0, "Preflight", "m1 is through"},
