@@ -1,9 +1,10 @@
 package integration
 
 import (
-	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"testing"
@@ -19,25 +20,42 @@ func testAuditLog(t *testing.T, host *framework.Host, path string) {
 	if _, err := asUser(t, host, "alice").Create(t.Context(), cluster("audited", nil), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	var event auditv1.Event
+	framework.Eventually(t, "the creation to be in the audit log", func(context.Context) error {
+		found := clusterCreations(t, path)
+		if len(found) > 1 {
+			t.Fatalf("%d creates of clusters in the audit log: %+v", len(found), found)
+		}
+		if len(found) == 0 {
+			return errors.New("it is not")
+		}
+		event = found[0]
+		return nil
+	})
+	if event.User.Username != "alice" || event.ObjectRef.Name != "audited" || event.ObjectRef.APIGroup != "clusterregistry.k8s.io" || event.Stage != auditv1.StageResponseComplete || event.ResponseStatus.Code != http.StatusCreated {
+		t.Errorf("the event is %+v", event)
+	}
+}
+
+// clusterCreations reads from an audit log who has created clusters. The last line may be
+// written just now.
+func clusterCreations(t *testing.T, path string) (found []auditv1.Event) {
+	t.Helper()
 	content, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var found []auditv1.Event
-	for lines := bufio.NewScanner(bytes.NewReader(content)); lines.Scan(); {
+	for line := range bytes.Lines(content) {
+		if !bytes.HasSuffix(line, []byte("\n")) {
+			break
+		}
 		var event auditv1.Event
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			t.Fatalf("%v: %s", err, lines.Text())
+		if err := json.Unmarshal(line, &event); err != nil {
+			t.Fatalf("%v: %s", err, line)
 		}
 		if event.Verb == "create" && event.ObjectRef != nil && event.ObjectRef.Resource == "clusters" {
 			found = append(found, event)
 		}
 	}
-	if len(found) != 1 {
-		t.Fatalf("%d creates of clusters in the audit log: %+v", len(found), found)
-	}
-	event := found[0]
-	if event.User.Username != "alice" || event.ObjectRef.Name != "audited" || event.ObjectRef.APIGroup != "clusterregistry.k8s.io" || event.Stage != auditv1.StageResponseComplete || event.ResponseStatus.Code != http.StatusCreated {
-		t.Errorf("the event is %+v", event)
-	}
+	return found
 }

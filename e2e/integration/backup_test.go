@@ -110,20 +110,6 @@ func (a archive) names() []string {
 	return out
 }
 
-// put writes a key, again where it is not known whether it was written: a busy computer has
-// elections. It returns the revision of the last write.
-func put(t *testing.T, etcd *framework.Etcd, key, value string, options ...clientv3.OpOption) (revision int64) {
-	t.Helper()
-	framework.Eventually(t, "etcd to take a write", func(ctx context.Context) error {
-		answer, err := etcd.Client.Put(ctx, key, value, options...)
-		if err == nil {
-			revision = answer.Header.Revision
-		}
-		return err
-	})
-	return revision
-}
-
 // TestBackup saves an etcd that is written to and compacted to an S3 store, verifies the
 // backup by restoring it, and finds every write in it that was acknowledged before.
 func TestBackup(t *testing.T) {
@@ -146,9 +132,7 @@ func TestBackup(t *testing.T) {
 				t.Fatal(err)
 			}
 			newest = max(newest, put(t, etcd, registryPrefix+"clusterids/one", "x", clientv3.WithLease(lease.ID)))
-			if _, err := etcd.Client.Compact(t.Context(), newest-500); err != nil {
-				t.Fatal(err)
-			}
+			compact(t, etcd, newest-500)
 			w := startWriting(t, etcd)
 			w.wait(t, 200)
 			before, begun := w.sofar(), time.Now()
@@ -170,9 +154,10 @@ func TestBackup(t *testing.T) {
 			if same := a.save("second", "uid-2", "--skip-unchanged"); !same.Unchanged || same.Name != "first" {
 				t.Errorf("nothing has changed, and reported is %+v", same)
 			}
-			if _, err := etcd.Client.Delete(t.Context(), registryPrefix+"clusters/c0007"); err != nil {
-				t.Fatal(err)
-			}
+			framework.Eventually(t, "a cluster to be deleted", func(ctx context.Context) error {
+				_, err := etcd.Client.Delete(ctx, registryPrefix+"clusters/c0007")
+				return err
+			})
 			etcd.Kill(2)
 			etcd.Leader()
 			if second := a.save("second", "uid-2", "--skip-unchanged"); second.Unchanged || second.Keys["clusters"] != 1200 || second.Hash.Members != 2 {
@@ -314,18 +299,24 @@ func TestBackupLarge(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
 	for parts := 0; parts == 0; { // until a part is uploaded
 		found, err := filepath.Glob(filepath.Join(s3.Dir, ".sgwtmp", "multipart", "*", "*", "1"))
-		if err != nil || cmd.Process.Signal(syscall.Signal(0)) != nil {
-			t.Fatalf("it ended before it was killed: %v", err)
+		if err != nil {
+			t.Fatal(err)
 		}
 		parts = len(found)
-		time.Sleep(time.Millisecond) // it needs a processor
+		select {
+		case err := <-ended:
+			t.Fatalf("it ended before it was killed: %v", err)
+		case <-time.After(time.Millisecond): // it needs a processor
+		}
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = cmd.Wait() // its error is that of the kill
+	_ = <-ended // its error is that of the kill
 	if got := a.names(); len(got) != 0 {
 		t.Fatalf("it was killed, and listed are %v", got)
 	}

@@ -110,6 +110,10 @@ func TestImportOfCrinit(t *testing.T) {
 // is to see: of each cluster labels and annotations as in that of crinit.
 func expectSeen(t *testing.T, before, after *rest.Config, clusters []ofCrinit) {
 	t.Helper()
+	// The server's cache, which clients of 2018 read from at once, has all of them after this.
+	if _, err := clustersOf(t, after).List(t.Context(), metav1.ListOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	for _, media := range []string{oldapi.JSON, oldapi.Protobuf} {
 		old, err := oldapi.NewClient(before, media)
 		if err != nil {

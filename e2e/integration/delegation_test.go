@@ -36,7 +36,7 @@ func TestABindingThatIsGoneForAMoment(t *testing.T) {
 		return nil
 	})
 	// The server waits for five seconds, of which the last pause may be one.
-	const brief = 4 * time.Second
+	const brief = 3 * time.Second
 	for attempt := range 20 {
 		// The server has not asked what this user may do.
 		gone, errs := withoutBinding(t, host, fmt.Sprint("user-", attempt))

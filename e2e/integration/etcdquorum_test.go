@@ -1,10 +1,12 @@
 package integration
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
 	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/operator/etcd"
 )
 
 // TestEtcdWithoutQuorum asks the only member that is left of three: without a leader, it says
@@ -27,21 +29,24 @@ func testWithoutQuorum(t *testing.T, members *framework.Etcd) {
 	for i := range 100 {
 		written = put(t, members, fmt.Sprint("key", i), "value")
 	}
-	for access.Observe(t.Context()).Members[0].Revision != written {
-		continue // it may be a follower that is told next
-	}
+	framework.Eventually(t, "m0 to have what was written", func(ctx context.Context) error {
+		if m := access.Observe(ctx).Members[0]; m.Revision != written { // it may be a follower that is told next
+			return fmt.Errorf("%d was written, and it says %+v", written, m)
+		}
+		return nil
+	})
 	members.Kill(1)
 	members.Kill(2)
-	for {
-		s := access.Observe(t.Context())
-		left := s.Members[0]
-		if left.Leader != "" || left.Err == nil {
-			continue // it has not noticed yet
+	var s etcd.State
+	framework.Eventually(t, "m0 to notice", func(ctx context.Context) error {
+		s = access.Observe(ctx)
+		if left := s.Members[0]; left.Leader != "" || left.Err == nil || left.ID == "" {
+			return fmt.Errorf("%+v", left)
 		}
-		if s.ListErr == nil || left.ID == "" || left.Revision != written || s.Serving() != 0 {
-			t.Errorf("%d was written, and it says %+v; the list: %v", written, left, s.ListErr)
-		}
-		break
+		return nil
+	})
+	if left := s.Members[0]; s.ListErr == nil || left.Revision != written || s.Serving() != 0 {
+		t.Errorf("%d was written, and it says %+v; the list: %v", written, left, s.ListErr)
 	}
 	members.Kill(0)
 	members.Start(0)

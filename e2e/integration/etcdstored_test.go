@@ -60,12 +60,8 @@ func TestEtcdStored(t *testing.T) {
 	if stored, err := access.Stored(t.Context(), prefix, after, inV1); err != nil || stored.Objects != 0 || stored.Left != 0 || stored.Last != after {
 		t.Errorf("after the last: %+v, %v", stored, err)
 	}
-	if err := access.Agree(t.Context()); err != nil {
-		t.Errorf("members with the same data: %v", err)
-	}
-	if _, err := members.Client.Put(t.Context(), prefix+"nonsense", "k8s:enc:secret"); err != nil {
-		t.Fatal(err)
-	}
+	expectAgreed(t, access)
+	put(t, members, prefix+"nonsense", "k8s:enc:secret")
 	if _, err := access.Stored(t.Context(), prefix, "c1200", inV1); err == nil || !strings.Contains(err.Error(), prefix+"nonsense is neither Kubernetes protobuf nor JSON") {
 		t.Errorf("what is no object: %v", err)
 	}

@@ -35,7 +35,10 @@ func testForeign(t *testing.T, members map[string]*fleetMember, p plugin, cluste
 	north := foreignObjects(t, path, "north", "v1beta1")
 	install(t, north, "crds.yaml")
 	objects := filepath.Join("testdata", "foreign", "objects.yaml")
-	north.Run("apply", "--context=north", "-f", objects)
+	framework.Eventually(t, "the host to serve the kinds of others", func(context.Context) error {
+		_, err := north.Try("apply", "--context=north", "-f", objects)
+		return err
+	})
 
 	from := []string{"--from-kubeconfig", path, "--from-context", "north"}
 	expectImport(t, p, map[string]string{"crd": "created", "fed": "created", "fed-blind": "refused it has disabledTLSValidations", "capi": "created its CA and id are not in the object", "capi-pending": "refused it has no spec.controlPlaneEndpoint yet"}, from...)

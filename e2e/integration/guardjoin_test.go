@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
@@ -199,11 +201,8 @@ func (g *guarded) use(name, what string, do func(context.Context, *clientv3.Clie
 // learner adds a member to etcd, and returns its ID.
 func (g *guarded) learner(name string) (id uint64) {
 	g.t.Helper()
-	g.use(m0, "etcd to let "+name+" in", func(ctx context.Context, client *clientv3.Client) error {
-		added, err := client.MemberAddAsLearner(ctx, []string{g.peer(name)})
-		if err == nil {
-			id = added.Member.ID
-		}
+	g.use(m0, "etcd to let "+name+" in", func(ctx context.Context, client *clientv3.Client) (err error) {
+		id, err = tryAddMember(ctx, client, g.peer(name), client.MemberAddAsLearner)
 		return err
 	})
 	return id
@@ -211,10 +210,7 @@ func (g *guarded) learner(name string) (id uint64) {
 
 func (g *guarded) removes(id uint64) {
 	g.t.Helper()
-	g.use(m0, "etcd to let a member go", func(ctx context.Context, client *clientv3.Client) error {
-		_, err := client.MemberRemove(ctx, id)
-		return err
-	})
+	g.use(m0, "etcd to let a member go", func(ctx context.Context, client *clientv3.Client) error { return tryRemoveMember(ctx, client, id) })
 }
 
 // serves waits until a member has what was written.
@@ -233,6 +229,9 @@ func (g *guarded) promotes(id uint64) {
 	g.t.Helper()
 	g.use(m0, "the learner to catch up", func(ctx context.Context, client *clientv3.Client) error {
 		_, err := client.MemberPromote(ctx, id)
+		if errors.Is(err, rpctypes.ErrMemberNotLearner) { // the answer to an earlier attempt was lost
+			return nil
+		}
 		return err
 	})
 }

@@ -37,7 +37,7 @@ func TestLeaderMoves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			etcd := framework.StartEtcd(t, 3)
-			registry := framework.StartRegistry(t, slices.Concat(flags, etcd.Flags(), []string{"--vmodule=call=2,cache_watcher=1"})...)
+			registry := framework.StartRegistry(t, slices.Concat(flags, etcd.Flags(), []string{"--etcd-compaction-interval=0", "--vmodule=call=2,cache_watcher=1"})...) // the history is compared at the end
 			registry.WaitReady(t)
 			config := direct(host.Config, registry)
 			config.QPS = -1

@@ -45,9 +45,7 @@ func TestNoSpace(t *testing.T) {
 		members.Start(i)
 	}
 	disarm(t, members, access, recorded, wrote)
-	if err := access.Agree(t.Context()); err != nil {
-		t.Error(err)
-	}
+	expectAgreed(t, access)
 }
 
 // TestNoSpaceSingle has the history of a single member compacted and defragmented away.

@@ -94,15 +94,9 @@ func TestRestoreByHand(t *testing.T) {
 	t.Parallel()
 	const version = "v3.7.3"
 	etcd, snapshots := framework.StartEtcdVersion(t, version, 3), t.TempDir()
-	put, err := etcd.Client.Put(t.Context(), "written/before", "kept")
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := put(t, etcd, "written/before", "kept")
 	save(t, etcd, snapshots, "s", "")
-	after, err := etcd.Client.Put(t.Context(), "written/after", "lost")
-	if err != nil {
-		t.Fatal(err)
-	}
+	lost := put(t, etcd, "written/after", "lost")
 	list, err := etcd.Client.MemberList(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -146,13 +140,13 @@ func TestRestoreByHand(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if len(got.Kvs) != 1 || got.Kvs[0].ModRevision != put.Header.Revision || got.Header.Revision < after.Header.Revision+1000000000-2 || fmt.Sprintf("%x", got.Header.ClusterId) != cluster {
-			t.Errorf("found %v at %+v, it was written at %+v", got.Kvs, got.Header, put.Header)
+		if len(got.Kvs) != 1 || got.Kvs[0].ModRevision != kept || got.Header.Revision < lost+1000000000-2 || fmt.Sprintf("%x", got.Header.ClusterId) != cluster {
+			t.Errorf("found %v at %+v, it was written at %d", got.Kvs, got.Header, kept)
 		}
 		return nil
 	})
-	if lost, err := etcd.Client.Get(t.Context(), "written/after"); err != nil || len(lost.Kvs) != 0 {
-		t.Errorf("what was written after the snapshot: %v, %v", lost, err)
+	if found, err := etcd.Client.Get(t.Context(), "written/after"); err != nil || len(found.Kvs) != 0 {
+		t.Errorf("what was written after the snapshot: %v, %v", found, err)
 	}
 }
 
