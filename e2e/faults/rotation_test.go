@@ -35,11 +35,10 @@ func TestRotation(t *testing.T) {
 	load.Settle(t)
 	old := map[listener]string{}
 	for _, l := range listeners(pods) {
-		serial, err := e.ServedSerial(t.Context(), l.pod, l.port)
-		if err != nil {
-			t.Fatal(err)
-		}
-		old[l] = serial
+		e.Eventually(fmt.Sprintf("pod %s to show its certificate at port %d", l.pod, l.port), func(ctx context.Context) (err error) {
+			old[l], err = e.ServedSerial(ctx, l.pod, l.port)
+			return err
+		})
 	}
 	renewLeaves(t, e, registry)
 	for _, l := range listeners(pods) {
