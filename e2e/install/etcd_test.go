@@ -1,6 +1,7 @@
 package install
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -12,10 +13,12 @@ import (
 // etcdIdentity asks a registry's etcd who it and its members are, by their names.
 func etcdIdentity(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) (cluster string, members map[string]string) {
 	t.Helper()
-	out, err := e.Etcdctl(t.Context(), registry.Name+"-etcd-0", "member", "list", "--write-out=json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	var out string
+	// While etcd elects a leader, it does not answer.
+	e.Eventually("etcd to list its members", func(ctx context.Context) (err error) {
+		out, err = e.Etcdctl(ctx, registry.Name+"-etcd-0", "member", "list", "--write-out=json")
+		return err
+	})
 	var list struct {
 		Header struct {
 			Cluster uint64 `json:"cluster_id"`

@@ -50,9 +50,13 @@ func TestExternalEtcd(t *testing.T) {
 		t.Errorf("the status of etcd %s is %+v", status.EtcdVersion, status.Etcd)
 	}
 	newest(t, e.Kubeconfig(registry)).Stdin(fmt.Sprintf(cluster, "east")).Run("create", "-f", "-")
-	keys, err := e.Exec(t.Context(), "etcd-0", "etcdctl", "--endpoints=https://localhost:2379", "--cacert=/tls/ca.crt", "--cert=/tls/tls.crt", "--key=/tls/tls.key", "get", "--prefix", "--keys-only", "/")
-	if err != nil || !strings.Contains(keys, "/registry/clusterregistry.k8s.io/clusters/east") {
-		t.Errorf("%v: the external etcd has the keys %s", err, keys)
+	var keys string
+	e.Eventually("etcd to list its keys", func(ctx context.Context) (err error) {
+		keys, err = e.Exec(ctx, "etcd-0", "etcdctl", "--endpoints=https://localhost:2379", "--cacert=/tls/ca.crt", "--cert=/tls/tls.crt", "--key=/tls/tls.key", "get", "--prefix", "--keys-only", "/")
+		return err
+	})
+	if !strings.Contains(keys, "/registry/clusterregistry.k8s.io/clusters/east") {
+		t.Errorf("the external etcd has the keys %s", keys)
 	}
 }
 
