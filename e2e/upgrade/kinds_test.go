@@ -104,18 +104,20 @@ func phases(registry *operatorv1alpha1.ClusterRegistry) []operatorv1alpha1.Opera
 	return all
 }
 
-// etcdctl runs that program on a member of a registry's etcd.
-func etcdctl(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, args ...string) string {
-	t.Helper()
-	run := func() (string, error) { return e.Etcdctl(t.Context(), registry.Status.Etcd.Members[0].Name, args...) }
+// etcdctl runs that program on a member of a registry's etcd, again until it succeeds: it is to
+// change nothing.
+func etcdctl(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, args ...string) (out string) {
+	run := func(ctx context.Context) (string, error) {
+		return e.Etcdctl(ctx, registry.Status.Etcd.Members[0].Name, args...)
+	}
 	if registry.Spec.Etcd.External != nil {
-		run = func() (string, error) {
-			return e.Exec(t.Context(), externalMember, append([]string{"etcdctl", "--endpoints=https://localhost:2379", "--cacert=/tls/ca.crt", "--cert=/tls/tls.crt", "--key=/tls/tls.key"}, args...)...)
+		run = func(ctx context.Context) (string, error) {
+			return e.Exec(ctx, externalMember, append([]string{"etcdctl", "--endpoints=https://localhost:2379", "--cacert=/tls/ca.crt", "--cert=/tls/tls.crt", "--key=/tls/tls.key"}, args...)...)
 		}
 	}
-	out, err := run()
-	if err != nil {
-		t.Fatal(err)
-	}
+	e.Eventually("etcd to answer", func(ctx context.Context) (err error) {
+		out, err = run(ctx)
+		return err
+	})
 	return out
 }

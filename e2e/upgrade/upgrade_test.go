@@ -135,36 +135,47 @@ func checkUpgraded(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Cl
 	if last := registry.Status.History[0]; last.CompletionTime == nil {
 		t.Errorf("the history tells of no end: %+v", last)
 	}
-	clients, err := versioned.NewForConfig(e.RegistryConfig(registry))
-	if err != nil {
-		t.Fatal(err)
-	}
-	resources, err := clients.Discovery().ServerGroups()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var served []string
-	for _, group := range resources.Groups {
-		for _, v := range group.Versions {
-			if group.Name == "clusterregistry.k8s.io" {
-				served = append(served, v.Version)
-			}
-		}
-	}
-	slices.Sort(served)
-	if want := slices.Sorted(slices.Values(release.Serves)); !slices.Equal(served, want) {
-		t.Errorf("clients are offered %v, not %v", served, want)
-	}
+	checkOffered(t, e, registry, release)
 	for _, phase := range phases(registry) {
 		checkEvent(t, e, registry, string(phase), "-> "+release.Version)
 	}
 	checkEvent(t, e, registry, string(operatorv1alpha1.TransitionCompleted), "to "+release.Version+" completed")
 }
 
+// checkOffered waits until clients are offered the versions of the API that a release serves, and
+// no others. kube-apiserver's discovery follows a moment after what it routes to servers.
+func checkOffered(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, release version.Release) {
+	t.Helper()
+	clients, err := versioned.NewForConfig(e.RegistryConfig(registry))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := slices.Sorted(slices.Values(release.Serves))
+	e.Eventually(fmt.Sprintf("clients to be offered %v", want), func(context.Context) error {
+		resources, err := clients.Discovery().ServerGroups()
+		if err != nil {
+			return err
+		}
+		var served []string
+		for _, group := range resources.Groups {
+			for _, v := range group.Versions {
+				if group.Name == "clusterregistry.k8s.io" {
+					served = append(served, v.Version)
+				}
+			}
+		}
+		slices.Sort(served)
+		if !slices.Equal(served, want) {
+			return fmt.Errorf("they are offered %v", served)
+		}
+		return nil
+	})
+}
+
 // checkStored looks into etcd: every cluster is stored in the release's version.
 func checkStored(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, release version.Release) {
 	t.Helper()
-	out := etcdctl(t, e, registry, "get", "--prefix", "/registry/clusterregistry.k8s.io/clusters/", "--limit=100", "--write-out=json")
+	out := etcdctl(e, registry, "get", "--prefix", "/registry/clusterregistry.k8s.io/clusters/", "--limit=100", "--write-out=json")
 	var answer struct {
 		KVs []struct{ Key, Value []byte }
 	}
