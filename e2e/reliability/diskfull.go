@@ -26,8 +26,9 @@ var diskFull = fault{name: "disk full", down: 1,
 		if leader := s.e.EtcdLeader(s.registry); leader != victim.Name {
 			s.t.Logf("%s leads meanwhile, and not %s", leader, victim.Name)
 		}
+		at := s.recorder.Now()
 		s.e.Volume("fill", victim.Spec.NodeName, "data-"+victim.Name)
-		return struck{heal: func() {
+		return struck{at: at, heal: func() {
 			s.says(victim.Name, "no space left on device", "raise spec.etcd.storage.size")
 			s.e.Volume("free", victim.Spec.NodeName, "data-"+victim.Name)
 			s.back(victim)

@@ -33,8 +33,12 @@ type fault struct {
 	strike func(*stage) struck
 }
 
-// struck undoes a fault.
+// struck is a fault that has struck, and undoes it.
 type struck struct {
+	// at is the earliest moment at which it can have been felt, as the recorder tells the time:
+	// after what it strikes was found, which may take long, and before it is made, since requests
+	// may fail before the command that makes it returns.
+	at time.Duration
 	// heal waits until the registry has got over it, or undoes it. It is called before the
 	// operation can be expected to end.
 	heal func()
@@ -53,9 +57,10 @@ var (
 	operatorKilled = fault{name: "operator killed", strike: func(s *stage) struck {
 		ctx, stop := context.WithCancel(s.t.Context())
 		kills := make(chan int)
+		at := s.recorder.Now()
 		go func() { kills <- s.e.KillOperatorLeader(ctx, reign) }()
 		before := s.leaderOfOperator()
-		return struck{heal: func() {
+		return struck{at: at, heal: func() {
 			s.e.Eventually("the operator's leader to be killed", func(context.Context) error {
 				if now := s.leaderOfOperator(); now == before {
 					return fmt.Errorf("%s still leads", now)
@@ -70,25 +75,28 @@ var (
 
 	podKilled = fault{name: "member's pod killed", down: 1, strike: func(s *stage) struck {
 		victim := s.victim()
+		at := s.recorder.Now()
 		if err := s.e.Client.Delete(s.t.Context(), victim.DeepCopy(), client.GracePeriodSeconds(0)); err != nil {
 			s.t.Fatal(err)
 		}
-		return struck{heal: func() { s.back(victim) }}
+		return struck{at: at, heal: func() { s.back(victim) }}
 	}}
 
 	containerKilled = fault{name: "etcd's container killed in place", down: 1, strike: func(s *stage) struck {
 		victim := s.victim()
+		at := s.recorder.Now()
 		s.kill(victim)
-		return struck{heal: func() { s.back(victim) }}
+		return struck{at: at, heal: func() { s.back(victim) }}
 	}}
 
 	// The container is started again in its pod, without init containers: only the guard in
 	// the container itself can notice.
 	volumeEmptied = fault{name: "volume emptied in place", down: 1, strike: func(s *stage) struck {
 		victim := s.guarded()
+		at := s.recorder.Now()
 		s.e.EmptyVolume(victim.Spec.NodeName, "data-"+victim.Name)
 		s.kill(victim)
-		return struck{heal: func() {
+		return struck{at: at, heal: func() {
 			if s.leaves(victim) {
 				s.left(victim)
 				return
@@ -102,22 +110,24 @@ var (
 		victim := s.victim()
 		claim := &corev1.PersistentVolumeClaim{}
 		claim.Namespace, claim.Name = s.e.Namespace, "data-"+victim.Name
+		at := s.recorder.Now()
 		err := errors.Join(s.e.Client.Delete(s.t.Context(), claim), s.e.Client.Delete(s.t.Context(), victim.DeepCopy(), client.GracePeriodSeconds(0)))
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		return struck{heal: func() { s.replacedMember(victim) }}
+		return struck{at: at, heal: func() { s.replacedMember(victim) }}
 	}}
 
 	fileCorrupted = fault{name: "file corrupted", down: 1, strike: func(s *stage) struck {
 		victim := s.victim()
 		process := s.e.Process(s.arguments(victim)...)
+		at := s.recorder.Now()
 		// One that runs would write over some of it.
 		err := errors.Join(process.Pause(), corrupt(process.File("/data/etcd/member/snap/db")), process.Kill())
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		return struck{heal: func() { s.replacedMember(victim) }}
+		return struck{at: at, heal: func() { s.replacedMember(victim) }}
 	}}
 
 	nodeStopped = nodeLost("node stopped", "stop", "start")
@@ -129,8 +139,9 @@ func nodeLost(name, take, giveBack string) fault {
 	return fault{name: name, down: 1, node: true, strike: func(s *stage) struck {
 		victim := s.victim()
 		noticed := s.e.HostMaySuffer("kube-apiserver sends requests to a server on a node that does not answer until the node counts as lost")
+		at := s.recorder.Now()
 		s.e.Node(take, victim.Spec.NodeName)
-		return struck{heal: func() {
+		return struck{at: at, heal: func() {
 			if !s.leaves(victim) { // else nothing waits for it
 				s.e.WaitCondition(s.registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonMembersNotReady, victim.Name)
 			}

@@ -78,7 +78,6 @@ func (c cell) measure(s *stage) result {
 	if c.operation.begin != nil {
 		c.operation.begin(s)
 	}
-	at := s.recorder.Now()
 	fault := c.fault.strike(s)
 	fault.heal()
 	s.complete()
@@ -96,7 +95,7 @@ func (c cell) measure(s *stage) result {
 	if c.operation.check != nil {
 		c.operation.check(s)
 	}
-	r := c.result(figures, problems, at, time.Since(began))
+	r := c.result(figures, problems, fault.at, time.Since(began))
 	c.judge(s.t, r, figures, problems)
 	return r
 }
