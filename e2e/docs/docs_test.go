@@ -184,8 +184,9 @@ func newHome(t *testing.T, kubectl *framework.Kubectl) home {
 }
 
 // typeAll types blocks into one shell, in a directory from which the paths in them
-// lead where they do from the top of the repository, and that takes what they write. It
-// returns the commands, after "+ ", and what they print.
+// lead where they do from the top of the repository, and that takes what they write. What may be
+// asked a moment too early is asked again: testdata/kubectl says what. It returns the commands,
+// after "+ ", and what they print.
 func typeAll(t *testing.T, h home, file string, blocks []block) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -200,8 +201,9 @@ func typeAll(t *testing.T, h home, file string, blocks []block) string {
 	// Each command is shown before it runs, and the first that fails ends it.
 	cmd := exec.CommandContext(t.Context(), "bash", "-euxo", "pipefail", "-c", script.String())
 	cmd.Dir = dir
-	path := strings.Join([]string{filepath.Dir(framework.Program(t, "kubernetes", "v1.37.1", "kubectl")), h.programs, os.Getenv("PATH")}, string(os.PathListSeparator))
-	cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+dir, "KUBECONFIG="+h.kubeconfig)
+	path := strings.Join([]string{filepath.Dir(typed(t)), h.programs, os.Getenv("PATH")}, string(os.PathListSeparator))
+	cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+dir, "KUBECONFIG="+h.kubeconfig,
+		"KUBECTL="+framework.Program(t, "kubernetes", "v1.37.1", "kubectl"), fmt.Sprintf("PATIENCE=%.0f", framework.Patience.Seconds()))
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("what %s says does not work: %v\n%s", file, err, out)
