@@ -110,9 +110,17 @@ func typeGuides(t *testing.T, guides []guide) {
 					t.Errorf("what %s says does not print %q", guide.file, text)
 				}
 			}
-			if there := kubectl.Run("get", kinds, "--namespace=default", "--selector="+mine, "-o", "name"); there != "" && !guide.stays {
-				t.Errorf("%s leaves behind:\n%s", guide.file, there)
+			if guide.stays {
+				return
 			}
+			// What owners take with them goes a moment later.
+			framework.Eventually(t, guide.file+" to leave nothing behind", func(context.Context) error {
+				there, err := kubectl.Try("get", kinds, "--namespace=default", "--selector="+mine, "-o", "name")
+				if err == nil && there != "" {
+					err = fmt.Errorf("there is:\n%s", there)
+				}
+				return err
+			})
 		})
 	}
 }
