@@ -91,8 +91,15 @@ func (e *Env) Change(registry *operatorv1alpha1.ClusterRegistry, change func(*op
 // WaitReady waits until a registry is as its spec says and serves clients, and reads it.
 func (e *Env) WaitReady(registry *operatorv1alpha1.ClusterRegistry) {
 	e.t.Helper()
-	e.WaitCondition(registry, operatorv1alpha1.ConditionReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady)
-	e.WaitCondition(registry, operatorv1alpha1.ConditionAvailable, metav1.ConditionTrue, operatorv1alpha1.ReasonAvailable)
+	e.Eventually(fmt.Sprintf("ClusterRegistry %s to be ready and available", registry.Name), func(ctx context.Context) error {
+		if err := e.read(ctx, registry); err != nil {
+			return err
+		}
+		if err := hasCondition(registry, operatorv1alpha1.ConditionReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady); err != nil {
+			return err
+		}
+		return hasCondition(registry, operatorv1alpha1.ConditionAvailable, metav1.ConditionTrue, operatorv1alpha1.ReasonAvailable)
+	})
 }
 
 // WaitCondition waits until a condition of a registry is about its spec as it is
@@ -101,23 +108,36 @@ func (e *Env) WaitCondition(registry *operatorv1alpha1.ClusterRegistry, kind str
 	e.t.Helper()
 	what := fmt.Sprintf("ClusterRegistry %s to be %s=%s (%s)", registry.Name, kind, status, reason)
 	e.Eventually(what, func(ctx context.Context) error {
-		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+		if err := e.read(ctx, registry); err != nil {
 			return err
 		}
-		if err := CheckRelease(Needs(e.t), string(registry.Spec.Version)); err != nil {
-			e.t.Fatal(err) // someone else wrote it, as a command of a guide does
-		}
-		condition := meta.FindStatusCondition(registry.Status.Conditions, kind)
-		if condition == nil || condition.ObservedGeneration != registry.Generation || condition.Status != status || condition.Reason != reason {
-			return fmt.Errorf("its conditions are\n%s", conditions(registry))
-		}
-		for _, text := range texts {
-			if !strings.Contains(condition.Message, text) {
-				return fmt.Errorf("%q is missing in its conditions\n%s", text, conditions(registry))
-			}
-		}
-		return nil
+		return hasCondition(registry, kind, status, reason, texts...)
 	})
+}
+
+// read reads a registry again, which is to be of a release that the test has asked for.
+func (e *Env) read(ctx context.Context, registry *operatorv1alpha1.ClusterRegistry) error {
+	if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+		return err
+	}
+	if err := CheckRelease(Needs(e.t), string(registry.Spec.Version)); err != nil {
+		e.t.Fatal(err) // someone else wrote it, as a command of a guide does
+	}
+	return nil
+}
+
+// hasCondition returns nil when a condition is as WaitCondition waits for it.
+func hasCondition(registry *operatorv1alpha1.ClusterRegistry, kind string, status metav1.ConditionStatus, reason string, texts ...string) error {
+	condition := meta.FindStatusCondition(registry.Status.Conditions, kind)
+	if condition == nil || condition.ObservedGeneration != registry.Generation || condition.Status != status || condition.Reason != reason {
+		return fmt.Errorf("its conditions are\n%s", conditions(registry))
+	}
+	for _, text := range texts {
+		if !strings.Contains(condition.Message, text) {
+			return fmt.Errorf("%q is missing in its conditions\n%s", text, conditions(registry))
+		}
+	}
+	return nil
 }
 
 // conditions tells a registry's state line by line.

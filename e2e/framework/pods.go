@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,7 +90,9 @@ func (e *Env) PodReady(ctx context.Context, name string) error {
 }
 
 // Etcdctl runs that program in the pod of a member of a registry's own etcd, on
-// this member.
+// this member. It gives up after a minute, as where the connection is lost.
 func (e *Env) Etcdctl(ctx context.Context, member string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	return e.Exec(ctx, member, append([]string{"etcdctl", "--endpoints=https://localhost:2379", "--cacert=/trust/etcd-ca.crt", "--cert=/server/tls.crt", "--key=/server/tls.key"}, args...)...)
 }
