@@ -9,13 +9,17 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
 // nameserver answers every question for an IPv4 address with the next one of a list, and
-// the last one for ever.
+// the last one for ever. With an empty list, it says that there is no such name.
 type nameserver struct {
+	// silent has it answer nothing.
+	silent bool
+
 	mu        sync.Mutex
 	addresses []netip.Addr
 	answers   []netip.Addr
@@ -35,7 +39,9 @@ func (n *nameserver) resolver(t *testing.T) *net.Resolver {
 			if err != nil {
 				return
 			}
-			_, _ = conn.WriteTo(n.answer(buffer[:size]), from)
+			if !n.silent {
+				_, _ = conn.WriteTo(n.answer(buffer[:size]), from)
+			}
 		}
 	}()
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -52,11 +58,15 @@ func (n *nameserver) answer(query []byte) []byte {
 	kind := binary.BigEndian.Uint16(query[end+1:])
 	out := slices.Clone(query[:end+5])
 	copy(out[2:], []byte{0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0}) // an answer, with the question alone
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.addresses) == 0 {
+		out[3] |= 3 // NXDOMAIN
+		return out
+	}
 	if kind != 1 {
 		return out
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
 	address := n.addresses[0]
 	if len(n.addresses) > 1 {
 		n.addresses = n.addresses[1:]
@@ -90,5 +100,26 @@ func TestNameThatChanges(t *testing.T) {
 	}
 	if len(names.answers) != 3 {
 		t.Errorf("the name was resolved to %v", names.answers)
+	}
+}
+
+// TestSilentDNS has the probe's time pass before DNS answers: that, and not the API server,
+// is what does not answer.
+func TestSilentDNS(t *testing.T) {
+	proxy, err := ParseProxy("http://proxy.example.com.:3128")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prober := &Prober{loopback: true, timeout: 2 * time.Second, resolver: (&nameserver{silent: true}).resolver(t), Proxies: []Proxy{proxy}}
+	for _, test := range []struct {
+		endpoint     v1beta1.Endpoint
+		reason, says string
+	}{
+		{v1beta1.Endpoint{URL: "https://api.example.com."}, ReasonDNSFailed, "DNS does not resolve the name api.example.com. now."},
+		{v1beta1.Endpoint{URL: "https://api.example.com", ProxyURL: proxy.String()}, ReasonProxyFailed, "There is no connection to the proxy http://proxy.example.com.:3128."},
+	} {
+		if got := prober.Probe(t.Context(), Target{Endpoint: test.endpoint}); got.Outcome != Failed || got.Reason != test.reason || got.Message != test.says {
+			t.Errorf("%s: %+v, want %s with %q", test.endpoint.URL, got, test.reason, test.says)
+		}
 	}
 }

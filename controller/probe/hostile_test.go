@@ -16,8 +16,9 @@ import (
 	"time"
 )
 
-// hurried is local with little patience, for servers that never end.
-var hurried = &Prober{loopback: true, timeout: time.Second}
+// hurried is local with less patience, for servers that never end, and enough for those
+// that answer on a busy computer.
+var hurried = &Prober{loopback: true, timeout: 5 * time.Second}
 
 // within fails when a probe does not return long after its timeout.
 func within(t *testing.T, endpoint Target) Result {

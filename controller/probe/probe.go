@@ -83,7 +83,9 @@ func (p *Prober) Probe(ctx context.Context, target Target) Result {
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-	ready, err := get(ctx, client, base.JoinPath("readyz"))
+	names := &lookup{}
+	ready, err := get(names.trace(ctx), client, base.JoinPath("readyz"))
+	err = names.explain(err, base.Hostname(), proxy != nil)
 	if err != nil && proxy != nil {
 		if result := proxyFailed(*proxy, base, err); result != nil {
 			return *result

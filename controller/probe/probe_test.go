@@ -225,6 +225,15 @@ func TestConnections(t *testing.T) {
 		}()
 		return "https://" + listener.Addr().String()
 	}
+	silent := listen(func(net.Conn) {})
+	hangsUp := listen(func(c net.Conn) { _ = c.Close() })
+	plain := listen(func(c net.Conn) {
+		_, _ = bufio.NewReader(c).ReadByte()
+		fmt.Fprint(c, "HTTP/1.1 400 Bad Request\r\n\r\n")
+	})
+	patient := &Prober{loopback: true, resolver: (&nameserver{}).resolver(t)}
+	short := &Prober{loopback: true, timeout: time.Second}
+	// It is the last one, so that none of the others gets its port.
 	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -233,18 +242,18 @@ func TestConnections(t *testing.T) {
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	prober := &Prober{loopback: true, timeout: time.Second}
-	for _, test := range []struct{ reason, url, want, says string }{
-		{"no one listens", nobody, ReasonConnectionRefused, "no API server listens there"},
-		{"a name that does not exist", "https://api.invalid", ReasonDNSFailed, "api.invalid"},
-		{"one that is silent", listen(func(net.Conn) {}), ReasonTimedOut, "does not answer within 1s"},
-		{"one that hangs up", listen(func(c net.Conn) { _ = c.Close() }), ReasonConnectionFailed, "breaks before there is an answer"},
-		{"one without TLS", listen(func(c net.Conn) {
-			_, _ = bufio.NewReader(c).ReadByte()
-			fmt.Fprint(c, "HTTP/1.1 400 Bad Request\r\n\r\n")
-		}), ReasonTLSFailed, "does not speak TLS"},
+	for _, test := range []struct {
+		reason, url string
+		prober      *Prober
+		want, says  string
+	}{
+		{"no one listens", nobody, patient, ReasonConnectionRefused, "no API server listens there"},
+		{"a name that does not exist", "https://api.invalid", patient, ReasonDNSFailed, "The name api.invalid does not exist in DNS."},
+		{"one that is silent", silent, short, ReasonTimedOut, "does not answer within 1s"},
+		{"one that hangs up", hangsUp, patient, ReasonConnectionFailed, "breaks before there is an answer"},
+		{"one without TLS", plain, patient, ReasonTLSFailed, "does not speak TLS"},
 	} {
-		got := prober.Probe(t.Context(), Target{Endpoint: v1beta1.Endpoint{URL: test.url}, Field: "spec.endpoints[0]"})
+		got := test.prober.Probe(t.Context(), Target{Endpoint: v1beta1.Endpoint{URL: test.url}, Field: "spec.endpoints[0]"})
 		if got.Outcome != Failed || got.Reason != test.want || !strings.Contains(got.Message, test.says) {
 			t.Errorf("%s: %+v, want %s with %q", test.reason, got, test.want, test.says)
 		}
