@@ -72,6 +72,9 @@ func newCache(inner cache.NewCacheFunc, timeout time.Duration, watched *kinds) c
 // GetInformer implements cache.Informers.
 func (b *boundedCache) GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
 	if isEngaging(ctx) {
+		// Before there is an informer, whether there will be or not: an API server that does
+		// not tell its kinds is waited for in the controllers' lock once, and from then on in
+		// WaitForCacheSync, where it keeps no other cluster from being engaged.
 		b.kinds.add(object)
 		options = append(options, cache.BlockUntilSynced(false))
 	}

@@ -280,13 +280,26 @@ func TestDeadClusters(t *testing.T) {
 func TestNotWaitingInALock(t *testing.T) {
 	unlistable, well := startServer(t), startServer(t)
 	unlistable.hang("/api/v1/namespaces")
-	f := start(t, time.Second, unlistable.at("unlistable"))
+	f := start(t, 5*time.Second, unlistable.at("unlistable"))
 	e := f.next("unlistable")
 	f.write(well.at("well"))
 	f.next("well")
 	if err := e.cluster.GetClient().List(t.Context(), &corev1.NamespaceList{}); err == nil {
 		t.Fatal("namespaces were listed")
 	}
+}
+
+// TestUntoldKinds has the first cluster of all not tell which kinds it has: controllers wait
+// for that in their lock once, and then never again.
+func TestUntoldKinds(t *testing.T) {
+	untold, well := startServer(t), startServer(t)
+	untold.hang("/api/v1")
+	f := start(t, 2*time.Second, untold.at("untold"))
+	f.refused("untold", "watch *v1.Namespace")
+	f.write(well.at("well"))
+	f.next("well")
+	untold.do(func(http.ResponseWriter, *http.Request) bool { return false })
+	f.next("untold")
 }
 
 // TestCredentials expects that a cluster that refuses credentials is not engaged, nor asked
@@ -318,8 +331,8 @@ func TestCredentials(t *testing.T) {
 
 // TestStartedOnce expects an error, not two loops.
 func TestStartedOnce(t *testing.T) {
-	f := start(t, time.Second)
-	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Second, true, func(context.Context) (bool, error) {
+	f := start(t, 5*time.Second)
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) {
 		f.lock.Lock()
 		defer f.lock.Unlock()
 		return f.started, nil
