@@ -102,14 +102,25 @@ func TestDeadClustersDelayNone(t *testing.T) {
 			return n == map[byte]int{'g': live, 'd': dead}[prefix]
 		}
 	}
-	waiting := func() bool {
+	// A minute passes when the schedule waits and all good ones are in the queue: one whose
+	// check has not ended would miss the round. The lock keeps the schedule from reading the
+	// clock before that, and setting its timer after it.
+	step := func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return fake.HasWaiters() && len(s.queue) > 0 && s.queue[0].due.After(fake.Now())
+		for key, i := range s.items {
+			if key[0] == 'g' && i.index < 0 {
+				return false
+			}
+		}
+		if !fake.HasWaiters() || !s.queue[0].due.After(fake.Now()) {
+			return false
+		}
+		fake.Step(time.Minute)
+		return true
 	}
 	for round := 1; round <= 5; round++ {
-		eventually(t, "the schedule to wait", waiting)
-		fake.Step(time.Minute)
+		eventually(t, "the schedule to wait", step)
 		eventually(t, fmt.Sprintf("all good clusters in round %d", round), all(round, 'g'))
 	}
 	close(hang)
