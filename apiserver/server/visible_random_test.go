@@ -90,7 +90,7 @@ func (r *random) play() bool {
 	}
 	for _, f := range informers {
 		want := r.seen(f.as)
-		deadline := time.Now().Add(10 * time.Second)
+		deadline := time.Now().Add(time.Minute)
 		for !maps.Equal(f.state(), want) {
 			if time.Now().After(deadline) {
 				r.say("the informer of %s knows %v, want %v: %s", f.as, f.state(), want, strings.Join(f.trace, "; "))

@@ -90,7 +90,7 @@ func expect(t *testing.T, events <-chan seen, want ...string) {
 			if got := event.String(); !open || got != w {
 				t.Fatalf("event %d: %q (open: %t), want %q", i, got, open, w)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("event %d: none, want %q", i, w)
 		}
 	}

@@ -53,7 +53,7 @@ func crowd(t *testing.T, p *Policy, a asked, answer error, request func() error)
 	for range size {
 		go func() { results <- request() }()
 	}
-	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		p.turns.mu.Lock()
 		defer p.turns.mu.Unlock()
 		for _, turn := range p.turns.callers {
@@ -68,7 +68,7 @@ func crowd(t *testing.T, p *Policy, a asked, answer error, request func() error)
 		select {
 		case err := <-results:
 			ends = append(ends, err)
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatalf("%d requests ended, and %d reviews were asked", len(ends), len(a.sets)+1)
 		}
 	}
