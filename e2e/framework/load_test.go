@@ -149,7 +149,7 @@ func TestLoadNotices(t *testing.T) {
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			f := &fakeRegistry{tell: test.tell}
-			load := StartLoad(t, &rest.Config{Host: startFakeRegistry(t, f)}, 50, Watchers(1), Pending(busy))
+			load := StartLoad(t, &rest.Config{Host: startFakeRegistry(t, f)}, 50, Watchers(1), Pending(1)) // one after another, so that load-0 is the first to be stored
 			load.Settle(t)
 			report := load.Stop()
 			if len(report.Failed) > 0 {
