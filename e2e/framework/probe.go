@@ -74,6 +74,10 @@ type spell struct {
 	from, to time.Time // to is zero while it lasts
 	why      string
 	reported bool
+	// failures counts the answers that the host was not well, and slowest is how long
+	// such a one took at most.
+	failures int
+	slowest  time.Duration
 }
 
 // answer is how the host is: whether it is well, if not why, and how long that
@@ -91,6 +95,16 @@ func (s *spell) take(a answer, sent time.Time) {
 		return
 	}
 	s.why, s.limit = a.why, a.limit
+	s.failures++
+	s.slowest = max(s.slowest, time.Since(sent))
+}
+
+// tooLong reports whether a spell is longer than its limit, but for what excuses cover.
+// One failure does not tell how long the host suffered: a busy computer can take longer
+// than the limit for a request that fails, and would succeed in the next moment. One that
+// took all the time that there is for an answer does tell.
+func (s *spell) tooLong(now time.Time, excuses []*excuse) bool {
+	return (s.failures > 1 || s.slowest >= probeTimeout) && s.unexcused(now, excuses) > s.limit
 }
 
 // String says what happened, since when, for how long and why.
@@ -255,13 +269,13 @@ func (p *hostProbe) until(stopped context.Context, what string, ask func(context
 // that is settled. It is called with the lock held.
 func (p *hostProbe) judge(s *spell) bool {
 	now := time.Now()
-	if !s.reported && s.unexcused(now, p.excuses) > s.limit {
+	if !s.reported && s.tooLong(now, p.excuses) {
 		s.reported = true
 		for t := range p.tests {
 			t.Errorf("the host cluster suffers: %s", s)
 		}
 	}
-	return s.reported || s.unexcused(now, nil) > s.limit
+	return s.reported || s.tooLong(now, nil)
 }
 
 // excuse allows the host to suffer from now on, until the returned function is
@@ -287,7 +301,7 @@ func (p *hostProbe) during(e *excuse) string {
 	var seen []string
 	for _, s := range p.spells {
 		now := time.Now()
-		if s.unexcused(now, nil) > s.limit && s.from.Before(e.to) && (s.to.IsZero() || s.to.After(e.from)) {
+		if s.tooLong(now, nil) && s.from.Before(e.to) && (s.to.IsZero() || s.to.After(e.from)) {
 			seen = append(seen, s.String())
 		}
 	}

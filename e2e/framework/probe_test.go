@@ -16,6 +16,7 @@ type health struct {
 	deletions           time.Duration // how long that of a namespace takes
 	busy                bool          // it names nothing that blocks them
 	creation, discovery error
+	takes               time.Duration // how long discovery does
 }
 
 // well is a host that has nothing but its usual delay.
@@ -65,9 +66,11 @@ func (h *fakeHost) namespaceGone(_ context.Context, name string) (bool, string, 
 
 func (h *fakeHost) discover(context.Context) error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.discoveries++
-	return h.is.discovery
+	is := h.is
+	h.mu.Unlock()
+	time.Sleep(is.takes)
+	return is.discovery
 }
 
 // recorder is a test that notes how it failed.
@@ -91,6 +94,8 @@ func TestHostProbe(t *testing.T) {
 	hangs.deletions, mute.discovery, full.creation = time.Hour, stale, errors.New("refused")
 	both.deletions, both.discovery = time.Hour, stale
 	slow := health{deletions: 29 * time.Second}
+	sluggish, silent := mute, mute
+	sluggish.takes, silent.takes = 8*time.Second, probeTimeout
 	for name, test := range map[string]struct {
 		story  func(*fakeHost, *hostProbe)
 		want   []string // one for each failure
@@ -106,6 +111,7 @@ func TestHostProbe(t *testing.T) {
 		}, []string{"more than 1m0s: nothing is named that blocks it"}, "that has a limit, too"},
 		"ends while it hangs": {func(h *fakeHost, _ *hostProbe) { h.set(hangs, time.Second) }, []string{"namespace probe-1"}, "the end of the test must not hide it"},
 		"a moment": {func(h *fakeHost, _ *hostProbe) {
+			h.set(well, 8*time.Second)
 			h.set(mute, 4*time.Second)
 			h.set(well, time.Minute)
 		}, nil, "a new APIService has no backend for a moment"},
@@ -114,6 +120,25 @@ func TestHostProbe(t *testing.T) {
 			h.set(mute, 20*time.Second)
 			h.set(well, time.Minute)
 		}, []string{"discovery fails, since 00:00:20, and lasts, more than 5s: clusterregistry.k8s.io/v1alpha1: stale"}, "it names the group"},
+		"a slow failure": {func(h *fakeHost, _ *hostProbe) {
+			h.set(well, 8*time.Second)
+			h.set(sluggish, 4*time.Second)
+			h.set(well, time.Minute)
+		}, nil, "it would have succeeded in the next moment, for all that one answer says"},
+		"slow failures": {func(h *fakeHost, _ *hostProbe) {
+			h.set(well, 8*time.Second)
+			h.set(sluggish, 20*time.Second)
+			h.set(well, time.Minute)
+		}, []string{"discovery fails, since 00:00:10, and lasts, more than 5s"}, "two answers say how long"},
+		"ends after a slow failure": {func(h *fakeHost, _ *hostProbe) {
+			h.set(well, 8*time.Second)
+			h.set(sluggish, 4*time.Second)
+		}, []string{"discovery fails, since 00:00:10, and lasts, more than 5s"}, "the end of the test does not settle it"},
+		"no answer at all": {func(h *fakeHost, _ *hostProbe) {
+			h.set(well, 8*time.Second)
+			h.set(silent, 4*time.Second)
+			h.set(well, time.Minute)
+		}, []string{"discovery fails, since 00:00:10, and lasts, more than 5s"}, "an answer that does not come is no moment"},
 		"creation fails": {func(h *fakeHost, _ *hostProbe) { h.set(full, time.Minute) }, []string{"no namespace can be created"}, "that is suffering, too"},
 		"announced": {func(h *fakeHost, p *hostProbe) {
 			over := p.excuse("it is about that")
@@ -123,10 +148,11 @@ func TestHostProbe(t *testing.T) {
 			h.set(well, time.Minute)
 		}, nil, "the test said so beforehand"},
 		"announced after it began": {func(h *fakeHost, p *hostProbe) {
+			h.set(well, 8*time.Second)
 			h.set(mute, 10*time.Second)
 			p.excuse("too late")
 			h.set(mute, 10*time.Second)
-		}, []string{"discovery fails, since 00:00:00"}, "an excuse holds from when it is made"},
+		}, []string{"discovery fails, since 00:00:10"}, "an excuse holds from when it is made"},
 		"goes on after the excuse": {func(h *fakeHost, p *hostProbe) {
 			over := p.excuse("for a while")
 			h.set(hangs, 3*time.Minute)
