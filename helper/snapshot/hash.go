@@ -1,6 +1,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,10 +48,10 @@ func (e Etcd) hash(ctx context.Context, endpoint string, revision int64) (one co
 	err = e.call(ctx, endpoint, reading, func(ctx context.Context, client *clientv3.Client) error {
 		// By a linearizable read, which does not wait long for a member that is cut off, the
 		// member catches up with the revision.
-		read, cancel := context.WithTimeout(ctx, 10*time.Second)
+		read, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("it does not complete a linearizable read within 10s"))
 		defer cancel()
 		if _, err := client.Get(read, "any", clientv3.WithCountOnly()); err != nil {
-			return err
+			return cmp.Or(context.Cause(read), err)
 		}
 		answer, err := pb.NewMaintenanceClient(client.ActiveConnection()).HashKV(ctx, &pb.HashKVRequest{Revision: revision})
 		if err = rpctypes.Error(err); errors.Is(err, rpctypes.ErrCompacted) {

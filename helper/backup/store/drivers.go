@@ -46,7 +46,7 @@ func (c Config) s3(ctx context.Context, secrets map[string]string) (*blob.Bucket
 	if err != nil {
 		return nil, err
 	}
-	options := []func(*awsconfig.LoadOptions) error{awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(configure)), awsconfig.WithRetryer(c.retryer)}
+	options := []func(*awsconfig.LoadOptions) error{awsconfig.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(configure)), awsconfig.WithRetryMaxAttempts(c.tries())}
 	if c.Region != "" {
 		options = append(options, awsconfig.WithRegion(c.Region))
 	} else if c.Endpoint != "" {
@@ -68,6 +68,7 @@ func (c Config) s3(ctx context.Context, secrets map[string]string) (*blob.Bucket
 		bucket.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 	}
 	return s3blob.OpenBucket(ctx, s3.NewFromConfig(config, func(o *s3.Options) {
+		o.Retryer = c.retryer() // of the store alone: those who give credentials have others
 		if c.Endpoint != "" {
 			o.BaseEndpoint, o.UsePathStyle = aws.String(c.Endpoint), true
 			o.RequestChecksumCalculation, o.ResponseChecksumValidation = aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired
