@@ -16,7 +16,8 @@ type lookup struct{ pending atomic.Bool }
 func (l *lookup) trace(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart: func(httptrace.DNSStartInfo) { l.pending.Store(true) },
-		// One that is canceled with the request has not ended, whichever is noticed first.
+		// One that failed as the time was up counts, too: net/http returns the context's error
+		// instead of its own.
 		DNSDone: func(done httptrace.DNSDoneInfo) { l.pending.Store(done.Err != nil) },
 	})
 }

@@ -60,8 +60,11 @@ func (e *Env) Run(name, image string, command ...string) string {
 	return out
 }
 
-// Exec runs a command in a running pod's first container.
+// Exec runs a command in a running pod's first container, for a minute at most: a connection
+// that is lost says nothing.
 func (e *Env) Exec(ctx context.Context, pod string, command ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
 	request := e.Kubernetes.CoreV1().RESTClient().Post().Resource("pods").Namespace(e.Namespace).Name(pod).SubResource("exec").
 		VersionedParams(&corev1.PodExecOptions{Command: command, Stdout: true, Stderr: true}, clientgoscheme.ParameterCodec)
 	executor, err := remotecommand.NewWebSocketExecutor(e.Config, "GET", request.URL().String())
@@ -90,9 +93,7 @@ func (e *Env) PodReady(ctx context.Context, name string) error {
 }
 
 // Etcdctl runs that program in the pod of a member of a registry's own etcd, on
-// this member. It gives up after a minute, as where the connection is lost.
+// this member.
 func (e *Env) Etcdctl(ctx context.Context, member string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
 	return e.Exec(ctx, member, append([]string{"etcdctl", "--endpoints=https://localhost:2379", "--cacert=/trust/etcd-ca.crt", "--cert=/server/tls.crt", "--key=/server/tls.key"}, args...)...)
 }

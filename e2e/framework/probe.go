@@ -102,9 +102,9 @@ func (s *spell) take(a answer, sent time.Time) {
 // tooLong reports whether a spell is longer than its limit, but for what excuses cover.
 // One failure does not tell how long the host suffered: a busy computer can take longer
 // than the limit for a request that fails, and would succeed in the next moment. One that
-// took all the time that there is for an answer does tell.
+// took half of the time that there is for an answer does tell.
 func (s *spell) tooLong(now time.Time, excuses []*excuse) bool {
-	return (s.failures > 1 || s.slowest >= probeTimeout) && s.unexcused(now, excuses) > s.limit
+	return (s.failures > 1 || s.slowest >= probeTimeout/2) && s.unexcused(now, excuses) > s.limit
 }
 
 // String says what happened, since when, for how long and why.

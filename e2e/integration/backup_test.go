@@ -316,7 +316,7 @@ func TestBackupLarge(t *testing.T) {
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = <-ended // its error is that of the kill
+	<-ended //nolint:errcheck // its error is that of the kill
 	if got := a.names(); len(got) != 0 {
 		t.Fatalf("it was killed, and listed are %v", got)
 	}

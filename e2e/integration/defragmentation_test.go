@@ -160,8 +160,11 @@ func defragmentAll(t *testing.T, access etcd.Access, recorded etcd.Identity) []s
 			return errors.New(says)
 		}
 		for _, member := range access.Observe(ctx).Members {
-			if member.Err != nil || member.Fragmented() {
-				return fmt.Errorf("%s: %d of %d bytes are in use: %w", member.Name, member.DBSizeInUse, member.DBSize, member.Err)
+			if member.Err != nil {
+				return fmt.Errorf("%s: %w", member.Name, member.Err)
+			}
+			if member.Fragmented() {
+				return fmt.Errorf("%s: %d of %d bytes are in use", member.Name, member.DBSizeInUse, member.DBSize)
 			}
 		}
 		return nil

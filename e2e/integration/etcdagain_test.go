@@ -44,21 +44,23 @@ func compact(t *testing.T, members *framework.Etcd, revision int64) {
 // its ID.
 func addMember(t *testing.T, client *clientv3.Client, peer string, add func(context.Context, []string) (*clientv3.MemberAddResponse, error)) (id uint64) {
 	t.Helper()
+	again := false
 	framework.Eventually(t, "a member to be added", func(ctx context.Context) (err error) {
-		id, err = tryAddMember(ctx, client, peer, add)
+		id, err = tryAddMember(ctx, client, peer, add, again)
+		again = true
 		return err
 	})
 	return id
 }
 
-// tryAddMember is one attempt of addMember. It finds the member that an earlier one has added
-// whose answer was lost.
-func tryAddMember(ctx context.Context, client *clientv3.Client, peer string, add func(context.Context, []string) (*clientv3.MemberAddResponse, error)) (uint64, error) {
+// tryAddMember is one attempt of addMember. Again, it finds the member that an earlier attempt
+// has added whose answer was lost.
+func tryAddMember(ctx context.Context, client *clientv3.Client, peer string, add func(context.Context, []string) (*clientv3.MemberAddResponse, error), again bool) (uint64, error) {
 	added, err := add(ctx, []string{peer})
 	if err == nil {
 		return added.Member.ID, nil
 	}
-	if !errors.Is(err, rpctypes.ErrPeerURLExist) {
+	if !again || !errors.Is(err, rpctypes.ErrPeerURLExist) {
 		return 0, err
 	}
 	list, listErr := client.MemberList(ctx)
@@ -73,13 +75,27 @@ func tryAddMember(ctx context.Context, client *clientv3.Client, peer string, add
 	return 0, err
 }
 
-// tryRemoveMember removes a member, unless an earlier attempt has.
-func tryRemoveMember(ctx context.Context, client *clientv3.Client, id uint64) error {
-	_, err := client.MemberRemove(ctx, id)
-	if errors.Is(err, rpctypes.ErrMemberNotFound) {
-		return nil
+// removing returns what removes a member by one attempt. A later one finds that an earlier one
+// has, whose answer was lost.
+func removing(id uint64) func(context.Context, *clientv3.Client) error {
+	return unlessDone(rpctypes.ErrMemberNotFound, func(ctx context.Context, client *clientv3.Client) error {
+		_, err := client.MemberRemove(ctx, id)
+		return err
+	})
+}
+
+// unlessDone returns what does something by one attempt. An error by which a later attempt is
+// refused says that an earlier one has done it.
+func unlessDone(says error, do func(context.Context, *clientv3.Client) error) func(context.Context, *clientv3.Client) error {
+	again := false
+	return func(ctx context.Context, client *clientv3.Client) error {
+		err := do(ctx, client)
+		if again && errors.Is(err, says) {
+			return nil
+		}
+		again = true
+		return err
 	}
-	return err
 }
 
 // expectAgreed expects all members to hold the same data, once all say which.

@@ -152,7 +152,8 @@ func TestEtcdAlarms(t *testing.T) {
 		const peer = "https://127.0.0.1:1"
 		added := addMember(t, members.Client, peer, members.Client.MemberAdd)
 		differs("at https://127.0.0.1:1 was added to etcd but has not been started")
-		framework.Eventually(t, "a member to be removed", func(ctx context.Context) error { return tryRemoveMember(ctx, members.Client, added) })
+		remove := removing(added)
+		framework.Eventually(t, "a member to be removed", func(ctx context.Context) error { return remove(ctx, members.Client) })
 		framework.Eventually(t, "the list to be the recorded one", func(ctx context.Context) error { return access.Observe(ctx).Differs(recorded) })
 		addMember(t, members.Client, peer, members.Client.MemberAddAsLearner)
 		differs("has not been started")
@@ -269,7 +270,7 @@ func testStateMoves(t *testing.T, access etcd.Access, s etcd.State, recorded etc
 	framework.Eventually(t, "the members to follow another leader", func(ctx context.Context) error {
 		now := access.Observe(ctx)
 		if _, leads := now.Next([]string{leader}); leads {
-			return fmt.Errorf("%s still leads: %w", leader, access.MoveLeader(ctx, now))
+			return errors.Join(fmt.Errorf("%s still leads", leader), access.MoveLeader(ctx, now))
 		}
 		return now.Gate(recorded, leader)
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -201,8 +200,10 @@ func (g *guarded) use(name, what string, do func(context.Context, *clientv3.Clie
 // learner adds a member to etcd, and returns its ID.
 func (g *guarded) learner(name string) (id uint64) {
 	g.t.Helper()
+	again := false
 	g.use(m0, "etcd to let "+name+" in", func(ctx context.Context, client *clientv3.Client) (err error) {
-		id, err = tryAddMember(ctx, client, g.peer(name), client.MemberAddAsLearner)
+		id, err = tryAddMember(ctx, client, g.peer(name), client.MemberAddAsLearner, again)
+		again = true
 		return err
 	})
 	return id
@@ -210,7 +211,7 @@ func (g *guarded) learner(name string) (id uint64) {
 
 func (g *guarded) removes(id uint64) {
 	g.t.Helper()
-	g.use(m0, "etcd to let a member go", func(ctx context.Context, client *clientv3.Client) error { return tryRemoveMember(ctx, client, id) })
+	g.use(m0, "etcd to let a member go", removing(id))
 }
 
 // serves waits until a member has what was written.
@@ -227,13 +228,10 @@ func (g *guarded) serves(name string) {
 // promotes gives a learner a vote once it has caught up.
 func (g *guarded) promotes(id uint64) {
 	g.t.Helper()
-	g.use(m0, "the learner to catch up", func(ctx context.Context, client *clientv3.Client) error {
+	g.use(m0, "the learner to catch up", unlessDone(rpctypes.ErrMemberNotLearner, func(ctx context.Context, client *clientv3.Client) error {
 		_, err := client.MemberPromote(ctx, id)
-		if errors.Is(err, rpctypes.ErrMemberNotLearner) { // the answer to an earlier attempt was lost
-			return nil
-		}
 		return err
-	})
+	}))
 }
 
 // forms writes a key to an etcd that forms, and records who its members are.
