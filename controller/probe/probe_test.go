@@ -238,7 +238,7 @@ func TestConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := "https://" + closed.Addr().String()
+	refusing := "https://" + closed.Addr().String()
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func TestConnections(t *testing.T) {
 		prober      *Prober
 		want, says  string
 	}{
-		{"no one listens", nobody, patient, ReasonConnectionRefused, "no API server listens there"},
+		{"no one listens", refusing, patient, ReasonConnectionRefused, "no API server listens there"},
 		{"a name that does not exist", "https://api.invalid", patient, ReasonDNSFailed, "The name api.invalid does not exist in DNS."},
 		{"one that is silent", silent, short, ReasonTimedOut, "does not answer within 1s"},
 		{"one that hangs up", hangsUp, patient, ReasonConnectionFailed, "breaks before there is an answer"},

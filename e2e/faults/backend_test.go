@@ -46,7 +46,7 @@ func TestBackendDown(t *testing.T) {
 		}
 		return fmt.Errorf("none of %d does", len(events.Items))
 	})
-	e.Eventually("a metric to tell of it", func(ctx context.Context) error {
+	e.Eventually("a metric to say so", func(ctx context.Context) error {
 		samples, err := metrics.Read(ctx)
 		if err != nil {
 			return err

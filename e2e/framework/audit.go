@@ -27,11 +27,16 @@ func StartAuditedHost(t *testing.T, kubernetesVersion, user string, allowedNames
 // Events returns all that was logged so far.
 func (a *Audit) Events() []auditv1.Event {
 	a.t.Helper()
-	content, err := os.ReadFile(a.path)
+	return AuditEvents(a.t, a.path)
+}
+
+// AuditEvents returns all that was logged so far to a file, none while there is no file.
+func AuditEvents(t *testing.T, path string) (out []auditv1.Event) {
+	t.Helper()
+	content, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
-		a.t.Fatal(err)
+		t.Fatal(err)
 	}
-	var out []auditv1.Event
 	lines := bytes.SplitAfter(content, []byte("\n"))
 	for _, line := range lines {
 		var event auditv1.Event
@@ -39,7 +44,7 @@ func (a *Audit) Events() []auditv1.Event {
 			break // it is being written
 		}
 		if err := json.Unmarshal(line, &event); err != nil {
-			a.t.Fatalf("%v: %s", err, line)
+			t.Fatalf("%v: %s", err, line)
 		}
 		out = append(out, event)
 	}

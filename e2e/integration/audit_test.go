@@ -1,12 +1,10 @@
 package integration
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"os"
+	"slices"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +20,9 @@ func testAuditLog(t *testing.T, host *framework.Host, path string) {
 	}
 	var event auditv1.Event
 	framework.Eventually(t, "the creation to be in the audit log", func(context.Context) error {
-		found := clusterCreations(t, path)
+		found := slices.DeleteFunc(framework.AuditEvents(t, path), func(e auditv1.Event) bool {
+			return e.Verb != "create" || e.ObjectRef == nil || e.ObjectRef.Resource != "clusters"
+		})
 		if len(found) > 1 {
 			t.Fatalf("%d creates of clusters in the audit log: %+v", len(found), found)
 		}
@@ -35,27 +35,4 @@ func testAuditLog(t *testing.T, host *framework.Host, path string) {
 	if event.User.Username != "alice" || event.ObjectRef.Name != "audited" || event.ObjectRef.APIGroup != "clusterregistry.k8s.io" || event.Stage != auditv1.StageResponseComplete || event.ResponseStatus.Code != http.StatusCreated {
 		t.Errorf("the event is %+v", event)
 	}
-}
-
-// clusterCreations reads from an audit log who has created clusters. The last line may be
-// written just now.
-func clusterCreations(t *testing.T, path string) (found []auditv1.Event) {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range bytes.Lines(content) {
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break
-		}
-		var event auditv1.Event
-		if err := json.Unmarshal(line, &event); err != nil {
-			t.Fatalf("%v: %s", err, line)
-		}
-		if event.Verb == "create" && event.ObjectRef != nil && event.ObjectRef.Resource == "clusters" {
-			found = append(found, event)
-		}
-	}
-	return found
 }

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -40,43 +41,32 @@ func compact(t *testing.T, members *framework.Etcd, revision int64) {
 	})
 }
 
-// addMember adds a member to etcd, by a client's MemberAdd or MemberAddAsLearner, and returns
-// its ID.
-func addMember(t *testing.T, client *clientv3.Client, peer string, add func(context.Context, []string) (*clientv3.MemberAddResponse, error)) (id uint64) {
-	t.Helper()
-	again := false
-	framework.Eventually(t, "a member to be added", func(ctx context.Context) (err error) {
-		id, err = tryAddMember(ctx, client, peer, add, again)
-		again = true
+// adding returns what adds a member to etcd by one attempt, with MemberAdd or
+// MemberAddAsLearner, and says its ID.
+func adding(id *uint64, peer string, add func(*clientv3.Client, context.Context, []string) (*clientv3.MemberAddResponse, error)) func(context.Context, *clientv3.Client) error {
+	added := unlessDone(rpctypes.ErrPeerURLExist, func(ctx context.Context, client *clientv3.Client) error {
+		_, err := add(client, ctx, []string{peer})
 		return err
 	})
-	return id
-}
-
-// tryAddMember is one attempt of addMember. Again, it finds the member that an earlier attempt
-// has added whose answer was lost.
-func tryAddMember(ctx context.Context, client *clientv3.Client, peer string, add func(context.Context, []string) (*clientv3.MemberAddResponse, error), again bool) (uint64, error) {
-	added, err := add(ctx, []string{peer})
-	if err == nil {
-		return added.Member.ID, nil
-	}
-	if !again || !errors.Is(err, rpctypes.ErrPeerURLExist) {
-		return 0, err
-	}
-	list, listErr := client.MemberList(ctx)
-	if listErr != nil {
-		return 0, listErr
-	}
-	for _, m := range list.Members {
-		if slices.Contains(m.PeerURLs, peer) {
-			return m.ID, nil
+	return func(ctx context.Context, client *clientv3.Client) error {
+		if err := added(ctx, client); err != nil {
+			return err
 		}
+		list, err := client.MemberList(ctx)
+		if err != nil {
+			return err
+		}
+		for _, m := range list.Members {
+			if slices.Contains(m.PeerURLs, peer) {
+				*id = m.ID
+				return nil
+			}
+		}
+		return fmt.Errorf("no member is at %s: %v", peer, list.Members)
 	}
-	return 0, err
 }
 
-// removing returns what removes a member by one attempt. A later one finds that an earlier one
-// has, whose answer was lost.
+// removing returns what removes a member by one attempt.
 func removing(id uint64) func(context.Context, *clientv3.Client) error {
 	return unlessDone(rpctypes.ErrMemberNotFound, func(ctx context.Context, client *clientv3.Client) error {
 		_, err := client.MemberRemove(ctx, id)
@@ -85,7 +75,7 @@ func removing(id uint64) func(context.Context, *clientv3.Client) error {
 }
 
 // unlessDone returns what does something by one attempt. An error by which a later attempt is
-// refused says that an earlier one has done it.
+// refused says that an earlier one has done it, whose answer was lost.
 func unlessDone(says error, do func(context.Context, *clientv3.Client) error) func(context.Context, *clientv3.Client) error {
 	again := false
 	return func(ctx context.Context, client *clientv3.Client) error {
@@ -96,6 +86,12 @@ func unlessDone(says error, do func(context.Context, *clientv3.Client) error) fu
 		again = true
 		return err
 	}
+}
+
+// use has a client of etcd do something, again until it succeeds.
+func use(t *testing.T, members *framework.Etcd, what string, do func(context.Context, *clientv3.Client) error) {
+	t.Helper()
+	framework.Eventually(t, what, func(ctx context.Context) error { return do(ctx, members.Client) })
 }
 
 // expectAgreed expects all members to hold the same data, once all say which.

@@ -150,12 +150,12 @@ func TestEtcdAlarms(t *testing.T) {
 		}
 		// A voter that is never started makes the majority three of four.
 		const peer = "https://127.0.0.1:1"
-		added := addMember(t, members.Client, peer, members.Client.MemberAdd)
+		var added uint64
+		use(t, members, "a member to be added", adding(&added, peer, (*clientv3.Client).MemberAdd))
 		differs("at https://127.0.0.1:1 was added to etcd but has not been started")
-		remove := removing(added)
-		framework.Eventually(t, "a member to be removed", func(ctx context.Context) error { return remove(ctx, members.Client) })
+		use(t, members, "a member to be removed", removing(added))
 		framework.Eventually(t, "the list to be the recorded one", func(ctx context.Context) error { return access.Observe(ctx).Differs(recorded) })
-		addMember(t, members.Client, peer, members.Client.MemberAddAsLearner)
+		use(t, members, "a learner to be added", adding(&added, peer, (*clientv3.Client).MemberAddAsLearner))
 		differs("has not been started")
 	})
 }

@@ -200,12 +200,7 @@ func (g *guarded) use(name, what string, do func(context.Context, *clientv3.Clie
 // learner adds a member to etcd, and returns its ID.
 func (g *guarded) learner(name string) (id uint64) {
 	g.t.Helper()
-	again := false
-	g.use(m0, "etcd to let "+name+" in", func(ctx context.Context, client *clientv3.Client) (err error) {
-		id, err = tryAddMember(ctx, client, g.peer(name), client.MemberAddAsLearner, again)
-		again = true
-		return err
-	})
+	g.use(m0, "etcd to let "+name+" in", adding(&id, g.peer(name), (*clientv3.Client).MemberAddAsLearner))
 	return id
 }
 

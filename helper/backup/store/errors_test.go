@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -232,10 +233,10 @@ func TestCut(t *testing.T) {
 		t.Errorf("%q, %v", content, err)
 	}
 	// A refusal is one, although its reason is lost, and is asked for again while it is.
-	refusals := 0
+	var refusals atomic.Int32
 	refusing := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		const body = "<Error><Code>SignatureDoesNotMatch</Code></Error>"
-		if refusals++; refusals > 2 {
+		if refusals.Add(1) > 2 {
 			w.WriteHeader(http.StatusForbidden)
 			_, _ = io.WriteString(w, body)
 			return
@@ -256,8 +257,8 @@ func TestCut(t *testing.T) {
 			t.Errorf("after %d attempts: %v, want %s", test.attempts, err, test.advice)
 		}
 	}
-	if refusals != 3 {
-		t.Errorf("%d requests, want 3", refusals)
+	if got := refusals.Load(); got != 3 {
+		t.Errorf("%d requests, want 3", got)
 	}
 	// What is written meanwhile may fail first.
 	if got := advice(fmt.Errorf("set tcp 127.0.0.1:1: %w", net.ErrClosed)); got != adviceCut {
