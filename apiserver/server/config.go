@@ -26,10 +26,6 @@ import (
 	"github.com/clusterregistry/operator/apiserver/storage/selfreview"
 )
 
-// storedVersion is the version that clusters are written to etcd in. A release
-// stores what the one before it can read.
-var storedVersion = v1beta1.SchemeGroupVersion
-
 var (
 	scheme = runtime.NewScheme()
 	codecs = serializer.NewCodecFactory(scheme)

@@ -18,6 +18,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
 // history keeps objects with all their revisions, as etcd with its watch cache does: lists
@@ -50,7 +52,7 @@ type view struct {
 // GetRESTOptions leads to it.
 func (h *history) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	return generic.RESTOptions{
-		StorageConfig: &storagebackend.ConfigForResource{Config: storagebackend.Config{Codec: codecs.LegacyCodec(storedVersion)}}, ResourcePrefix: resource.Resource,
+		StorageConfig: &storagebackend.ConfigForResource{Config: storagebackend.Config{Codec: codecs.LegacyCodec(v1beta1.SchemeGroupVersion)}}, ResourcePrefix: resource.Resource,
 		Decorator: func(_ *storagebackend.ConfigForResource, _ string, _ func(runtime.Object) (string, error), newFunc, _ func() runtime.Object, _ storage.AttrFunc, _ storage.IndexerFuncs, _ *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 			return view{h, newFunc}, func() {}, nil
 		},

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
 // memory keeps objects as etcd does, in the form of the hub.
@@ -30,7 +32,7 @@ func newMemory() *memory { return &memory{objects: map[string]runtime.Object{}} 
 // GetRESTOptions leads to it.
 func (m *memory) GetRESTOptions(resource schema.GroupResource, _ runtime.Object) (generic.RESTOptions, error) {
 	return generic.RESTOptions{
-		StorageConfig: &storagebackend.ConfigForResource{Config: storagebackend.Config{Codec: codecs.LegacyCodec(storedVersion)}}, ResourcePrefix: resource.Resource,
+		StorageConfig: &storagebackend.ConfigForResource{Config: storagebackend.Config{Codec: codecs.LegacyCodec(v1beta1.SchemeGroupVersion)}}, ResourcePrefix: resource.Resource,
 		Decorator: func(*storagebackend.ConfigForResource, string, func(runtime.Object) (string, error), func() runtime.Object, func() runtime.Object, storage.AttrFunc, storage.IndexerFuncs, *cache.Indexers) (storage.Interface, factory.DestroyFunc, error) {
 			return m, func() {}, nil
 		},

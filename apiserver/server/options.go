@@ -4,6 +4,8 @@ package server
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -16,6 +18,8 @@ import (
 	baseversion "k8s.io/component-base/version"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 	"github.com/clusterregistry/operator/apiserver/visibility"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -64,6 +68,10 @@ type Options struct {
 	// requests in independent mode. Empty means RBAC.
 	AuthorizationWebhook string
 
+	// StorageVersion is the version of the API that clusters are written to etcd in: every
+	// release reads that of the one before it.
+	StorageVersion string
+
 	// GuardedFields is what becomes of a write that changes guarded fields of a
 	// cluster without the permission for that.
 	GuardedFields cluster.GuardedFields
@@ -82,11 +90,12 @@ func NewOptions() (*Options, error) {
 		return nil, err
 	}
 	o := &Options{
+		StorageVersion:    v1beta1.SchemeGroupVersion.Version,
 		GuardedFields:     cluster.GuardedFieldsOff,
 		Visibility:        visibility.All,
 		VisibilityPeriods: visibility.Periods{Cache: visibilityCache, Recheck: visibilityRecheck},
 		Run:               genericoptions.NewServerRunOptions(),
-		Recommended:       genericoptions.NewRecommendedOptions(contract.KeyPrefix(clusterregistry.GroupName), codecs.LegacyCodec(storedVersion)),
+		Recommended:       genericoptions.NewRecommendedOptions(contract.KeyPrefix(clusterregistry.GroupName), codecs.LegacyCodec(v1beta1.SchemeGroupVersion)),
 	}
 	o.Run.ShutdownDelayDuration = shutdownDelay
 	o.Run.ShutdownWatchTerminationGracePeriod = watchTermination
@@ -108,6 +117,7 @@ func registerKubeVersion() error {
 // AddFlags adds all flags to fs.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar((*string)(&o.Mode), "mode", "", "How the server authenticates and authorizes requests: \"aggregated\" asks the host cluster that it is registered with; \"independent\" uses client certificates, tokens and roles of its own. Required.")
+	fs.StringVar(&o.StorageVersion, "storage-version", o.StorageVersion, "The version of clusterregistry.k8s.io that clusters are written to etcd in: v1alpha1 or v1beta1. Both are read. ClusterSets are written in v1beta1, which alone has them.")
 	fs.StringVar((*string)(&o.GuardedFields), "guarded-fields", string(o.GuardedFields), "What becomes of a write that changes where a cluster is or how to sign in to it without permission to update clusters/endpoints, or that sets its id or sourceRef without permission to update clusters/identity: \"Off\" asks for no permission, \"Warn\" lets it pass with a warning, \"Enforce\" refuses it.")
 	fs.StringVar((*string)(&o.Visibility), "visibility", string(o.Visibility), "Which clusters a caller sees and may change, of those that its permissions on clusters reach: \"All\" all of them, \"ClusterSets\" those in the ClusterSets that it has permissions on clustersets/clusters for.")
 	fs.DurationVar(&o.VisibilityPeriods.Cache, "visibility-cache-ttl", o.VisibilityPeriods.Cache, "How long --visibility=ClusterSets keeps a review of clustersets/clusters that allows something; one that denies is kept for six times as long. 0 keeps none.")
@@ -151,6 +161,9 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("--mode is required: \"aggregated\" behind a host cluster's aggregator, \"independent\" on its own"))
 	default:
 		errs = append(errs, fmt.Errorf("--mode=%s is unknown; use --mode=aggregated or --mode=independent", o.Mode))
+	}
+	if versions := []string{v1alpha1.SchemeGroupVersion.Version, v1beta1.SchemeGroupVersion.Version}; !slices.Contains(versions, o.StorageVersion) {
+		errs = append(errs, fmt.Errorf("--storage-version=%s is unknown; use --storage-version=%s", o.StorageVersion, strings.Join(versions, " or ")))
 	}
 	switch o.GuardedFields {
 	case cluster.GuardedFieldsOff, cluster.GuardedFieldsWarn, cluster.GuardedFieldsEnforce:

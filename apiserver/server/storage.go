@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -14,6 +15,7 @@ import (
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/storage/bundle"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 	"github.com/clusterregistry/operator/apiserver/storage/clusterset"
@@ -31,8 +33,8 @@ func (o *Options) storage(config *genericserver.Config) error {
 	storage := o.Recommended.Etcd.StorageConfig
 	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
 	encoding := serverstorage.NewDefaultResourceEncodingConfig(scheme)
-	for _, resource := range []string{"clusters", "clustersets"} {
-		encoding.SetResourceEncoding(clusterregistry.Resource(resource), storedVersion, clusterregistry.SchemeGroupVersion)
+	for resource, version := range map[string]string{"clusters": o.StorageVersion, "clustersets": v1beta1.SchemeGroupVersion.Version} {
+		encoding.SetResourceEncoding(clusterregistry.Resource(resource), schema.GroupVersion{Group: clusterregistry.GroupName, Version: version}, clusterregistry.SchemeGroupVersion)
 	}
 	factory := serverstorage.NewDefaultStorageFactory(storage, runtime.ContentTypeProtobuf, codecs, encoding, serverstorage.NewResourceConfig(), nil)
 	if err := o.Recommended.Etcd.ApplyWithStorageFactoryTo(factory, config); err != nil {

@@ -188,7 +188,7 @@ func (s *seer) readSets(ctx context.Context, api clusterclient.ClusterregistryV1
 	scene.sets = slices.Clone(s.sets)
 	switch {
 	case isMissing(err):
-		s.note("the registry has no ClusterSets, which come with v0.4.0")
+		s.note("the registry has no ClusterSets")
 	case apierrors.IsForbidden(err) && len(s.sets) > 0:
 		s.note("you may not list ClusterSets, so that it was not checked whether those that you name exist")
 	case apierrors.IsForbidden(err):

@@ -333,7 +333,7 @@ func TestCanSeeRights(t *testing.T) {
 		{"clusters", "list clusters", forbidden, "", all, "you may not list clusters, so that they are neither named nor counted: ask for list on clusters.clusterregistry.k8s.io", true},
 		{"sets", "list clustersets", forbidden, "", "*:y no no", "you may not list ClusterSets, so that none is shown: name them, or ask for list on clustersets.clusterregistry.k8s.io", true},
 		{"sets that are named", "list clustersets", forbidden, "b a", all, "you may not list ClusterSets, so that it was not checked whether those that you name exist", true},
-		{"a registry without sets", "list clustersets", func(string) error { return notServed }, "", "*:y no no", "the registry has no ClusterSets, which come with v0.4.0", true},
+		{"a registry without sets", "list clustersets", func(string) error { return notServed }, "", "*:y no no", "the registry has no ClusterSets", true},
 		{"registries", "list clusterregistries", forbidden, "", all, "whether sets are told apart is not known, and shown as if they were: you may not list ClusterRegistries here: name a namespace with -n, or ask for list on clusterregistries.operator.clusterregistry.io", true},
 	} {
 		env := registry(t)
@@ -385,7 +385,7 @@ func TestCanSeeErrors(t *testing.T) {
 		{"--as=a --visibility=Some", "", "--visibility=Some: use All or ClusterSets", 2},
 		{"--as=a team-*", "", `"team-*" is a pattern, and roles know sets by their names only: name one set, as "kubectl get crset" lists them`, 2},
 		{"--as=a c", "", "the registry has no ClusterSet c: it has a, b", 2},
-		{"--as=a", "list clusters", "list the clusters: the registry (context hub) does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry of v0.3.0 or newer with --context", 1},
+		{"--as=a", "list clusters", "list the clusters: the registry (context hub) does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry with --context", 1},
 	} {
 		env := registry(t)
 		decide(t, host(t, env, fleet("ClusterSets")), nil)

@@ -177,7 +177,7 @@ func (g *granter) unknownSet(ctx context.Context) string {
 	case err == nil:
 		return ""
 	case isMissing(err):
-		return "warning: the registry has no ClusterSets, which come with v0.4.0: what is printed gives nothing there"
+		return "warning: the registry has no ClusterSets: what is printed gives nothing there"
 	case apierrors.IsNotFound(err):
 		return fmt.Sprintf("warning: the registry of context %s has no ClusterSet %s: what is printed gives its clusters as soon as someone creates it", g.env.Context(), g.set)
 	}
@@ -210,7 +210,7 @@ func (g *granter) noGate(ctx context.Context, level level) string {
 	if _, err := client.RbacV1().ClusterRoles().Get(ctx, level.gate, metav1.GetOptions{}); !apierrors.IsNotFound(err) || isMissing(err) {
 		return ""
 	}
-	return fmt.Sprintf("warning: there is no ClusterRole %s, so the binding to it gives nothing: the operator's manifests of v0.4.0 or newer bring it to a host cluster, and servers of v0.4.0 or newer to an independent registry", level.gate)
+	return fmt.Sprintf("warning: there is no ClusterRole %s, so the binding to it gives nothing: the operator's manifests bring it to a host cluster, and the servers of an independent registry make it", level.gate)
 }
 
 // isMissing reports whether a server does not have a resource at all.

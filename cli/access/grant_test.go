@@ -272,7 +272,7 @@ func TestGrantWarnings(t *testing.T) {
 		{"no sets at all", func(env *commandtest.Env) {
 			host(t, env, fleet("ClusterSets"), shipped(t)...)
 			fail(&env.Clusters.Fake, "get", "clustersets", notServed)
-		}, "warning: the registry has no ClusterSets, which come with v0.4.0: what is printed gives nothing there\n"},
+		}, "warning: the registry has no ClusterSets: what is printed gives nothing there\n"},
 		{"no right to the set", func(env *commandtest.Env) {
 			host(t, env, fleet("ClusterSets"), shipped(t)...)
 			fail(&env.Clusters.Fake, "get", "clustersets", forbidden("clustersets"))

@@ -30,7 +30,7 @@ func (e *Env) Explain(action, side string, err error) error {
 		if side == OfHost {
 			return fmt.Errorf("%s: %s has no ClusterRegistries: the operator is not installed there; name the context of the host cluster with --context", action, where)
 		}
-		return fmt.Errorf("%s: %s does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry of v0.3.0 or newer with --context", action, where)
+		return fmt.Errorf("%s: %s does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry with --context", action, where)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%s: %w; docs/reference/plugin.md lists the rights that each command needs", action, err)
 	case apierrors.IsUnauthorized(err):

@@ -316,7 +316,7 @@ func TestServed(t *testing.T) {
 		{"it answers", nil, ""},
 		{"it doesn't", apierrors.NewServiceUnavailable("no endpoints"), "critical clusters: they can't be listed through the host cluster: no endpoints"},
 		{"no right", apierrors.NewForbidden(schema.GroupResource{Resource: "clusters"}, "", errors.New("no")), `unchecked host cluster: not checked: whether clients are served: clusters is forbidden: no`},
-		{"an older registry", missing, "unchecked clusters: not checked: whether clients are served: this plugin asks for clusterregistry.k8s.io/v1beta1, which registries from v0.3.0 on serve"},
+		{"another API under its name", missing, "unchecked clusters: not checked: whether clients are served: this plugin asks for clusterregistry.k8s.io/v1beta1, which every registry serves"},
 	} {
 		env := newEnv(t, "")
 		env.Clusters.PrependReactor("list", "clusters", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -110,7 +110,7 @@ func (d *diagnosis) served(ctx context.Context, registries []operatorv1alpha1.Cl
 	switch {
 	case err == nil:
 	case absent(err):
-		d.add(Unchecked, "clusters", "kubectl get clusters.v1alpha1.clusterregistry.k8s.io", "not checked: whether clients are served: this plugin asks for clusterregistry.k8s.io/v1beta1, which registries from v0.3.0 on serve")
+		d.add(Unchecked, "clusters", "kubectl get clusters.v1alpha1.clusterregistry.k8s.io", "not checked: whether clients are served: this plugin asks for clusterregistry.k8s.io/v1beta1, which every registry serves")
 	case apierrors.IsForbidden(err):
 		d.unchecked("whether clients are served", v1beta1.SchemeGroupVersion.WithResource("clusters"), "", err)
 	default:

@@ -138,7 +138,7 @@ func (j *joiner) run(ctx context.Context) error {
 		return err
 	}
 	if made.Spec.ClusterSet != cmp.Or(j.set, made.Spec.ClusterSet) {
-		return fmt.Errorf("the cluster %q is in the registry, and not in ClusterSet %q: the registry's release is older than v0.4.0 and has no ClusterSets; upgrade it, then join again", j.name, command.Plain(j.set))
+		return fmt.Errorf("the cluster %q is in the registry, and not in ClusterSet %q: the registry has no ClusterSets", j.name, command.Plain(j.set))
 	}
 	if !j.dryRun.Client() && j.dryRun != "server" {
 		made = j.report(ctx, clusters, made, facts)
@@ -190,7 +190,7 @@ func (j *joiner) admit(ctx context.Context, clusters clusterclient.ClusterInterf
 		switch item := &list.Items[i]; {
 		case item.Name == wanted.Name:
 			old = item
-			v1beta1.SetObjectDefaults_Cluster(old) // registries up to v0.3.0 don't
+			v1beta1.SetObjectDefaults_Cluster(old)
 		case item.Spec.ID == wanted.Spec.ID:
 			return nil, command.Refusedf("the cluster of context %q is in the registry already, as %q (%s), and can't join as %q too: join it as %q, or remove that with \"kubectl registry unjoin %s\" first",
 				command.Plain(j.context), item.Name, command.ID(item), j.name, item.Name, item.Name)

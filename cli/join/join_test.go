@@ -142,7 +142,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestJoinWithoutSets tells that a registry of an older release has dropped the set.
+// TestJoinWithoutSets reports that the registry has dropped the set.
 func TestJoinWithoutSets(t *testing.T) {
 	env := commandtest.New(t)
 	env.Clusters.PrependReactor("create", "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -151,7 +151,7 @@ func TestJoinWithoutSets(t *testing.T) {
 		return true, made, nil
 	})
 	text, code := env.Run(t, newJoin(env, idOfEast), "east", "--cluster-kubeconfig", write(t, kubeconfig), "--cluster-context", "east", "--cluster-set", "blue")
-	if code != 1 || !strings.Contains(text, `the cluster "east" is in the registry, and not in ClusterSet "blue": the registry's release is older than v0.4.0`) {
+	if code != 1 || !strings.Contains(text, `the cluster "east" is in the registry, and not in ClusterSet "blue": the registry has no ClusterSets`) {
 		t.Errorf("%d: %s", code, text)
 	}
 }
@@ -243,7 +243,7 @@ func TestJoinErrors(t *testing.T) {
 		{reason: "another cluster", context: "east", id: idOfEast, entries: []runtime.Object{entry("east", "other", "https://other.example")}, code: 3, text: `the name "east" belongs to another cluster: in the registry it is id other, at https://other.example, and the cluster of context "east" has id ` + idOfEast + `; choose another name, or if "east" is gone, remove it with "kubectl registry unjoin east" first`},
 		{reason: "perhaps another cluster", context: "east", id: idOfEast, entries: []runtime.Object{entry("east", "", "https://other.example")}, code: 3, text: `the registry has a cluster "east" without an id, at https://other.example, and whether it is that of context "east", at https://east.example:6443, is not known: choose another name, or if it is the same, set its id with kubectl patch crc east --type=merge -p '{"spec":{"id":"` + idOfEast + `"}}' first`},
 		{reason: "no right to list", context: "east", id: idOfEast, fails: forbidden, code: 1, text: `list the registry's clusters: clusters.clusterregistry.k8s.io is forbidden: no; docs/reference/plugin.md lists the rights that each command needs`},
-		{reason: "no registry", context: "east", id: idOfEast, fails: &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Code: 404, Message: "the server could not find the requested resource"}}, code: 1, text: `list the registry's clusters: the registry (context hub) does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry of v0.3.0 or newer with --context`},
+		{reason: "no registry", context: "east", id: idOfEast, fails: &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Code: 404, Message: "the server could not find the requested resource"}}, code: 1, text: `list the registry's clusters: the registry (context hub) does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry with --context`},
 		{reason: "no server", context: "east", id: idOfEast, fails: apierrors.NewServiceUnavailable("error trying to reach service"), code: 1, text: `list the registry's clusters: the registry (context hub) is not available: error trying to reach service; ask it again later, or see "kubectl registry status"`},
 		{reason: "no credentials", context: "east", id: idOfEast, fails: apierrors.NewUnauthorized("Unauthorized"), code: 1, text: `list the registry's clusters: the registry (context hub) does not accept the credentials of the kubeconfig: sign in again, or name another context with --context`},
 	} {

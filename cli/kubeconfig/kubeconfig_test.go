@@ -246,7 +246,7 @@ func TestConfirmation(t *testing.T) {
 	if env, text, code := run(before, ""); code != 0 || !strings.Contains(env.Stdout.String(), "0 new or changed, 1 unchanged, 0 removed") {
 		t.Errorf("again: %d, %s, %s", code, text, env.Stdout)
 	}
-	// Registries up to v0.3.0 don't say the default.
+	// A file that was written by hand may not say the default.
 	said := before.DeepCopy()
 	said.Spec.Access[0].Exec.InteractiveMode = v1beta1.InteractiveIfAvailable
 	if env, text, code := run(said, ""); code != 0 || !strings.Contains(env.Stdout.String(), "0 new or changed, 1 unchanged, 0 removed") {

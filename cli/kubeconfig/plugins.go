@@ -199,7 +199,7 @@ func login(access v1beta1.Access, allowed []string) (exec *clientcmdapi.ExecConf
 // interactive returns whether an entry's program gets the standard input. It is one of
 // three words, which the registry's own rules have been asked about.
 func interactive(exec *v1beta1.ExecAccess) clientcmdapi.ExecInteractiveMode {
-	if exec.InteractiveMode == "" { // registries up to v0.3.0 have no mode
+	if exec.InteractiveMode == "" { // as in a file that was written by hand
 		return clientcmdapi.IfAvailableExecInteractiveMode
 	}
 	return clientcmdapi.ExecInteractiveMode(exec.InteractiveMode)

@@ -7,12 +7,12 @@ apiVersion: operator.clusterregistry.io/v1alpha1
 kind: ClusterRegistry
 metadata: {name: fleet, namespace: registries, generation: 1}
 spec:
-  version: v0.4.0
+  version: v0.2.0
   mode: Aggregated
   etcd: {replicas: 3}
   backup: {schedule: 0 * * * *, store: {s3: {bucket: backups, prefix: prod, secretRef: {name: store}}}}
 status:
-  version: v0.4.0
+  version: v0.2.0
   observedGeneration: 1
   etcdVersion: v3.7.3
   hostVersion: v1.37.1
@@ -68,7 +68,7 @@ status:
   revision: 48013
   bytes: 335544320
   etcdVersion: 3.7.3
-  release: v0.4.0
+  release: v0.2.0
   takenTime: "2026-11-23T11:00:20Z"
   verifiedTime: "2026-11-23T11:00:38Z"
 ---
@@ -84,7 +84,7 @@ status:
   revision: 47466
   bytes: 335544320
   etcdVersion: 3.7.3
-  release: v0.4.0
+  release: v0.2.0
   takenTime: "2026-11-23T10:00:20Z"
   verifiedTime: "2026-11-23T10:00:38Z"
 `

@@ -85,7 +85,7 @@ func TestCompletion(t *testing.T) {
 		{"can-see -o ", "table json yaml"},
 		{"can-see --visibility ", "All ClusterSets"},
 		{"upgrade plan f", "fleet"},
-		{"upgrade to v0.4.0 ", "fleet"},
+		{"upgrade to v0.2.0 ", "fleet"},
 		{"etcd ", "defrag members replace rotate-ca"},
 		{"etcd members ", "fleet"},
 		{"etcd defrag ", "fleet"},

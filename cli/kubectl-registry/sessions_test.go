@@ -52,12 +52,12 @@ apiVersion: operator.clusterregistry.io/v1alpha1
 kind: ClusterRegistry
 metadata: {name: fleet, namespace: registries, generation: 1}
 spec:
-  version: v0.3.0
+  version: v0.1.0
   mode: Aggregated
   etcd: {replicas: 3}
   backup: {schedule: 0 * * * *, store: {s3: {bucket: backups, prefix: prod, secretRef: {name: store}}}}
 status:
-  version: v0.3.0
+  version: v0.1.0
   observedGeneration: 1
   etcdVersion: v3.7.3
   hostVersion: v1.37.1
@@ -97,7 +97,7 @@ status:
   bytes: 335544320
   sha256: 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
   etcdVersion: 3.7.3
-  release: v0.4.0
+  release: v0.2.0
   keys: [{resource: clusters, count: 1204}]
   takenTime: "2026-11-23T11:00:20Z"
   verifiedTime: "2026-11-23T11:00:38Z"
@@ -137,7 +137,7 @@ var sessions = []session{
 	{section: "grant", line: "kubectl registry grant payments --viewer --group team-payments", host: teamHost, team: true},
 	{section: "can-see", line: "kubectl registry can-see --as ann --as-group team-payments", host: teamHost, team: true},
 	{section: "upgrade plan", line: "kubectl registry upgrade plan fleet"},
-	{section: "upgrade to", line: "kubectl registry upgrade to v0.4.0 fleet"},
+	{section: "upgrade to", line: "kubectl registry upgrade to v0.2.0 fleet"},
 	{section: "etcd members", line: "kubectl registry etcd members fleet"},
 	{section: "etcd defrag", line: "kubectl registry etcd defrag fleet", typed: "y\n"},
 	{section: "etcd replace", line: "kubectl registry etcd replace fleet-etcd-1", typed: "y\n"},

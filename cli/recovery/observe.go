@@ -27,9 +27,6 @@ const (
 	componentServer = "server"
 )
 
-// guardContainer is the init container that pods of etcd had before v0.4.0.
-const guardContainer = "guard"
-
 // scene is a registry, and what a plan needs of the host cluster beside it.
 type scene struct {
 	registry *v1alpha1.ClusterRegistry
@@ -123,18 +120,6 @@ func (s *scene) condition() *metav1.Condition {
 func (s *scene) etcdReady() bool {
 	ready := s.condition()
 	return ready != nil && ready.Status == metav1.ConditionTrue
-}
-
-// older reports whether the members are older than v0.4.0, which the operator neither
-// replaces nor recovers: by their pods or, without any, by the release that runs.
-func (s *scene) older() bool {
-	for i := range s.pods {
-		if pod := &s.pods[i]; pod.Labels[v1alpha1.LabelComponent] == componentEtcd {
-			return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == guardContainer })
-		}
-	}
-	release, err := version.Find(s.releases, s.registry.Status.Version)
-	return err == nil && !release.Members.Changeable()
 }
 
 // runs reports whether etcd runs in the pod of a member, on a node that is not known to be down.

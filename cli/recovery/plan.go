@@ -178,9 +178,6 @@ func (s *scene) notLost(out *Plan) error {
 	if ready != nil {
 		says = fmt.Sprintf("EtcdReady is %s: %s: %s", ready.Status, ready.Reason, ready.Message)
 	}
-	if s.older() {
-		return fmt.Errorf("the etcd members of %s are older than v0.4.0, which the operator neither replaces nor recovers: keep all volumes, and see docs/how-to/replace-an-etcd-member.md, \"By hand, before v0.4.0\". %s", key(s.registry), says)
-	}
 	out.Attention = true
 	out.Verdict = fmt.Sprintf("the operator does not find that the etcd of %s has lost its quorum for good, and so there is nothing to recover. %s", key(s.registry), says)
 	if ready != nil && ready.Reason == v1alpha1.ReasonDataLost && s.registry.Spec.Etcd.Replicas == 1 {

@@ -51,7 +51,7 @@ under way, show how far it is and what it waits for. Nothing is changed: which c
 person's decision.
 
 Exits with 4 while etcd has lost its quorum, is being recovered or is not ready, and with 3 where the
-operator recovers nothing: an external etcd, or members older than v0.4.0.`,
+operator recovers nothing: an external etcd.`,
 		Example: `  # What is left, and what to run
   kubectl registry recover plan fleet
 

@@ -23,7 +23,7 @@ type (
 // releases are those that the plugin of the tests knows.
 func releases() ([]version.Release, error) {
 	release := func(v, etcd, layout string, from ...string) version.Release {
-		r := version.Release{Version: v, Backups: v != "v0.3.0", Etcd: etcd, Layout: layout, UpgradesFrom: from}
+		r := version.Release{Version: v, Etcd: etcd, Layout: layout, UpgradesFrom: from}
 		r.Host.From, r.Host.To = "1.34", "1.37"
 		return r
 	}

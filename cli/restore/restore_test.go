@@ -22,7 +22,7 @@ import (
 // releases are those that the plugin of the tests knows.
 func releases() ([]version.Release, error) {
 	release := func(v, etcd string, from ...string) version.Release {
-		r := version.Release{Version: v, Backups: true, UpgradesFrom: from, Members: version.Members{Etcd: etcd}}
+		r := version.Release{Version: v, UpgradesFrom: from, Members: version.Members{Etcd: etcd}}
 		r.Host.From, r.Host.To = "1.34", "1.37"
 		return r
 	}

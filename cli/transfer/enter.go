@@ -100,7 +100,7 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 	if err != nil {
 		return "", err
 	}
-	// What an export leaves out, and what registries up to v0.3.0 don't have.
+	// What an export leaves out.
 	v1beta1.SetObjectDefaults_Cluster(old)
 	v1beta1.SetObjectDefaults_Cluster(wanted)
 	if sameObject(old.Spec.SourceRef, wanted.Spec.SourceRef) {

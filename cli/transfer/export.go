@@ -46,7 +46,7 @@ func itemOf(cluster *v1beta1.Cluster, withStatus bool) item {
 		Metadata: metadata{Name: cluster.Name, Labels: withoutLabel(cluster.Labels), Annotations: withoutApplied(cluster.Annotations)}, Spec: spec,
 	}
 	for _, access := range spec.Access {
-		// Registries up to v0.3.0 don't set the default, which stays out for them.
+		// The default stays out: an export has what was chosen.
 		if access.Exec != nil && access.Exec.InteractiveMode == v1beta1.InteractiveIfAvailable {
 			access.Exec.InteractiveMode = ""
 		}

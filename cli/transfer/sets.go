@@ -84,7 +84,7 @@ func (i *importer) oneSet(ctx context.Context, sets clusterclient.ClusterSetInte
 	old, err := sets.Get(ctx, wanted.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && missing(err):
-		return "", errors.New("the registry has no ClusterSets: its release is older than v0.4.0, so upgrade it first")
+		return "", errors.New("the registry has no ClusterSets")
 	case apierrors.IsNotFound(err) && i.dryRun.Client():
 		return created, nil
 	case apierrors.IsNotFound(err):

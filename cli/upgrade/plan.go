@@ -49,7 +49,7 @@ know them too.`,
   kubectl registry upgrade plan fleet
 
   # To a certain one, for a program
-  kubectl registry upgrade plan fleet --to v0.4.0 -o json`,
+  kubectl registry upgrade plan fleet --to v0.2.0 -o json`,
 		Args:              command.Args(cobra.MaximumNArgs(1)),
 		ValidArgsFunction: hostcluster.Complete(p.env),
 		RunE: func(cmd *cobra.Command, args []string) error {

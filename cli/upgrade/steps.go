@@ -175,12 +175,8 @@ func step(registry *v1alpha1.ClusterRegistry, from, to version.Release) Step {
 	}
 	add(v1alpha1.PhaseServer, "replaces servers, each when its successor is ready", "all servers of "+to.Version)
 	add(v1alpha1.PhaseVerification, "uses the new servers as clients do; nothing is written", "every API version discovered, listed and tried")
-	if from.Stores != to.Stores || to.RenewsV1alpha1 && !from.RenewsV1alpha1 {
-		does := "writes clusters again that are stored in another form"
-		if from.Stores != to.Stores {
-			does += fmt.Sprintf(": %s -> %s", from.Stores, to.Stores)
-		}
-		add(v1alpha1.PhaseStorageMigration, does, "none that is stored in another form")
+	if from.Stores != to.Stores {
+		add(v1alpha1.PhaseStorageMigration, fmt.Sprintf("writes clusters again that are stored in another form: %s -> %s", from.Stores, to.Stores), "none that is stored in another form")
 	}
 	both := version.ServesBoth(from, to)
 	for _, served := range from.Serves {

@@ -47,7 +47,7 @@ With --wait, exits with 1 when the upgrade was rolled back, is refused by the op
 longer than --timeout; it then continues, and "status -w" shows it.`,
 		Example: `  # See what it does first
   kubectl registry upgrade plan fleet
-  kubectl registry upgrade to v0.4.0 fleet --wait`,
+  kubectl registry upgrade to v0.2.0 fleet --wait`,
 		Args: command.Args(cobra.RangeArgs(1, 2)),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 0 {

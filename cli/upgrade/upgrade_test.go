@@ -21,10 +21,10 @@ import (
 
 // table are releases that differ in each of the ways that matter.
 const table = `releases:
-- {version: v0.1.0, commit: "0000000000000000000000000000000000000000", tree: "0000000000000000000000000000000000000000", etcd: v3.6.14, helper: v0.1.0, layout: v1, serves: [v1alpha1], reads: [v1alpha1], stores: v1alpha1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.32", to: "1.37"}}
-- {version: v0.2.0, commit: "0000000000000000000000000000000000000000", tree: "0000000000000000000000000000000000000000", etcd: v3.6.14, helper: v0.1.0, layout: v1, upgradesFrom: [v0.1.0], serves: [v1alpha1, v1beta1], reads: [v1alpha1, v1beta1], stores: v1alpha1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.32", to: "1.37"}}
-- {version: v0.3.0, commit: "0000000000000000000000000000000000000000", tree: "0000000000000000000000000000000000000000", etcd: v3.7.3, helper: v0.1.0, layout: v1, upgradesFrom: [v0.2.0], serves: [v1beta1], reads: [v1beta1], stores: v1beta1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.32", to: "1.37"}}
-- {version: v0.4.0, commit: "0000000000000000000000000000000000000000", tree: "0000000000000000000000000000000000000000", etcd: v3.7.3, helper: v0.1.0, layout: v1, upgradesFrom: [v0.3.0], serves: [v1beta1], reads: [v1beta1], stores: v1beta1, host: {from: "1.38", to: "1.39"}, kubectl: {from: "1.32", to: "1.37"}}
+- {version: v0.1.0, etcd: v3.6.14, helper: v0.1.0, layout: v1, serves: [v1alpha1], reads: [v1alpha1], stores: v1alpha1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.32", to: "1.37"}}
+- {version: v0.2.0, etcd: v3.6.14, helper: v0.1.0, layout: v1, upgradesFrom: [v0.1.0], serves: [v1alpha1, v1beta1], reads: [v1alpha1, v1beta1], stores: v1alpha1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.32", to: "1.37"}}
+- {version: v0.3.0, etcd: v3.7.3, helper: v0.1.0, layout: v1, upgradesFrom: [v0.2.0], serves: [v1beta1], reads: [v1beta1], stores: v1beta1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.32", to: "1.37"}}
+- {version: v0.4.0, etcd: v3.7.3, helper: v0.1.0, layout: v1, upgradesFrom: [v0.3.0], serves: [v1beta1], reads: [v1beta1], stores: v1beta1, host: {from: "1.38", to: "1.39"}, kubectl: {from: "1.32", to: "1.37"}}
 `
 
 func releases(t *testing.T) func() ([]version.Release, error) {

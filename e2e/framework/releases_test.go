@@ -61,7 +61,7 @@ func TestBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	built := []Image{{Name: "etcd", Tag: "v3.6.14"}, {Name: "clusterregistry-apiserver", Tag: "v0.2.0"}, {Name: "clusterregistry-helper", Tag: "v0.2.0"}}
+	built := []Image{{Name: "etcd", Tag: "v3.6.14"}, {Name: "clusterregistry-apiserver", Tag: "v0.2.0"}, {Name: "clusterregistry-controller", Tag: "v0.2.0"}, {Name: "clusterregistry-backup", Tag: "v0.2.0"}, {Name: "clusterregistry-helper", Tag: "v0.2.0"}}
 	if err := checkBuilt(n, built); err == nil || !strings.Contains(err.Error(), "needs the image clusterregistry-helper:v0.1.0, which was not among") {
 		t.Errorf("without the helper: %v", err)
 	}

@@ -72,7 +72,7 @@ func (a archive) command(command string, more ...string) (cmd *exec.Cmd, report 
 // saveFlags are those of "save" that say what to save.
 func (a archive) saveFlags(name, id string) []string {
 	a.t.Helper()
-	out := []string{"--name=" + name, "--id=" + id, "--release=v0.4.0", "--etcd-prefix=" + registryPrefix, "--scratch=" + a.t.TempDir()}
+	out := []string{"--name=" + name, "--id=" + id, "--release=v0.2.0", "--etcd-prefix=" + registryPrefix, "--scratch=" + a.t.TempDir()}
 	for i, flag := range []string{"--endpoints", "--cacert", "--cert", "--key"} {
 		_, value, _ := strings.Cut(a.etcd.Flags()[i], "=")
 		out = append(out, flag+"="+value)
@@ -140,7 +140,7 @@ func TestBackup(t *testing.T) {
 			w.stop()
 
 			want := map[string]int64{"clusters": 1201, "roles": 1, "clusterids": 1}
-			if first.Name != "first" || first.Time.Sub(begun).Abs() > time.Minute || "v"+first.EtcdVersion != version || first.Release != "v0.4.0" || !maps.Equal(first.Keys, want) || first.HighestModRevision != newest ||
+			if first.Name != "first" || first.Time.Sub(begun).Abs() > time.Minute || "v"+first.EtcdVersion != version || first.Release != "v0.2.0" || !maps.Equal(first.Keys, want) || first.HighestModRevision != newest ||
 				first.Hash.Members != 3 || first.Hash.CompactRevision != newest-500 || first.Unchanged || first.VerifiedTime != nil || first.Location != "s3://registry-backups/prod/0b9c4b52/first/manifest.json" {
 				t.Errorf("reported is %+v", first)
 			}

@@ -19,7 +19,6 @@ import (
 	applyv1beta1 "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	clustersv1beta1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
-	"github.com/clusterregistry/operator/e2e/framework"
 )
 
 // betaOf returns a client of v1beta1.
@@ -233,39 +232,5 @@ func TestPeculiaritiesOfV1alpha1(t *testing.T) {
 		if err != nil || !apiequality.Semantic.DeepEqual(got.Spec, want.Spec) {
 			t.Errorf("%s: %v\n%s", reason, err, diff.Diff(want.Spec, got.Spec))
 		}
-	}
-}
-
-// TestAReplicaOfV010 does to a cluster that v0.2.0 stored what a replica of v0.1.0
-// does: it writes the v1alpha1 that it shows, and carries along the remainder of
-// before.
-func TestAReplicaOfV010(t *testing.T) {
-	etcd := framework.StartEtcd(t, 1)
-	_, _, config := independentOn(t, etcd)
-	clusters, ctx := betaOf(t, config), t.Context()
-	var written v1alpha1.Cluster
-	var want v1beta1.Cluster
-	fixture(t, "v0.2.0", &written)
-	fixture(t, "v0.3.0", &want)
-	written.Labels = map[string]string{"by": "v0.1.0"}
-	written.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress = "moved.example:6443"
-	written.Spec.AuthInfo.Providers = nil
-	written.Status.Version.Kubernetes = "v1.38.0"
-	store(ctx, t, etcd, &written)
-
-	want.Spec.Endpoints[0].URL = "https://moved.example:6443"
-	want.Spec.Access = want.Spec.Access[1:]
-	for _, access := range want.Spec.Access {
-		if access.Exec != nil {
-			access.Exec.InteractiveMode = v1beta1.InteractiveIfAvailable // the default, which v0.3.0 does not show
-		}
-	}
-	want.Status.Version.Kubernetes = "v1.38.0"
-	got, err := clusters.Get(ctx, "east", metav1.GetOptions{})
-	if err != nil || !apiequality.Semantic.DeepEqual(got.Spec, want.Spec) || !apiequality.Semantic.DeepEqual(got.Status, want.Status) || got.Labels["by"] != "v0.1.0" {
-		t.Errorf("%v\n%s%s", err, diff.Diff(want.Spec, got.Spec), diff.Diff(want.Status, got.Status))
-	}
-	if _, err := clusters.Update(ctx, got, metav1.UpdateOptions{}); err != nil {
-		t.Errorf("it can't be written any more: %v", err)
 	}
 }

@@ -27,7 +27,7 @@ func auditPolicy(level string) map[string]string {
 func testAudit(t *testing.T, s *site) {
 	policy := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "audit", Namespace: s.namespace}, Data: auditPolicy("Everything")}
 	framework.Create(t, s, policy)
-	s.apply("fleet", "{mode: Independent, version: v0.4.0, server: {audit: {policyConfigMapRef: {name: audit}, log: {}}}}")
+	s.apply("fleet", "{mode: Independent, version: v0.2.0, server: {audit: {policyConfigMapRef: {name: audit}, log: {}}}}")
 	s.says("fleet", "ServerReady", "False", "AuditInvalid", "the servers would refuse the audit policy in ConfigMap audit, key policy.yaml", "no server is made until then")
 	s.holds("fleet", "-Deployment/fleet-server")
 

@@ -81,7 +81,7 @@ func testBackups(t *testing.T, s *site) {
 	s.phase("early", operatorv1alpha1.BackupPending, "there is no ClusterRegistry fleet in this namespace")
 
 	// One whose etcd has never formed waits for no last backup.
-	s.apply("fleet", "{version: v0.4.0, mode: Independent, etcd: {replicas: 1}, deletionPolicy: Snapshot, backup: {schedule: 0 * * * *, store: {persistentVolumeClaim: {claimName: backups}}}}")
+	s.apply("fleet", "{version: v0.2.0, mode: Independent, etcd: {replicas: 1}, deletionPolicy: Snapshot, backup: {schedule: 0 * * * *, store: {persistentVolumeClaim: {claimName: backups}}}}")
 	s.gone(s.deleted("fleet"))
 	testBackupRefused(t, s)
 }
@@ -107,7 +107,7 @@ func testBackupRefused(t *testing.T, s *site) {
 		"{schedule: '0 * * * *', store: {s3: {bucket: abc, endpoint: 'https://s3.example:9000', region: eu, caBundle: Q0E=, " + secret + "}, }, suspend: true}": "",
 	} {
 		r := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Name: "refused", Namespace: s.namespace}}
-		r.Spec = operatorv1alpha1.ClusterRegistrySpec{Version: "v0.4.0", Mode: operatorv1alpha1.ModeIndependent, Etcd: operatorv1alpha1.Etcd{Replicas: 1}, Backup: &operatorv1alpha1.Backup{}}
+		r.Spec = operatorv1alpha1.ClusterRegistrySpec{Version: "v0.2.0", Mode: operatorv1alpha1.ModeIndependent, Etcd: operatorv1alpha1.Etcd{Replicas: 1}, Backup: &operatorv1alpha1.Backup{}}
 		if err := yaml.UnmarshalStrict([]byte(spec), r.Spec.Backup); err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func testBackupRefused(t *testing.T, s *site) {
 		}
 	}
 	external := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Name: "refused", Namespace: s.namespace}}
-	external.Spec = operatorv1alpha1.ClusterRegistrySpec{Version: "v0.4.0", Mode: operatorv1alpha1.ModeIndependent, Etcd: s.external(),
+	external.Spec = operatorv1alpha1.ClusterRegistrySpec{Version: "v0.2.0", Mode: operatorv1alpha1.ModeIndependent, Etcd: s.external(),
 		Backup: &operatorv1alpha1.Backup{Schedule: "0 * * * *", Store: operatorv1alpha1.BackupStore{PersistentVolumeClaim: &operatorv1alpha1.VolumeStore{ClaimName: "c"}}}}
 	if err := s.Create(t.Context(), external, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "the operator takes no backups of an external etcd") {
 		t.Errorf("an external etcd: %v", err)

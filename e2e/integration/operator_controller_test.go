@@ -14,7 +14,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -23,7 +22,7 @@ import (
 // testController turns functions on and off, and plays the controller: it holds the Lease
 // and reports in it.
 func testController(t *testing.T, s *site) {
-	s.apply("fleet", "{version: v0.4.0, mode: Independent, controllers: {health: {}, registerHost: {name: home}}}")
+	s.apply("fleet", "{version: v0.2.0, mode: Independent, controllers: {health: {}, registerHost: {name: home}}}")
 	s.says("fleet", "ControllerReady", "False", "Starting", "no replica leads yet: the Lease fleet-controller has no holder")
 	s.says("fleet", "Ready", "False", "Starting", "ControllerReady: no replica leads yet")
 	s.says("fleet", "Progressing", "False", "UpToDate")
@@ -87,28 +86,22 @@ func testController(t *testing.T, s *site) {
 	}
 }
 
-// testControllerUpgraded brings a registry to the release that has a controller. It comes
-// after the servers; below that release it is refused.
+// testControllerUpgraded turns a function on together with an upgrade. The controller comes
+// after the servers.
 func testControllerUpgraded(t *testing.T, s *site) {
-	s.apply("fleet", "{version: v0.3.0, mode: Independent}")
+	s.apply("fleet", "{version: v0.1.0, mode: Independent}")
 	s.ready("fleet")
 	r := &operatorv1alpha1.ClusterRegistry{}
-	s.get("fleet", r)
-	before := r.DeepCopy()
-	r.Spec.Controllers = &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}}
-	if err := s.Patch(t.Context(), r, client.MergeFrom(before)); !refused(err, "spec.controllers", "controllers.health needs v0.4.0 or later") {
-		t.Fatalf("it is turned on below: %v", err)
-	}
 	s.idle = true
 	s.change(func(r *operatorv1alpha1.ClusterRegistry) {
-		r.Spec.Version, r.Spec.Controllers = "v0.4.0", &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}}
+		r.Spec.Version, r.Spec.Controllers = "v0.2.0", &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}}
 	})
-	s.says("fleet", "ControllerReady", "False", "Waiting", "Waiting for all servers to run v0.4.0; the controller follows")
+	s.says("fleet", "ControllerReady", "False", "Waiting", "Waiting for all servers to run v0.2.0; the controller follows")
 	s.holds("fleet", "-Deployment/fleet-controller -Lease/fleet-controller")
 	s.idle = false
 	s.holds("fleet", "Deployment/fleet-controller Lease/fleet-controller")
 	s.get("fleet", r)
-	if r.Status.Version != "v0.4.0" {
+	if r.Status.Version != "v0.2.0" {
 		t.Errorf("the controller comes while the servers run %s", r.Status.Version)
 	}
 	s.gone(s.deleted("fleet"))

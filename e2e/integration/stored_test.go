@@ -18,13 +18,10 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// storedVersion is the version that this release writes to etcd.
-const storedVersion = "v1beta1"
-
-// fixture reads one cluster as a release stores it.
-func fixture(t *testing.T, release string, into runtime.Object) {
+// fixture reads one cluster as it is stored in a version of the API.
+func fixture(t *testing.T, version string, into runtime.Object) {
 	t.Helper()
-	content, err := os.ReadFile("testdata/stored-by-" + release + ".json")
+	content, err := os.ReadFile("testdata/stored-as-" + version + ".json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,17 +52,23 @@ func envelope(t *testing.T, value []byte) string {
 	return unknown.APIVersion
 }
 
-// TestStored reads one cluster as this release and the ones before and after it
-// store it. Each shows the same, and a write that changes nothing makes of it
-// what this release stores.
+// TestStored reads one cluster as releases store it. Each form shows the same, and a write
+// that changes nothing makes of it what this server stores.
 func TestStored(t *testing.T) {
+	for _, version := range []string{"v1alpha1", "v1beta1"} {
+		t.Run(version, func(t *testing.T) { testStored(t, version) })
+	}
+}
+
+func testStored(t *testing.T, storedVersion string) {
+	t.Parallel()
 	etcd := framework.StartEtcd(t, 1)
-	_, _, config := independentOn(t, etcd)
+	_, _, config := independentOn(t, etcd, "--storage-version="+storedVersion)
 	olds, news, ctx := clustersOf(t, config), betaOf(t, config), t.Context()
 	var old v1alpha1.Cluster
 	var renewed v1beta1.Cluster
-	fixture(t, "v0.2.0", &old)
-	fixture(t, "v0.3.0", &renewed)
+	fixture(t, "v1alpha1", &old)
+	fixture(t, "v1beta1", &renewed)
 	protobuf := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 	encode := func(object runtime.Object) []byte {
 		data, err := runtime.Encode(protobuf, object)
@@ -137,47 +140,5 @@ func TestStored(t *testing.T) {
 				t.Errorf("%s: whether etcd was written is %t", reason, written)
 			}
 		}
-	}
-}
-
-// TestARewriteRenewsV1alpha1 does to a cluster that v0.3.0 stored what the end of
-// an upgrade does: an update without a change is written, and v1alpha1 then shows
-// what clients of 2018 can use. A report of a status does not.
-func TestARewriteRenewsV1alpha1(t *testing.T) {
-	etcd := framework.StartEtcd(t, 1)
-	_, _, config := independentOn(t, etcd)
-	olds, news, ctx := clustersOf(t, config), betaOf(t, config), t.Context()
-	c := &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", UID: "u", Generation: 1}, Spec: v1beta1.ClusterSpec{Endpoints: []v1beta1.Endpoint{{Name: "main", URL: "https://east.example:6443", ProxyURL: "http://proxy"}}}}
-	c.SetGroupVersionKind(v1beta1.SchemeGroupVersion.WithKind("Cluster"))
-	store(ctx, t, etcd, c)
-	shown := func(after, want string) {
-		t.Helper()
-		seen, err := olds.Get(ctx, "east", metav1.GetOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := json.Marshal(seen.Spec.KubernetesAPIEndpoints.ServerEndpoints); err != nil || string(got) != want || seen.Generation != 1 {
-			t.Errorf("after %s, v1alpha1 shows %s, %v, of generation %d", after, got, err, seen.Generation)
-		}
-	}
-	const before = `[{"serverAddress":"east.example:6443"}]`
-	const after = `[{"clientCIDR":"0.0.0.0/0","serverAddress":"https://east.example:6443"},{"clientCIDR":"::/0","serverAddress":"https://east.example:6443"}]`
-	shown("v0.3.0's write", before)
-	seen, err := news.Get(ctx, "east", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen.Status = &v1beta1.ClusterStatus{Version: v1beta1.ClusterVersion{Kubernetes: "v1.37.1"}}
-	if seen, err = news.UpdateStatus(ctx, seen, metav1.UpdateOptions{FieldManager: "test"}); err != nil {
-		t.Fatal(err)
-	}
-	shown("a report", before)
-	rewritten, err := news.Update(ctx, seen, metav1.UpdateOptions{FieldManager: "test"})
-	if err != nil || rewritten.ResourceVersion == seen.ResourceVersion {
-		t.Fatalf("the rewrite is not written: %v", err)
-	}
-	shown("a rewrite", after)
-	if again, err := news.Update(ctx, rewritten, metav1.UpdateOptions{FieldManager: "test"}); err != nil || again.ResourceVersion != rewritten.ResourceVersion {
-		t.Errorf("a second rewrite is written: %v", err)
 	}
 }

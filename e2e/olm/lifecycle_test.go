@@ -57,6 +57,9 @@ func TestLifecycle(t *testing.T) {
 	registry := e.Sample("aggregated-ha.yaml")
 	registry.Spec.Version = "v0.1.0"
 	e.Install(registry)
+	waitCondition(e, registry, operatorv1alpha1.ConditionAPIServiceReady, operatorv1alpha1.ReasonAggregationNotAllowed)
+	kubectl.Run("-n", namespace, "patch", "subscription", "clusterregistry", "--type=merge", "-p",
+		`{"spec":{"config":{"env":[{"name":"AGGREGATED_NAMESPACES","value":"`+registry.Namespace+`"}]}}}`)
 	e.WaitReady(registry)
 	clients := framework.StartLoad(t, e.RegistryConfig(registry), rate, framework.Watchers(2), framework.Population(50), framework.Pending(10*rate))
 	clients.Mark("the operator is upgraded")
@@ -64,11 +67,7 @@ func TestLifecycle(t *testing.T) {
 	waitSucceeded(e, present)
 	waitGone(e, schema.GroupVersionKind{Group: "operators.coreos.com", Version: "v1alpha1", Kind: "ClusterServiceVersion"}, older)
 	waitAvailable(e, namespace, operator)
-	clients.Mark("the older operator's registry is not allowed to be aggregated, and then is")
-	waitCondition(e, registry, operatorv1alpha1.ConditionAPIServiceReady, operatorv1alpha1.ReasonAggregationNotAllowed)
 	editorMayNotAggregate(t, e, kubectl)
-	kubectl.Run("-n", namespace, "patch", "subscription", "clusterregistry", "--type=merge", "-p",
-		`{"spec":{"config":{"env":[{"name":"AGGREGATED_NAMESPACES","value":"`+registry.Namespace+`"}]}}}`)
 	e.WaitReady(registry)
 	if registry.Status.Version != "v0.1.0" {
 		t.Errorf("a newer operator has brought the registry to %s", registry.Status.Version)

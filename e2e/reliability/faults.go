@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -92,7 +91,7 @@ var (
 	// The container is started again in its pod, without init containers: only the guard in
 	// the container itself can notice.
 	volumeEmptied = fault{name: "volume emptied in place", down: 1, strike: func(s *stage) struck {
-		victim := s.guarded()
+		victim := s.victim()
 		at := s.recorder.Now()
 		s.e.EmptyVolume(victim.Spec.NodeName, "data-"+victim.Name)
 		s.kill(victim)
@@ -165,23 +164,6 @@ func (s *stage) leaderOfOperator() string {
 func (s *stage) victim() *corev1.Pod {
 	s.t.Helper()
 	return s.pod(s.e.EtcdLeader(s.registry))
-}
-
-// guarded is the victim once etcd's leader has the guard in its container. Releases before
-// v0.4.0 have it in an init container, so during an upgrade from one of those that is an
-// updated member.
-func (s *stage) guarded() (victim *corev1.Pod) {
-	s.t.Helper()
-	s.e.Eventually("etcd's leader to have the guard in its container", func(context.Context) error {
-		victim = s.victim()
-		for _, container := range victim.Spec.Containers {
-			if slices.Contains(container.Args, "etcd-guard") {
-				return nil
-			}
-		}
-		return fmt.Errorf("%s leads, which has it in an init container", victim.Name)
-	})
-	return victim
 }
 
 // arguments tell the process of a member from all others of the computer.

@@ -26,7 +26,8 @@ func loadBroken(t *testing.T, releases []version.Release, broken, tag, instead s
 	t.Helper()
 	loaded := map[string]bool{}
 	for _, release := range releases {
-		for name, of := range map[string]string{"clusterregistry-apiserver": release.Version, "clusterregistry-helper": release.Helper, "etcd": release.Etcd} {
+		for _, runs := range release.Runs() {
+			name, of := runs.Name, runs.Tag
 			if loaded[name+of] {
 				continue
 			}
@@ -40,28 +41,12 @@ func loadBroken(t *testing.T, releases []version.Release, broken, tag, instead s
 	}
 }
 
-// TestBrokenServer is about a release whose server ends at once: the registry
-// returns to the one before, serves all the while, and does not try again until
-// its spec changes.
-func TestBrokenServer(t *testing.T) { returns(t, steps(t)[:2]) }
-
-// TestMatrixBrokenServer is the same with a release that has a newer etcd: that
-// stays, with its helper, and no member is replaced for the return.
-func TestMatrixBrokenServer(t *testing.T) { returns(t, steps(t)[1:3]) }
-
-// TestMatrixBrokenServerSameEtcd is the same with a release that has the same
-// etcd, but starts it in another way.
-func TestMatrixBrokenServerSameEtcd(t *testing.T) {
-	releases := steps(t)[2:4]
-	if releases[0].Etcd != releases[1].Etcd || releases[0].Layout == releases[1].Layout {
-		t.Fatalf("%+v are to differ in nothing but their layouts", releases)
-	}
-	returns(t, releases)
-}
-
-// returns upgrades from the first of two releases to the other, whose server is broken.
-func returns(t *testing.T, releases []version.Release) {
-	e := framework.New(t).WithOperator()
+// TestBrokenServer is about a release whose server ends at once, and that has a newer etcd:
+// the registry returns to the one before, is available all the while, and does not try again
+// until its spec changes. The newer etcd stays, with its helper, and no member is replaced for
+// the return.
+func TestBrokenServer(t *testing.T) {
+	e, releases := framework.New(t).WithOperator(), steps(t)[:2]
 	from, to := releases[0].Version, releases[1].Version
 	loadBroken(t, releases, "clusterregistry-apiserver", to, "clusterregistry-helper")
 	registry := install(t, e, "aggregated-ha.yaml", func(spec *operatorv1alpha1.ClusterRegistrySpec) {

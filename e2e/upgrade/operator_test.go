@@ -20,14 +20,12 @@ import (
 // that meets a newer registry says so, and changes nothing.
 func TestOperator(t *testing.T) {
 	e := framework.New(t).WithOperator()
-	newer, older := framework.FindImage(t, "clusterregistry-operator"), framework.TaggedImage(t, "clusterregistry-operator", "v0.1.0")
+	newer, older := framework.FindImage(t, "clusterregistry-operator"), framework.TaggedImage(t, "clusterregistry-operator", steps(t)[0].Version)
 	t.Cleanup(func() { e.OperatorImage(newer) })
 	releases := steps(t)
 
 	e.OperatorImage(older)
-	registry := create(t, e, "aggregated-single.yaml", nil)
-	// That operator has no condition Available.
-	e.WaitCondition(registry, operatorv1alpha1.ConditionReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady)
+	registry := install(t, e, "aggregated-single.yaml", nil)
 	before := pods(t, e, registry)
 
 	e.OperatorImage(newer)

@@ -13,18 +13,16 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestSingle brings a registry with one member of etcd through all releases. It
-// is asked before for what can't be, holds between phases while it is paused, and
-// says beforehand that it will be down.
+// TestSingle upgrades a registry with one etcd member. It does nothing while it is paused,
+// says beforehand that it will be down, and refuses to go back afterwards.
 func TestSingle(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	releases := steps(t)
-	first, second, third := releases[0].Version, releases[1].Version, releases[2].Version
+	first, second := releases[0].Version, releases[1].Version
 	registry := install(t, e, "aggregated-single.yaml", nil)
 	const perSecond = 20
 	clients := framework.StartLoad(t, e.RegistryConfig(registry), perSecond, framework.Pending(10*perSecond), framework.Rewritten())
 
-	refused(t, e, registry, third, first+" -> "+third+" skips "+second+"; set spec.version to "+second+" first")
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.Paused, spec.Version = true, operatorv1alpha1.Version(second)
 	})
@@ -32,15 +30,12 @@ func TestSingle(t *testing.T) {
 	if registry.Status.Operation != nil {
 		t.Errorf("paused, and upgraded: %+v", registry.Status.Operation)
 	}
-	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Paused = false })
-	e.WaitReady(registry)
-	checkUpgraded(t, e, registry, releases[1])
-	refused(t, e, registry, first, second+" -> "+first+" is a downgrade, which is not possible: set spec.version back to "+second)
-
 	clients.Mark("etcd is replaced")
 	replaced := e.HostMaySuffer("the only member of an aggregated registry's etcd is replaced")
-	upgrade(t, e, registry, third)
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Paused = false })
+	e.WaitReady(registry)
 	replaced()
+	refused(t, e, registry, first, second+" -> "+first+" is a downgrade, which is not possible: set spec.version back to "+second)
 	clients.Mark("after")
 	settle(t, clients, 5)
 	report := clients.Stop()
@@ -53,9 +48,9 @@ func TestSingle(t *testing.T) {
 		}
 	}
 	e.Compare(registry, report)
-	checkUpgraded(t, e, registry, releases[2])
+	checkUpgraded(t, e, registry, releases[1])
 	checkEvent(t, e, registry, string(operatorv1alpha1.PhaseSnapshot), "the registry is unavailable for some seconds while it is replaced")
-	if history := registry.Status.History; len(history) != 3 {
+	if history := registry.Status.History; len(history) != 2 {
 		t.Errorf("the history is %+v", history)
 	}
 }

@@ -49,7 +49,7 @@ func releasable(ctx context.Context, repository, v string, published render.Imag
 	if !slices.ContainsFunc(slices.Collect(bytes.Lines(changelog)), func(line []byte) bool {
 		return strings.HasPrefix(string(line)+" ", "## "+v+" ") || strings.TrimSpace(string(line)) == "## "+v
 	}) {
-		errs = append(errs, fmt.Errorf("CHANGELOG.md has no section %q; rename \"## Unreleased\"", "## "+v))
+		errs = append(errs, fmt.Errorf("CHANGELOG.md has no section %q; rename \"%[1]s, unreleased\"", "## "+v))
 	}
 	return errors.Join(append(errs, inCatalog(repository, v), requireThis(repository, v), allReleased(repository))...)
 }

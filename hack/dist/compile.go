@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -33,8 +34,7 @@ type compiled struct {
 }
 
 // compile compiles all that a release consists of and that is not published yet:
-// the operator of this checkout, each release of the registry from its own
-// commit, and etcd.
+// the operator of this checkout, each release of the registry, and etcd.
 func (r *release) compile(ctx context.Context, stamp product.Stamp) ([]compiled, error) {
 	operator, dirs := product.Operator(), places(stamp.Version)
 	for arch, dir := range dirs {
@@ -52,15 +52,15 @@ func (r *release) compile(ctx context.Context, stamp product.Stamp) ([]compiled,
 		return nil, err
 	}
 	r.recorded = digestsOf(releases)
-	registries, err := r.registries(ctx, releases, etcds(releases))
+	registries, err := r.registries(ctx, releases, releases, etcds(releases))
 	return append([]compiled{image}, registries...), err
 }
 
-// registries compiles releases of the registry, and versions of etcd.
-func (r *release) registries(ctx context.Context, releases []version.Release, etcds []string) ([]compiled, error) {
+// registries compiles some of all releases of the registry, and versions of etcd.
+func (r *release) registries(ctx context.Context, known, releases []version.Release, etcds []string) ([]compiled, error) {
 	var all []compiled
 	for _, of := range releases {
-		images, err := r.registry(ctx, of)
+		images, err := r.registry(ctx, known, of)
 		if err != nil {
 			return nil, err
 		}
@@ -76,39 +76,40 @@ func (r *release) registries(ctx context.Context, releases []version.Release, et
 	return all, nil
 }
 
-// registry compiles the programs of a release of the registry.
-func (r *release) registry(ctx context.Context, of version.Release) ([]compiled, error) {
-	var all []compiled
-	programs := product.OfRelease(of)
+// registry compiles the programs of one of all releases of the registry.
+func (r *release) registry(ctx context.Context, all []version.Release, of version.Release) (images []compiled, err error) {
+	programs := product.Registry()
 	for _, p := range programs {
-		all = append(all, compiled{name: p.Name, tag: of.Version, programs: []string{p.Name}})
+		images = append(images, compiled{name: p.Name, tag: of.Version, programs: []string{p.Name}})
 	}
-	if !slices.ContainsFunc(all, func(c compiled) bool { return !r.published.has(r.reference(c)) }) {
-		return all, nil
+	if !slices.ContainsFunc(images, func(c compiled) bool { return !r.published.has(r.reference(c)) }) {
+		return images, nil
 	}
-	dirs := places("registry-" + of.Version)
-	absolute := map[string]string{}
-	for arch, dir := range dirs {
-		path, err := filepath.Abs(dir)
-		if err != nil {
-			return nil, err
-		}
-		absolute[arch] = path
-	}
-	fmt.Printf("  build the registry %s for %v\n", of.Version, architectures)
-	stamp, err := history.Build(ctx, ".", of, programs, absolute)
+	source, remove, err := history.Source(ctx, ".", all, of)
 	if err != nil {
 		return nil, err
 	}
-	for i, p := range programs {
-		if r.published.has(r.reference(all[i])) {
-			continue
+	defer func() { err = errors.Join(err, remove()) }()
+	dirs, stamp := places("registry-"+of.Version), product.OfRegistry(of)
+	for arch, dir := range dirs {
+		out, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
 		}
-		if all[i], err = ours(p, stamp, dirs); err != nil {
+		fmt.Printf("  build the registry %s for %s\n", of.Version, arch)
+		if err := product.Build(ctx, source, out, arch, stamp, programs...); err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
+	for i, p := range programs {
+		if r.published.has(r.reference(images[i])) {
+			continue
+		}
+		if images[i], err = ours(p, stamp, dirs); err != nil {
+			return nil, err
+		}
+	}
+	return images, nil
 }
 
 // etcds returns the versions of etcd that releases run, each once.
@@ -144,9 +145,12 @@ func (r *release) etcd(ctx context.Context, v string) (compiled, error) {
 
 // ours is the image of a program of this project.
 func ours(p product.Program, stamp product.Stamp, dirs map[string]string) (compiled, error) {
-	created, err := time.Parse(time.RFC3339, stamp.Date)
-	if err != nil {
-		return compiled{}, fmt.Errorf("the date of commit %s: %w", stamp.Commit, err)
+	var created time.Time
+	if stamp.Date != "" {
+		var err error
+		if created, err = time.Parse(time.RFC3339, stamp.Date); err != nil {
+			return compiled{}, fmt.Errorf("the date of commit %s: %w", stamp.Commit, err)
+		}
 	}
 	return compiled{name: p.Name, tag: stamp.Version, commit: stamp.Commit, created: created, programs: []string{p.Name}, dirs: dirs}, nil
 }

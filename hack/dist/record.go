@@ -66,7 +66,7 @@ func (r *release) record(ctx context.Context, table string) error {
 			etcd = append(etcd, v)
 		}
 	}
-	images, err := r.registries(ctx, open, etcd)
+	images, err := r.registries(ctx, releases, open, etcd)
 	if err != nil {
 		return err
 	}

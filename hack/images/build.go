@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -38,8 +39,8 @@ func (m maker) source(ctx context.Context, programs []product.Program) ([]produc
 	return all, nil
 }
 
-// build packs an image that a release runs: etcd, or a program as it was at the commit
-// of the release that is its tag; or an image that tests run beside it.
+// build packs an image that a release runs: etcd, or a program of the release that is its
+// tag; or an image that tests run beside it.
 func (m maker) build(ctx context.Context, of version.Image) (product.Image, error) {
 	switch of.Name {
 	case "etcd":
@@ -60,25 +61,60 @@ func origin(releases []version.Release, of version.Image) (version.Release, prod
 	if err != nil {
 		return version.Release{}, product.Program{}, err
 	}
-	programs := product.OfRelease(r)
+	programs := product.Registry()
 	i := slices.IndexFunc(programs, func(p product.Program) bool { return p.Name == of.Name })
 	if i < 0 {
-		return version.Release{}, product.Program{}, fmt.Errorf("no program of release %s is %s, which it is to run; hack/product lists them", r.Version, of.Name)
+		return version.Release{}, product.Program{}, fmt.Errorf("no program of a release is %s, which %s is to run; hack/product lists them", of.Name, r.Version)
 	}
 	return r, programs[i], nil
 }
 
-// ofRelease packs a program as it was at the commit of a release.
-func (m maker) ofRelease(ctx context.Context, r version.Release, p product.Program) (product.Image, error) {
-	binaries, err := filepath.Abs(filepath.Join(out, "programs", r.Version))
+// ofRelease packs a program of a release.
+func (m maker) ofRelease(ctx context.Context, r version.Release, p product.Program) (built product.Image, err error) {
+	source, remove, err := release.Source(ctx, ".", m.releases, r)
 	if err != nil {
 		return product.Image{}, err
 	}
-	stamp, err := release.Build(ctx, ".", r, []product.Program{p}, map[string]string{runtime.GOARCH: binaries})
+	defer func() { err = errors.Join(err, remove()) }()
+	return m.buildProgram(ctx, source, p, product.OfRegistry(r))
+}
+
+// olderOperator packs the operator that upgrades of the operator begin with.
+func (m maker) olderOperator(ctx context.Context) (built product.Image, err error) {
+	older, err := release.Older(m.releases)
 	if err != nil {
 		return product.Image{}, err
 	}
-	return m.packProgram(p, stamp, binaries)
+	source, overlay, remove, err := release.OlderOperator(ctx, ".", m.releases)
+	if err != nil {
+		return product.Image{}, err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	p := product.Operator()
+	p.Overlay = overlay
+	return m.buildProgram(ctx, source, p, product.Stamp{Version: older.Version})
+}
+
+// buildProgram builds a program from a source, and packs it. Programs of each version stay in
+// the user's cache, for all checkouts: one that has not changed is not linked again.
+func (m maker) buildProgram(ctx context.Context, source string, p product.Program, stamp product.Stamp) (product.Image, error) {
+	cache, err := components.DefaultCache()
+	if err != nil {
+		return product.Image{}, err
+	}
+	dir := filepath.Join(cache, "programs", stamp.Version)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return product.Image{}, err
+	}
+	unlock, err := components.Lock(filepath.Join(dir, "."+p.Name+".lock"))
+	if err != nil {
+		return product.Image{}, err
+	}
+	defer unlock()
+	if err := product.Build(ctx, source, dir, runtime.GOARCH, stamp, p); err != nil {
+		return product.Image{}, err
+	}
+	return m.packProgram(p, stamp, dir)
 }
 
 // component packs a component of the local cluster with all of its programs, under the

@@ -1,6 +1,6 @@
 // Command images makes, as archives under bin/images and without a container daemon,
 // the operator of the present source, and the images that registries of some releases
-// run: what is published is pulled, all else is built from each release's own commit.
+// run: what is published is pulled, all else is built.
 // bin/images/images.json lists them, those of the present source first.
 //
 //	images [WORD...]
@@ -27,7 +27,6 @@ import (
 	"github.com/clusterregistry/operator/hack/cluster/image"
 	"github.com/clusterregistry/operator/hack/install/render"
 	"github.com/clusterregistry/operator/hack/product"
-	"github.com/clusterregistry/operator/hack/release"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -103,7 +102,7 @@ func (m maker) make(ctx context.Context, wanted needs.Needs) ([]product.Image, e
 	if !wanted.OlderOperator {
 		return all, nil
 	}
-	older, err := m.ofRelease(ctx, release.OlderOperator, product.Operator())
+	older, err := m.olderOperator(ctx)
 	return append(all, older), err
 }
 

@@ -24,6 +24,8 @@ type Program struct {
 	Package string
 	// Image is true when it is shipped as a container image too.
 	Image bool
+	// Overlay is a file for the flag -overlay of "go build", empty for none.
+	Overlay string
 }
 
 // Programs are all that the project ships.
@@ -41,13 +43,18 @@ type Stamp struct {
 	// Version is a release's tag, else a Go pseudo-version of the commit.
 	// Every version is also a valid image tag.
 	Version string
-	// Commit is the full hash.
+	// Commit is the full hash. Commit and Date are empty for a release of the registry.
 	Commit string
 	// Date is the commit's, in RFC 3339 and UTC: a build has no time of its own.
 	Date string
 	// Dirty is true when the work tree differs from the commit.
 	Dirty bool
 }
+
+// OfRegistry is the stamp of a release of the registry: its version alone. The digests of
+// its images are recorded in the very commit that they are built from, so they can't
+// depend on which commit that is.
+func OfRegistry(r version.Release) Stamp { return Stamp{Version: r.Version} }
 
 // ReadStamp reads the stamp from git. Where there is no git, as in a container
 // build, VERSION, COMMIT and COMMIT_DATE must be set; they win over git.
@@ -153,7 +160,7 @@ func Build(ctx context.Context, dir, out, arch string, stamp Stamp, programs ...
 // BuildFor is Build for any platform. Files have the names that Platform.File gives them.
 func BuildFor(ctx context.Context, dir, out string, platform Platform, stamp Stamp, programs ...Program) error {
 	for _, p := range programs {
-		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp.LDFlags(), "-o", filepath.Join(out, platform.File(p)), p.Package)
+		cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-overlay", p.Overlay, "-ldflags", stamp.LDFlags(), "-o", filepath.Join(out, platform.File(p)), p.Package)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Arch)
 		if output, err := cmd.CombinedOutput(); err != nil {
@@ -169,13 +176,10 @@ func Operator() Program { return Programs[0] }
 // Plugin returns the plugin for kubectl.
 func Plugin() Program { return Programs[len(Programs)-1] }
 
-// OfRelease returns the programs that a release of the registry consists of: their
-// images run in the registry, not beside it. An older release may lack what the newest
-// has, such as the controller.
-func OfRelease(r version.Release) []Program {
-	return slices.DeleteFunc(slices.Clone(Programs), func(p Program) bool {
-		return !slices.ContainsFunc(r.Runs(), func(image version.Image) bool { return image.Name == p.Name })
-	})
+// Registry returns the programs that a release of the registry consists of: their images
+// run in the registry, not beside it.
+func Registry() []Program {
+	return slices.DeleteFunc(WithImage(), func(p Program) bool { return p.Name == Operator().Name })
 }
 
 // WithImage returns the programs that are shipped as images.

@@ -26,17 +26,17 @@ func Record(content []byte, digests map[string]string) (out []byte, changed []st
 			continue
 		}
 		start := strings.Index(text, "\n- version: "+r.Version+"\n") + 1
-		tree := strings.Index(text[max(start, 0):], "\n  tree: ")
-		if start == 0 || tree < 0 {
-			return nil, nil, fmt.Errorf("%s: no line \"- version: %s\", followed by one with \"tree\", to record digests after", table, r.Version)
+		released := strings.Index(text[max(start, 0):], "\n  released: ")
+		if start == 0 || released < 0 {
+			return nil, nil, fmt.Errorf("%s: no line \"- version: %s\", followed by one with \"released\", to record digests after", table, r.Version)
 		}
 		end := len(text)
 		if next := strings.Index(text[start:], "\n- version: "); next >= 0 {
 			end = start + next + 1
 		}
 		entry := recorded.ReplaceAllLiteralString(text[start:end], "")
-		tree += strings.Index(entry[tree+1:], "\n") + 2
-		text = text[:start] + entry[:tree] + block + entry[tree:] + text[end:]
+		released += strings.Index(entry[released+1:], "\n") + 2
+		text = text[:start] + entry[:released] + block + entry[released:] + text[end:]
 		changed = append(changed, r.Version)
 	}
 	if _, err := version.Parse([]byte(text)); err != nil {

@@ -66,8 +66,6 @@ func TestRecord(t *testing.T) {
 func TestRecordLeavesAlone(t *testing.T) {
 	const entry = `- version: VERSION
   released: RELEASED
-  commit: "0123456789012345678901234567890123456789"
-  tree: "0123456789012345678901234567890123456789"
 IMAGES  etcd: v3.6.14
   helper: VERSION
   layout: v1
@@ -78,11 +76,12 @@ IMAGES  etcd: v3.6.14
   kubectl: {from: "1.32", to: "1.37"}
 `
 	digest := func(letter string) string { return "sha256:" + strings.Repeat(letter, 64) }
-	one := "releases:\n" + strings.NewReplacer("VERSION", "v0.1.0", "RELEASED", "true", "IMAGES", "  images: {clusterregistry-apiserver: \""+digest("a")+"\", clusterregistry-helper: \""+digest("a")+"\", etcd: \""+digest("a")+"\"}\n").Replace(entry)
+	one := "releases:\n" + strings.NewReplacer("VERSION", "v0.1.0", "RELEASED", "true", "IMAGES", "  images: {clusterregistry-apiserver: \""+digest("a")+"\", clusterregistry-helper: \""+digest("a")+"\", etcd: \""+digest("a")+"\", clusterregistry-controller: \""+digest("a")+"\", clusterregistry-backup: \""+digest("a")+"\"}\n").Replace(entry)
 	two := strings.NewReplacer("VERSION", "v0.2.0", "RELEASED", "false", "IMAGES", "").Replace(entry)
 	all := map[string]string{
 		"clusterregistry-apiserver:v0.1.0": digest("b"), "clusterregistry-helper:v0.1.0": digest("b"), "etcd:v3.6.14": digest("a"),
 		"clusterregistry-apiserver:v0.2.0": digest("b"), "clusterregistry-helper:v0.2.0": digest("b"),
+		"clusterregistry-controller:v0.2.0": digest("b"), "clusterregistry-backup:v0.2.0": digest("b"),
 	}
 	out, changed, err := Record([]byte(one+two), all)
 	if err != nil || strings.Join(changed, " ") != "v0.2.0" || !strings.HasPrefix(string(out), one) {

@@ -1,9 +1,12 @@
 package release
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -43,108 +46,107 @@ func (h history) write(path, content string) {
 	}
 }
 
-// commit commits a file and returns the hashes of the commit and its tree.
-func (h history) commit(path, content string) (commit, tree string) {
+// commit commits a file.
+func (h history) commit(path, content string) {
 	h.t.Helper()
 	h.write(path, content)
 	h.git("add", ".")
 	h.git("commit", "--quiet", "--message=test")
-	return h.git("rev-parse", "HEAD"), h.git("rev-parse", "HEAD^{tree}")
 }
 
-const nowhere = "0123456789012345678901234567890123456789"
-
-func TestCommit(t *testing.T) {
-	h := newHistory(t)
-	commit, tree := h.commit("main.go", "one")
-	h.commit("main.go", "two")
-	for _, test := range []struct{ reason, commit, tree, want string }{
-		{"the recorded commit", commit, tree, ""},
-		{"landed as another commit", nowhere, tree, ""},
-		{"another tree than recorded", commit, nowhere, "but tree " + nowhere + " is recorded"},
-		{"neither", nowhere, nowhere, "neither commit " + nowhere + " nor a commit with tree " + nowhere},
-	} {
-		got, err := Commit(t.Context(), h.dir, version.Release{Version: "v0.1.0", Commit: test.commit, Tree: test.tree})
-		if (err == nil) != (test.want == "") || err == nil && got != commit || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %q, %v", test.reason, got, err)
-		}
-	}
-}
-
-// TestCommitElsewhere looks for releases that the history of HEAD lacks.
-func TestCommitElsewhere(t *testing.T) {
+// TestSource finds what a release is built from.
+func TestSource(t *testing.T) {
 	h := newHistory(t)
 	h.commit("main.go", "one")
-	h.git("checkout", "--quiet", "-b", "release-0.1")
-	patched, patchedTree := h.commit("main.go", "patched")
-	h.git("checkout", "--quiet", "--detach", "main")
-	tagged, taggedTree := h.commit("main.go", "tagged")
-	h.git("tag", "v0.1.2")
-	orphan, orphanTree := h.commit("main.go", "on no branch")
-	h.git("checkout", "--quiet", "main")
-	again, againTree := h.commit("main.go", "on main")
-	h.git("checkout", "--quiet", "-b", "other", "HEAD~1")
-	h.commit("main.go", "on main")
-	h.git("checkout", "--quiet", "main")
-
-	clone := history{t, t.TempDir()}
-	clone.git("clone", "--quiet", "--single-branch", "--no-tags", "--branch=main", "file://"+h.dir, ".")
-	alone := history{t, t.TempDir()}
-	alone.git("clone", "--quiet", "--single-branch", "--no-tags", "--branch=main", "file://"+h.dir, ".")
-	alone.git("remote", "remove", "origin")
-
+	h.git("tag", "v0.1.0")
+	h.commit("main.go", "two")
+	h.write("main.go", "not committed")
+	table := []version.Release{{Version: "v0.1.0", Released: true}, {Version: "v0.1.1", Released: true}, {Version: "v0.2.0"}, {Version: "v0.3.0", Released: true}}
 	for _, test := range []struct {
-		reason, dir, commit, tree, ref string
-		want, says                     string
+		reason, release, want, says string
 	}{
-		{"on a branch", h.dir, patched, patchedTree, "", patched, ""},
-		{"landed on a branch as another commit", h.dir, nowhere, patchedTree, "", patched, ""},
-		{"at a tag", h.dir, tagged, taggedTree, "", tagged, ""},
-		{"on no branch", h.dir, orphan, orphanTree, "", "", "is in the history of any branch or tag of this clone; fetch"},
-		{"on a branch with another tree than recorded", h.dir, patched, nowhere, "", "", "but tree " + nowhere + " is recorded"},
-		{"HEAD has the tree as well, and comes first", h.dir, nowhere, againTree, "", again, ""},
-		{"the clone lacks the branch", clone.dir, patched, patchedTree, "", "", "fetch the whole history"},
-		{"the table names no such branch", clone.dir, patched, patchedTree, "release-9", "", "its ref release-9 can't be fetched"},
-		{"the branch that the table names has no such commit", clone.dir, patched, patchedTree, "v0.1.2", "", "nor in that of v0.1.2 at remote origin"},
-		{"the table names the branch", clone.dir, patched, patchedTree, "release-0.1", patched, ""},
-		{"the table names the tag", clone.dir, nowhere, taggedTree, "v0.1.2", tagged, ""},
-		{"there is no remote", alone.dir, patched, patchedTree, "release-0.1", "", "can't be fetched"},
+		{"released: its tag", "v0.1.0", "one", ""},
+		{"released, and the clone lacks the tag", "v0.1.1", "", "release v0.1.1 is built from its tag, which this clone does not have"},
+		{"not released: the work tree", "v0.2.0", "not committed", ""},
+		{"the newest, while it is being released", "v0.3.0", "not committed", ""},
 	} {
-		got, err := Commit(t.Context(), test.dir, version.Release{Version: "v0.1.1", Commit: test.commit, Tree: test.tree, Ref: test.ref})
-		if got != test.want || (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: %q, %v", test.reason, got, err)
+		of, err := version.Find(table, test.release)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	clone.git("remote", "remove", "origin")
-	got, err := Commit(t.Context(), clone.dir, version.Release{Version: "v0.1.2", Commit: tagged, Tree: taggedTree, Ref: "v0.1.2"})
-	if got != tagged || err != nil {
-		t.Errorf("what was fetched once: %q, %v", got, err)
+		dir, remove, err := Source(t.Context(), h.dir, table, of)
+		if err != nil || test.says != "" {
+			if test.says == "" || err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%s: %v", test.reason, err)
+			}
+			continue
+		}
+		if content, err := os.ReadFile(filepath.Join(dir, "main.go")); string(content) != test.want {
+			t.Errorf("%s: %q, %v", test.reason, content, err)
+		}
+		if err := remove(); err != nil {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+		if _, err := os.Stat(dir); (err == nil) != (dir == h.dir) {
+			t.Errorf("%s: after its removal: %v", test.reason, err)
+		}
 	}
 }
 
-func TestCheckout(t *testing.T) {
-	h := newHistory(t)
-	commit, _ := h.commit("main.go", "one")
-	h.commit("main.go", "two")
-	dir, remove, err := Checkout(t.Context(), h.dir, commit)
+// TestOverlay builds a program with the table of the release before the newest, and with the
+// whole one.
+func TestOverlay(t *testing.T) {
+	source := t.TempDir()
+	content, err := os.ReadFile("../../" + table)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if content, err := os.ReadFile(filepath.Join(dir, "main.go")); string(content) != "one" {
-		t.Errorf("checked out: %q, %v", content, err)
+	releases, err := version.Parse(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, err := Older(releases)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name, content string) {
+		t.Helper()
+		path := filepath.Join(source, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(table, string(content))
+	write("go.mod", "module example\n\ngo 1.26\n")
+	write("operator/version/main.go", "package main\n\nimport _ \"embed\"\n\n//go:embed releases.yaml\nvar table string\n\nfunc main() { print(table) }\n")
+	overlay, remove, err := Overlay(source, older)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		overlay string
+		want    []version.Release
+	}{{"", releases}, {overlay, releases[:len(releases)-1]}} {
+		cmd := exec.CommandContext(t.Context(), "go", "run", "-overlay", test.overlay, "./operator/version")
+		cmd.Dir = source
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if got, err := version.Parse(out); err != nil || !reflect.DeepEqual(got, test.want) {
+			t.Errorf("with the overlay %q, the program has %v, %v", test.overlay, got, err)
+		}
 	}
 	if err := remove(); err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the checkout is still there: %v", err)
+	if _, err := os.Stat(overlay); err == nil {
+		t.Error("the overlay is still there")
 	}
 }
 
 func TestVerify(t *testing.T) {
 	h := newHistory(t)
-	one, oneTree := h.commit("main.go", "one")
-	two, twoTree := h.commit("main.go", "two")
 	rendered := func(first, second string) string {
 		return "layouts: {v1: a, v2: b}\nrenders: {v0.1.0: {one: " + first + "}, v0.2.0: {one: " + second + "}}\n"
 	}
@@ -152,10 +154,11 @@ func TestVerify(t *testing.T) {
 	h.commit(layouts+"/v1/service.yaml", "as released")
 	h.commit(layouts+"/v2/service.yaml", "as it is by now")
 	layout := map[string]string{"v0.1.0": "v1", "v0.2.0": "v2"}
-	images := fmt.Sprintf("{clusterregistry-apiserver: %q, clusterregistry-helper: %[1]q, etcd: %[1]q}", "sha256:"+strings.Repeat("a", 64))
-	entry := func(release, commit, tree string, released bool) string {
-		return fmt.Sprintf("- {version: %s, released: %v, commit: %q, tree: %q, images: %[6]s, etcd: v3.6.14, helper: %[1]s, layout: %[5]s, serves: [v1], reads: [v1], stores: v1, host: {from: \"1.34\", to: \"1.37\"}, kubectl: {from: \"1.32\", to: \"1.37\"}}\n", release, released, commit, tree, layout[release], images)
+	images := fmt.Sprintf("{clusterregistry-apiserver: %q, clusterregistry-helper: %[1]q, etcd: %[1]q, clusterregistry-controller: %[1]q, clusterregistry-backup: %[1]q}", "sha256:"+strings.Repeat("a", 64))
+	entry := func(release, etcd string, released bool) string {
+		return fmt.Sprintf("- {version: %s, released: %v, images: %[5]s, etcd: %[3]s, helper: %[1]s, layout: %[4]s, serves: [v1], reads: [v1], stores: v1, host: {from: \"1.34\", to: \"1.37\"}, kubectl: {from: \"1.32\", to: \"1.37\"}}\n", release, released, etcd, layout[release], images)
 	}
+	const one, two = "v3.6.14", "v3.7.3"
 	file := func(entries ...string) string { return "releases:\n" + strings.Join(entries, "") }
 	verify := func(reason, content, want string) {
 		t.Helper()
@@ -164,21 +167,22 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}
-	h.commit(table, file(entry("v0.1.0", one, oneTree, false), entry("v0.2.0", two, twoTree, false)))
-	verify("recorded anew", file(entry("v0.1.0", two, twoTree, false), entry("v0.2.0", two, twoTree, false)), "")
-	verify("released", file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false)), "")
+	h.commit(table, file(entry("v0.1.0", one, false), entry("v0.2.0", two, false)))
+	h.git("tag", "v0.0.1")
+	h.git("tag", "vnext") // no version
+	verify("no release is final at the tag", file(entry("v0.1.0", two, false), entry("v0.2.0", two, false)), "")
+	verify("released", file(entry("v0.1.0", one, true), entry("v0.2.0", two, false)), "")
 	without := func(table string) string { return strings.Replace(table, "images: "+images+", ", "", 1) }
-	verify("not released, and not built for publication", without(file(entry("v0.1.0", one, oneTree, false), entry("v0.2.0", two, twoTree, false))), "")
-	verify("released without digests", without(file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false))), "v0.1.0): it is released without the digests of its images")
-	verify("gone", file(entry("v0.1.0", one, oneTree, true)), "release v0.2.0")
-	verify("not in the history", file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", nowhere, nowhere, false)), "neither commit")
-	h.commit(table, file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false)))
-	verify("as it was released", file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", one, oneTree, false)), "")
-	verify("changed after its release", file(entry("v0.1.0", two, twoTree, true), entry("v0.2.0", two, twoTree, false)), "make a new patch release instead")
-	verify("no longer released", file(entry("v0.1.0", one, oneTree, false), entry("v0.2.0", two, twoTree, false)), "v0.1.0 differs")
-	released := file(entry("v0.1.0", one, oneTree, true), entry("v0.2.0", two, twoTree, false))
+	verify("not released, and not built for publication", without(file(entry("v0.1.0", one, false), entry("v0.2.0", two, false))), "")
+	verify("released without digests", without(file(entry("v0.1.0", one, true), entry("v0.2.0", two, false))), "v0.1.0): it is released without the digests of its images")
+	h.commit(table, file(entry("v0.1.0", one, true), entry("v0.2.0", two, false)))
+	h.git("tag", "v0.1.0")
+	verify("as it was released", file(entry("v0.1.0", one, true), entry("v0.2.0", one, false)), "")
+	verify("gone", file(entry("v0.2.0", two, false)), "release v0.1.0, which tag v0.1.0 has, is gone")
+	verify("changed after its release", file(entry("v0.1.0", two, true), entry("v0.2.0", two, false)), "make a new patch release instead")
+	verify("no longer released", file(entry("v0.1.0", one, false), entry("v0.2.0", two, false)), "v0.1.0 differs")
+	released := file(entry("v0.1.0", one, true), entry("v0.2.0", two, false))
 	verify("other images than it was released with", strings.Replace(released, strings.Repeat("a", 64), strings.Repeat("b", 64), 1), "v0.1.0 differs")
-	verify("fetched from elsewhere since", strings.Replace(released, "released: true,", "released: true, ref: release-0.1,", 1), "")
 	h.write(digests, rendered("released", "later"))
 	verify("a release that is not released renders something else", released, "")
 	h.write(digests, rendered("otherwise", "later"))
@@ -190,7 +194,7 @@ func TestVerify(t *testing.T) {
 	h.write(layouts+"/v2/service.yaml", "as it will be")
 	verify("the layout of a release that is not released changes", released, "")
 	h.write(layouts+"/v1/service.yaml", "otherwise")
-	verify("the layout of a released one changes", released, "layout v1 has changed since release v0.1.0, which is rendered from it, was released at commit")
+	verify("the layout of a released one changes", released, "layout v1 has changed since tag v0.1.0, which has release v0.1.0 that is rendered from it")
 	h.write(layouts+"/v1/service.yaml", "as released")
 	h.write(layouts+"/v1/policy.yaml", "new")
 	verify("the layout of a released one gets a file", released, "("+layouts+"/v1/policy.yaml)")

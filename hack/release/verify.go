@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/clusterregistry/operator/hack/git"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -24,9 +26,9 @@ const (
 	layouts = "manifests/registry"
 )
 
-// Verify returns what is wrong with the table in the work tree: a release that
-// can't be built, that is gone since some commit, or that differs, in its entry,
-// in its layout or in what it renders, from what it was when it was released.
+// Verify returns what is wrong with the table in the work tree: a release that is gone
+// since some tag, or that differs, in its entry, in its layout or in what it renders,
+// from what it was at a tag at which it was released.
 func Verify(ctx context.Context, repository string) error {
 	content, err := os.ReadFile(filepath.Join(repository, table))
 	if err != nil {
@@ -36,50 +38,50 @@ func Verify(ctx context.Context, repository string) error {
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for _, r := range now {
-		if _, err := Commit(ctx, repository, r); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	log, err := git.Run(ctx, repository, "log", "--reverse", "--format=%H", "--", table)
+	tags, err := git.Run(ctx, repository, "tag", "--list", "v*")
 	if err != nil {
 		return err
 	}
-	for _, commit := range strings.Fields(log) {
-		old, err := git.Run(ctx, repository, "show", commit+":"+table)
-		if err != nil {
-			return err
-		}
-		then, err := version.Decode([]byte(old))
-		if err != nil {
-			return fmt.Errorf("at commit %s: %w", commit, err)
-		}
-		errs = append(errs, compare(commit, then, now))
-		if !slices.ContainsFunc(then, func(r version.Release) bool { return r.Released }) {
-			continue
-		}
-		errs = append(errs, sameRenders(ctx, repository, commit, then))
-		for _, r := range then {
-			if r.Released {
-				errs = append(errs, sameLayout(ctx, repository, commit, r))
-			}
+	var errs []error
+	for _, tag := range strings.Fields(tags) {
+		if semver.IsValid(tag) {
+			errs = append(errs, sameAs(ctx, repository, tag, now))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// sameRenders returns how the digests of what releases render differ from those of
-// a commit at which some of them were released. "make unit" compares them with what
-// is rendered.
-func sameRenders(ctx context.Context, repository, commit string, releases []version.Release) error {
-	old, err := git.Run(ctx, repository, "show", commit+":"+digests)
+// sameAs returns how the releases that were released at a tag have changed since.
+func sameAs(ctx context.Context, repository, tag string, now []version.Release) error {
+	old, err := git.Run(ctx, repository, "show", "refs/tags/"+tag+":"+table)
 	if err != nil {
-		return fmt.Errorf("what releases rendered when they were released: %w", err)
+		return fmt.Errorf("the releases at tag %s: %w", tag, err)
+	}
+	then, err := version.Decode([]byte(old))
+	if err != nil {
+		return fmt.Errorf("at tag %s: %w", tag, err)
+	}
+	then = slices.DeleteFunc(then, func(r version.Release) bool { return !r.Released })
+	if len(then) == 0 {
+		return nil
+	}
+	errs := []error{compare(tag, then, now), sameRenders(ctx, repository, tag, then)}
+	for _, r := range then {
+		errs = append(errs, sameLayout(ctx, repository, tag, r))
+	}
+	return errors.Join(errs...)
+}
+
+// sameRenders returns how the digests of what releases render differ from those of
+// a tag at which they were released. "make unit" compares them with what is rendered.
+func sameRenders(ctx context.Context, repository, tag string, releases []version.Release) error {
+	old, err := git.Run(ctx, repository, "show", "refs/tags/"+tag+":"+digests)
+	if err != nil {
+		return fmt.Errorf("what releases rendered at tag %s: %w", tag, err)
 	}
 	then, err := version.ParseDigests([]byte(old))
 	if err != nil {
-		return fmt.Errorf("at commit %s: %w", commit, err)
+		return fmt.Errorf("at tag %s: %w", tag, err)
 	}
 	content, err := os.ReadFile(filepath.Join(repository, digests))
 	if err != nil {
@@ -90,19 +92,19 @@ func sameRenders(ctx context.Context, repository, commit string, releases []vers
 		return fmt.Errorf("%s: %w", digests, err)
 	}
 	if err := then.CheckFrozen(now, releases); err != nil {
-		return fmt.Errorf("%s differs from commit %s: %w", digests, commit, err)
+		return fmt.Errorf("%s differs from tag %s: %w", digests, tag, err)
 	}
 	return nil
 }
 
-// sameLayout returns how the layout of a release differs from a commit at which
-// the release was released. What it renders shows only what the fixtures use.
-func sameLayout(ctx context.Context, repository, commit string, r version.Release) error {
-	changed, err := changes(ctx, repository, commit, layouts+"/"+r.Layout)
+// sameLayout returns how the layout of a release differs from a tag at which the
+// release was released. What it renders shows only what the fixtures use.
+func sameLayout(ctx context.Context, repository, tag string, r version.Release) error {
+	changed, err := changes(ctx, repository, "refs/tags/"+tag, layouts+"/"+r.Layout)
 	if err != nil || changed == "" {
 		return err
 	}
-	return fmt.Errorf("layout %s has changed since release %s, which is rendered from it, was released at commit %s (%s): undo that, and make the change in a copy of the layout, under a new name, for a new release", r.Layout, r.Version, commit, changed)
+	return fmt.Errorf("layout %s has changed since tag %s, which has release %s that is rendered from it (%s): undo that, and make the change in a copy of the layout, under a new name, for a new release", r.Layout, tag, r.Version, changed)
 }
 
 // changes returns the files of a directory that differ from a commit, new ones
@@ -119,20 +121,16 @@ func changes(ctx context.Context, repository, commit, directory string) (string,
 	return strings.Join(append(strings.Fields(changed), strings.Fields(added)...), ", "), nil
 }
 
-// compare returns how the releases of a commit were changed in a way that is
-// not allowed. Where a released one is fetched from may change: its commit may not.
-func compare(commit string, then, now []version.Release) error {
+// compare returns how releases that were released at a tag were changed.
+func compare(tag string, then, now []version.Release) error {
 	var errs []error
 	for _, old := range then {
 		i := slices.IndexFunc(now, func(r version.Release) bool { return r.Version == old.Version })
-		if i >= 0 {
-			old.Ref = now[i].Ref
-		}
 		switch {
 		case i < 0:
-			errs = append(errs, fmt.Errorf("%s: release %s, which commit %s has, is gone; entries are never removed", table, old.Version, commit))
-		case old.Released && !reflect.DeepEqual(old, now[i]):
-			errs = append(errs, fmt.Errorf("%s: release %s differs from what it was when it was released, at commit %s; make a new patch release instead", table, old.Version, commit))
+			errs = append(errs, fmt.Errorf("%s: release %s, which tag %s has, is gone; entries are never removed", table, old.Version, tag))
+		case !reflect.DeepEqual(old, now[i]):
+			errs = append(errs, fmt.Errorf("%s: release %s differs from what it was when it was released, at tag %s; make a new patch release instead", table, old.Version, tag))
 		}
 	}
 	return errors.Join(errs...)

@@ -48,9 +48,6 @@ func withRule(content []byte, releases []version.Release) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, added := range functionRules(releases) {
-		rules = append(rules, map[string]any{"rule": added.Rule, "message": added.Message, "fieldPath": added.FieldPath, "optionalOldSelf": *added.OptionalOldSelf})
-	}
 	added, err := rule(releases)
 	if err != nil {
 		return nil, err

@@ -184,57 +184,6 @@ func TestRuleIsAboutWhatRuns(t *testing.T) {
 	}
 }
 
-// TestFunctionRules turns functions on and off below and above the release that brought
-// them. What was there before may go back.
-func TestFunctionRules(t *testing.T) {
-	releases := minors(4)
-	for i := range releases {
-		if i >= 4 {
-			releases[i].Controllers = append(releases[i].Controllers, "health")
-		}
-		if i >= 6 {
-			releases[i].Controllers = append(releases[i].Controllers, "registerHost")
-		}
-	}
-	crd := withRuleOf(t, releases)
-	if errs := validation.ValidateCustomResourceDefinition(t.Context(), crd); len(errs) > 0 {
-		t.Fatalf("a host refuses the definition: %v", errs.ToAggregate())
-	}
-	refused := refusals(t, crd)
-	object := func(version, controllers string) string {
-		return strings.Replace(registry(version, "{}"), "spec: {", "spec: {"+controllers, 1)
-	}
-	const (
-		health    = "controllers: {health: {periodSeconds: 60}}, "
-		both      = "controllers: {health: {}, registerHost: {name: a}}, "
-		resources = "controllers: {resources: {}, registerHost: {name: a}}, "
-	)
-	for _, test := range []struct{ reason, from, to, says string }{
-		{"created without a function", "", object("v0.1.0", ""), ""},
-		{"created below the first release", "", object("v0.2.1", health), "spec.controllers: controllers.health needs v0.3.0 or later: set spec.version to such a release first, or remove controllers.health"},
-		{"created with it", "", object("v0.3.0", health), ""},
-		{"created between the two", "", object("v0.3.1", both), "spec.controllers: controllers.registerHost needs v0.4.0 or later: set spec.version to such a release first, or remove controllers.registerHost"},
-		{"turned on below", object("v0.2.0", ""), object("v0.2.0", health), "needs v0.3.0 or later"},
-		{"another one turned on below", object("v0.2.0", health), object("v0.2.0", both), "controllers.registerHost"},
-		{"turned on together with the upgrade", object("v0.2.1", ""), object("v0.3.0", health), ""},
-		{"a return to what runs", object("v0.3.0", health), object("v0.2.1", health), ""},
-		{"a return with a change of the function", object("v0.3.0", health), object("v0.2.1", strings.Replace(health, "60", "5", 1)), ""},
-		{"changed after the return", object("v0.2.1", health), object("v0.2.1", strings.Replace(health, "60", "5", 1)), ""},
-		{"turned off below", object("v0.2.1", both), object("v0.2.1", ""), ""},
-		{"one of two turned off below", object("v0.2.1", both), object("v0.2.1", resources), ""},
-		{"turned on again below", object("v0.2.1", ""), object("v0.2.1", health), "controllers.health"},
-		{"a release that no one knows", "", object("v0.9.0", health), "Unsupported value"},
-	} {
-		got := refused(test.from, test.to)
-		if test.says == "Unsupported value" {
-			test.says = "" // the schema refuses it, not a rule
-		}
-		if (got == "") != (test.says == "") || !strings.Contains(got, test.says) {
-			t.Errorf("%s: %q, want %q", test.reason, got, test.says)
-		}
-	}
-}
-
 // TestRuleGrowsWithReleases compares the rules of two tables.
 func TestRuleGrowsWithReleases(t *testing.T) {
 	size := func(n int) int {

@@ -76,11 +76,10 @@ const (
 	GuardRefused = 65
 	// GuardWaits is that of a member of which it is not known yet whether it may start: the
 	// record is late, incomplete or damaged, or no other member answers. No data is known to
-	// be lost. Guards before v0.4.0 end with GuardRefused then, too.
+	// be lost.
 	GuardWaits = 66
 	// GuardForeign is that of a member whose volume has the data of another cluster or
 	// member, or data that can't be read: the member's own may be elsewhere or come back.
-	// Guards before v0.4.0 end with GuardRefused then, too.
 	GuardForeign = 67
 	// GuardUnrecovered is that of a member with whose data a lost quorum is to be recovered, and
 	// could not be: for the reason that it prints. Its data is as it was, and the guard tries

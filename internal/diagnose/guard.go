@@ -8,12 +8,8 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
-const (
-	// etcdContainer runs the guard, which then becomes etcd.
-	etcdContainer = "etcd"
-	// guardContainer is the init container that ran the guard in layout v1.
-	guardContainer = "guard"
-)
+// etcdContainer runs the guard, which then becomes etcd.
+const etcdContainer = "etcd"
 
 // Guard returns why the guard refuses to let the first etcd member that it holds start,
 // empty when it refuses none: one that only waits, as for a record that is late, is a pod
@@ -32,20 +28,15 @@ func Guard(pods []corev1.Pod) string {
 func GuardRefuses(pod *corev1.Pod) bool { return refusal(pod) != nil }
 
 // DataLost reports whether the guard refuses since the member's data is lost or damaged, and
-// not just elsewhere. Guards before v0.4.0 do not tell the two apart.
+// not just elsewhere.
 func DataLost(pod *corev1.Pod) bool {
 	status := refusal(pod)
-	return status != nil && status.Name == etcdContainer && Failure(*status).ExitCode == contract.GuardRefused
+	return status != nil && Failure(*status).ExitCode == contract.GuardRefused
 }
 
 // refusal returns the container in which the guard refuses to let etcd start, nil
 // when it does not.
 func refusal(pod *corev1.Pod) *corev1.ContainerStatus {
-	for i, status := range pod.Status.InitContainerStatuses {
-		if status.Name == guardContainer && Failure(status) != nil {
-			return &pod.Status.InitContainerStatuses[i]
-		}
-	}
 	for i, status := range pod.Status.ContainerStatuses {
 		// etcd itself ends with another code, and so does a guard that only waits.
 		if terminated := Failure(status); status.Name == etcdContainer && terminated != nil && (terminated.ExitCode == contract.GuardRefused || terminated.ExitCode == contract.GuardForeign) {

@@ -65,8 +65,6 @@ func TestPod(t *testing.T) {
 			"pod p: container i exited with code 1: first"},
 		"a container was killed at its memory limit": {`{spec: {nodeName: node-1, containers: [{name: server, resources: {limits: {memory: 1Gi}}}]}, status: {phase: Running, containerStatuses: [{name: server, restartCount: 3, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {reason: OOMKilled, exitCode: 137, finishedAt: "2026-01-01T00:00:00Z"}}}]}}`,
 			"pod p: container server was killed at its memory limit, 1Gi (OOMKilled, 2026-01-01T00:00:00Z, 3 restarts): raise spec.server.resources.limits.memory"},
-		"the guard refuses": {`{spec: {nodeName: node-1}, status: {phase: Pending, initContainerStatuses: [{name: guard, state: {terminated: {exitCode: 3, message: empty}}}], containerStatuses: [{name: c, state: {waiting: {reason: PodInitializing}}}]}}`,
-			"pod p: container guard exited with code 3: empty"},
 		"the guard refuses in etcd's own container": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: etcd, state: {waiting: {reason: CrashLoopBackOff, message: back-off 10s}}, lastState: {terminated: {exitCode: 65, message: empty}}}]}}`,
 			"pod p: container etcd exited with code 65: empty"},
 		"the guard can't know yet": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: etcd, state: {waiting: {reason: CrashLoopBackOff, message: back-off 10s}}, lastState: {terminated: {exitCode: 66, message: no member answers}}}]}}`,
@@ -79,8 +77,6 @@ func TestPod(t *testing.T) {
 			"pod p on node node-1 is running, but not ready"},
 		"a server ends with the guard's code": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: server, state: {terminated: {exitCode: 65, message: gone}}}]}}`,
 			"pod p: container server exited with code 65: gone"},
-		"a guard that is done is no problem": {`{spec: {nodeName: node-1}, status: {phase: Running, initContainerStatuses: [{name: guard, state: {terminated: {exitCode: 0}}}], containerStatuses: [{name: c, state: {running: {}}}]}}`,
-			"pod p on node node-1 is running, but not ready"},
 		"it came back after a crash":        {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: c, state: {running: {}}, lastState: {terminated: {exitCode: 1}}}]}}`, "pod p on node node-1 is running, but not ready"},
 		"it is on its way out, or its node": {`{metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {nodeName: node-1}}`, "pod p on node node-1 is terminating"},
 	} {

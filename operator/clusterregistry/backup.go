@@ -199,9 +199,6 @@ func (s *scope) backupsBlocked(ctx context.Context) verdict.Verdict {
 	if s.Registry.Spec.Etcd.External != nil {
 		return verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "the operator takes no backups of an external etcd: save it with the tools that it is run with, such as etcdctl snapshot save, and remove spec.backup").In(verdict.Resync)
 	}
-	if !render.BackupsSupported(render.ReleaseOf(s.release)) {
-		return verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "the registry is of %s and its etcd of %s, and backups can be taken from v0.4.0 on: upgrade the registry", s.release.Version, s.release.Members.Release).In(verdict.Resync)
-	}
 	claim, v := s.storeNeeds(ctx, s.Registry.Spec.Backup.Store, "spec.backup.store", "no backup can be taken")
 	if v.Complete() && claim != nil && claim.Labels[operatorv1alpha1.LabelManagedBy] == operatorv1alpha1.ManagedBy {
 		// What the operator makes for a registry, it deletes with it.

@@ -171,7 +171,6 @@ func (w *backupWorld) scope() *scope {
 	s := newScope(&operand.Objects{HostCluster: operand.HostCluster{Client: c, Live: c, Applier: apply.New(c, c), Events: events.NewFakeRecorder(200)},
 		Registry: registry, Before: *registry.Status.DeepCopy(), Now: w.now, Rendered: &render.Result{}})
 	s.identity = identity.Read(w.t.Context(), s.Objects)
-	s.release.Members.Layout, s.release.Backups = "v2", true
 	return s
 }
 
@@ -392,8 +391,6 @@ func TestBackupsBlocked(t *testing.T) {
 	w := newBackupWorld(t)
 	for reason, change := range map[string]func(*scope){
 		"external": func(s *scope) { s.Registry.Spec.Etcd.External = &operatorv1alpha1.ExternalEtcd{} },
-		"v0.2.0":   func(s *scope) { s.release.Backups, s.release.Version = false, "v0.2.0" },
-		"v0.3.0":   func(s *scope) { s.release.Members.Layout, s.release.Members.Release = "v1", "v0.3.0" },
 	} {
 		s := w.scope()
 		change(s)

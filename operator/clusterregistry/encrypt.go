@@ -33,7 +33,7 @@ const rewriteTime = 5 * time.Second
 // readKeys reads the keys with which the servers encrypt what they store. Without the record of
 // these nothing may be rendered.
 func (s *scope) readKeys(ctx context.Context) error {
-	if !render.CanEncrypt(s.release.Layout) || s.Registry.Spec.Etcd.External != nil {
+	if s.Registry.Spec.Etcd.External != nil {
 		return nil
 	}
 	if s.identity.Err != nil {
@@ -62,20 +62,8 @@ func (s *scope) withheld() verdict.Verdict {
 		return s.keys.Held
 	case !s.audit.Held.Complete():
 		return s.audit.Held
-	case !s.visibility.held.Complete():
-		return s.visibility.held
 	}
-	return s.unguarded()
-}
-
-// unguarded says that the servers' release has no guarded fields, which the spec asks for. An
-// upgrade that is under way brings them, or else says why it does not.
-func (s *scope) unguarded() verdict.Verdict {
-	guarded := s.Registry.Spec.Server.Guarded()
-	if guarded == operatorv1alpha1.GuardedFieldsOff || render.CanGuardFields(s.release.Layout) || s.upgrade != nil || !s.Installed() {
-		return done
-	}
-	return verdict.Waiting(operatorv1alpha1.ReasonGuardedFieldsUnsupported, "spec.server.authorization.guardedFields is %s, and the servers of %s don't have it: whoever may write a cluster may change all of it until a release that has it runs, which is v0.4.0 or later", guarded, s.release.Version).In(verdict.Resync).DegradedIf(true)
+	return s.visibility.held
 }
 
 // reveal decrypts what etcd holds, nil where nothing is encrypted.

@@ -314,7 +314,7 @@ func TestBackupBefore(t *testing.T) {
 	for reason, change := range map[string]func(*scope){
 		"suspended": func(s *scope) { s.Registry.Spec.Backup.Suspend = true },
 		"no store":  func(s *scope) { s.Registry.Spec.Backup = nil },
-		"of v0.3.0": func(s *scope) { s.backups.blocked = verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "") },
+		"external":  func(s *scope) { s.backups.blocked = verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "") },
 	} {
 		s := w.scope()
 		if change(s); !s.backUpBefore(t.Context(), snapshot).Complete() {

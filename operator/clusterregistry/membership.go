@@ -45,7 +45,7 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 
 // changeable reports whether etcd's members can be changed, as far as they were observed.
 func (s *scope) changeable() bool {
-	return s.identity.Record != nil && s.Registry.Spec.Etcd.External == nil && s.release.Members.Changeable() && len(s.members.State.Members) > 0 && s.frozenBy() == ""
+	return s.identity.Record != nil && s.Registry.Spec.Etcd.External == nil && len(s.members.State.Members) > 0 && s.frozenBy() == ""
 }
 
 // memberChange returns a change of etcd's members as they were observed.

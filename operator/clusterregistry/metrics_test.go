@@ -20,7 +20,7 @@ func TestMeasured(t *testing.T) {
 		want             metrics.Registry
 	}{
 		{"one that serves, with a member that does not answer", own, true, []etcd.Member{{Name: "fleet-etcd-0", DBSize: 20480}, {Name: "fleet-etcd-1"}},
-			metrics.Registry{Mode: "Aggregated", Servers: 2, ServerMemory: 1 << 30, DatabaseSizes: map[string]int64{"fleet-etcd-0": 20480}, Quota: 2 << 30}},
+			metrics.Registry{Mode: "Aggregated", Servers: 2, ServerMemory: 2 << 30, DatabaseSizes: map[string]int64{"fleet-etcd-0": 20480}, Quota: 2 << 30}},
 		{"one that could not be rendered", own, false, nil, metrics.Registry{Mode: "Aggregated", Servers: 2, Quota: 2 << 30}},
 		{"one whose etcd is external, and may be as full as its owner says", external, false, []etcd.Member{{Name: "a", DBSize: 1}},
 			metrics.Registry{Mode: "Independent", Servers: 4, DatabaseSizes: map[string]int64{"a": 1}}},

@@ -164,7 +164,7 @@ func TestTroubleshooting(t *testing.T) {
 	for _, value := range literals {
 		reasons[value] = true
 	}
-	if !reasons["MemberReplaced"] || !reasons["BackendDown"] || !reasons["StorageMigration"] || !reasons["MigrationRefused"] {
+	if !reasons["MemberReplaced"] || !reasons["BackendDown"] || !reasons["StorageMigration"] || !reasons["MembersChanged"] {
 		t.Fatalf("the reasons are not found any more, only %v", slices.Sorted(maps.Keys(reasons)))
 	}
 

@@ -79,9 +79,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Failed(err))
 		return
 	}
-	if render.CanAudit(s.release.Layout) {
-		s.audit = auditing.Read(ctx, s.Objects)
-	}
+	s.audit = auditing.Read(ctx, s.Objects)
 	if err := s.readVisibility(ctx); err != nil {
 		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Failed(err))
 		return

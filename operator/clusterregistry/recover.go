@@ -180,10 +180,6 @@ func (r *Reconciler) observeRecovery(ctx context.Context, s *scope) {
 	if !due || s.recovering().Of(*asked) {
 		return
 	}
-	if !render.BackupsSupported(render.ReleaseOf(s.release)) {
-		s.restore.recovery.verdict = recoveryHeld("the servers are of %s and etcd's members of %s, and a backup is restored by v0.4.0 or later: recover with the data of a member", s.release.Version, s.release.Members.Release)
-		return
-	}
 	s.restore.recovery.verdict = r.backupOf(ctx, s, restore.Approval{Recovery: *asked, Lost: *lost})
 }
 

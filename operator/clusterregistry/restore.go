@@ -95,8 +95,6 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 		return done // it is what was asked for
 	case s.Registry.Spec.Etcd.External != nil:
 		return refused("the operator does not restore an external etcd: restore it with the tools that it is run with, and remove spec.restoreFrom")
-	case !render.BackupsSupported(render.ReleaseOf(s.release)):
-		return refused("the registry is of %s and its etcd of %s, and a backup is restored by v0.4.0 or later", s.release.Version, s.release.Members.Release)
 	case s.restore.inTheWay != "":
 		return refused("%s", s.hasData(s.restore.inTheWay))
 	case s.Before.Etcd.ClusterID != "":

@@ -39,7 +39,7 @@ const byRef = "{spec: {etcd: {replicas: 3}, restoreFrom: {backupRef: {name: b, n
 func restoringScope(t *testing.T, text string, objects ...client.Object) *scope {
 	t.Helper()
 	s := newScope(operandtest.New(t, text, objects...))
-	s.release = version.Release{Version: "v0.4.0", Backups: true, Members: version.Members{Layout: "v2", Etcd: "v3.7.3"}}
+	s.release = version.Release{Version: "v0.4.0", Members: version.Members{Etcd: "v3.7.3"}}
 	s.host = "v1.37.1"
 	return s
 }
@@ -101,7 +101,6 @@ func TestObserveRestore(t *testing.T) {
 		"its record was made up after it":     {byRef, completed, before(served, &etcd.Record{}), "", "", false},
 		"its record is older than etcd":       {byRef, completed, before(served, underWay), operatorv1alpha1.ReasonIdentityMismatch, "the record is older than etcd", false},
 		"it is older than the registry":       {strings.Replace(byRef, "}}}}", "}}}, status: {etcd: {}"+operandtest.Complete+"}}", 1), completed, before(nil, underWay), operatorv1alpha1.ReasonIdentityMismatch, "the record is older than etcd", false},
-		"its release can't":                   {byRef, completed, func(s *scope) { s.release.Backups = false }, operatorv1alpha1.ReasonRestoreRefused, "a backup is restored by v0.4.0 or later", false},
 		"its keys are missing":                {strings.Replace(byRef, "{spec: {", "{spec: {server: {encryption: {secretRef: {name: keys}}}, ", 1), completed, func(s *scope) { s.keys.Held = verdict.Waiting("EncryptionInvalid", "no Secret") }, "EncryptionInvalid", "no Secret", false},
 	} {
 		s := restoringScope(t, test.text, test.objects...)

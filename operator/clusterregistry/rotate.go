@@ -34,7 +34,7 @@ func (r *Reconciler) rotations(s *scope) []rotation.Handler {
 	if s.identity.Record != nil {
 		ca := newEtcdCA(r, s)
 		h := handlerOf(caEtcd, ca, s.authorities.Etcd, automatic(asked.Etcd))
-		h.Servers, h.Unable = ca.Servers, s.etcdCAUnable()
+		h.Servers = ca.Servers
 		out = append(out, h)
 	}
 	if s.Registry.Spec.TLS.IssuerRef == nil {
@@ -205,8 +205,6 @@ func (s *scope) rotationNoted(h rotation.Handler) (reason, message string) {
 	switch u := h.InUse; {
 	case h.Desired.Generation < u.Signing:
 		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("%s is %d, and generation %d of that CA signs: no key is used again; set it to %d", field, h.Desired.Generation, u.Signing, max(u.Signing, u.Also))
-	case h.Unable != "" && h.Desired.Generation > u.Signing:
-		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("the %s CA can't be rotated to generation %d: %s", h.Name, h.Desired.Generation, h.Unable)
 	case h.Lost && h.Desired.Generation <= u.Also:
 		return operatorv1alpha1.ReasonRotationPending, s.lostNext(h)
 	case h.Due():

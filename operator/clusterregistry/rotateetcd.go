@@ -22,15 +22,6 @@ func newEtcdCA(r *Reconciler, s *scope) etcdCA {
 	return etcdCA{ownCA{r, s, contract.EtcdCASuffix, &s.authorities.Etcd, s.writeEtcdCA}}
 }
 
-// etcdCAUnable says why the CA of etcd can't be rotated, nothing when it can: in the first
-// layout, pods mount a bundle that changes under them, of which they load what they find.
-func (s *scope) etcdCAUnable() string {
-	if !s.release.Members.Changeable() || s.release.Layout != s.release.Members.Layout {
-		return "members and servers of release v0.4.0 or later are needed for that: upgrade first"
-	}
-	return ""
-}
-
 // writeEtcdCA records the generations of etcd's CA. The record has the fingerprints of both CAs
 // while two sign for what is in use.
 func (s *scope) writeEtcdCA(ctx context.Context, u generation.InUse) error {

@@ -45,8 +45,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 }
 
 func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
-	s.volumes.Replaceable = s.release.Members.Changeable()
-	stage := members.Stage{Objects: s.Objects, Ask: r.AskEtcd, Authorities: s.authorities, Identity: s.identity, Volumes: s.volumes, Release: s.release.Members.Release, Changeable: s.release.Members.Changeable()}
+	stage := members.Stage{Objects: s.Objects, Ask: r.AskEtcd, Authorities: s.authorities, Identity: s.identity, Volumes: s.volumes, Release: s.release.Members.Release}
 	stage.Disarm = func(ctx context.Context, access etcd.Access, state etcd.State) error {
 		return access.DisarmNoSpace(ctx, state)
 	}
@@ -89,7 +88,7 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 	if len(s.Registry.Spec.Controllers.Functions()) == 0 {
 		return // what there was of it is pruned
 	}
-	stage := controller.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities, Release: s.release, Releases: r.Releases,
+	stage := controller.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities, Release: s.release,
 		NotAllowed: render.ControllerNotAllowed(s.Registry.Namespace, r.Environment), TakenBy: s.registration.TakenBy, Unreached: s.reach.refused}
 	s.controller = stage.Run(ctx)
 	if err := s.controller.Err; err != nil {

@@ -58,7 +58,7 @@ func (s *scope) decideVisibility(hides, exist bool) shown {
 		status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: rand.String(8)}
 	}
 	if server.Visible() == operatorv1alpha1.VisibilityClusterSets {
-		return s.hidden()
+		return shown{shown: operatorv1alpha1.VisibilityClusterSets}
 	}
 	approved := status.Visibility != nil && server.ShowsAllFor() == status.Visibility.ID
 	switch {
@@ -73,19 +73,4 @@ func (s *scope) decideVisibility(hides, exist bool) shown {
 	}
 	return shown{operatorv1alpha1.VisibilityClusterSets, verdict.Waiting(operatorv1alpha1.ReasonVisibilityNotApproved,
 		"spec.server.authorization.visibility is All, which would show all clusters to everyone who may read clusters, and the servers keep showing those of users' ClusterSets alone: to approve it, set spec.server.authorization.visibilityApprovedFor to %s; else set visibility back to ClusterSets", status.Visibility.ID).In(verdict.Resync).DegradedIf(true)}
-}
-
-// hidden is what the servers get that are to hide clusters. On the way from a release that can't,
-// they begin when it is complete: a rollback would show everything again.
-func (s *scope) hidden() shown {
-	switch {
-	case s.upgrade != nil && !render.CanHideClusters(s.upgrade.From.Layout):
-		return shown{shown: operatorv1alpha1.VisibilityAll}
-	case render.CanHideClusters(s.release.Layout):
-		return shown{shown: operatorv1alpha1.VisibilityClusterSets}
-	case !s.Installed():
-		return shown{shown: operatorv1alpha1.VisibilityAll}
-	}
-	return shown{operatorv1alpha1.VisibilityAll, verdict.Waiting(operatorv1alpha1.ReasonVisibilityUnsupported,
-		"spec.server.authorization.visibility is ClusterSets, and the servers of %s don't have it: everyone who may read clusters sees all of them until a release that has it runs, which is v0.4.0 or later", s.release.Version).In(verdict.Resync).DegradedIf(true)}
 }

@@ -46,12 +46,8 @@ const (
 // record decides how many members are rendered.
 const mostMembers = 9
 
-// ErrReplicasDiffer and ErrCADiffers are why the etcd that was recorded can't be the
-// desired one.
-var (
-	ErrReplicasDiffer = errors.New("another number of etcd members is recorded")
-	ErrCADiffers      = errors.New("another CA of etcd is recorded")
-)
+// ErrCADiffers is why the etcd that was recorded can't be the desired one.
+var ErrCADiffers = errors.New("another CA of etcd is recorded")
 
 // Record is what is recorded of a registry's own etcd, in a ConfigMap that outlives the
 // registry as etcd's volumes do.
@@ -62,7 +58,7 @@ type Record struct {
 	// contract.StateExisting from then on.
 	InitialClusterState string
 	// Replicas is how many pods the members have, and Names are theirs, by which the guard
-	// has members find each other. Records of operators before v0.4.0 have no names.
+	// has members find each other.
 	Replicas int32
 	Names    []string
 	// Target is how many members were last aimed at, Claimed how many ordinals, from 0 on,
@@ -106,8 +102,7 @@ type Record struct {
 	// they stay when the servers of an older one return. It is empty until known.
 	EtcdRelease string
 	// Joining is the member that is being added: it may start without any data as long as
-	// it is a learner that was never started. It is empty when there is none. A person may
-	// have added it, to replace a member of a release before v0.4.0.
+	// it is a learner that was never started. It is empty when there is none.
 	Joining string
 	// Lineage is the ID of the data, by which its backups are known. It is empty as long as
 	// none was taken.
@@ -319,14 +314,9 @@ func (r *Record) number(members int32) string {
 	return strconv.Itoa(int(members))
 }
 
-// Check compares the record with what is desired: the number of members, and the
-// fingerprint of the CA's key. It returns ErrReplicasDiffer or ErrCADiffers, the first
-// that holds, or nil.
-func (r *Record) Check(replicas int32, ca string) error {
-	switch {
-	case r.Replicas != replicas:
-		return ErrReplicasDiffer
-	case r.CA != ca:
+// Check returns ErrCADiffers unless the recorded CA has the key of a fingerprint.
+func (r *Record) Check(ca string) error {
+	if r.CA != ca {
 		return ErrCADiffers
 	}
 	return nil
@@ -341,15 +331,12 @@ type Observation struct {
 	// Current are the names of the members whose pods are of Release.
 	Current []string
 	Release string
-	// Manual is true where a person replaces members, and has said so in Joining.
-	Manual bool
 }
 
 // Learn returns the record with what is new: who the members are as soon as all have
 // said it, the newest version of etcd among them, and the release that they are of as
 // soon as one of its pods has said anything: to a release whose etcd never started, the
-// members are not bound. A member that a person has added is one like all others as soon
-// as it serves. It returns false, and the record as it is, when nothing is new.
+// members are not bound. It returns false, and the record as it is, when nothing is new.
 func (r *Record) Learn(seen Observation) (*Record, bool) {
 	learned := *r
 	// A record that was made up for from the status may lack members, and so may one of
@@ -368,10 +355,7 @@ func (r *Record) Learn(seen Observation) (*Record, bool) {
 			learned.EtcdRelease = seen.Release
 		}
 	}
-	if seen.Manual && seen.State.Joined(learned.Identity, learned.Joining) {
-		learned.Joining = ""
-	}
-	if learned.ClusterID == r.ClusterID && len(learned.Members) == len(r.Members) && learned.EtcdVersion == r.EtcdVersion && learned.EtcdRelease == r.EtcdRelease && learned.Joining == r.Joining {
+	if learned.ClusterID == r.ClusterID && len(learned.Members) == len(r.Members) && learned.EtcdVersion == r.EtcdVersion && learned.EtcdRelease == r.EtcdRelease {
 		return r, false
 	}
 	return &learned, true

@@ -192,9 +192,8 @@ func (s *Store) Lineage(ctx context.Context) (string, error) {
 }
 
 // Adopt has a record in the inventory that an earlier registry of this name has left, which
-// was never applied for this one, and restores its labels and annotations. One that an
-// operator before v0.4.0 wrote gets the names of its members, before any pod needs them. It
-// does nothing in a read-only reconcile.
+// was never applied for this one, and restores its labels and annotations, and the names of
+// its members where a person has removed them, before any pod needs them. It does nothing in a read-only reconcile.
 func (s *Store) Adopt(ctx context.Context) error {
 	switch inventory := s.objects.Registry.Status.Inventory; {
 	case s.objects.ReadOnly():

@@ -19,19 +19,6 @@ const (
 	auditWebhook  = "kubeconfig"
 )
 
-// CanAudit reports whether servers of a layout keep an audit log.
-func CanAudit(layout string) bool { return layout != "v1" }
-
-// CanGuardFields reports whether servers of a layout ask for a permission of its own for
-// changes of guarded fields.
-func CanGuardFields(layout string) bool { return layout != "v1" }
-
-// CanEncrypt reports whether servers of a layout encrypt what they store.
-func CanEncrypt(layout string) bool { return layout != "v1" }
-
-// audits reports whether the servers of a layout are to record requests.
-func audits(in Input, layout string) bool { return in.Audit != nil && CanAudit(layout) }
-
 // content returns what the Secret has: where events go, the policy and the kubeconfig.
 func (a Audit) content() (settings, policy, webhook []byte) {
 	spec := a.Spec

@@ -64,44 +64,17 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// TestGuardedFieldsNeedALayout renders servers of the first layout, which don't know the flag,
-// without it, and the same servers whether or not the spec says that nothing is guarded.
-func TestGuardedFieldsNeedALayout(t *testing.T) {
-	with := func(layout, spec string) *Result {
-		in := input(t, merged(t, spec))
-		in.Release.Layout, in.Release.EtcdLayout, in.Release.Controllers = layout, layout, nil
-		return rendered(t, in)
-	}
+// TestGuardedFields renders the same servers whether or not the spec says that nothing is
+// guarded, and else has them guard.
+func TestGuardedFields(t *testing.T) {
+	with := func(spec string) *Result { return rendered(t, input(t, merged(t, spec))) }
 	const flag = "Deployment/fleet-server" + container + "/args/--guarded-fields"
-	for _, layout := range []string{"v1", "v2"} {
-		unset := with(layout, `{}`)
-		if off := with(layout, `{server: {authorization: {guardedFields: "Off"}}}`); !reflect.DeepEqual(unset, off) {
-			t.Errorf("%s: Off renders something else than nothing", layout)
-		}
-		for _, guarded := range []string{"Warn", "Enforce"} {
-			got := at(t, with(layout, `{server: {authorization: {guardedFields: `+guarded+`}}}`), flag)
-			if want := map[string]any{"v1": nil, "v2": guarded}[layout]; got != want {
-				t.Errorf("%s: %s gives the servers %v, want %v", layout, guarded, got, want)
-			}
-		}
+	if off := with(`{server: {authorization: {guardedFields: "Off"}}}`); !reflect.DeepEqual(with(`{}`), off) {
+		t.Error("Off renders something else than nothing")
 	}
-}
-
-// TestAuditNeedsALayout renders servers of the first layout, which know of no audit log, as if
-// there were none, and those of a later one with it, whichever layout etcd is of.
-func TestAuditNeedsALayout(t *testing.T) {
-	for _, test := range []struct {
-		servers, etcd string
-		want          bool
-	}{{"v1", "v1", false}, {"v2", "v1", true}, {"v1", "v2", false}, {"v2", "v2", true}} {
-		in := input(t, merged(t, `{server: {audit: {policyConfigMapRef: {name: audit}, log: {}}}}`))
-		in.Release.Layout, in.Release.EtcdLayout, in.Release.Controllers = test.servers, test.etcd, nil
-		result := rendered(t, in)
-		if got := find(result, "Secret", "fleet-audit-"+in.Audit.Digest()) != nil; got != test.want {
-			t.Errorf("servers of %s, etcd of %s: audited %t", test.servers, test.etcd, got)
-		}
-		if got := at(t, result, "Deployment/fleet-server"+container+"/args/--audit-policy-file") != nil; got != test.want {
-			t.Errorf("servers of %s, etcd of %s: they read a policy: %t", test.servers, test.etcd, got)
+	for _, guarded := range []string{"Warn", "Enforce"} {
+		if got := at(t, with(`{server: {authorization: {guardedFields: `+guarded+`}}}`), flag); got != guarded {
+			t.Errorf("%s gives the servers %v", guarded, got)
 		}
 	}
 }

@@ -31,11 +31,11 @@ func TestGenerations(t *testing.T) {
 		{"the first is dropped", generation.InUse{Signing: 2}, []string{"-2"}, "-2"},
 		{"many follow", generation.InUse{Signing: 41, Also: 17}, []string{"-17", "-41"}, "-41"},
 	} {
-		for layout, functions := range layouts(t) {
+		for _, layout := range allLayouts(t) {
 			in := input(t, registry, func(r *operatorv1alpha1.ClusterRegistry) {
 				r.Spec.Controllers = &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}}
 			})
-			in.Release.Layout, in.Release.EtcdLayout, in.Release.Controllers = layout, layout, functions
+			in.Release.Layout, in.Release.EtcdLayout = layout, layout
 			in.Authorities = Authorities{Etcd: test.inUse, Serving: test.inUse, Clients: test.inUse}
 			got, issuers := map[string]bool{}, map[string]string{}
 			for _, object := range rendered(t, in).Objects() {
@@ -62,7 +62,7 @@ func TestGenerations(t *testing.T) {
 				t.Errorf("%s, layout %s: there are %v", test.reason, layout, slices.Sorted(maps.Keys(got)))
 			}
 			for leaf, ca := range map[string]string{"etcd-server": "etcd", "etcd-peer": "etcd", "etcd-client": "etcd", "serving": "serving", "admin": "client", "controller": "client"} {
-				if issuer, is := issuers["fleet-"+leaf]; is && issuer != "fleet-"+ca+"-ca"+test.signs || !is && (leaf != "controller" || len(functions) > 0) {
+				if issuer, is := issuers["fleet-"+leaf]; is && issuer != "fleet-"+ca+"-ca"+test.signs || !is {
 					t.Errorf("%s, layout %s: fleet-%s is of %q", test.reason, layout, leaf, issuer)
 				}
 			}

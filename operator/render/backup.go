@@ -24,13 +24,9 @@ type Backup struct {
 	Transient int
 }
 
-// BackupsSupported reports whether backups can be taken with a release: it has the program
-// that does, and the layout of its etcd pods lets that reach them.
-func BackupsSupported(release Release) bool { return release.Backups && release.EtcdLayout != "v1" }
-
 // backed reports whether a registry has backups.
 func backed(in Input, layout string) bool {
-	return in.Registry.Spec.Backup != nil && in.Registry.Spec.Etcd.External == nil && layout == in.Release.EtcdLayout && BackupsSupported(in.Release)
+	return in.Registry.Spec.Backup != nil && in.Registry.Spec.Etcd.External == nil && layout == in.Release.EtcdLayout
 }
 
 const (

@@ -16,7 +16,6 @@ import (
 func saved(t *testing.T, store, step string) Input {
 	t.Helper()
 	in := input(t, merged(t, `{backup: {schedule: "0 * * * *", store: `+store+`, retention: {keepLast: 3, keepFor: 48h}}}`))
-	in.Release.Layout, in.Release.EtcdLayout, in.Release.Backups = "v2", "v2", true
 	in.Backup = Backup{Step: step, Task: step + " b 1f0c", Name: "b", UID: "1f0c", Lineage: "0b9c4b52", SkipUnchanged: true}
 	return in
 }
@@ -129,9 +128,7 @@ func TestBackupEgress(t *testing.T) {
 // nothing is done.
 func TestNoBackups(t *testing.T) {
 	for reason, change := range map[string]func(*Input){
-		"none are asked for":            func(in *Input) { in.Registry.Spec.Backup = nil },
-		"a release without the program": func(in *Input) { in.Release.Backups = false },
-		"members of an earlier release": func(in *Input) { in.Release.EtcdLayout = "v1" },
+		"none are asked for": func(in *Input) { in.Registry.Spec.Backup = nil },
 		"an external etcd": func(in *Input) {
 			in.Registry.Spec.Etcd = operatorv1alpha1.Etcd{External: &operatorv1alpha1.ExternalEtcd{Endpoints: []operatorv1alpha1.EtcdEndpoint{"https://etcd:2379"}}}
 		},

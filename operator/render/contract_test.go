@@ -13,7 +13,6 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
-	"github.com/clusterregistry/operator/operator/version"
 )
 
 // suffixes are what the contract appends to a registry's name, with the kinds of the
@@ -47,17 +46,14 @@ var suffixes = map[string][]string{
 	contract.IdentitySuffix: nil,
 }
 
-// layouts are those of all releases, each with the functions of the controller that the
-// newest release with it has.
-func layouts(t *testing.T) map[string][]string {
+// allLayouts are those of all releases, each once.
+func allLayouts(t *testing.T) []string {
 	t.Helper()
-	releases, err := version.Releases()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out := map[string][]string{}
-	for _, release := range releases {
-		out[release.Layout] = release.Controllers
+	var out []string
+	for _, release := range allReleases(t) {
+		if !slices.Contains(out, release.Layout) {
+			out = append(out, release.Layout)
+		}
 	}
 	return out
 }
@@ -66,11 +62,11 @@ func layouts(t *testing.T) map[string][]string {
 // the objects, and all that refers to one, are what the contract says, and nothing
 // that it says is missing.
 func TestNamesAreThoseOfTheContract(t *testing.T) {
-	for layout, functions := range layouts(t) {
+	for _, layout := range allLayouts(t) {
 		kinds, mentioned := map[string]map[string]bool{}, map[string]bool{"": true}
 		for variant, in := range variants(t) {
 			in = change(in, func(r *operatorv1alpha1.ClusterRegistry) { r.Name = "xyzzy" })
-			in.Release.Layout, in.Release.EtcdLayout, in.Release.Controllers = layout, layout, functions
+			in.Release.Layout, in.Release.EtcdLayout = layout, layout
 			for _, object := range rendered(t, in).Objects() {
 				mention(object.Object, mentioned)
 				// What is made in each namespace that a function reaches has one name in all of them.
@@ -90,15 +86,6 @@ func TestNamesAreThoseOfTheContract(t *testing.T) {
 			}
 		}
 		for suffix, want := range suffixes {
-			if suffix == contract.ControllerSuffix && len(functions) == 0 {
-				continue // and is one too many, if there is one
-			}
-			if (suffix == contract.BackupSuffix || suffix == contract.RestoreSuffix) && layout == "v1" {
-				continue // so are these
-			}
-			if layout == "v1" && (suffix == contract.EtcdTrustSuffix || suffix == contract.EtcdClientTrustSuffix || suffix == contract.AuditSuffix || suffix == contract.EncryptionSuffix) {
-				continue // so are these
-			}
 			if got := slices.Sorted(maps.Keys(kinds["xyzzy"+suffix])); !slices.Equal(got, want) {
 				t.Errorf("layout %s: the objects ...%s are %v, want %v", layout, suffix, got, want)
 			}
@@ -157,9 +144,9 @@ func mention(value any, into map[string]bool) {
 // TestPortsAreThoseOfTheContract renders every layout: etcd's container listens on the
 // port of the contract, and so does the server's.
 func TestPortsAreThoseOfTheContract(t *testing.T) {
-	for layout, functions := range layouts(t) {
+	for _, layout := range allLayouts(t) {
 		in := variants(t)["five members"]
-		in.Release.Layout, in.Release.EtcdLayout, in.Release.Controllers = layout, layout, functions
+		in.Release.Layout, in.Release.EtcdLayout = layout, layout
 		found := map[string]string{}
 		for _, object := range rendered(t, in).Objects() {
 			containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -17,8 +16,8 @@ const controllerName = "<name>" + contract.ControllerSuffix
 // hostCAKey is the key, in the controller's ConfigMap, of the host cluster's CA.
 const hostCAKey = "host-ca.crt"
 
-// functions returns the functions of the controller that the registry asks for and its
-// release has. With none there is no controller.
+// functions returns the functions of the controller that the registry asks for. With none
+// there is no controller.
 func functions(in Input) []string {
 	asked := in.Registry.Spec.Controllers
 	if asked == nil || ControllerNotAllowed(in.Registry.Namespace, in.Environment) != "" {
@@ -26,7 +25,7 @@ func functions(in Input) []string {
 	}
 	var out []string
 	for _, function := range asked.Functions() {
-		if slices.Contains(in.Release.Controllers, function) && InvalidSelector(asked, function) == nil {
+		if InvalidSelector(asked, function) == nil {
 			out = append(out, function)
 		}
 	}

@@ -10,40 +10,30 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// TestFunctionsAreKnown expects each function that a release has to be one of the
-// controller's, with a group of its own.
+// TestFunctionsAreKnown expects each function that a spec can have to have a group of its own.
 func TestFunctionsAreKnown(t *testing.T) {
-	for _, release := range allReleases(t) {
-		for _, function := range release.Controllers {
-			if controllerGroups[function] == "" {
-				t.Errorf("%s has the function %s, which no one knows", release.Version, function)
-			}
+	all := operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}, RegisterHost: &operatorv1alpha1.RegisterHost{}, ClusterAPI: &operatorv1alpha1.ClusterAPI{}, ClusterProfiles: make([]operatorv1alpha1.ClusterProfiles, 1)}
+	if functions := all.Functions(); len(functions) != len(controllerGroups) {
+		t.Errorf("there are %v, and groups of %v", functions, controllerGroups)
+	}
+	for _, function := range all.Functions() {
+		if controllerGroups[function] == "" {
+			t.Errorf("%s has no group", function)
 		}
 	}
 }
 
-// TestNoController renders registries that are to have no controller: nothing of one is
-// rendered, whatever the spec says where the release has none.
+// TestNoController renders registries that ask for no function: nothing of a controller is
+// rendered.
 func TestNoController(t *testing.T) {
 	for reason, in := range map[string]Input{
-		"not asked for":                    input(t, registry),
-		"no function is on":                input(t, merged(t, `{controllers: {}}`)),
-		"a release without a controller":   change(input(t, registry, withController), func(*operatorv1alpha1.ClusterRegistry) {}),
-		"a release without that function":  input(t, merged(t, `{controllers: {registerHost: {name: host}}}`)),
-		"the same, behind the host's APIs": input(t, merged(t, `{mode: Aggregated, controllers: {registerHost: {name: host}}}`)),
+		"not asked for":     input(t, registry),
+		"no function is on": input(t, merged(t, `{controllers: {}}`)),
 	} {
-		switch {
-		case strings.HasPrefix(reason, "a release without a controller"):
-			in.Release.Controllers = nil
-		case in.Registry.Spec.Controllers != nil:
-			in.Release.Controllers = []string{contract.HealthFunction}
-		}
-		result := rendered(t, in)
-		for _, object := range result.Objects() {
+		for _, object := range rendered(t, in).Objects() {
 			if strings.Contains(object.GetName(), "controller") {
 				t.Errorf("%s: %s %s is rendered", reason, object.GetKind(), object.GetName())
 			}
@@ -59,16 +49,6 @@ func TestControllerNotAllowed(t *testing.T) {
 		if found != allowed || (ControllerNotAllowed(namespace, in.Environment) == "") != allowed {
 			t.Errorf("in %s, there is a controller: %v, %q", namespace, found, ControllerNotAllowed(namespace, in.Environment))
 		}
-	}
-}
-
-// TestOlderReleaseKeepsItsController renders both functions of a release that has one.
-func TestOlderReleaseKeepsItsController(t *testing.T) {
-	in := input(t, registry, withController)
-	in.Release.Controllers = []string{contract.HealthFunction}
-	args := podTemplates(t, rendered(t, in))["Deployment fleet-controller"].Spec.Containers[0].Args
-	if !slices.Contains(args, "--health") || slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--register-host") }) {
-		t.Errorf("the controller runs with %v", args)
 	}
 }
 
@@ -163,8 +143,8 @@ func TestControllerImage(t *testing.T) {
 			t.Errorf("from %q it is %s, want %s", repository, got, want)
 		}
 	}
-	of := ReleaseOf(version.Release{Version: "v0.4.0", Controllers: []string{contract.HealthFunction}, Images: version.Images{Controller: "sha256:e"}})
-	if of.ControllerDigest != "sha256:e" || len(of.Controllers) != 1 {
+	of := ReleaseOf(version.Release{Version: "v0.2.0", Images: version.Images{Controller: "sha256:e"}})
+	if of.ControllerDigest != "sha256:e" {
 		t.Errorf("of the release it is %+v", of)
 	}
 }

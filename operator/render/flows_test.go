@@ -15,7 +15,7 @@ func TestFlows(t *testing.T) {
 	in := input(t, merged(t, `{controllers: {health: {}}}`))
 	in.Snapshot = "before-the-next"
 	in.Registry.Spec.Backup = &operatorv1alpha1.Backup{Store: operatorv1alpha1.BackupStore{S3: &operatorv1alpha1.S3Store{Bucket: "b"}}}
-	in.Backup, in.Release.EtcdLayout, in.Release.Layout, in.Release.Backups = backups["every-field"], "v2", "v2", true
+	in.Backup = backups["every-field"]
 	result := rendered(t, in)
 	templates := podTemplates(t, result)
 	var policies []networkingv1.NetworkPolicy

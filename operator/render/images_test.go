@@ -51,13 +51,13 @@ func TestImagesOfTheOperator(t *testing.T) {
 // publishedTable is a table of releases of which the last is not published yet. Its
 // digests are as long as real ones.
 const publishedTable = `releases:
-- {version: v0.1.0, released: true, images: {clusterregistry-apiserver: "sha256:a", clusterregistry-helper: "sha256:b", etcd: "sha256:c"}, helper: v0.1.0, etcd: v3.6.14, <rest>}
-- {version: v0.2.0, released: true, images: {clusterregistry-apiserver: "sha256:d", clusterregistry-helper: "sha256:b", etcd: "sha256:e"}, helper: v0.1.0, etcd: v3.7.3, <rest>}
+- {version: v0.1.0, released: true, images: {clusterregistry-apiserver: "sha256:a", clusterregistry-helper: "sha256:b", etcd: "sha256:c", clusterregistry-controller: "sha256:f", clusterregistry-backup: "sha256:f"}, helper: v0.1.0, etcd: v3.6.14, <rest>}
+- {version: v0.2.0, released: true, images: {clusterregistry-apiserver: "sha256:d", clusterregistry-helper: "sha256:b", etcd: "sha256:e", clusterregistry-controller: "sha256:f", clusterregistry-backup: "sha256:f"}, helper: v0.1.0, etcd: v3.7.3, <rest>}
 - {version: v0.3.0, helper: v0.3.0, etcd: v3.7.3, <rest>}
 `
 
 // tableEntry is what the entries of that table have in common.
-const tableEntry = `commit: "0123456789012345678901234567890123456789", tree: "0123456789012345678901234567890123456789", layout: v1, serves: [v1], reads: [v1], stores: v1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.32", to: "1.37"}`
+const tableEntry = `layout: v1, serves: [v1], reads: [v1], stores: v1, host: {from: "1.34", to: "1.37"}, kubectl: {from: "1.32", to: "1.37"}`
 
 // long returns a text with digests of one letter made as long as real ones are.
 func long(text string) string {

@@ -8,8 +8,8 @@ import (
 // TestLacks names each object that would publish an empty CA, and no other: what makes
 // the CAs is applied before they exist.
 func TestLacks(t *testing.T) {
-	const aggregated = "{metadata: {name: fleet, namespace: team}, spec: {mode: Aggregated, version: v0.4.0}}"
-	const independent = "{metadata: {name: fleet, namespace: team}, spec: {mode: Independent, version: v0.4.0}}"
+	const aggregated = "{metadata: {name: fleet, namespace: team}, spec: {mode: Aggregated, version: v0.2.0}}"
+	const independent = "{metadata: {name: fleet, namespace: team}, spec: {mode: Independent, version: v0.2.0}}"
 	for _, test := range []struct {
 		reason, registry string
 		change           func(*Trust)

@@ -39,13 +39,10 @@ type Input struct {
 	// Snapshot is the name of the snapshot of etcd to be taken now, empty for none.
 	Snapshot string
 	// Encryption has the keys with which the servers encrypt what they store, nil for none.
-	// The first layout has no place for them.
 	Encryption *Encryption
-	// Audit is what the servers record of requests, nil for nothing. The first layout has
-	// no place for it.
+	// Audit is what the servers record of requests, nil for nothing.
 	Audit *Audit
-	// Visibility is which clusters the servers show; empty for what the spec says. The first
-	// layout has no place for it.
+	// Visibility is which clusters the servers show; empty for what the spec says.
 	Visibility operatorv1alpha1.Visibility
 	// Reached are the namespaces of the host cluster in which the controller may work: of
 	// those that the spec names, the registry's own and those that are open to the registry.
@@ -96,23 +93,21 @@ type Release struct {
 	// digests under which these images are published, empty where none is recorded. Those
 	// of the controller and of what keeps backups have the tag of the servers'.
 	ServerDigest, HelperDigest, EtcdDigest, ControllerDigest, BackupDigest string
-	// Controllers are the functions of the controller that the servers' release has.
-	Controllers []string
-	// Backups is true where the servers' release has the program that keeps backups.
-	Backups bool
 	// Layout names the manifests of the servers, the controller and their registration
 	// with the host, EtcdLayout those of all else.
 	Layout, EtcdLayout string
-	// Serves are the API versions to register with the host.
+	// Serves are the API versions to register with the host, and Stores the one that
+	// servers write to etcd.
 	Serves []string
+	Stores string
 }
 
 // ReleaseOf returns what a release of the registry consists of where etcd's pods are
 // made as it says.
 func ReleaseOf(r version.Release) Release {
 	return Release{
-		Version: r.Version, Layout: r.Layout, Serves: r.Serves, ServerDigest: r.Images.Server,
-		Controllers: r.Controllers, ControllerDigest: r.Images.Controller, BackupDigest: r.Images.Backup, Backups: r.Backups,
+		Version: r.Version, Layout: r.Layout, Serves: r.Serves, Stores: r.Stores, ServerDigest: r.Images.Server,
+		ControllerDigest: r.Images.Controller, BackupDigest: r.Images.Backup,
 		Helper: r.Members.Helper, HelperDigest: r.Members.HelperDigest,
 		Etcd: r.Members.Etcd, EtcdDigest: r.Members.EtcdDigest, EtcdLayout: r.Members.Layout,
 	}

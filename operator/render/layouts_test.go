@@ -1,9 +1,14 @@
 package render
 
 import (
+	"io/fs"
+	"path"
 	"reflect"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
 
 	"github.com/clusterregistry/operator/manifests"
 )
@@ -31,38 +36,69 @@ func TestLayoutsAreUsed(t *testing.T) {
 // TestTwoLayouts renders what there is in an upgrade: the servers of one release,
 // and all else of another.
 func TestTwoLayouts(t *testing.T) {
-	functionsOf := layouts(t)
+	withLayout(t, newest(t).Layout, "v99")
 	layouts := func(servers, etcd string) *Result {
-		functions := functionsOf[servers]
-		if len(functionsOf[etcd]) == 0 {
-			functions = nil // members are never of an older release than servers
-		}
 		in := input(t, read(t, "aggregated-ha"))
-		in.Snapshot, in.Release.Layout, in.Release.EtcdLayout, in.Release.Controllers = "before-the-next", servers, etcd, functions
+		in.Snapshot, in.Release.Layout, in.Release.EtcdLayout = "before-the-next", servers, etcd
 		return rendered(t, in)
 	}
-	v1, v2 := layouts("v1", "v1"), layouts("v2", "v2")
+	old, next := layouts("v1", "v1"), layouts("v99", "v99")
 	for _, test := range []struct {
 		servers, etcd       string
 		ofServers, ofOthers *Result
-	}{{"v1", "v2", v1, v2}, {"v2", "v1", v2, v1}} {
+	}{{"v1", "v99", old, next}, {"v99", "v1", next, old}} {
 		got := layouts(test.servers, test.etcd)
 		for stage, want := range map[Stage]*Result{
-			StageCertificates: test.ofOthers, StageEtcd: test.ofOthers, StageSnapshot: test.ofOthers, StageServer: test.ofServers, StageEndpoint: test.ofServers} {
+			StageCertificates: test.ofOthers, StageEtcd: test.ofOthers, StageSnapshot: test.ofOthers, StageServer: test.ofServers, StageController: test.ofServers, StageEndpoint: test.ofServers} {
 			if !reflect.DeepEqual(got.Stages[stage], want.Stages[stage]) || len(got.Stages[stage]) == 0 {
 				t.Errorf("servers of %s, etcd of %s: stage %s is of another layout", test.servers, test.etcd, stage)
 			}
 		}
-		if len(got.Stages[StageController]) > 0 {
-			t.Errorf("servers of %s, etcd of %s: there is a controller, of which one has none", test.servers, test.etcd)
+	}
+	for _, stage := range []Stage{StageCertificates, StageEtcd, StageSnapshot, StageServer, StageController, StageEndpoint} {
+		if reflect.DeepEqual(old.Stages[stage], next.Stages[stage]) {
+			t.Errorf("stage %s is the same in both layouts, and nothing was tested", stage)
 		}
 	}
-	if len(v2.Stages[StageController]) == 0 || len(v1.Stages[StageController]) > 0 {
-		t.Error("there is no controller in v2, or one in v1")
+}
+
+// staged is the annotation that each object of the manifests has.
+var staged = regexp.MustCompile(`(?m)(^ *|\{)(operator\.clusterregistry\.io/stage: )`)
+
+// withLayout adds a layout for the duration of a test: a copy of another one, of which every
+// object has an annotation that names it.
+func withLayout(t *testing.T, of, name string) {
+	t.Helper()
+	tree := fstest.MapFS{}
+	err := fs.WalkDir(manifests.Registry, root, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(manifests.Registry, file)
+		tree[file] = &fstest.MapFile{Data: content}
+		if inner, is := strings.CutPrefix(file, path.Join(root, of)+"/"); is {
+			tree[path.Join(root, name, inner)] = &fstest.MapFile{Data: content}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if reflect.DeepEqual(v1.Stages[StageEtcd], v2.Stages[StageEtcd]) {
-		t.Error("the layouts are the same, and nothing was tested")
+	for file, entry := range tree {
+		if strings.HasPrefix(file, path.Join(root, name)) {
+			tree[file] = &fstest.MapFile{Data: staged.ReplaceAllFunc(entry.Data, func(match []byte) []byte {
+				before, _, _ := strings.Cut(string(match), "operator")
+				separator := "\n" + before
+				if before == "{" {
+					separator = ", "
+				}
+				return []byte(before + "layout: " + name + separator + strings.TrimPrefix(string(match), before))
+			})}
+		}
 	}
+	before := layouts
+	layouts = tree
+	t.Cleanup(func() { layouts = before })
 }
 
 // TestGuardIsInEveryStart expects etcd to be started by the guard, in its own

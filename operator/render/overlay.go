@@ -60,8 +60,8 @@ func components(in Input, layout string) []string {
 	include("several-servers", r.Spec.Server.Replicas > 1)
 	include("aggregated", r.Spec.Mode == operatorv1alpha1.ModeAggregated)
 	include("independent", r.Spec.Mode == operatorv1alpha1.ModeIndependent)
-	include("audit", audits(in, layout))
-	include("encryption", in.Encryption != nil && CanEncrypt(layout))
+	include("audit", in.Audit != nil)
+	include("encryption", in.Encryption != nil)
 	on, aggregated := functions(in), r.Spec.Mode == operatorv1alpha1.ModeAggregated
 	if len(on) == 0 {
 		return names

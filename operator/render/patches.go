@@ -51,13 +51,13 @@ func patches(in Input, layout string) map[target][]operation {
 	}
 	maps.Copy(out, controllerPatches(in))
 	servers := target{kind: "Deployment", name: "<name>-server"}
-	if guarded := server.Guarded(); guarded != operatorv1alpha1.GuardedFieldsOff && CanGuardFields(layout) {
+	if guarded := server.Guarded(); guarded != operatorv1alpha1.GuardedFieldsOff {
 		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", "--guarded-fields="+string(guarded)))
 	}
-	if shown := cmp.Or(in.Visibility, server.Visible()); shown != operatorv1alpha1.VisibilityAll && CanHideClusters(layout) {
+	if shown := cmp.Or(in.Visibility, server.Visible()); shown != operatorv1alpha1.VisibilityAll {
 		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", contract.HidingFlag))
 	}
-	if audits(in, layout) {
+	if in.Audit != nil {
 		out[servers] = append(out[servers], auditing(*in.Audit)...)
 	}
 	if etcd.External != nil {

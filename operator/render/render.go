@@ -67,14 +67,17 @@ func renderLayout(in Input, layout string) (*Result, error) {
 	return result, nil
 }
 
+// layouts has the manifests of each layout, in a directory of its name below root.
+var layouts fs.FS = manifests.Registry
+
 // build runs kustomize over the embedded manifests and an overlay.
 func build(overlay kustomize.Kustomization) ([]*unstructured.Unstructured, error) {
 	memory := filesys.MakeFsInMemory()
-	err := fs.WalkDir(manifests.Registry, root, func(path string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(layouts, root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content, err := manifests.Registry.ReadFile(path)
+		content, err := fs.ReadFile(layouts, path)
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func input(t *testing.T, registry string, modify ...func(*operatorv1alpha1.Clust
 		Encryption:  encryptionOf(r),
 		Members:     members,
 		Registry:    r,
-		Release:     Release{Version: string(r.Spec.Version), Helper: string(r.Spec.Version), Etcd: "v3.6.14", Layout: layout, EtcdLayout: layout, Serves: []string{"v1alpha1"}, Controllers: newest(t).Controllers},
+		Release:     Release{Version: string(r.Spec.Version), Helper: string(r.Spec.Version), Etcd: "v3.6.14", Layout: layout, EtcdLayout: layout, Serves: []string{"v1alpha1"}, Stores: "v1beta1"},
 		HostVersion: "1.37",
 		Trust:       Trust{Etcd: []byte("CA of etcd\n"), EtcdClients: []byte("CA of etcd\n"), Serving: []byte("CA of the servers\n"), Clients: []byte("CA of the users\n")},
 		Environment: Environment{ImageRepository: PublishedRepository, ImageDigests: ImageDigestsPublished, Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"},

@@ -33,7 +33,7 @@ const (
 
 // restores reports whether a backup is looked up or restored.
 func restores(in Input, layout string) bool {
-	return in.Restore != nil && in.Registry.Spec.Etcd.External == nil && layout == in.Release.EtcdLayout && BackupsSupported(in.Release)
+	return in.Restore != nil && in.Registry.Spec.Etcd.External == nil && layout == in.Release.EtcdLayout
 }
 
 // restoreComponents are those of a restore.

@@ -22,7 +22,7 @@ func s3() operatorv1alpha1.BackupStore {
 func restoring(t *testing.T, r Restore) Input {
 	t.Helper()
 	in := input(t, registry)
-	in.Release.Backups, in.Restore, in.Members = true, &r, []string{"fleet-etcd-0"}
+	in.Restore, in.Members = &r, []string{"fleet-etcd-0"}
 	return in
 }
 
@@ -101,10 +101,5 @@ func TestRestoreMember(t *testing.T) {
 	pod = convert[appsv1.StatefulSet](t, find(rendered(t, in), "StatefulSet", "fleet-etcd")).Spec.Template.Spec
 	if mounts := pod.InitContainers[1].VolumeMounts; !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return m.MountPath == "/persistentVolumeClaim/backups" && m.ReadOnly }) {
 		t.Errorf("the claim is mounted as %+v", mounts)
-	}
-
-	in.Release.Backups = false
-	if len(rendered(t, in).Stages[StageRestore]) > 0 {
-		t.Error("a release without the program restores")
 	}
 }

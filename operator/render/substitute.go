@@ -27,6 +27,7 @@ func values(in Input) map[string]string {
 		"<operator-namespace>":       in.Environment.Namespace,
 		"<cluster-domain>":           in.Environment.ClusterDomain,
 		"<host-version>":             in.HostVersion,
+		"<stores>":                   in.Release.Stores,
 		"<pull-policy>":              string(r.Spec.Images.PullPolicy),
 		"<duration>":                 r.Spec.TLS.Duration.Duration.String(),
 		"<etcd-endpoints>":           strings.Join(EtcdEndpoints(r, endpoints), ","),

@@ -49,7 +49,6 @@ func variants(t *testing.T) map[string]Input {
 	out["while CAs are rotated"] = rotating
 	for name, lineage := range map[string]string{"looking a backup up": "", "restoring a backup": "5f2c"} {
 		restoring := input(t, registry)
-		restoring.Release.Backups = true
 		restoring.Restore = &Restore{Store: operatorv1alpha1.BackupStore{S3: &operatorv1alpha1.S3Store{Bucket: "b", CABundle: []byte("CA"), SecretRef: &operatorv1alpha1.LocalObjectReference{Name: "store"}}}, Source: "0b9c", Name: "b", SHA256: "ab", Lineage: lineage, Task: "show 1"}
 		out[name] = restoring
 	}

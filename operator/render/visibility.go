@@ -9,10 +9,6 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
-// CanHideClusters reports whether servers of a layout show users only the clusters of their
-// ClusterSets, where they are told to.
-func CanHideClusters(layout string) bool { return layout != "v1" }
-
 // HidesClusters reports whether the servers of a Deployment do.
 func HidesClusters(servers *appsv1.Deployment) bool {
 	return slices.ContainsFunc(servers.Spec.Template.Spec.Containers, func(container corev1.Container) bool { return slices.Contains(container.Args, contract.HidingFlag) })

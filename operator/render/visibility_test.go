@@ -10,13 +10,12 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
-// TestVisibilityNeedsALayout renders servers of the first layout, which don't know the flag,
-// without it, the same servers whether or not the spec says that all is shown, and what the
-// operator has decided whatever the spec says.
-func TestVisibilityNeedsALayout(t *testing.T) {
-	with := func(layout, spec string, decided operatorv1alpha1.Visibility) *Result {
+// TestVisibility renders the same servers whether or not the spec says that all is shown, and
+// what the operator has decided whatever the spec says.
+func TestVisibility(t *testing.T) {
+	with := func(spec string, decided operatorv1alpha1.Visibility) *Result {
 		in := input(t, merged(t, spec))
-		in.Release.Layout, in.Release.EtcdLayout, in.Release.Controllers, in.Visibility = layout, layout, nil, decided
+		in.Visibility = decided
 		return rendered(t, in)
 	}
 	hides := func(r *Result) bool {
@@ -34,22 +33,19 @@ func TestVisibilityNeedsALayout(t *testing.T) {
 		return false
 	}
 	const all, sets = operatorv1alpha1.VisibilityAll, operatorv1alpha1.VisibilityClusterSets
-	for _, layout := range []string{"v1", "v2"} {
-		unset := with(layout, `{}`, "")
-		if shown := with(layout, `{server: {authorization: {visibility: All}}}`, ""); !reflect.DeepEqual(unset, shown) {
-			t.Errorf("%s: All renders something else than nothing", layout)
-		}
-		for _, test := range []struct {
-			spec    string
-			decided operatorv1alpha1.Visibility
-			want    bool
-		}{
-			{`{}`, "", false}, {`{}`, all, false}, {`{}`, sets, true},
-			{`{server: {authorization: {visibility: ClusterSets}}}`, "", true}, {`{server: {authorization: {visibility: ClusterSets}}}`, all, false},
-		} {
-			if got := hides(with(layout, test.spec, test.decided)); got != (test.want && layout == "v2") {
-				t.Errorf("%s: %s, decided %q: hides %t", layout, test.spec, test.decided, got)
-			}
+	if !reflect.DeepEqual(with(`{}`, ""), with(`{server: {authorization: {visibility: All}}}`, "")) {
+		t.Error("All renders something else than nothing")
+	}
+	for _, test := range []struct {
+		spec    string
+		decided operatorv1alpha1.Visibility
+		want    bool
+	}{
+		{`{}`, "", false}, {`{}`, all, false}, {`{}`, sets, true},
+		{`{server: {authorization: {visibility: ClusterSets}}}`, "", true}, {`{server: {authorization: {visibility: ClusterSets}}}`, all, false},
+	} {
+		if got := hides(with(test.spec, test.decided)); got != test.want {
+			t.Errorf("%s, decided %q: hides %t", test.spec, test.decided, got)
 		}
 	}
 }

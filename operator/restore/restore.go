@@ -79,9 +79,6 @@ func (t Target) release(b contract.BackupReport) error {
 		return fmt.Errorf("it was taken from release %q, which this operator does not know: install the operator of that release, or a newer one", b.Release)
 	case semver.Compare(b.Release, wanted) > 0:
 		return fmt.Errorf("it was taken from release %s, and spec.version is %s, which may not read what a newer release has stored: set spec.version to %s or a later one", b.Release, wanted, b.Release)
-	case !taken.Backups:
-		// It would come up with the data, and its pods restore nothing.
-		return fmt.Errorf("it was taken from release %s, which has to come up with it and restores no backups: create a registry of %s, restore the snapshot of the backup into its etcd by hand (Restore a snapshot, in the documentation), and upgrade that registry", b.Release, b.Release)
 	case b.Release == wanted:
 		return nil
 	}

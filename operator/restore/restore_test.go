@@ -14,11 +14,11 @@ import (
 // TestRefuse is about what can't be restored: each sentence says what to do.
 func TestRefuse(t *testing.T) {
 	release := func(v, etcd string, from ...string) version.Release {
-		r := version.Release{Version: v, Backups: v != "v0.3.0", UpgradesFrom: from, Members: version.Members{Etcd: etcd}}
+		r := version.Release{Version: v, UpgradesFrom: from, Members: version.Members{Etcd: etcd}}
 		r.Host.From, r.Host.To = "1.34", "1.37"
 		return r
 	}
-	releases := []version.Release{release("v0.4.0", "v3.7.3", "v0.3.0"), release("v0.5.0", "v3.7.4", "v0.4.0"), release("v0.6.0", "v3.7.4", "v0.5.0"), release("v0.3.0", "v3.7.3")}
+	releases := []version.Release{release("v0.4.0", "v3.7.3", "v0.3.0"), release("v0.5.0", "v3.7.4", "v0.4.0"), release("v0.6.0", "v3.7.4", "v0.5.0")}
 	for _, test := range []struct {
 		reason string
 		change func(*Target, *contract.BackupReport)
@@ -35,9 +35,6 @@ func TestRefuse(t *testing.T) {
 		{"its release does not know the host", func(t *Target, b *contract.BackupReport) {
 			b.Release, b.EtcdVersion, t.Releases[0].Host.To = "v0.4.0", "3.7.3", "1.35"
 		}, "which has to come up with it before it is upgraded to v0.5.0"},
-		{"its release restores none", func(t *Target, b *contract.BackupReport) {
-			t.Release, b.Release, b.EtcdVersion = releases[0], "v0.3.0", "3.7.3"
-		}, "it was taken from release v0.3.0, which has to come up with it and restores no backups: create a registry of v0.3.0"},
 		{"it is of a newer etcd", func(_ *Target, b *contract.BackupReport) { b.EtcdVersion = "3.8.0" }, "runs the older etcd v3.7.4"},
 		{"it is of an etcd without a version", func(_ *Target, b *contract.BackupReport) { b.EtcdVersion = "new" }, "runs the older etcd v3.7.4"},
 		{"it has keys, and the spec has none", func(_ *Target, b *contract.BackupReport) { b.EncryptionKeys = []string{"aescbc/a"} }, "encrypted with aescbc/a, and spec.server.encryption is not set"},

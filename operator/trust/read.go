@@ -99,8 +99,8 @@ func read(ctx context.Context, o *operand.Objects, suffix string, recorded Recor
 }
 
 // identify decides whether what is in the Secret of the next generation is that CA; given is
-// true where people are given it. A record of before v0.4.0 may lack the key of one that they
-// were given: what was published has it.
+// true where people are given it. A record that was restored by hand may lack the key of one
+// that they were given: what was published has it.
 func (a *Authority) identify(given bool) {
 	if !a.InUse.Next() {
 		return

@@ -22,21 +22,15 @@ const (
 	BackupImage = "clusterregistry-backup"
 )
 
-// Runs returns the images that a registry of the release runs, those of the controller
-// and of the program that keeps backups included where the release has them.
+// Runs returns the images that a registry of the release runs.
 func (r Release) Runs() []Image {
-	all := []Image{
+	return []Image{
 		{Name: "clusterregistry-apiserver", Tag: r.Version, Digest: r.Images.Server},
 		{Name: "clusterregistry-helper", Tag: r.Helper, Digest: r.Images.Helper},
 		{Name: "etcd", Tag: r.Etcd, Digest: r.Images.Etcd},
+		{Name: ControllerImage, Tag: r.Version, Digest: r.Images.Controller},
+		{Name: BackupImage, Tag: r.Version, Digest: r.Images.Backup},
 	}
-	if r.HasController() {
-		all = append(all, Image{Name: ControllerImage, Tag: r.Version, Digest: r.Images.Controller})
-	}
-	if r.Backups {
-		all = append(all, Image{Name: BackupImage, Tag: r.Version, Digest: r.Images.Backup})
-	}
-	return all
 }
 
 // imageDigest is a digest as the OCI image specification writes it.
@@ -52,12 +46,6 @@ func (r Release) validateImages() error {
 		return nil
 	}
 	var errs []error
-	if r.Images.Controller != "" && !r.HasController() {
-		errs = append(errs, fmt.Errorf("it has a digest of image %s, and no controllers: remove the digest, or list the functions of the controller", ControllerImage))
-	}
-	if r.Images.Backup != "" && !r.Backups {
-		errs = append(errs, fmt.Errorf("it has a digest of image %s, and keeps no backups: remove the digest, or set backups to true", BackupImage))
-	}
 	for _, image := range r.Runs() {
 		if !imageDigest.MatchString(image.Digest) {
 			errs = append(errs, fmt.Errorf("the digest %q of image %s is not like sha256: and 64 hexadecimal digits; \"make digests\" records those of all images of a release", image.Digest, image.Name))

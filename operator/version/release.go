@@ -10,27 +10,20 @@ type Images struct {
 	// Etcd is the digest of etcd's image, whose tag is Release.Etcd.
 	Etcd string `json:"etcd"`
 	// Controller is the digest of the controller's image, whose tag is the release's
-	// version. Empty where the release has no controller.
-	Controller string `json:"clusterregistry-controller,omitempty"`
+	// version.
+	Controller string `json:"clusterregistry-controller"`
 	// Backup is the digest of the image of the program that keeps backups, whose tag is
-	// the release's version. Empty where the release keeps none.
-	Backup string `json:"clusterregistry-backup,omitempty"`
+	// the release's version.
+	Backup string `json:"clusterregistry-backup"`
 }
 
 // Release is a release of the registry.
 type Release struct {
 	// Version is the semantic version, beginning with "v".
 	Version string `json:"version"`
-	// Released is true when the release is final: its entry never changes again.
+	// Released is true when the release is final: its entry never changes again, and it
+	// is built from the tag of its version.
 	Released bool `json:"released"`
-	// Commit is the hash of the commit that the release is built from.
-	Commit string `json:"commit"`
-	// Tree is the hash of that commit's content, by which the release is found
-	// when the commit has landed under another hash.
-	Tree string `json:"tree"`
-	// Ref is the branch or tag that has the commit, to be fetched where a clone lacks
-	// it. Empty when it is in the history of the main branch.
-	Ref string `json:"ref,omitempty"`
 	// Images are the digests of the images that a registry of the release runs, as they
 	// are published. Empty as long as that is not decided: they are recorded before the
 	// release is final, and never change after that.
@@ -43,11 +36,6 @@ type Release struct {
 	// Layout names the manifests that the release is rendered from, a directory of
 	// manifests/registry. It never changes once a release with it is released.
 	Layout string `json:"layout"`
-	// Controllers are the functions of the controller that the release has, as
-	// spec.controllers names them. A release with none has no controller.
-	Controllers []string `json:"controllers,omitempty"`
-	// Backups is true for a release that has the program that keeps backups in a store.
-	Backups bool `json:"backups,omitempty"`
 	// Members is what etcd's pods are made of: the release's own, unless what runs is
 	// composed of two releases.
 	Members Members `json:"-"`
@@ -59,9 +47,6 @@ type Release struct {
 	Reads []string `json:"reads"`
 	// Stores is the version that the release writes to etcd.
 	Stores string `json:"stores"`
-	// RenewsV1alpha1 is true when an update without a change, through v1beta1, makes
-	// clusters that older releases stored show in v1alpha1 what clients of 2018 can use.
-	RenewsV1alpha1 bool `json:"renewsV1alpha1,omitempty"`
 	// Host are the versions of Kubernetes behind whose aggregator it is tested.
 	Host Range `json:"host"`
 	// Kubectl are the versions of kubectl that it is tested with.
@@ -91,11 +76,6 @@ func (m Members) Same(other Members) bool {
 	other.Release = m.Release
 	return m == other
 }
-
-// Changeable reports whether members can be added, removed and replaced by the operator:
-// their pods take the members from the record of etcd's identity, and need not be replaced
-// themselves. In the first layout, they have them as an argument.
-func (m Members) Changeable() bool { return m.Layout != "v1" }
 
 // Range is a range of minor versions of Kubernetes, such as "1.34", ends included.
 type Range struct {

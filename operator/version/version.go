@@ -1,5 +1,5 @@
-// Package version knows the registry's releases: what each is built from, what
-// it speaks and stores, and what it runs with. releases.yaml is the only source
+// Package version knows the registry's releases: what each speaks and stores, and
+// what it runs with. releases.yaml is the only source
 // of these facts. The package decides by pure functions and has no client.
 package version
 
@@ -59,29 +59,15 @@ func Parse(content []byte) ([]Release, error) {
 }
 
 var (
-	hash  = regexp.MustCompile(`^[0-9a-f]{40}$`)
 	minor = regexp.MustCompile(`^1\.[0-9]+$`)
-	// ref is the name of a branch or tag, and nothing that git takes for an option or a
-	// pattern.
-	ref = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]*$`)
 	// layout is the name of a directory.
 	layout = regexp.MustCompile(`^v[1-9][0-9]*$`)
-	// controllerFunction is the name of a field.
-	controllerFunction = regexp.MustCompile(`^[a-z][A-Za-z]*$`)
 )
 
 func (r Release) validate() error {
 	var errs []error
 	if semver.Canonical(r.Version) != r.Version {
 		errs = append(errs, fmt.Errorf("version %q is not a semantic version such as v0.1.0", r.Version))
-	}
-	for name, value := range map[string]string{"commit": r.Commit, "tree": r.Tree} {
-		if !hash.MatchString(value) {
-			errs = append(errs, fmt.Errorf("%s %q is not a full git commit hash", name, value))
-		}
-	}
-	if r.Ref != "" && !ref.MatchString(r.Ref) {
-		errs = append(errs, fmt.Errorf("ref %q is not the name of a branch or tag", r.Ref))
 	}
 	if semver.Canonical(r.Etcd) != r.Etcd {
 		errs = append(errs, fmt.Errorf("etcd %q is not a version such as v3.6.14", r.Etcd))
@@ -91,11 +77,6 @@ func (r Release) validate() error {
 	}
 	if !layout.MatchString(r.Layout) {
 		errs = append(errs, fmt.Errorf("layout %q is not a name such as v1", r.Layout))
-	}
-	for i, function := range r.Controllers {
-		if !controllerFunction.MatchString(function) || slices.Contains(r.Controllers[:i], function) {
-			errs = append(errs, fmt.Errorf("controllers has %q, which is not the name of a function such as health, each once", function))
-		}
 	}
 	if slices.Contains(r.UpgradesFrom, r.Version) {
 		errs = append(errs, errors.New("it upgrades from itself"))

@@ -2,7 +2,6 @@ package volumes
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/storage/volume"
@@ -26,23 +25,7 @@ func OtherClass(registry *operatorv1alpha1.ClusterRegistry, claim *corev1.Persis
 // moves reports whether a member's claim goes with its member, since that is replaced by one
 // whose claim is of the class that is asked for. A single member is not replaced.
 func (v Volumes) moves(registry *operatorv1alpha1.ClusterRegistry, claim *corev1.PersistentVolumeClaim) bool {
-	return v.Replaceable && len(v.Members) > 1 && OtherClass(registry, claim)
-}
-
-// classDiffers says which members' claims are of another class than the spec asks for, and stay
-// so. Of the claim for snapshots, whose class does not matter to anything, it says nothing.
-func (v Volumes) classDiffers(registry *operatorv1alpha1.ClusterRegistry) (out []string) {
-	wanted := render.EtcdClass(registry)
-	var members []string
-	for i := range v.Members {
-		if claim := &v.Members[i]; !v.Replaceable && OtherClass(registry, claim) {
-			members = append(members, ofClass(claim))
-		}
-	}
-	if len(members) > 0 {
-		out = append(out, fmt.Sprintf("%s, and spec.etcd.storage.storageClassName is %s: the operator replaces only members of v0.4.0 or later, so these volumes keep their class", strings.Join(members, ", "), wanted))
-	}
-	return out
+	return len(v.Members) > 1 && OtherClass(registry, claim)
 }
 
 // ofClass says of which class a claim is.

@@ -41,11 +41,10 @@ func TestGrowthsOfClass(t *testing.T) {
 		found  Volumes
 		want   string
 	}{
-		{"one goes, and the other one stays", Volumes{Members: []corev1.PersistentVolumeClaim{slow, fast}, Template: resource.MustParse("8Gi"), TemplateClass: "slow", Replaceable: true}, "[data-fleet-etcd-1]"},
-		{"members are not replaced", Volumes{Members: []corev1.PersistentVolumeClaim{slow, fast}, Template: resource.MustParse("8Gi"), TemplateClass: "slow"}, "[data-fleet-etcd-0 data-fleet-etcd-1]"},
-		{"a single one is not replaced", Volumes{Members: []corev1.PersistentVolumeClaim{slow}, Template: resource.MustParse("8Gi"), TemplateClass: "slow", Replaceable: true}, "[data-fleet-etcd-0]"},
-		{"the StatefulSet is recreated with the size, and one was of the class before", Volumes{Members: []corev1.PersistentVolumeClaim{slow, fast}, Template: resource.MustParse("16Gi"), TemplateClass: "slow", Replaceable: true}, "[data-fleet-etcd-1]"},
-		{"it was recreated", Volumes{Members: []corev1.PersistentVolumeClaim{slow, fast}, Template: resource.MustParse("16Gi"), TemplateClass: "fast", Replaceable: true}, "[]"},
+		{"one goes, and the other one stays", Volumes{Members: []corev1.PersistentVolumeClaim{slow, fast}, Template: resource.MustParse("8Gi"), TemplateClass: "slow"}, "[data-fleet-etcd-1]"},
+		{"a single one is not replaced", Volumes{Members: []corev1.PersistentVolumeClaim{slow}, Template: resource.MustParse("8Gi"), TemplateClass: "slow"}, "[data-fleet-etcd-0]"},
+		{"the StatefulSet is recreated with the size, and one was of the class before", Volumes{Members: []corev1.PersistentVolumeClaim{slow, fast}, Template: resource.MustParse("16Gi"), TemplateClass: "slow"}, "[data-fleet-etcd-1]"},
+		{"it was recreated", Volumes{Members: []corev1.PersistentVolumeClaim{slow, fast}, Template: resource.MustParse("16Gi"), TemplateClass: "fast"}, "[]"},
 	} {
 		got := []string{}
 		for _, growth := range test.found.Growths(registryOf(t, "{replicas: 3, storage: {size: 16Gi, storageClassName: fast}}")) {
@@ -61,7 +60,7 @@ func TestGrowthsOfClass(t *testing.T) {
 // the claim for snapshots, which keeps its class: nothing has to be done, least of all to delete
 // snapshots.
 func TestClassDiffers(t *testing.T) {
-	found := Volumes{Members: []corev1.PersistentVolumeClaim{*claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "slow")}, Snapshots: claimOf("fleet-snapshots", "20Gi", "20Gi", ""), Replaceable: true}
+	found := Volumes{Members: []corev1.PersistentVolumeClaim{*claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "slow")}, Snapshots: claimOf("fleet-snapshots", "20Gi", "20Gi", "")}
 	registry := registryOf(t, "{replicas: 1, storage: {size: 8Gi, storageClassName: fast}}")
 	if got := found.Differ(registry); got != "" {
 		t.Error(got)

@@ -30,7 +30,7 @@ func (v Volumes) Differ(registry *operatorv1alpha1.ClusterRegistry) string {
 			out = append(out, fmt.Sprintf("%s, and the snapshots of an etcd that is full take up to %s: an upgrade waits if they don't fit; enlarge the claim, or delete it with the snapshots in it, and the next upgrade creates it again%s", small, room.String(), v.holds([]corev1.PersistentVolumeClaim{*v.Snapshots})))
 		}
 	}
-	return strings.Join(append(out, v.classDiffers(registry)...), "; ")
+	return strings.Join(out, "; ")
 }
 
 // QuotaDiffers says which claims are too small for the quota that etcd has, or make

@@ -57,7 +57,7 @@ func (v Volumes) asked(registry *operatorv1alpha1.ClusterRegistry) bool {
 	}
 	// A StatefulSet that is about to be recreated, with another class, has the size that is
 	// asked for by then: what claims lack of it is asked for, too.
-	recreated := v.Replaceable && render.EtcdClass(registry) != "" && render.EtcdClass(registry) != v.TemplateClass
+	recreated := render.EtcdClass(registry) != "" && render.EtcdClass(registry) != v.TemplateClass
 	return storage.Size.Cmp(v.Template) > 0 || recreated
 }
 

@@ -24,9 +24,6 @@ type Volumes struct {
 	// TemplateClass is the StorageClass of new claims, empty for the default one.
 	TemplateClass string
 
-	// Replaceable is true when the operator replaces members, and so the claims of these.
-	Replaceable bool
-
 	// held says why claims can't grow, by name.
 	held map[string]string
 }

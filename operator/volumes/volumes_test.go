@@ -101,8 +101,7 @@ func TestVolumes(t *testing.T) {
 		{"etcd can't run with it", "{size: 1Gi}", []client.Object{setOf("much")}, 512, ""},
 		{"the quota of a negative size", "{size: 1Gi}", []client.Object{setOf("-1")}, 512, ""},
 		{"snapshots of what etcd runs with", "{size: 8Gi}", []client.Object{setOf("8589934592"), claimOf("fleet-snapshots", "20Gi", "20Gi", "")}, 8192, "take up to 40Gi"},
-		{"they are of another class", "{size: 8Gi, storageClassName: fast}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "slow"), claimOf("data-fleet-etcd-1", "8Gi", "8Gi", "fast"), claimOf("fleet-snapshots", "20Gi", "20Gi", "slow")}, 4096,
-			"PersistentVolumeClaim data-fleet-etcd-0 is of StorageClass slow, and spec.etcd.storage.storageClassName is fast: the operator replaces only members of v0.4.0 or later, so these volumes keep their class"},
+		{"they are of another class", "{size: 8Gi, storageClassName: fast}", []client.Object{claimOf("data-fleet-etcd-0", "8Gi", "8Gi", "slow"), claimOf("data-fleet-etcd-1", "8Gi", "8Gi", "fast"), claimOf("fleet-snapshots", "20Gi", "20Gi", "slow")}, 4096, ""},
 	} {
 		registry := registryOf(t, "{replicas: 3, storage: "+test.storage+"}")
 		found, err := Read(t.Context(), reading(t, test.claims...), registry, members)

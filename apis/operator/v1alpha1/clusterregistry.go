@@ -56,21 +56,16 @@ type ClusterRegistryList struct {
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.service)",fieldPath=".server.service",message="an Aggregated registry is reached through the API of the host cluster: remove server.service, or use mode Independent"
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.authentication)",fieldPath=".server.authentication",message="the host cluster authenticates the users of an Aggregated registry: remove server.authentication, or use mode Independent"
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.server) || !has(self.server.authorization) || !has(self.server.authorization.webhookSecretRef)",fieldPath=".server.authorization.webhookSecretRef",message="the host cluster authorizes the users of an Aggregated registry: remove server.authorization.webhookSecretRef, or use mode Independent"
-// +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.authorization) || !has(self.server.authorization.guardedFields) || self.server.authorization.guardedFields == 'Off' || !(self.version in ['v0.1.0', 'v0.2.0', 'v0.3.0'])",fieldPath=".server.authorization.guardedFields",message="guarded fields need release v0.4.0 or later: remove server.authorization.guardedFields, or set version to such a release"
-// +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.authorization) || !has(self.server.authorization.visibility) || self.server.authorization.visibility == 'All' || !(self.version in ['v0.1.0', 'v0.2.0', 'v0.3.0'])",fieldPath=".server.authorization.visibility",message="visibility needs release v0.4.0 or later: remove server.authorization.visibility, or set version to such a release"
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.tls) || !has(self.tls.rotation) || !has(self.tls.rotation.client)",fieldPath=".tls.rotation.client",message="an Aggregated registry has no CA of clients, the host cluster authenticates them: remove tls.rotation.client"
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.tls) || !has(self.tls.rotation) || !has(self.tls.rotation.drop)",fieldPath=".tls.rotation.drop",message="remove tls.rotation.drop: no client of an Aggregated registry has a copy of a CA, and the operator drops the previous one automatically"
 // +kubebuilder:validation:XValidation:rule="!has(self.etcd.external) || !has(self.tls) || !has(self.tls.rotation) || !has(self.tls.rotation.etcd)",fieldPath=".tls.rotation.etcd",message="the operator does not manage the CA of an external etcd: remove tls.rotation.etcd, and replace the Secret in etcd.external.tlsSecretRef"
-// +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.audit) || !(self.version in ['v0.1.0', 'v0.2.0', 'v0.3.0'])",fieldPath=".server.audit",message="an audit log needs release v0.4.0 or later: remove server.audit, or set version to such a release"
 // +kubebuilder:validation:XValidation:rule="!has(self.backup) || !has(self.etcd.external)",fieldPath=".backup",message="the operator takes no backups of an external etcd: remove backup, and save it with the tools that it is run with, such as etcdctl snapshot save"
-// +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.encryption) || !(self.version in ['v0.1.0', 'v0.2.0', 'v0.3.0'])",fieldPath=".server.encryption",message="encryption needs release v0.4.0 or later: remove server.encryption, or set version to such a release"
 // +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.encryption) || !has(self.etcd.external)",fieldPath=".server.encryption",message="the operator does not record which keys the data of an external etcd needs: remove server.encryption, or encrypt the volumes of that etcd"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Snapshot' || !has(self.etcd.external)",fieldPath=".deletionPolicy",message="the operator takes no backups of an external etcd, and deletes none: set deletionPolicy to Retain or Delete"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Snapshot' || has(self.backup) || has(self.etcd.external)",fieldPath=".deletionPolicy",message="deletionPolicy Snapshot saves the registry before it is deleted: set backup, which names the store, or set deletionPolicy to Retain or Delete"
 // +kubebuilder:validation:XValidation:rule="has(self.restoreFrom) == has(oldSelf.restoreFrom) && (!has(self.restoreFrom) || self.restoreFrom == oldSelf.restoreFrom)",fieldPath=".restoreFrom",message="a registry is restored once, when it is created: to restore a backup, create another ClusterRegistry with restoreFrom"
 // +kubebuilder:validation:XValidation:rule="!has(self.restoreFrom) || !has(self.etcd.external)",fieldPath=".restoreFrom",message="the operator does not restore an external etcd: remove restoreFrom, and restore it with the tools that it is run with, such as etcdutl snapshot restore"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.etcd.external)",fieldPath=".recovery",message="the operator does not recover an external etcd: remove recovery, and recover it with the tools that it is run with"
-// +kubebuilder:validation:XValidation:rule="!has(self.restoreFrom) || !(self.version in ['v0.1.0', 'v0.2.0', 'v0.3.0'])",fieldPath=".restoreFrom",message="a backup is restored by release v0.4.0 or later: set version to such a release"
 type ClusterRegistrySpec struct {
 	// version is the release of the registry that should run. Changing it
 	// upgrades the registry.
@@ -134,7 +129,7 @@ type ClusterRegistrySpec struct {
 	Controllers *Controllers `json:"controllers,omitempty"`
 
 	// backup saves what etcd holds, by a schedule and for each ClusterRegistryBackup, to a
-	// store outside of etcd's volumes. Not with an external etcd. It needs v0.4.0 or later.
+	// store outside of etcd's volumes. Not with an external etcd.
 	// Default: no backups are taken.
 	// +optional
 	Backup *Backup `json:"backup,omitempty"`
@@ -143,7 +138,7 @@ type ClusterRegistrySpec struct {
 	// can be set only when the registry is created, and not be changed or removed: the data is
 	// restored once, and etcd grows from one member to spec.etcd.replicas. Nothing is made
 	// before the backup was found, and was found to fit; status.restored says what it was. Not
-	// with an external etcd. It needs v0.4.0 or later. Default: the registry begins empty, or
+	// with an external etcd. Default: the registry begins empty, or
 	// takes over retained data.
 	// +optional
 	RestoreFrom *RestoreFrom `json:"restoreFrom,omitempty"`
@@ -151,7 +146,7 @@ type ClusterRegistrySpec struct {
 	// recovery approves the recovery from one lost quorum of etcd, which status.recovery
 	// describes, with one copy of the data. The servers and all members are stopped, a new
 	// etcd with one member begins with that copy, and grows to spec.etcd.replicas. The volumes
-	// of all other members are kept. Not with an external etcd. It needs v0.4.0 or later.
+	// of all other members are kept. Not with an external etcd.
 	// Default: nothing is recovered, since a person has to decide what is lost.
 	// +optional
 	Recovery *Recovery `json:"recovery,omitempty"`

@@ -222,15 +222,9 @@ const (
 	// is missing or would be refused by the servers: the message says what is wrong, and
 	// what the servers do meanwhile.
 	ReasonAuditInvalid = "AuditInvalid"
-	// ReasonGuardedFieldsUnsupported is the reason of servers that are ready, and whose
-	// release has no guarded fields: the message says what writes need meanwhile.
-	ReasonGuardedFieldsUnsupported = "GuardedFieldsUnsupported"
 	// ReasonVisibilityNotApproved is the reason of servers that are ready, and keep hiding
 	// clusters that the spec no longer hides: the message says how to approve it.
 	ReasonVisibilityNotApproved = "VisibilityNotApproved"
-	// ReasonVisibilityUnsupported is the reason of servers that are ready, and whose release
-	// shows all clusters to everyone, though the spec says otherwise.
-	ReasonVisibilityUnsupported = "VisibilityUnsupported"
 )
 
 // Reasons of APIServiceReady.
@@ -292,9 +286,6 @@ const (
 	// ReasonNamespaceNotAllowed is the reason of a controller in a namespace where others
 	// elect leaders by Leases: kube-system, or the operator's own.
 	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
-	// ReasonFunctionUnsupported is the reason of a function that the release which runs
-	// does not have: the message names the first one that does.
-	ReasonFunctionUnsupported = "FunctionUnsupported"
 )
 
 // Reasons of BackupReady.
@@ -322,7 +313,7 @@ const (
 	// message says why.
 	ReasonScheduleInvalid = "ScheduleInvalid"
 	// ReasonBackupUnsupported is the reason of an etcd that can't be backed up: it is
-	// external, or older than v0.4.0.
+	// external.
 	ReasonBackupUnsupported = "BackupUnsupported"
 	// ReasonBackupsUnreadable is the reason of ClusterRegistryBackups that the operator can't
 	// read: it was upgraded before its CustomResourceDefinitions or its rights.

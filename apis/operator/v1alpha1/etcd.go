@@ -22,8 +22,8 @@ const DefaultReplaceAfter = 5 * time.Minute
 type Etcd struct {
 	// replicas is how many members etcd has: 1, 3 or 5. With 3, one may fail;
 	// with 5, two; with 1, none, and an upgrade interrupts the service. When it changes,
-	// members are added or removed one at a time, while the registry serves. That needs
-	// members of v0.4.0 or later. Before etcd goes down to one member, a snapshot is taken.
+	// members are added or removed one at a time, while the registry serves. Before etcd
+	// goes down to one member, a snapshot is taken.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self in [1, 3, 5]",message="etcd has 1, 3 or 5 members: an even number survives no more failures than one less"
 	// +operator-sdk:csv:customresourcedefinitions:displayName="etcd's members",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:1","urn:alm:descriptor:com.tectonic.ui:select:3","urn:alm:descriptor:com.tectonic.ui:select:5"}
@@ -35,7 +35,7 @@ type Etcd struct {
 	Storage *Storage `json:"storage,omitempty"`
 
 	// resources are what each member requests, and its limits. Default: what is
-	// enough for 100,000 clusters from v0.4.0 on.
+	// enough for 100,000 clusters.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
@@ -103,7 +103,7 @@ type Storage struct {
 
 	// storageClassName is the volume's StorageClass; etcd wants a fast disk. When it
 	// changes, members whose volumes are of another class are replaced one at a time by
-	// such as have new volumes, which needs three or five members of v0.4.0 or later.
+	// such as have new volumes, which needs three or five members.
 	// Default: the cluster's default class for new volumes; others keep theirs.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

@@ -14,7 +14,7 @@ type Server struct {
 	Replicas int32 `json:"replicas,omitempty"`
 
 	// resources are what each server asks for and may use. Default: what the
-	// operator finds enough for 100,000 clusters from v0.4.0 on.
+	// operator finds enough for 100,000 clusters.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
@@ -56,14 +56,14 @@ type Server struct {
 	// +optional
 	Authorization *Authorization `json:"authorization,omitempty"`
 
-	// encryption has the servers encrypt the clusters that they store in etcd. From v0.4.0
-	// on. Not with an external etcd. Default: they are stored in clear.
+	// encryption has the servers encrypt the clusters that they store in etcd. Not with an
+	// external etcd. Default: they are stored in clear.
 	// +optional
 	Encryption *Encryption `json:"encryption,omitempty"`
 
-	// audit has the servers record requests. From v0.4.0 on. Default: nothing is
-	// recorded by the servers; the host cluster's own audit log has the requests to an
-	// Aggregated registry that came through it.
+	// audit has the servers record requests. Default: nothing is recorded by the
+	// servers; the host cluster's own audit log has the requests to an Aggregated
+	// registry that came through it.
 	// +optional
 	Audit *Audit `json:"audit,omitempty"`
 }
@@ -156,8 +156,8 @@ type Authorization struct {
 	// to sign in to it (endpoints, access) without the permission to update
 	// clusters/endpoints, or that sets its id or sourceRef without that to update
 	// clusters/identity. Enforce refuses it. Warn lets it pass, with a warning that says
-	// what Enforce will refuse. With Off, the right to write a cluster is enough. From
-	// v0.4.0 on. Default: Off.
+	// what Enforce will refuse. With Off, the right to write a cluster is enough.
+	// Default: Off.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Guarded fields",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Off","urn:alm:descriptor:com.tectonic.ui:select:Warn","urn:alm:descriptor:com.tectonic.ui:select:Enforce"}
 	GuardedFields GuardedFields `json:"guardedFields,omitempty"`
@@ -166,7 +166,7 @@ type Authorization struct {
 	// permissions on clusters reach: All of them, or with ClusterSets those in the
 	// ClusterSets that the user has the same verb on clustersets/clusters for. What
 	// ClusterSets hides is shown to everyone again only when visibilityApprovedFor says so.
-	// From v0.4.0 on, and once the upgrade to it is complete. Default: All.
+	// Default: All.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Visibility",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:All","urn:alm:descriptor:com.tectonic.ui:select:ClusterSets"}
 	Visibility Visibility `json:"visibility,omitempty"`

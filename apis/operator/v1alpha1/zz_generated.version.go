@@ -4,5 +4,5 @@ package v1alpha1
 
 // Version is a release of the registry.
 //
-// +kubebuilder:validation:Enum=v0.1.0;v0.2.0;v0.3.0;v0.4.0
+// +kubebuilder:validation:Enum=v0.1.0;v0.2.0
 type Version string

@@ -14,20 +14,20 @@ import (
 var releases = []version.Release{
 	{Version: "v0.1.0", Helper: "v0.1.0", Etcd: "v3.6.14", Images: version.Images{Server: "sha256:a", Helper: "sha256:b", Etcd: "sha256:c"}},
 	{Version: "v0.2.0", Helper: "v0.1.0", Etcd: "v3.6.14"},
-	{Version: "v0.10.0", Helper: "v0.10.0", Etcd: "v3.7.3", Controllers: []string{"health"}, Backups: true},
+	{Version: "v0.10.0", Helper: "v0.10.0", Etcd: "v3.7.3"},
 }
 
 func TestOf(t *testing.T) {
 	for _, test := range []struct{ words, want, images, says string }{
-		{"v0.2.0", "v0.2.0", "clusterregistry-apiserver:v0.2.0 clusterregistry-helper:v0.1.0 etcd:v3.6.14", ""},
+		{"v0.2.0", "v0.2.0", "clusterregistry-apiserver:v0.2.0 clusterregistry-backup:v0.2.0 clusterregistry-controller:v0.2.0 clusterregistry-helper:v0.1.0 etcd:v3.6.14", ""},
 		{"newest", "v0.10.0", "clusterregistry-apiserver:v0.10.0 clusterregistry-backup:v0.10.0 clusterregistry-controller:v0.10.0 clusterregistry-helper:v0.10.0 etcd:v3.7.3", ""},
-		{"newest oldest", "v0.1.0 v0.10.0", "clusterregistry-apiserver:v0.1.0@sha256:a clusterregistry-apiserver:v0.10.0 clusterregistry-backup:v0.10.0 clusterregistry-controller:v0.10.0 clusterregistry-helper:v0.1.0@sha256:b clusterregistry-helper:v0.10.0 etcd:v3.6.14@sha256:c etcd:v3.7.3", ""},
-		{"v0.2.0 v0.1.0", "v0.1.0 v0.2.0", "clusterregistry-apiserver:v0.1.0@sha256:a clusterregistry-apiserver:v0.2.0 clusterregistry-helper:v0.1.0@sha256:b etcd:v3.6.14@sha256:c", ""},
+		{"newest oldest", "v0.1.0 v0.10.0", "clusterregistry-apiserver:v0.1.0@sha256:a clusterregistry-apiserver:v0.10.0 clusterregistry-backup:v0.1.0 clusterregistry-backup:v0.10.0 clusterregistry-controller:v0.1.0 clusterregistry-controller:v0.10.0 clusterregistry-helper:v0.1.0@sha256:b clusterregistry-helper:v0.10.0 etcd:v3.6.14@sha256:c etcd:v3.7.3", ""},
+		{"v0.2.0 v0.1.0", "v0.1.0 v0.2.0", "clusterregistry-apiserver:v0.1.0@sha256:a clusterregistry-apiserver:v0.2.0 clusterregistry-backup:v0.1.0 clusterregistry-backup:v0.2.0 clusterregistry-controller:v0.1.0 clusterregistry-controller:v0.2.0 clusterregistry-helper:v0.1.0@sha256:b etcd:v3.6.14@sha256:c", ""},
 		{"source", "source", "etcd:v3.7.3", ""},
 		{"older-operator", "older-operator", "", ""},
 		{"s3", "s3", "versitygw:v1.7.0", ""},
 		{"e2e/faults", "v0.10.0", "clusterregistry-apiserver:v0.10.0 clusterregistry-backup:v0.10.0 clusterregistry-controller:v0.10.0 clusterregistry-helper:v0.10.0 etcd:v3.7.3", ""},
-		{"e2e/skew older-operator", "v0.1.0 v0.10.0 older-operator", "clusterregistry-apiserver:v0.1.0@sha256:a clusterregistry-apiserver:v0.10.0 clusterregistry-backup:v0.10.0 clusterregistry-controller:v0.10.0 clusterregistry-helper:v0.1.0@sha256:b clusterregistry-helper:v0.10.0 etcd:v3.6.14@sha256:c etcd:v3.7.3", ""},
+		{"e2e/skew older-operator", "v0.1.0 v0.10.0 older-operator", "clusterregistry-apiserver:v0.1.0@sha256:a clusterregistry-apiserver:v0.10.0 clusterregistry-backup:v0.1.0 clusterregistry-backup:v0.10.0 clusterregistry-controller:v0.1.0 clusterregistry-controller:v0.10.0 clusterregistry-helper:v0.1.0@sha256:b clusterregistry-helper:v0.10.0 etcd:v3.6.14@sha256:c etcd:v3.7.3", ""},
 		{"v0.9.0", "", "", `version "v0.9.0"; it knows v0.1.0, v0.2.0, v0.10.0; besides versions there are newest`},
 		{"latest", "", "", `"latest"`},
 	} {

@@ -42,12 +42,8 @@ func (o options) images(known []releases.Release) []operatorsv1alpha1.RelatedIma
 		add("clusterregistry-apiserver", r.Version)
 		add("clusterregistry-helper", r.Version)
 		add("etcd", r.Etcd)
-		if r.HasController() {
-			add(releases.ControllerImage, r.Version)
-		}
-		if r.Backups {
-			add(releases.BackupImage, r.Version)
-		}
+		add(releases.ControllerImage, r.Version)
+		add(releases.BackupImage, r.Version)
 	}
 	return out
 }

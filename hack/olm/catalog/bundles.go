@@ -13,17 +13,31 @@ import (
 
 	"github.com/clusterregistry/operator/hack/product"
 	"github.com/clusterregistry/operator/hack/release"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
-// OlderBundle writes the bundle of the operator before this one, made from its own
-// commit, into the folder out. More arguments are the bundle program's.
+// Older returns the version of the operator before this one.
+func Older() (string, error) {
+	releases, err := version.Releases()
+	if err != nil {
+		return "", err
+	}
+	older, err := release.Older(releases)
+	return older.Version, err
+}
+
+// OlderBundle writes the bundle of the operator before this one into the folder out. More
+// arguments are the bundle program's.
 func OlderBundle(ctx context.Context, out string, args ...string) (err error) {
-	older := release.OlderOperator
-	commit, err := release.Commit(ctx, ".", older)
+	releases, err := version.Releases()
 	if err != nil {
 		return err
 	}
-	source, remove, err := release.Checkout(ctx, ".", commit)
+	older, err := release.Older(releases)
+	if err != nil {
+		return err
+	}
+	source, _, remove, err := release.OlderOperator(ctx, ".", releases)
 	if err != nil {
 		return err
 	}

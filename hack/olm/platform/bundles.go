@@ -8,7 +8,6 @@ import (
 	"github.com/clusterregistry/operator/hack/cluster/image"
 	"github.com/clusterregistry/operator/hack/olm/catalog"
 	"github.com/clusterregistry/operator/hack/product"
-	"github.com/clusterregistry/operator/hack/release"
 )
 
 // makeBundles writes the bundles of the two operators, with the images of the
@@ -21,7 +20,10 @@ func makeBundles(ctx context.Context) (bundles map[string]string, present string
 	if present, err = catalog.Version("bundle"); err != nil {
 		return nil, "", err
 	}
-	older := release.OlderOperator.Version
+	older, err := catalog.Older()
+	if err != nil {
+		return nil, "", err
+	}
 	bundles = map[string]string{older: filepath.Join(out, "bundle-"+older), present: filepath.Join(out, "bundle-"+present)}
 	if err := catalog.OlderBundle(ctx, bundles[older], "-repository="+image.LocalRepository); err != nil {
 		return nil, "", err

@@ -13,7 +13,6 @@ import (
 	"github.com/clusterregistry/operator/hack/cluster/components"
 	"github.com/clusterregistry/operator/hack/cluster/image"
 	"github.com/clusterregistry/operator/hack/olm/catalog"
-	"github.com/clusterregistry/operator/hack/release"
 )
 
 const (
@@ -70,7 +69,11 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for tag, versions := range map[string][]string{"first": {release.OlderOperator.Version}, "second": {release.OlderOperator.Version, present}} {
+	older, err := catalog.Older()
+	if err != nil {
+		return err
+	}
+	for tag, versions := range map[string][]string{"first": {older}, "second": {older, present}} {
 		known := map[string]string{}
 		for _, v := range versions {
 			known[v] = bundles[v]

@@ -13,7 +13,6 @@ import (
 
 	"github.com/clusterregistry/operator/hack/cluster/components"
 	"github.com/clusterregistry/operator/hack/olm/catalog"
-	"github.com/clusterregistry/operator/hack/release"
 )
 
 func main() {
@@ -40,7 +39,10 @@ func run(ctx context.Context, out, bundle string) error {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(scratch) }()
-	older := release.OlderOperator.Version
+	older, err := catalog.Older()
+	if err != nil {
+		return err
+	}
 	if err := catalog.OlderBundle(ctx, filepath.Join(scratch, older)); err != nil {
 		return err
 	}

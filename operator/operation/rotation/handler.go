@@ -44,8 +44,6 @@ type Handler struct {
 	Now     time.Time
 	// Busy says why no rotation can begin now; empty when one can.
 	Busy string
-	// Unable says why this CA can't be rotated at all; empty when it can.
-	Unable string
 	// Unissued is true while there is no certificate of a next generation, and none was given
 	// to anyone, and Lost while the one that was given out is gone: another key must not take
 	// its place.
@@ -58,7 +56,7 @@ type Handler struct {
 // Due reports whether the spec asks for a change, and permits it.
 func (h Handler) Due() bool {
 	_, due := h.toward()
-	return due && h.Unable == ""
+	return due
 }
 
 // toward returns the generations to be in use next.

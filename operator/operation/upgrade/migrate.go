@@ -2,14 +2,8 @@ package upgrade
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/operator/history"
-	"github.com/clusterregistry/operator/operator/operation/upgrade/migration"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -32,7 +26,6 @@ func (h Handler) migrate(ctx context.Context) verdict.Verdict {
 	}
 	next, rewritten, err := at.Rewrite(page, func(name string) error { return client.Rewrite(ctx, to.Stores, name) }, func() bool { return time.Now().After(until) })
 	if next.Complete() {
-		h.tellRefused(next.Refused())
 		return verdict.Verdict{}
 	}
 	h.Notes.change(h.Registry.UID, func(n *note) { n.walk = next })
@@ -42,15 +35,4 @@ func (h Handler) migrate(ctx context.Context) verdict.Verdict {
 		return h.Waiting("%d of %d clusters are stored in the version of %s; %s", stored, total, to.Version, err)
 	}
 	return h.Waiting("%d of %d clusters are stored in the version of %s", stored, total, to.Version).In(verdict.AtOnce)
-}
-
-// tellRefused tells, once all is rewritten, which clusters v1alpha1 still shows as
-// older releases did.
-func (h Handler) tellRefused(refused migration.Refusals) {
-	if refused.Count == 0 {
-		return
-	}
-	message := verdict.Bounded(fmt.Sprintf("clients of v1alpha1 see %d of the clusters as earlier releases showed them, each until its endpoints are next changed through v1beta1: an update without a change was refused, first: %s", refused.Count, refused.First))
-	h.Actions.Event(corev1.EventTypeWarning, "MigrationRefused", string(operatorv1alpha1.PhaseStorageMigration), message)
-	history.Remark(h.Registry, message)
 }

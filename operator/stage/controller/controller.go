@@ -20,7 +20,6 @@ import (
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
-	"github.com/clusterregistry/operator/operator/version"
 )
 
 // Run applies the controller, observes it and reads what it reports. Where something is
@@ -36,13 +35,9 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 		// Nothing of it is rendered, and what there was is pruned.
 		return verdict.Waiting(operatorv1alpha1.ReasonNamespaceNotAllowed, "no controller runs: %s, and the controller's rights to Leases would reach that one; move the registry to a namespace of its own, or remove spec.controllers", s.NotAllowed).In(verdict.Resync)
 	}
-	on, lacking := s.functions()
-	unsupported := s.unsupported(lacking)
-	if v := s.refused(); len(on) == 0 && unsupported.Complete() {
-		return v
-	}
+	on := s.functions()
 	if len(on) == 0 {
-		return unsupported
+		return s.refused()
 	}
 	if rendered(s.Objects) < 0 {
 		return verdict.Failed(fmt.Errorf("the manifests of %s have no controller", s.Release.Version))
@@ -81,9 +76,6 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	if held != "" {
 		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "%s", held)
 	}
-	if !unsupported.Complete() {
-		return unsupported
-	}
 	return operand.NoteMemory(known, pods, s.Now)
 }
 
@@ -100,49 +92,11 @@ func (s *Stage) refused() verdict.Verdict {
 	return done
 }
 
-// functions returns the functions of the spec that the release has, and those that it
-// lacks. One that can't run as the spec is, is neither.
-func (s *Stage) functions() (on, lacking []string) {
-	for _, function := range s.Registry.Spec.Controllers.Functions() {
-		if render.InvalidSelector(s.Registry.Spec.Controllers, function) != nil {
-			continue
-		}
-		if s.Release.Controls(function) {
-			on = append(on, function)
-		} else {
-			lacking = append(lacking, function)
-		}
-	}
-	return on, lacking
-}
-
-// unsupported says which release brings functions that the present one lacks. One that is
-// on its way is waited for.
-func (s *Stage) unsupported(lacking []string) verdict.Verdict {
-	if len(lacking) == 0 {
-		return done
-	}
-	first := ""
-	for _, function := range lacking {
-		if of := version.FirstWith(s.Releases, function); of == "" || semver.Compare(of, first) > 0 {
-			first = of
-		}
-		if first == "" {
-			return verdict.Waiting(operatorv1alpha1.ReasonFunctionUnsupported, "no release that this operator knows has %s: install a newer operator, or remove it from spec.controllers", function).In(verdict.Resync)
-		}
-	}
-	what := fmt.Sprintf("%s %s or later, and %s is what the servers run or are brought to now: nothing of it runs", needs(lacking), first, s.Release.Version)
-	if wanted := string(s.Registry.Spec.Version); semver.Compare(wanted, first) >= 0 {
-		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Waiting for %s: %s", wanted, what)
-	}
-	return verdict.Waiting(operatorv1alpha1.ReasonFunctionUnsupported, "%s; set spec.version to such a release, or remove it from spec.controllers", what).In(verdict.Resync)
-}
-
-func needs(functions []string) string {
-	if len(functions) == 1 {
-		return functions[0] + " needs"
-	}
-	return strings.Join(functions, " and ") + " need"
+// functions returns the functions of the spec that can run as the spec is.
+func (s *Stage) functions() []string {
+	return slices.DeleteFunc(s.Registry.Spec.Controllers.Functions(), func(function string) bool {
+		return render.InvalidSelector(s.Registry.Spec.Controllers, function) != nil
+	})
 }
 
 // apply applies the Lease and then what is rendered, unless the servers come first. The

@@ -34,7 +34,7 @@ import (
 )
 
 var releases = []version.Release{
-	{Version: "v0.1.0"}, {Version: "v0.2.0", Controllers: []string{"health"}}, {Version: "v0.3.0", Controllers: []string{"health", "registerHost"}},
+	{Version: "v0.2.0"}, {Version: "v0.3.0"},
 }
 
 const (
@@ -56,12 +56,10 @@ func newStage(t *testing.T, spec, running, release string, objects ...client.Obj
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Stage{Objects: o, CertManager: &issuance.CertManager{Watch: func() error { return nil }}, Authorities: &trust.Authorities{}, Release: found, Releases: releases}
-	if found.HasController() {
-		s.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageController: {
-			binding("ClusterRoleBinding", "clusterregistry:team:fleet:controller-health", roleHealth), binding("RoleBinding", "fleet-controller", roleLease), rolloutOf(t, 1),
-		}}
-	}
+	s := &Stage{Objects: o, CertManager: &issuance.CertManager{Watch: func() error { return nil }}, Authorities: &trust.Authorities{}, Release: found}
+	s.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageController: {
+		binding("ClusterRoleBinding", "clusterregistry:team:fleet:controller-health", roleHealth), binding("RoleBinding", "fleet-controller", roleLease), rolloutOf(t, 1),
+	}}
 	return s
 }
 
@@ -149,9 +147,6 @@ func TestRun(t *testing.T) {
 		{"all is well", both, "v0.3.0", "v0.3.0", append(running(asItWas), leased(runs)), "", ""},
 		{"objects are held", both, "v0.3.0", "v0.3.0", append(running(asItWas), leased(strings.Replace(runs, `"Running"`, `"Running", "message": "1 held: a."`, 1))), "ObjectsHeld", ": 1 held: a"},
 		{"objects are held, and a selector is not valid", both[:len(both)-1] + ", clusterProfiles: [{namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", append(running(asItWas), leased(strings.Replace(runs, `"Running"`, `"Running", "message": "1 held: a."`, 1))), "Refused", "selector is not valid"},
-		{"the release has no controller", healthOnly, "v0.1.0", "v0.1.0", nil, "FunctionUnsupported", "health needs v0.2.0 or later, and v0.1.0 is what the servers run or are brought to now: nothing of it runs; set spec.version to such a release, or remove it from spec.controllers"},
-		{"the release has no function", both, "v0.1.0", "v0.1.0", nil, "FunctionUnsupported", "health and registerHost need v0.3.0 or later"},
-		{"the release lacks one", both, "v0.2.0", "v0.2.0", append(running(asItWas), leased(runs)), "FunctionUnsupported", "registerHost needs v0.3.0 or later"},
 		{"the servers come first", healthOnly, "", "v0.2.0", nil, "Waiting", "Waiting for all servers to run v0.2.0; the controller follows"},
 		{"an upgrade leaves the controller as it is", healthOnly, "v0.2.0", "v0.3.0", append(running(asItWas), leased(runs)), "Progressing", "Waiting for all servers to run v0.3.0"},
 		{"what is wrong in an upgrade comes first", healthOnly, "v0.2.0", "v0.3.0", append(running(asItWas), leased(strings.Replace(runs, "Running", "Failing", 1))), "Failing", "health is failing"},
@@ -177,7 +172,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: %+v", test.reason, found)
 		}
 		applied := slices.Contains(s.Registry.Status.Inventory, operatorv1alpha1.ObjectReference{Group: "apps", Kind: "Deployment", Namespace: "team", Name: "fleet-controller"})
-		if held := test.reason == "nothing but that" || test.servers == "" || test.servers < test.release || test.release == "v0.1.0"; applied == held {
+		if held := test.reason == "nothing but that" || test.servers == "" || test.servers < test.release; applied == held {
 			t.Errorf("%s: the Deployment was applied: %v", test.reason, applied)
 		}
 	}

@@ -1,5 +1,5 @@
 // Package controller is the stage of a registry's controller, which acts on what is in
-// the registry: it runs where spec.controllers turns a function on and the release has it,
+// the registry: it runs where spec.controllers turns a function on,
 // after the servers of the same release. Nothing that clients of the registry need
 // depends on it.
 package controller
@@ -19,9 +19,8 @@ type Stage struct {
 	CertManager *issuance.CertManager
 	// Authorities are the registry's CAs.
 	Authorities *trust.Authorities
-	// Release is what is rendered, and Releases are all that this operator knows.
-	Release  version.Release
-	Releases []version.Release
+	// Release is what is rendered.
+	Release version.Release
 	// NotAllowed says why no controller may run in the registry's namespace, empty where one
 	// may.
 	NotAllowed string

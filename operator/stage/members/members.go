@@ -155,10 +155,6 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	if set.Status.ObservedGeneration < set.Generation {
 		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "StatefulSet %s has changed, and its controller has not observed the change yet", set.Name).In(verdict.Soon).DegradedIf(true)
 	}
-	if s.ReadOnly() && !s.Changeable && state.Joined(id.Identity, id.Joining) {
-		// A volume that is emptied from here on would not be noticed.
-		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "ConfigMap %s%s still lets etcd member %s start without data, and nothing may be changed now: remove its key joining, or the operator does when %s", s.Registry.Name, contract.IdentitySuffix, id.Joining, s.ReadOnlyUntil()).DegradedIf(true)
-	}
 	if len(outdated) == 0 {
 		return operand.NoteMemory(s.volumesNoted(s.spreadNoted(ctx, done, pods)), pods, s.Now)
 	}

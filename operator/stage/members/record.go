@@ -39,7 +39,7 @@ func (s *Stage) learn(ctx context.Context, current []string) (learned bool, err 
 	if s.ReadOnly() {
 		return false, nil
 	}
-	seen := etcd.Observation{State: s.found.State, Current: current, Release: s.Release, Manual: !s.Changeable}
+	seen := etcd.Observation{State: s.found.State, Current: current, Release: s.Release}
 	for _, member := range s.Registry.Status.Etcd.Members {
 		seen.Versions = append(seen.Versions, member.Version)
 	}
@@ -53,21 +53,10 @@ func (s *Stage) learn(ctx context.Context, current []string) (learned bool, err 
 // identityProblem says why the etcd that was recorded can't be this registry's.
 func (s *Stage) identityProblem() verdict.Verdict {
 	recorded, ca := s.Identity.Record, trust.KeyFingerprint(s.Authorities.Etcd.Current)
-	replicas := s.Registry.Spec.Etcd.Replicas
-	if s.Changeable {
-		replicas = recorded.Replicas // those that there are come up first, whatever is asked for
-	}
-	err := recorded.Check(replicas, ca)
+	err := recorded.Check(ca)
 	switch {
 	case err == nil:
 		return s.previousCAProblem()
-	case errors.Is(err, etcd.ErrReplicasDiffer):
-		what := fmt.Sprintf("etcd has %d members, and their number can be changed from release v0.4.0 on: set spec.etcd.replicas back to %d, and upgrade first", recorded.Replicas, recorded.Replicas)
-		if !s.Installed() {
-			what = fmt.Sprintf("there is retained data of a registry of this name whose etcd has %d members: delete this ClusterRegistry and apply it again with spec.etcd.replicas %d, which takes the data over; or, to begin without that data, delete ConfigMap %s and the PersistentVolumeClaims of %s%s",
-				recorded.Replicas, recorded.Replicas, s.Registry.Name+contract.IdentitySuffix, s.Registry.Name, contract.EtcdSuffix)
-		}
-		return verdict.Waiting(operatorv1alpha1.ReasonReplicasDiffer, "%s", what).AsReadOnly()
 	case errors.Is(err, etcd.ErrCADiffers):
 		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "the CA in %s has a different key than the one that etcd members trust: restore that Secret from a backup%s; nothing is changed until then (key %s, recorded %s)", s.Authorities.Etcd.Source, s.etcdRenewal(), short(ca), short(recorded.CA)).AsReadOnly()
 	}

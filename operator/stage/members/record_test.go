@@ -8,7 +8,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -58,10 +57,10 @@ func TestIdentityProblem(t *testing.T) {
 		replicas int32
 		ca, want string
 	}{
-		"as it was recorded": {3, "CA", ""},
-		"another CA":         {3, "another", operatorv1alpha1.ReasonIdentityMismatch},
-		"other replicas":     {1, "CA", operatorv1alpha1.ReasonReplicasDiffer},
-		"nothing is right":   {5, "", operatorv1alpha1.ReasonReplicasDiffer},
+		"as it was recorded":            {3, "CA", ""},
+		"another CA":                    {3, "another", operatorv1alpha1.ReasonIdentityMismatch},
+		"others are to be added, later": {5, "CA", ""},
+		"no CA":                         {5, "", operatorv1alpha1.ReasonIdentityMismatch},
 	} {
 		s := newStage(t, "{spec: {etcd: {replicas: 3}}}")
 		s.Registry.Spec.Etcd.Replicas, s.Authorities.Etcd.Current = test.replicas, []byte(test.ca)
@@ -101,46 +100,6 @@ func TestLearnMembers(t *testing.T) {
 			t.Errorf("%s: recorded is %+v, %v", test.reason, id.Record, id.Err)
 		}
 	}
-}
-
-// TestLearnJoined is about a member that a person added again, and wrote so into
-// the record: as soon as it serves, the record no longer lets it start empty, and
-// stays so. Another one can join after that.
-func TestLearnJoined(t *testing.T) {
-	s := newStage(t, "{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: 3}}, status: {inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]}}")
-	ids := etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "1", "fleet-etcd-1": "2"}}
-	if err := s.Identity.Write(t.Context(), &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: 3, Identity: ids}); err != nil {
-		t.Fatal(err)
-	}
-	person := func(joining string) {
-		t.Helper()
-		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd-identity"}}
-		if err := s.Client.Patch(t.Context(), record, client.RawPatch(types.MergePatchType, []byte(`{"data":{"joining":"`+joining+`"}}`))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	learns := func(reason string, list []etcd.Listed, version, want string) {
-		t.Helper()
-		if s.Identity = identity.Read(t.Context(), s.Objects); s.Identity.Err != nil {
-			t.Fatal(s.Identity.Err)
-		}
-		s.found.State = etcd.State{Members: []etcd.Member{{Name: "fleet-etcd-0", ID: "1", ClusterID: "c"}, {Name: "fleet-etcd-1", ID: "2", ClusterID: "c"}}, List: list}
-		s.Registry.Status.Etcd.Members = []operatorv1alpha1.EtcdMember{{Name: "fleet-etcd-0", Version: version}}
-		if _, err := s.learn(t.Context(), nil); err != nil {
-			t.Fatal(err)
-		}
-		if id := identity.Read(t.Context(), s.Objects); id.Err != nil || id.Record.Joining != want || id.Record.EtcdVersion != version || len(id.Record.Members) != 2 {
-			t.Errorf("%s: recorded is %+v, %v", reason, id.Record, id.Err)
-		}
-	}
-	voters := []etcd.Listed{{ID: "1", Name: "fleet-etcd-0"}, {ID: "2", Name: "fleet-etcd-1"}}
-	person("fleet-etcd-1")
-	learns("a learner, while something else is recorded", []etcd.Listed{voters[0], {ID: "2", Name: "fleet-etcd-1", Learner: true}}, "v3.7.1", "fleet-etcd-1")
-	learns("promoted", voters, "v3.7.1", "")
-	learns("and after that", voters, "v3.7.2", "")
-	person("fleet-etcd-0")
-	learns("the next one", voters[1:], "v3.7.3", "fleet-etcd-0")
-	learns("and it has joined", voters, "v3.7.3", "")
 }
 
 // TestIdentityOfRotatedCA is about the keys of two CAs, of which one signs and the one before

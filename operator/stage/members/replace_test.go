@@ -116,7 +116,6 @@ func TestStays(t *testing.T) {
 			objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}})
 		}
 		m := newManaged(t, members, func(m *managed) {
-			m.Changeable = true
 			m.Registry.Spec.Etcd.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
 			for _, pod := range m.pods {
 				objects = append(objects, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-" + pod.Name}, Spec: corev1.PersistentVolumeClaimSpec{VolumeName: "pv"}})
@@ -125,29 +124,6 @@ func TestStays(t *testing.T) {
 		})
 		if v := m.members(t.Context()); v.Reason != want.reason || !strings.Contains(v.Message, want.says) || len(m.evicted) > 0 {
 			t.Errorf("%d members: %+v, evicted %q", members, v, m.evicted)
-		}
-	}
-}
-
-// TestJoinedWhileReadOnly is about a member that joined and serves: its record lets
-// it start empty until somebody changes that, which a read-only reconcile only reports, and
-// only when there is nothing worse.
-func TestJoinedWhileReadOnly(t *testing.T) {
-	paused := func(m *managed) {
-		m.Freeze("spec.paused is false")
-		m.Identity.Record.Joining = "fleet-etcd-1"
-	}
-	corrupt := func(m *managed) { m.state.Alarms = []etcd.Alarm{{MemberID: "a1", Type: "CORRUPT"}} }
-	for _, test := range []struct {
-		changes      []func(*managed)
-		reason, says string
-	}{
-		{[]func(*managed){replaced(0, 1, 2), paused}, operatorv1alpha1.ReasonWaiting, "still lets etcd member fleet-etcd-1 start without data, and nothing may be changed now: remove its key joining, or the operator does when spec.paused is false"},
-		{[]func(*managed){replaced(0, 1, 2), paused, corrupt}, operatorv1alpha1.ReasonCorrupt, ""},
-	} {
-		m := newManaged(t, 3, test.changes...)
-		if v := m.members(t.Context()); v.Complete() || v.Reason != test.reason || v.State != verdict.Degraded || !strings.Contains(v.Message, test.says) || m.Identity.Record.Joining == "" {
-			t.Errorf("%s: %+v", test.reason, v)
 		}
 	}
 }

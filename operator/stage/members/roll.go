@@ -183,9 +183,6 @@ func (s *Stage) rollMember(ctx context.Context, roll roll) verdict.Verdict {
 // stays is done when the volume of a member can follow it to where the spec wants it. Where it
 // can't, the pod that takes its place would never run: a new member does, if there are others.
 func (s *Stage) stays(ctx context.Context, pod *corev1.Pod) verdict.Verdict {
-	if !s.Changeable {
-		return done
-	}
 	claim := &corev1.PersistentVolumeClaim{}
 	key := client.ObjectKey{Namespace: pod.Namespace, Name: contract.EtcdMemberClaim(pod.Name)}
 	if err := s.Live.Get(ctx, key, claim); client.IgnoreNotFound(err) != nil {

@@ -26,10 +26,8 @@ type Stage struct {
 	Identity *identity.Store
 	// Volumes are those that the registry's own etcd has.
 	Volumes volumes.Volumes
-	// Release is the release that members are rendered of, and Changeable says whether
-	// their number can change, and the operator replaces them.
-	Release    string
-	Changeable bool
+	// Release is the release that members are rendered of.
+	Release string
 	// Begin returns the record to begin with where a backup is to be restored, from that of
 	// an empty etcd; nil where etcd begins empty, or with the data that it has.
 	Begin func(*etcd.Record) *etcd.Record
