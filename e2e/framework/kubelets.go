@@ -42,9 +42,10 @@ type Kubelets struct {
 	release      string                      // of the servers
 }
 
-// NewKubelets returns those of a namespace. The address must be its own.
-func NewKubelets(t *testing.T, c client.Client, namespace, ip string) *Kubelets {
-	k := &Kubelets{t: t, client: c, namespace: namespace, ip: ip, certificates: map[string]*tls.Certificate{}}
+// NewKubelets returns those of a namespace.
+func NewKubelets(t *testing.T, c client.Client, namespace string) *Kubelets {
+	t.Helper()
+	k := &Kubelets{t: t, client: c, namespace: namespace, ip: LoopbackIP(t), certificates: map[string]*tls.Certificate{}}
 	t.Cleanup(func() {
 		if k.server != nil {
 			k.server.Close()

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,7 +48,7 @@ func StartNetwork(t *testing.T) *Network {
 		_ = n.holder.Wait()
 	})
 	pid := n.holder.Process.Pid
-	n.link, n.prefix = fmt.Sprintf("crt%d", pid), unused(t, pid)
+	n.link, n.prefix = fmt.Sprintf("crt%d", pid), unusedRange(t)
 	n.ip("link", "add", n.link, "type", "veth", "peer", "name", "eth0", "netns", fmt.Sprint(pid))
 	n.ip("link", "set", n.link, "up")
 	n.inside("address", "add", n.host(254).String()+"/24", "dev", "eth0")
@@ -55,30 +56,27 @@ func StartNetwork(t *testing.T) *Network {
 	return n
 }
 
-// unused returns a range that no interface of this machine has; tests that run at the
-// same time begin to look for it in different places.
-func unused(t *testing.T, seed int) netip.Prefix {
+// unusedRange returns a range of this process's own, which no interface of this machine has.
+func unusedRange(t *testing.T) netip.Prefix {
 	t.Helper()
 	taken, err := net.InterfaceAddrs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range 256 {
+	claims.Lock()
+	defer claims.Unlock()
+	for {
+		// There is a range for each block of ports, which no two processes claim.
 		b := networks.Addr().As4()
-		b[2] = byte(seed + i)
+		b[2] = byte(claimBlock(t))
 		prefix := netip.PrefixFrom(netip.AddrFrom4(b), 24)
-		free := true
-		for _, address := range taken {
-			if ip, ok := address.(*net.IPNet); ok && prefix.Contains(netip.MustParseAddr(ip.IP.String()).Unmap()) {
-				free = false
-			}
-		}
-		if free {
+		if !slices.ContainsFunc(taken, func(address net.Addr) bool {
+			ip, ok := address.(*net.IPNet)
+			return ok && prefix.Contains(netip.MustParseAddr(ip.IP.String()).Unmap())
+		}) {
 			return prefix
 		}
 	}
-	t.Fatalf("interfaces of this machine have addresses in each of the ranges in %s", networks)
-	return netip.Prefix{}
 }
 
 func (n *Network) host(number byte) netip.Addr {

@@ -39,17 +39,16 @@ type site struct {
 	idle bool
 }
 
-// sites counts those of all tests: each has an address of loopback.
+// sites counts those of all tests.
 var sites atomic.Int32
 
 func newSite(t *testing.T, config *rest.Config, etcd *framework.Etcd) *site {
 	t.Helper()
 	c := operatorClient(t, config)
-	n := sites.Add(1)
-	namespace := fmt.Sprintf("site-%d", n)
+	namespace := fmt.Sprintf("site-%d", sites.Add(1))
 	framework.Create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	return &site{Client: c, t: t, namespace: namespace, etcd: etcd,
-		authority: framework.NewCertManager(t, c, namespace), kubelets: framework.NewKubelets(t, c, namespace, fmt.Sprintf("127.64.0.%d", n))}
+		authority: framework.NewCertManager(t, c, namespace), kubelets: framework.NewKubelets(t, c, namespace)}
 }
 
 // operatorClient returns a client for all kinds that the operator knows.
