@@ -52,19 +52,6 @@ func Begin(registry *operatorv1alpha1.ClusterRegistry, release string, now time.
 	registry.Status.History = history
 }
 
-// Remark adds what is to be known of the newest transition. One that has ended stays as
-// it is.
-func Remark(registry *operatorv1alpha1.ClusterRegistry, message string) {
-	if Last(registry).State != operatorv1alpha1.TransitionProgressing {
-		return
-	}
-	last := &registry.Status.History[0]
-	if last.Message != "" {
-		message = last.Message + "; " + message
-	}
-	last.Message = message
-}
-
 // Complete ends the newest transition, which must exist. An empty message leaves the
 // one that it has.
 func Complete(registry *operatorv1alpha1.ClusterRegistry, state operatorv1alpha1.TransitionState, message string, now time.Time) {

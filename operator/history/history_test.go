@@ -35,21 +35,18 @@ func TestHistoryIsBounded(t *testing.T) {
 }
 
 // TestMessages is about what a transition says: of an external etcd from its second
-// release on, then what was remarked, and at the end why it ended, if there is a reason.
+// release on, and at the end why it ended, if there is a reason.
 func TestMessages(t *testing.T) {
 	const external = "etcd is external: there is no snapshot of it, and its version is not changed"
 	for _, test := range []struct {
 		reason              string
 		external, installed bool
-		remark, end         string
-		want                string
+		end, want           string
 	}{
-		{"there is nothing to say", false, true, "", "", ""},
-		{"the first installation on an external etcd", true, false, "", "", ""},
-		{"an upgrade on an external etcd", true, true, "", "", external},
-		{"a remark", false, true, "renewals were refused", "", "renewals were refused"},
-		{"a remark beside the first one", true, true, "renewals were refused", "", external + "; renewals were refused"},
-		{"why it ended", true, true, "", "no image", "no image"},
+		{"there is nothing to say", false, true, "", ""},
+		{"the first installation on an external etcd", true, false, "", ""},
+		{"an upgrade on an external etcd", true, true, "", external},
+		{"why it ended", true, true, "no image", "no image"},
 	} {
 		registry := fleet()
 		if test.installed {
@@ -59,11 +56,7 @@ func TestMessages(t *testing.T) {
 			registry.Spec.Etcd.External = &operatorv1alpha1.ExternalEtcd{}
 		}
 		Begin(registry, "v0.2.0", now)
-		if test.remark != "" {
-			Remark(registry, test.remark)
-		}
 		Complete(registry, operatorv1alpha1.TransitionCompleted, test.end, now)
-		Remark(registry, "too late")
 		if got := Last(registry).Message; got != test.want {
 			t.Errorf("%s: %q", test.reason, got)
 		}
@@ -73,7 +66,6 @@ func TestMessages(t *testing.T) {
 // TestEmpty is about a registry that was created just now.
 func TestEmpty(t *testing.T) {
 	registry := fleet()
-	Remark(registry, "nothing has begun")
 	if last := Last(registry); last.State != "" || Installed(registry) {
 		t.Errorf("%+v", last)
 	}
