@@ -34,12 +34,14 @@ func TestOperator(t *testing.T) {
 	if after := pods(t, e, registry); !maps.Equal(after, before) {
 		t.Errorf("a newer operator has replaced pods: %v, before %v", after, before)
 	}
+	replaced := e.HostMaySuffer("the only member of an aggregated registry's etcd is replaced")
 	upgrade(t, e, registry, releases[1].Version)
+	replaced()
 	before = pods(t, e, registry)
 
 	e.OperatorImage(older)
 	waitLook(e, registry)
-	e.WaitCondition(registry, operatorv1alpha1.ConditionVersionSupported, metav1.ConditionFalse, operatorv1alpha1.ReasonVersionUnknown, `version "`+releases[1].Version+`"`)
+	e.WaitCondition(registry, operatorv1alpha1.ConditionVersionSupported, metav1.ConditionFalse, operatorv1alpha1.ReasonVersionUnknown, "are of "+releases[1].Version+", which this operator does not know")
 	if after := pods(t, e, registry); !maps.Equal(after, before) {
 		t.Errorf("an older operator has replaced pods: %v, before %v", after, before)
 	}
