@@ -63,7 +63,8 @@ func (s *scene) plan() (*Plan, error) {
 	lost := s.registry.Status.Recovery
 	out := &Plan{Namespace: s.registry.Namespace, Name: s.registry.Name, Recovered: s.registry.Status.Recovered}
 	if lost == nil {
-		return out, s.notLost(out)
+		s.notLost(out)
+		return out, nil
 	}
 	out.Attention = true
 	out.Loss = &Loss{ID: lost.ID, LostTime: lost.LostTime, LastRevision: lost.LastRevision}
@@ -164,15 +165,14 @@ func (s *scene) mayHaveMore(all []Copy) string {
 	return strings.Join(names, " or ")
 }
 
-// notLost says of an etcd whose quorum is not found to be lost how it is, or returns why the
-// operator would never recover it.
-func (s *scene) notLost(out *Plan) error {
+// notLost says of an etcd whose quorum is not found to be lost how it is.
+func (s *scene) notLost(out *Plan) {
 	if s.registry.Spec.Recovery != nil {
 		out.Notes = append(out.Notes, fmt.Sprintf("spec.recovery is approved for the loss %s, and does nothing for another one: it may stay", s.registry.Spec.Recovery.ApprovedFor))
 	}
 	if s.etcdReady() {
 		out.Verdict = fmt.Sprintf("the etcd of %s has not lost its quorum: no recovery is needed", key(s.registry))
-		return nil
+		return
 	}
 	ready, says := s.condition(), "the operator has not reported of etcd"
 	if ready != nil {
@@ -183,7 +183,6 @@ func (s *scene) notLost(out *Plan) error {
 	if ready != nil && ready.Reason == v1alpha1.ReasonDataLost && s.registry.Spec.Etcd.Replicas == 1 {
 		out.Notes = append(out.Notes, fmt.Sprintf("a single etcd member has no others: if its volume can't be brought back, restore a backup as another registry (kubectl registry restore plan --registry %s --latest -n %s)", s.registry.Name, s.registry.Namespace))
 	}
-	return nil
 }
 
 // unknown returns what can't be known from here.

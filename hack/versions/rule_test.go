@@ -48,13 +48,11 @@ func withRuleOf(t *testing.T, releases []version.Release) *apiextensions.CustomR
 		t.Fatal(err)
 	}
 	root := crd.Spec.Versions[0].Schema.OpenAPIV3Schema
-	generated := func(rule apiextensionsv1.ValidationRule) bool {
-		return rule.FieldPath == ".spec.version" || rule.FieldPath == ".spec.controllers"
-	}
+	generated := func(rule apiextensionsv1.ValidationRule) bool { return rule.FieldPath == ".spec.version" }
 	written := len(root.XValidations)
 	root.XValidations = slices.DeleteFunc(root.XValidations, generated)
-	if len(root.XValidations) != written-5 {
-		t.Fatalf("of %d rules, %d are generated, want 5: of the version, and of each function of a controller", written, written-len(root.XValidations))
+	if len(root.XValidations) != written-1 {
+		t.Fatalf("of %d rules, %d are generated, want 1, of the version", written, written-len(root.XValidations))
 	}
 	spec := root.Properties["spec"]
 	field := spec.Properties["version"]

@@ -1,8 +1,6 @@
 package volumes
 
 import (
-	"fmt"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/storage/volume"
 
@@ -26,12 +24,4 @@ func OtherClass(registry *operatorv1alpha1.ClusterRegistry, claim *corev1.Persis
 // whose claim is of the class that is asked for. A single member is not replaced.
 func (v Volumes) moves(registry *operatorv1alpha1.ClusterRegistry, claim *corev1.PersistentVolumeClaim) bool {
 	return len(v.Members) > 1 && OtherClass(registry, claim)
-}
-
-// ofClass says of which class a claim is.
-func ofClass(claim *corev1.PersistentVolumeClaim) string {
-	if class := Class(claim); class != "" {
-		return fmt.Sprintf("PersistentVolumeClaim %s is of StorageClass %s", claim.Name, class)
-	}
-	return fmt.Sprintf("PersistentVolumeClaim %s has no StorageClass", claim.Name)
 }
