@@ -58,13 +58,13 @@ type Gone struct {
 	Message string `json:"message"`
 }
 
-// plan returns the plan, or why the operator recovers nothing.
-func (s *scene) plan() (*Plan, error) {
+// plan returns the plan.
+func (s *scene) plan() *Plan {
 	lost := s.registry.Status.Recovery
 	out := &Plan{Namespace: s.registry.Namespace, Name: s.registry.Name, Recovered: s.registry.Status.Recovered}
 	if lost == nil {
 		s.notLost(out)
-		return out, nil
+		return out
 	}
 	out.Attention = true
 	out.Loss = &Loss{ID: lost.ID, LostTime: lost.LostTime, LastRevision: lost.LastRevision}
@@ -77,7 +77,7 @@ func (s *scene) plan() (*Plan, error) {
 	out.Copies, out.InTheWay, out.Unknown = s.copies(), s.inTheWay(), s.unknown()
 	if lost.Phase != "" {
 		s.underWay(out)
-		return out, nil
+		return out
 	}
 	out.Verdict = fmt.Sprintf("the etcd of %s has lost its quorum for good: the data of %d of %d members is gone. It continues only with a copy of the data that a person approves", key(s.registry), len(out.Gone), len(lost.Members))
 	back := "with a majority of the members, nothing is lost"
@@ -96,7 +96,7 @@ func (s *scene) plan() (*Plan, error) {
 	if out.Recovered != nil {
 		out.Notes = append(out.Notes, "backups from before the last recovery, and the volumes that it has abandoned, can't be named: clients have seen the revisions since that their data would begin with. With such a backup, create another ClusterRegistry with spec.restoreFrom")
 	}
-	return out, nil
+	return out
 }
 
 // approved names the copy that spec.recovery has.

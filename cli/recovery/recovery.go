@@ -87,10 +87,7 @@ func (p *planner) run(ctx context.Context, name string) error {
 		return err
 	}
 	s.releases = version.WithMembers(releases, "", registry.Status.EtcdVersion)
-	plan, err := s.plan()
-	if err != nil {
-		return command.Refusedf("%w", err)
-	}
+	plan := s.plan()
 	if p.output != "" {
 		err = p.output.Print(p.env.Out, plan)
 	} else {
