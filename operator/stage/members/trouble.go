@@ -20,7 +20,11 @@ func (s *Stage) etcdTrouble() verdict.Verdict {
 		case etcd.AlarmNoSpace:
 			return s.noSpace(by)
 		case etcd.AlarmCorrupt:
-			return verdict.Waiting(operatorv1alpha1.ReasonCorrupt, "etcd refuses every write, and its reads may be wrong: its alarm CORRUPT is raised by %s, whose data differs from the others'. Keep all volumes. If it is one member of several and a majority of the members agrees without it, the operator replaces it now (Progressing says how far that is); otherwise restore a snapshot", by)
+			advice := "If it is one member of several and a majority of the members agrees without it, the operator replaces it now (Progressing says how far that is); otherwise restore a snapshot"
+			if s.Registry.Spec.Etcd.External != nil {
+				advice = "If the alarm names one member of several, remove that one, disarm the alarm (etcdctl alarm disarm) and add it again; otherwise restore a snapshot"
+			}
+			return verdict.Waiting(operatorv1alpha1.ReasonCorrupt, "etcd refuses every write, and its reads may be wrong: its alarm CORRUPT is raised by %s, whose data differs from the others'. Keep all volumes. %s", by, advice)
 		}
 		return verdict.Waiting(operatorv1alpha1.ReasonMembersNotReady, "etcd's alarm %s is raised by %s", alarm.Type, by)
 	}
