@@ -97,7 +97,7 @@ func testControllerUpgraded(t *testing.T, s *site) {
 		r.Spec.Version, r.Spec.Controllers = "v0.2.0", &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}}
 	})
 	s.says("fleet", "ControllerReady", "False", "Waiting", "Waiting for all servers to run v0.2.0; the controller follows")
-	s.holds("fleet", "-Deployment/fleet-controller -Lease/fleet-controller")
+	s.holds("fleet", "-Deployment/fleet-controller")
 	s.idle = false
 	s.holds("fleet", "Deployment/fleet-controller Lease/fleet-controller")
 	s.get("fleet", r)

@@ -99,15 +99,22 @@ func testDeletion(t *testing.T, s *site) {
 	s.says("fleet", "APIServiceReady", "False", "NotAvailable", group)
 	// From now on the host would register the API for the CRD.
 	crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "clusters.clusterregistry.k8s.io", Annotations: map[string]string{"api-approved.kubernetes.io": "unapproved, a test"}}, Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-		Group: "clusterregistry.k8s.io", Scope: apiextensionsv1.ClusterScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "clusters", Kind: "Cluster"},
-		Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true, Storage: true, Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}}}}}}
+		Group: "clusterregistry.k8s.io", Scope: apiextensionsv1.ClusterScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "clusters", Kind: "Cluster"}}}
+	for _, version := range []string{"v1beta1", "v1alpha1"} {
+		crd.Spec.Versions = append(crd.Spec.Versions, apiextensionsv1.CustomResourceDefinitionVersion{Name: version, Served: true, Storage: version == "v1alpha1", Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object"}}})
+	}
 	framework.Create(t, s, crd)
 	s.gone(s.deleted("fleet"))
 	s.apply("fleet", "{mode: Aggregated}")
 	s.says("fleet", "APIServiceReady", "False", "GroupTaken", "CustomResourceDefinition", "or use mode Independent")
 	s.gone(s.deleted("fleet"))
-	// A release that has another version is registered with it, beside the CRD.
-	s.apply("fleet", "{mode: Aggregated, version: v0.2.0}")
+	// A version that the CRD does not have is registered beside it.
+	both := crd.DeepCopy()
+	crd.Spec.Versions = crd.Spec.Versions[1:]
+	if err := s.Patch(t.Context(), crd, client.MergeFrom(both)); err != nil {
+		t.Fatal(err)
+	}
+	s.apply("fleet", "{mode: Aggregated}")
 	s.says("fleet", "APIServiceReady", "False", "GroupTaken", "already serves v1alpha1", "v1beta1 is to be registered beside it", "kubectl registry import")
 	s.holds("fleet", "APIService/v1beta1.clusterregistry.k8s.io -APIService/"+group)
 	if err := s.Delete(t.Context(), crd); err != nil {
