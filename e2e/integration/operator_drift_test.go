@@ -155,7 +155,7 @@ func testPruning(t *testing.T, s *site) {
 			return err
 		}
 		pod := d.Spec.Template.Spec
-		if *d.Spec.Replicas != 1 || slices.ContainsFunc(pod.Volumes, func(v corev1.Volume) bool { return v.ConfigMap != nil && v.ConfigMap.Name == "issuers" }) || len(pod.NodeSelector) != 0 || slices.ContainsFunc(pod.Containers[0].Args, func(arg string) bool { return arg == "--v=4" || len(arg) > 23 && arg[:23] == "--authentication-config" }) {
+		if *d.Spec.Replicas != 1 || len(pod.Volumes) != 4 || len(pod.NodeSelector) != 0 || slices.ContainsFunc(pod.Containers[0].Args, func(arg string) bool { return arg == "--v=4" || len(arg) > 23 && arg[:23] == "--authentication-config" }) {
 			return fmt.Errorf("the Deployment is %+v", d.Spec)
 		}
 		if service.Spec.Type != corev1.ServiceTypeClusterIP || service.Spec.Ports[0].NodePort != 0 || service.Annotations["example.org/a"] != "" {

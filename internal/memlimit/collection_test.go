@@ -30,7 +30,7 @@ func TestPercent(t *testing.T) {
 }
 
 // TestCollectLess makes sure that the environment's GOGC holds, and that without one what was
-// set before a collection is set anew after it. It is one test because the second half lasts
+// set before a collection is set again after it. It is one test because the second half lasts
 // as long as the process does.
 func TestCollectLess(t *testing.T) {
 	before := debug.SetGCPercent(50)
