@@ -6,12 +6,14 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterregistry/operator/operator/clusterregistry"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // options are what the command line and the environment say.
@@ -20,6 +22,7 @@ type options struct {
 	leaderElect                  bool
 	namespaces                   []string
 	aggregated                   []string
+	resyncPeriod                 time.Duration
 	environment                  render.Environment
 }
 
@@ -44,6 +47,7 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.leaderElect, "leader-elect", true, "Use leader election: one of several replicas works, and another one takes over when it fails.")
 	fs.StringSliceVar(&o.namespaces, "watch-namespaces", nil, "Namespaces whose ClusterRegistries are managed, separated by commas. Default: all.")
 	fs.StringSliceVar(&o.aggregated, "aggregated-namespaces", o.aggregated, "Namespaces whose ClusterRegistries may have mode Aggregated, which gives them an API group of the whole cluster, separated by commas; \"*\" means all. Default: $AGGREGATED_NAMESPACES, or none.")
+	fs.DurationVar(&o.resyncPeriod, "resync-period", verdict.Vigil, "How often a ClusterRegistry is reconciled at least, also when the cluster reports no change: Secrets are not watched, and nothing but etcd itself reports its alarms. From 1s to 2m.")
 	fs.StringVar(&o.environment.ImageRepository, "image-repository", o.environment.ImageRepository, "Image repository of registries that name none of their own. Default: $IMAGE_REPOSITORY.")
 	fs.StringVar((*string)(&o.environment.ImageDigests), "image-digests", string(o.environment.ImageDigests), "Where pods of registries refer to images by their published digests: Published means in the repository "+render.PublishedRepository+", Always in every repository, because mirrors keep digests, and Never in none, such as where images were rebuilt. Default: $IMAGE_DIGESTS, or Published.")
 	fs.StringVar(&o.environment.ClusterDomain, "cluster-domain", o.environment.ClusterDomain, "The cluster's domain in DNS. Default: what /etc/resolv.conf says.")
@@ -57,6 +61,9 @@ func (o *options) validate() error {
 		if problems := validation.IsDNS1123Label(namespace); namespace != clusterregistry.AllNamespaces && len(problems) > 0 {
 			return fmt.Errorf("--aggregated-namespaces (or AGGREGATED_NAMESPACES) has %q, which is not the name of a namespace, nor \"*\": %s", namespace, strings.Join(problems, "; "))
 		}
+	}
+	if o.resyncPeriod < time.Second || o.resyncPeriod > verdict.Vigil {
+		return fmt.Errorf("--resync-period is %s; it must be from %s to %s", o.resyncPeriod, time.Second, verdict.Vigil)
 	}
 	known := []render.ImageDigests{render.ImageDigestsPublished, render.ImageDigestsAlways, render.ImageDigestsNever}
 	if !slices.Contains(known, o.environment.ImageDigests) {

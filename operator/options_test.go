@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -72,6 +73,35 @@ func TestImageDigests(t *testing.T) {
 		err := o.validate()
 		if (err != nil) != (test.refused != "") || err != nil && !strings.Contains(err.Error(), test.refused) {
 			t.Errorf("%s: %v", test.reason, err)
+		}
+	}
+}
+
+// TestResyncPeriod bounds how often registries are reconciled.
+func TestResyncPeriod(t *testing.T) {
+	t.Setenv("POD_NAMESPACE", "clusterregistry-system")
+	for _, test := range []struct {
+		args    []string
+		want    time.Duration
+		refused bool
+	}{
+		{nil, 2 * time.Minute, false},
+		{[]string{"--resync-period=1s"}, time.Second, false},
+		{[]string{"--resync-period=2m"}, 2 * time.Minute, false},
+		{[]string{"--resync-period=0s"}, 0, true},
+		{[]string{"--resync-period=-1s"}, -time.Second, true},
+		{[]string{"--resync-period=999ms"}, 999 * time.Millisecond, true},
+		{[]string{"--resync-period=3m"}, 3 * time.Minute, true},
+	} {
+		o := newOptions()
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		o.addFlags(flags)
+		if err := flags.Parse(test.args); err != nil {
+			t.Fatal(err)
+		}
+		err := o.validate()
+		if o.resyncPeriod != test.want || (err != nil) != test.refused || err != nil && !strings.Contains(err.Error(), "it must be from 1s to 2m0s") {
+			t.Errorf("%q: %s, %v", test.args, o.resyncPeriod, err)
 		}
 	}
 }

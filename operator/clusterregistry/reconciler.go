@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
@@ -19,8 +20,8 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// Reconciler drives registries. All fields are required but for Namespaces and
-// AggregatedNamespaces.
+// Reconciler drives registries. All fields are required but for Namespaces,
+// AggregatedNamespaces and ResyncPeriod.
 type Reconciler struct {
 	operand.HostCluster
 	// Discovery asks the host what it is and what it serves.
@@ -37,6 +38,9 @@ type Reconciler struct {
 	// AggregatedNamespaces are those whose registries may be a part of the host's
 	// API, AllNamespaces among them means all; none means no one's.
 	AggregatedNamespaces []string
+	// ResyncPeriod is how often a registry is reconciled at least; zero means
+	// [verdict.Vigil], and more changes nothing.
+	ResyncPeriod time.Duration
 	// AskEtcd and AskServer reach into the registry: etcd members, and API
 	// servers at an address.
 	AskEtcd   func(context.Context, etcd.Access) etcd.State

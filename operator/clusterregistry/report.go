@@ -34,7 +34,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope) (reconcile.Result, er
 	if firstError != nil {
 		return reconcile.Result{}, firstError
 	}
-	return reconcile.Result{RequeueAfter: after}, nil
+	return reconcile.Result{RequeueAfter: min(after, cmp.Or(r.ResyncPeriod, verdict.Vigil))}, nil
 }
 
 // next returns when to reconcile again at the latest, and the error of the first stage

@@ -219,6 +219,30 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// TestResyncPeriod reconciles again after the time that a registry waits for, and at latest
+// after the period that the operator was given.
+func TestResyncPeriod(t *testing.T) {
+	for _, test := range []struct {
+		reason              string
+		waits, period, want time.Duration
+	}{
+		{"no period", verdict.Resync, 0, verdict.Vigil},
+		{"what it waits for comes first", verdict.Soon, 10 * time.Second, verdict.Soon},
+		{"the period comes first", verdict.Backstop, 10 * time.Second, 10 * time.Second},
+	} {
+		s := look(t, "{spec: {mode: Aggregated}}")
+		r := reading(t, s, s.Registry.DeepCopy())
+		r.ResyncPeriod, s.Events = test.period, events.NewFakeRecorder(20)
+		for _, kind := range parts(s.Registry.Spec.Mode) {
+			s.record(kind, done)
+		}
+		s.record("EtcdReady", verdict.Waiting("R", "").In(test.waits))
+		if result, err := r.report(t.Context(), s); err != nil || result.RequeueAfter != test.want {
+			t.Errorf("%s: after %s, want %s: %v", test.reason, result.RequeueAfter, test.want, err)
+		}
+	}
+}
+
 func TestVerdictOfAnError(t *testing.T) {
 	v := verdict.Failed(errors.New("no route"))
 	if v.Reason != operatorv1alpha1.ReasonInternalError || v.Err == nil || v.State != verdict.Blocked {
