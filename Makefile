@@ -137,7 +137,7 @@ integration-ready: build examples cluster-command
 
 .PHONY: integration-run
 integration-run:
-	$(STORY) -parallel 4 ./e2e/integration/... # they wait more than they compute
+	$(STORY) -parallel 8 $(if $(E2E_FULL),,-timeout 25m) ./e2e/integration/... # they wait more than they compute
 
 # What "make test" has time for, and what "make test-full" runs besides: what is
 # installed by hand in e2e/apiserver is used and restarted under load in CORE as well,

@@ -15,6 +15,7 @@ import (
 // TestClusterName writes a metadata.clusterName as a client does that validates
 // nothing, in every way that there is to write it.
 func TestClusterName(t *testing.T) {
+	t.Parallel()
 	_, _, config := independent(t)
 	clients, err := versioned.NewForConfig(config)
 	if err != nil {

@@ -26,6 +26,7 @@ import (
 // are released, list the namespaces of a second real kube-apiserver, of which it knows a
 // published profile and the Secrets in its own namespace.
 func TestClusterProfileConsumer(t *testing.T) {
+	t.Parallel()
 	h := newHub(t)
 	h.install()
 	member := framework.StartHost(t, newest, "front-proxy-client")
@@ -48,9 +49,9 @@ func TestClusterProfileConsumer(t *testing.T) {
 	h.must(err)
 	profile := h.await("default", "member", "published", func(p *v1alpha1.ClusterProfile) bool { return len(p.Status.AccessProviders) == 2 })
 
-	t.Setenv("KUBECONFIG", h.host.Kubeconfig("consumer", "system:masters")) // by which the plugins read Secrets
+	secrets := h.host.Kubeconfig("consumer", "system:masters") // by which the plugins read Secrets
 	for _, plugin := range []string{"secretreader", "kubeconfig-secretreader"} {
-		config, err := access.NewFromFile(providerFile(t, plugin))
+		config, err := access.NewFromFile(providerFile(t, plugin, secrets))
 		h.must(err)
 		built, err := config.BuildConfigFromCP(profile)
 		h.must(err)
@@ -71,7 +72,7 @@ func TestClusterProfileConsumer(t *testing.T) {
 	// An address that a consumer would not reach is not published.
 	h.change("member", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].TLSServerName = "kubernetes" })
 	profile = h.await("default", "member", "without providers", func(p *v1alpha1.ClusterProfile) bool { return len(p.Status.AccessProviders) == 0 })
-	config, err := access.NewFromFile(providerFile(t, "secretreader"))
+	config, err := access.NewFromFile(providerFile(t, "secretreader", secrets))
 	h.must(err)
 	if built, err := config.BuildConfigFromCP(profile); err == nil {
 		t.Errorf("a consumer connects to %s", built.Host)
@@ -103,8 +104,9 @@ func tokenOf(t *testing.T, host *framework.Host) string {
 	return token
 }
 
-// providerFile builds a plugin of upstream and writes the file by which a consumer finds it.
-func providerFile(t *testing.T, plugin string) string {
+// providerFile builds a plugin of upstream and writes the file by which a consumer finds it,
+// and the plugin the kubeconfig.
+func providerFile(t *testing.T, plugin, kubeconfig string) string {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, plugin)
@@ -115,6 +117,7 @@ func providerFile(t *testing.T, plugin string) string {
 	}
 	content, err := json.Marshal(map[string]any{"providers": []any{map[string]any{"name": plugin, "execConfig": map[string]any{
 		"apiVersion": "client.authentication.k8s.io/v1", "command": program, "provideClusterInfo": true,
+		"env": []any{map[string]any{"name": "KUBECONFIG", "value": kubeconfig}},
 	}}}})
 	if err != nil {
 		t.Fatal(err)

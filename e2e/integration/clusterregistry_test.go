@@ -20,9 +20,11 @@ import (
 // TestClusterRegistryAPI uses the operator's API as its users do, without the
 // operator: what is accepted and what refused, and how objects are shown.
 func TestClusterRegistryAPI(t *testing.T) {
+	t.Parallel()
 	for _, version := range hosts {
 		t.Run(version, func(t *testing.T) {
 			host := framework.StartHost(t, version, "front-proxy-client")
+			t.Run("the host is real", func(t *testing.T) { testHostIsReal(t, host, version) })
 			kubeconfig := host.Kubeconfig("root", "system:masters")
 			installCRD(t, framework.NewKubectl(t, newest, kubeconfig))
 			scheme := runtime.NewScheme()

@@ -71,6 +71,7 @@ var refusedOfCrinit = map[string]struct{ spec, reason string }{
 // TestImportOfCrinit moves the clusters of a server that answers as cluster-registry v0.0.4
 // did, as docs/how-to/migrate.md says: saved with kubectl, and from its context.
 func TestImportOfCrinit(t *testing.T) {
+	t.Parallel()
 	registry, clients, config := independent(t)
 	p := plugin{t, registry.Kubeconfig(t, clients.Issue("root", admins))}
 	clusters, want := clustersOfCrinit(t), map[string]string{}
@@ -148,6 +149,7 @@ func expectSeen(t *testing.T, before, after *rest.Config, clusters []ofCrinit) {
 // TestApplyOfCrinit moves the clusters without the plugin, as docs/how-to/migrate.md says:
 // what was saved is applied without what a server sets, and clients of 2018 see it as it was.
 func TestApplyOfCrinit(t *testing.T) {
+	t.Parallel()
 	registry, clients, config := independent(t)
 	made := clustersOfCrinit(t)
 	old := oldapi.Start(t, oldapi.Config{Clusters: entered(made)})
@@ -195,6 +197,7 @@ func TestApplyOfCrinit(t *testing.T) {
 // TestImportOfCrinitFails has sources that can't be read: nothing of them is imported, and
 // the person is told why.
 func TestImportOfCrinitFails(t *testing.T) {
+	t.Parallel()
 	registry, clients, config := independent(t)
 	p := plugin{t, registry.Kubeconfig(t, clients.Issue("root", admins))}
 	for reason, test := range map[string]struct {
@@ -224,6 +227,7 @@ func TestImportOfCrinitFails(t *testing.T) {
 // TestImportOfEqualNames has clusters of one name in two namespaces, which the CRD of
 // v0.0.5 and v0.0.6 could have: of those the first becomes a cluster, whenever it is run.
 func TestImportOfEqualNames(t *testing.T) {
+	t.Parallel()
 	registry, clients, config := independent(t)
 	p := plugin{t, registry.Kubeconfig(t, clients.Issue("root", admins))}
 	const spec = `"spec":{"kubernetesApiEndpoints":{"serverEndpoints":[{"serverAddress":"https://%s.example.com"}]},"authInfo":{"controller":{"kind":"Secret","namespace":"fleet","name":"token"}}}}`
@@ -254,6 +258,7 @@ func TestImportOfEqualNames(t *testing.T) {
 // TestImportOfCrinitInterrupted kills an import from a registry of crinit in the middle and
 // runs it again.
 func TestImportOfCrinitInterrupted(t *testing.T) {
+	t.Parallel()
 	registry, clients, config := independent(t)
 	p := plugin{t, registry.Kubeconfig(t, clients.Issue("root", admins))}
 	made := clustersOfCrinit(t)

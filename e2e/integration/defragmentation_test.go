@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/e2e/framework"
@@ -29,24 +27,16 @@ const defragmentationRate = 50
 // was acknowledged is there.
 func TestDefragmentation(t *testing.T) {
 	t.Parallel()
-	host, flags := framework.StartReadyHost(t, newest)
 	members := framework.StartEtcdVersion(t, "v3.7.3", 3)
 	access := accessTo(members)
 	_, recorded := recordIdentity(t, access, 3)
 	fragment(t, members)
-	registry := framework.StartRegistry(t, slices.Concat(flags, members.Flags())...)
-	registry.WaitReady(t)
-	config := direct(host.Config, registry)
-	config.QPS = -1
+	_, _, config := independentOn(t, members)
 	clients, err := versioned.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	clusters := clients.ClusterregistryV1alpha1().Clusters()
-	framework.Eventually(t, "the server to know its administrator", func(ctx context.Context) error {
-		_, err := clusters.List(ctx, metav1.ListOptions{})
-		return err
-	})
 	load := framework.StartLoad(t, config, defragmentationRate, framework.Pending(2*defragmentationRate))
 	load.Settle(t)
 	load.Mark("defragmentation")

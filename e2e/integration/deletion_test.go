@@ -15,6 +15,7 @@ import (
 // TestIndependentDeletion deletes in every way that a client can ask for. Without
 // a host there is no garbage collector that would end a deletion.
 func TestIndependentDeletion(t *testing.T) {
+	t.Parallel()
 	etcd := framework.StartEtcd(t, 1)
 	_, _, config := independentOn(t, etcd)
 	clusters, roles := clustersOf(t, config), clientset(t, config).RbacV1().ClusterRoles()
@@ -65,6 +66,7 @@ func TestIndependentDeletion(t *testing.T) {
 // TestIndependentDeletionWaitsForFinalizers makes sure that only the finalizers of a
 // collector are taken away.
 func TestIndependentDeletionWaitsForFinalizers(t *testing.T) {
+	t.Parallel()
 	etcd := framework.StartEtcd(t, 1)
 	_, _, config := independentOn(t, etcd)
 	clusters := clustersOf(t, config)

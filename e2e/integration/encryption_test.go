@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -45,14 +44,10 @@ func provider(kind, name string) string {
 // exchanges the key while the server runs.
 func TestEncryption(t *testing.T) {
 	t.Parallel() // the server looks for another key once a minute
-	host, flags := framework.StartReadyHost(t, newest)
 	etcd := framework.StartEtcd(t, 1)
-	flags = append(flags, etcd.Flags()...)
 	start := func(more ...string) clustersv1alpha1.ClusterInterface {
-		registry := framework.StartRegistry(t, slices.Concat(flags, more)...)
-		registry.WaitReady(t)
-		clusters, _ := asAdmin(t, host, registry)
-		return clusters
+		_, _, config := independentOn(t, etcd, more...)
+		return clustersOf(t, config)
 	}
 	// stored returns why the raw value of a cluster isn't as it should be.
 	stored := func(name, prefix string, readable bool) error {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,13 +20,11 @@ import (
 // itself.
 func TestEtcdOutage(t *testing.T) {
 	t.Parallel() // it waits for time-outs most of the time
-	host, flags := framework.StartReadyHost(t, newest)
 	etcd := framework.StartEtcd(t, 3)
 	// The first endpoint is dead from the start.
 	etcd.Kill(0)
-	registry := framework.StartRegistry(t, slices.Concat(flags, etcd.Flags(), []string{"--request-timeout=10s"})...)
-	registry.WaitReady(t)
-	clusters, config := asAdmin(t, host, registry)
+	_, _, config := independentOn(t, etcd, "--request-timeout=10s")
+	clusters := clustersOf(t, config)
 	anonymous, err := rest.HTTPClientFor(rest.AnonymousClientConfig(config))
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ import (
 // the server takes, with bodies that never end. Probes and other users get
 // through all the same.
 func TestIndependentOneUserLeavesRoom(t *testing.T) {
+	t.Parallel()
 	registry, clients, admin := independent(t, "--max-requests-inflight=4", "--max-mutating-requests-inflight=4")
 	greedy := registry.Config(clients.Issue("greedy", admins))
 	refused := make(chan refusal)
@@ -50,6 +51,7 @@ const slowReads = 400
 // TestIndependentSlowReads has one user begin 400 lists whose answers they don't read,
 // as many as the server takes in all. Others are served at once, however many wait.
 func TestIndependentSlowReads(t *testing.T) {
+	t.Parallel()
 	const limit = 40
 	// A place to wait is kept for a quarter of the timeout. What there is to list is not
 	// counted: lists of so much would take several seats.

@@ -19,6 +19,7 @@ import (
 // cluster has for its own address, over TLS. It asks an independent registry, and one
 // behind a host's aggregator, where it may do no more than an editor of the registry.
 func TestClientOf2018(t *testing.T) {
+	t.Parallel()
 	_, _, config := independent(t)
 	host, _ := framework.StartAggregated(t, newest)
 	framework.Create(t, framework.HostClient(t, host.Config), role("federation", rbacv1.PolicyRule{

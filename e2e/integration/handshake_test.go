@@ -18,6 +18,7 @@ import (
 // whose clients they accept, by which a rotation of CAs goes; and members to let in there whom
 // the operator is, and no one of another CA.
 func TestHandshake(t *testing.T) {
+	t.Parallel()
 	etcd := framework.StartEtcd(t, 1)
 	list, err := etcd.Client.MemberList(t.Context())
 	if err != nil {

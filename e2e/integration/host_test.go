@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/clusterregistry/operator/e2e/framework"
 )
@@ -23,31 +22,24 @@ var hosts = func() []string {
 
 const newest = "v1.37.1"
 
-// TestHostIsReal makes sure that the hosts of this package's tests are the
-// versions that they claim to be, and run admission as a cluster does.
-func TestHostIsReal(t *testing.T) {
-	for _, version := range hosts {
-		t.Run(version, func(t *testing.T) {
-			client, err := kubernetes.NewForConfig(framework.StartHost(t, version, "front-proxy-client").Config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := client.Discovery().ServerVersion()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got.GitVersion != version {
-				t.Errorf("/version says %s", got.GitVersion)
-			}
-			ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "restricted", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
-			if _, err := client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
-				t.Fatal(err)
-			}
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "root"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}}}
-			_, err = client.CoreV1().Pods(ns.Name).Create(t.Context(), pod, metav1.CreateOptions{})
-			if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "PodSecurity") {
-				t.Errorf("a pod that isn't restricted gave %v", err)
-			}
-		})
+// testHostIsReal makes sure that a host of this package's tests is the version that it
+// claims to be, and runs admission as a cluster does.
+func testHostIsReal(t *testing.T, host *framework.Host, version string) {
+	client := clientset(t, host.Config)
+	got, err := client.Discovery().ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.GitVersion != version {
+		t.Errorf("/version says %s", got.GitVersion)
+	}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "restricted", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}}
+	if _, err := client.CoreV1().Namespaces().Create(t.Context(), ns, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "root"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "none"}}}}
+	_, err = client.CoreV1().Pods(ns.Name).Create(t.Context(), pod, metav1.CreateOptions{})
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "PodSecurity") {
+		t.Errorf("a pod that isn't restricted gave %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -270,6 +271,9 @@ func TestIdentityOfLostLocks(t *testing.T) {
 		won, lost = won+told, lost+2-told
 	}
 	t.Logf("%d got their id, %d were refused", won, lost)
+	if won == 0 {
+		t.Error("no cluster ever got its id")
+	}
 }
 
 // thoseWhoLoseLocks returns administrators of two servers of one registry, each lock of
@@ -286,11 +290,21 @@ func thoseWhoLoseLocks(t *testing.T) []*rest.Config {
 		registry.WaitReady(t)
 		servers = append(servers, registry.Config(clients.Issue("root", admins)))
 	}
-	taken := etcd.Client.Watch(t.Context(), locks, clientv3.WithPrefix(), clientv3.WithFilterDelete())
+	var taken atomic.Int64
+	t.Cleanup(func() {
+		if taken.Load() == 0 {
+			t.Error("no lock was taken away: the servers take none, or not under " + locks)
+		}
+	})
+	made := etcd.Client.Watch(t.Context(), locks, clientv3.WithPrefix(), clientv3.WithFilterDelete())
 	go func() {
-		for response := range taken {
+		for response := range made {
 			for _, event := range response.Events {
-				if _, err := etcd.Client.Delete(t.Context(), string(event.Kv.Key)); err != nil && t.Context().Err() == nil {
+				answer, err := etcd.Client.Delete(t.Context(), string(event.Kv.Key))
+				switch {
+				case err == nil:
+					taken.Add(answer.Deleted)
+				case t.Context().Err() == nil:
 					t.Error(err)
 				}
 			}

@@ -70,6 +70,7 @@ func whoami(ctx context.Context, t *testing.T, config *rest.Config) (authenticat
 }
 
 func TestIndependentRefusesStrangers(t *testing.T) {
+	t.Parallel()
 	registry, clients, admin := independent(t)
 	for reason, config := range map[string]*rest.Config{
 		"nobody":              registry.Config(framework.Pair{}),
@@ -146,6 +147,7 @@ func status(t *testing.T, config *rest.Config, path string) int {
 // TestIndependentFollowsItsClientCA replaces the CA of the clients, as its
 // rotation does: first both, then the new one alone.
 func TestIndependentFollowsItsClientCA(t *testing.T) {
+	t.Parallel()
 	before, after := framework.NewAuthority(t, "before"), framework.NewAuthority(t, "after")
 	file := filepath.Join(t.TempDir(), "ca.crt")
 	write := func(content []byte) {

@@ -18,6 +18,7 @@ import (
 // TestInteractiveMode writes clusters with and without the mode of a program, which
 // v0.3.0 doesn't know, and lets clients do all that they can with them.
 func TestInteractiveMode(t *testing.T) {
+	t.Parallel()
 	etcd := framework.StartEtcd(t, 1)
 	_, _, config := independentOn(t, etcd)
 	client, err := versioned.NewForConfig(config)

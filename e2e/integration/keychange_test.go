@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,9 +58,7 @@ func TestCompacted(t *testing.T) {
 // every cluster after each replacement, and what etcd holds is under the key that it should be.
 func TestKeyChange(t *testing.T) {
 	t.Parallel()
-	host, flags := framework.StartReadyHost(t, newest)
 	store := framework.StartEtcd(t, 1)
-	flags = append(flags, store.Flags()...)
 	const prefix, all = "/registry/clusterregistry.k8s.io/clusters/", 7
 	var running [2]*framework.Registry
 	start := func(i int, keys encryption.Keys) clustersv1alpha1.ClusterInterface {
@@ -69,14 +66,12 @@ func TestKeyChange(t *testing.T) {
 		if err := os.WriteFile(path, keys.Configuration(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		registry := framework.StartRegistry(t, append(slices.Clone(flags), "--encryption-provider-config="+path)...)
-		registry.WaitReady(t)
+		registry, _, config := independentOn(t, store, "--encryption-provider-config="+path)
 		if running[i] != nil { // the one that it replaces
 			running[i].Signal(t, syscall.SIGKILL)
 		}
 		running[i] = registry
-		clusters, _ := asAdmin(t, host, registry)
-		return clusters
+		return clustersOf(t, config)
 	}
 	state := encryption.State{InUse: encryption.Keys{encryption.Identity}, Loaded: true}
 	servers := []clustersv1alpha1.ClusterInterface{start(0, state.InUse), start(1, state.InUse)}

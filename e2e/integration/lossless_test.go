@@ -80,6 +80,7 @@ func createRich(t *testing.T, clusters clustersv1beta1.ClusterInterface, name st
 // TestLossless lets a client of v1alpha1 do everything to a cluster that uses all
 // of v1beta1: what he doesn't see stays as it is, what he changes is changed.
 func TestLossless(t *testing.T) {
+	t.Parallel()
 	_, _, config := independent(t)
 	old, clusters, ctx := clustersOf(t, config), betaOf(t, config), t.Context()
 	want := createRich(t, clusters, "east")
@@ -198,6 +199,7 @@ func owned(c *v1beta1.Cluster, manager string) string {
 // TestPeculiaritiesOfV1alpha1 lets a client of v1beta1 write clusters as only
 // v1alpha1 can spell them.
 func TestPeculiaritiesOfV1alpha1(t *testing.T) {
+	t.Parallel()
 	_, _, config := independent(t)
 	old, clusters, ctx := clustersOf(t, config), betaOf(t, config), t.Context()
 	made := cluster("east", nil)

@@ -38,6 +38,7 @@ anonymous: {enabled: true, conditions: [{path: /healthz}]}
 // TestMembers has real API servers as the clusters of registries: people enter, use and
 // move them with kubectl-registry, and the controller reports what happens to them.
 func TestMembers(t *testing.T) {
+	t.Parallel()
 	network := framework.StartNetwork(t)
 	all := map[string]*fleetMember{}
 	for i, name := range []string{"north", "south", "east", "west"} {

@@ -18,7 +18,7 @@ import (
 func TestOperator(t *testing.T) {
 	t.Parallel()
 	h := newOperatorHost(t)
-	operator := framework.StartOperator(t, h.Host)
+	operator := framework.StartOperator(t, h.Host, quickResync())
 	if !t.Run("cert-manager late", func(t *testing.T) { testCertManagerLate(t, h.at(t), h.kubectl) }) {
 		return // nothing else can go well
 	}
@@ -47,12 +47,23 @@ func TestOperatorStarts(t *testing.T) {
 	t.Parallel()
 	h := newOperatorHost(t)
 	framework.InstallCertManagerAPI(t, h.kubectl)
+	t.Run("report", func(t *testing.T) { testReport(t, h.at(t), h.Host) })
 	t.Run("orphans", func(t *testing.T) { testOrphans(t, h.at(t), h.Host) })
 	t.Run("one namespace", func(t *testing.T) { testOneNamespace(t, h.at(t), h.at(t), h.Host) })
 	t.Run("aggregation", func(t *testing.T) { testAggregation(t, h.at(t), h.at(t), h.Host) })
 	t.Run("killed", func(t *testing.T) { testKilled(t, h.at, h.Host) })
 	t.Run("nonsense", func(t *testing.T) { testNonsense(t, h.at(t), h.Host) })
 	expectPermitted(t, h.audit)
+}
+
+// quickResync has an operator find soon what no watch reports, as a Secret that was changed:
+// tests wait for that many times. What a watch must report is tested without, and
+// "make test-full" tests all without.
+func quickResync() string {
+	if framework.Full() {
+		return "--resync-period=2m"
+	}
+	return "--resync-period=5s"
 }
 
 // operatorHost is a host with what an operator needs but cert-manager, and an etcd for

@@ -61,6 +61,7 @@ func store(ctx context.Context, t *testing.T, etcd *framework.Etcd, c object) {
 // TestRemainders writes what a newer release would have stored, and then lets
 // clients do all that they can with it: nobody sees it, and nothing loses it.
 func TestRemainders(t *testing.T) {
+	t.Parallel()
 	const remainder = `{"v2":{"spec":{"displayName":"East"}}}`
 	etcd := framework.StartEtcd(t, 1)
 	_, _, config := independentOn(t, etcd)

@@ -29,6 +29,7 @@ func listClusters(ctx context.Context, t *testing.T, config *rest.Config) error 
 
 // TestIndependentRoles gives people roles and takes them away.
 func TestIndependentRoles(t *testing.T) {
+	t.Parallel()
 	registry, clients, admin := independent(t)
 	ann := registry.Config(clients.Issue("ann", []string{"fleet"}))
 	if err := listClusters(t.Context(), t, ann); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `User "ann" cannot list resource "clusters"`) {
@@ -77,6 +78,7 @@ func TestIndependentRoles(t *testing.T) {
 // TestIndependentBootstrap damages the bootstrap roles; the next server that
 // starts mends them, but for those that their owner keeps.
 func TestIndependentBootstrap(t *testing.T) {
+	t.Parallel()
 	clients, etcd := framework.NewAuthority(t, "clients"), framework.StartEtcd(t, 1)
 	start := func() *rest.Config {
 		registry := framework.StartRegistry(t, append(etcd.Flags(), "--mode=independent", "--client-ca-file="+clients.File)...)
@@ -119,6 +121,7 @@ func TestIndependentBootstrap(t *testing.T) {
 
 // TestIndependentWebhook lets another server decide on requests.
 func TestIndependentWebhook(t *testing.T) {
+	t.Parallel()
 	asked := make(chan authorizationv1.SubjectAccessReviewSpec, 100)
 	kubeconfig, end := authorizationWebhook(t, func(spec authorizationv1.SubjectAccessReviewSpec) (status authorizationv1.SubjectAccessReviewStatus) {
 		asked <- spec

@@ -312,7 +312,9 @@ func (d *district) testPages() {
 func (d *district) testRounds() {
 	ctx, stop := context.WithCancel(d.t.Context())
 	defer stop()
-	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)) //nolint:gosec // a test's choices
+	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
+	d.t.Logf("the seed is %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test's choices
 	stores := map[string]cache.Store{}
 	for user, servers := range d.servers {
 		pick := func() sets { return servers[rand.IntN(len(servers))] } //nolint:gosec // a test's choices
