@@ -20,8 +20,14 @@ LIBRARIES := apis/clusterregistry client provider
 # These, the product, the local cluster, and what develops the product: each stands on
 # those before it. hack/olm stands on all of them.
 MODULES := $(LIBRARIES) . hack/cluster hack
-# Stories share one cluster and stop its nodes, so they run one after the other.
-STORY := $(GO) test -count=1 -p 1 -timeout $(if $(E2E_FULL),4h,60m)
+# In a part of hack/parts.sh the events of tests are kept for its report.
+TEST := $(if $(PARTS_PROGRAM),$(PARTS_PROGRAM) test,$(GO) test)
+# What needs no cluster has time for that in "make test-full".
+RACE := $(if $(E2E_FULL),-race -shuffle=on -timeout 4h,-timeout 25m)
+# E2e tests share one cluster and stop its nodes, so their packages run one after the other.
+STORY := $(TEST) -count=1 -p 1 -timeout $(if $(E2E_FULL),4h,25m)
+# What measures, and what only "make test-full" runs, may take longer.
+LONG := $(TEST) -count=1 -p 1 -timeout $(if $(E2E_FULL),4h,60m)
 
 .PHONY: help
 help: ## Show this text
@@ -110,11 +116,11 @@ test-full: ## All of "test", every other e2e test, repeated and under faults; ea
 
 .PHONY: unit
 unit: ## Tests that need nothing
-	$(GO) test $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework/... ./e2e/history/...
-	$(GO) test -run '^TestPage$$' ./e2e/reliability
-	for module in $(LIBRARIES); do $(GO) test -C $$module ./... || exit 1; done
-	$(GO) test -C hack ./...
-	$(GO) test -C hack/cluster ./...
+	$(TEST) $(RACE) $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework/... ./e2e/history/...
+	$(TEST) $(RACE) -run '^TestPage$$' ./e2e/reliability
+	for module in $(LIBRARIES); do $(TEST) -C $$module $(RACE) ./... || exit 1; done
+	$(TEST) -C hack -count=1 $(RACE) ./... # they read the other modules, of which the cache of results knows nothing
+	$(TEST) -C hack/cluster $(RACE) ./...
 
 .PHONY: examples
 examples: ## Build the examples of how to use the registry from Go into bin/
@@ -137,7 +143,7 @@ integration-ready: build examples cluster-command
 
 .PHONY: integration-run
 integration-run:
-	$(STORY) -parallel 8 $(if $(E2E_FULL),,-timeout 25m) ./e2e/integration/... # they wait more than they compute
+	$(STORY) $(RACE) -parallel 8 ./e2e/integration/... # they wait more than they compute
 
 # What "make test" has time for, and what "make test-full" runs besides: what is
 # installed by hand in e2e/apiserver is used and restarted under load in CORE as well,
@@ -164,7 +170,7 @@ e2e-run:
 
 .PHONY: e2e-cells
 e2e-cells: ## Every operation under every fault, on the cluster that is up, which has NODES=5; hours; E2E_UNMEASURED=1: only those that the page has not
-	E2E_CLUSTER=$(NAME) $(GO) test -count=1 -timeout 12h -v -run '^TestCells$$' ./e2e/reliability
+	E2E_CLUSTER=$(NAME) $(TEST) -count=1 -timeout 12h -v -run '^TestCells$$' ./e2e/reliability
 
 .PHONY: e2e-packages
 e2e-packages:
@@ -180,7 +186,7 @@ skew: load
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
 	@bin/cluster binaries kubernetes v1.34.4 kubectl
 	@$(LOCAL) $(MAKE) --no-print-directory install
-	E2E_CLUSTER=$(NAME) $(STORY) -v ./e2e/skew
+	E2E_CLUSTER=$(NAME) $(LONG) -v ./e2e/skew
 
 .PHONY: e2e-second
 e2e-second: ## Back up a registry of one cluster, and restore it in another one when the first is gone
@@ -188,7 +194,7 @@ e2e-second: ## Back up a registry of one cluster, and restore it in another one 
 
 .PHONY: second
 second:
-	E2E_CLUSTER=$(NAME) $(STORY) -v -run '^$(TEST)$$' ./e2e/backup
+	E2E_CLUSTER=$(NAME) $(LONG) -v -run '^$(TEST)$$' ./e2e/backup
 
 .PHONY: e2e-olm
 e2e-olm: ## Install, upgrade and uninstall with the Operator Lifecycle Manager, which is built and run for that
@@ -202,7 +208,7 @@ olm-platform:
 
 .PHONY: olm
 olm:
-	E2E_CLUSTER=$(NAME) $(STORY) -v ./e2e/olm
+	E2E_CLUSTER=$(NAME) $(LONG) -v ./e2e/olm
 
 .PHONY: bench
 bench: bench-api bench-cluster ## Measure the API, against a CRD, and the local cluster; prints tables
@@ -211,35 +217,35 @@ bench: bench-api bench-cluster ## Measure the API, against a CRD, and the local 
 bench-operator: RELEASES = e2e/measure
 bench-operator: load ## Measure the operator on the cluster that is up: the time until Ready, against kubectl, and memory
 	@$(LOCAL) $(MAKE) --no-print-directory install
-	E2E_CLUSTER=$(NAME) $(STORY) -v ./e2e/measure
+	E2E_CLUSTER=$(NAME) $(LONG) -v ./e2e/measure
 
 .PHONY: bench-upgrade
 bench-upgrade: RELEASES = e2e/upgrade
 bench-upgrade: load ## Measure an upgrade through all releases under load: duration, failures, p50 and p99 before, during and after
 	@$(LOCAL) $(MAKE) --no-print-directory install
-	E2E_CLUSTER=$(NAME) $(STORY) -v -run '^TestUpgrade$$' ./e2e/upgrade
+	E2E_CLUSTER=$(NAME) $(LONG) -v -run '^TestUpgrade$$' ./e2e/upgrade
 
 .PHONY: bench-backup
 bench-backup: RELEASES = e2e/backup
 bench-backup: load ## Measure backup, verification, restore and recovery of 1,000, 10,000 and 100,000 clusters, on the cluster that is up; about an hour
 	@$(LOCAL) $(MAKE) --no-print-directory install
-	E2E_CLUSTER=$(NAME) $(STORY) -v -timeout 3h -run '^TestBench$$' ./e2e/backup
+	E2E_CLUSTER=$(NAME) $(LONG) -v -timeout 3h -run '^TestBench$$' ./e2e/backup
 
 .PHONY: bench-api
 bench-api: build cluster-command
 	@bin/cluster binaries etcd v3.6.14 etcd
 	@bin/cluster binaries kubernetes v1.37.1 kube-apiserver
-	$(STORY) -v -skip '^Test(Sizing|Fairness)' ./e2e/bench
+	$(LONG) -v -skip '^Test(Sizing|Fairness)' ./e2e/bench
 
 .PHONY: bench-sizing
 bench-sizing: build cluster-command ## Measure what memory a server needs for 100,000 clusters, see docs/reference/sizing.md; 15 minutes
 	@bin/cluster binaries etcd v3.6.14 etcd
-	$(STORY) -v -run '^TestSizing$$' ./e2e/bench
+	$(LONG) -v -run '^TestSizing$$' ./e2e/bench
 
 .PHONY: bench-fairness
 bench-fairness: build cluster-command ## Measure a user's reads while another has 400 lists under way
 	@bin/cluster binaries etcd v3.6.14 etcd
-	$(STORY) -v -run '^TestFairness$$' ./e2e/bench
+	$(LONG) -v -run '^TestFairness$$' ./e2e/bench
 
 .PHONY: bench-cluster
 bench-cluster: cluster-command

@@ -1,38 +1,39 @@
 # Sourced by scripts that run several parts and account for each: "part NAME
 # COMMAND..." runs one with its output shown and kept, "report" prints how long
 # each took and, for those that failed, their last lines and which tests have failed.
+# hack/parts does the work.
 #
 # "once NAME COMMAND..." is a part that is not run again where it has passed: in
 # $PARTS_KEEP, a folder for what is tested, the logs of those parts are kept. Without
 # $PARTS_KEEP it is like "part".
+#
+# "lane WEIGHT FUNCTION" runs the parts of a function beside what follows, and "lanes" waits
+# for all that run so. When the script must end, "stop_lanes" ends them.
 
 parts_log=${PARTS_LOG:-.test}
+parts_hack=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "$parts_log" ${PARTS_KEEP:+"$PARTS_KEEP"}
-parts_table=()
-parts_failed=()
+parts_lanes=()
+# A script that a part runs has rows of its own.
+export PARTS_LOG=$parts_log PARTS_OWNER=$$ PARTS_ROWS=$parts_log/parts-$(basename "$0" .sh).jsonl
+"$parts_hack/run" parts begin || exit 1
+parts_program=$parts_hack/../bin/hack/parts
 
-part() {
-  local name=$1 start=$SECONDS result=ok
-  shift
-  echo "=== $name: $*"
-  "$@" 2>&1 | tee "$parts_log/$name.log" || result=FAILED
-  row "$name" $((SECONDS - start)) $result
-  [ $result = ok ] && return
-  parts_failed+=("$name")
-  return 1
-}
+part() { "$parts_program" run "$@"; }
 
 once() {
   local name=$1 start=$SECONDS
   if passed "$name"; then
     echo "=== $name: passed before"
     cp "$PARTS_KEEP/$name.log" "$parts_log/$name.log"
+    [ ! -e "$PARTS_KEEP/$name.tests.jsonl" ] || cp "$PARTS_KEEP/$name.tests.jsonl" "$parts_log/"
     row "$name" "$(cat "$PARTS_KEEP/$name")" "ok, before"
     return
   fi
   part "$@" || return
   [ -n "${PARTS_KEEP:-}" ] || return 0
-  # The second file says that the first is whole.
+  [ ! -e "$parts_log/$name.tests.jsonl" ] || cp "$parts_log/$name.tests.jsonl" "$PARTS_KEEP/"
+  # The last file says that the others are whole.
   cp "$parts_log/$name.log" "$PARTS_KEEP/$name.log" && echo $((SECONDS - start)) >"$PARTS_KEEP/$name"
 }
 
@@ -45,7 +46,31 @@ skipped() {
   for name; do row "$name" 0 "not run"; done
 }
 
-row() { parts_table+=("$(printf '%-28s %5ds  %s' "$1" "$2" "$3")"); }
+row() { "$parts_program" row "$@"; }
+
+lane() {
+  set -m # a process group of its own
+  {
+    trap 'exit 143' TERM # after its part, which gets the signal as well
+    PARTS_WHOLE=1 PARTS_LANE=$1 "$2"
+  } </dev/null &
+  set +m
+  parts_lanes+=($!)
+}
+
+# lanes fails when a lane's function does.
+lanes() {
+  local lane status=0
+  for lane in "${parts_lanes[@]}"; do wait "$lane" || status=1; done
+  parts_lanes=()
+  return $status
+}
+
+stop_lanes() {
+  local lane
+  for lane in "${parts_lanes[@]}"; do kill -TERM -- "-$lane" 2>/dev/null; done
+  lanes
+}
 
 # failures prints which tests have failed by the log of "go test", each with the first and
 # the last lines that it logged: a log ends with those of the processes that a test ran.
@@ -68,16 +93,16 @@ failures() {
 }
 
 report() {
-  local name
-  for name in "${parts_failed[@]}"; do
+  local name failed
+  mapfile -t failed < <(sed -n 's/.*"name":"\([^"]*\)".*"result":"FAILED.*/\1/p' "$PARTS_ROWS")
+  for name in "${failed[@]}"; do
     echo "=== the end of $parts_log/$name.log"
     tail -n 40 "$parts_log/$name.log"
   done
-  for name in "${parts_failed[@]}"; do
+  for name in "${failed[@]}"; do
     echo "=== tests that failed in $name"
     failures "$parts_log/$name.log"
   done
   echo "=== $1: how long each part took"
-  printf '%s\n' "${parts_table[@]}"
-  [ ${#parts_failed[@]} -eq 0 ]
+  "$parts_program" report && [ ${#failed[@]} -eq 0 ]
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests of "make test" (core) or "make test-full" (full), and prints
-# how long each part took. The e2e tests have a cluster of their own, which is taken
+# Runs the tests of "make test" (core), these and "make verify" (ci) or "make test-full"
+# (full), and prints how long each part took. The e2e tests have a cluster of their own, which is taken
 # down again, whatever happens: one behind whose API a registry stands already,
 # as that of "make demo", has no room for theirs.
 #
@@ -10,7 +10,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-size=${1:?core or full}
+size=${1:?core, ci or full}
 export NAME=test
 if [ "$size" = full ]; then
   export E2E_ALL=1 E2E_FULL=1
@@ -21,28 +21,48 @@ if [ "$size" = full ]; then
     echo "The work tree differs from its commit: every part is run, and none is kept as passed."
   fi
 fi
+# No part hangs.
+[ "$size" = full ] || export PARTS_TIMEOUT=${PARTS_TIMEOUT:-45m}
 . hack/parts.sh
 
 finish() {
+  trap '' INT TERM HUP # once is enough
+  stop_lanes
   part cluster-down make --no-print-directory cluster-down
   report "make test ($size)" || exit 1
 }
 trap finish EXIT
-trap 'exit 130' INT TERM
+trap 'exit 130' INT TERM HUP
 
-# core runs the integration tests and the e2e tests of "make test". The guides, which e2e/docs
-# types, mostly wait for a registry, as integration tests do for their processes, so these
-# share the processors, of which E2E_SHARED tells them. Other e2e tests measure what clients
-# and the host notice.
+# core runs two lanes at once. Tests on the cluster measure what clients and the host notice,
+# so they get the processors whenever they want them; what needs no cluster gets the rest.
+# Both find in bin/ what both need, and build nothing again that the other one runs.
 core() {
-  local packages
+  part ready make --no-print-directory integration-ready || {
+    skipped unit integration e2e
+    return
+  }
+  lane low without_cluster
+  lane high on_cluster
+  lanes
+}
+
+without_cluster() {
+  [ "$size" = core ] || part verify make --no-print-directory verify
+  part unit hack/run fixed make --no-print-directory unit
+  part integration make --no-print-directory integration-run
+}
+
+on_cluster() {
+  local name packages
   packages=$(make --no-print-directory e2e-packages)
-  part cluster make --no-print-directory cluster || return
-  if part ready make --no-print-directory integration-ready e2e-ready; then
-    part integration-and-guides env E2E_SHARED=1 make --no-print-directory -j2 --output-sync=target integration-run e2e-run PACKAGES=docs
-    part e2e make --no-print-directory e2e-run PACKAGES="${packages#docs }"
+  if ! { part cluster make --no-print-directory cluster && part install make --no-print-directory e2e-ready; }; then
+    for name in $packages; do skipped "e2e-$name"; done
+    return 1
   fi
-  [ ${#parts_failed[@]} -eq 0 ] || bin/cluster --name=$NAME logs .test/cluster-logs
+  for name in $packages; do
+    part "e2e-$name" make --no-print-directory e2e-run PACKAGES="$name" || bin/cluster --name=$NAME logs ".test/cluster-logs-$name"
+  done
 }
 
 # full runs all e2e tests on a version of Kubernetes, package by package. There is a
@@ -84,12 +104,12 @@ cells() {
   once cells make --no-print-directory e2e-cells || bin/cluster --name=$NAME logs .test/cluster-logs-cells
 }
 
-make --no-print-directory cluster-down # what an interrupted run has left
-once unit make --no-print-directory unit
-[ "$size" = full ] && once alerts make --no-print-directory verify-alerts
-if [ "$size" = core ]; then
+part cluster-down-before make --no-print-directory cluster-down # what an interrupted run has left
+if [ "$size" != full ]; then
   core
 else
+  once unit make --no-print-directory unit
+  once alerts make --no-print-directory verify-alerts
   once integration make --no-print-directory integration
   for version in $(bin/cluster versions); do # the first is the default
     full "$version"

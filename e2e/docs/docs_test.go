@@ -76,10 +76,7 @@ func TestMatrixGuides(t *testing.T) { typeGuides(t, readers) }
 
 func typeGuides(t *testing.T, guides []guide) {
 	t.Helper()
-	e := framework.New(t).WithOperator()
-	if os.Getenv("E2E_SHARED") == "1" {
-		e.HostMaySuffer("the integration tests run beside the guides, and take most of the processors")
-	}
+	framework.New(t).WithOperator()
 	kubectl := framework.NewKubectl(t, "v1.37.1", framework.ClusterKubeconfig(t))
 	if there := kubectl.Run("get", "creg", "--all-namespaces", "-o", "name"); there != "" {
 		t.Fatalf("the guides need a cluster without registries, and there are:\n%s", there)

@@ -55,6 +55,7 @@ func envelope(t *testing.T, value []byte) string {
 // TestStored reads one cluster as releases store it. Each form shows the same, and a write
 // that changes nothing makes of it what this server stores.
 func TestStored(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"v1alpha1", "v1beta1"} {
 		t.Run(version, func(t *testing.T) { testStored(t, version) })
 	}

@@ -1,5 +1,5 @@
-// Package parts tests hack/parts.sh, which accounts for the parts of "make test-full".
-package parts
+// These test hack/parts.sh as well.
+package main
 
 import (
 	"os/exec"

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fixture writes a module whose tests end in all ways.
+func fixture(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod": "module example.org/fixture\n\ngo 1.26.0\n",
+		"good/good_test.go": `package good
+import ("testing"; "time")
+func TestGood(t *testing.T) { t.Log("what nobody needs"); t.Log("retry: it was busy"); time.Sleep(20*time.Millisecond) }
+func TestSkipped(t *testing.T) { t.Skip("no reason") }`,
+		"bad/bad_test.go": `package bad
+import "testing"
+func TestBad(t *testing.T) {
+	t.Run("fine", func(t *testing.T) { t.Log("what nobody needs") })
+	t.Run("case", func(t *testing.T) { t.Error("what was wrong") })
+}`,
+		"broken/broken_test.go": "package broken\nvar _ = undefined\n",
+		"hung/hung_test.go": `package hung
+import ("testing"; "time")
+func TestHung(t *testing.T) { t.Log("what it waits for"); time.Sleep(time.Minute) }`,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// TestGoTest has a part's tests be printed as "go test" does it, and be in the report.
+func TestGoTest(t *testing.T) {
+	cmd, out, _ := bash(t.Context(), t, `. ../parts.sh; part unit bash -c '$PARTS_PROGRAM test -C "$FIXTURE" -timeout 1s ./...'; report test`, "FIXTURE="+fixture(t), "GOFLAGS=")
+	if err := cmd.Run(); err == nil {
+		t.Errorf("tests fail, and the script does not:\n%s", out)
+	}
+	shown, rest, _ := strings.Cut(out.String(), "=== the end of ")
+	for _, want := range []string{
+		"--- FAIL: TestBad (0.00s)\n    --- FAIL: TestBad/case (0.00s)\n    bad_test.go:5: what was wrong\n", "FAIL\texample.org/fixture/bad\t",
+		"undefined: undefined\n", "FAIL\texample.org/fixture/broken [build failed]\n", "panic: test timed out after 1s", "what it waits for\n", "ok  \texample.org/fixture/good\t",
+	} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("%q is missing in\n%s", want, shown)
+		}
+	}
+	if strings.Contains(shown, "nobody") || strings.Contains(shown, "=== RUN") {
+		t.Errorf("tests that pass are in\n%s", shown)
+	}
+	_, failed, _ := strings.Cut(rest, "=== tests that failed in unit\n")
+	for _, want := range []string{"--- FAIL: TestBad/case (0.00s)\n", "TestHung (1s)\n", "FAIL\texample.org/fixture/broken [build failed]\n"} {
+		if !strings.Contains(failed, want) {
+			t.Errorf("%q is not named among what failed in\n%s", want, failed)
+		}
+	}
+	_, table, _ := strings.Cut(rest, "how long each part took\n")
+	for _, want := range []string{" s  unit: good.TestGood\n", "retries: 1\n", "2 passed, 3 failed, 1 skipped\n"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("%q is missing in\n%s", want, table)
+		}
+	}
+}
