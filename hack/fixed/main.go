@@ -57,11 +57,17 @@ func run(ctx context.Context, args []string) error {
 	if err := copyTo(ctx, ".", dir); err != nil {
 		return fmt.Errorf("copy the checkout to %s: %w", dir, err)
 	}
+	// Tests that ask where temporary files belong get the same answer each time, too.
+	temp := "/tmp/clusterregistry-fixed"
+	if err := errors.Join(os.RemoveAll(temp), os.Mkdir(temp, 0o700)); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(temp) }()
 	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	cmd.Dir = dir
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	// git must not write what it learns about the copy into the checkout's index.
-	cmd.Env = append(os.Environ(), "PWD="+dir, "GIT_OPTIONAL_LOCKS=0")
+	cmd.Env = append(os.Environ(), "PWD="+dir, "TMPDIR="+temp, "GIT_OPTIONAL_LOCKS=0")
 	return cmd.Run()
 }
 

@@ -52,11 +52,11 @@ func newCgroup(low bool) (*cgroup, error) {
 			return nil, err
 		}
 	}
-	start, err := startTime(os.Getpid())
+	name, err := ownName()
 	if err != nil {
 		return nil, err
 	}
-	group := &cgroup{filepath.Join(root, fmt.Sprintf("%s%d-%s", cgroupPrefix, os.Getpid(), start))}
+	group := &cgroup{filepath.Join(root, cgroupPrefix+name)}
 	if err := os.Mkdir(group.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -123,45 +123,4 @@ func (g *cgroup) remove(out io.Writer) {
 	if err != nil {
 		fmt.Fprintln(out, "error:", err)
 	}
-}
-
-// endAbandoned ends what parts of runs that were killed have left.
-func endAbandoned(out io.Writer) error {
-	root, _, err := cpuHierarchy()
-	if err != nil {
-		return nil //nolint:nilerr // then no part had a cgroup
-	}
-	dirs, err := filepath.Glob(filepath.Join(root, cgroupPrefix+"*"))
-	if err != nil {
-		return err
-	}
-	for _, dir := range dirs {
-		id, start, _ := strings.Cut(strings.TrimPrefix(filepath.Base(dir), cgroupPrefix), "-")
-		pid, err := strconv.Atoi(id)
-		if err != nil {
-			continue // it is not one of these
-		}
-		if now, err := startTime(pid); err == nil && now == start {
-			continue
-		}
-		fmt.Fprintf(out, "a run that was killed has left %s\n", dir)
-		(&cgroup{dir}).remove(out)
-	}
-	return nil
-}
-
-// startTime returns when a process was started, in ticks since the computer was: a
-// process id is used again, the two together are not.
-func startTime(pid int) (string, error) {
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return "", err
-	}
-	// The program's name, in parentheses, may have spaces; field 22 is 20 after it.
-	_, rest, _ := strings.Cut(string(content)[strings.LastIndex(string(content), ")"):], " ")
-	fields := strings.Fields(rest)
-	if len(fields) < 20 {
-		return "", fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
-	}
-	return fields[19], nil
 }

@@ -78,6 +78,15 @@ func supervise(args []string, tests string, limit time.Duration, out io.Writer) 
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 
+	temp, err := newTemp()
+	if err != nil {
+		return "", nil, err
+	}
+	defer func() {
+		if err := os.RemoveAll(temp); err != nil { // no reason for what was tested to fail
+			fmt.Fprintln(out, "error:", err)
+		}
+	}()
 	low := os.Getenv("PARTS_LANE") == "low"
 	group, err := newCgroup(low)
 	if err != nil {
@@ -95,7 +104,7 @@ func supervise(args []string, tests string, limit time.Duration, out io.Writer) 
 		return "", nil, err
 	}
 	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), "PARTS_TESTS="+tests, "PARTS_PROGRAM="+program)
+	cmd.Env = append(os.Environ(), "PARTS_TESTS="+tests, "PARTS_PROGRAM="+program, "TMPDIR="+temp)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	// What the command has left running holds its output open, and is no reason to wait.
