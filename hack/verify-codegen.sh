@@ -5,7 +5,9 @@ cd "$(dirname "$0")/.."
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 mkdir bin -p
-tar --create --exclude=./bin --exclude=./.git --exclude=./.cluster --exclude=./.test . | tar --extract --directory "$copy"
+# Just the sources: other parts of a run write beside them meanwhile. A file that was deleted
+# and not committed yet is a warning.
+git ls-files -z --cached --others --exclude-standard | tar --create --null --ignore-failed-read --files-from=- | tar --extract --directory "$copy"
 ln -s "$PWD/bin" "$copy/bin"
 "$copy/hack/update-codegen.sh"
 for dir in apis client apiserver/openapi manifests/operator/crd docs; do

@@ -42,19 +42,6 @@ func clustersOf(t *testing.T, config *rest.Config) clustersv1alpha1.ClusterInter
 	return clients.ClusterregistryV1alpha1().Clusters()
 }
 
-// asAdmin returns an administrator's client of the registry's server itself, and
-// its configuration. It waits until the server knows the host's CA.
-func asAdmin(t *testing.T, host *framework.Host, registry *framework.Registry) (clustersv1alpha1.ClusterInterface, *rest.Config) {
-	t.Helper()
-	config := direct(userConfig(t, host, "admin", "system:masters"), registry)
-	clusters := clustersOf(t, config)
-	framework.Eventually(t, "the administrator to be let in", func(ctx context.Context) error {
-		_, err := clusters.List(ctx, metav1.ListOptions{})
-		return err
-	})
-	return clusters, config
-}
-
 // grant gives a user of the host a role of his own there.
 func grant(t *testing.T, host *framework.Host, user string, rules ...rbacv1.PolicyRule) {
 	t.Helper()
