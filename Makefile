@@ -26,7 +26,8 @@ TEST := $(if $(PARTS_PROGRAM),$(PARTS_PROGRAM) test,$(GO) test)
 RACE := $(if $(E2E_FULL),-race -shuffle=on -timeout 4h,-timeout 25m)
 # E2e tests share one cluster and stop its nodes, so their packages run one after the other.
 STORY := $(TEST) -count=1 -p 1 -timeout $(if $(E2E_FULL),4h,25m)
-# What measures, and what only "make test-full" runs, may take longer.
+# What measures, what only "make test-full" runs, and what gets the processor time that e2e
+# tests leave, may take longer.
 LONG := $(TEST) -count=1 -p 1 -timeout $(if $(E2E_FULL),4h,60m)
 
 .PHONY: help
@@ -143,7 +144,7 @@ integration-ready: build examples cluster-command
 
 .PHONY: integration-run
 integration-run:
-	$(STORY) $(RACE) -parallel 8 ./e2e/integration/... # they wait more than they compute
+	$(LONG) $(if $(E2E_FULL),-race -shuffle=on) -parallel 8 ./e2e/integration/... # they wait more than they compute
 
 # What "make test" has time for, and what "make test-full" runs besides: what is
 # installed by hand in e2e/apiserver is used and restarted under load in CORE as well,
