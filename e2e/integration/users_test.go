@@ -15,9 +15,9 @@ import (
 )
 
 // userConfig returns how a user of the host connects to the host.
-func userConfig(t *testing.T, host *framework.Host, user string, groups ...string) *rest.Config {
+func userConfig(t *testing.T, host *framework.Host, user string) *rest.Config {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", host.Kubeconfig(user, groups...))
+	config, err := clientcmd.BuildConfigFromFlags("", host.Kubeconfig(user))
 	if err != nil {
 		t.Fatal(err)
 	}

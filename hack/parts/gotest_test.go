@@ -41,14 +41,14 @@ func TestHung(t *testing.T) { t.Log("what it waits for"); time.Sleep(time.Minute
 
 // TestGoTest has a part's tests be printed as "go test" does it, and be in the report.
 func TestGoTest(t *testing.T) {
-	cmd, out, _ := bash(t.Context(), t, `. ../parts.sh; part unit bash -c '$PARTS_PROGRAM test -C "$FIXTURE" -timeout 1s ./...'; report test`, "FIXTURE="+fixture(t), "GOFLAGS=")
+	cmd, out, _ := bash(t.Context(), t, `. ../parts.sh; part unit bash -c '$PARTS_PROGRAM test -C "$FIXTURE" -timeout 15s ./...'; report test`, "FIXTURE="+fixture(t), "GOFLAGS=")
 	if err := cmd.Run(); err == nil {
 		t.Errorf("tests fail, and the script does not:\n%s", out)
 	}
 	shown, rest, _ := strings.Cut(out.String(), "=== the end of ")
 	for _, want := range []string{
 		"--- FAIL: TestBad (", "s)\n    --- FAIL: TestBad/case (", "s)\n    bad_test.go:5: what was wrong\n", "FAIL\texample.org/fixture/bad\t",
-		"undefined: undefined\n", "FAIL\texample.org/fixture/broken [build failed]\n", "panic: test timed out after 1s", "what it waits for\n", "ok  \texample.org/fixture/good\t",
+		"undefined: undefined\n", "FAIL\texample.org/fixture/broken [build failed]\n", "panic: test timed out after 15s", "what it waits for\n", "ok  \texample.org/fixture/good\t",
 	} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%q is missing in\n%s", want, shown)
@@ -58,7 +58,7 @@ func TestGoTest(t *testing.T) {
 		t.Errorf("tests that pass are in\n%s", shown)
 	}
 	_, failed, _ := strings.Cut(rest, "=== tests that failed in unit\n")
-	for _, want := range []string{"--- FAIL: TestBad/case (", "TestHung (1s)\n", "FAIL\texample.org/fixture/broken [build failed]\n"} {
+	for _, want := range []string{"--- FAIL: TestBad/case (", "TestHung (15s)\n", "FAIL\texample.org/fixture/broken [build failed]\n"} {
 		if !strings.Contains(failed, want) {
 			t.Errorf("%q is not named among what failed in\n%s", want, failed)
 		}
