@@ -198,6 +198,20 @@ func (e *Env) RegistryConfig(registry *operatorv1alpha1.ClusterRegistry) *rest.C
 	return config
 }
 
+// Unharmed fails the test when a request of a load has failed, or was kept waiting, and when
+// what a registry stores is not what was acknowledged: what is done to a registry is not to be
+// noticed by those who use it.
+func (e *Env) Unharmed(registry *operatorv1alpha1.ClusterRegistry, report Report) {
+	e.t.Helper()
+	for _, failure := range report.Failed {
+		e.t.Error(failure)
+	}
+	if err := report.Stalled(); err != nil {
+		e.t.Error(err)
+	}
+	e.Compare(registry, report)
+}
+
 // Compare fails the test when what a registry stores is not what a load on it was
 // acknowledged.
 func (e *Env) Compare(registry *operatorv1alpha1.ClusterRegistry, report Report) {

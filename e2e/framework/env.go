@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -34,7 +33,7 @@ type Env struct {
 	Kubernetes kubernetes.Interface
 	// Config is how both connect.
 	Config *rest.Config
-	// Namespace is the test's own; it is removed when the test ends.
+	// Namespace is the test's own; it is deleted when the test ends, see [Main].
 	Namespace string
 
 	t *testing.T
@@ -68,6 +67,11 @@ func New(t *testing.T) *Env {
 	if e.Kubernetes, err = kubernetes.NewForConfig(config); err != nil {
 		t.Fatal(err)
 	}
+	run.before.Do(func() {
+		if err := removeLeftovers(t.Context(), e.Client); err != nil {
+			t.Fatalf("remove what earlier runs have left in the cluster: %v", err)
+		}
+	})
 	// First, so that the removal of all that the test makes is probed as well.
 	e.probeHost()
 	e.makeNamespace()
@@ -93,7 +97,7 @@ func (e *Env) makeNamespace() {
 	e.t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: namespacePrefix(e.t.Name()),
-		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted", labelProcess: thisProcess()},
 	}}
 	if err := e.Client.Create(e.t.Context(), ns); err != nil {
 		e.t.Fatalf("create the test's namespace: %v", err)
@@ -101,22 +105,7 @@ func (e *Env) makeNamespace() {
 	e.Namespace = ns.Name
 	e.t.Cleanup(func() {
 		e.dumpIfFailed()
-		// The test's own context has ended by now.
-		ctx := context.Background()
-		if err := client.IgnoreNotFound(e.Client.Delete(ctx, ns)); err != nil {
-			e.t.Errorf("delete the test's namespace: %v", err)
-		}
-		EventuallyAfter(e.t, "namespace "+ns.Name+" to be gone", func(ctx context.Context) error {
-			var left corev1.Namespace
-			err := e.Client.Get(ctx, client.ObjectKeyFromObject(ns), &left)
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			return &stillThere{left.Status.Conditions}
-		})
+		e.remove(ns)
 	})
 }
 

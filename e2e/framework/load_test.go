@@ -201,13 +201,13 @@ func TestWatchResumes(t *testing.T) {
 		oldest uint64
 		// begun are the versions of the first watches.
 		begun, failed string
-		lost          bool
+		listed        int
 	}{
 		{reason: "after an event", begun: "[100 101]"},
 		{reason: "after a bookmark", tell: once(bookmark), begun: "[100 500]"},
 		{reason: "after an error that does not say that it is too late", tell: once(anError(http.StatusInternalServerError)), begun: "[100 100]", failed: "w, from version 100: status 500: told so"},
-		{reason: "never when it is too late", oldest: 101, begun: "[100]", failed: "w, from version 100: status 410: too old resource version", lost: true},
-		{reason: "never when it became too late", tell: once(anError(http.StatusGone)), begun: "[100]", failed: "w, from version 100: status 410: told so", lost: true},
+		{reason: "after a list, when it is too late", oldest: 101, begun: "[100 101]", listed: 1},
+		{reason: "after a list, when it became too late", tell: once(anError(http.StatusGone)), begun: "[100 101]", listed: 1},
 	} {
 		t.Run(test.reason, func(t *testing.T) {
 			f := &fakeRegistry{tell: test.tell, oldest: test.oldest, closeAfter: 1}
@@ -216,14 +216,10 @@ func TestWatchResumes(t *testing.T) {
 			if err := w.begin(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			ended := make(chan struct{})
-			go func() { defer close(ended); w.follow(t.Context()) }()
 			f.mu.Lock()
 			f.store(watch.Added, &v1alpha1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 			f.mu.Unlock()
-			if test.lost {
-				<-ended
-			}
+			go w.follow(t.Context())
 			Eventually(t, "watches to begin", func(context.Context) error {
 				f.mu.Lock()
 				defer f.mu.Unlock()
@@ -235,10 +231,13 @@ func TestWatchResumes(t *testing.T) {
 			})
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			if w.lost != test.lost {
-				t.Errorf("it gave up: %v", w.lost)
+			if len(w.gaps) != test.listed || test.listed > 0 && fmt.Sprint(w.told) != "[{a {LISTED 101}}]" {
+				t.Errorf("it has listed %d times, want %d, and was told %v", len(w.gaps), test.listed, w.told)
 			}
 			if test.failed == "" {
+				if len(failed) > 0 {
+					t.Errorf("it fails: %v", <-failed)
+				}
 				return
 			}
 			if err := <-failed; err.Error() != test.failed {

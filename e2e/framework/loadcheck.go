@@ -8,15 +8,16 @@ import (
 
 // checkTold compares what a watch told with what was acknowledged: of each
 // cluster, every write exactly once and in order, and nothing else but a write
-// that is in doubt, and what others stored if they may.
-func checkTold(all []told, lives []*Life, rewritten bool) []string {
+// that is in doubt, and what others stored if they may. What lists
+// stand for need not be told.
+func checkTold(all []told, gaps []gap, lives []*Life, rewritten bool) []string {
 	byName := map[string][]write{}
 	for _, t := range all {
 		byName[t.name] = append(byName[t.name], t.write)
 	}
 	var problems []string
 	for _, life := range lives {
-		problems = append(problems, life.checkTold(byName[life.Name], rewritten)...)
+		problems = append(problems, life.checkTold(byName[life.Name], gaps, rewritten)...)
 		delete(byName, life.Name)
 	}
 	for name, writes := range byName {
@@ -26,12 +27,18 @@ func checkTold(all []told, lives []*Life, rewritten bool) []string {
 }
 
 // checkTold compares what a watch told of the life.
-func (l *Life) checkTold(all []write, rewritten bool) []string {
+func (l *Life) checkTold(all []write, gaps []gap, rewritten bool) []string {
 	var problems []string
 	problem := func(format string, args ...any) {
 		problems = append(problems, l.Name+": "+fmt.Sprintf(format, args...))
 	}
-	missed := l.history
+	next := 0 // of the history
+	miss := func() {
+		if w := l.history[next]; !l.skipped(gaps, next) {
+			problem("it missed %s in version %d", w.kind, w.version)
+		}
+		next++
+	}
 	doubts := 0
 	if l.InDoubt {
 		doubts = 1
@@ -43,25 +50,26 @@ func (l *Life) checkTold(all []write, rewritten bool) []string {
 			continue
 		}
 		last = got.version
-		for len(missed) > 0 && missed[0].version != 0 && missed[0].version < got.version {
-			problem("it missed %s in version %d", missed[0].kind, missed[0].version)
-			missed = missed[1:]
+		for next < len(l.history) && l.history[next].version != 0 && l.history[next].version < got.version {
+			miss()
 		}
+		ended := next == len(l.history)
+		same := !ended && got.version == l.history[next].version
 		switch {
-		case len(missed) > 0 && got.kind == missed[0].kind && (got.version == missed[0].version || got.kind == watch.Deleted):
-			missed = missed[1:]
-		case len(missed) > 0 && got.version == missed[0].version:
-			problem("it told of %s in version %d, which was %s", got.kind, got.version, missed[0].kind)
-			missed = missed[1:]
-		case rewritten && got.kind == watch.Modified:
-		case doubts > 0 && len(missed) == 0:
+		case same && got.kind == relisted, !ended && got.kind == l.history[next].kind && (same || got.kind == watch.Deleted):
+			next++
+		case same:
+			problem("it told of %s in version %d, which was %s", got.kind, got.version, l.history[next].kind)
+			next++
+		case rewritten && (got.kind == watch.Modified || got.kind == relisted):
+		case doubts > 0 && ended:
 			doubts--
 		default:
 			problem("it told of %s in version %d, which nobody wrote", got.kind, got.version)
 		}
 	}
-	for _, w := range missed {
-		problem("it missed %s in version %d", w.kind, w.version)
+	for next < len(l.history) {
+		miss()
 	}
 	return problems
 }

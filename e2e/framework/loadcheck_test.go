@@ -24,9 +24,13 @@ func TestCheckTold(t *testing.T) {
 		return slices.Insert(slices.Clone(whole), at, more...)
 	}
 	without := func(at int) []told { return slices.Delete(slices.Clone(whole), at, at+1) }
+	// A watch from version 11 was too slow, and has listed at version 16.
+	at := func(there map[string]uint64) []gap { return []gap{{11, 16, there}} }
+	slow := []told{event("a", added, 10), event("gone", added, 11), event("a", relisted, 14), event("gone", deleted, 16), event("doubt", added, 20)}
 	for _, test := range []struct {
 		reason    string
 		told      []told
+		gaps      []gap
 		rewritten bool
 		want      []string
 	}{
@@ -59,8 +63,16 @@ func TestCheckTold(t *testing.T) {
 		{reason: "rewritten by others between two changes", told: with(4, event("a", modified, 13)), rewritten: true},
 		{reason: "rewritten by others, and a change is omitted", told: append(without(2), event("a", modified, 30)), rewritten: true, want: []string{"a: it missed MODIFIED in version 12"}},
 		{reason: "others may not delete", told: with(7, event("a", deleted, 30)), rewritten: true, want: []string{"a: it told of DELETED in version 30, which nobody wrote"}},
+		{reason: "a list stands for what was before it", told: slow, gaps: at(map[string]uint64{"a": 14})},
+		{reason: "a list without a gap stands for nothing", told: slow, want: []string{"a: it missed MODIFIED in version 12", "gone: it missed MODIFIED in version 13"}},
+		{reason: "a list is of an older version", told: append([]told{event("a", added, 10), event("a", relisted, 12)}, append(slow[1:2:2], slow[3:]...)...), gaps: at(map[string]uint64{"a": 12}), want: []string{"a: it missed MODIFIED in version 14"}},
+		{reason: "a list leaves a cluster out", told: append([]told{event("a", added, 10), event("a", deleted, 16)}, append(slow[1:2:2], slow[3:]...)...), gaps: at(nil),
+			want: []string{"a: it missed MODIFIED in version 12", "a: it missed MODIFIED in version 14", "a: it told of DELETED in version 16, which nobody wrote"}},
+		{reason: "a list has what was deleted", told: append(slow[:3:3], event("gone", relisted, 13), slow[4]), gaps: at(map[string]uint64{"a": 14, "gone": 13}), want: []string{"gone: it missed DELETED in version 0"}},
+		{reason: "all of a life was before a list", told: append(slow[:1:1], slow[2], slow[4]), gaps: []gap{{10, 16, map[string]uint64{"a": 14}}}},
+		{reason: "a list does not stand for what came after it", told: slow[:4], gaps: at(map[string]uint64{"a": 14}), want: []string{"doubt: it missed ADDED in version 20"}},
 	} {
-		got := checkTold(test.told, []*Life{a, gone, doubt, never}, test.rewritten)
+		got := checkTold(test.told, test.gaps, []*Life{a, gone, doubt, never}, test.rewritten)
 		if strings.Join(got, "\n") != strings.Join(test.want, "\n") {
 			t.Errorf("%s:\n%s\nwant:\n%s", test.reason, strings.Join(got, "\n"), strings.Join(test.want, "\n"))
 		}

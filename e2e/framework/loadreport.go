@@ -58,11 +58,46 @@ func (p Phase) String() string {
 
 // Watched is what one client that watched was told.
 type Watched struct {
-	// Events counts what it was told, and Resumed how often it had to go on with
-	// another watch.
-	Events, Resumed int
+	// Events counts what it was told, Resumed how often it had to go on with another
+	// watch, and Listed how often it was too slow for that, and read a list.
+	Events, Resumed, Listed int
 	// Problems are what it missed, or was told more than once or in a wrong order.
 	Problems []string
+}
+
+// What clients take for an outage, though each request is answered at last. The bounds leave
+// room for a computer that is busy, on which an election of etcd alone may take some seconds.
+const (
+	heldLimit    = 15 * time.Second
+	slowestLimit = 30 * time.Second
+	p99Limit     = 10 * time.Second
+	// listedLimit is how often a watch may be so slow that it has to list again.
+	listedLimit = 3
+)
+
+// Stalled returns why clients were kept waiting, or nil.
+func (r Report) Stalled() error {
+	var errs []error
+	if r.Held > heldLimit {
+		errs = append(errs, fmt.Errorf("for %s nothing was sent, since too many requests had no answer: at most %s are allowed", r.Held, heldLimit))
+	}
+	for _, p := range r.Phases {
+		errs = append(errs, p.Stalled())
+	}
+	for i, w := range r.Watches {
+		if w.Listed > listedLimit {
+			errs = append(errs, fmt.Errorf("watch %d was too slow %d times, of %d that are allowed", i, w.Listed, listedLimit))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Stalled returns why clients were kept waiting in the phase, or nil.
+func (p Phase) Stalled() error {
+	if p.Slowest > slowestLimit || p.P99 > p99Limit {
+		return fmt.Errorf("requests stalled: at most %s are allowed for each, and %s for 99 %%: %s", slowestLimit, p99Limit, p)
+	}
+	return nil
 }
 
 // String returns the report in one line, and one more for each phase where there
@@ -86,7 +121,7 @@ func (r Report) String() string {
 		}
 	}
 	for i, w := range r.Watches {
-		lines = append(lines, fmt.Sprintf("watch %d was told of %d changes, resumed %d times, and has %d problems", i, w.Events, w.Resumed, len(w.Problems)))
+		lines = append(lines, fmt.Sprintf("watch %d was told of %d changes, resumed %d times, listed again %d times, and has %d problems", i, w.Events, w.Resumed, w.Listed, len(w.Problems)))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -100,7 +135,7 @@ func (l *Load) report() Report {
 	}
 	r.Rate = float64(l.sent) / l.phases[len(l.phases)-1].to.Sub(l.start).Seconds()
 	for _, w := range l.watches {
-		r.Watches = append(r.Watches, Watched{Events: len(w.told), Resumed: w.resumed, Problems: checkTold(w.told, l.lives, l.rewritten)})
+		r.Watches = append(r.Watches, Watched{Events: len(w.told), Resumed: w.resumed, Listed: len(w.gaps), Problems: checkTold(w.told, w.gaps, l.lives, l.rewritten)})
 	}
 	return r
 }

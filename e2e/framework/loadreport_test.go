@@ -33,3 +33,24 @@ func TestPhaseFailures(t *testing.T) {
 		}
 	})
 }
+
+// TestStalled has clients be answered, but late.
+func TestStalled(t *testing.T) {
+	quick := Phase{P99: time.Second, Slowest: 5 * time.Second}
+	for _, test := range []struct {
+		reason string
+		report Report
+		stalls bool
+	}{
+		{"no request was sent", Report{}, false},
+		{"all are answered soon", Report{Held: time.Second, Phases: []Phase{quick}, Watches: []Watched{{Listed: 1}}}, false},
+		{"nothing was sent for a while", Report{Held: 16 * time.Second, Phases: []Phase{quick}}, true},
+		{"one was answered late", Report{Phases: []Phase{quick, {P99: time.Second, Slowest: 31 * time.Second}}}, true},
+		{"many were answered late", Report{Phases: []Phase{{P99: 11 * time.Second, Slowest: 12 * time.Second}, quick}}, true},
+		{"a watch is always too slow", Report{Watches: []Watched{{}, {Listed: 4}}}, true},
+	} {
+		if err := test.report.Stalled(); (err != nil) != test.stalls {
+			t.Errorf("%s: %v", test.reason, err)
+		}
+	}
+}

@@ -21,8 +21,8 @@ type told struct {
 }
 
 // watcher follows the clusters of a load. It goes on from the last version that
-// it was told, changes and bookmarks alike, and never lists again: what it can't
-// be told any more is missed.
+// it was told, changes and bookmarks alike. When it was too slow for that, it lists
+// the clusters, and what the list can't tell is missed.
 type watcher struct {
 	name   string
 	source feed.Source
@@ -34,7 +34,7 @@ type watcher struct {
 	told    []told
 	last    map[string]write
 	resumed int
-	lost    bool
+	gaps    []gap
 }
 
 // newWatcher returns a watcher of the load's clusters among those at a URL.
@@ -49,10 +49,13 @@ func (w *watcher) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// follow watches until the context ends, or the version that it got to is gone.
+// follow watches until the context ends.
 func (w *watcher) follow(ctx context.Context) {
 	for {
 		err := w.source.Watch(ctx, w.version, w.event)
+		if feed.Gone(err) && ctx.Err() == nil {
+			err = w.relist(ctx)
+		}
 		if ctx.Err() != nil {
 			return
 		}
@@ -61,12 +64,6 @@ func (w *watcher) follow(ctx context.Context) {
 		w.mu.Unlock()
 		if err != nil {
 			w.fail(fmt.Errorf("%s, from version %s: %w", w.name, w.version, err))
-		}
-		if feed.Gone(err) {
-			w.mu.Lock()
-			w.lost = true
-			w.mu.Unlock()
-			return
 		}
 		select {
 		case <-ctx.Done():
@@ -77,13 +74,20 @@ func (w *watcher) follow(ctx context.Context) {
 
 // event takes an event as it came.
 func (w *watcher) event(kind watch.EventType, object json.RawMessage) error {
+	name, version, err := identify(object)
+	if err != nil {
+		return err
+	}
+	return w.take(kind, name, version)
+}
+
+// identify reads which cluster an object is, and in which version.
+func identify(object json.RawMessage) (name, version string, err error) {
 	var changed struct {
 		Metadata struct{ Name, ResourceVersion string }
 	}
-	if err := json.Unmarshal(object, &changed); err != nil {
-		return err
-	}
-	return w.take(kind, changed.Metadata.Name, changed.Metadata.ResourceVersion)
+	err = json.Unmarshal(object, &changed)
+	return changed.Metadata.Name, changed.Metadata.ResourceVersion, err
 }
 
 // take notes an event.
@@ -98,26 +102,28 @@ func (w *watcher) take(kind watch.EventType, name, version string) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told = append(w.told, told{name, write{kind, number}})
-	w.last[name] = write{kind, number}
+	w.tell(name, write{kind, number})
 	return nil
 }
 
+// tell notes what is told of a cluster. It is called with the lock held.
+func (w *watcher) tell(name string, what write) {
+	w.told = append(w.told, told{name, what})
+	w.last[name] = what
+}
+
 // behind returns of how many clusters the last acknowledged write was not told
-// yet; none when it will never be.
+// yet, nor skipped.
 func (w *watcher) behind(lives []*Life) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.lost {
-		return 0
-	}
 	count := 0
 	for _, life := range lives {
 		if len(life.history) == 0 {
 			continue
 		}
 		want, got := life.history[len(life.history)-1], w.last[life.Name]
-		if got.version < want.version || want.kind == watch.Deleted && got.kind != watch.Deleted {
+		if (got.version < want.version || want.kind == watch.Deleted && got.kind != watch.Deleted) && !life.skipped(w.gaps, len(life.history)-1) {
 			count++
 		}
 	}

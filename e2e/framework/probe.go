@@ -51,8 +51,10 @@ type hostProbe struct {
 	stop context.CancelFunc
 	done sync.WaitGroup
 
-	mu      sync.Mutex
-	tests   map[testing.TB]bool
+	mu    sync.Mutex
+	tests map[testing.TB]bool
+	// unheard are the times in which the host suffered too long while no test ran.
+	unheard []string
 	excuses []*excuse
 	spells  []*spell
 	// namespaces counts those that were deleted, slowest is how long the slowest
@@ -271,6 +273,9 @@ func (p *hostProbe) judge(s *spell) bool {
 	now := time.Now()
 	if !s.reported && s.tooLong(now, p.excuses) {
 		s.reported = true
+		if len(p.tests) == 0 {
+			p.unheard = append(p.unheard, s.String())
+		}
 		for t := range p.tests {
 			t.Errorf("the host cluster suffers: %s", s)
 		}
@@ -332,6 +337,23 @@ func (p *hostProbe) leave(t testing.TB) (last bool) {
 	defer p.mu.Unlock()
 	delete(p.tests, t)
 	return last
+}
+
+// pause is leave for a test after which others may follow: the probe goes on meanwhile.
+func (p *hostProbe) pause(t testing.TB) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.tests, t)
+}
+
+// end stops the probe as the last test to leave does, and returns how the host suffered while
+// no test ran.
+func (p *hostProbe) end() (unheard []string) {
+	p.stop()
+	p.done.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.unheard
 }
 
 // String says what the probe did.

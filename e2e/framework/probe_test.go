@@ -189,6 +189,26 @@ func TestHostProbe(t *testing.T) {
 	}
 }
 
+// TestHostProbeBetweenTests has the host suffer after one test, and before another one.
+func TestHostProbeBetweenTests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host := &fakeHost{is: well, asked: map[string]time.Time{}}
+		probe := startProbe(host)
+		one, two := &recorder{}, &recorder{}
+		probe.join(one)
+		host.set(well, time.Minute)
+		probe.pause(one)
+		host.set(health{deletions: time.Hour}, time.Minute)
+		host.set(well, 20*time.Second)
+		probe.join(two)
+		host.set(well, time.Minute)
+		probe.pause(two)
+		if unheard := probe.end(); len(one.errors)+len(two.errors) != 0 || len(unheard) != 1 || !strings.Contains(unheard[0], "the deletion of namespace") {
+			t.Errorf("the tests failed with %q and %q, and %q was noticed between them", one.errors, two.errors, unheard)
+		}
+	})
+}
+
 // TestHostProbeShared has two tests share a probe, and asks what was seen of
 // something announced.
 func TestHostProbeShared(t *testing.T) {

@@ -3,6 +3,7 @@ package framework
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,6 +39,10 @@ func (e *Env) probeHost() {
 	probe := probing.probe
 	probe.join(e.t)
 	e.t.Cleanup(func() {
+		if run.waits {
+			probe.pause(e.t) // Main ends it
+			return
+		}
 		probing.Lock()
 		defer probing.Unlock()
 		if probe.leave(e.t) {
@@ -45,6 +50,23 @@ func (e *Env) probeHost() {
 			e.t.Log(probe)
 		}
 	})
+}
+
+// endProbe stops the probe if there is one, and returns an error when the host has suffered
+// between tests.
+func endProbe() error {
+	probing.Lock()
+	defer probing.Unlock()
+	if probing.probe == nil {
+		return nil
+	}
+	unheard := probing.probe.end()
+	fmt.Println(probing.probe)
+	probing.probe = nil
+	if len(unheard) > 0 {
+		return fmt.Errorf("between tests, the host cluster suffered: %s", strings.Join(unheard, "; "))
+	}
+	return nil
 }
 
 // HostMaySuffer says that from now on, until the test or subtest ends or the
@@ -83,7 +105,7 @@ func newProbedHost(config *rest.Config) (*probedHost, error) {
 }
 
 func (h *probedHost) createNamespace(ctx context.Context) (string, error) {
-	made, err := h.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-host-probe-"}}, metav1.CreateOptions{})
+	made, err := h.client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-host-probe-", Labels: map[string]string{labelProcess: thisProcess()}}}, metav1.CreateOptions{})
 	if err != nil {
 		return "", err
 	}

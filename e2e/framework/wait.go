@@ -2,19 +2,30 @@ package framework
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"testing"
 	"time"
 )
 
-// Patience is for how long a test waits for what should happen. It is generous: computers
-// are shared, and a wait ends as soon as its condition holds. It is more than the five
-// minutes after which the operator tries again what failed.
-const Patience = 10 * time.Minute
+const (
+	// Patience is how long a test waits while nothing changes. Nothing of the product needs as
+	// long: after an error the operator tries again within 30 seconds, a mounted Secret comes
+	// to the pods within two minutes, and the longest period of a check is two minutes. What
+	// is left is for a computer that is shared, on which a kube-apiserver, a pod or an
+	// election may take ten times as long as it does alone.
+	Patience = 3 * time.Minute
+	// Bound is how long a test waits in all. Installations, upgrades, scalings and recoveries
+	// take minutes on a busy computer, but change something every few seconds; none takes as
+	// long as this. It also ends a wait whose check always says something else.
+	Bound = 15 * time.Minute
+)
 
 const interval = 250 * time.Millisecond
 
-// Eventually waits until check returns nil. When it never does, the test fails
-// with check's last error.
+// Eventually waits until check returns nil. It goes on as long as there is progress, which
+// is an error of check that it has not returned before: an error says what is seen. The test
+// fails with check's last error after Patience without progress, and after Bound in any case.
 func Eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
 	if !eventually(t.Context(), t, what, check) {
@@ -37,19 +48,58 @@ func (e *Env) Eventually(what string, check func(context.Context) error) {
 
 func eventually(ctx context.Context, t *testing.T, what string, check func(context.Context) error) bool {
 	t.Helper()
-	start := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+	if err := await(ctx, check); err != nil {
+		t.Errorf("gave up waiting for %s %v", what, err)
+		return false
+	}
+	return true
+}
+
+// await is eventually without a test. The error says for how long it has waited, and for what.
+func await(ctx context.Context, check func(context.Context) error) error {
+	p := newProgress(time.Now())
+	ctx, cancel := context.WithTimeout(ctx, Bound)
 	defer cancel()
 	for {
 		last := check(ctx)
 		if last == nil {
-			return true
+			return nil
 		}
-		select {
-		case <-ctx.Done():
-			t.Errorf("gave up after %s waiting for %s: %v", time.Since(start).Round(time.Second), what, last)
-			return false
-		case <-time.After(interval):
+		now := time.Now()
+		over := p.stalled(last.Error(), now)
+		if !over {
+			select {
+			case <-ctx.Done():
+				over = true
+			case <-time.After(interval):
+			}
+		}
+		if over {
+			return fmt.Errorf("after %s, of which %s without progress: %w", now.Sub(p.began).Round(time.Second), now.Sub(p.last).Round(time.Second), last)
 		}
 	}
+}
+
+// progress tells a wait that gets somewhere from one that does not.
+type progress struct {
+	began, last time.Time
+	seen        map[string]bool
+}
+
+func newProgress(now time.Time) *progress {
+	return &progress{began: now, last: now, seen: map[string]bool{}}
+}
+
+// accidental is what differs in two errors that say the same: addresses in memory, and the
+// client's port of a connection.
+var accidental = regexp.MustCompile(`0x[0-9a-f]+|[^ ]*:[0-9]+->`)
+
+// stalled takes what is seen at a time, and reports whether that has been nothing new for
+// Patience. What alternates is nothing new.
+func (p *progress) stalled(state string, now time.Time) bool {
+	state = accidental.ReplaceAllString(state, "")
+	if !p.seen[state] {
+		p.seen[state], p.last = true, now
+	}
+	return now.Sub(p.last) >= Patience
 }

@@ -57,6 +57,28 @@ func (s Source) Version(ctx context.Context) (string, error) {
 	return list.Metadata.ResourceVersion, nil
 }
 
+// List reads all clusters, and returns the version from which to watch for later changes.
+func (s Source) List(ctx context.Context, take func(json.RawMessage) error) (version string, err error) {
+	response, err := s.get(ctx, "")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var list struct {
+		Metadata struct{ ResourceVersion string }
+		Items    []json.RawMessage
+	}
+	if err := json.NewDecoder(response.Body).Decode(&list); err != nil {
+		return "", err
+	}
+	for _, item := range list.Items {
+		if err := take(item); err != nil {
+			return "", err
+		}
+	}
+	return list.Metadata.ResourceVersion, nil
+}
+
 // Watch follows one watch to its end, whichever way it comes. The error is about one that
 // was refused, or reported an error or what can't be taken.
 func (s Source) Watch(ctx context.Context, from string, take func(watch.EventType, json.RawMessage) error) error {

@@ -1,0 +1,40 @@
+package framework
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestProgress has waits see something every second, and expects those to be given up that
+// get nowhere, three minutes after the last news.
+func TestProgress(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		sees   func(second int) string
+		// over is the second in which it is given up, 0 for never.
+		over int
+	}{
+		{"always the same", func(int) string { return "0 of 3" }, 180},
+		{"something new at last", func(s int) string { return fmt.Sprint(min(s/170, 3), " of 3") }, 510 + 180},
+		{"always something new", func(s int) string { return fmt.Sprint(s) }, 0},
+		{"two things in turn", func(s int) string { return fmt.Sprint("error ", s%2) }, 181},
+		{"addresses in memory", func(s int) string { return fmt.Sprintf("%p, %#x", new(s), s) }, 180},
+		{"ports of connections", func(s int) string {
+			return fmt.Sprintf("read tcp 127.0.0.1:%d->127.0.0.1:6443: reset", 40000+s)
+		}, 180},
+		{"ports that are asked", func(s int) string { return fmt.Sprintf("dial tcp 127.0.0.1:%d: refused", 40000+s) }, 0},
+	} {
+		start := time.Now()
+		p, over := newProgress(start), 0
+		for second := range 1000 {
+			if p.stalled(test.sees(second), start.Add(time.Duration(second)*time.Second)) {
+				over = second
+				break
+			}
+		}
+		if over != test.over {
+			t.Errorf("%s: given up in second %d, want %d", test.reason, over, test.over)
+		}
+	}
+}
