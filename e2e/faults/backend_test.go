@@ -16,10 +16,11 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestBackendDown leaves no node for a registry's only server. After a minute a
+// TestMatrixBackendDown leaves no node for a registry's only server. After a minute a
 // condition, an event and a metric say what that does to the host; and all is
-// well again when there is a node.
-func TestBackendDown(t *testing.T) {
+// well again when there is a node. In "make test", e2e/integration has condition and
+// event with a host alone, and the metric of a condition is that of a unit test.
+func TestMatrixBackendDown(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	metrics := e.NewMetrics()
 	registry := e.Sample("aggregated-single.yaml")

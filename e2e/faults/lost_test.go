@@ -46,30 +46,33 @@ func noted(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, lost op
 	})
 }
 
-// TestDataLost empties the volumes of a node. The member there is not replaced where the spec
-// says so, until a person names it; its old volume is kept.
-func TestDataLost(t *testing.T) {
+// TestMatrixDataLost empties the volumes of a node, as a computer does that is installed again.
+// In "make test", TestRecovery empties those of members.
+func TestMatrixDataLost(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	registry := independent(e, 3)
 	registry.Spec.Etcd.ReplaceAfter = &metav1.Duration{}
 	e.Install(registry)
 	e.WaitReady(registry)
+	replacedByName(t, e, registry, func(lost operatorv1alpha1.EtcdMember) {
+		node := nodeOf(t, e, lost.Name)
+		e.Node("stop", node)
+		framework.Cluster(t, "node", "wipe", node)
+		framework.Cluster(t, "node", "start", node)
+	})
+}
+
+// replacedByName has a member lose its data. It is not replaced where the spec says so, until
+// a person names it; its old volume is kept, and all that was acknowledged is there.
+func replacedByName(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, lose func(operatorv1alpha1.EtcdMember)) {
+	t.Helper()
 	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
 	load.Settle(t)
 	report := load.Stop()
 
 	lost := registry.Status.Etcd.Members[1]
-	var pod corev1.Pod
-	if err := e.Get(t.Context(), lost.Name, &pod); err != nil {
-		t.Fatal(err)
-	}
-	var claim corev1.PersistentVolumeClaim
-	if err := e.Get(t.Context(), "data-"+lost.Name, &claim); err != nil {
-		t.Fatal(err)
-	}
-	e.Node("stop", pod.Spec.NodeName)
-	framework.Cluster(t, "node", "wipe", pod.Spec.NodeName)
-	framework.Cluster(t, "node", "start", pod.Spec.NodeName)
+	old := claimOf(t, e, lost.Name).Spec.VolumeName
+	lose(lost)
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonDataLost, lost.Name, "has no data, but cluster "+registry.Status.Etcd.ClusterID)
 	noted(e, registry, lost)
 	if registry.Status.Operation != nil {
@@ -79,17 +82,14 @@ func TestDataLost(t *testing.T) {
 		registry.Annotations = map[string]string{operatorv1alpha1.AnnotationReplaceMember: lost.ID}
 	})
 	replaced(e, registry, lost)
-	volume := &corev1.PersistentVolume{}
-	if err := e.Client.Get(t.Context(), client.ObjectKey{Name: claim.Spec.VolumeName}, volume); err != nil || volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
-		t.Errorf("the old volume is %s: %v", volume.Spec.PersistentVolumeReclaimPolicy, err)
-	}
-	_ = e.Client.Delete(context.Background(), volume)
+	retained(t, e, old)
 	e.Compare(registry, report)
 }
 
-// TestScale has a registry with one member of etcd get three while clients write, and one
-// again. No request fails, and nothing of the members that went is left.
-func TestScale(t *testing.T) {
+// TestScaleAndRotation has a registry with one etcd member get three while clients write, then
+// renews all of its certificates, and has it get one member again. No request fails, and nothing
+// of the members that went is left.
+func TestScaleAndRotation(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t).WithOperator()
 	registry := independent(e, 1)
@@ -97,30 +97,35 @@ func TestScale(t *testing.T) {
 	e.WaitReady(registry)
 	load := framework.StartLoad(t, e.RegistryConfig(registry), rate, framework.Pending(2*rate))
 	load.Settle(t)
-	for _, members := range []int32{3, 1} {
-		load.Mark(fmt.Sprintf("to %d members", members))
-		e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.Replicas = members })
-		e.Eventually(fmt.Sprintf("etcd to have %d members", members), func(ctx context.Context) error {
-			if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
-				return err
-			}
-			if want := fmt.Sprintf("%d/%d", members, members); registry.Status.Etcd.Ready != want || registry.Status.Operation != nil {
-				return fmt.Errorf("etcd is %s ready, and the operation %+v", registry.Status.Etcd.Ready, registry.Status.Operation)
-			}
-			return nil
-		})
-		e.WaitReady(registry)
+	phase := func(name string, does func()) {
+		load.Mark(name)
+		does()
 		load.Settle(t)
 	}
+	phase("to 3 members", func() { scale(e, registry, 3) })
+	phase("all leaves are renewed", func() { rotation(t, e, registry) })
+	phase("to 1 member", func() { scale(e, registry, 1) })
 	report := load.Stop()
-	t.Logf("from one member to three and back: %s", report)
-	for _, failure := range report.Failed {
-		t.Error(failure)
-	}
-	e.Compare(registry, report)
+	t.Logf("from one member to three and back, with new certificates: %s", report)
+	e.Unharmed(registry, report)
 	for _, name := range []string{"data-" + registry.Name + "-etcd-1", "data-" + registry.Name + "-etcd-2"} {
 		if err := e.Get(t.Context(), name, &corev1.PersistentVolumeClaim{}); !apierrors.IsNotFound(err) {
 			t.Errorf("claim %s of a member that was removed is there, or can't be read: %v", name, err)
 		}
 	}
+}
+
+// scale changes the number of etcd members, and waits until there are so many.
+func scale(e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, members int32) {
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.Replicas = members })
+	e.Eventually(fmt.Sprintf("etcd to have %d members", members), func(ctx context.Context) error {
+		if err := e.Client.Get(ctx, client.ObjectKeyFromObject(registry), registry); err != nil {
+			return err
+		}
+		if want := fmt.Sprintf("%d/%d", members, members); registry.Status.Etcd.Ready != want || registry.Status.Operation != nil {
+			return fmt.Errorf("etcd is %s ready, and the operation %+v", registry.Status.Etcd.Ready, registry.Status.Operation)
+		}
+		return nil
+	})
+	e.WaitReady(registry)
 }

@@ -20,11 +20,15 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
-// TestRecovery recovers an etcd with three members, of which two have lost their data under
+// TestRecovery has an etcd with three members replace one that has lost its data, when a
+// person names it. Then it recovers the etcd, of which two members have lost their data under
 // load, with the data of the one that is left, which is not the first one. The operator is
 // killed in each phase. What is left is all that was acknowledged up to a revision, at revisions
 // that no client has seen, and three members serve it in the end.
-func TestRecovery(t *testing.T) { recovers(t, 3, 1) }
+func TestRecovery(t *testing.T) {
+	t.Parallel() // what is lost is its own
+	recovers(t, 3, 1)
+}
 
 // TestMatrixRecoveryOfFive does that with the fourth member of five.
 func TestMatrixRecoveryOfFive(t *testing.T) { recovers(t, 5, 3) }
@@ -38,6 +42,9 @@ func recovers(t *testing.T, members int32, survivor int) {
 	registry.Spec.Etcd.ReplaceAfter = &metav1.Duration{} // a person decides
 	e.Install(registry)
 	e.WaitReady(registry)
+	replacedByName(t, e, registry, func(lost operatorv1alpha1.EtcdMember) {
+		e.LoseMembers(registry, []operatorv1alpha1.EtcdMember{lost})
+	})
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.Recovery = &operatorv1alpha1.Recovery{From: operatorv1alpha1.RecoverFromMember, Name: registry.Status.Etcd.Members[survivor].Name, AcceptDataLossUpTo: 1 << 40, ApprovedFor: "a-loss-of-before"}
 	})

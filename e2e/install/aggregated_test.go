@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/clusterregistry/operator/e2e/framework"
-	"github.com/clusterregistry/operator/e2e/session"
 )
 
 // newest returns the newest kubectl for the holder of a kubeconfig.
@@ -19,7 +20,8 @@ func newest(t *testing.T, kubeconfig string) *framework.Kubectl {
 }
 
 // TestAggregated installs the highly available sample and uses it as a part of
-// the host's API, edits it while clients write, and damages it.
+// the host's API, edits it while clients write, damages it, and deletes it with its
+// namespace: nothing of it holds the host up.
 func TestAggregated(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	registry := e.Sample("aggregated-ha.yaml")
@@ -45,17 +47,17 @@ func TestAggregated(t *testing.T) {
 			return err
 		})
 	})
-	t.Run("kubectl", func(t *testing.T) { session.Run(t, framework.ClusterKubeconfig(t)) })
 	t.Run("controllers", func(t *testing.T) { controllers(t, e.In(t), registry) })
 	t.Run("drift", func(t *testing.T) { drift(e.In(t), registry) })
 	t.Run("paused", func(t *testing.T) { paused(t, e.In(t), registry) })
 	t.Run("edited", func(t *testing.T) { edited(t, e.In(t), registry) })
-	t.Run("deleted with its data", func(t *testing.T) {
+	t.Run("CA of the servers deleted", func(t *testing.T) { authorityDeleted(t, e.In(t), registry) })
+	t.Run("deleted with its namespace", func(t *testing.T) {
 		e := e.In(t)
-		e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
-			spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyDelete
-		})
-		e.Remove(registry)
+		if err := e.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}); err != nil {
+			t.Fatal(err)
+		}
+		e.WaitGone(registry)
 		checkLeft(t, e)
 	})
 }

@@ -8,7 +8,6 @@ import (
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,8 +16,8 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestDisorder deletes a registry in the midst of its installation, and with its namespace:
-// nothing of it holds the host up.
+// TestDisorder deletes a registry in the midst of its installation, with its data: nothing of
+// it holds the host up, and nothing is left.
 func TestDisorder(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	moments := []client.Object{&appsv1.StatefulSet{}}
@@ -33,17 +32,6 @@ func TestDisorder(t *testing.T) {
 			checkLeft(t, e)
 		})
 	}
-	t.Run("with its namespace", func(t *testing.T) {
-		e := framework.New(t)
-		registry := e.Sample("aggregated-single.yaml")
-		e.Install(registry)
-		e.WaitReady(registry)
-		if err := e.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}); err != nil {
-			t.Fatal(err)
-		}
-		e.WaitGone(registry)
-		checkLeft(t, e)
-	})
 }
 
 // TestMatrixDisorder deletes a registry, and what is around it, while no operator runs: nothing

@@ -7,15 +7,17 @@ package install
 
 import (
 	"flag"
-	"os"
 	"testing"
+
+	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestMain lets all parallel stories run at once: they wait more than they compute.
+// TestMain lets all parallel stories run at once: they wait more than they compute. In the
+// end it waits for the namespaces of all tests to be gone.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	framework.Main(m)
 }

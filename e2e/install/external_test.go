@@ -14,9 +14,10 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestExternalEtcd gives a registry an etcd that somebody else runs, and makes
-// every mistake on the way. Each is named, and gone when it is corrected.
-func TestExternalEtcd(t *testing.T) {
+// TestMatrixExternalEtcd gives a registry an etcd that someone else runs, and makes
+// every mistake on the way. Each is named, and gone when it is corrected. In "make test",
+// e2e/integration has that with a host alone.
+func TestMatrixExternalEtcd(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t).WithOperator()
 	e.Apply("etcd.yaml", map[string]string{"Namespace": e.Namespace, "Etcd": framework.FindImage(t, "etcd").Reference})

@@ -12,12 +12,13 @@ import (
 
 	"github.com/clusterregistry/operator/e2e/framework"
 	"github.com/clusterregistry/operator/e2e/framework/oldapi"
+	"github.com/clusterregistry/operator/e2e/session"
 )
 
 // TestMatrixFederation lets a federation control plane that speaks as clients of cluster-registry
 // v0.0.4 did read and write an aggregated registry through the host cluster, with a
-// ServiceAccount that may do what an editor may. In "make test", e2e/integration has that
-// without the operator.
+// ServiceAccount that may do what an editor may; and types all that a user of kubectl does. In
+// "make test", e2e/integration has both without the operator.
 func TestMatrixFederation(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	registry := e.Sample("aggregated-ha.yaml")
@@ -42,6 +43,7 @@ func TestMatrixFederation(t *testing.T) {
 	plane := rest.AnonymousClientConfig(e.Config)
 	plane.BearerToken = token.Status.Token
 	e.WaitReady(registry)
+	t.Run("kubectl", func(t *testing.T) { session.Run(t, framework.ClusterKubeconfig(t)) })
 	for _, media := range []string{oldapi.JSON, oldapi.Protobuf} {
 		t.Run(media, func(t *testing.T) { oldapi.CheckFederation(t, e.Config, plane, media) })
 	}

@@ -17,16 +17,32 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestGrow raises spec.etcd.storage.size: the volume grows, and etcd's quota follows. Then the
-// StorageClass no longer allows it, which is said by name, and the size is taken back.
-func TestGrow(t *testing.T) {
+// TestCorrected says where images come from and errs, and then corrects it. It raises
+// spec.etcd.storage.size: the volume grows, and etcd's quota follows. Then the StorageClass no
+// longer allows it, which is said by name, and the size is taken back. In the end the registry
+// is deleted with its data, of which nothing is left.
+func TestCorrected(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t).WithOperator()
 	class := classOf(t, e)
 	registry := independent(e, "grow")
 	registry.Spec.Etcd.Storage = &operatorv1alpha1.Storage{Size: resource.MustParse("1Gi"), StorageClassName: class.Name}
+	registry.Spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyDelete
+	registry.Spec.Images.Repository = "registry.invalid/wrong"
 	e.Install(registry)
+	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonMembersNotReady,
+		"pod grow-etcd-0", "registry.invalid/wrong/clusterregistry-helper:"+releaseOf(t, registry).Helper)
+	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Images.Repository = "" })
 	e.WaitReady(registry)
+	checkImages(t, e)
+	grow(t, e, registry, class)
+	e.Remove(registry)
+	checkLeft(t, e)
+}
+
+// grow is what TestCorrected does to the volume.
+func grow(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, class *storagev1.StorageClass) {
+	t.Helper()
 	newest(t, e.Kubeconfig(registry)).Stdin(fmt.Sprintf(cluster, "kept")).Run("create", "-f", "-")
 	size := func(to string) {
 		e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Etcd.Storage.Size = resource.MustParse(to) })

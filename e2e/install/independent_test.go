@@ -67,9 +67,10 @@ func TestIndependent(t *testing.T) {
 	controllers(t, e, team)
 }
 
-// TestLoadBalancer lets a load balancer's address come late, and names hosts later
-// still. The test is the load balancer.
-func TestLoadBalancer(t *testing.T) {
+// TestMatrixLoadBalancer lets a load balancer's address come late, and names hosts later
+// still. The test is the load balancer. In "make test", e2e/integration has that with a
+// host alone.
+func TestMatrixLoadBalancer(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t).WithOperator()
 	registry := independent(e, "team")
