@@ -2,6 +2,7 @@ package accidents
 
 import (
 	"strings"
+	"time"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
@@ -15,14 +16,15 @@ type outage struct {
 	host bool
 }
 
+// The limits are three times and more what docs/reference/accidents.md has measured.
 var outages = []outage{
-	{deleted, "Deployment", "-server", "all servers are told to end at once", true},
-	{deleted, "StatefulSet", "-etcd", "all members of etcd are told to end at once", true},
-	{deleted, "Service", "-server", "it is the only way to the servers", true},
-	{deleted, "EndpointSlice", "-server-", "it lists the servers for those who look for them", true},
-	{deleted, "APIService", "", "kube-apiserver serves what APIServices say", true},
-	{deleted, "ServiceAccount", "-server", "the host refuses the tokens of all servers, which are replaced one at a time", true},
-	{deleted, "ClusterRoleBinding", ":auth-delegator", "the servers may not ask kube-apiserver who may do what", false},
+	{deleted, "Deployment", "-server", "all servers are told to end at once", 30 * time.Second, true},
+	{deleted, "StatefulSet", "-etcd", "all members of etcd are told to end at once", 60 * time.Second, true},
+	{deleted, "Service", "-server", "it is the only way to the servers", 15 * time.Second, true},
+	{deleted, "EndpointSlice", "-server-", "it lists the servers for those who look for them", 15 * time.Second, true},
+	{deleted, "APIService", "", "kube-apiserver serves what APIServices say", 15 * time.Second, true},
+	{deleted, "ServiceAccount", "-server", "the host refuses the tokens of all servers, which are replaced one at a time", 60 * time.Second, true},
+	{deleted, "ClusterRoleBinding", ":auth-delegator", "the servers may not ask kube-apiserver who may do what", 15 * time.Second, false},
 }
 
 // expected returns why requests may fail in an accident, nil when none may.

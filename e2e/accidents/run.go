@@ -134,8 +134,14 @@ func (s *site) happens(t *testing.T, a accident) {
 		r.phase, r.took = s.load.Phase(), time.Since(r.began)
 		s.results = append(s.results, r)
 		t.Log(r.line())
-		if r.phase.Failed > 0 && outage == nil {
-			t.Errorf("%d of %d requests failed, for %s:\n%s", r.phase.Failed, r.phase.Requests, r.phase.Outage, strings.Join(r.phase.Examples, "\n"))
+		limit := time.Duration(0)
+		if outage != nil {
+			limit = outage.limit
+		} else if err := r.phase.Stalled(); err != nil {
+			t.Error(err)
+		}
+		if r.phase.Failed > 0 && r.phase.Outage >= limit {
+			t.Errorf("%d of %d requests failed, for %s, and %s are allowed:\n%s", r.phase.Failed, r.phase.Requests, r.phase.Outage, limit, strings.Join(r.phase.Examples, "\n"))
 		}
 	})
 }

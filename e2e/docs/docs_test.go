@@ -5,16 +5,22 @@ package docs
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/clusterregistry/operator/e2e/framework"
 )
+
+// TestMain waits in the end for the namespaces of all tests to be gone.
+func TestMain(m *testing.M) { framework.Main(m) }
 
 // guide is a document that is typed.
 type guide struct {
@@ -188,9 +194,13 @@ func newHome(t *testing.T, kubectl *framework.Kubectl) home {
 	return h
 }
 
+// patience is how long what may be asked a moment too early may take to come true: a reader who
+// waits longer takes it for a fault.
+const patience = 30 * time.Second
+
 // typeAll types blocks into one shell, in a directory from which the paths in them
 // lead where they do from the top of the repository, and that takes what they write. What may be
-// asked a moment too early is asked again: testdata/kubectl says what. It returns the commands,
+// asked a moment too early is asked again, which is logged: testdata/kubectl says what. It returns the commands,
 // after "+ ", and what they print.
 func typeAll(t *testing.T, h home, file string, blocks []block) string {
 	t.Helper()
@@ -208,8 +218,13 @@ func typeAll(t *testing.T, h home, file string, blocks []block) string {
 	cmd.Dir = dir
 	path := strings.Join([]string{filepath.Dir(typed(t)), h.programs, os.Getenv("PATH")}, string(os.PathListSeparator))
 	cmd.Env = append(os.Environ(), "PATH="+path, "HOME="+dir, "KUBECONFIG="+h.kubeconfig,
-		"KUBECTL="+framework.Program(t, "kubernetes", "v1.37.1", "kubectl"), fmt.Sprintf("PATIENCE=%.0f", framework.Patience.Seconds()))
+		"KUBECTL="+framework.Program(t, "kubernetes", "v1.37.1", "kubectl"), fmt.Sprintf("PATIENCE=%.0f", patience.Seconds()), "RETRIES="+filepath.Join(dir, "retries"))
 	out, err := cmd.CombinedOutput()
+	if retries, readErr := os.ReadFile(filepath.Join(dir, "retries")); readErr == nil {
+		t.Logf("asked again:\n%s", retries)
+	} else if !errors.Is(readErr, fs.ErrNotExist) {
+		t.Error(readErr)
+	}
 	if err != nil {
 		t.Fatalf("what %s says does not work: %v\n%s", file, err, out)
 	}

@@ -38,9 +38,10 @@ func TestTyped(t *testing.T) {
 				t.Fatal(err)
 			}
 			// In the end, it tells what it is told.
+			retries := filepath.Join(dir, "retries")
 			for _, patience := range []string{"600", "0"} {
 				cmd := exec.CommandContext(t.Context(), typed(t), strings.Fields(test.command)...)
-				cmd.Env = append(os.Environ(), "KUBECTL="+kubectl, "PATIENCE="+patience, "EARLY="+test.early, fmt.Sprintf("CODE=%d", test.code))
+				cmd.Env = append(os.Environ(), "KUBECTL="+kubectl, "PATIENCE="+patience, "RETRIES="+retries, "EARLY="+test.early, fmt.Sprintf("CODE=%d", test.code))
 				out, err := cmd.CombinedOutput()
 				want, code := test.early, test.code
 				if test.again && patience != "0" {
@@ -52,6 +53,10 @@ func TestTyped(t *testing.T) {
 				if err := os.Remove(kubectl + ".asked"); err != nil {
 					t.Error(err)
 				}
+			}
+			recorded, err := os.ReadFile(retries)
+			if want := "1 times in"; (err == nil) != test.again || test.again && (!strings.HasPrefix(string(recorded), want) || !strings.HasSuffix(string(recorded), ": kubectl "+test.command+"\n")) {
+				t.Errorf("recorded is %q: %v", recorded, err)
 			}
 		})
 	}

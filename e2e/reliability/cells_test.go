@@ -12,7 +12,13 @@ import (
 )
 
 // TestCore has one registry go through the core cells, one after the other.
-func TestCore(t *testing.T) { through(t, core()) }
+func TestCore(t *testing.T) {
+	rate := coreRate
+	if framework.Full() {
+		rate = fullRate
+	}
+	through(t, core(), rate)
+}
 
 // TestCells has registries go through all cells, for which there must be five nodes. Where a
 // cell fails, the ones after it continue on another registry. "-run" selects registries and
@@ -30,7 +36,7 @@ func TestCells(t *testing.T) {
 	for _, group := range groups(all) {
 		for len(group) > 0 {
 			var rest []cell
-			t.Run(group[0].registry(), func(t *testing.T) { rest = through(t, group) })
+			t.Run(group[0].registry(), func(t *testing.T) { rest = through(t, group, fullRate) })
 			group = rest
 		}
 	}
@@ -38,7 +44,7 @@ func TestCells(t *testing.T) {
 
 // through has one registry go through cells until one has failed, which leaves the registry
 // as it may, and returns those after it.
-func through(t *testing.T, cells []cell) (rest []cell) {
+func through(t *testing.T, cells []cell, rate int) (rest []cell) {
 	t.Helper()
 	var left []cell
 	for _, c := range cells {
@@ -54,7 +60,7 @@ func through(t *testing.T, cells []cell) (rest []cell) {
 	e := framework.New(t).WithOperator()
 	registry := left[0].install(t, e)
 	for i, c := range left {
-		if !t.Run(c.id(), func(t *testing.T) { c.keep(t, c.run(t, e.In(t), registry)) }) {
+		if !t.Run(c.id(), func(t *testing.T) { c.keep(t, c.run(t, e.In(t), registry, rate)) }) {
 			t.Logf("%s has failed, and this registry goes through no other cell", c)
 			return left[i+1:]
 		}

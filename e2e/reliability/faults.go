@@ -56,9 +56,8 @@ var (
 	operatorKilled = fault{name: "operator killed", strike: func(s *stage) struck {
 		ctx, stop := context.WithCancel(s.t.Context())
 		kills := make(chan int)
-		at := s.recorder.Now()
+		before, at := s.leaderOfOperator(), s.recorder.Now()
 		go func() { kills <- s.e.KillOperatorLeader(ctx, reign) }()
-		before := s.leaderOfOperator()
 		return struck{at: at, heal: func() {
 			s.e.Eventually("the operator's leader to be killed", func(context.Context) error {
 				if now := s.leaderOfOperator(); now == before {

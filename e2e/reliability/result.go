@@ -51,6 +51,9 @@ func (c cell) judge(t *testing.T, r result, figures history.Figures, problems []
 			t.Logf("for example: %s", failure)
 		}
 	}
+	if limit := c.stallLimit(); r.Stall > limit {
+		t.Errorf("for %s no write was acknowledged: at most %s are allowed", r.Stall.Round(time.Second), limit)
+	}
 	switch {
 	case r.Failed == 0 || c.tolerant():
 	case !c.fault.node:
@@ -58,6 +61,18 @@ func (c cell) judge(t *testing.T, r result, figures history.Figures, problems []
 	case r.Over > lossLimit:
 		t.Errorf("%s after the node was lost, a request failed: that is to be over within %s", r.Over.Round(time.Second), lossLimit)
 	}
+}
+
+// stallLimit is how long no write may be acknowledged. What clients notice of an election of
+// etcd, or of a server that is replaced, is a few seconds on a computer that is not busy.
+func (c cell) stallLimit() time.Duration {
+	switch {
+	case c.tolerant():
+		return 2 * time.Minute // until as many members are back as are a majority
+	case c.fault.node:
+		return lossLimit
+	}
+	return 30 * time.Second
 }
 
 // kept is the file of a cell that has passed, empty where none is kept.
