@@ -11,6 +11,8 @@ import (
 // until it is made again.
 type outage struct {
 	damage, kind, part, reason string
+	// limit is how long requests may fail for at most.
+	limit time.Duration
 	// host is true when the API as a whole is gone from a host cluster that
 	// aggregates it, and not only some requests fail.
 	host bool
