@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ type event struct {
 // test runs "go test" with args, prints what it prints without -json, and keeps the events
 // in the file that $PARTS_TESTS names.
 func test(args []string) (int, error) {
-	kept := io.Writer(io.Discard)
+	kept := io.Discard
 	if path := os.Getenv("PARTS_TESTS"); path != "" {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 		if err != nil {
@@ -34,7 +35,7 @@ func test(args []string) (int, error) {
 	if len(args) > 1 && args[0] == "-C" { // it must be the first
 		first = 2
 	}
-	cmd := exec.Command("go", slices.Concat([]string{"test"}, args[:first], []string{"-json"}, args[first:])...)
+	cmd := exec.CommandContext(context.Background(), "go", slices.Concat([]string{"test"}, args[:first], []string{"-json"}, args[first:])...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {

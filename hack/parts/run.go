@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -103,7 +104,7 @@ func supervise(args []string, tests string, limit time.Duration, out io.Writer) 
 	if err != nil {
 		return "", nil, err
 	}
-	cmd := exec.Command(args[0], args[1:]...)
+	cmd := exec.CommandContext(context.Background(), args[0], args[1:]...) // it is stopped below
 	cmd.Env = append(os.Environ(), "PARTS_TESTS="+tests, "PARTS_PROGRAM="+program, "TMPDIR="+temp)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
