@@ -18,6 +18,7 @@ type Load struct {
 	client     *http.Client
 	url        string
 	rate       int
+	name       string
 	watchers   int
 	population int
 	rewritten  bool
@@ -72,6 +73,10 @@ func Rewritten() LoadOption { return func(l *Load) { l.rewritten = true } }
 // the load is held; what it did not send meanwhile, it never sends.
 func Pending(n int) LoadOption { return func(l *Load) { l.limit = n } }
 
+// Named has the names of the load's clusters begin with another word than "load", for a registry
+// that has had a load before.
+func Named(name string) LoadOption { return func(l *Load) { l.name = name } }
+
 // StartLoad starts a load of rate requests per second on the server that config
 // leads to.
 func StartLoad(t *testing.T, config *rest.Config, rate int, options ...LoadOption) *Load {
@@ -82,7 +87,7 @@ func StartLoad(t *testing.T, config *rest.Config, rate int, options ...LoadOptio
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &Load{
-		client: &http.Client{Transport: transport, Timeout: time.Minute}, url: server + "/apis/clusterregistry.k8s.io/v1alpha1/clusters", rate: rate, cancel: cancel, pending: map[int]bool{},
+		client: &http.Client{Transport: transport, Timeout: time.Minute}, url: server + "/apis/clusterregistry.k8s.io/v1alpha1/clusters", rate: rate, name: "load", cancel: cancel, pending: map[int]bool{},
 		start: time.Now(), phases: []*phase{{name: "start", from: time.Now()}},
 	}
 	for _, option := range options {
@@ -186,7 +191,7 @@ func (l *Load) begin() *Life {
 	if stays {
 		l.staying++
 	}
-	life := newLife(fmt.Sprintf("load-%d", len(l.lives)), stays, l.rewritten)
+	life := newLife(fmt.Sprintf("%s-%d", l.name, len(l.lives)), stays, l.rewritten)
 	l.lives = append(l.lives, life)
 	return life
 }

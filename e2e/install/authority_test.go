@@ -19,7 +19,7 @@ import (
 // CA; the host never loses its way to the servers, and trusts that one alone in
 // the end.
 func authorityDeleted(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
-	load := framework.StartLoad(t, e.RegistryConfig(registry), rate, framework.Pending(2*rate))
+	load := framework.StartLoad(t, e.RegistryConfig(registry), rate, framework.Pending(2*rate), framework.Named("authority"))
 	load.Settle(t)
 	before := servingCA(t, e, registry)
 	if err := e.Client.Delete(t.Context(), before.DeepCopy()); err != nil {
