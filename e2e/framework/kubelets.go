@@ -155,7 +155,11 @@ func (k *Kubelets) serve(ctx context.Context, d *appsv1.Deployment) error {
 		defer k.mu.Unlock()
 		_ = json.NewEncoder(w).Encode(version.Info{GitVersion: k.release})
 	})
-	k.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: mux, ErrorLog: log.New(io.Discard, "", 0)}, TLS: &tls.Config{GetCertificate: k.certificate, MinVersion: tls.VersionTLS12}} //nolint:gosec // it serves a test
+	// httptest adds a certificate of its own, which would be shown to who asks for an IP address.
+	ours := &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+		return &tls.Config{GetCertificate: k.certificate, MinVersion: tls.VersionTLS12}, nil
+	}, MinVersion: tls.VersionTLS12}
+	k.server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: mux, ErrorLog: log.New(io.Discard, "", 0)}, TLS: ours} //nolint:gosec // it serves a test
 	k.server.StartTLS()
 	return nil
 }

@@ -118,10 +118,15 @@ func testControllerUpgraded(t *testing.T, s *site) {
 	s.holds("fleet", "-Deployment/fleet-controller")
 	s.idle = false
 	s.holds("fleet", "Deployment/fleet-controller Lease/fleet-controller")
-	s.get("fleet", r)
-	if r.Status.Version != "v0.2.0" {
-		t.Errorf("the controller comes while the servers run %s", r.Status.Version)
-	}
+	s.eventually("the status to say that the servers run v0.2.0", func(ctx context.Context) error {
+		if err := s.Get(ctx, s.key("fleet"), r); err != nil {
+			return err
+		}
+		if r.Status.Version != "v0.2.0" {
+			return fmt.Errorf("it says %s", r.Status.Version)
+		}
+		return nil
+	})
 	s.gone(s.deleted("fleet"))
 }
 
