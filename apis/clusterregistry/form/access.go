@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 )
 
 // isShown reports whether v1alpha1 shows a way to sign in: as a provider.
@@ -77,7 +76,7 @@ func namesOf(written, stored []clusterregistry.AuthProviderConfig, shown []strin
 	}
 	found, used := make([]bool, len(written)), make([]bool, len(stored))
 	for _, same := range []func(w, s clusterregistry.AuthProviderConfig) bool{
-		func(w, s clusterregistry.AuthProviderConfig) bool { return apiequality.Semantic.DeepEqual(w, s) },
+		func(w, s clusterregistry.AuthProviderConfig) bool { return equality.DeepEqual(w, s) },
 		func(w, s clusterregistry.AuthProviderConfig) bool { return w.Name == s.Name },
 	} {
 		for i, w := range written {
@@ -95,7 +94,7 @@ func namesOf(written, stored []clusterregistry.AuthProviderConfig, shown []strin
 // v1alpha1 shows of it and showed of what was stored. What has the name in
 // v1beta1 that it had has the one in v1alpha1 that it had, or none.
 func spelledProviders(shown, before, stored []clusterregistry.AuthProviderConfig) []clusterregistry.AuthProviderConfig {
-	if apiequality.Semantic.DeepEqual(shown, before) {
+	if equality.DeepEqual(shown, before) {
 		return stored
 	}
 	if len(before) != len(stored) {

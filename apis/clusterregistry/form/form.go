@@ -10,9 +10,10 @@
 package form
 
 import (
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"bytes"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 )
 
 // The versions of the API, each with its form.
@@ -55,11 +56,11 @@ func Restore(version string, written, stored *clusterregistry.Cluster) {
 func restoreV1beta1(written, stored *clusterregistry.ClusterSpec) {
 	addresses, auth := written.KubernetesAPIEndpoints, written.AuthInfo
 	*written = *stored
-	if !apiequality.Semantic.DeepEqual(addresses, stored.KubernetesAPIEndpoints) {
+	if !equality.DeepEqual(addresses, stored.KubernetesAPIEndpoints) {
 		written.KubernetesAPIEndpoints = addresses
 		written.Endpoints = endpoints(addresses, stored.KubernetesAPIEndpoints, stored.Endpoints)
 	}
-	if !apiequality.Semantic.DeepEqual(auth, stored.AuthInfo) {
+	if !equality.DeepEqual(auth, stored.AuthInfo) {
 		written.AuthInfo = auth
 		written.Access = access(auth.Providers, stored.AuthInfo.Providers, stored.Access)
 	}
@@ -67,8 +68,22 @@ func restoreV1beta1(written, stored *clusterregistry.ClusterSpec) {
 
 // restoreV1alpha1 completes what came in the form of v1beta1.
 func restoreV1alpha1(written, stored *clusterregistry.ClusterSpec) {
+	shareBundles(written.Endpoints, stored.Endpoints)
 	written.KubernetesAPIEndpoints = spelledEndpoints(shownEndpoints(written.Endpoints), shownEndpoints(stored.Endpoints), stored.KubernetesAPIEndpoints)
 	written.AuthInfo.Providers = spelledProviders(shownProviders(written.Access), shownProviders(stored.Access), stored.AuthInfo.Providers)
+}
+
+// shareBundles makes CA bundles that did not change those of the stored cluster: what is
+// one slice is compared by its address, by those who compare by reflection, too.
+func shareBundles(written, stored []clusterregistry.Endpoint) {
+	for i := range written {
+		for _, s := range stored {
+			if bytes.Equal(written[i].CABundle, s.CABundle) {
+				written[i].CABundle = s.CABundle
+				break
+			}
+		}
+	}
 }
 
 // restoreStatus completes a status that came in the form of v1alpha1, which
@@ -81,7 +96,7 @@ func restoreStatus(written, stored *clusterregistry.ClusterStatus) *clusterregis
 	out.Conditions, out.Version = nil, clusterregistry.ClusterVersion{}
 	if written != nil {
 		out.Conditions, out.Version = written.Conditions, written.Version
-	} else if apiequality.Semantic.DeepEqual(out, clusterregistry.ClusterStatus{}) {
+	} else if equality.DeepEqual(out, clusterregistry.ClusterStatus{}) {
 		return nil
 	}
 	return &out

@@ -1,7 +1,6 @@
 package validation
 
 import (
-	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -11,8 +10,7 @@ import (
 
 // access returns the faults of v1beta1's form of how to sign in.
 func access(access []clusterregistry.Access, path *field.Path) field.ErrorList {
-	faults := count(path, len(access), MaxProviders)
-	faults = append(faults, size(path, textOf(access), MaxAccess, fmt.Sprintf("must have at most %d bytes of text in all", MaxAccess))...)
+	var faults field.ErrorList
 	names := map[string]bool{}
 	for i, way := range access {
 		at := path.Index(i)
@@ -50,36 +48,6 @@ func access(access []clusterregistry.Access, path *field.Path) field.ErrorList {
 	return faults
 }
 
-// textOf counts the bytes of text of all ways.
-func textOf(access []clusterregistry.Access) int {
-	n := 0
-	add := func(texts ...string) {
-		for _, text := range texts {
-			n += len(text)
-		}
-	}
-	for _, way := range access {
-		add(way.Name)
-		if exec := way.Exec; exec != nil {
-			add(exec.APIVersion, exec.Command, exec.InstallHint)
-			add(exec.Args...)
-			for _, variable := range exec.Env {
-				add(variable.Name, variable.Value)
-			}
-		}
-		if oidc := way.OIDC; oidc != nil {
-			add(oidc.IssuerURL, oidc.ClientID)
-			add(oidc.Scopes...)
-		}
-		if way.Provider != nil {
-			for key, value := range way.Provider.Config {
-				add(key, value)
-			}
-		}
-	}
-	return n
-}
-
 func exec(exec *clusterregistry.ExecAccess, path *field.Path) field.ErrorList {
 	faults := required(path, map[string]string{"apiVersion": exec.APIVersion, "command": exec.Command})
 	faults = append(faults, length(path.Child("apiVersion"), exec.APIVersion, MaxName)...)
@@ -93,7 +61,6 @@ func exec(exec *clusterregistry.ExecAccess, path *field.Path) field.ErrorList {
 			[]clusterregistry.InteractiveMode{clusterregistry.InteractiveNever, clusterregistry.InteractiveIfAvailable, clusterregistry.InteractiveAlways}))
 	}
 	faults = append(faults, arguments(exec.Args, path.Child("args"))...)
-	faults = append(faults, count(path.Child("env"), len(exec.Env), MaxItems)...)
 	names := map[string]bool{}
 	for i, variable := range exec.Env {
 		at := path.Child("env").Index(i)
@@ -111,7 +78,7 @@ func exec(exec *clusterregistry.ExecAccess, path *field.Path) field.ErrorList {
 // looks like a credential: by itself, by its name (--token=..., X-Auth-Token: ...)
 // or by the flag before it.
 func arguments(args []string, path *field.Path) field.ErrorList {
-	faults := count(path, len(args), MaxItems)
+	var faults field.ErrorList
 	flag := ""
 	for i, arg := range args {
 		faults = append(faults, length(path.Index(i), arg, MaxData)...)
@@ -136,11 +103,10 @@ func oidc(oidc *clusterregistry.OIDCAccess, path *field.Path) field.ErrorList {
 	faults := required(path, map[string]string{"issuerURL": oidc.IssuerURL, "clientID": oidc.ClientID})
 	faults = append(faults, length(path.Child("issuerURL"), oidc.IssuerURL, MaxURL)...)
 	faults = append(faults, length(path.Child("clientID"), oidc.ClientID, MaxText)...)
-	faults = append(faults, count(path.Child("scopes"), len(oidc.Scopes), MaxItems)...)
 	for i, scope := range oidc.Scopes {
 		faults = append(faults, length(path.Child("scopes").Index(i), scope, MaxName)...)
 	}
-	if oidc.IssuerURL != "" {
+	if oidc.IssuerURL != "" && len(oidc.IssuerURL) <= MaxURL {
 		faults = append(faults, invalid(path.Child("issuerURL"), oidc.IssuerURL, bareURL(oidc.IssuerURL, "must be an https URL: an issuer is not trusted without TLS", "https"))...)
 	}
 	return append(faults, noCredentials(path, map[string]string{"clientID": oidc.ClientID})...)

@@ -7,24 +7,43 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry"
 )
 
-// caBundles returns the faults of an object's CA bundles. The values are not
-// repeated: one that is refused may be a private key.
-func caBundles(bundles map[*field.Path][]byte, object *field.Path) field.ErrorList {
+// bundles are the CA bundles of a stored cluster. To parse certificates is most of what
+// a write costs, and what is stored already makes no write fail.
+type bundles map[string]bool
+
+// bundlesOf returns those of a stored cluster, none for a new one.
+func bundlesOf(spec *clusterregistry.ClusterSpec) bundles {
+	if spec == nil {
+		return nil
+	}
+	known := bundles{string(spec.KubernetesAPIEndpoints.CABundle): true}
+	for _, endpoint := range spec.Endpoints {
+		known[string(endpoint.CABundle)] = true
+	}
+	return known
+}
+
+// caBundles returns the faults of an object's CA bundles. What is known is not parsed. The
+// values are not repeated: one that is refused may be a private key.
+func caBundles(given map[*field.Path][]byte, known bundles) field.ErrorList {
 	var faults field.ErrorList
-	total := 0
-	for path, bundle := range bundles {
-		total += len(bundle)
+	for path, bundle := range given {
 		if len(bundle) > MaxCABundle {
 			faults = append(faults, size(path, len(bundle), MaxCABundle, fmt.Sprintf("may not be more than %d bytes", MaxCABundle))...)
+			continue
+		}
+		if known[string(bundle)] {
 			continue
 		}
 		if fault := certificatesOnly(bundle); fault != "" {
 			faults = append(faults, field.Invalid(path, fmt.Sprintf("%d bytes", len(bundle)), fault))
 		}
 	}
-	return append(faults, size(object, total, MaxCABundles, fmt.Sprintf("must have at most %d bytes of CA bundles in all", MaxCABundles))...)
+	return faults
 }
 
 // certificatesOnly returns what is wrong with PEM that should hold

@@ -17,6 +17,9 @@ import (
 // Cluster returns the faults of a new cluster that came in a version, whose
 // fields they name. What is wrong with both forms is told in that version's.
 func Cluster(cluster *clusterregistry.Cluster, version string) field.ErrorList {
+	if faults := outOfBounds(cluster, nil, version); len(faults) > 0 {
+		return discreet(faults)
+	}
 	faults := apivalidation.ValidateObjectMeta(&cluster.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
 	faults = append(faults, reserved(cluster)...)
 	return discreet(append(faults, spec(&cluster.Spec, nil, version)...))
@@ -26,6 +29,9 @@ func Cluster(cluster *clusterregistry.Cluster, version string) field.ErrorList {
 // that came in a version. What the stored cluster has wrong, too, and in no lesser
 // measure, is none.
 func ClusterUpdate(cluster, old *clusterregistry.Cluster, version string) field.ErrorList {
+	if faults := outOfBounds(cluster, old, version); len(faults) > 0 {
+		return discreet(faults)
+	}
 	faults := apivalidation.ValidateObjectMetaUpdate(&cluster.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	faults = append(faults, reserved(cluster)...)
 	faults = append(faults, constants(&cluster.Spec, &old.Spec)...)
@@ -44,62 +50,64 @@ func reserved(cluster *clusterregistry.Cluster) field.ErrorList {
 // ClusterStatusUpdate returns the faults of a change to a cluster's status. What
 // the stored status has wrong, too, and in no lesser measure, is none.
 func ClusterStatusUpdate(cluster, old *clusterregistry.Cluster) field.ErrorList {
+	if faults := added(cluster.Status, old.Status, statusBounds); len(faults) > 0 {
+		return discreet(faults)
+	}
 	faults := apivalidation.ValidateObjectMetaUpdate(&cluster.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	return discreet(append(faults, added(cluster.Status, old.Status, status)...))
 }
 
-// spec checks the form that a spec came in, and when that is right the other:
+// spec checks the rules of the form that a spec came in, and when that is right the other:
 // v1beta1's has rules for what v1alpha1 doesn't show. What v1alpha1 shows of
 // v1beta1's form isn't checked by rules for those who write v1alpha1.
 func spec(spec, old *clusterregistry.ClusterSpec, version string) field.ErrorList {
+	known := bundlesOf(old)
 	if version == form.V1alpha1 {
-		if faults := added(spec, old, plainSpec); len(faults) > 0 {
+		if faults := added(spec, old, known.plainSpec); len(faults) > 0 {
 			return faults
 		}
 	}
-	return added(spec, old, richSpec)
+	return added(spec, old, known.richSpec)
 }
 
 // plainSpec returns the faults of v1alpha1's form.
-func plainSpec(spec *clusterregistry.ClusterSpec) field.ErrorList {
+func (known bundles) plainSpec(spec *clusterregistry.ClusterSpec) field.ErrorList {
 	path := field.NewPath("spec")
-	faults := serverEndpoints(&spec.KubernetesAPIEndpoints, path.Child("kubernetesApiEndpoints"))
+	faults := serverEndpoints(&spec.KubernetesAPIEndpoints, known, path.Child("kubernetesApiEndpoints"))
 	return append(faults, providers(spec.AuthInfo.Providers, path.Child("authInfo", "providers"))...)
 }
 
 // richSpec returns the faults of v1beta1's form.
-func richSpec(spec *clusterregistry.ClusterSpec) field.ErrorList {
+func (known bundles) richSpec(spec *clusterregistry.ClusterSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	faults := identity(spec, path)
-	faults = append(faults, endpoints(spec.Endpoints, path.Child("endpoints"))...)
+	faults = append(faults, endpoints(spec.Endpoints, known, path.Child("endpoints"))...)
 	return append(faults, access(spec.Access, path.Child("access"))...)
 }
 
-func serverEndpoints(endpoints *clusterregistry.KubernetesAPIEndpoints, path *field.Path) field.ErrorList {
+func serverEndpoints(endpoints *clusterregistry.KubernetesAPIEndpoints, known bundles, path *field.Path) field.ErrorList {
 	list := path.Child("serverEndpoints")
-	twins, pairs := form.Twins(endpoints.ServerEndpoints), 0
+	twins := form.Twins(endpoints.ServerEndpoints)
 	// Two entries for one range would leave it to chance which address a
 	// client takes. Entries for any client are tried in order, as ever.
 	seen := map[netip.Prefix]bool{}
 	var faults field.ErrorList
 	for i, endpoint := range endpoints.ServerEndpoints {
-		if twins[i] >= 0 {
-			pairs++
-		} else if endpoint.ClientCIDR != "" {
+		if twins[i] < 0 && endpoint.ClientCIDR != "" {
 			faults = append(faults, clientCIDR(endpoint.ClientCIDR, seen, list.Index(i).Child("clientCIDR"), "must be empty (any client) or a range in CIDR notation, such as 10.0.0.0/8 or 2001:db8::/32")...)
 		}
 		at := list.Index(i).Child("serverAddress")
-		faults = append(faults, length(at, endpoint.ServerAddress, MaxURL)...)
-		if fault := serverAddress(endpoint.ServerAddress); fault != "" {
-			faults = append(faults, field.Invalid(at, endpoint.ServerAddress, fault))
+		if tooLong := length(at, endpoint.ServerAddress, MaxURL); len(tooLong) > 0 {
+			faults = append(faults, tooLong...)
+		} else {
+			faults = append(faults, invalid(at, endpoint.ServerAddress, serverAddress(endpoint.ServerAddress))...)
 		}
 	}
-	faults = append(faults, count(list, len(endpoints.ServerEndpoints)-pairs/2, MaxEndpoints)...)
-	return append(faults, caBundles(map[*field.Path][]byte{path.Child("caBundle"): endpoints.CABundle}, path)...)
+	return append(faults, caBundles(map[*field.Path][]byte{path.Child("caBundle"): endpoints.CABundle}, known)...)
 }
 
 func providers(providers []clusterregistry.AuthProviderConfig, path *field.Path) field.ErrorList {
-	faults := count(path, len(providers), MaxProviders)
+	var faults field.ErrorList
 	seen := map[string]bool{}
 	for i, provider := range providers {
 		at := path.Index(i)

@@ -10,6 +10,9 @@ import (
 
 // ClusterSet returns the faults of a new set.
 func ClusterSet(set *clusterregistry.ClusterSet) field.ErrorList {
+	if faults := metadataBounds(&set.ObjectMeta); len(faults) > 0 {
+		return discreet(faults)
+	}
 	faults := apivalidation.ValidateObjectMeta(&set.ObjectMeta, false, apivalidation.NameIsDNSLabel, field.NewPath("metadata"))
 	return discreet(append(faults, setSpec(&set.Spec)...))
 }
@@ -17,6 +20,9 @@ func ClusterSet(set *clusterregistry.ClusterSet) field.ErrorList {
 // ClusterSetUpdate returns the faults of a change to a set. What the stored set has wrong,
 // too, and in no lesser measure, is none.
 func ClusterSetUpdate(set, old *clusterregistry.ClusterSet) field.ErrorList {
+	if faults := added(&set.ObjectMeta, &old.ObjectMeta, metadataBounds); len(faults) > 0 {
+		return discreet(faults)
+	}
 	faults := apivalidation.ValidateObjectMetaUpdate(&set.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	return discreet(append(faults, added(&set.Spec, &old.Spec, setSpec)...))
 }

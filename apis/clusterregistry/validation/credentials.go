@@ -41,7 +41,7 @@ const storePointer = "the registry is readable by many; store a pointer to it (a
 // config returns the faults of a provider's configuration. Values are never
 // repeated in a message.
 func config(config map[string]string, path *field.Path) field.ErrorList {
-	faults := count(path, len(config), MaxItems)
+	var faults field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(config)) {
 		value, at := config[key], path.Key(key)
 		if len(key) > MaxName || !harmless(key) {
@@ -84,8 +84,10 @@ func isCredential(name, value string) bool {
 // pathShape is the path of a file, perhaps one below a variable such as $HOME.
 var pathShape = regexp.MustCompile(`^(?:[A-Za-z]:\\|[~.$%]|/)[^\s"{}]*$`)
 
-// credential returns what kind of credential a value looks like, or "".
+// credential returns what kind of credential a value looks like, or "". What is longer
+// than any field may be is refused for that, and looked at as far as a field can reach.
 func credential(value string) string {
+	value = value[:min(len(value), MaxData)]
 	if what := shapeOf(value); what != "" {
 		return what
 	}
@@ -120,8 +122,21 @@ func normalName(name string) string {
 // refused reaches logs, those of audits among them.
 const notRepeated = "not repeated here"
 
+// maxFaults bounds the faults that are told of one object.
+const maxFaults = 32
+
+// Told returns as many faults as one can read, and how many others there are.
+func Told(faults field.ErrorList) field.ErrorList {
+	if len(faults) <= maxFaults {
+		return faults
+	}
+	more := &field.Error{Type: field.ErrorTypeTooMany, Field: faults[maxFaults].Field, BadValue: len(faults) - maxFaults, Detail: "more faults follow from here on; fix those before them first"}
+	return append(faults[:maxFaults:maxFaults], more)
+}
+
 // discreet takes values out of faults that may hold a credential.
 func discreet(faults field.ErrorList) field.ErrorList {
+	faults = Told(faults)
 	for _, fault := range faults {
 		if value := reflect.ValueOf(fault.BadValue); value.Kind() == reflect.String && !harmless(value.String()) {
 			fault.BadValue = notRepeated

@@ -11,10 +11,10 @@ import (
 )
 
 // endpoints returns the faults of v1beta1's form of where a cluster is.
-func endpoints(endpoints []clusterregistry.Endpoint, path *field.Path) field.ErrorList {
-	faults := count(path, len(endpoints), MaxEndpoints)
+func endpoints(endpoints []clusterregistry.Endpoint, known bundles, path *field.Path) field.ErrorList {
+	var faults field.ErrorList
 	names, ranges := map[string]bool{}, map[netip.Prefix]bool{}
-	bundles := map[string]*field.Path{}
+	paths := map[string]*field.Path{}
 	for i, endpoint := range endpoints {
 		at := path.Index(i)
 		faults = append(faults, name(endpoint.Name, names, at.Child("name"))...)
@@ -24,33 +24,33 @@ func endpoints(endpoints []clusterregistry.Endpoint, path *field.Path) field.Err
 			}
 		}
 		faults = append(faults, lengths(at, MaxURL, map[string]string{"url": endpoint.URL, "proxyURL": endpoint.ProxyURL})...)
-		if endpoint.URL != "" {
+		if endpoint.URL != "" && len(endpoint.URL) <= MaxURL {
 			faults = append(faults, invalid(at.Child("url"), endpoint.URL, httpsURL(endpoint.URL))...)
 		}
 		faults = append(faults, clientCIDRs(endpoint.ClientCIDRs, ranges, at.Child("clientCIDRs"))...)
-		if _, ok := bundles[string(endpoint.CABundle)]; !ok {
-			bundles[string(endpoint.CABundle)] = at.Child("caBundle")
+		if _, ok := paths[string(endpoint.CABundle)]; !ok {
+			paths[string(endpoint.CABundle)] = at.Child("caBundle")
 		}
 		if endpoint.TLSServerName != "" && !isIP(endpoint.TLSServerName) {
 			for _, fault := range validation.IsDNS1123Subdomain(strings.ToLower(endpoint.TLSServerName)) {
 				faults = append(faults, field.Invalid(at.Child("tlsServerName"), endpoint.TLSServerName, fault))
 			}
 		}
-		if endpoint.ProxyURL != "" {
+		if endpoint.ProxyURL != "" && len(endpoint.ProxyURL) <= MaxURL {
 			faults = append(faults, invalid(at.Child("proxyURL"), endpoint.ProxyURL, proxyURL(endpoint.ProxyURL))...)
 		}
 	}
 	distinct := map[*field.Path][]byte{}
-	for bundle, at := range bundles {
+	for bundle, at := range paths {
 		distinct[at] = []byte(bundle)
 	}
-	return append(faults, caBundles(distinct, path)...)
+	return append(faults, caBundles(distinct, known)...)
 }
 
 // clientCIDRs returns the faults of an endpoint's ranges; seen are those of the
 // endpoints before it.
 func clientCIDRs(cidrs []string, seen map[netip.Prefix]bool, path *field.Path) field.ErrorList {
-	faults := count(path, len(cidrs), MaxClientCIDRs)
+	var faults field.ErrorList
 	for i, cidr := range cidrs {
 		faults = append(faults, clientCIDR(cidr, seen, path.Index(i), "must be a range in CIDR notation, such as 10.0.0.0/8 or 2001:db8::/32; no ranges at all mean any client")...)
 	}

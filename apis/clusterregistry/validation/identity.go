@@ -5,11 +5,11 @@ import (
 	"maps"
 	"slices"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 )
 
 // identity returns the faults of what v1alpha1 has no field for, but for the
@@ -17,8 +17,9 @@ import (
 func identity(spec *clusterregistry.ClusterSpec, path *field.Path) field.ErrorList {
 	faults := length(path.Child("displayName"), spec.DisplayName, MaxDisplayName)
 	faults = append(faults, noCredentials(path, map[string]string{"displayName": spec.DisplayName})...)
-	if spec.ID != "" {
-		faults = append(faults, length(path.Child("id"), spec.ID, MaxID)...)
+	if tooLong := length(path.Child("id"), spec.ID, MaxID); len(tooLong) > 0 {
+		faults = append(faults, tooLong...)
+	} else if spec.ID != "" {
 		for _, fault := range validation.IsDNS1123Subdomain(spec.ID) {
 			faults = append(faults, field.Invalid(path.Child("id"), spec.ID, fault))
 		}
@@ -52,7 +53,7 @@ func constants(spec, old *clusterregistry.ClusterSpec) field.ErrorList {
 	if old.ID != "" && spec.ID != old.ID {
 		faults = append(faults, field.Invalid(path.Child("id"), spec.ID, fault))
 	}
-	if old.Manager != nil && !apiequality.Semantic.DeepEqual(spec.Manager, old.Manager) {
+	if old.Manager != nil && !equality.DeepEqual(spec.Manager, old.Manager) {
 		faults = append(faults, field.Invalid(path.Child("manager"), nameOf(spec.Manager), fault))
 	}
 	// It changes when the object was made again, such as in another host cluster: who may
@@ -71,7 +72,7 @@ func nameOf(manager *clusterregistry.Manager) string {
 }
 
 func taints(taints []clusterregistry.Taint, path *field.Path) field.ErrorList {
-	faults := count(path, len(taints), MaxTaints)
+	var faults field.ErrorList
 	effects := []clusterregistry.TaintEffect{clusterregistry.TaintNoExecute, clusterregistry.TaintNoSchedule, clusterregistry.TaintPreferNoSchedule}
 	seen := map[clusterregistry.Taint]bool{}
 	for i, taint := range taints {

@@ -36,6 +36,9 @@ const (
 	// in bytes of text.
 	MaxAccess = 128 << 10
 	MaxStatus = 256 << 10
+	// MaxMetadata bounds labels, finalizers and owner references together; Kubernetes
+	// itself bounds annotations.
+	MaxMetadata = 64 << 10
 	// MaxCABundle bounds one CA bundle, in bytes of PEM.
 	MaxCABundle = 64 << 10
 	// MaxCABundles bounds the distinct CA bundles of an object together.

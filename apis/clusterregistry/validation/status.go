@@ -1,12 +1,10 @@
 package validation
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -19,9 +17,8 @@ func status(status *clusterregistry.ClusterStatus) field.ErrorList {
 		return nil
 	}
 	path := field.NewPath("status")
-	faults := size(path, textOfStatus(status), MaxStatus, fmt.Sprintf("must have at most %d bytes of text in all", MaxStatus))
-	faults = append(faults, length(path.Child("version", "kubernetes"), status.Version.Kubernetes, MaxName)...)
-	faults = append(faults, conditions(status.Conditions, path.Child("conditions"))...)
+	faults := length(path.Child("version", "kubernetes"), status.Version.Kubernetes, MaxName)
+	faults = append(faults, metav1validation.ValidateConditions(status.Conditions, path.Child("conditions"))...)
 	faults = append(faults, properties(status.Properties, path.Child("properties"))...)
 	faults = append(faults, quantities(status.Capacity, path.Child("capacity"))...)
 	faults = append(faults, quantities(status.Allocatable, path.Child("allocatable"))...)
@@ -34,32 +31,8 @@ func status(status *clusterregistry.ClusterStatus) field.ErrorList {
 	return append(faults, reporters(status.Reporters, path.Child("reporters"))...)
 }
 
-// conditions returns the faults of conditions.
-func conditions(conditions []metav1.Condition, path *field.Path) field.ErrorList {
-	return append(count(path, len(conditions), MaxItems), metav1validation.ValidateConditions(conditions, path)...)
-}
-
-// textOfStatus counts the bytes of text of a status.
-func textOfStatus(status *clusterregistry.ClusterStatus) int {
-	n := 0
-	add := func(conditions []metav1.Condition) {
-		for _, condition := range conditions {
-			n += len(condition.Type) + len(condition.Reason) + len(condition.Message)
-		}
-	}
-	add(status.Conditions)
-	for _, reporter := range status.Reporters {
-		n += len(reporter.Name)
-		add(reporter.Conditions)
-	}
-	for _, property := range status.Properties {
-		n += len(property.Name) + len(property.Value)
-	}
-	return n
-}
-
 func properties(properties []clusterregistry.Property, path *field.Path) field.ErrorList {
-	faults := count(path, len(properties), MaxProperties)
+	var faults field.ErrorList
 	names := map[string]bool{}
 	for i, property := range properties {
 		at := path.Index(i)
@@ -72,7 +45,7 @@ func properties(properties []clusterregistry.Property, path *field.Path) field.E
 }
 
 func quantities(quantities map[string]resource.Quantity, path *field.Path) field.ErrorList {
-	faults := count(path, len(quantities), MaxItems)
+	var faults field.ErrorList
 	for _, name := range slices.Sorted(maps.Keys(quantities)) {
 		if len(name) > MaxName {
 			faults = append(faults, length(path, name, MaxName)...)
@@ -86,13 +59,13 @@ func quantities(quantities map[string]resource.Quantity, path *field.Path) field
 }
 
 func reporters(reporters []clusterregistry.Reporter, path *field.Path) field.ErrorList {
-	faults := count(path, len(reporters), MaxReporters)
+	var faults field.ErrorList
 	names := map[string]bool{}
 	for i, reporter := range reporters {
 		at := path.Index(i)
 		faults = append(faults, name(reporter.Name, names, at.Child("name"))...)
 		faults = append(faults, length(at.Child("name"), reporter.Name, MaxName)...)
-		faults = append(faults, conditions(reporter.Conditions, at.Child("conditions"))...)
+		faults = append(faults, metav1validation.ValidateConditions(reporter.Conditions, at.Child("conditions"))...)
 	}
 	return faults
 }
