@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -41,7 +42,8 @@ func (r refuser) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 }
 
 // hasClusterName reports whether an object, in any encoding, has a
-// metadata.clusterName. It reads on only where there can be one.
+// metadata.clusterName. It reads on only where there can be one, and what is JSON it reads
+// as that: a parser of YAML takes 1,000 bytes of memory for each of the body.
 func hasClusterName(data []byte) bool {
 	if content, ok := bytes.CutPrefix(data, []byte("k8s\x00")); ok {
 		return hasClusterNameInProtobuf(content)
@@ -51,11 +53,15 @@ func hasClusterName(data []byte) bool {
 	}
 	var object struct {
 		Metadata struct {
-			ClusterName any `json:"clusterName"`
+			ClusterName json.RawMessage `json:"clusterName"`
 		} `json:"metadata"`
 	}
-	err := yaml.Unmarshal(data, &object)
-	return err == nil && object.Metadata.ClusterName != nil && object.Metadata.ClusterName != ""
+	err := json.Unmarshal(data, &object)
+	if err != nil {
+		err = yaml.Unmarshal(data, &object)
+	}
+	name := string(object.Metadata.ClusterName)
+	return err == nil && name != "" && name != `""` && name != "null"
 }
 
 // hasClusterNameInProtobuf looks for it where generated code of 2018 put it: in a

@@ -3,9 +3,8 @@ package cluster
 import (
 	"strings"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 )
 
@@ -104,4 +103,4 @@ func rebound(_ string, written, stored *clusterregistry.ClusterSpec) []string {
 
 // differ reports whether two values say something else. What is empty and what is
 // absent say the same.
-func differ[T any](a, b T) bool { return !apiequality.Semantic.DeepEqual(a, b) }
+func differ[T any](a, b T) bool { return !equality.DeepEqual(a, b) }

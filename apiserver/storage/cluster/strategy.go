@@ -5,7 +5,6 @@ package cluster
 import (
 	"context"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -13,6 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
 	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
@@ -45,7 +45,7 @@ func (strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 	c.Status = before.Status
 	c.Remainder = before.Remainder
 	c.Generation = before.Generation
-	if !apiequality.Semantic.DeepEqual(c.Spec, before.Spec) {
+	if !equality.DeepEqual(c.Spec, before.Spec) {
 		c.Generation++
 	}
 	label(ctx, c, before)
@@ -64,11 +64,11 @@ func renews(ctx context.Context, c, before *clusterregistry.Cluster) bool {
 	if !ok || info.APIVersion != form.V1beta1 {
 		return false
 	}
-	if !apiequality.Semantic.DeepEqual(c.Spec.Endpoints, before.Spec.Endpoints) {
+	if !equality.DeepEqual(c.Spec.Endpoints, before.Spec.Endpoints) {
 		return true
 	}
-	return info.Verb == "update" && apiequality.Semantic.DeepEqual(c.Spec, before.Spec) &&
-		apiequality.Semantic.DeepEqual(c.Labels, before.Labels) && apiequality.Semantic.DeepEqual(c.Annotations, before.Annotations)
+	return info.Verb == "update" && equality.DeepEqual(c.Spec, before.Spec) &&
+		equality.DeepEqual(c.Labels, before.Labels) && equality.DeepEqual(c.Annotations, before.Annotations)
 }
 
 // versionOf returns the version of the API that a request came in, or "" when the

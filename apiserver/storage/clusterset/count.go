@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apiserver/storage/inprocess"
 )
 
@@ -67,7 +67,7 @@ func (r *REST) countAll(ctx context.Context, t *tally) {
 		return
 	}
 	for _, set := range object.(*clusterregistry.ClusterSetList).Items {
-		if !apiequality.Semantic.DeepEqual(set.Status, t.status(set.Name)) {
+		if !equality.DeepEqual(set.Status, t.status(set.Name)) {
 			t.again(set.Name)
 		}
 	}

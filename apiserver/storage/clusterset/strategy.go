@@ -3,13 +3,13 @@ package clusterset
 import (
 	"context"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
 	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
@@ -36,7 +36,7 @@ func (strategy) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	set, before := obj.(*clusterregistry.ClusterSet), old.(*clusterregistry.ClusterSet)
 	set.Status = before.Status
 	set.Generation = before.Generation
-	if !apiequality.Semantic.DeepEqual(set.Spec, before.Spec) {
+	if !equality.DeepEqual(set.Spec, before.Spec) {
 		set.Generation++
 	}
 }

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 )
 
 // Guarded returns the storage as callers use it: a write that would give more
@@ -84,5 +85,5 @@ func onlyLetsGo(object, old runtime.Object) bool {
 	after.SetOwnerReferences(before.GetOwnerReferences())
 	after.SetFinalizers(before.GetFinalizers())
 	after.SetManagedFields(before.GetManagedFields())
-	return apiequality.Semantic.DeepEqual(copied, old)
+	return equality.DeepEqual(copied, old)
 }

@@ -3,9 +3,8 @@ package remainder
 import (
 	"encoding/json"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
@@ -138,10 +137,10 @@ func addBeta(rich json.RawMessage, cluster *clusterregistry.Cluster) error {
 func alphaIsAll(cluster *clusterregistry.Cluster) bool {
 	spec := clusterregistry.ClusterSpec{KubernetesAPIEndpoints: cluster.Spec.KubernetesAPIEndpoints, AuthInfo: cluster.Spec.AuthInfo}
 	form.FillV1beta1(&spec)
-	if !apiequality.Semantic.DeepEqual(spec, cluster.Spec) {
+	if !equality.DeepEqual(spec, cluster.Spec) {
 		return false
 	}
-	return cluster.Status == nil || apiequality.Semantic.DeepEqual(*cluster.Status, clusterregistry.ClusterStatus{Conditions: cluster.Status.Conditions, Version: cluster.Status.Version})
+	return cluster.Status == nil || equality.DeepEqual(*cluster.Status, clusterregistry.ClusterStatus{Conditions: cluster.Status.Conditions, Version: cluster.Status.Version})
 }
 
 // alphaFollows reports whether the form of v1alpha1 is what a server of any release
@@ -149,7 +148,7 @@ func alphaIsAll(cluster *clusterregistry.Cluster) bool {
 func alphaFollows(spec *clusterregistry.ClusterSpec) bool {
 	follows := *spec
 	form.DeriveV1alpha1(&follows)
-	return apiequality.Semantic.DeepEqual(follows, *spec)
+	return equality.DeepEqual(follows, *spec)
 }
 
 func set(members map[string]json.RawMessage, version string, content any) error {
