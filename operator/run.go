@@ -92,7 +92,8 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 		Cache:  informers.Options(o.namespaces),
 		NewCache: func(config *rest.Config, options cache.Options) (cache.Cache, error) {
 			options.Mapper = informers.Mapper(options.Mapper)
-			return cache.New(config, options)
+			held, err := cache.New(config, options)
+			return informers.Tolerant(held), err
 		},
 		// Secrets are read one by one: the operator may not list them.
 		Client:                        client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},

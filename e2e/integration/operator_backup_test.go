@@ -104,7 +104,7 @@ func testBackupRefused(t *testing.T, s *site) {
 		"{schedule: '0 * * * *', store: {persistentVolumeClaim: {claimName: c}}, verify: Sometimes}":                                                            "verify: Unsupported value",
 		"{schedule: '0 * * * *', store: {azure: {container: abc, account: storage, " + secret + "}}, retention: {keepLast: 3, keepFor: 48h}}":                   "",
 		"{schedule: '30 3 * * mon-fri', timeZone: Europe/Berlin, store: {gcs: {bucket: abc, prefix: prod/x}, serviceAccountName: saver}, verify: Never}":        "",
-		"{schedule: '0 * * * *', store: {s3: {bucket: abc, endpoint: 'https://s3.example:9000', region: eu, caBundle: Q0E=, " + secret + "}, }, suspend: true}": "",
+		"{schedule: '0 * * * *', store: {s3: {bucket: abc, endpoint: 'https://s3.example:9000', region: eu, caBundle: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUIKLS0tLS1FTkQgQ0VSVElGSUNBVEUtLS0tLQo=, " + secret + "}, }, suspend: true}": "",
 	} {
 		r := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Name: "refused", Namespace: s.namespace}}
 		r.Spec = operatorv1alpha1.ClusterRegistrySpec{Version: "v0.2.0", Mode: operatorv1alpha1.ModeIndependent, Etcd: operatorv1alpha1.Etcd{Replicas: 1}, Backup: &operatorv1alpha1.Backup{}}

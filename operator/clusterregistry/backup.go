@@ -55,12 +55,14 @@ func (s *scope) observeBackups(ctx context.Context) {
 		}
 		return
 	}
-	all, err := backupsOf(ctx, s.Client, client.ObjectKeyFromObject(s.Registry))
+	all, undecodable, err := backupsOf(ctx, s.Client, client.ObjectKeyFromObject(s.Registry))
 	if s.backups.all = all; err != nil {
 		s.backups.unread = true
 		s.backups.blocked = verdict.Failed(err)
 		return
 	}
+	s.backups.unread = len(undecodable) > 0
+	s.tellUndecodable(ctx, undecodable)
 	if s.Registry.Spec.Backup == nil || s.pausedUntil() != "" {
 		return
 	}
@@ -176,7 +178,8 @@ func (s *scope) judgeBackups(times schedule.Schedule, invalid error, step verdic
 	case invalid != nil:
 		v = verdict.Waiting(operatorv1alpha1.ReasonScheduleInvalid, "spec.backup.%s", invalid).In(verdict.Resync)
 	case !s.backups.blocked.Complete():
-		v = s.backups.blocked
+		// The Secret that is awaited is not watched.
+		v = s.backups.blocked.In(cmp.Or(s.backups.blocked.After, verdict.Backstop))
 	default:
 		finding := backup.Judge(*spec, times, *status, s.backups.all, s.Now)
 		v = verdict.Verdict{Reason: finding.Reason, Message: finding.Message}

@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -42,7 +43,9 @@ func (k *backupKind) readable(ctx context.Context, live client.Reader, namespace
 		return nil
 	}
 	// Not through the cache, which waits until a kind is served.
-	err := live.List(ctx, &operatorv1alpha1.ClusterRegistryBackupList{}, client.InNamespace(namespace), client.Limit(1))
+	list := &metav1.PartialObjectMetadataList{} // which any backup can be decoded to
+	list.SetGroupVersionKind(operatorv1alpha1.SchemeGroupVersion.WithKind("ClusterRegistryBackupList"))
+	err := live.List(ctx, list, client.InNamespace(namespace), client.Limit(1))
 	switch {
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err):
 		err = &unreadableError{err}

@@ -11,12 +11,14 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/schedule"
 )
 
@@ -40,20 +42,23 @@ func (s *scope) named(name string) client.ObjectKey {
 	return client.ObjectKey{Namespace: s.Registry.Namespace, Name: name}
 }
 
-// backupsOf returns the backups of a registry, as the cache has them. What is written about
-// one is refused when it has changed since.
-func backupsOf(ctx context.Context, reader client.Reader, key client.ObjectKey) ([]*operatorv1alpha1.ClusterRegistryBackup, error) {
+// backupsOf returns the backups of a registry, as the cache has them, and apart from them those
+// that can't be decoded. What is written about one is refused when it has changed since.
+func backupsOf(ctx context.Context, reader client.Reader, key client.ObjectKey) (out, undecodable []*operatorv1alpha1.ClusterRegistryBackup, err error) {
 	list := &operatorv1alpha1.ClusterRegistryBackupList{}
 	if err := reader.List(ctx, list, client.InNamespace(key.Namespace)); err != nil {
-		return nil, fmt.Errorf("list the backups of %s: %w", key, err)
+		return nil, nil, fmt.Errorf("list the backups of %s: %w", key, err)
 	}
-	var out []*operatorv1alpha1.ClusterRegistryBackup
 	for i := range list.Items {
-		if list.Items[i].Spec.RegistryRef.Name == key.Name {
-			out = append(out, &list.Items[i])
+		b := &list.Items[i]
+		switch of := b.Spec.RegistryRef.Name; {
+		case informers.Undecodable(b) && (of == key.Name || of == ""):
+			undecodable = append(undecodable, b)
+		case of == key.Name:
+			out = append(out, b)
 		}
 	}
-	return out, nil
+	return out, undecodable, nil
 }
 
 // errRequestNotStored is why a backup would be verified again without end: that it was is not
@@ -102,16 +107,22 @@ func underWay(b *operatorv1alpha1.ClusterRegistryBackup) bool {
 	return b.Status.Phase == operatorv1alpha1.BackupSaving || b.Status.Phase == operatorv1alpha1.BackupVerifying
 }
 
-// finalize changes nothing of a backup but its finalizers.
+// finalize changes nothing of a backup but its finalizers, of which the cache has only the
+// operator's own, unless someone else has changed the backup since it was read.
 func finalize(ctx context.Context, c client.Client, b *operatorv1alpha1.ClusterRegistryBackup, change func(client.Object, string) bool) error {
-	before := b.DeepCopy()
-	change(b, operatorv1alpha1.FinalizerBackup)
-	written := b.DeepCopy()
-	if err := c.Patch(ctx, written, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		*b = *before
+	now := &unstructured.Unstructured{} // which no cache has
+	now.SetGroupVersionKind(operatorv1alpha1.SchemeGroupVersion.WithKind("ClusterRegistryBackup"))
+	if err := c.Get(ctx, client.ObjectKeyFromObject(b), now); err != nil {
 		return err
 	}
-	b.ResourceVersion = written.ResourceVersion
+	before := now.DeepCopy()
+	before.SetResourceVersion(b.ResourceVersion)
+	change(now, operatorv1alpha1.FinalizerBackup)
+	if err := c.Patch(ctx, now, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return err
+	}
+	b.ResourceVersion = now.GetResourceVersion()
+	change(b, operatorv1alpha1.FinalizerBackup)
 	return nil
 }
 
@@ -363,7 +374,7 @@ func (r *Reconciler) settleBackups(ctx context.Context, key client.ObjectKey, wh
 		}
 		return nil, err
 	}
-	all, err := backupsOf(ctx, r.Client, key)
+	all, _, err := backupsOf(ctx, r.Client, key)
 	if err != nil {
 		return nil, err
 	}

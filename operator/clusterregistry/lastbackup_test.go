@@ -260,7 +260,7 @@ func TestTerminatingNamespace(t *testing.T) {
 		}
 		s := w.scope()
 		s.Terminating, s.Registry.Spec.DeletionPolicy = true, operatorv1alpha1.DeletionPolicySnapshot
-		all, err := backupsOf(t.Context(), w.raw, client.ObjectKeyFromObject(s.Registry))
+		all, _, err := backupsOf(t.Context(), w.raw, client.ObjectKeyFromObject(s.Registry))
 		if err != nil {
 			t.Fatal(err)
 		}

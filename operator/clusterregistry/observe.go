@@ -14,6 +14,7 @@ import (
 	"github.com/clusterregistry/operator/operator/address"
 	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/volumes"
@@ -25,7 +26,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	registry := &operatorv1alpha1.ClusterRegistry{}
 	// Not from the cache, which may be behind what was written last: inventory and
 	// history must not lose anything.
-	if err := r.Live.Get(ctx, key, registry); err != nil {
+	if err := informers.Read(ctx, r.Live, key, registry); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
 	s := newScope(&operand.Objects{HostCluster: r.HostCluster, Registry: registry, Before: *registry.Status.DeepCopy(), Now: time.Now()})

@@ -34,7 +34,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	s, err := r.observe(ctx, request.NamespacedName)
 	if err != nil {
-		return reconcile.Result{}, err
+		return r.unread(ctx, err)
 	}
 	if s == nil {
 		return reconcile.Result{}, r.sweep(ctx, request.NamespacedName)

@@ -3,7 +3,10 @@ package clusterregistry
 import (
 	"context"
 	"strings"
+	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/workqueue"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -20,17 +23,26 @@ import (
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // concurrency is how many registries are reconciled at a time: most of it is
 // waiting for their answers.
 const concurrency = 8
 
+// retries says when to reconcile again after an error: soon, and after each further error in a
+// row later, but never later than what waits is reconciled again anyway. A registry of which
+// one part fails is looked after all the same, and what has failed may be back at any time.
+// Nothing limits all registries together: their number would make each wait.
+func retries() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](10*time.Millisecond, verdict.Backstop)
+}
+
 // Setup registers the reconciler with a manager whose cache has informers.Options.
 func (r *Reconciler) Setup(mgr manager.Manager) error {
 	build := builder.ControllerManagedBy(mgr).Named("clusterregistry").
 		For(&operatorv1alpha1.ClusterRegistry{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: retries()}).
 		WatchesMetadata(informers.CertificatesCRD(), handler.EnqueueRequestsFromMapFunc(r.all))
 	for _, kind := range informers.Owned() {
 		build = build.Watches(kind, handler.EnqueueRequestsFromMapFunc(registryOf))
@@ -55,7 +67,7 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 		return nil
 	}
 	r.backupKind.watch = func() error {
-		return c.Watch(source.Kind[client.Object](mgr.GetCache(), &operatorv1alpha1.ClusterRegistryBackup{}, handler.EnqueueRequestsFromMapFunc(savedBy)))
+		return c.Watch(source.Kind[client.Object](mgr.GetCache(), &operatorv1alpha1.ClusterRegistryBackup{}, handler.EnqueueRequestsFromMapFunc(r.savedBy)))
 	}
 	return nil
 }
@@ -79,13 +91,17 @@ func registryOf(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: key}}
 }
 
-// savedBy returns the registry that a backup is of, whether it exists or not.
-func savedBy(_ context.Context, object client.Object) []reconcile.Request {
-	b, is := object.(*operatorv1alpha1.ClusterRegistryBackup)
+// savedBy returns the registry that a backup is of, whether it exists or not: all of the
+// namespace when that can't be decoded. Handlers are given trees (informers.Tolerant).
+func (r *Reconciler) savedBy(ctx context.Context, object client.Object) []reconcile.Request {
+	tree, is := object.(*unstructured.Unstructured)
 	if !is {
 		return nil
 	}
-	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: b.Namespace, Name: b.Spec.RegistryRef.Name}}}
+	if name := informers.SavedBy(tree); name != "" {
+		return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: tree.GetNamespace(), Name: name}}}
+	}
+	return r.listed(ctx, client.InNamespace(tree.GetNamespace()))
 }
 
 // all returns all registries: they may have waited for cert-manager.

@@ -12,8 +12,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -25,43 +27,62 @@ import (
 // (apply.Applier). APIServices stay whole; only administrators make them.
 func onlyRead(object any) (any, error) {
 	switch o := object.(type) {
+	case *unstructured.Unstructured:
+		return onlyReadTree(o)
+	default:
+		out := onlyFields(o)
+		if out == nil {
+			return cache.TransformStripManagedFields()(object)
+		}
+		bound(out)
+		return out, nil
+	}
+}
+
+// onlyFields leaves of an object the fields that are read, and returns nil for one that
+// stays whole.
+func onlyFields(object any) any {
+	switch o := object.(type) {
 	case *metav1.PartialObjectMetadata:
 		switch o.GroupVersionKind() {
 		case leaseKind:
-			return onlyReport(o), nil
+			return onlyReport(o)
 		case namespaceKind:
-			return onlyOpened(o), nil
+			return onlyOpened(o)
 		}
-		return &metav1.PartialObjectMetadata{TypeMeta: o.TypeMeta, ObjectMeta: onlyIdentity(o.ObjectMeta)}, nil
+		return &metav1.PartialObjectMetadata{TypeMeta: o.TypeMeta, ObjectMeta: onlyIdentity(o.ObjectMeta)}
 	case *operatorv1alpha1.ClusterRegistry:
 		out := &operatorv1alpha1.ClusterRegistry{ObjectMeta: onlyIdentity(o.ObjectMeta)}
 		out.Annotations = digests(o.Annotations, operatorv1alpha1.AnnotationReplaceMember, operatorv1alpha1.AnnotationDefragment)
-		return out, nil
+		return out
 	case *corev1.Node:
-		return &corev1.Node{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: corev1.NodeStatus{Addresses: o.Status.Addresses}}, nil
+		return &corev1.Node{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: corev1.NodeStatus{Addresses: o.Status.Addresses}}
 	case *corev1.Pod:
-		return onlyState(o), nil
+		return onlyState(o)
 	case *corev1.Service:
 		ports := o.Spec.Ports[:min(1, len(o.Spec.Ports))]
-		return &corev1.Service{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: corev1.ServiceSpec{Type: o.Spec.Type, Ports: append([]corev1.ServicePort(nil), ports...)}, Status: o.Status}, nil
+		return &corev1.Service{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: corev1.ServiceSpec{Type: o.Spec.Type, Ports: append([]corev1.ServicePort(nil), ports...)}, Status: o.Status}
 	case *corev1.PersistentVolumeClaim:
-		return &corev1.PersistentVolumeClaim{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: o.Status}, nil
+		return &corev1.PersistentVolumeClaim{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: o.Status}
 	case *batchv1.Job:
 		out := &batchv1.Job{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: o.Status}
 		out.Annotations = only(o.Annotations, operatorv1alpha1.AnnotationSnapshot, operatorv1alpha1.AnnotationBackup)
-		return out, nil
+		return out
 	case *operatorv1alpha1.ClusterRegistryBackup:
 		out := &operatorv1alpha1.ClusterRegistryBackup{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: o.Spec, Status: o.Status}
-		out.Annotations, out.Finalizers = only(o.Annotations, operatorv1alpha1.AnnotationBackupReason, operatorv1alpha1.AnnotationVerify), o.Finalizers
-		return out, nil
+		out.Annotations = only(o.Annotations, operatorv1alpha1.AnnotationBackupReason, operatorv1alpha1.AnnotationVerify)
+		if controllerutil.ContainsFinalizer(o, operatorv1alpha1.FinalizerBackup) {
+			out.Finalizers = []string{operatorv1alpha1.FinalizerBackup} // anyone may add others
+		}
+		return out
 	case *appsv1.Deployment:
-		return onlyRollout(o), nil
+		return onlyRollout(o)
 	case *appsv1.StatefulSet:
-		return &appsv1.StatefulSet{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: appsv1.StatefulSetSpec{Replicas: o.Spec.Replicas}, Status: o.Status}, nil
+		return &appsv1.StatefulSet{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: appsv1.StatefulSetSpec{Replicas: o.Spec.Replicas}, Status: o.Status}
 	case *certmanagerv1.Certificate:
-		return &certmanagerv1.Certificate{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: certmanagerv1.CertificateSpec{IsCA: o.Spec.IsCA}, Status: o.Status}, nil
+		return &certmanagerv1.Certificate{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: certmanagerv1.CertificateSpec{IsCA: o.Spec.IsCA}, Status: o.Status}
 	}
-	return cache.TransformStripManagedFields()(object)
+	return nil
 }
 
 // onlyReport leaves of a Lease what tells whether its controller has reported anything

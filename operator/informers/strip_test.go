@@ -3,6 +3,7 @@ package informers
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
-// TestOnlyRead has objects with the operator's label as large as somebody could make
+// TestOnlyRead has objects with the operator's label as large as anyone could make
 // them: what the operator holds of each of the kinds that it watches is small.
 func TestOnlyRead(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)
@@ -70,6 +71,73 @@ func TestOnlyRead(t *testing.T) {
 		}
 		if fmt.Sprintf("%T", left) != fmt.Sprintf("%T", object) || left.(client.Object).GetName() != "fleet-server" || left.(client.Object).GetLabels()[operatorv1alpha1.LabelManagedBy] == "" || len(text) > 2<<10 {
 			t.Errorf("%T: left are %d bytes in a %T: %.500s", object, len(text), left, text)
+		}
+	}
+}
+
+// TestBounded has every field of every kind filled with more than anyone needs, as whoever may
+// write the object can: what is held of each is bounded, whichever fields are kept.
+func TestBounded(t *testing.T) {
+	all := append(append(Owned(), Issued()...), Lease(), &operatorv1alpha1.ClusterRegistry{}, &operatorv1alpha1.ClusterRegistryBackup{}, &corev1.Node{}, Namespace(), CertificatesCRD())
+	for _, object := range all {
+		if _, is := object.(*apiregistrationv1.APIService); is {
+			continue // in no namespace: administrators alone make them
+		}
+		kind := object.GetObjectKind().GroupVersionKind()
+		fill(reflect.ValueOf(object), 8)
+		object.GetObjectKind().SetGroupVersionKind(kind)
+		annotations := object.GetAnnotations()
+		for _, key := range []string{operatorv1alpha1.AnnotationVerify, operatorv1alpha1.AnnotationBackupReason, operatorv1alpha1.AnnotationBackup, operatorv1alpha1.AnnotationSnapshot, operatorv1alpha1.AnnotationDefragment, contract.ControllerStatusAnnotation} {
+			annotations[key] = filler
+		}
+		object.SetAnnotations(annotations)
+		left, err := onlyRead(object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(left)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(text) > 4*largest {
+			t.Errorf("%T: %d KiB are held", object, len(text)>>10)
+		}
+	}
+}
+
+var filler = strings.Repeat("x", 200<<10)
+
+// fill sets every string to a long one, and gives every list and map entries, to a depth.
+func fill(v reflect.Value, depth int) {
+	if depth == 0 || !v.CanSet() && v.Kind() != reflect.Pointer {
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() && v.CanSet() {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+		if !v.IsNil() {
+			fill(v.Elem(), depth)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), depth-1)
+		}
+	case reflect.String:
+		v.SetString(filler)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 3, 3))
+		for i := range v.Len() {
+			fill(v.Index(i), depth-1)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for i := range 3 {
+			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			key.SetString(fmt.Sprint(i))
+			fill(value, depth-1)
+			v.SetMapIndex(key, value)
 		}
 	}
 }

@@ -129,12 +129,10 @@ type S3Store struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9-]+$')",message="write a region such as eu-central-1"
 	Region string `json:"region,omitempty"`
 
-	// caBundle holds the CA certificates, in PEM, by which the endpoint is trusted. Default:
-	// those of the system.
+	// caBundle holds the CA certificates, in PEM, base64 encoded in JSON and YAML, by which
+	// the endpoint is trusted. At most 64 KiB. Default: those of the system.
 	// +optional
-	// +kubebuilder:validation:Format=""
-	// +kubebuilder:validation:MaxLength=65536
-	CABundle []byte `json:"caBundle,omitempty"`
+	CABundle CABundle `json:"caBundle,omitempty"`
 
 	// secretRef names a Secret with accessKeyID and secretAccessKey, and perhaps a
 	// sessionToken. The operator never reads its content.
@@ -162,12 +160,10 @@ type GCSStore struct {
 	// +kubebuilder:validation:MinLength=1
 	Endpoint StoreEndpoint `json:"endpoint,omitempty"`
 
-	// caBundle holds the CA certificates, in PEM, by which the endpoint is trusted. Default:
-	// those of the system.
+	// caBundle holds the CA certificates, in PEM, base64 encoded in JSON and YAML, by which
+	// the endpoint is trusted. At most 64 KiB. Default: those of the system.
 	// +optional
-	// +kubebuilder:validation:Format=""
-	// +kubebuilder:validation:MaxLength=65536
-	CABundle []byte `json:"caBundle,omitempty"`
+	CABundle CABundle `json:"caBundle,omitempty"`
 
 	// secretRef names a Secret with the key of a service account, in serviceAccount.json.
 	// The operator never reads its content.
@@ -202,12 +198,10 @@ type AzureStore struct {
 	// +kubebuilder:validation:MinLength=1
 	Endpoint StoreEndpoint `json:"endpoint,omitempty"`
 
-	// caBundle holds the CA certificates, in PEM, by which the endpoint is trusted. Default:
-	// those of the system.
+	// caBundle holds the CA certificates, in PEM, base64 encoded in JSON and YAML, by which
+	// the endpoint is trusted. At most 64 KiB. Default: those of the system.
 	// +optional
-	// +kubebuilder:validation:Format=""
-	// +kubebuilder:validation:MaxLength=65536
-	CABundle []byte `json:"caBundle,omitempty"`
+	CABundle CABundle `json:"caBundle,omitempty"`
 
 	// secretRef names a Secret with the key of the storage account, in accountKey. The
 	// operator never reads its content.

@@ -167,7 +167,8 @@ type ClusterRegistryBackupStatus struct {
 	VerifyRequest string `json:"verifyRequest,omitempty"`
 
 	// conditions are Completed, which is True when the backup is in its store and, unless
-	// spec.backup.verify is Never, verified. The reason is the phase.
+	// spec.backup.verify is Never, verified, with the phase as its reason; and Decodable, which
+	// is False when the operator can't decode the object.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
@@ -239,3 +240,7 @@ const (
 // BackupConditionCompleted is true, of a ClusterRegistryBackup, when it is in its store and
 // verified as asked for.
 const BackupConditionCompleted = "Completed"
+
+// BackupConditionDecodable is False, of a ClusterRegistryBackup, when the operator can't decode
+// it: the message names the field. Others don't have it.
+const BackupConditionDecodable = "Decodable"

@@ -52,6 +52,9 @@ const (
 	// ReasonInternalError is the reason of a part that the operator failed to read or
 	// change: the message has the error, and the operator tries again.
 	ReasonInternalError = "InternalError"
+	// ReasonUndecodable is the reason of an object that the host cluster stores and the
+	// operator can't decode: the message names the field.
+	ReasonUndecodable = "Undecodable"
 	// ReasonOOMKilled is the reason of a part with a container that was killed at
 	// its limit of memory, and of one that serves again since then: the message names
 	// the container, and the field to raise.

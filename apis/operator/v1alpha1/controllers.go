@@ -138,10 +138,5 @@ type RegisterHost struct {
 	// base64 encoded in JSON and YAML. At most 64 KiB. Default: the CAs that each client
 	// trusts anyway.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=87384
-	// +kubebuilder:validation:Format=""
-	// +kubebuilder:validation:XValidation:rule="self.matches('^LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$')",message="write CA certificates in PEM, base64 encoded in one line: \"base64 -w0 ca.crt\" prints them; the file begins with -----BEGIN CERTIFICATE-----"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('UFJJVkFURSBLRV|BSSVZBVEUgS0VZ|QUklWQVRFIEtFW')",message="there is a private key in it: write certificates only, clients of the registry get them"
-	CABundle []byte `json:"caBundle,omitempty"`
+	CABundle CABundle `json:"caBundle,omitempty"`
 }

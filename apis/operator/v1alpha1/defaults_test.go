@@ -1,11 +1,8 @@
 package v1alpha1
 
 import (
-	"os"
 	"testing"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -58,18 +55,8 @@ func text(t *testing.T, spec ClusterRegistrySpec) string {
 
 func specSchema(t *testing.T) *schema.Structural {
 	t.Helper()
-	content, err := os.ReadFile(crdFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	crd, internal := &apiextensionsv1.CustomResourceDefinition{}, &apiextensions.JSONSchemaProps{}
-	if err := yaml.UnmarshalStrict(content, crd); err != nil {
-		t.Fatal(err)
-	}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, internal, nil); err != nil {
-		t.Fatal(err)
-	}
-	structural, err := schema.NewStructural(internal)
+	internal := rootSchema(t, crdFile)
+	structural, err := schema.NewStructural(&internal)
 	if err != nil {
 		t.Fatal(err)
 	}

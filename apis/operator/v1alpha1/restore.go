@@ -40,9 +40,12 @@ type RestoreFrom struct {
 	// +kubebuilder:validation:XValidation:rule="self",message="set latest to true, or name a backup by name or before"
 	Latest *bool `json:"latest,omitempty"`
 
+	// Without the rule, the host cluster would store a list, too: a format lets it through.
+
 	// before is a time: the newest backup that was taken no later, and is not known to be
 	// damaged, is used.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="self > timestamp('1970-01-01T00:00:00Z')",message="write a time such as 2026-03-01T03:00:00Z"
 	Before *metav1.Time `json:"before,omitempty"`
 }
 

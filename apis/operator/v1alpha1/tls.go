@@ -6,11 +6,6 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // for etcd, for clients (Independent mode) and for serving; they are valid for
 // ten years.
 //
-// The rules of caBundle check its base64 text: for a field of format "byte",
-// CEL fails on "+" and "/", as it takes the text for URL-safe base64. The
-// letters of the first are "-----BEGIN CERTIFICATE-----", and those of the
-// second are "PRIVATE KEY" at each of its three alignments.
-//
 // +kubebuilder:validation:XValidation:rule="!has(self.issuerRef) || has(self.caBundle)",message="clients must know whom to trust: add caBundle, the CA certificates of the issuer that issuerRef names"
 // +kubebuilder:validation:XValidation:rule="has(self.issuerRef) || !has(self.caBundle)",message="caBundle belongs to issuerRef: add issuerRef, or remove caBundle to use the registry's own CA"
 // +kubebuilder:validation:XValidation:rule="!has(self.renewBefore) || !has(self.duration) || ![self.renewBefore, self.duration].all(d, d.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')) || duration(self.renewBefore) < duration(self.duration)",fieldPath=".renewBefore",message="renewBefore must be less than duration: a certificate is renewed while it is valid"
@@ -27,12 +22,7 @@ type TLS struct {
 	// caBundle holds the CA certificates, in PEM, base64 encoded in JSON and YAML,
 	// that sign what issuerRef issues. At most 64 KiB. Clients of the registry get it.
 	// +optional
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=87384
-	// +kubebuilder:validation:Format=""
-	// +kubebuilder:validation:XValidation:rule="self.matches('^LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$')",message="write CA certificates in PEM, base64 encoded in one line: \"base64 -w0 ca.crt\" prints them; the file begins with -----BEGIN CERTIFICATE-----"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('UFJJVkFURSBLRV|BSSVZBVEUgS0VZ|QUklWQVRFIEtFW')",message="there is a private key in it: write certificates only, clients of the registry get them"
-	CABundle []byte `json:"caBundle,omitempty"`
+	CABundle CABundle `json:"caBundle,omitempty"`
 
 	// duration is how long a certificate is valid, from 1h to 8760h (a year). It
 	// does not apply to CAs. Default: 2160h (90 days).
@@ -56,6 +46,21 @@ type TLS struct {
 	// +optional
 	Rotation Rotation `json:"rotation,omitempty,omitzero"`
 }
+
+// CABundle holds CA certificates in PEM, base64 encoded in JSON and YAML.
+//
+// Its rules check the base64 text: for a field of format "byte", CEL fails on "+" and
+// "/", as it takes the text for URL-safe base64. Without a rule, the host cluster would
+// store what the Go type can't decode. The letters of the first are
+// "-----BEGIN CERTIFICATE-----", and those of the second are "PRIVATE KEY" at each of
+// its three alignments.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=87384
+// +kubebuilder:validation:Format=""
+// +kubebuilder:validation:XValidation:rule="self.matches('^LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0t([A-Za-z0-9+/]{4})+([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$')",message="write CA certificates in PEM, base64 encoded in one line: \"base64 -w0 ca.crt\" prints them; the file begins with -----BEGIN CERTIFICATE-----"
+// +kubebuilder:validation:XValidation:rule="!self.matches('UFJJVkFURSBLRV|BSSVZBVEUgS0VZ|QUklWQVRFIEtFW')",message="there is a private key in it: write certificates only"
+type CABundle []byte
 
 // IssuerReference names an issuer of cert-manager.
 type IssuerReference struct {

@@ -45,11 +45,12 @@ func (s *Stage) Run(ctx context.Context) verdict.Verdict {
 	if v := s.announce(ctx); !v.Complete() {
 		return v
 	}
-	if err := apply.IgnoreReadOnly(s.Apply(ctx, s.issuable()...)); err != nil {
+	// A port that the host refuses is the endpoint's to tell: nothing here needs it. It comes
+	// first, since it does not need cert-manager.
+	if err := apply.IgnoreReadOnly(address.ApplyService(ctx, s.Objects)); err != nil && (address.NodePortRefused(err) == "" || s.Registry.Spec.Mode != operatorv1alpha1.ModeIndependent) {
 		return verdict.Failed(err)
 	}
-	// A port that the host refuses is the endpoint's to tell: nothing here needs it.
-	if err := apply.IgnoreReadOnly(address.ApplyService(ctx, s.Objects)); err != nil && (address.NodePortRefused(err) == "" || s.Registry.Spec.Mode != operatorv1alpha1.ModeIndependent) {
+	if err := apply.IgnoreReadOnly(s.Apply(ctx, s.issuable()...)); err != nil {
 		return verdict.Failed(err)
 	}
 	var waiting []string
