@@ -22,6 +22,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/direct"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/clusterregistry"
 	"github.com/clusterregistry/operator/operator/etcd"
@@ -67,6 +68,9 @@ func connection() (*rest.Config, error) {
 	config, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w; outside of a pod, set KUBECONFIG", err)
+	}
+	if os.Getenv("KUBECONFIG") == "" {
+		config.Proxy = direct.Proxy
 	}
 	// The host limits its clients itself (API priority and fairness); this bounds
 	// what one installation of many registries asks at once.

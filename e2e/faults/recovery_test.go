@@ -24,21 +24,30 @@ import (
 // person names it. Then it recovers the etcd, of which two members have lost their data under
 // load, with the data of the one that is left, which is not the first one. The operator is
 // killed in each phase. What is left is all that was acknowledged up to a revision, at revisions
-// that no client has seen, and three members serve it in the end.
+// that no client has seen, and three members serve it in the end. The registry is a part of the
+// host's API, whose namespaces come and go all the time (framework.hostProbe).
 func TestRecovery(t *testing.T) {
 	t.Parallel() // what is lost is its own
-	recovers(t, 3, 1)
+	recovers(t, aggregated, 3, 1, 0)
 }
 
 // TestMatrixRecoveryOfFive does that with the fourth member of five.
-func TestMatrixRecoveryOfFive(t *testing.T) { recovers(t, 5, 3) }
+func TestMatrixRecoveryOfFive(t *testing.T) { recovers(t, independent, 5, 3, 0) }
 
-// TestMatrixRecoveryWithFirst does that with the first member of three.
-func TestMatrixRecoveryWithFirst(t *testing.T) { recovers(t, 3, 0) }
+// TestMatrixRecoveryWithFirst does that with the first member of three, five minutes after the
+// others were lost.
+func TestMatrixRecoveryWithFirst(t *testing.T) { recovers(t, aggregated, 3, 0, 5*time.Minute) }
 
-func recovers(t *testing.T, members int32, survivor int) {
+// aggregated returns a registry that is a part of the host's API, of which there is one at a time.
+func aggregated(e *framework.Env, members int32) *operatorv1alpha1.ClusterRegistry {
+	registry := e.Sample("aggregated-ha.yaml")
+	registry.Spec.Controllers, registry.Spec.Etcd.Replicas = nil, members
+	return registry
+}
+
+func recovers(t *testing.T, of func(*framework.Env, int32) *operatorv1alpha1.ClusterRegistry, members int32, survivor int, outage time.Duration) {
 	e := framework.New(t).WithOperator()
-	registry := independent(e, members)
+	registry := of(e, members)
 	registry.Spec.Etcd.ReplaceAfter = &metav1.Duration{} // a person decides
 	e.Install(registry)
 	e.WaitReady(registry)
@@ -48,7 +57,7 @@ func recovers(t *testing.T, members int32, survivor int) {
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.Recovery = &operatorv1alpha1.Recovery{From: operatorv1alpha1.RecoverFromMember, Name: registry.Status.Etcd.Members[survivor].Name, AcceptDataLossUpTo: 1 << 40, ApprovedFor: "a-loss-of-before"}
 	})
-	cluster, of := registry.Status.Etcd.ClusterID, registry.Status.Etcd.Members
+	cluster, etcd := registry.Status.Etcd.ClusterID, registry.Status.Etcd.Members
 	writers := framework.StartWriters(t, e.RegistryConfig(registry), "before", 20)
 	e.Eventually("writes", func(ctx context.Context) error {
 		list, err := clusters(ctx, e, registry)
@@ -57,7 +66,7 @@ func recovers(t *testing.T, members int32, survivor int) {
 		}
 		return err
 	})
-	e.LoseMembers(registry, slices.Delete(slices.Clone(of), survivor, survivor+1)[:members/2+1])
+	e.LoseMembers(registry, slices.Delete(slices.Clone(etcd), survivor, survivor+1)[:members/2+1])
 	e.WaitCondition(registry, operatorv1alpha1.ConditionEtcdReady, metav1.ConditionFalse, operatorv1alpha1.ReasonQuorumLost,
 		"is approved for the loss a-loss-of-before, and this one is "+cluster)
 	writers.Wait()
@@ -66,13 +75,14 @@ func recovers(t *testing.T, members int32, survivor int) {
 	t.Logf("%d writes were acknowledged, up to revision %d; left is %+v", written, highest, left)
 
 	claims := map[string]corev1.PersistentVolumeClaim{}
-	for _, member := range of {
+	for _, member := range etcd {
 		var claim corev1.PersistentVolumeClaim
 		if err := e.Get(t.Context(), "data-"+member.Name, &claim); err != nil {
 			t.Fatal(err)
 		}
 		claims[member.Name] = claim
 	}
+	time.Sleep(outage)
 	approved := time.Now()
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) { spec.Recovery.ApprovedFor = left.ID })
 	for _, phase := range []operatorv1alpha1.RecoveryPhase{operatorv1alpha1.RecoveryStopping, operatorv1alpha1.RecoveryRestoring} {
@@ -97,14 +107,14 @@ func recovers(t *testing.T, members int32, survivor int) {
 		served = available.LastTransitionTime.Sub(approved)
 	}
 	t.Logf("recovered: %+v; from the approval, clients were served after %s, and %d members were ready after %s", recovered, served.Round(time.Second), members, time.Since(approved).Round(time.Second))
-	if recovered == nil || recovered.ID != left.ID || recovered.Name != of[survivor].Name || registry.Status.Recovery != nil || registry.Status.Etcd.ClusterID == cluster {
+	if recovered == nil || recovered.ID != left.ID || recovered.Name != etcd[survivor].Name || registry.Status.Recovery != nil || registry.Status.Etcd.ClusterID == cluster {
 		t.Fatalf("recovered is %+v, and left %+v, of etcd %+v", recovered, registry.Status.Recovery, registry.Status.Etcd)
 	}
 	checkRecovered(t, e, registry, writers, highest, recovered.Revision)
 	for name, claim := range claims {
 		volume := &corev1.PersistentVolume{}
 		err := e.Client.Get(t.Context(), client.ObjectKey{Name: claim.Spec.VolumeName}, volume)
-		if used := name == of[survivor].Name; err != nil || !used && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
+		if used := name == etcd[survivor].Name; err != nil || !used && volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimRetain {
 			t.Errorf("the volume of %s is %s: %v", name, volume.Spec.PersistentVolumeReclaimPolicy, err)
 		} else if !used {
 			_ = e.Client.Delete(context.Background(), volume)

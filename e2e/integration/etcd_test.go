@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
@@ -23,27 +23,10 @@ func TestEtcdOutage(t *testing.T) {
 	etcd := framework.StartEtcd(t, 3)
 	// The first endpoint is dead from the start.
 	etcd.Kill(0)
-	_, _, config := independentOn(t, etcd, "--request-timeout=10s")
+	_, clients, config := independentOn(t, etcd)
 	clusters := clustersOf(t, config)
-	anonymous, err := rest.HTTPClientFor(rest.AnonymousClientConfig(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask := func(ctx context.Context, path string, want int) error {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
-		if err != nil {
-			return err
-		}
-		response, err := anonymous.Do(request)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = response.Body.Close() }()
-		body, err := io.ReadAll(response.Body)
-		if err == nil && response.StatusCode != want {
-			err = fmt.Errorf("%s: status %d, want %d: %s", path, response.StatusCode, want, body)
-		}
-		return err
+	ready := func(want int) func(context.Context) error {
+		return func(ctx context.Context) error { return answers(ctx, t, config, "/readyz", want) }
 	}
 	store := func(name string) {
 		t.Helper()
@@ -67,22 +50,21 @@ func TestEtcdOutage(t *testing.T) {
 		return err
 	})
 	store("another-down")
-	framework.Eventually(t, "the server to be ready", func(ctx context.Context) error { return ask(ctx, "/readyz", http.StatusOK) })
+	framework.Eventually(t, "the server to be ready", ready(http.StatusOK))
 
 	t.Log("no majority")
 	etcd.Kill(2)
-	framework.Eventually(t, "the server to be out of service", func(ctx context.Context) error { return ask(ctx, "/readyz", http.StatusInternalServerError) })
-	if err := ask(t.Context(), "/livez?exclude=etcd", http.StatusOK); err != nil {
-		t.Error(err)
-	}
-	if _, err := clusters.Create(t.Context(), cluster("no-majority", nil), metav1.CreateOptions{}); !apierrors.IsTimeout(err) {
-		t.Errorf("a write without a majority: %v", err)
-	}
+	framework.Eventually(t, "the server to be out of service", ready(http.StatusInternalServerError))
+	withoutEtcd(t, config)
+	fresh := framework.StartRegistry(t, append([]string{"--mode=independent", "--client-ca-file=" + clients.File}, etcd.Flags()...)...)
+	framework.Eventually(t, "a server that has never reached etcd to say that it is no backend", func(ctx context.Context) error {
+		return answers(ctx, t, fresh.Config(framework.Pair{}), backendPath, http.StatusInternalServerError)
+	})
 
 	t.Log("all back")
 	etcd.Start(1)
 	etcd.Start(2)
-	framework.Eventually(t, "the server to be back in service", func(ctx context.Context) error { return ask(ctx, "/readyz", http.StatusOK) })
+	framework.Eventually(t, "the server to be back in service", ready(http.StatusOK))
 	store("all-up")
 	for _, name := range []string{"one-down", "another-down", "all-up"} {
 		if _, err := clusters.Get(t.Context(), name, metav1.GetOptions{}); err != nil {
@@ -90,3 +72,70 @@ func TestEtcdOutage(t *testing.T) {
 		}
 	}
 }
+
+// withoutEtcd expects of a server whose etcd has no majority what needs none: it lives, and is
+// a backend for discovery and for what the watch cache has. Other requests are refused.
+func withoutEtcd(t *testing.T, config *rest.Config) {
+	for _, path := range []string{"/livez?exclude=etcd", backendPath} {
+		if err := answers(t.Context(), t, config, path, http.StatusOK); err != nil {
+			t.Error(err)
+		}
+	}
+	client, err := rest.HTTPClientFor(config) // client-go's others ask again by themselves
+	if err != nil {
+		t.Fatal(err)
+	}
+	send := func(ctx context.Context, method, path, body string, code int) error {
+		request, err := http.NewRequestWithContext(ctx, method, config.Host+"/apis/clusterregistry.k8s.io/"+path, strings.NewReader(body))
+		if err != nil {
+			return err
+		}
+		request.Header.Set("Content-Type", "application/json")
+		response, err := client.Do(request)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = response.Body.Close() }()
+		if again := response.Header.Get("Retry-After"); response.StatusCode != code || (again == "") != (code == http.StatusOK) {
+			err = fmt.Errorf("%s %s: status %d, Retry-After %q", method, path, response.StatusCode, again)
+		}
+		return err
+	}
+	framework.Eventually(t, "a read to be refused, with the time to ask again", func(ctx context.Context) error {
+		return send(ctx, http.MethodGet, "v1alpha1/clusters/one-down", "", http.StatusServiceUnavailable)
+	})
+	for _, err := range []error{
+		send(t.Context(), http.MethodPost, "v1alpha1/clusters", `{"metadata":{"name":"no-majority"}}`, http.StatusServiceUnavailable),
+		send(t.Context(), http.MethodGet, "v1alpha1/clusters/one-down?resourceVersion=0", "", http.StatusOK),
+		send(t.Context(), http.MethodGet, "v1beta1", "", http.StatusOK),
+	} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// answers returns nil when a server answers a stranger with a status.
+func answers(ctx context.Context, t *testing.T, config *rest.Config, path string, want int) error {
+	client, err := rest.HTTPClientFor(rest.AnonymousClientConfig(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != want {
+		err = fmt.Errorf("%s: status %d, want %d: %s", path, response.StatusCode, want, body)
+	}
+	return err
+}
+
+// backendPath is the probe by which a server counts as a backend of the host's APIService.
+const backendPath = "/readyz?exclude=etcd&exclude=etcd-readiness"

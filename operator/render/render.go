@@ -33,6 +33,9 @@ func Render(in Input) (*Result, error) {
 		}
 		maps.Copy(result.lacks, servers.lacks)
 	}
+	if in.Stopped.Servers { // without a backend, deletions of namespaces in the host cluster hang
+		delete(result.Stages, StageEndpoint)
+	}
 	content, err := json.Marshal(result.Objects())
 	if err != nil {
 		return nil, err

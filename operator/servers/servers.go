@@ -15,6 +15,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/diagnose"
+	"github.com/clusterregistry/operator/internal/direct"
 	"github.com/clusterregistry/operator/operator/handshake"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/operand"
@@ -102,6 +103,6 @@ func (a Access) independent(ctx context.Context, authorities []byte) (*rest.Conf
 	if secret == nil {
 		return nil, fmt.Errorf("there is no Secret %s with the administrator's certificate", a.Name(contract.AdminSuffix))
 	}
-	return &rest.Config{Host: "https://" + a.ServerName(), QPS: a.Host.QPS, Burst: a.Host.Burst, TLSClientConfig: rest.TLSClientConfig{
+	return &rest.Config{Host: "https://" + a.ServerName(), Proxy: direct.Proxy, QPS: a.Host.QPS, Burst: a.Host.Burst, TLSClientConfig: rest.TLSClientConfig{
 		CAData: authorities, CertData: secret.Data[corev1.TLSCertKey], KeyData: secret.Data[corev1.TLSPrivateKeyKey]}}, nil
 }

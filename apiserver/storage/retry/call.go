@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
@@ -49,7 +50,7 @@ func classify(err error) reason {
 		return ""
 	}
 	// So says a watch cache that is being filled again, since its watch of etcd broke.
-	if apierrors.IsTooManyRequests(err) {
+	if apierrors.IsTooManyRequests(err) || errors.Is(err, errSilent) {
 		return unapplied
 	}
 	// The etcd client turns the errors it knows into its own type.
@@ -78,6 +79,9 @@ func classify(err error) reason {
 // call is one call with all its attempts.
 type call struct {
 	operation, key string
+	outage         *outage
+	// cached says that a watch cache may answer, whatever etcd does.
+	cached bool
 	// proposed says that the attempt under way may have written.
 	proposed bool
 	// open is why it is not known whether an attempt was applied; nil when none
@@ -108,19 +112,29 @@ func (c *call) why(err error) reason {
 }
 
 // persist repeats attempt until it succeeds or fails with an answer, or the
-// context ends. A failure is no answer while an attempt is open, for that may
-// have been applied.
+// context ends, or etcd has not answered anyone for too long. A failure is no answer while an
+// attempt is open, for that may have been applied.
 func (c *call) persist(ctx context.Context, attempt func() error) error {
 	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 500 * time.Millisecond}
 	for {
 		c.proposed, c.refused = false, nil
+		began := time.Now()
 		err := attempt()
-		if err == nil {
-			return nil
-		}
 		why := c.why(err)
-		if why == unknown {
+		switch {
+		case apierrors.IsTooManyRequests(err): // of a watch cache, which takes its time to be filled
+		case why != "":
+			c.outage.silent(began)
+		case !c.cached && answer(err):
+			c.outage.answered()
+		}
+		switch {
+		case err == nil:
+			return nil
+		case why == unknown:
 			c.open = err
+		case why != "" && c.open == nil && c.outage.lasts():
+			return unavailable(err)
 		}
 		if why == "" || !sleep(ctx, backoff.Step()) {
 			if c.open != nil {
@@ -131,6 +145,12 @@ func (c *call) persist(ctx context.Context, attempt func() error) error {
 		retries.WithLabelValues(c.operation, string(why)).Inc()
 		klog.V(2).InfoS("Retrying a call that etcd could not serve", "operation", c.operation, "key", c.key, "reason", string(why), "err", err)
 	}
+}
+
+// answer reports whether etcd has answered an attempt that is not worth another one.
+func answer(err error) bool {
+	var said *storage.StorageError
+	return err == nil || errors.As(err, &said)
 }
 
 // sleep waits and returns whether the context is still valid.

@@ -20,7 +20,10 @@ func (s *store) Delete(ctx context.Context, key string, out runtime.Object, prec
 		// What can't be decoded has no UID to recognise it by.
 		return s.Interface.Delete(ctx, key, out, preconditions, validateDeletion, cached, options)
 	}
-	d := &deletion{call: call{operation: "delete", key: key}, versioner: s.Versioner(), preconditions: preconditions, validateDeletion: validateDeletion}
+	if err := s.reachable(ctx, key); err != nil {
+		return err
+	}
+	d := &deletion{call: s.call("delete", key), versioner: s.Versioner(), preconditions: preconditions, validateDeletion: validateDeletion}
 	return d.persist(ctx, func() error {
 		// The preconditions are checked in validate: an object of another UID
 		// would not meet them.

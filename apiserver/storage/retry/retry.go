@@ -18,7 +18,9 @@
 //     caller's own part in a write has, such as a webhook's 429: only refusals of
 //     the storage itself are repeated.
 //
-// Repetitions continue until the request's context ends. Dry runs never get here.
+// Repetitions continue until the request's context ends. When etcd has not answered any request
+// for longer than an election takes, requests that have written nothing end with 503 and a
+// Retry-After, and writes do not begin. Dry runs never get here.
 package retry
 
 import (
@@ -41,9 +43,14 @@ import (
 )
 
 // Getter returns a getter whose options make storages that repeat.
-func Getter(options generic.RESTOptionsGetter) generic.RESTOptionsGetter { return getter{options} }
+func Getter(options generic.RESTOptionsGetter) generic.RESTOptionsGetter {
+	return getter{options, &outage{}}
+}
 
-type getter struct{ generic.RESTOptionsGetter }
+type getter struct {
+	generic.RESTOptionsGetter
+	outage *outage
+}
 
 // GetRESTOptions returns the options of the getter below, with its storage
 // wrapped.
@@ -59,7 +66,7 @@ func (g getter) GetRESTOptions(resource schema.GroupResource, example runtime.Ob
 		if err != nil {
 			return nil, nil, fmt.Errorf("no etcd answers at %s: %w; check that it runs, --etcd-servers and the certificates for it", strings.Join(config.Transport.ServerList, ","), err)
 		}
-		return &store{Interface: s, codec: config.Codec, newFunc: newFunc}, destroy, nil
+		return &store{Interface: s, codec: config.Codec, newFunc: newFunc, outage: g.outage}, destroy, nil
 	}
 	return options, nil
 }
@@ -70,23 +77,27 @@ type store struct {
 	// codec is the one that the storage below writes with.
 	codec   runtime.Codec
 	newFunc func() runtime.Object
+	outage  *outage
+}
+
+func (s *store) call(operation, key string) call {
+	return call{operation: operation, key: key, outage: s.outage}
 }
 
 // Get repeats the read: reading twice does no harm.
 func (s *store) Get(ctx context.Context, key string, options storage.GetOptions, into runtime.Object) error {
-	c := call{operation: "get", key: key}
-	return c.persist(ctx, func() error { return s.Interface.Get(ctx, key, options, into) })
+	return s.read(ctx, "get", key, options.ResourceVersion, func(ctx context.Context) error { return s.Interface.Get(ctx, key, options, into) })
 }
 
 // GetList repeats the read, as Get does.
 func (s *store) GetList(ctx context.Context, key string, options storage.ListOptions, into runtime.Object) error {
-	c := call{operation: "list", key: key}
-	return c.persist(ctx, func() error { return s.Interface.GetList(ctx, key, options, into) })
+	return s.read(ctx, "list", key, options.ResourceVersion, func(ctx context.Context) error { return s.Interface.GetList(ctx, key, options, into) })
 }
 
 // Watch repeats the beginning of a watch, as Get does a read.
 func (s *store) Watch(ctx context.Context, key string, options storage.ListOptions) (out watch.Interface, err error) {
-	c := call{operation: "watch", key: key}
+	c := s.call("watch", key)
+	c.cached = true
 	err = c.persist(ctx, func() error {
 		out, err = s.Interface.Watch(ctx, key, options)
 		return err
@@ -102,7 +113,10 @@ func (s *store) Watch(ctx context.Context, key string, options storage.ListOptio
 // What remains: who deletes an object before its creation is acknowledged may
 // see it created again.
 func (s *store) Create(ctx context.Context, key string, object, out runtime.Object, ttl uint64) error {
-	c := call{operation: "create", key: key}
+	if err := s.reachable(ctx, key); err != nil {
+		return err
+	}
+	c := s.call("create", key)
 	return c.persist(ctx, func() error {
 		c.proposed = true
 		err := s.Interface.Create(ctx, key, object, out, ttl)

@@ -97,7 +97,7 @@ func (s situation) run(t *testing.T, operation func(context.Context, storage.Int
 		below.history = nil
 	}
 	out := &clusterregistry.Cluster{}
-	err := operation(t.Context(), &store{Interface: below, codec: codec, newFunc: func() runtime.Object { return &clusterregistry.Cluster{} }}, out)
+	err := operation(t.Context(), &store{Interface: below, codec: codec, newFunc: func() runtime.Object { return &clusterregistry.Cluster{} }, outage: &outage{}}, out)
 	if s.wantErr == nil && err != nil || s.wantErr != nil && !errors.Is(err, s.wantErr) && (err == nil || !strings.Contains(err.Error(), s.wantErr.Error())) {
 		t.Errorf("%s: error %v, want %v", s.reason, err, s.wantErr)
 	}
@@ -277,7 +277,7 @@ func TestRefusedByTheCaller(t *testing.T) {
 		} {
 			below, asked := &faulty{}, 0
 			below.another(named("mine", "a"))
-			err := run(&store{Interface: below, codec: codec, newFunc: func() runtime.Object { return &clusterregistry.Cluster{} }}, &asked)
+			err := run(&store{Interface: below, codec: codec, newFunc: func() runtime.Object { return &clusterregistry.Cluster{} }, outage: &outage{}}, &asked)
 			if err != busy || asked != 1 { //nolint:errorlint // it has to be the very same
 				t.Errorf("%s, %s: %v, asked %d times", reason, operation, err, asked)
 			}
@@ -290,7 +290,7 @@ func TestRefusedByTheCaller(t *testing.T) {
 func TestEndOfContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	attempts := 0
-	c := call{operation: "create", key: "/east"}
+	c := call{operation: "create", key: "/east", outage: &outage{}}
 	err := c.persist(ctx, func() error {
 		if attempts++; attempts == 3 {
 			cancel()

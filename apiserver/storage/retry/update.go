@@ -36,7 +36,10 @@ var (
 // For an update that creates, the UID tells, as for Create.
 func (s *store) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
-	u := &update{call: call{operation: "update", key: key}, store: s, preconditions: preconditions, try: tryUpdate}
+	if err := s.reachable(ctx, key); err != nil {
+		return err
+	}
+	u := &update{call: s.call("update", key), store: s, preconditions: preconditions, try: tryUpdate}
 	return u.persist(ctx, func() error {
 		// The preconditions are checked in next: an attempt that was applied
 		// would not meet them again.

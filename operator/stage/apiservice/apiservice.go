@@ -40,6 +40,8 @@ func (s *Stage) Run(ctx context.Context) Found {
 		}
 	}
 	switch {
+	case len(s.Rendered.Stages[render.StageEndpoint]) == 0:
+		return Found{Verdict: verdict.Waiting(operatorv1alpha1.ReasonWaiting, "the registry is not registered with the host cluster while all servers are stopped; it is when a server answers again")}
 	case len(taken) == 0:
 		return Found{Verdict: s.register(ctx, free)}
 	case len(free) == 0:

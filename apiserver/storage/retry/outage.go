@@ -1,0 +1,117 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/storage"
+)
+
+const (
+	// patience is for how long etcd may fail to answer before requests fail of it. Elections
+	// take less, and so does the loss of a proposal, which etcd notices after seven seconds.
+	patience = 20 * time.Second
+	// trial is how long a request waits for etcd after that.
+	trial = 2 * time.Second
+	// memory is for how long it is known that etcd does not answer, while nothing asks it.
+	memory = 2 * time.Minute
+	// pause is after how many seconds a client that was refused asks again.
+	pause = 5
+)
+
+// outage is what is known of whether etcd answers, by all requests of a server.
+type outage struct {
+	lock sync.Mutex
+	// since is when etcd began not to answer, zero when it does. Who comes later waits no
+	// longer than the first one.
+	since time.Time
+	// last is when that was last found. Long after, nothing is known.
+	last time.Time
+}
+
+// answered notes that etcd has answered.
+func (o *outage) answered() {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	o.since = time.Time{}
+}
+
+// silent notes that etcd has not answered an attempt that began at the given time.
+func (o *outage) silent(began time.Time) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	if !o.known() {
+		o.since = began
+	}
+	o.last = time.Now()
+}
+
+// known reports whether it is known that etcd does not answer.
+func (o *outage) known() bool { return !o.since.IsZero() && time.Since(o.last) < memory }
+
+// lasts reports whether etcd has not answered for so long that nobody is kept waiting for it.
+func (o *outage) lasts() bool {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	return o.known() && time.Since(o.since) >= patience
+}
+
+// limit bounds an attempt that writes nothing by what requests may still wait for etcd.
+func (o *outage) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	left := patience
+	if o.known() {
+		left = max(trial, patience-time.Since(o.since))
+	}
+	return context.WithTimeout(ctx, left)
+}
+
+// unavailable is the answer to a request for which etcd is needed while it does not answer.
+// Nothing was written for it.
+func unavailable(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status:  metav1.StatusFailure,
+		Code:    http.StatusServiceUnavailable,
+		Reason:  metav1.StatusReasonServiceUnavailable,
+		Message: fmt.Sprintf("the registry's etcd does not answer (%v): nothing was read or written; the request succeeds when etcd is back, try again", err),
+		Details: &metav1.StatusDetails{RetryAfterSeconds: pause},
+	}}
+}
+
+// reachable returns an error when etcd has not answered for long, and does not answer now: then
+// no write begins whose outcome nobody would know.
+func (s *store) reachable(ctx context.Context, key string) error {
+	if !s.outage.lasts() {
+		return nil
+	}
+	if err := s.Get(ctx, key, storage.GetOptions{IgnoreNotFound: true}, s.newFunc()); apierrors.IsServiceUnavailable(err) {
+		return err
+	}
+	return nil // whatever it says, etcd answers
+}
+
+// errSilent is the error of a read that etcd has not answered while the request has time left.
+var errSilent = errors.New("no answer in time")
+
+// read makes attempts that write nothing and do not last. A watch cache may answer those that
+// take any version, which says nothing about etcd.
+func (s *store) read(ctx context.Context, operation, key, resourceVersion string, attempt func(context.Context) error) error {
+	c := s.call(operation, key)
+	c.cached = resourceVersion == "0"
+	return c.persist(ctx, func() error {
+		limited, cancel := s.outage.limit(ctx)
+		defer cancel()
+		err := attempt(limited)
+		if err != nil && limited.Err() != nil && ctx.Err() == nil {
+			return errSilent
+		}
+		return err
+	})
+}
