@@ -19,6 +19,7 @@ type Load struct {
 	url        string
 	rate       int
 	name       string
+	named      string // begins their names, where those of another load may be there
 	watchers   int
 	population int
 	rewritten  bool
@@ -75,7 +76,9 @@ func Pending(n int) LoadOption { return func(l *Load) { l.limit = n } }
 
 // Named has the names of the load's clusters begin with another word than "load", for a registry
 // that has had a load before.
-func Named(name string) LoadOption { return func(l *Load) { l.name = name } }
+func Named(name string) LoadOption {
+	return func(l *Load) { l.name, l.named = name, name+"-" }
+}
 
 // StartLoad starts a load of rate requests per second on the server that config
 // leads to.
