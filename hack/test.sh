@@ -22,7 +22,7 @@ if [ "$size" = full ]; then
   fi
 fi
 # No part hangs.
-[ "$size" = full ] || export PARTS_TIMEOUT=${PARTS_TIMEOUT:-45m}
+[ "$size" = full ] || export PARTS_TIMEOUT=${PARTS_TIMEOUT:-60m}
 . hack/parts.sh
 
 finish() {
