@@ -106,6 +106,9 @@ func withoutEtcd(t *testing.T, config *rest.Config) {
 	})
 	for _, err := range []error{
 		send(t.Context(), http.MethodPost, "v1alpha1/clusters", `{"metadata":{"name":"no-majority"}}`, http.StatusServiceUnavailable),
+		send(t.Context(), http.MethodGet, "v1alpha1/clusters", "", http.StatusServiceUnavailable),
+		send(t.Context(), http.MethodGet, "v1alpha1/clusters?limit=1", "", http.StatusServiceUnavailable),
+		send(t.Context(), http.MethodGet, "v1alpha1/clusters?resourceVersion=0", "", http.StatusOK),
 		send(t.Context(), http.MethodGet, "v1alpha1/clusters/one-down?resourceVersion=0", "", http.StatusOK),
 		send(t.Context(), http.MethodGet, "v1beta1", "", http.StatusOK),
 	} {

@@ -33,19 +33,26 @@ type outage struct {
 	since time.Time
 	// last is when that was last found. Long after, nothing is known.
 	last time.Time
+	// heard is when etcd answered last.
+	heard time.Time
 }
 
 // answered notes that etcd has answered.
 func (o *outage) answered() {
 	o.lock.Lock()
 	defer o.lock.Unlock()
-	o.since = time.Time{}
+	o.since, o.heard = time.Time{}, time.Now()
 }
 
-// silent notes that etcd has not answered an attempt that began at the given time.
+// silent notes that etcd has not answered an attempt that began at the given time. That says
+// nothing where it has answered others since: a connection may hang, and the next attempt takes
+// another one.
 func (o *outage) silent(began time.Time) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
+	if o.heard.After(began) {
+		return
+	}
 	if !o.known() {
 		o.since = began
 	}
@@ -55,14 +62,14 @@ func (o *outage) silent(began time.Time) {
 // known reports whether it is known that etcd does not answer.
 func (o *outage) known() bool { return !o.since.IsZero() && time.Since(o.last) < memory }
 
-// lasts reports whether etcd has not answered for so long that nobody is kept waiting for it.
+// lasts reports whether etcd has not answered for so long that no one is kept waiting for it.
 func (o *outage) lasts() bool {
 	o.lock.Lock()
 	defer o.lock.Unlock()
 	return o.known() && time.Since(o.since) >= patience
 }
 
-// limit bounds an attempt that writes nothing by what requests may still wait for etcd.
+// limit bounds an attempt to read one object by what requests may still wait for etcd.
 func (o *outage) limit(ctx context.Context) (context.Context, context.CancelFunc) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
@@ -86,7 +93,7 @@ func unavailable(err error) error {
 }
 
 // reachable returns an error when etcd has not answered for long, and does not answer now: then
-// no write begins whose outcome nobody would know.
+// no write begins whose outcome no one would know.
 func (s *store) reachable(ctx context.Context, key string) error {
 	if !s.outage.lasts() {
 		return nil
@@ -99,19 +106,3 @@ func (s *store) reachable(ctx context.Context, key string) error {
 
 // errSilent is the error of a read that etcd has not answered while the request has time left.
 var errSilent = errors.New("no answer in time")
-
-// read makes attempts that write nothing and do not last. A watch cache may answer those that
-// take any version, which says nothing about etcd.
-func (s *store) read(ctx context.Context, operation, key, resourceVersion string, attempt func(context.Context) error) error {
-	c := s.call(operation, key)
-	c.cached = resourceVersion == "0"
-	return c.persist(ctx, func() error {
-		limited, cancel := s.outage.limit(ctx)
-		defer cancel()
-		err := attempt(limited)
-		if err != nil && limited.Err() != nil && ctx.Err() == nil {
-			return errSilent
-		}
-		return err
-	})
-}

@@ -19,6 +19,8 @@ type away struct {
 	until  time.Time
 	silent bool
 	writes int
+	// listing is how long a list takes.
+	listing time.Duration
 }
 
 func (a *away) ask(ctx context.Context) error {
@@ -40,6 +42,21 @@ func (a *away) Get(ctx context.Context, key string, options storage.GetOptions, 
 		return err
 	}
 	return a.faulty.Get(ctx, key, options, into)
+}
+
+func (a *away) GetList(ctx context.Context, _ string, options storage.ListOptions, _ runtime.Object) error {
+	if options.ResourceVersion == "0" {
+		return nil
+	}
+	if err := a.ask(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(a.listing):
+		return nil
+	}
 }
 
 func (a *away) Create(ctx context.Context, key string, object, out runtime.Object, ttl uint64) error {
@@ -78,6 +95,11 @@ func TestOutage(t *testing.T) {
 				asked := time.Now()
 				expect("a later read", get(storage.GetOptions{}), trial, asked)
 				asked = time.Now()
+				expect("a list", s.GetList(t.Context(), "/", storage.ListOptions{}, nil), trial, asked)
+				if err := s.GetList(t.Context(), "/", storage.ListOptions{ResourceVersion: "0"}, nil); err != nil {
+					t.Errorf("a list from the cache: %v", err)
+				}
+				asked = time.Now()
 				expect("a creation", s.Create(t.Context(), "/east", named("mine", "a"), &clusterregistry.Cluster{}, 0), trial, asked)
 				asked = time.Now()
 				expect("a deletion", s.Delete(t.Context(), "/east", &clusterregistry.Cluster{}, nil, nil, nil, storage.DeleteOptions{}), trial, asked)
@@ -112,6 +134,37 @@ func TestOutageForgotten(t *testing.T) {
 		time.Sleep(patience)
 		if !o.lasts() {
 			t.Error("an outage is forgotten")
+		}
+	})
+}
+
+// TestSlowList has a list take longer than etcd may be silent: it is served, in an outage that is
+// over by then, too, and no one else is refused for it.
+func TestSlowList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &store{Interface: &away{listing: patience + 10*time.Second}, codec: codec, newFunc: func() runtime.Object { return &clusterregistry.Cluster{} }, outage: &outage{}}
+		for range 2 {
+			if err := s.GetList(t.Context(), "/", storage.ListOptions{}, nil); err != nil || s.outage.lasts() {
+				t.Errorf("a slow list: %v, and the outage lasts: %t", err, s.outage.lasts())
+			}
+			s.outage.silent(time.Now())
+			time.Sleep(patience)
+			if !s.outage.lasts() {
+				t.Error("there is no outage")
+			}
+		}
+	})
+}
+
+// TestOthersAnswered has one attempt hang, while etcd answers others.
+func TestOthersAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, began := &outage{}, time.Now()
+		time.Sleep(patience)
+		o.answered()
+		time.Sleep(time.Second)
+		if o.silent(began); o.lasts() {
+			t.Error("etcd has answered since, and counts as silent")
 		}
 	})
 }

@@ -84,14 +84,35 @@ func (s *store) call(operation, key string) call {
 	return call{operation: operation, key: key, outage: s.outage}
 }
 
+// anyVersion reports whether a watch cache may answer a read, which says nothing about etcd.
+func anyVersion(resourceVersion string) bool { return resourceVersion == "0" }
+
 // Get repeats the read: reading twice does no harm.
 func (s *store) Get(ctx context.Context, key string, options storage.GetOptions, into runtime.Object) error {
-	return s.read(ctx, "get", key, options.ResourceVersion, func(ctx context.Context) error { return s.Interface.Get(ctx, key, options, into) })
+	c := s.call("get", key)
+	c.cached = anyVersion(options.ResourceVersion)
+	return c.persist(ctx, func() error {
+		limited, cancel := s.outage.limit(ctx)
+		defer cancel()
+		err := s.Interface.Get(limited, key, options, into)
+		if err != nil && limited.Err() != nil && ctx.Err() == nil {
+			return errSilent
+		}
+		return err
+	})
 }
 
-// GetList repeats the read, as Get does.
+// GetList repeats the read, as Get does. How long one takes says nothing about etcd, so it has
+// all of the request's time.
 func (s *store) GetList(ctx context.Context, key string, options storage.ListOptions, into runtime.Object) error {
-	return s.read(ctx, "list", key, options.ResourceVersion, func(ctx context.Context) error { return s.Interface.GetList(ctx, key, options, into) })
+	c := s.call("list", key)
+	if c.cached = anyVersion(options.ResourceVersion); !c.cached {
+		// No object has this key: names begin with a letter or a digit.
+		if err := s.reachable(ctx, strings.TrimSuffix(key, "/")+"/-"); err != nil {
+			return err
+		}
+	}
+	return c.persist(ctx, func() error { return s.Interface.GetList(ctx, key, options, into) })
 }
 
 // Watch repeats the beginning of a watch, as Get does a read.
