@@ -7,8 +7,10 @@ import (
 )
 
 const (
-	// longest is how much of a string is held.
-	longest = 1 << 10
+	// longest is how much of a string is held. What is read whole is shorter: the message of a
+	// container that has terminated, in which Jobs report, has 4,096 bytes at most, and that of
+	// a backup's status a few more (backup.Enter).
+	longest = 5 << 10
 	// largest is about how much of an object is held: its strings, and the entries of its
 	// lists and maps.
 	largest = 32 << 10
@@ -19,7 +21,8 @@ func bounded(text string) string { return text[:min(len(text), longest)] }
 
 // bound cuts what is held of an object. onlyRead leaves the fields that are read, and whoever
 // may write these chooses how long they are: thousands of such objects must not be the end
-// of the operator. What the operator and the host cluster write is far below the limits.
+// of the operator. What the operator and the host cluster write is below the limits: cut, a report
+// would be none, and a status would be written again each time.
 func bound(object any) {
 	left := room(largest)
 	left.fit(reflect.ValueOf(object))

@@ -105,6 +105,25 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// TestWhole has the longest texts that the operator reads through the cache: they are held whole.
+func TestWhole(t *testing.T) {
+	const ended, entered = 4 << 10, 4<<10 + len("...") // as kubelet and backup.Enter bound them
+	report, message := strings.Repeat("x", ended), strings.Repeat("x", entered)
+	pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{
+		{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: report}}}}}}
+	if left, err := onlyRead(pod); err != nil || left.(*corev1.Pod).Status.ContainerStatuses[0].State.Terminated.Message != report {
+		t.Errorf("the report of a Job is cut: %v", err)
+	}
+	b := &operatorv1alpha1.ClusterRegistryBackup{Status: operatorv1alpha1.ClusterRegistryBackupStatus{Message: message, Conditions: []metav1.Condition{{Message: message}}}}
+	left, err := onlyRead(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status := left.(*operatorv1alpha1.ClusterRegistryBackup).Status; status.Message != message || status.Conditions[0].Message != message {
+		t.Error("the message of a backup is cut")
+	}
+}
+
 var filler = strings.Repeat("x", 200<<10)
 
 // fill sets every string to a long one, and gives every list and map entries, to a depth.
