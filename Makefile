@@ -195,7 +195,7 @@ e2e-second: ## Back up a registry of one cluster, and restore it in another one 
 
 .PHONY: second
 second:
-	E2E_CLUSTER=$(NAME) $(LONG) -v -run '^$(TEST)$$' ./e2e/backup
+	E2E_CLUSTER=$(NAME) $(LONG) -v -run '^$(RUN)$$' ./e2e/backup
 
 .PHONY: e2e-olm
 e2e-olm: ## Install, upgrade and uninstall with the Operator Lifecycle Manager, which is built and run for that

@@ -22,7 +22,7 @@ on() {
   part "cluster-down-before-$1" make --no-print-directory cluster-down &&
     part "cluster-$1" make --no-print-directory cluster &&
     part "install-$1" make --no-print-directory e2e-ready PACKAGES=backup || return
-  part "$2" make --no-print-directory second TEST="$2" || {
+  part "$2" make --no-print-directory second RUN="$2" || {
     bin/cluster --name=$NAME logs ".test/cluster-logs-$2"
     return 1
   }
