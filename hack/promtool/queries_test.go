@@ -256,7 +256,7 @@ func scrapesControllers(t *testing.T) {
 	t.Helper()
 	monitor := decode[monitoringv1.PodMonitor](t, "controller/podmonitor.yaml")
 	deployment, secret := &appsv1.Deployment{}, &corev1.Secret{}
-	for file, into := range map[string]any{"manifests/registry/v2/components/controller/controller.yaml": deployment, "manifests/monitoring/controller/token.yaml": secret} {
+	for file, into := range map[string]any{"manifests/registry/v1/components/controller/controller.yaml": deployment, "manifests/monitoring/controller/token.yaml": secret} {
 		documents := strings.Split(string(read(t, file)), "\n---\n")
 		if err := yaml.UnmarshalStrict([]byte(documents[len(documents)-1]), into); err != nil {
 			t.Fatalf("%s: %v", file, err)
