@@ -69,7 +69,7 @@ func connection() (*rest.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to the cluster: %w; outside of a pod, set KUBECONFIG", err)
 	}
-	if os.Getenv("KUBECONFIG") == "" {
+	if config.Proxy == nil && os.Getenv("KUBECONFIG") == "" {
 		config.Proxy = direct.Proxy
 	}
 	// The host limits its clients itself (API priority and fairness); this bounds
