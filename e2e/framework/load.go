@@ -1,6 +1,7 @@
 package framework
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -18,8 +19,7 @@ type Load struct {
 	client     *http.Client
 	url        string
 	rate       int
-	name       string
-	named      string // begins their names, where those of another load may be there
+	name       string // of the option Named
 	watchers   int
 	population int
 	rewritten  bool
@@ -76,9 +76,7 @@ func Pending(n int) LoadOption { return func(l *Load) { l.limit = n } }
 
 // Named has the names of the load's clusters begin with another word than "load", for a registry
 // that has had a load before.
-func Named(name string) LoadOption {
-	return func(l *Load) { l.name, l.named = name, name+"-" }
-}
+func Named(name string) LoadOption { return func(l *Load) { l.name = name } }
 
 // StartLoad starts a load of rate requests per second on the server that config
 // leads to.
@@ -90,7 +88,7 @@ func StartLoad(t *testing.T, config *rest.Config, rate int, options ...LoadOptio
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &Load{
-		client: &http.Client{Transport: transport, Timeout: time.Minute}, url: server + "/apis/clusterregistry.k8s.io/v1alpha1/clusters", rate: rate, name: "load", cancel: cancel, pending: map[int]bool{},
+		client: &http.Client{Transport: transport, Timeout: time.Minute}, url: server + "/apis/clusterregistry.k8s.io/v1alpha1/clusters", rate: rate, cancel: cancel, pending: map[int]bool{},
 		start: time.Now(), phases: []*phase{{name: "start", from: time.Now()}},
 	}
 	for _, option := range options {
@@ -194,7 +192,7 @@ func (l *Load) begin() *Life {
 	if stays {
 		l.staying++
 	}
-	life := newLife(fmt.Sprintf("%s-%d", l.name, len(l.lives)), stays, l.rewritten)
+	life := newLife(fmt.Sprintf("%s-%d", cmp.Or(l.name, "load"), len(l.lives)), stays, l.rewritten)
 	l.lives = append(l.lives, life)
 	return life
 }

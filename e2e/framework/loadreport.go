@@ -130,7 +130,7 @@ func (r Report) String() string {
 
 // report is called when all has ended.
 func (l *Load) report() Report {
-	r := Report{Lives: l.lives, named: l.named, Sent: l.sent, Failed: l.failed, Held: l.held, Conflicts: l.conflicts}
+	r := Report{Lives: l.lives, named: l.name, Sent: l.sent, Failed: l.failed, Held: l.held, Conflicts: l.conflicts}
 	for _, p := range l.phases {
 		r.Phases = append(r.Phases, p.report())
 		r.Slowest = max(r.Slowest, r.Phases[len(r.Phases)-1].Slowest)
