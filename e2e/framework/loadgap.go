@@ -21,7 +21,7 @@ type gap struct {
 	there map[string]uint64
 }
 
-// relist reads all clusters, as clients do that were too slow (status 410), and goes on from
+// relist reads all clusters, as clients do that were too slow (status 410), and continues from
 // there. What the list has is told, and what it no longer has is gone.
 func (w *watcher) relist(ctx context.Context) error {
 	from, err := strconv.ParseUint(w.version, 10, 64)

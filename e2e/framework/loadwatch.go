@@ -106,7 +106,7 @@ func (w *watcher) take(kind watch.EventType, name, version string) error {
 	return nil
 }
 
-// tell notes what is told of a cluster. It is called with the lock held.
+// tell notes what a cluster is reported to be. It is called with the lock held.
 func (w *watcher) tell(name string, what write) {
 	w.told = append(w.told, told{name, what})
 	w.last[name] = what

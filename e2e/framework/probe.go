@@ -339,7 +339,7 @@ func (p *hostProbe) leave(t testing.TB) (last bool) {
 	return last
 }
 
-// pause is leave for a test after which others may follow: the probe goes on meanwhile.
+// pause is leave for a test after which others may follow: the probe continues meanwhile.
 func (p *hostProbe) pause(t testing.TB) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,7 +23,7 @@ const (
 
 const interval = 250 * time.Millisecond
 
-// Eventually waits until check returns nil. It goes on as long as there is progress, which
+// Eventually waits until check returns nil. It continues as long as there is progress, which
 // is an error of check that it has not returned before: an error says what is seen. The test
 // fails with check's last error after Patience without progress, and after Bound in any case.
 func Eventually(t *testing.T, what string, check func(context.Context) error) {

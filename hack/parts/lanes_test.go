@@ -38,7 +38,7 @@ func bash(ctx context.Context, t *testing.T, text string, environment ...string)
 	return cmd, out, dir
 }
 
-// needCgroup skips what nobody but root on Linux has.
+// needCgroup skips what no one but root on Linux has.
 func needCgroup(t *testing.T) {
 	t.Helper()
 	group, err := newCgroup(false)

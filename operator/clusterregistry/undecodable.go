@@ -26,7 +26,7 @@ import (
 // correct them, and are told in the status, which is written as a tree. What such a registry
 // runs stays as it is.
 
-// atOnceTold bounds how many such backups are told of in one reconcile: anyone who may create
+// atOnceTold bounds how many such backups are reported in one reconcile: anyone who may create
 // backups may create many.
 const atOnceTold = 10
 

@@ -122,7 +122,7 @@ func normalName(name string) string {
 // refused reaches logs, those of audits among them.
 const notRepeated = "not repeated here"
 
-// maxFaults bounds the faults that are told of one object.
+// maxFaults bounds the faults that an error lists for one object.
 const maxFaults = 32
 
 // Told returns as many faults as one can read, and how many others there are.
