@@ -968,7 +968,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 					},
 					"manager": {
 						SchemaProps: spec.SchemaProps{
-							Description: "manager is what manages the cluster's entry. It may be set once, and then never changes.",
+							Description: "manager is what manages the cluster's entry. Who changes or removes it once it is set needs update on clusters/identity.",
 							Ref:         ref(v1beta1.Manager{}.OpenAPIModelName()),
 						},
 					},

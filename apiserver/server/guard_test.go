@@ -179,6 +179,7 @@ func TestGuardedWrites(t *testing.T) {
 		{"create with access", "POST", "v1beta1/clusters", plain, v1beta1Of(`{"access":[{"name":"a","audience":"User","provider":{"type":"x"}}]}`), "west", endpoints},
 		{"create with an id", "POST", "v1beta1/clusters", plain, v1beta1Of(`{"id":"two"}`), "west", identity},
 		{"create with a source", "POST", "v1beta1/clusters", plain, v1beta1Of(`{` + source + `}`), "west", identity},
+		{"create with a manager", "POST", "v1beta1/clusters", plain, v1beta1Of(`{"manager":{"name":"x"}}`), "west", identity},
 		{"create with all", "POST", "v1beta1/clusters", plain, v1beta1Of(`{"id":"two","endpoints":[{"name":"a","url":"https://a"}]}`), "west", both},
 		{"create with none", "POST", "v1beta1/clusters", plain, v1beta1Of(`{"displayName":"West","taints":[{"key":"a","effect":"NoSchedule"}]}`), "west", nothing},
 		{"create in a dry run", "POST", "v1beta1/clusters?dryRun=All", plain, v1beta1Of(`{"endpoints":[{"name":"a","url":"https://a"}]}`), "west", endpoints},
@@ -200,6 +201,8 @@ func TestGuardedWrites(t *testing.T) {
 		{"no endpoint", "PATCH", "v1beta1/clusters/east", jsonPatch, `[{"op":"remove","path":"/spec/endpoints"}]`, "east", endpoints},
 		{"another program", "PATCH", "v1beta1/clusters/east", jsonPatch, `[{"op":"replace","path":"/spec/access/0/exec/command","value":"evil"}]`, "east", endpoints},
 		{"a source", "PATCH", "v1beta1/clusters/east", mergePatch, `{"spec":{` + source + `}}`, "east", identity},
+		{"a manager", "PATCH", "v1beta1/clusters/east", mergePatch, `{"spec":{"manager":{"name":"x"}}}`, "east", identity},
+		{"a manager by apply", "PATCH", "v1beta1/clusters/east?fieldManager=x", applyPatch, `{"apiVersion":"clusterregistry.k8s.io/v1beta1","kind":"Cluster","metadata":{"name":"east"},"spec":{"manager":{"name":"x"}}}`, "east", identity},
 		{"an address and a source by PUT", "PUT", "v1beta1/clusters/east", plain, strings.Replace(strings.Replace(east, "https://east", "https://evil", 1), `"id":"one"`, `"id":"one",`+source, 1), "east", both},
 		{"another address through v1alpha1", "PATCH", "v1alpha1/clusters/east", jsonPatch, `[{"op":"replace","path":"/spec/kubernetesApiEndpoints/serverEndpoints/0/serverAddress","value":"evil"}]`, "east", endpoints},
 		{"the same address in other letters through v1alpha1", "PATCH", "v1alpha1/clusters/east", jsonPatch, `[{"op":"replace","path":"/spec/kubernetesApiEndpoints/serverEndpoints/0/serverAddress","value":"east"}]`, "east", endpoints},
@@ -285,6 +288,34 @@ func TestRebound(t *testing.T) {
 		}
 		if code, body, _ := d.send("PATCH", "v1beta1/clusters/east", mergePatch, `{"spec":{"sourceRef":null}}`); code != http.StatusUnprocessableEntity {
 			t.Errorf("%s, removed: answered %d %s", mode, code, body)
+		}
+	}
+}
+
+// TestManagerChanges sets another manager, and none, in place of the one that an entry has:
+// that needs the permission, whatever the guard is set to, and whoever has it may.
+func TestManagerChanges(t *testing.T) {
+	for _, mode := range []cluster.GuardedFields{cluster.GuardedFieldsOff, cluster.GuardedFieldsWarn, cluster.GuardedFieldsEnforce} {
+		for want, body := range map[string]string{"other": `{"spec":{"manager":{"name":"other"}}}`, "": `{"spec":{"manager":null}}`} {
+			t.Run(fmt.Sprintf("%s/%q", mode, want), func(t *testing.T) {
+				d := newDesk(t, mode)
+				d.stored.objects["/clusters/east"].(*clusterregistry.Cluster).Spec.Manager = &clusterregistry.Manager{Name: "fleet"}
+				code, answer, warnings := d.send("PATCH", "v1beta1/clusters/east", mergePatch, body)
+				if code != http.StatusForbidden || !strings.Contains(answer, "as a change of spec.manager needs") || len(warnings) > 0 || !slices.Equal(d.asked, []string{question("v1beta1", "identity", "east")}) {
+					t.Errorf("asked %q, answered %d %s, warned %q", d.asked, code, answer, warnings)
+				}
+				d.says = map[string]review{"identity": {decision: authorizer.DecisionAllow}}
+				if code, answer, _ := d.send("PATCH", "v1beta1/clusters/east", mergePatch, body); code != http.StatusOK {
+					t.Errorf("with the permission: answered %d %s", code, answer)
+				}
+				got := ""
+				if now := d.stored.objects["/clusters/east"].(*clusterregistry.Cluster).Spec.Manager; now != nil {
+					got = now.Name
+				}
+				if got != want {
+					t.Errorf("the manager is %q", got)
+				}
+			})
 		}
 	}
 }

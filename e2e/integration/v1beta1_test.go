@@ -63,7 +63,7 @@ func testBetaWrites(t *testing.T, clusters clustersv1beta1.ClusterInterface) {
 		{"an address without TLS", func(c *v1beta1.Cluster) { c.Spec.Endpoints[1].URL = "http://east" }, "spec.endpoints[1].url: Invalid value"},
 		{"a password", func(c *v1beta1.Cluster) { c.Spec.Access[0].Provider.Config["password"] = "x" }, "spec.access[0].provider.config[password]: Forbidden"},
 		{"two ways in one", func(c *v1beta1.Cluster) { c.Spec.Access[1].Provider = c.Spec.Access[0].Provider }, "must have exactly one of exec, oidc, objectRef and provider"},
-		{"another manager", func(c *v1beta1.Cluster) { c.Spec.Manager.Name = "other" }, "spec.manager: Invalid value"},
+		{"another id", func(c *v1beta1.Cluster) { c.Spec.ID = "other" }, "spec.id: Invalid value"},
 		{"no source any more", func(c *v1beta1.Cluster) { c.Spec.SourceRef = nil }, "spec.sourceRef: Invalid value"},
 	} {
 		c := made.DeepCopy()
@@ -243,7 +243,7 @@ func testBetaSession(t *testing.T, kubectl *framework.Kubectl) {
 	for manifest, want := range map[string]string{
 		strings.Replace(manifest, "displayName", "displayNmae", 1): `unknown field "spec.displayNmae"`,
 		strings.Replace(manifest, "https:", "http:", 1):            "spec.endpoints[0].url: Invalid value",
-		strings.Replace(manifest, "fleet", "other", 1):             "may be set once",
+		strings.Replace(manifest, "east.example", "other", 1):      "may be set once",
 	} {
 		if _, err := kubectl.Stdin(manifest).Try("apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is missing in: %v", want, err)

@@ -84,8 +84,8 @@ type ClusterSpec struct {
 	// +optional
 	Heartbeat *Heartbeat `json:"heartbeat,omitempty" protobuf:"bytes,6,opt,name=heartbeat"`
 
-	// manager is what manages the cluster's entry. It may be set once, and then
-	// never changes.
+	// manager is what manages the cluster's entry. Who changes or removes it once it is
+	// set needs update on clusters/identity.
 	// +optional
 	Manager *Manager `json:"manager,omitempty" protobuf:"bytes,7,opt,name=manager"`
 

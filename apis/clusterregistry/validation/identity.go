@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
-	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 )
 
 // identity returns the faults of what v1alpha1 has no field for, but for the
@@ -45,30 +44,19 @@ func identity(spec *clusterregistry.ClusterSpec, path *field.Path) field.ErrorLi
 	return faults
 }
 
-// constants returns a fault for each change of what may be set once only.
+// constants returns a fault for each change of what no one may change. Who may change the
+// manager, and the source, is the server's to say.
 func constants(spec, old *clusterregistry.ClusterSpec) field.ErrorList {
-	const fault = "may be set once, and then neither changed nor removed; when it is wrong, delete the cluster and create it anew"
 	path := field.NewPath("spec")
 	var faults field.ErrorList
 	if old.ID != "" && spec.ID != old.ID {
-		faults = append(faults, field.Invalid(path.Child("id"), spec.ID, fault))
+		faults = append(faults, field.Invalid(path.Child("id"), spec.ID, "may be set once, and then neither changed nor removed; when it is wrong, delete the cluster and create it again"))
 	}
-	if old.Manager != nil && !equality.DeepEqual(spec.Manager, old.Manager) {
-		faults = append(faults, field.Invalid(path.Child("manager"), nameOf(spec.Manager), fault))
-	}
-	// It changes when the object was made again, such as in another host cluster: who may
-	// do that, is the server's to say.
+	// It changes when the object was made again, such as in another host cluster.
 	if old.SourceRef != nil && spec.SourceRef == nil {
-		faults = append(faults, field.Invalid(path.Child("sourceRef"), "", "may be changed, and not removed; when it is wrong, delete the cluster and create it anew"))
+		faults = append(faults, field.Invalid(path.Child("sourceRef"), "", "may be changed, and not removed; when it is wrong, delete the cluster and create it again"))
 	}
 	return faults
-}
-
-func nameOf(manager *clusterregistry.Manager) string {
-	if manager == nil {
-		return ""
-	}
-	return manager.Name
 }
 
 func taints(taints []clusterregistry.Taint, path *field.Path) field.ErrorList {

@@ -170,7 +170,8 @@ func TestWhatMayBeSetOnce(t *testing.T) {
 		{reason: "kept", old: set, now: set},
 		{reason: "another id", old: clusterregistry.ClusterSpec{ID: "one"}, now: clusterregistry.ClusterSpec{ID: "two"}, want: "spec.id: may be set once"},
 		{reason: "the id removed", old: clusterregistry.ClusterSpec{ID: "one"}, want: "spec.id: may be set once"},
-		{reason: "the manager removed", old: clusterregistry.ClusterSpec{Manager: set.Manager}, want: "spec.manager: may be set once"},
+		{reason: "the manager removed", old: clusterregistry.ClusterSpec{Manager: set.Manager}},
+		{reason: "another manager", old: clusterregistry.ClusterSpec{Manager: set.Manager}, now: clusterregistry.ClusterSpec{Manager: &clusterregistry.Manager{Name: "other"}}},
 		{
 			reason: "another source", old: clusterregistry.ClusterSpec{SourceRef: set.SourceRef},
 			now: clusterregistry.ClusterSpec{SourceRef: &clusterregistry.SourceReference{Kind: "Cluster", Name: "west"}},

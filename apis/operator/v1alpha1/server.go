@@ -154,7 +154,7 @@ type Authorization struct {
 
 	// guardedFields says what happens to a write that changes where a cluster is or how
 	// to sign in to it (endpoints, access) without the permission to update
-	// clusters/endpoints, or that sets its id or sourceRef without that to update
+	// clusters/endpoints, or that sets its id, manager or sourceRef without that to update
 	// clusters/identity. Enforce refuses it. Warn lets it pass, with a warning that says
 	// what Enforce will refuse. With Off, the right to write a cluster is enough.
 	// Default: Off.

@@ -79,12 +79,15 @@ func isRenewal(written, stored *clusterregistry.ClusterSpec) bool {
 	return !differ(written.KubernetesAPIEndpoints, renewed.KubernetesAPIEndpoints)
 }
 
-// changedIdentity returns the fields that say which cluster this is and what its entry
-// was made from, if they are given. An id that a cluster has never changes.
+// changedIdentity returns the fields that say which cluster this is, what manages its entry
+// and what that was made from, if they are given. An id that a cluster has never changes.
 func changedIdentity(_ string, written, stored *clusterregistry.ClusterSpec) []string {
 	var changed []string
 	if written.ID != stored.ID {
 		changed = append(changed, "spec.id")
+	}
+	if stored.Manager == nil && written.Manager != nil {
+		changed = append(changed, "spec.manager")
 	}
 	if stored.SourceRef == nil && written.SourceRef != nil {
 		changed = append(changed, "spec.sourceRef")
@@ -92,13 +95,18 @@ func changedIdentity(_ string, written, stored *clusterregistry.ClusterSpec) []s
 	return changed
 }
 
-// rebound returns the field with the object that an entry was made from, if that becomes
-// another one: whoever makes entries from such objects then has this entry follow that one.
+// rebound returns the fields with what manages an entry and with the object that it was made
+// from, if they become others: another manager then takes the entry for its own, and whoever
+// makes entries from such objects has this entry follow that one.
 func rebound(_ string, written, stored *clusterregistry.ClusterSpec) []string {
-	if stored.SourceRef == nil || !differ(written.SourceRef, stored.SourceRef) {
-		return nil
+	var changed []string
+	if stored.Manager != nil && differ(written.Manager, stored.Manager) {
+		changed = append(changed, "spec.manager")
 	}
-	return []string{"spec.sourceRef"}
+	if stored.SourceRef != nil && differ(written.SourceRef, stored.SourceRef) {
+		changed = append(changed, "spec.sourceRef")
+	}
+	return changed
 }
 
 // differ reports whether two values say something else. What is empty and what is

@@ -28,8 +28,8 @@ type ClusterSpecApplyConfiguration struct {
 	// heartbeat says how often a sign of life is expected of the cluster. None is
 	// when it is absent.
 	Heartbeat *HeartbeatApplyConfiguration `json:"heartbeat,omitempty"`
-	// manager is what manages the cluster's entry. It may be set once, and then
-	// never changes.
+	// manager is what manages the cluster's entry. Who changes or removes it once it is
+	// set needs update on clusters/identity.
 	Manager *ManagerApplyConfiguration `json:"manager,omitempty"`
 	// sourceRef is the object that the cluster's entry was made from. Who changes it
 	// once it is set, as when the object was made again, needs "update" on
