@@ -128,6 +128,10 @@ func (h *history) Get(_ context.Context, key string, options storage.GetOptions,
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	found := h.now(key)
+	if options.ResourceVersion != "" {
+		_, objects := h.at(key, h.revision-min(h.lag, h.revision-1))
+		found = objects[key]
+	}
 	if found == nil && options.IgnoreNotFound {
 		return runtime.SetZeroValue(out)
 	}
@@ -212,7 +216,8 @@ func (h *history) GetList(_ context.Context, key string, options storage.ListOpt
 			return err
 		}
 		revision, from = uint64(version), start
-	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
+	case options.ResourceVersionMatch == metav1.ResourceVersionMatchExact,
+		options.ResourceVersionMatch == "" && p.Limit > 0 && options.ResourceVersion != "" && options.ResourceVersion != "0":
 		revision, _ = h.Versioner().ParseResourceVersion(options.ResourceVersion)
 	case options.ResourceVersion != "":
 		asked, _ := h.Versioner().ParseResourceVersion(options.ResourceVersion)

@@ -225,6 +225,48 @@ func TestVisibleRecords(t *testing.T) {
 	}
 }
 
+// TestVisibleExact lists clusters at a version of before a grant, when one was in the set that
+// is granted: what the caller sees now is no reason to show where it was then.
+func TestVisibleExact(t *testing.T) {
+	o := small(t, quick)
+	list := o.read(0, "bob", "v1beta1/clusters", plain)
+	before := list.Metadata.ResourceVersion
+	o.move("none", "green")
+	o.move("none", "blue")
+	o.move("none", "")
+	within := o.stored.revision - 1
+	o.grants.set(true, "ann", "blue", "get")
+	for server := range o.servers {
+		if got := o.read(server, "ann", "v1beta1/clusters", plain).names(); !slices.Equal(got, []string{"b1", "b2"}) {
+			t.Errorf("ann sees %q", got)
+		}
+		for _, version := range []string{before, fmt.Sprint(within)} {
+			for _, query := range []string{"resourceVersionMatch=Exact&resourceVersion=", "limit=5&resourceVersion=", "limit=1&resourceVersion="} {
+				if code, body := o.do(server, "ann", "GET", "v1beta1/clusters?"+query+version, plain, ""); code != http.StatusGone || strings.Contains(body, "none") {
+					t.Errorf("%s%s: answered %d %s", query, version, code, body)
+				}
+			}
+		}
+		// Whose sets have not changed since may list what was.
+		if got := o.read(server, "bob", "v1beta1/clusters?resourceVersionMatch=Exact&resourceVersion="+before, plain).names(); !slices.Equal(got, list.names()) {
+			t.Errorf("bob saw %q, not %q", list.names(), got)
+		}
+	}
+}
+
+// TestVisibleOldGet gets a cluster from a watch cache that has it in the set which it has left.
+func TestVisibleOldGet(t *testing.T) {
+	o := small(t, quick)
+	was := o.stored.revision
+	o.move("b1", "green")
+	o.stored.lag = o.stored.revision - was
+	for _, path := range []string{"v1beta1/clusters/b1?resourceVersion=0", "v1beta1/clusters/b1/status?resourceVersion=0"} {
+		if code, body := o.do(0, "ann,team", "GET", path, plain, ""); code != http.StatusNotFound {
+			t.Errorf("%s: answered %d %s", path, code, body)
+		}
+	}
+}
+
 // TestVisibleDoubt ends a watch whose caller's reviews fail, and lets it go on when one did.
 func TestVisibleDoubt(t *testing.T) {
 	o := small(t, visibility.Periods{Recheck: 100 * time.Millisecond})

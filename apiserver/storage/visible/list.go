@@ -45,10 +45,9 @@ func (r *REST) List(ctx context.Context, options *internalversion.ListOptions) (
 			return nil, err
 		case version >= since:
 			return list, nil
-		case options.Continue != "":
+		case options.Continue != "" || isExact(options):
+			// What the caller sees now may have been in other sets then.
 			return nil, expired()
-		case isExact(options):
-			return list, nil // no watch from there is let begin
 		}
 		// The watch cache is behind the record, and no watch from there would be let begin.
 		options = options.DeepCopy()

@@ -70,14 +70,15 @@ func (r *REST) Destroy() {
 	r.policy.Records.Destroy()
 }
 
-// Get returns a cluster that the caller sees.
-func (r *REST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	return r.shown(ctx, name, func() (runtime.Object, error) { return r.REST.Get(ctx, name, options) })
+// Get returns a cluster that the caller sees. It is as new as etcd whatever version is asked
+// for: the watch cache may have it in a set that it has left, which the caller sees since.
+func (r *REST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	return r.shown(ctx, name, func() (runtime.Object, error) { return r.REST.Get(ctx, name, &metav1.GetOptions{}) })
 }
 
-// Get returns a cluster that the caller sees.
-func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
-	return r.clusters.shown(ctx, name, func() (runtime.Object, error) { return r.StatusREST.Get(ctx, name, options) })
+// Get returns a cluster that the caller sees, as new as etcd.
+func (r *StatusREST) Get(ctx context.Context, name string, _ *metav1.GetOptions) (runtime.Object, error) {
+	return r.clusters.shown(ctx, name, func() (runtime.Object, error) { return r.StatusREST.Get(ctx, name, &metav1.GetOptions{}) })
 }
 
 // shown reads a cluster, and returns it if the caller sees it.
