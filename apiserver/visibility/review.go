@@ -66,7 +66,7 @@ func (p *Policy) Decide(ctx context.Context, verb, set string) (Decision, error)
 }
 
 // askOnce returns the answer to a question that is kept, or has it asked: once, however many
-// requests wait for it, and one such question about a caller at a time. So none of them can
+// requests wait for it, and one such question about a user at a time. So none of them can
 // have all that the limiter allows, whatever sets its requests name.
 func (p *Policy) askOnce(ctx context.Context, who caller, verb, set string) (found answer, err error) {
 	q := question{who.key, verb, set}
@@ -76,7 +76,7 @@ func (p *Policy) askOnce(ctx context.Context, who caller, verb, set string) (fou
 	if p.master(who) {
 		return p.ask(ctx, who, verb, set, age{})
 	}
-	done, err := p.turns.take(ctx, "single "+who.key, q)
+	done, err := p.turns.take(ctx, "single "+who.user, q)
 	if err != nil {
 		return answer{}, err
 	}

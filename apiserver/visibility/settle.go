@@ -19,7 +19,7 @@ func (p *Policy) Confirm(ctx context.Context, v View) (since uint64, confirmed b
 	if v.forever {
 		return 0, true, nil
 	}
-	rec, found, err := p.Records.latest(ctx, v.who.record)
+	rec, found, err := p.Records.latest(ctx, v.who.key)
 	if err != nil {
 		return 0, false, unavailable(err)
 	}
@@ -27,7 +27,7 @@ func (p *Policy) Confirm(ctx context.Context, v View) (since uint64, confirmed b
 		return rec.since, false, nil
 	}
 	// Many a client only lists, or watches for less than a recheck takes.
-	p.Records.renew(ctx, v.who.record, rec)
+	p.Records.renew(ctx, v.who.key, rec)
 	return rec.since, true, nil
 }
 
@@ -59,22 +59,22 @@ func (p *Policy) Settle(ctx context.Context, of View) (View, uint64, error) {
 
 // settle tries once.
 func (p *Policy) settle(ctx context.Context, who caller, v View) (View, record, error) {
-	rec, found, err := p.Records.read(ctx, who.record)
+	rec, found, err := p.Records.read(ctx, who.key)
 	if err != nil {
 		return v, rec, err
 	}
 	if !found {
-		rec, err = p.Records.create(ctx, who.record, v.hash())
+		rec, err = p.Records.create(ctx, who.key, v.hash())
 		return v, rec, err
 	}
 	if rec.sets == v.hash() {
-		p.Records.renew(ctx, who.record, rec)
+		p.Records.renew(ctx, who.key, rec)
 		return v, rec, nil
 	}
 	if v, err = p.view(ctx, who, p.firstRead(who, rec)); err != nil || v.forever || rec.sets == v.hash() {
 		return v, rec, err
 	}
-	if rec, err = p.Records.replace(ctx, who.record, rec, record{sets: v.hash()}); err == nil {
+	if rec, err = p.Records.replace(ctx, who.key, rec, record{sets: v.hash()}); err == nil {
 		changes.Inc()
 	}
 	return v, rec, err
@@ -93,11 +93,11 @@ type (
 // firstRead returns when this server first found a record to say something else than its
 // reviews, which is after the record was written. That may be now.
 func (p *Policy) firstRead(who caller, rec record) time.Time {
-	if kept, ok := p.known.Get(doubt{who.record}); ok && kept.(found).since == rec.since {
+	if kept, ok := p.known.Get(doubt{who.key}); ok && kept.(found).since == rec.since {
 		return kept.(found).at
 	}
 	now := time.Now()
-	p.known.Add(doubt{who.record}, found{rec.since, now})
+	p.known.Add(doubt{who.key}, found{rec.since, now})
 	return now
 }
 

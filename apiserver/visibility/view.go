@@ -83,7 +83,7 @@ func (p *Policy) view(ctx context.Context, who caller, since time.Time) (v View,
 	}
 	patient, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	done, err := p.turns.take(patient, who.key, keptView{who.key})
+	done, err := p.turns.take(patient, who.user, keptView{who.key})
 	if err == nil {
 		v, err = p.look(patient, who, since, done)
 	}

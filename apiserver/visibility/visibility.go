@@ -96,5 +96,5 @@ func New(config Config) *Policy {
 	if config.Patience == 0 {
 		config.Patience = patience
 	}
-	return &Policy{Config: config, known: lru.New(kept), turns: turns{callers: map[string]*turn{}}}
+	return &Policy{Config: config, known: lru.New(kept), turns: turns{users: map[string]*turn{}}}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,7 +57,7 @@ func crowd(t *testing.T, p *Policy, a asked, answer error, request func() error)
 	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 		p.turns.mu.Lock()
 		defer p.turns.mu.Unlock()
-		for _, turn := range p.turns.callers {
+		for _, turn := range p.turns.users {
 			return turn.waiting == size, nil
 		}
 		return false, nil
@@ -97,8 +98,8 @@ func TestOnce(t *testing.T) {
 					t.Errorf("ended with %v", err)
 				}
 			}
-			if len(a.sets) != 1 || len(p.turns.callers) != 0 {
-				t.Errorf("asked %d times, and %d turns are left", len(a.sets), len(p.turns.callers))
+			if len(a.sets) != 1 || len(p.turns.users) != 0 {
+				t.Errorf("asked %d times, and %d turns are left", len(a.sets), len(p.turns.users))
 			}
 		})
 	}
@@ -148,6 +149,85 @@ func TestShare(t *testing.T) {
 	}
 	cancel()
 	wait.Wait()
+}
+
+// TestCredentials reviews a user once, whatever credentials it has and however many.
+func TestCredentials(t *testing.T) {
+	const size = 20
+	var told []string
+	p := policy(authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		told = append(told, fmt.Sprint(a.GetUser().GetName(), a.GetUser().GetUID(), a.GetUser().GetGroups(), a.GetUser().GetExtra()))
+		return authorizer.DecisionAllow, "", nil
+	}))
+	with := func(extra map[string][]string) {
+		ctx := genericapirequest.WithUser(t.Context(), &user.DefaultInfo{Name: "eve", UID: "1", Groups: []string{"team"}, Extra: extra})
+		if _, err := p.View(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Decide(ctx, "create", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range size {
+		n := []string{fmt.Sprint(i)}
+		with(map[string][]string{user.CredentialIDKey: n, "authentication.kubernetes.io/pod-name": n, "authentication.kubernetes.io/node-name": n})
+	}
+	if want := []string{"eve1[team] map[]", "eve1[team] map[]"}; !slices.Equal(told, want) {
+		t.Errorf("asked about %q", told)
+	}
+	told = nil
+	with(map[string][]string{user.CredentialIDKey: {"0"}, "scopes.authorization.openshift.io": {"user:info"}})
+	if want := []string{"eve1[team] map[scopes.authorization.openshift.io:[user:info]]", "eve1[team] map[scopes.authorization.openshift.io:[user:info]]"}; !slices.Equal(told, want) {
+		t.Errorf("of a credential that may do less, asked about %q", told)
+	}
+}
+
+// TestFairShare has a user with hundreds of credentials leave others their share of reviews,
+// also where an authenticator says something else of each credential.
+func TestFairShare(t *testing.T) {
+	const size, sets = 200, 60
+	for _, extra := range []string{user.CredentialIDKey, "example.com/session"} {
+		t.Run(extra, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := policy(authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+					return authorizer.DecisionNoOpinion, "", nil
+				}))
+				p.Sets = func(context.Context) (names []string, err error) {
+					for i := range sets {
+						names = append(names, fmt.Sprintf("set-%d", i))
+					}
+					return names, nil
+				}
+				p.Periods.Cache, p.Limiter = 10*time.Second, flowcontrol.NewTokenBucketRateLimiter(50, 200)
+				ctx, cancel := context.WithCancel(t.Context())
+				var wait sync.WaitGroup
+				for i := range size {
+					eve := genericapirequest.WithUser(ctx, &user.DefaultInfo{Name: "eve", Extra: map[string][]string{extra: {fmt.Sprint(i)}}})
+					wait.Go(func() {
+						for ctx.Err() == nil {
+							_, _ = p.View(eve)
+							_, _ = p.Decide(eve, "create", fmt.Sprintf("random-%d", i))
+							time.Sleep(time.Second)
+						}
+					})
+				}
+				time.Sleep(10 * time.Second)
+				// Eve has eight reviews of sets waiting, and one for a decision.
+				for _, request := range []func() error{
+					func() error { _, err := p.View(as(ctx, "ann")); return err },
+					func() error { _, err := p.Decide(as(ctx, "ann"), "get", "set-7"); return err },
+					func() error { _, err := p.Decide(as(ctx, "bob"), "get", "set-7"); return err },
+				} {
+					began := time.Now()
+					if err := request(); err != nil || time.Since(began) > 5*time.Second {
+						t.Errorf("after %s: %v", time.Since(began), err)
+					}
+				}
+				cancel()
+				wait.Wait()
+			})
+		})
+	}
 }
 
 // TestUnlisted answers 503 when the sets can't be listed.
