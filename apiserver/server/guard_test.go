@@ -41,7 +41,7 @@ type review struct {
 // desk is a server whose authorizer lets every request pass, and notes what is asked
 // besides.
 type desk struct {
-	t       *testing.T
+	t       testing.TB
 	handler http.Handler
 	stored  *memory
 	// admit is what admission makes of a cluster, and refuse what it says of that.
@@ -56,7 +56,7 @@ type desk struct {
 const east = `{"apiVersion":"clusterregistry.k8s.io/v1beta1","kind":"Cluster","metadata":{"name":"east"},"spec":{"id":"one","endpoints":[{"name":"main","url":"https://east"}],"access":[{"name":"login","audience":"User","exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"aws"}}]}}`
 
 // newDesk starts a server that has the cluster east and guards fields in a way.
-func newDesk(t *testing.T, fields cluster.GuardedFields) *desk {
+func newDesk(t testing.TB, fields cluster.GuardedFields) *desk {
 	t.Helper()
 	d := &desk{t: t, stored: newMemory()}
 	config := &Config{generic: genericserver.NewRecommendedConfig(codecs), collection: rest.Unsupported, guarded: cluster.GuardedFieldsOff}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apiserver/storage/lock"
+	"github.com/clusterregistry/operator/apiserver/storage/patch"
 )
 
 // Create stores a new cluster. No other request, of whatever server, can give the same id
@@ -27,7 +28,7 @@ func (r *REST) Create(ctx context.Context, object runtime.Object, validate rest.
 // Update changes a cluster or creates it, with Create's promises.
 func (r *REST) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
 	claim := r.claim(options.DryRun)
-	out, created, err := r.Store.Update(ctx, name, object, claim.onCreate(create), claim.onUpdate(update), forceCreate, options)
+	out, created, err := r.Store.Update(ctx, name, patch.Blame(object), claim.onCreate(create), claim.onUpdate(update), forceCreate, options)
 	return out, created, claim.settle(ctx, out, created, err)
 }
 

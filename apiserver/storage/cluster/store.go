@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apiserver/storage/lock"
+	"github.com/clusterregistry/operator/apiserver/storage/patch"
 	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
 
@@ -99,7 +100,7 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 
 // Update changes the status of a cluster, and nothing else of it.
 func (r *StatusREST) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	return r.store.Update(ctx, name, object, create, update, false, options)
+	return r.store.Update(ctx, name, patch.Blame(object), create, update, false, options)
 }
 
 // GetResetFields names the fields that an apply to the status can't own.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apiserver/storage/lock"
+	"github.com/clusterregistry/operator/apiserver/storage/patch"
 	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
 
@@ -66,6 +67,11 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, collection r
 		locks.Destroy()
 	}
 	return &REST{Store: store, locks: locks}, nil
+}
+
+// Update changes a ClusterSet or creates it.
+func (r *REST) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, forceCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.Store.Update(ctx, name, patch.Blame(object), create, update, forceCreate, options)
 }
 
 // lockOf is the name of the lock that those share who put clusters in a set, and that who

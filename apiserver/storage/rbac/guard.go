@@ -12,6 +12,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
+	"github.com/clusterregistry/operator/apiserver/storage/patch"
 )
 
 // Guarded returns the storage as callers use it: a write that would give more
@@ -49,7 +50,7 @@ func (g *guarded) Create(ctx context.Context, object runtime.Object, validate re
 // the new object is checked, as in kube-apiserver: who may write the object but
 // does not hold what it grants must not change to whom it does.
 func (g *guarded) Update(ctx context.Context, name string, object rest.UpdatedObjectInfo, create rest.ValidateObjectFunc, update rest.ValidateObjectUpdateFunc, force bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	checked := rest.WrapUpdatedObjectInfo(object, func(ctx context.Context, object, old runtime.Object) (runtime.Object, error) {
+	checked := rest.WrapUpdatedObjectInfo(patch.Blame(object), func(ctx context.Context, object, old runtime.Object) (runtime.Object, error) {
 		if onlyLetsGo(object, old) {
 			return object, nil
 		}

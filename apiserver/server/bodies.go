@@ -1,0 +1,52 @@
+package server
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
+	genericserver "k8s.io/apiserver/pkg/server"
+
+	"github.com/clusterregistry/operator/apiserver/body"
+)
+
+// boundBodies refuses what is too much in the body of a request before anything decodes
+// it, whatever the request is for and however it is encoded. A body that is too long the
+// handlers refuse themselves.
+func boundBodies(config *genericserver.Config) {
+	config.MaxRequestBodyBytes, config.JSONPatchMaxCopyBytes = body.MaxBytes, body.MaxCopied
+	build := config.BuildHandlerChainFunc
+	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericserver.Config) http.Handler {
+		return build(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			info, known := genericapirequest.RequestInfoFrom(r.Context())
+			if !known || !info.IsResourceRequest || r.Body == nil || r.Body == http.NoBody {
+				handler.ServeHTTP(w, r)
+				return
+			}
+			// Why it can't be read on, the handler finds out again.
+			data, err := io.ReadAll(io.LimitReader(r.Body, body.MaxBytes+1))
+			if err == nil && len(data) <= body.MaxBytes {
+				if fault := body.Check(data, r.Header.Get("Content-Type")); fault != nil {
+					kind := schema.GroupKind{Group: info.APIGroup, Kind: info.Resource}
+					refused := apierrors.NewInvalid(kind, info.Name, field.ErrorList{fault})
+					responsewriters.ErrorNegotiated(refused, codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+					return
+				}
+			}
+			r = r.Clone(r.Context())
+			r.Body = readBody{io.MultiReader(bytes.NewReader(data), r.Body), r.Body}
+			handler.ServeHTTP(w, r)
+		}), c)
+	}
+}
+
+// readBody is a body of which a part has been read.
+type readBody struct {
+	io.Reader
+	io.Closer
+}
