@@ -183,7 +183,8 @@ type resources = map[string]rest.Storage
 // serve adds an API group with its versions.
 func serve(server *genericserver.GenericAPIServer, name string, versions map[string]resources) error {
 	group := genericserver.NewDefaultAPIGroupInfo(name, scheme, metav1.ParameterCodec, codecs)
-	group.NegotiatedSerializer = cluster.RefuseClusterName(codecs)
+	// The group's own serializer sends large lists in pieces.
+	group.NegotiatedSerializer = cluster.RefuseClusterName(group.NegotiatedSerializer)
 	group.VersionedResourcesStorageMap = versions
 	return server.InstallAPIGroup(&group)
 }
