@@ -419,6 +419,24 @@ func TestFirstID(t *testing.T) {
 	}
 }
 
+// TestNoLockIsLeft releases the lock of an id where nothing was written, whatever the reason:
+// the next request need not wait for its lease to end.
+func TestNoLockIsLeft(t *testing.T) {
+	d := newDesk(t, cluster.GuardedFieldsOff)
+	d.stored.broken = "/clustersets/"
+	const body = `{"apiVersion":"clusterregistry.k8s.io/v1beta1","kind":"Cluster","metadata":{"name":"west"},"spec":{"id":"two","clusterSet":"blue"}}`
+	for _, method := range []struct{ method, path string }{{"POST", "v1beta1/clusters"}, {"PUT", "v1beta1/clusters/west"}} {
+		if code, answer, _ := d.send(method.method, method.path, plain, body); code != http.StatusInternalServerError || !strings.Contains(answer, "it can't be read") {
+			t.Errorf("%s: answered %d %s", method.method, code, answer)
+		}
+		for key := range d.stored.objects {
+			if strings.HasPrefix(key, "/clusterids/") {
+				t.Errorf("%s leaves %s", method.method, key)
+			}
+		}
+	}
+}
+
 // TestUnansweredReviews refuses whatever is not allowed for certain.
 func TestUnansweredReviews(t *testing.T) {
 	const body = `{"spec":{"sourceRef":{"apiVersion":"v1","kind":"Secret","name":"x"},"endpoints":[{"name":"main","url":"https://evil"}]}}`

@@ -2,9 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
 	"reflect"
+	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -25,6 +28,8 @@ type memory struct {
 	// overtaken is called once, between reading an object and writing it: by another
 	// request that is faster.
 	overtaken func(runtime.Object)
+	// broken is the prefix of keys that can't be read.
+	broken string
 }
 
 func newMemory() *memory { return &memory{objects: map[string]runtime.Object{}} }
@@ -76,6 +81,9 @@ func (*memory) RequestWatchProgress(context.Context) error { return nil }
 func (m *memory) Get(_ context.Context, key string, _ storage.GetOptions, out runtime.Object) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.broken != "" && strings.HasPrefix(key, m.broken) {
+		return apierrors.NewInternalError(errors.New("it can't be read"))
+	}
 	if m.objects[key] == nil {
 		return storage.NewKeyNotFoundError(key, 0)
 	}

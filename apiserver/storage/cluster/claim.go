@@ -41,6 +41,8 @@ type claim struct {
 	dryRun  bool
 	reviews *reviews
 	id, set hold
+	// proposed says that the store was let write, once at least.
+	proposed bool
 }
 
 // hold is a claim to one value of a cluster, with the lock that protects it.
@@ -115,6 +117,7 @@ func (c *claim) change(ctx context.Context, cluster, old *clusterregistry.Cluste
 			return err
 		}
 	}
+	c.proposed = true
 	return nil
 }
 
@@ -155,7 +158,7 @@ func (h *hold) drop(ctx context.Context) {
 // settle gives the claims up when the write has ended, and returns how that did. When the
 // write may still be applied, the locks go with their leases.
 func (c *claim) settle(ctx context.Context, written runtime.Object, created bool, err error) error {
-	if err != nil && !isAnswer(err) {
+	if err != nil && c.proposed && !isAnswer(err) {
 		return err
 	}
 	for _, h := range c.holds() {
