@@ -419,6 +419,22 @@ func TestFirstID(t *testing.T) {
 	}
 }
 
+// TestOneEtcd refuses to keep some of what is stored in another etcd.
+func TestOneEtcd(t *testing.T) {
+	options, err := NewOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const flag = "--etcd-servers-overrides=clusterregistry.k8s.io/clusters#https://other:2379: all that a registry stores has to be in one etcd"
+	if err := options.Validate(); err != nil && strings.Contains(err.Error(), "overrides") {
+		t.Errorf("without the flag: %v", err)
+	}
+	options.Recommended.Etcd.EtcdServersOverrides = []string{"clusterregistry.k8s.io/clusters#https://other:2379"}
+	if err := options.Validate(); err == nil || !strings.Contains(err.Error(), flag) {
+		t.Errorf("with it: %v", err)
+	}
+}
+
 // TestNoLockIsLeft releases the lock of an id where nothing was written, whatever the reason:
 // the next request need not wait for its lease to end.
 func TestNoLockIsLeft(t *testing.T) {

@@ -178,6 +178,9 @@ func (o *Options) Validate() error {
 	if o.VisibilityPeriods.Cache < 0 || o.VisibilityPeriods.Recheck <= 0 {
 		errs = append(errs, fmt.Errorf("--visibility-cache-ttl=%s and --visibility-recheck-period=%s: neither can be negative, nor the second 0", o.VisibilityPeriods.Cache, o.VisibilityPeriods.Recheck))
 	}
+	if overrides := o.Recommended.Etcd.EtcdServersOverrides; len(overrides) > 0 {
+		errs = append(errs, fmt.Errorf("--etcd-servers-overrides=%s: all that a registry stores has to be in one etcd, since revisions of clusters, locks and views are compared; name it in --etcd-servers alone", strings.Join(overrides, ",")))
+	}
 	if o.Mode == Independent && o.Recommended.Authentication.ClientCert.ClientCA == "" && o.AuthenticationConfig == "" {
 		errs = append(errs, fmt.Errorf("no one could be authenticated: --mode=independent needs --client-ca-file, --authentication-config, or both"))
 	}

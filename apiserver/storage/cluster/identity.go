@@ -55,7 +55,7 @@ const progressPatience = 100 * time.Millisecond
 // find out that it has missed nothing. So it is told to ask etcd at once, and need not have
 // what came after the lock.
 func (r *REST) listSince(ctx context.Context, selected storage.SelectionPredicate, held *lock.Lock) (runtime.Object, error) {
-	if held != nil && held.Version() != "" && r.oneEtcd {
+	if held != nil && held.Version() != "" {
 		asking, cancel := context.WithTimeout(ctx, progressPatience)
 		_ = r.Storage.Storage.RequestWatchProgress(asking) // or the cache asks
 		cancel()

@@ -137,16 +137,14 @@ func (l late) GetList(_ context.Context, _ string, options storage.ListOptions, 
 // that is not what is known to be it.
 func TestAListSinceALock(t *testing.T) {
 	for _, test := range []struct {
-		reason          string
-		locked, oneEtcd bool
-		behind          bool
-		versions        []string
-		asked           int
+		reason         string
+		locked, behind bool
+		versions       []string
+		asked          int
 	}{
-		{"with a lock", true, true, false, []string{"7"}, 1},
-		{"the cache does not catch up", true, true, true, []string{"7", ""}, 1},
-		{"a dry run has no lock", false, true, false, []string{""}, 0},
-		{"locks are in another etcd", true, false, false, []string{""}, 0},
+		{"with a lock", true, false, []string{"7"}, 1},
+		{"the cache does not catch up", true, true, []string{"7", ""}, 1},
+		{"a dry run has no lock", false, false, []string{""}, 0},
 	} {
 		storage := late{versions: &[]string{}, asked: new(int), behind: test.behind}
 		locks := &lock.Locks{}
@@ -160,7 +158,7 @@ func TestAListSinceALock(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rest := &REST{locks: locks, oneEtcd: test.oneEtcd, Store: &genericregistry.Store{
+		rest := &REST{locks: locks, Store: &genericregistry.Store{
 			NewListFunc: func() runtime.Object { return &clusterregistry.ClusterList{} }, DefaultQualifiedResource: clusterregistry.Resource("clusters"),
 			KeyRootFunc: func(context.Context) string { return "/clusters" }, Storage: genericregistry.DryRunnableStorage{Storage: storage},
 		}}

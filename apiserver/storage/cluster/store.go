@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,9 +22,6 @@ type REST struct {
 	locks *lock.Locks
 	sets  Sets
 	guard Guard
-	// oneEtcd is true when locks and clusters are in one etcd, and their versions can be
-	// compared.
-	oneEtcd bool
 }
 
 var (
@@ -63,10 +59,6 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, collection r
 	if err != nil {
 		return nil, nil, err
 	}
-	kept, err := options.GetRESTOptions(store.DefaultQualifiedResource, store.NewFunc())
-	if err != nil {
-		return nil, nil, err
-	}
 	destroy := store.DestroyFunc
 	store.DestroyFunc = func() {
 		destroy()
@@ -76,7 +68,7 @@ func New(scheme *runtime.Scheme, options generic.RESTOptionsGetter, collection r
 	status.UpdateStrategy = statusStrategy{main}
 	status.ResetFieldsStrategy = statusStrategy{main}
 	guard.countFromZero()
-	return &REST{store, locks, sets, guard, slices.Equal(locks.Servers, kept.StorageConfig.Transport.ServerList)}, &StatusREST{&status}, nil
+	return &REST{store, locks, sets, guard}, &StatusREST{&status}, nil
 }
 
 // StatusREST serves the status of clusters.

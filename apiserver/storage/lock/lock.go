@@ -81,23 +81,17 @@ type Locks struct {
 	storage storage.Interface
 	prefix  string
 	clock   func() reading
-	// Servers are the URLs of the etcd that the locks are in.
-	Servers []string
 	// Destroy ends the connection to etcd.
 	Destroy func()
 }
 
 // New returns the locks in the etcd that the options, made with Getter, lead to.
 func New(options generic.RESTOptionsGetter) (*Locks, error) {
-	o, err := options.GetRESTOptions(resource, &clusterregistry.Cluster{})
+	s, prefix, destroy, err := Open(options)
 	if err != nil {
 		return nil, err
 	}
-	s, prefix, destroy, err := open(o)
-	if err != nil {
-		return nil, err
-	}
-	return &Locks{s, prefix, read, o.StorageConfig.Transport.ServerList, destroy}, nil
+	return &Locks{s, prefix, read, destroy}, nil
 }
 
 // Open returns the storage of the locks, of metadata alone, for what else the servers tell
@@ -110,10 +104,6 @@ func Open(options generic.RESTOptionsGetter) (s storage.Interface, prefix string
 	if err != nil {
 		return nil, "", nil, err
 	}
-	return open(o)
-}
-
-func open(o generic.RESTOptions) (s storage.Interface, prefix string, destroy func(), err error) {
 	prefix = "/" + strings.Trim(o.ResourcePrefix, "/")
 	keyOf := func(object runtime.Object) (string, error) {
 		return prefix + "/" + object.(*metav1.PartialObjectMetadata).Name, nil
