@@ -29,6 +29,7 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // review is an answer of the authorizer to what the guard asks.
@@ -331,6 +332,48 @@ func TestGuardedProtobuf(t *testing.T) {
 	}
 	if code, body, _ := d.send("POST", "v1beta1/clusters", runtime.ContentTypeProtobuf, string(data)); code != http.StatusForbidden {
 		t.Errorf("answered %d %s", code, body)
+	}
+}
+
+// TestGivenAway sets the annotations by which the controller rewrites guarded fields with its
+// own rights: whoever may not write these fields may not have them written either.
+func TestGivenAway(t *testing.T) {
+	annotate := func(annotation, value string) string {
+		return fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, annotation, value)
+	}
+	identity, endpoints := question("v1beta1", "identity", "east"), question("v1beta1", "endpoints", "east")
+	for _, test := range []struct {
+		reason, body string
+		mode         cluster.GuardedFields
+		had          map[string]string
+		asked        []string
+	}{
+		{reason: "adopt", body: annotate(contract.AdoptAnnotation, "uid"), mode: cluster.GuardedFieldsEnforce, asked: []string{endpoints, identity}},
+		{reason: "adopt, unguarded", body: annotate(contract.AdoptAnnotation, "uid"), mode: cluster.GuardedFieldsOff, asked: []string{identity}},
+		{reason: "adopt another", body: annotate(contract.AdoptAnnotation, "uid"), mode: cluster.GuardedFieldsEnforce, had: map[string]string{contract.AdoptAnnotation: "before"}, asked: []string{endpoints, identity}},
+		{reason: "moved", body: annotate(contract.KeepAnnotation, contract.KeptMoved), mode: cluster.GuardedFieldsEnforce, asked: []string{endpoints, identity}},
+		{reason: "kept before, and moved", body: annotate(contract.KeepAnnotation, contract.KeptMoved), mode: cluster.GuardedFieldsEnforce, had: map[string]string{contract.KeepAnnotation: "mine"}, asked: []string{endpoints, identity}},
+		{reason: "kept for a reason of one's own", body: annotate(contract.KeepAnnotation, "mine"), mode: cluster.GuardedFieldsEnforce},
+		{reason: "the annotation removed", body: `{"metadata":{"annotations":{"` + contract.AdoptAnnotation + `":null}}}`, mode: cluster.GuardedFieldsEnforce, had: map[string]string{contract.AdoptAnnotation: "uid"}},
+		{reason: "as before", body: annotate(contract.AdoptAnnotation, "uid"), mode: cluster.GuardedFieldsEnforce, had: map[string]string{contract.AdoptAnnotation: "uid"}},
+	} {
+		for _, version := range []string{"v1beta1", "v1alpha1"} {
+			d := newDesk(t, test.mode)
+			d.stored.objects["/clusters/east"].(*clusterregistry.Cluster).Annotations = test.had
+			want := slices.Clone(test.asked)
+			for i := range want {
+				want[i] = strings.ReplaceAll(want[i], "/v1beta1 ", "/"+version+" ")
+			}
+			code, body, _ := d.send("PATCH", version+"/clusters/east", mergePatch, test.body)
+			refused := code == http.StatusForbidden && strings.Contains(body, "the annotation clusterregistry.k8s.io/")
+			if refused != (len(want) > 0) || !refused && code != http.StatusOK || !slices.Equal(d.asked, want) {
+				t.Errorf("%s, %s: asked %q, want %q, answered %d %s", test.reason, version, d.asked, want, code, body)
+			}
+			d.says = map[string]review{"identity": {decision: authorizer.DecisionAllow}, "endpoints": {decision: authorizer.DecisionAllow}}
+			if code, body, _ := d.send("PATCH", version+"/clusters/east", mergePatch, test.body); code != http.StatusOK {
+				t.Errorf("%s, %s, with the permissions: answered %d %s", test.reason, version, code, body)
+			}
+		}
 	}
 }
 

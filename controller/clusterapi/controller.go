@@ -33,10 +33,10 @@ const (
 	// CAAnnotation on a Cluster names a ConfigMap beside it with its CA, under "ca.crt".
 	CAAnnotation = "clusterregistry.k8s.io/ca-configmap"
 	// AdoptAnnotation on an entry is the UID of the Cluster that it is for from now on.
-	AdoptAnnotation = "clusterregistry.k8s.io/adopt"
+	AdoptAnnotation = contract.AdoptAnnotation
 	// KeepAnnotation on an entry says why it is kept although its Cluster is gone: such
 	// as [ReasonMoved]. While it is there, the entry is not deleted.
-	KeepAnnotation = "clusterregistry.k8s.io/keep"
+	KeepAnnotation = contract.KeepAnnotation
 	// NamespaceAnnotation on an entry is the UID of the namespace that its Cluster was in:
 	// one of the same name made later, or in another host cluster, knows nothing of it.
 	NamespaceAnnotation = "clusterregistry.k8s.io/source-namespace-uid"

@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	apply "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // The reasons of the condition Joined.
@@ -27,7 +28,7 @@ const (
 	ReasonDeleted    = "Deleted"
 	ReasonUnselected = "Unselected"
 	// The others are those of Unknown: the entry is kept.
-	ReasonMoved             = "Moved"
+	ReasonMoved             = contract.KeptMoved
 	ReasonClusterAPIRemoved = "ClusterAPIRemoved"
 	ReasonNamespaceReplaced = "NamespaceReplaced"
 	ReasonKept              = "Kept"

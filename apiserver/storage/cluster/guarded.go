@@ -1,11 +1,13 @@
 package cluster
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/form"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // permission is what some writes need besides the right to write the cluster: a verb on a
@@ -23,21 +25,47 @@ type permission struct {
 type need struct{ name, fields string }
 
 var permissions = []permission{
-	{"update", "clusters", "endpoints", false, ofCluster(changedEndpoints)},
-	{"update", "clusters", "identity", true, ofCluster(rebound)},
-	{"update", "clusters", "identity", false, ofCluster(changedIdentity)},
+	{"update", "clusters", "endpoints", false, ofCluster(ofSpec(changedEndpoints), givenAway)},
+	{"update", "clusters", "identity", true, ofCluster(ofSpec(rebound), givenAway)},
+	{"update", "clusters", "identity", false, ofCluster(ofSpec(changedIdentity))},
 	{"create", "clustersets", "join", true, changedSets},
 }
 
+// changes returns the fields of a cluster that a write changes, as a version calls them.
+type changes func(version string, written, stored *clusterregistry.Cluster) []string
+
 // ofCluster is about a permission on the cluster that is written.
-func ofCluster(changed func(version string, written, stored *clusterregistry.ClusterSpec) []string) func(string, *clusterregistry.Cluster, *clusterregistry.Cluster) []need {
+func ofCluster(all ...changes) func(string, *clusterregistry.Cluster, *clusterregistry.Cluster) []need {
 	return func(version string, written, stored *clusterregistry.Cluster) []need {
-		fields := changed(version, &written.Spec, &stored.Spec)
+		var fields []string
+		for _, changed := range all {
+			fields = append(fields, changed(version, written, stored)...)
+		}
 		if len(fields) == 0 {
 			return nil
 		}
 		return []need{{written.Name, strings.Join(fields, ", ")}}
 	}
+}
+
+// ofSpec is about fields of the spec.
+func ofSpec(changed func(version string, written, stored *clusterregistry.ClusterSpec) []string) changes {
+	return func(version string, written, stored *clusterregistry.Cluster) []string {
+		return changed(version, &written.Spec, &stored.Spec)
+	}
+}
+
+// givenAway returns the annotations by which the controller gives an entry to another
+// object, and then writes what is guarded with its own rights, if they are set. To remove
+// one gives the entry to no one.
+func givenAway(_ string, written, stored *clusterregistry.Cluster) (changed []string) {
+	if to := written.Annotations[contract.AdoptAnnotation]; to != "" && to != stored.Annotations[contract.AdoptAnnotation] {
+		changed = append(changed, "the annotation "+contract.AdoptAnnotation)
+	}
+	if written.Annotations[contract.KeepAnnotation] == contract.KeptMoved && stored.Annotations[contract.KeepAnnotation] != contract.KeptMoved {
+		changed = append(changed, fmt.Sprintf("the annotation %s to %s", contract.KeepAnnotation, contract.KeptMoved))
+	}
+	return changed
 }
 
 // changedSets returns the set that a cluster is taken out of, and the one that it is put in.
