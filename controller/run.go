@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/client/informers"
 	clusterinformers "github.com/clusterregistry/operator/client/informers/clusterregistry/v1beta1"
@@ -226,7 +227,7 @@ func (p *program) runHealth(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	prober := &probe.Prober{Policy: probe.Policy{HostCIDRs: func() []netip.Prefix { return inside.Prefixes() }, Allowed: p.allowed}, Proxies: p.allowedProxies}
+	prober := &probe.Prober{Policy: address.Policy{HostCIDRs: func() []netip.Prefix { return inside.Prefixes() }, Allowed: p.allowed}, Proxies: p.allowedProxies}
 	config := health.Config{
 		Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
 		Probe: prober.Probe, Client: p.client, Trouble: p.trouble.Last, Unwatched: p.trouble.Lasting, Say: say,

@@ -17,17 +17,19 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 )
 
 // diagnose says why a target was not reached. It takes the kind of an error, not its
 // text: that has addresses that change, and what the server has sent.
 func diagnose(target Target, base *url.URL, roots *x509.CertPool, err error, timeout time.Duration) Result {
-	address := base.Host
+	host := base.Host
 	failed := func(reason, format string, args ...any) Result {
 		return Result{Outcome: Failed, Reason: reason, Message: fmt.Sprintf(format, args...)}
 	}
 	var (
-		refusal  *Refusal
+		refusal  *address.Refusal
 		dns      *net.DNSError
 		untrust  *tls.CertificateVerificationError
 		record   tls.RecordHeaderError
@@ -44,20 +46,20 @@ func diagnose(target Target, base *url.URL, roots *x509.CertPool, err error, tim
 	case errors.As(err, &untrust):
 		return untrusted(target, base, roots, untrust)
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return failed(ReasonConnectionRefused, "%s refuses connections: no API server listens there.", address)
+		return failed(ReasonConnectionRefused, "%s refuses connections: no API server listens there.", host)
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return failed(ReasonNoRoute, "The network has no route to %s.", address)
+		return failed(ReasonNoRoute, "The network has no route to %s.", host)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &exceeded) && exceeded.Timeout():
-		return failed(ReasonTimedOut, "%s does not answer within %s.", address, timeout)
+		return failed(ReasonTimedOut, "%s does not answer within %s.", host, timeout)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return failed(ReasonTLSFailed, "%s does not speak TLS.", address)
+		return failed(ReasonTLSFailed, "%s does not speak TLS.", host)
 	case errors.As(err, &op) && op.Op == "remote error":
-		return failed(ReasonTLSFailed, "%s ends the TLS handshake: %v.", address, op.Err) // one of TLS's own alerts
+		return failed(ReasonTLSFailed, "%s ends the TLS handshake: %v.", host, op.Err) // one of TLS's own alerts
 	}
-	return failed(ReasonConnectionFailed, "The connection to %s breaks before there is an answer.", address)
+	return failed(ReasonConnectionFailed, "The connection to %s breaks before there is an answer.", host)
 }
 
-func refused(target Target, refusal *Refusal) Result {
+func refused(target Target, refusal *address.Refusal) Result {
 	message := fmt.Sprintf("%s.url is not asked, since %v.", target.Field, refusal)
 	if refusal.Inside {
 		message += " health.allowedCIDRs (--health-allowed-cidrs) can permit it."

@@ -18,6 +18,7 @@ import (
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
@@ -34,7 +35,7 @@ const (
 // Prober asks API servers how they are.
 type Prober struct {
 	// Policy says which addresses may be dialed.
-	Policy Policy
+	Policy address.Policy
 	// Proxies are those that an administrator allows entries to name. Behind them, the
 	// policy holds for addresses in URLs, not for what the proxy makes of names.
 	Proxies []Proxy
@@ -61,13 +62,19 @@ type Target struct {
 
 // Probe asks a target. It returns after [Timeout] at the latest.
 func (p *Prober) Probe(ctx context.Context, target Target) Result {
-	base, refused := target.base()
-	if refused != nil {
-		return *refused
+	base, unasked := target.base()
+	if unasked != nil {
+		return *unasked
 	}
-	proxy, refused := p.proxy(target, base)
-	if refused != nil {
-		return *refused
+	proxy, unasked := p.proxy(target)
+	if unasked != nil {
+		return *unasked
+	}
+	// A proxy resolves names, and may get other addresses than this program would: the
+	// exception for the host cluster's own entry is for what is dialed from here.
+	var refusal *address.Refusal
+	if errors.As(p.check(base.Hostname(), target.Own && proxy == nil), &refusal) {
+		return refused(target, refusal)
 	}
 	timeout := Timeout
 	if p.timeout > 0 {
@@ -152,15 +159,22 @@ func (p *Prober) transport(target Target, proxy *Proxy, roots *x509.CertPool, de
 }
 
 // admit decides on the address that a connection is about to be opened to, after DNS.
-func (p *Prober) admit(address string, own bool) error {
-	at, err := netip.ParseAddrPort(address)
+func (p *Prober) admit(dialed string, own bool) error {
+	at, err := netip.ParseAddrPort(dialed)
 	if err != nil {
-		return &Refusal{What: "something other than an IP address"}
+		return &address.Refusal{What: "something other than an IP address"}
 	}
-	if p.loopback && at.Addr().IsLoopback() {
-		return nil
+	return p.check(at.Addr().String(), own)
+}
+
+// check decides on a host before it is looked up, or on an address.
+func (p *Prober) check(host string, own bool) error {
+	if p.loopback {
+		if ip, err := netip.ParseAddr(host); host == "localhost" || err == nil && ip.IsLoopback() {
+			return nil
+		}
 	}
-	return p.Policy.Check(at.Addr(), own)
+	return p.Policy.Check(host, own)
 }
 
 // answer is what is kept of an answer.

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
@@ -322,7 +323,7 @@ func TestNotAsked(t *testing.T) {
 		t.Errorf("the server was asked: %s %s", r.Method, r.URL)
 	}))
 	endpoint.CABundle = ca.pem()
-	address, err := url.Parse(endpoint.URL)
+	base, err := url.Parse(endpoint.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,7 +332,7 @@ func TestNotAsked(t *testing.T) {
 		change(&changed)
 		return changed
 	}
-	host := Policy{HostCIDRs: func() []netip.Prefix { return prefixes("192.0.2.0/24") }}
+	host := address.Policy{HostCIDRs: func() []netip.Prefix { return prefixes("192.0.2.0/24") }}
 	for _, test := range []struct {
 		reason   string
 		prober   Prober
@@ -340,15 +341,16 @@ func TestNotAsked(t *testing.T) {
 		says     string
 	}{
 		{"loopback", Prober{}, endpoint, ReasonAddressRefused, "spec.endpoints[0].url is not asked, since it leads to a loopback address."},
-		{"loopback that is allowed", Prober{Policy: Policy{Allowed: prefixes("127.0.0.0/8")}}, endpoint, ReasonAddressRefused, "a loopback address"},
-		{"loopback by a name", Prober{}, with(func(e *v1beta1.Endpoint) { e.URL = "https://localhost:" + address.Port() }), ReasonAddressRefused, "a loopback address"},
-		{"loopback as a mapped address", Prober{}, with(func(e *v1beta1.Endpoint) { e.URL = "https://[::ffff:127.0.0.1]:" + address.Port() }), ReasonAddressRefused, "a loopback address"},
+		{"loopback that is allowed", Prober{Policy: address.Policy{Allowed: prefixes("127.0.0.0/8")}}, endpoint, ReasonAddressRefused, "a loopback address"},
+		{"loopback by a name", Prober{}, with(func(e *v1beta1.Endpoint) { e.URL = "https://localhost:" + base.Port() }), ReasonAddressRefused, "a loopback address"},
+		{"loopback as a mapped address", Prober{}, with(func(e *v1beta1.Endpoint) { e.URL = "https://[::ffff:127.0.0.1]:" + base.Port() }), ReasonAddressRefused, "a loopback address"},
+		{"the name of each cluster for itself", Prober{}, with(func(e *v1beta1.Endpoint) { e.URL = "https://kubernetes.default.svc" }), ReasonAddressRefused, "the API server of whichever cluster"},
 		{"metadata", Prober{}, with(func(e *v1beta1.Endpoint) { e.URL = "https://169.254.169.254" }), ReasonAddressRefused, "the metadata service of a cloud"},
 		{"the host's Services", Prober{Policy: host}, with(func(e *v1beta1.Endpoint) { e.URL = "https://192.0.2.1" }), ReasonAddressRefused, "health.allowedCIDRs (--health-allowed-cidrs) can permit it"},
 		{"a proxy", *local, with(func(e *v1beta1.Endpoint) { e.ProxyURL = "http://proxy:3128" }), ReasonProxied, "spec.endpoints[0].proxyURL"},
 		{"no URL", *local, with(func(e *v1beta1.Endpoint) { e.URL = "" }), ReasonNoEndpoint, "no endpoint"},
-		{"http", *local, with(func(e *v1beta1.Endpoint) { e.URL = "http://" + address.Host }), ReasonInvalidEndpoint, "spec.endpoints[0].url"},
-		{"a password", *local, with(func(e *v1beta1.Endpoint) { e.URL = "https://a:b@" + address.Host }), ReasonInvalidEndpoint, "spec.endpoints[0].url"},
+		{"http", *local, with(func(e *v1beta1.Endpoint) { e.URL = "http://" + base.Host }), ReasonInvalidEndpoint, "spec.endpoints[0].url"},
+		{"a password", *local, with(func(e *v1beta1.Endpoint) { e.URL = "https://a:b@" + base.Host }), ReasonInvalidEndpoint, "spec.endpoints[0].url"},
 		{"a query", *local, with(func(e *v1beta1.Endpoint) { e.URL += "/?do=it" }), ReasonInvalidEndpoint, "spec.endpoints[0].url"},
 		{"a CA with a costly key", *local, with(func(e *v1beta1.Endpoint) { e.CABundle = append(ca.pem(), costlyCA(t)...) }), ReasonInvalidEndpoint, "spec.endpoints[0].caBundle has an RSA key of 16384 bits"},
 		{"a bundle without certificates", *local, with(func(e *v1beta1.Endpoint) { e.CABundle = []byte("?") }), ReasonInvalidEndpoint, "spec.endpoints[0].caBundle"},
@@ -358,4 +360,12 @@ func TestNotAsked(t *testing.T) {
 			t.Errorf("%s: %+v, want %s with %q", test.reason, got, test.want, test.says)
 		}
 	}
+}
+
+func prefixes(texts ...string) []netip.Prefix {
+	var out []netip.Prefix
+	for _, text := range texts {
+		out = append(out, netip.MustParsePrefix(text))
+	}
+	return out
 }

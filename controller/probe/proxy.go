@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 )
 
 // Proxy is an HTTP proxy that an administrator trusts to connect to whatever the
@@ -40,15 +42,14 @@ func (p Proxy) URL() *url.URL {
 func (p Proxy) String() string { return p.URL().String() }
 
 // literal reports whether the proxy is named by this very address.
-func (p Proxy) literal(address netip.Addr) bool {
+func (p Proxy) literal(ip netip.Addr) bool {
 	named, err := netip.ParseAddr(p.host)
-	return err == nil && named.Unmap() == address.Unmap()
+	return err == nil && named.Unmap() == ip.Unmap()
 }
 
 // proxy returns the allowed proxy that leads to a target; nil for none. It returns why
-// nothing is asked when the entry names another one, or a target behind it that no
-// proxy is asked for.
-func (p *Prober) proxy(target Target, base *url.URL) (*Proxy, *Result) {
+// nothing is asked when the entry names another one.
+func (p *Prober) proxy(target Target) (*Proxy, *Result) {
 	if target.Endpoint.ProxyURL == "" {
 		return nil, nil
 	}
@@ -56,35 +57,7 @@ func (p *Prober) proxy(target Target, base *url.URL) (*Proxy, *Result) {
 	if err != nil || !slices.Contains(p.Proxies, named) {
 		return nil, &Result{Outcome: NotAsked, Reason: ReasonProxied, Message: fmt.Sprintf("%s.proxyURL names a proxy that the health controller may not use. health.allowedProxies (--health-allowed-proxies) can permit it, if it is an HTTP proxy.", target.Field)}
 	}
-	if refusal := p.behind(base.Hostname()); refusal != nil {
-		result := refused(target, refusal)
-		return nil, &result
-	}
 	return &named, nil
-}
-
-// behind decides on a host that a proxy is asked to connect to: of an address as if it
-// were dialed from here, of a name only what is certain without DNS. The proxy resolves
-// names, and may get other addresses than this program would.
-func (p *Prober) behind(host string) *Refusal {
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if address, err := netip.ParseAddr(host); err == nil {
-		var refusal *Refusal
-		if errors.As(p.admit(netip.AddrPortFrom(address, 0).String(), false), &refusal) {
-			return refusal
-		}
-		return nil
-	}
-	last := host[strings.LastIndex(host, ".")+1:]
-	switch {
-	case last == "localhost":
-		return &Refusal{What: "a loopback address"}
-	case last == "" || last[0] >= '0' && last[0] <= '9':
-		// No top-level domain begins with a digit, but 127.1, 2130706433 and
-		// 0x7f.0.0.1 are addresses to many programs.
-		return &Refusal{What: "an address in a form that proxies may read in another way"}
-	}
-	return nil
 }
 
 // through has a transport connect by way of a proxy, with CONNECT and nothing else:
@@ -115,12 +88,12 @@ func (p *Prober) through(transport *http.Transport, proxy Proxy, dial func(conte
 // admitProxy decides on the address of an allowed proxy that is about to be dialed: it
 // may be in the host cluster, since an administrator named it, and elsewhere than
 // anything may be only under that very address.
-func (p *Prober) admitProxy(proxy Proxy, address string) error {
-	at, err := netip.ParseAddrPort(address)
+func (p *Prober) admitProxy(proxy Proxy, dialed string) error {
+	at, err := netip.ParseAddrPort(dialed)
 	if err == nil && proxy.literal(at.Addr()) {
 		return nil
 	}
-	return p.admit(address, true)
+	return p.admit(dialed, true)
 }
 
 // unconnected is the error for a proxy that does not connect to the target. The text of
@@ -139,7 +112,7 @@ func (p *proxyTLSError) Unwrap() error { return p.error }
 // to blame. Messages have no text of the proxy.
 func proxyFailed(proxy Proxy, base *url.URL, err error) *Result {
 	var (
-		refusal *Refusal
+		refusal *address.Refusal
 		not     *unconnected
 		secure  *proxyTLSError
 		op      *net.OpError

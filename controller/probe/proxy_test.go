@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
@@ -146,7 +147,7 @@ func TestProxyIsLimited(t *testing.T) {
 // TestProxyAddress dials an allowed proxy in the host cluster's ranges, and where nothing
 // may be dialed only by the very address that the administrator has named.
 func TestProxyAddress(t *testing.T) {
-	prober := &Prober{Policy: Policy{HostCIDRs: func() []netip.Prefix { return prefixes("10.96.0.0/12") }}}
+	prober := &Prober{Policy: address.Policy{HostCIDRs: func() []netip.Prefix { return prefixes("10.96.0.0/12") }}}
 	for _, test := range []struct {
 		proxy, dialed string
 		allowed       bool

@@ -1,12 +1,16 @@
-package probe
+// Package address decides where entries of a registry may lead programs. Anyone who can
+// write a cluster chooses an address, so all that connects to one, or hands one to others,
+// asks here: probes, ClusterProfiles, kubeconfigs and the provider.
+package address
 
 import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 )
 
-// Policy says which addresses may be dialed. The zero value knows nothing of the
+// Policy says which hosts an entry may lead to. The zero value knows nothing of the
 // host cluster, and refuses only what is never allowed.
 type Policy struct {
 	// HostCIDRs returns the ranges of the host cluster's Services and pods, which
@@ -27,9 +31,22 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return "it leads to " + r.What }
 
-// Check returns a *Refusal for an address that may not be dialed, and else nil. Own
-// says that it is for the host cluster's own entry.
-func (p Policy) Check(address netip.Addr, own bool) error {
+// Check returns a *Refusal for a host that no entry may lead to, and else nil: of an IP
+// address all that is to be said, of a name what is certain without DNS. So whoever dials
+// a name asks again with the address that it dials, and whoever hands it to others has
+// dialed it. Own says that it is for the host cluster's own entry.
+func (p Policy) Check(host string, own bool) error {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return p.ip(ip, own)
+	}
+	if what := neverNamed(host, own); what != "" {
+		return &Refusal{What: what}
+	}
+	return nil
+}
+
+func (p Policy) ip(address netip.Addr, own bool) error {
 	var host []netip.Prefix
 	if p.HostCIDRs != nil && !own {
 		host = p.HostCIDRs()
@@ -43,6 +60,29 @@ func (p Policy) Check(address netip.Addr, own bool) error {
 		}
 	}
 	return nil
+}
+
+// neverNamed returns what a name is that no entry may have, or "".
+func neverNamed(host string, own bool) string {
+	labels := strings.Split(host, ".")
+	last := labels[len(labels)-1]
+	switch {
+	case last == "localhost" || host == "localhost.localdomain":
+		return "a loopback address"
+	case host == "metadata.google.internal" || host == "instance-data.ec2.internal":
+		return "the metadata service of a cloud"
+	case last == "" || last[0] >= '0' && last[0] <= '9' || strings.ContainsFunc(host, func(r rune) bool { return r > '~' }):
+		// No top-level domain begins with a digit, but 127.1, 2130706433 and 0x7f.0.0.1
+		// are addresses to many programs, and so are digits of other scripts.
+		return "an address in a form that programs may read in another way"
+	case own:
+		return ""
+	case host == "kubernetes", len(labels) > 1 && labels[0] == "kubernetes" && labels[1] == "default" && (len(labels) == 2 || labels[2] == "svc"):
+		// Each cluster's name for itself: tools that find it don't use the entry's CA and
+		// credentials, but those that they have for the cluster that they run in.
+		return "the API server of whichever cluster a client runs in"
+	}
+	return ""
 }
 
 func contains(ranges []netip.Prefix, address netip.Addr) bool {

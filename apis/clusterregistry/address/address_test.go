@@ -1,4 +1,4 @@
-package probe
+package address
 
 import (
 	"errors"
@@ -86,12 +86,47 @@ func TestPolicy(t *testing.T) {
 		{address: "::ffff:10.96.0.1", allowed: prefixes("10.96.0.1/32")},
 	} {
 		policy := Policy{HostCIDRs: func() []netip.Prefix { return host }, Allowed: test.allowed}
-		err := policy.Check(netip.MustParseAddr(test.address), test.own)
+		err := policy.Check(test.address, test.own)
 		if (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {
 			t.Errorf("%s, allowed %v, own %v: %v, want %q", test.address, test.allowed, test.own, err, test.refused)
 		}
 		if refusal := (&Refusal{}); err != nil && (!errors.As(err, &refusal) || refusal.Inside != strings.Contains(test.refused, "host cluster")) {
 			t.Errorf("%s: %#v says whether it can be allowed", test.address, err)
+		}
+	}
+}
+
+// TestNames has what is certain of a name without DNS.
+func TestNames(t *testing.T) {
+	for _, test := range []struct {
+		host    string
+		own     bool
+		refused string
+	}{
+		{host: "api.example.com"},
+		{host: "API.example.com."},
+		{host: "vcluster.team-a.svc"}, // a Service may be a cluster's: its address decides
+		{host: "kubernetes.example.com"},
+		{host: "localhost", refused: "a loopback address"},
+		{host: "LOCALHOST.", own: true, refused: "a loopback address"},
+		{host: "a.localhost", refused: "a loopback address"},
+		{host: "localhost.localdomain", refused: "a loopback address"},
+		{host: "metadata.google.internal", own: true, refused: "the metadata service"},
+		{host: "127.1", refused: "another way"},
+		{host: "2130706433", refused: "another way"},
+		{host: "0x7f.0.0.1", refused: "another way"},
+		{host: "\uff11\uff12\uff17.0.0.\uff11", refused: "another way"},
+		{host: "", refused: "another way"},
+		{host: "kubernetes", refused: "whichever cluster"},
+		{host: "kubernetes.default", refused: "whichever cluster"},
+		{host: "kubernetes.default.svc", refused: "whichever cluster"},
+		{host: "Kubernetes.default.svc.", refused: "whichever cluster"},
+		{host: "kubernetes.default.svc.cluster.local", refused: "whichever cluster"},
+		{host: "kubernetes.default.svc.cluster.local", own: true},
+	} {
+		err := Policy{}.Check(test.host, test.own)
+		if (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+			t.Errorf("%q, own %v: %v, want %q", test.host, test.own, err, test.refused)
 		}
 	}
 }
