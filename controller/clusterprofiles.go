@@ -17,8 +17,8 @@ import (
 
 // profileOptions are those of the function that publishes ClusterProfiles.
 type profileOptions struct {
-	namespaces, labels []string
-	period             time.Duration
+	namespaces, labels, providers []string
+	period                        time.Duration
 
 	// targets are what namespaces says, once it is validated.
 	targets []clusterprofile.Target
@@ -29,14 +29,15 @@ func (o *profileOptions) on() bool { return len(o.namespaces) > 0 }
 func (o *profileOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&o.namespaces, "cluster-profiles", nil, "Namespace of the host cluster to publish ClusterProfiles in, as NAMESPACE or NAMESPACE:SELECTOR with a label selector of clusters. May be repeated, with another namespace each time. Default: none are published.")
 	fs.StringArrayVar(&o.labels, "cluster-profiles-labels", nil, "Labels of clusters that their ClusterProfiles in a namespace have, too, as NAMESPACE:KEY,KEY with keys, or prefixes such as example.com/*. May be repeated for other namespaces.")
+	fs.StringArrayVar(&o.providers, "cluster-profiles-providers", nil, "Names of access providers that may be published in a namespace, as NAMESPACE:NAME,NAME: whoever writes an entry chooses among these which program of a client gets credentials for its address. Names that begin with argo-cd-builtin- are refused. May be repeated for other namespaces. Default: none are published.")
 	fs.DurationVar(&o.period, "cluster-profiles-period", clusterprofile.Period, "Time between two writes of a ClusterProfile, at least 1s. KEP-4322 asks for 30s or more.")
 }
 
 // validate completes the options, or says what is wrong with them.
 func (o *profileOptions) validate(all *options) error {
 	switch {
-	case !o.on() && len(o.labels) > 0:
-		return fmt.Errorf("--cluster-profiles-labels means nothing without --cluster-profiles")
+	case !o.on() && len(o.labels)+len(o.providers) > 0:
+		return fmt.Errorf("--cluster-profiles-labels and --cluster-profiles-providers mean nothing without --cluster-profiles")
 	case !o.on():
 		return nil
 	case all.registryName == "" || all.namespace == "":
@@ -45,8 +46,8 @@ func (o *profileOptions) validate(all *options) error {
 		return fmt.Errorf("--cluster-profiles-period must be at least 1s")
 	}
 	var err error
-	if o.targets, err = clusterprofile.ParseTargets(o.namespaces, o.labels); err != nil {
-		return fmt.Errorf("--cluster-profiles and --cluster-profiles-labels: %w", err)
+	if o.targets, err = clusterprofile.ParseTargets(o.namespaces, o.labels, o.providers); err != nil {
+		return fmt.Errorf("--cluster-profiles, --cluster-profiles-labels and --cluster-profiles-providers: %w", err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package clusterprofile
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,8 +45,8 @@ type extension struct {
 }
 
 // providersOf returns the providers by which clients connect to a cluster, one for each way for
-// controllers, and the condition that says whether there are any.
-func providersOf(cluster *v1beta1.Cluster) ([]accessProvider, metav1.Condition) {
+// controllers that the namespace allows, and the condition that says whether there are any.
+func providersOf(cluster *v1beta1.Cluster, in Target) ([]accessProvider, metav1.Condition) {
 	none := func(reason, message string) ([]accessProvider, metav1.Condition) {
 		return []accessProvider{}, metav1.Condition{Type: AccessPublished, Status: metav1.ConditionFalse, Reason: reason, Message: message}
 	}
@@ -65,7 +66,7 @@ func providersOf(cluster *v1beta1.Cluster) ([]accessProvider, metav1.Condition) 
 	case len(from.CABundle) == 0:
 		return none("NoCABundle", fmt.Sprintf("Endpoint %q has no caBundle: no address is published that clients can't verify. Give it the CA certificates, also if they are well known.", from.Name))
 	}
-	out, names, size := []accessProvider{}, map[string]bool{}, 0
+	out, left, names, size := []accessProvider{}, []string{}, map[string]bool{}, 0
 	for _, way := range cluster.Spec.Access {
 		if way.Audience != v1beta1.AudienceController {
 			continue
@@ -75,6 +76,10 @@ func providersOf(cluster *v1beta1.Cluster) ([]accessProvider, metav1.Condition) 
 			continue // the first one counts, as it does for those who read the registry
 		}
 		names[name] = true
+		if !slices.Contains(in.Providers, name) {
+			left = append(left, name)
+			continue
+		}
 		size += len(from.CABundle)*4/3 + len(from.URL) + len(from.ProxyURL) + bytes
 		out = append(out, accessProvider{Name: name, Cluster: endpoint{
 			Server: from.URL, CABundle: from.CABundle, ProxyURL: from.ProxyURL,
@@ -82,12 +87,18 @@ func providersOf(cluster *v1beta1.Cluster) ([]accessProvider, metav1.Condition) 
 		}})
 	}
 	switch {
-	case len(out) == 0:
+	case len(names) == 0:
 		return none("NoAccess", "The entry has no access with the audience Controller.")
+	case len(out) == 0:
+		return none("ProviderNotAllowed", fmt.Sprintf("None of the entry's providers may be published in this namespace: %s. If clients here have a plugin of that name, add it to providers of the namespace in spec.controllers.clusterProfiles (--cluster-profiles-providers).", list(left)))
 	case size > maxProviders:
 		return none("TooLarge", fmt.Sprintf("The providers would have %d bytes, and at most %d are published: shorten the caBundle of endpoint %q, or have fewer access entries.", size, maxProviders, from.Name))
 	}
-	return out, metav1.Condition{Type: AccessPublished, Status: metav1.ConditionTrue, Reason: "Published", Message: fmt.Sprintf("Clients connect to endpoint %q.", from.Name)}
+	message := fmt.Sprintf("Clients connect to endpoint %q.", from.Name)
+	if len(left) > 0 {
+		message += " Providers that may not be published in this namespace are left out: " + list(left) + "."
+	}
+	return out, metav1.Condition{Type: AccessPublished, Status: metav1.ConditionTrue, Reason: "Published", Message: message}
 }
 
 // provider returns the name of the provider that a way to sign in becomes, and what the

@@ -41,7 +41,7 @@ type bench struct {
 
 var (
 	source = Source{Registry: "hub", Namespace: "registries"}
-	target = Target{Namespace: "a", Labels: allowed("tier", "example.com/*")}
+	target = Target{Namespace: "a", Labels: allowed("tier", "example.com/*"), Providers: []string{"secretreader", "tokens", "kubeconfig-secretreader", "gke", "sso", "kubefed", "b", "c", "d", "e", "f", "g", "h", "i", "other"}}
 )
 
 func newBench(t *testing.T, selector string) *bench {
@@ -57,7 +57,7 @@ func newBench(t *testing.T, selector string) *bench {
 		Source: source, Period: Period, Clock: b.time, Clusters: registry{b: b}, Say: func(contract.FunctionState, string) {},
 		Unwatched: func() error { return b.trouble },
 	}}
-	b.session = (&publisher{Controller: c, Target: Target{Namespace: "a", Selector: parsed, Labels: target.Labels}, profiles: b.host}).newSession()
+	b.session = (&publisher{Controller: c, Target: Target{Namespace: "a", Selector: parsed, Labels: target.Labels, Providers: target.Providers}, profiles: b.host}).newSession()
 	b.session.queue, b.informer = b.queue, stored{store: b.host.store}
 	return b
 }

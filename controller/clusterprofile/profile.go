@@ -95,7 +95,7 @@ func (s Source) of(cluster *v1beta1.Cluster, in Target) *profile {
 	out.Status.Version.Kubernetes = have.Version.Kubernetes
 	properties, left := propertiesOf(have.Properties, cluster.Spec.ClusterSet)
 	out.Status.Properties = properties
-	providers, access := providersOf(cluster)
+	providers, access := providersOf(cluster, in)
 	out.Status.AccessProviders = providers
 	out.Status.Conditions = conditionsOf(cluster, have.Conditions, access, left)
 	return out

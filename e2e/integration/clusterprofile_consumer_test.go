@@ -30,7 +30,7 @@ func TestClusterProfileConsumer(t *testing.T) {
 	h := newHub(t)
 	h.install()
 	member := framework.StartHost(t, newest, "front-proxy-client")
-	h.start("--cluster-profiles=default")
+	h.start("--cluster-profiles=default", "--cluster-profiles-providers=default:secretreader,kubeconfig-secretreader")
 	controller := func(name string, provider v1beta1.ProviderAccess) v1beta1.Access {
 		return v1beta1.Access{Name: name, Audience: v1beta1.AudienceController, Provider: &provider}
 	}
@@ -143,7 +143,7 @@ func TestClusterProfilesKilled(t *testing.T) {
 	}
 	for _, after := range []int{50, 1, 7, 20, 39} {
 		events := h.watch()
-		controller := h.start("--cluster-profiles=default", "--leader-elect=false")
+		controller := h.start("--cluster-profiles=default", "--cluster-profiles-providers=default:secretreader", "--leader-elect=false")
 		for i := range clusters {
 			h.say(name(i), fmt.Sprintf("v1.%d.0", after), "")
 		}
@@ -156,7 +156,7 @@ func TestClusterProfilesKilled(t *testing.T) {
 		}
 		controller.Kill()
 	}
-	one, two := h.start("--cluster-profiles=default", "--leader-elect=false"), h.start("--cluster-profiles=default", "--leader-elect=false")
+	one, two := h.start("--cluster-profiles=default", "--cluster-profiles-providers=default:secretreader", "--leader-elect=false"), h.start("--cluster-profiles=default", "--cluster-profiles-providers=default:secretreader", "--leader-elect=false")
 	for i := range clusters {
 		h.say(name(i), "v1.99.0", "")
 	}

@@ -225,7 +225,7 @@ func (h *hub) awaitState(state contract.FunctionState, says string) {
 func TestClusterProfiles(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	controller := h.start("--cluster-profiles=team-a:tier=gold", "--cluster-profiles-labels=team-a:tier")
+	controller := h.start("--cluster-profiles=team-a:tier=gold", "--cluster-profiles-labels=team-a:tier", "--cluster-profiles-providers=team-a:secretreader")
 	h.enter("east", "gold", func(c *v1beta1.Cluster) { c.Spec.DisplayName = "East" })
 	h.enter("west", "gold")
 	h.enter("north", "silver")
@@ -426,7 +426,7 @@ func (h *hub) testCRD() {
 // testSelector starts the controller with another selector, and a second namespace.
 func (h *hub) testSelector() {
 	h.namespace("team-b")
-	controller := h.start("--cluster-profiles=team-a:tier=silver", "--cluster-profiles-labels=team-a:tier", "--cluster-profiles=team-b", "--cluster-profiles=default:name=none")
+	controller := h.start("--cluster-profiles=team-a:tier=silver", "--cluster-profiles-labels=team-a:tier", "--cluster-profiles=team-b", "--cluster-profiles=default:name=none", "--cluster-profiles-providers=team-a:secretreader", "--cluster-profiles-providers=team-b:secretreader")
 	h.await("team-a", "north", "selected now", whole)
 	for _, name := range []string{"center", "east", "north", "west"} {
 		h.await("team-b", name, "in a second namespace", whole)

@@ -144,6 +144,8 @@ var wrong = []struct{ old, new, at, says string }{
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['" + strings.Repeat("a", 254) + "/c']}}", "spec.controllers.clusterAPI.labels[0]", "write the key of a label"},
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['clusterregistry.k8s.io/*']}}", "spec.controllers.clusterAPI.labels", "are not copied: remove them"},
 	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, labels: ['.b/c']}]}", "spec.controllers.clusterProfiles[0].labels[0]", "write the key of a label"},
+	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, providers: [argo-cd-builtin-gcp]}]}", "spec.controllers.clusterProfiles[0].providers[0]", "names that begin with argo-cd-builtin- are reserved"},
+	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, providers: ['a,b']}]}", "spec.controllers.clusterProfiles[0].providers[0]", "write the name of an access provider"},
 	{"tls: {}", "controllers: {clusterProfiles: [{namespace: A}]}", "spec.controllers.clusterProfiles[0].namespace", "write the name of a namespace"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 4}}", "spec.controllers.health.periodSeconds", "greater than or equal to 5"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 3601}}", "spec.controllers.health.periodSeconds", "less than or equal to 3600"},

@@ -105,6 +105,9 @@ func clusterProfilesArguments(spec []operatorv1alpha1.ClusterProfiles, registry 
 		if len(profiles.Labels) > 0 {
 			out = append(out, "--cluster-profiles-labels="+namespace+":"+joined(profiles.Labels))
 		}
+		if len(profiles.Providers) > 0 {
+			out = append(out, "--cluster-profiles-providers="+namespace+":"+joined(profiles.Providers))
+		}
 	}
 	return out
 }

@@ -21,6 +21,14 @@ type NamespaceName string
 // +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?|[*])$') && self != '*' && self.indexOf('/') <= 253",message="write the key of a label, such as region, or all keys with a prefix, such as example.com/*"
 type LabelPattern string
 
+// ProviderName is the name of an access provider of ClusterProfiles.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=253
+// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$')",message="write the name of an access provider, such as secretreader: letters, digits, dashes, underscores, dots and slashes"
+// +kubebuilder:validation:XValidation:rule="!self.lowerAscii().startsWith('argo-cd-builtin-')",message="names that begin with argo-cd-builtin- are reserved: for these, Argo CD runs a program of its own with its own cloud credentials, and whoever writes an entry chooses which server gets them; give clients a plugin under another name"
+type ProviderName string
+
 // ClusterAPIDeletionPolicy says what becomes of the entry of a cluster that is gone.
 //
 // +kubebuilder:validation:Enum=Retain;Delete
@@ -115,6 +123,16 @@ type ClusterProfiles struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	Labels []LabelPattern `json:"labels,omitempty"`
+
+	// providers are the names of the access providers that may be published there: the
+	// provider.type of an entry of access, or else its name. Anyone who can write an entry
+	// chooses among these which program of a client gets credentials for the entry's
+	// address: list those for which clients have a plugin whose credentials are good for
+	// one cluster alone. At most 32. Default: none, so that profiles have no access.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	Providers []ProviderName `json:"providers,omitempty"`
 }
 
 // Reaches returns the namespaces of the host cluster that a function reads from or writes

@@ -453,6 +453,11 @@ func (in *ClusterProfiles) DeepCopyInto(out *ClusterProfiles) {
 		*out = make([]LabelPattern, len(*in))
 		copy(*out, *in)
 	}
+	if in.Providers != nil {
+		in, out := &in.Providers, &out.Providers
+		*out = make([]ProviderName, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 
