@@ -65,6 +65,10 @@ func (p *program) runProfiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	prober, err := p.prober(ctx, say)
+	if err != nil {
+		return nil
+	}
 	factory, clusters, err := p.watch(say)
 	if err != nil {
 		return err
@@ -73,6 +77,7 @@ func (p *program) runProfiles(ctx context.Context) error {
 		Source:  clusterprofile.Source{Registry: p.registryName, Namespace: p.namespace},
 		Targets: p.profiles.targets, Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
 		Profiles: profiles, Namespaces: host.CoreV1().Namespaces(), Discovery: host.Discovery(),
+		Probe: prober.Probe, Own: p.own(),
 		Unwatched: p.trouble.Lasting, Say: say, Period: p.profiles.period, Clock: clock.RealClock{}, Metrics: p.metrics.profiles,
 	})
 	if err != nil {

@@ -93,7 +93,7 @@ func (o *options) validate() error {
 		return fmt.Errorf("--health-period and --register-host-period must be at least 1s")
 	case o.concurrency < 1:
 		return fmt.Errorf("--health-concurrency must be at least 1")
-	case !o.readHostCIDRs && len(o.hostCIDRs) == 0 && o.health:
+	case !o.readHostCIDRs && len(o.hostCIDRs) == 0 && (o.health || o.profiles.on()):
 		return fmt.Errorf("--host-cidrs must have the ranges of the host cluster's Services and pods when --read-host-cidrs=false: clusters could have their endpoints there otherwise")
 	case o.registerHost == "" && (o.registerHostURL != "" || o.registerHostCAFile != ""):
 		return fmt.Errorf("--register-host-url and --register-host-ca-file mean nothing without --register-host")

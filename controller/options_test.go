@@ -53,6 +53,7 @@ func TestOptions(t *testing.T) {
 		{"providers", "--namespace=fleet --registry-name=hub --cluster-profiles=a --cluster-profiles-providers=a:secretreader,gke", ""},
 		{"providers of no profiles", "--namespace=fleet --health --cluster-profiles-providers=a:gke", "mean nothing without --cluster-profiles"},
 		{"a client's own program", "--namespace=fleet --registry-name=hub --cluster-profiles=a --cluster-profiles-providers=a:argo-cd-builtin-gcp", "reserved prefix argo-cd-builtin-"},
+		{"profiles without ranges", "--namespace=fleet --registry-name=hub --cluster-profiles=a --read-host-cidrs=false", "--host-cidrs must have"},
 		{"a name that is none", "--namespace=fleet --register-host=The_Host", "is not the name of a cluster"},
 		{"an address without a name", "--namespace=fleet --health --register-host-url=https://api", "without --register-host"},
 		{"a CA without an address", "--namespace=fleet --register-host=host --register-host-ca-file=x", "without --register-host-url"},

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/util/uuid"
@@ -23,6 +23,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/address"
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 	"github.com/clusterregistry/operator/client/informers"
 	clusterinformers "github.com/clusterregistry/operator/client/informers/clusterregistry/v1beta1"
@@ -47,7 +48,11 @@ type program struct {
 	trouble   *health.Trouble
 	announcer *announce.Announcer
 	registrar *hostentry.Registrar
-	metrics   struct {
+	// inside knows the ranges of the host cluster, for all functions: known makes it, and
+	// following has it read them again.
+	inside           *ranges.Host
+	known, following sync.Once
+	metrics          struct {
 		health   *health.Metrics
 		api      *clusterapi.Metrics
 		profiles *clusterprofile.Metrics
@@ -206,35 +211,52 @@ func (p *program) hostClients() *rest.Config {
 	return config
 }
 
+// prober returns what connects to the endpoints of entries for a function, once it is known
+// where no entry may lead. The error is that ctx has ended.
+func (p *program) prober(ctx context.Context, say func(contract.FunctionState, string)) (*probe.Prober, error) {
+	p.known.Do(func() {
+		var reader kubernetes.Interface
+		if p.readHostCIDRs {
+			reader = p.host
+		}
+		p.inside = ranges.New(reader, p.options.host, clock.RealClock{})
+	})
+	err := p.inside.Await(ctx, func(err error) {
+		say(contract.FunctionStarting, fmt.Sprintf("Waiting for the ranges of the host cluster's Services and pods: %v. Without the right to read them, set --host-cidrs and --read-host-cidrs=false.", err))
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.following.Do(func() { go p.inside.Follow(ctx) })
+	return &probe.Prober{Policy: address.Policy{HostCIDRs: p.inside.Prefixes, Allowed: p.allowed}, Proxies: p.allowedProxies}, nil
+}
+
+// own returns what knows the endpoint of the host cluster that this program has registered;
+// nil when it registers none.
+func (p *program) own() func(cluster string, endpoint v1beta1.Endpoint) bool {
+	if p.registrar == nil {
+		return nil
+	}
+	return p.registrar.Own
+}
+
 // runHealth runs the health function while this replica leads.
 func (p *program) runHealth(ctx context.Context) error {
 	say := p.speaker(contract.HealthFunction)
 	say(contract.FunctionStarting, "")
-	var reader kubernetes.Interface
-	if p.readHostCIDRs {
-		reader = p.host
-	}
-	inside := ranges.New(reader, p.options.host, clock.RealClock{})
-	// Nothing is asked before it is known where no entry may lead.
-	err := inside.Await(ctx, func(err error) {
-		say(contract.FunctionStarting, fmt.Sprintf("Waiting for the ranges of the host cluster's Services and pods: %v. Without the right to read them, set --host-cidrs and --read-host-cidrs=false.", err))
-	})
+	prober, err := p.prober(ctx, say)
 	if err != nil {
 		return nil
 	}
-	go inside.Follow(ctx)
 	factory, clusters, err := p.watch(say)
 	if err != nil {
 		return err
 	}
-	prober := &probe.Prober{Policy: address.Policy{HostCIDRs: func() []netip.Prefix { return inside.Prefixes() }, Allowed: p.allowed}, Proxies: p.allowedProxies}
 	config := health.Config{
 		Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
 		Probe: prober.Probe, Client: p.client, Trouble: p.trouble.Last, Unwatched: p.trouble.Lasting, Say: say,
 		Period: p.period, Concurrency: p.concurrency, Clock: clock.RealClock{}, Metrics: p.metrics.health,
-	}
-	if p.registrar != nil {
-		config.Own = p.registrar.Own
+		Own: p.own(),
 	}
 	controller, err := health.New(config)
 	if err != nil {

@@ -2,13 +2,14 @@ package clusterprofile
 
 import (
 	"fmt"
-	"net/netip"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/controller/probe"
 )
 
 // execExtension is the extension of a provider that a client's exec plugin gets as
@@ -44,29 +45,36 @@ type extension struct {
 	Extension map[string]any `json:"extension"`
 }
 
-// providersOf returns the providers by which clients connect to a cluster, one for each way for
-// controllers that the namespace allows, and the condition that says whether there are any.
-func providersOf(cluster *v1beta1.Cluster, in Target) ([]accessProvider, metav1.Condition) {
-	none := func(reason, message string) ([]accessProvider, metav1.Condition) {
-		return []accessProvider{}, metav1.Condition{Type: AccessPublished, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+// unpublished is why a cluster has no providers: reason and message of a condition.
+type unpublished struct{ reason, message string }
+
+// offer is what an entry would have published in a namespace.
+type offer struct {
+	endpoint  v1beta1.Endpoint
+	providers []accessProvider
+	// left are the names of providers that the namespace does not allow.
+	left []string
+}
+
+// offered returns what an entry would have published in a namespace, or why there is nothing:
+// a provider for each way for controllers that the namespace allows.
+func offered(cluster *v1beta1.Cluster, in Target) (offer, *unpublished) {
+	none := func(reason, message string, arguments ...any) (offer, *unpublished) {
+		return offer{}, &unpublished{reason, fmt.Sprintf(message, arguments...)}
 	}
 	if cluster.Status != nil && meta.IsStatusConditionFalse(cluster.Status.Conditions, v1beta1.ConditionIdentityVerified) {
 		return none("IdentityMismatch", "Another cluster answers than the entry is for (IdentityVerified of the registry is False): no one is led there.")
 	}
-	// Whoever reads the profile may be anywhere, and two controllers with other addresses
-	// must write the same: it is the endpoint for any client.
-	at := cluster.Spec.EndpointFor(netip.Addr{})
-	if at < 0 {
-		return none("NoEndpoint", "The entry has no endpoint with a URL for any client, which is one without clientCIDRs.")
-	}
-	from := cluster.Spec.Endpoints[at]
+	from, ok := endpointOf(cluster)
 	switch {
+	case !ok || from.URL == "":
+		return none("NoEndpoint", "The entry has no endpoint with a URL for any client, which is one without clientCIDRs.")
 	case from.TLSServerName != "":
-		return none("TLSServerNameUnsupported", fmt.Sprintf("Endpoint %q has the tlsServerName %q, which clients of ClusterProfiles ignore: they would refuse the certificate. Give the endpoint a URL whose host the certificate is for, and no tlsServerName.", from.Name, from.TLSServerName))
+		return none("TLSServerNameUnsupported", "Endpoint %q has the tlsServerName %q, which clients of ClusterProfiles ignore: they would refuse the certificate. Give the endpoint a URL whose host the certificate is for, and no tlsServerName.", from.Name, from.TLSServerName)
 	case len(from.CABundle) == 0:
-		return none("NoCABundle", fmt.Sprintf("Endpoint %q has no caBundle: no address is published that clients can't verify. Give it the CA certificates, also if they are well known.", from.Name))
+		return none("NoCABundle", "Endpoint %q has no caBundle: no address is published that clients can't verify. Give it the CA certificates, also if they are well known.", from.Name)
 	}
-	out, left, names, size := []accessProvider{}, []string{}, map[string]bool{}, 0
+	out, names, size := offer{endpoint: from}, map[string]bool{}, 0
 	for _, way := range cluster.Spec.Access {
 		if way.Audience != v1beta1.AudienceController {
 			continue
@@ -77,11 +85,11 @@ func providersOf(cluster *v1beta1.Cluster, in Target) ([]accessProvider, metav1.
 		}
 		names[name] = true
 		if !slices.Contains(in.Providers, name) {
-			left = append(left, name)
+			out.left = append(out.left, name)
 			continue
 		}
 		size += len(from.CABundle)*4/3 + len(from.URL) + len(from.ProxyURL) + bytes
-		out = append(out, accessProvider{Name: name, Cluster: endpoint{
+		out.providers = append(out.providers, accessProvider{Name: name, Cluster: endpoint{
 			Server: from.URL, CABundle: from.CABundle, ProxyURL: from.ProxyURL,
 			Extensions: []extension{{Name: execExtension, Extension: config}},
 		}})
@@ -89,16 +97,47 @@ func providersOf(cluster *v1beta1.Cluster, in Target) ([]accessProvider, metav1.
 	switch {
 	case len(names) == 0:
 		return none("NoAccess", "The entry has no access with the audience Controller.")
-	case len(out) == 0:
-		return none("ProviderNotAllowed", fmt.Sprintf("None of the entry's providers may be published in this namespace: %s. If clients here have a plugin of that name, add it to providers of the namespace in spec.controllers.clusterProfiles (--cluster-profiles-providers).", list(left)))
+	case len(out.providers) == 0:
+		return none("ProviderNotAllowed", "None of the entry's providers may be published in this namespace: %s. If clients here have a plugin of that name, add it to providers of the namespace in spec.controllers.clusterProfiles (--cluster-profiles-providers).", list(out.left))
 	case size > maxProviders:
-		return none("TooLarge", fmt.Sprintf("The providers would have %d bytes, and at most %d are published: shorten the caBundle of endpoint %q, or have fewer access entries.", size, maxProviders, from.Name))
+		return none("TooLarge", "The providers would have %d bytes, and at most %d are published: shorten the caBundle of endpoint %q, or have fewer access entries.", size, maxProviders, from.Name)
 	}
-	message := fmt.Sprintf("Clients connect to endpoint %q.", from.Name)
-	if len(left) > 0 {
-		message += " Providers that may not be published in this namespace are left out: " + list(left) + "."
+	return out, nil
+}
+
+// providersOf returns the providers by which clients connect to a cluster, and the condition
+// that says whether there are any. Those of an endpoint that is not verified yet are not
+// among them: the last ones that were stay, as they were published. An entry takes none of
+// their credentials to an endpoint of before.
+func providersOf(cluster *v1beta1.Cluster, in Target, known proof) ([]accessProvider, metav1.Condition) {
+	publish := func(status metav1.ConditionStatus, providers []accessProvider, reason, message string, arguments ...any) ([]accessProvider, metav1.Condition) {
+		return providers, metav1.Condition{Type: AccessPublished, Status: status, Reason: reason, Message: fmt.Sprintf(message, arguments...)}
 	}
-	return out, metav1.Condition{Type: AccessPublished, Status: metav1.ConditionTrue, Reason: "Published", Message: message}
+	none := []accessProvider{}
+	of, why := offered(cluster, in)
+	switch {
+	case why != nil:
+		return publish(metav1.ConditionFalse, none, why.reason, "%s", why.message)
+	case known.refused():
+		return publish(metav1.ConditionFalse, none, probe.ReasonAddressRefused, "%s No one is led there.", known.result.Message)
+	case known.of(of.endpoint):
+		left := ""
+		if len(of.left) > 0 {
+			left = " Providers that may not be published in this namespace are left out: " + list(of.left) + "."
+		}
+		return publish(metav1.ConditionTrue, of.providers, "Published", "Clients connect to endpoint %q.%s", of.endpoint.Name, left)
+	}
+	found := "it is about to be asked"
+	if known.asked {
+		found = strings.TrimSuffix(known.result.Message, ".")
+	}
+	kept := slices.DeleteFunc(slices.Clone(known.published), func(a accessProvider) bool {
+		return !slices.ContainsFunc(of.providers, func(b accessProvider) bool { return a.Name == b.Name })
+	})
+	if len(kept) == 0 {
+		return publish(metav1.ConditionFalse, none, reasonNotVerified, "Endpoint %q has not shown a certificate that its caBundle has signed: %s. It is published once it has.", of.endpoint.Name, found)
+	}
+	return publish(metav1.ConditionTrue, kept, "LastVerified", "Clients still connect to %s, since endpoint %q has not shown a certificate that its caBundle has signed: %s. It is published once it has.", kept[0].Cluster.Server, of.endpoint.Name, found)
 }
 
 // provider returns the name of the provider that a way to sign in becomes, and what the

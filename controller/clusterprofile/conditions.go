@@ -22,6 +22,12 @@ const (
 	PropertiesPublished = "PropertiesPublished"
 )
 
+// The reasons of conditions that follow from whether an endpoint is verified.
+const (
+	reasonNotVerified     = "NotVerified"
+	reasonEndpointChanged = "EndpointChanged"
+)
+
 // reasonShape is what a profile takes as the reason of a condition; maxReason and
 // maxMessage are how long it and the message may be.
 var reasonShape = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
@@ -30,10 +36,15 @@ const maxReason, maxMessage = 1024, 32768
 
 // conditionsOf returns those of a profile, in a fixed order. What has no time of its own is as
 // old as the entry: any other time would differ from one controller to the next.
-func conditionsOf(cluster *v1beta1.Cluster, reported []metav1.Condition, access metav1.Condition, left []string) []metav1.Condition {
+func conditionsOf(cluster *v1beta1.Cluster, reported []metav1.Condition, access metav1.Condition, left []string, known proof) []metav1.Condition {
 	healthy := shown(reported, metav1.Condition{
 		Type: v1beta1.ConditionControlPlaneHealthy, Status: metav1.ConditionUnknown, Reason: "NotReported", Message: "No reporter of the registry says how the control plane is.",
 	})
+	if known.stale(meta.FindStatusCondition(reported, v1beta1.ConditionControlPlaneHealthy), cluster) {
+		healthy = metav1.Condition{
+			Type: healthy.Type, Status: metav1.ConditionUnknown, Reason: reasonEndpointChanged, Message: "The entry has changed since the control plane was reported as healthy: no one has reported of the endpoint that it has now.",
+		}
+	}
 	joined := shown(reported, metav1.Condition{Type: Joined, Status: metav1.ConditionTrue, Reason: "Registered", Message: "The cluster is in the registry."})
 	out := []metav1.Condition{healthy, joined, access}
 	if len(left) > 0 {

@@ -19,7 +19,7 @@ import (
 // published is the profile of a cluster as a consumer reads it.
 func published(t *testing.T, cluster *v1beta1.Cluster) *v1alpha1.ClusterProfile {
 	t.Helper()
-	content, err := json.Marshal(source.of(cluster, target))
+	content, err := json.Marshal(source.of(cluster, target, proof{verified: true}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	informer "github.com/clusterregistry/operator/client/informers/clusterregistry/v1beta1"
 	lister "github.com/clusterregistry/operator/client/listers/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/controller/probe"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -40,6 +41,11 @@ type Config struct {
 	Profiles   dynamic.Interface
 	Namespaces corev1client.NamespaceInterface
 	Discovery  discovery.DiscoveryInterface
+	// Probe asks one API server: of what it has not reached, nothing is published. Own
+	// reports whether an endpoint is that of the host cluster itself, as this program has
+	// registered it; nil means that none is.
+	Probe func(context.Context, probe.Target) probe.Result
+	Own   func(cluster string, endpoint v1beta1.Endpoint) bool
 	// Unwatched returns why clusters can't be watched for a while; nil when they can.
 	Unwatched func() error
 	// Say is told how the function is when that changes, with a sentence unless it runs.
@@ -51,6 +57,7 @@ type Config struct {
 }
 
 // Controller publishes clusters in namespaces, each independently of the others:
+//   - an endpoint is published once it was verified, and until then the one before stays;
 //   - a namespace is looked at again and again until it is open, which is when it has the
 //     label of the registry and the host cluster serves profiles;
 //   - while it is open, a session follows its profiles and writes those that differ;
@@ -60,6 +67,7 @@ type Controller struct {
 	Config
 	lister     lister.ClusterLister
 	publishers []*publisher
+	verifier   *verifier
 
 	mu       sync.Mutex
 	verdicts map[string]verdict
@@ -79,6 +87,7 @@ type verdict struct {
 // clusters that are trimmed to what a profile shows.
 func New(config Config) (*Controller, error) {
 	c := &Controller{Config: config, lister: config.Informer.Lister(), verdicts: map[string]verdict{}}
+	c.verifier = newVerifier(c)
 	for _, target := range config.Targets {
 		c.publishers = append(c.publishers, &publisher{Controller: c, Target: target, profiles: config.Profiles.Resource(Resource).Namespace(target.Namespace)})
 	}
@@ -104,12 +113,13 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// changed has all namespaces look at a cluster.
+// changed has all namespaces look at a cluster, and its endpoint asked.
 func (c *Controller) changed(object any) {
 	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(object)
 	if err != nil {
 		return // no object of this informer
 	}
+	c.verifier.queue.Add(key)
 	for _, p := range c.publishers {
 		p.notify(key)
 	}
@@ -119,6 +129,7 @@ func (c *Controller) changed(object any) {
 // because it was not listed yet.
 func (c *Controller) Run(ctx context.Context) {
 	var running sync.WaitGroup
+	running.Go(func() { c.verifier.run(ctx) })
 	for _, p := range c.publishers {
 		running.Go(func() { p.run(ctx) })
 	}

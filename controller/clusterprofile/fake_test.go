@@ -21,6 +21,7 @@ import (
 	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	lister "github.com/clusterregistry/operator/client/listers/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/labelkeys"
+	"github.com/clusterregistry/operator/controller/probe"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -35,6 +36,11 @@ type bench struct {
 	// entries are what the informer has of the registry, and live what the registry has.
 	entries cache.Indexer
 	live    map[string]*v1beta1.Cluster
+	// answers are the results of probes by URL, where it is not that a server answers; asked
+	// are the URLs that were, and verifications those that are to be.
+	answers       map[string]probe.Result
+	asked         []string
+	verifications *queue
 	// trouble is why the registry can't be watched, and refusal why it can't be asked.
 	trouble, refusal error
 }
@@ -46,7 +52,7 @@ var (
 
 func newBench(t *testing.T, selector string) *bench {
 	t.Helper()
-	b := &bench{t: t, time: testingclock.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), entries: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), live: map[string]*v1beta1.Cluster{}}
+	b := &bench{t: t, time: testingclock.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), entries: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), live: map[string]*v1beta1.Cluster{}, answers: map[string]probe.Result{}}
 	b.queue = &queue{clock: b.time, failures: map[string]int{}}
 	b.host = &host{bench: b, store: cache.NewStore(cache.MetaNamespaceKeyFunc)}
 	parsed, err := labels.Parse(selector)
@@ -57,7 +63,21 @@ func newBench(t *testing.T, selector string) *bench {
 		Source: source, Period: Period, Clock: b.time, Clusters: registry{b: b}, Say: func(contract.FunctionState, string) {},
 		Unwatched: func() error { return b.trouble },
 	}}
-	b.session = (&publisher{Controller: c, Target: Target{Namespace: "a", Selector: parsed, Labels: target.Labels, Providers: target.Providers}, profiles: b.host}).newSession()
+	c.Probe = func(_ context.Context, asked probe.Target) probe.Result {
+		b.asked = append(b.asked, asked.Endpoint.URL)
+		if answer, ok := b.answers[asked.Endpoint.URL]; ok {
+			return answer
+		}
+		return probe.Result{Outcome: probe.Ready, Reason: probe.ReasonReady}
+	}
+	c.verifier = newVerifier(c)
+	t.Cleanup(c.verifier.queue.ShutDown)
+	p := &publisher{Controller: c, Target: Target{Namespace: "a", Selector: parsed, Labels: target.Labels, Providers: target.Providers}, profiles: b.host}
+	c.publishers = []*publisher{p}
+	b.session = p.newSession()
+	p.session = b.session
+	b.verifications = &queue{clock: b.time, failures: map[string]int{}}
+	c.verifier.queue = b.verifications
 	b.session.queue, b.informer = b.queue, stored{store: b.host.store}
 	return b
 }
@@ -75,16 +95,17 @@ func (b *bench) put(clusters ...*v1beta1.Cluster) {
 	for _, cluster := range clusters {
 		b.live[cluster.Name] = cluster
 		_ = b.entries.Add(cluster)
-		b.queue.Add(cluster.Name)
+		b.changed(cluster)
 	}
 	b.settle()
 }
 
 func (b *bench) drop(names ...string) {
 	for _, name := range names {
-		_ = b.entries.Delete(b.live[name])
+		gone := b.live[name]
+		_ = b.entries.Delete(gone)
 		delete(b.live, name)
-		b.queue.Add(name)
+		b.changed(gone)
 	}
 	b.settle()
 }
@@ -92,6 +113,10 @@ func (b *bench) drop(names ...string) {
 // settle lets the worker do what there is to do now.
 func (b *bench) settle() {
 	for range 10000 {
+		if name, ok := b.verifications.next(); ok {
+			b.verifier.one(context.Background(), name)
+			continue
+		}
 		name, ok := b.queue.next()
 		if !ok {
 			return

@@ -8,7 +8,7 @@ import (
 )
 
 func TestSurplus(t *testing.T) {
-	want := source.of(member("east"), target)
+	want := source.of(member("east"), target, proof{verified: true})
 	for _, test := range []struct {
 		reason, fields string
 		surplus        bool

@@ -76,8 +76,8 @@ type Source struct {
 	Registry, Namespace string
 }
 
-// of returns the profile of a cluster in a namespace.
-func (s Source) of(cluster *v1beta1.Cluster, in Target) *profile {
+// of returns the profile of a cluster in a namespace, given what is known of its endpoint.
+func (s Source) of(cluster *v1beta1.Cluster, in Target, known proof) *profile {
 	out := &profile{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name, Labels: map[string]string{}}}
 	for key, value := range cluster.Labels {
 		if in.Labels.Allows(key) {
@@ -95,9 +95,9 @@ func (s Source) of(cluster *v1beta1.Cluster, in Target) *profile {
 	out.Status.Version.Kubernetes = have.Version.Kubernetes
 	properties, left := propertiesOf(have.Properties, cluster.Spec.ClusterSet)
 	out.Status.Properties = properties
-	providers, access := providersOf(cluster, in)
+	providers, access := providersOf(cluster, in, known)
 	out.Status.AccessProviders = providers
-	out.Status.Conditions = conditionsOf(cluster, have.Conditions, access, left)
+	out.Status.Conditions = conditionsOf(cluster, have.Conditions, access, left, known)
 	return out
 }
 

@@ -20,7 +20,7 @@ func TestProfile(t *testing.T) {
 		c.Labels["example.com/zone"], c.Labels["x-k8s.io/cluster-manager"] = "z", "mine"
 		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: "Available", Status: metav1.ConditionTrue})
 	})
-	p := source.of(cluster, target)
+	p := source.of(cluster, target, proof{verified: true})
 	if want := map[string]string{"tier": "gold", "example.com/zone": "z", "x-k8s.io/cluster-manager": "clusterregistry", "registry.clusterregistry.io/hub": "registries"}; !reflect.DeepEqual(p.Labels, want) {
 		t.Errorf("labels %v", p.Labels)
 	}
@@ -38,7 +38,7 @@ func TestProfile(t *testing.T) {
 // TestEmptyEntry expects that a profile of an entry that says nothing is valid: no list is
 // null, no condition lacks a reason or a time.
 func TestEmptyEntry(t *testing.T) {
-	p := source.of(&v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", CreationTimestamp: metav1.Unix(1, 0)}}, target)
+	p := source.of(&v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east", CreationTimestamp: metav1.Unix(1, 0)}}, target, proof{verified: true})
 	content, err := json.Marshal(p.Status)
 	if err != nil || strings.Contains(string(content), "null") {
 		t.Errorf("%s, %v", content, err)
@@ -68,7 +68,7 @@ func TestConditions(t *testing.T) {
 		{"a long message", metav1.Condition{Type: Joined, Status: "True", Reason: "R", Message: strings.Repeat("ä", 40000), LastTransitionTime: at}, metav1.Condition{Type: Joined, Status: "True", Reason: "R", Message: strings.Repeat("ä", 32768), LastTransitionTime: at}},
 		{"no time", metav1.Condition{Type: Joined, Status: "True", Reason: "R"}, metav1.Condition{Type: Joined, Status: "True", Reason: "R", LastTransitionTime: member("x").CreationTimestamp}},
 	} {
-		p := source.of(member("x", func(c *v1beta1.Cluster) { c.Status.Conditions = []metav1.Condition{test.reported} }), target)
+		p := source.of(member("x", func(c *v1beta1.Cluster) { c.Status.Conditions = []metav1.Condition{test.reported} }), target, proof{verified: true})
 		if got := meta.FindStatusCondition(p.Status.Conditions, Joined); !reflect.DeepEqual(*got, test.want) {
 			t.Errorf("%s: %.200v, want %.200v", test.reason, got, test.want)
 		}
@@ -89,7 +89,7 @@ func TestProperties(t *testing.T) {
 		{"a set that a reporter denies", []v1beta1.Property{{Name: "clusterset.k8s.io", Value: "dev"}}, "prod", []property{{"clusterset.k8s.io", "prod"}}, ""},
 		{"no room", []v1beta1.Property{{Name: "long", Value: long}, {Name: "empty"}, {Name: "wide", Value: strings.Repeat("ä", 1024)}}, "", []property{{"wide", strings.Repeat("ä", 1024)}}, `"empty", "long"`},
 	} {
-		p := source.of(member("x", func(c *v1beta1.Cluster) { c.Status.Properties, c.Spec.ClusterSet = test.reported, test.set }), target)
+		p := source.of(member("x", func(c *v1beta1.Cluster) { c.Status.Properties, c.Spec.ClusterSet = test.reported, test.set }), target, proof{verified: true})
 		if !reflect.DeepEqual(p.Status.Properties, test.want) {
 			t.Errorf("%s: %v", test.reason, p.Status.Properties)
 		}
@@ -141,7 +141,7 @@ func TestAccess(t *testing.T) {
 			}
 		}, "TooLarge", ""},
 	} {
-		p := source.of(member("east", test.change), target)
+		p := source.of(member("east", test.change), target, proof{verified: true})
 		var got []string
 		for _, provider := range p.Status.AccessProviders {
 			if provider.Cluster.Server != "https://east.example.com:6443" || string(provider.Cluster.CABundle) != "CA" || len(provider.Cluster.Extensions) != 1 || provider.Cluster.Extensions[0].Name != "client.authentication.k8s.io/exec" {
@@ -166,7 +166,7 @@ func TestAccess(t *testing.T) {
 
 // TestDecode expects that a profile is read back as it was written.
 func TestDecode(t *testing.T) {
-	want := source.of(member("east", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].ProxyURL = "http://proxy" }), target)
+	want := source.of(member("east", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].ProxyURL = "http://proxy" }), target, proof{verified: true})
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(want)
 	if err != nil {
 		t.Fatal(err)

@@ -175,7 +175,7 @@ func (s *session) look(ctx context.Context, name string) error {
 	}
 	delete(s.due, name)
 	s.shown[name] = len(have.Status.AccessProviders) > 0
-	return s.update(ctx, s.of(cluster, s.Target), have)
+	return s.update(ctx, s.of(cluster, s.Target, proofOf(s.verifier.proof(cluster), have)), have)
 }
 
 // judge sums up how the namespace is. Single profiles that wait for a person or for someone's

@@ -164,7 +164,7 @@ func TestKilled(t *testing.T) {
 		b.settle()
 		expectWrites(t, b, "killed before: "+at, "apply status east")
 		b.pass(31 * time.Second)
-		want, have := source.of(member("east"), target), b.profile("east")
+		want, have := source.of(member("east"), target, proof{verified: true}), b.profile("east")
 		if !sameMain(want, have) || !sameStatus(want.Status, have.Status) {
 			t.Errorf("killed before %s: %+v", at, have)
 		}
@@ -210,7 +210,7 @@ func TestHandEdits(t *testing.T) {
 		if n := len(b.writesOf()); n != 1 {
 			t.Errorf("%s: %d writes", reason, n)
 		}
-		if want, have := source.of(member("east"), target), b.profile("east"); !sameMain(want, have) || !sameStatus(want.Status, have.Status) {
+		if want, have := source.of(member("east"), target, proof{verified: true}), b.profile("east"); !sameMain(want, have) || !sameStatus(want.Status, have.Status) {
 			t.Errorf("%s was not undone: %+v", reason, have)
 		}
 	}
@@ -424,7 +424,7 @@ func TestFailures(t *testing.T) {
 	b.pass(30 * time.Second)
 	expectState(t, b, "no longer", contract.FunctionRunning, "")
 	b.pass(time.Minute)
-	if want, have := source.of(member("east"), target), b.profile("east"); !sameStatus(want.Status, have.Status) {
+	if want, have := source.of(member("east"), target, proof{verified: true}), b.profile("east"); !sameStatus(want.Status, have.Status) {
 		t.Errorf("after failures: %+v", have)
 	}
 

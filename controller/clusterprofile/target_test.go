@@ -95,7 +95,7 @@ func TestOnlyAllowedProvidersArePublished(t *testing.T) {
 				c.Spec.Access = append(c.Spec.Access, v1beta1.Access{Name: "of-" + kind, Audience: v1beta1.AudienceController, Provider: &v1beta1.ProviderAccess{Type: kind}})
 			}
 		})
-		p := source.of(cluster, Target{Namespace: "a", Providers: test.allowed})
+		p := source.of(cluster, Target{Namespace: "a", Providers: test.allowed}, proof{verified: true})
 		var got []string
 		for _, a := range p.Status.AccessProviders {
 			got = append(got, a.Name)

@@ -28,7 +28,11 @@ type writes struct {
 // create makes the profile of a cluster. It is created rather than applied, so that one that
 // another has made meanwhile is not changed; what applies afterwards owns the rest.
 func (s *session) create(ctx context.Context, cluster *v1beta1.Cluster) error {
-	want := s.of(cluster, s.Target)
+	known := s.verifier.proof(cluster)
+	if _, why := offered(cluster, s.Target); why == nil && !known.asked {
+		return nil // it comes back once its endpoint was asked, and is written once then
+	}
+	want := s.of(cluster, s.Target, known)
 	// One that is deleted over and over is not made again each time at once.
 	if is, before := s.writes[want.Name]; before {
 		if wait := is.last.Add(s.Period).Sub(s.Clock.Now()); wait > 0 {

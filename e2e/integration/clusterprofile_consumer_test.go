@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,13 +30,17 @@ func TestClusterProfileConsumer(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
 	h.install()
-	member := framework.StartHost(t, newest, "front-proxy-client")
-	h.start("--cluster-profiles=default", "--cluster-profiles-providers=default:secretreader,kubeconfig-secretreader")
+	ca := framework.NewAuthority(t, "member-ca")
+	serving := ca.Issue("member", nil, "member.test")
+	member := framework.StartHostWith(t, newest, map[string]string{"tls-sni-cert-key": serving.Cert + "," + serving.Key})
+	// A member on loopback is none for others: a proxy leads to it by a name.
+	proxy := tunnels(t, map[string]string{"member.test:6443": strings.Trim(strings.TrimPrefix(member.Config.Host, "https:"), "/")})
+	h.start("--cluster-profiles=default", "--cluster-profiles-providers=default:secretreader,kubeconfig-secretreader", "--health-allowed-proxies="+proxy)
 	controller := func(name string, provider v1beta1.ProviderAccess) v1beta1.Access {
 		return v1beta1.Access{Name: name, Audience: v1beta1.AudienceController, Provider: &provider}
 	}
 	h.enter("member", "gold", func(c *v1beta1.Cluster) {
-		c.Spec.Endpoints = []v1beta1.Endpoint{{Name: "main", URL: member.Config.Host, CABundle: member.Config.CAData}}
+		c.Spec.Endpoints = []v1beta1.Endpoint{{Name: "main", URL: "https://member.test:6443", CABundle: ca.PEM, ProxyURL: proxy}}
 		c.Spec.Access = []v1beta1.Access{
 			controller("token", v1beta1.ProviderAccess{Type: "secretreader"}),
 			controller("kubeconfig", v1beta1.ProviderAccess{Type: "kubeconfig-secretreader", Config: map[string]string{"name": "member-kubeconfig", "key": "value", "namespace": "default"}}),

@@ -42,6 +42,9 @@ type hub struct {
 	host     *framework.Host
 	clusters typed.ClusterInterface
 	flags    []string
+	// at is a server that shows a certificate which ca has signed: each cluster has a path there.
+	at string
+	ca []byte
 }
 
 func newHub(t *testing.T) *hub {
@@ -63,7 +66,9 @@ func newHub(t *testing.T) *hub {
 	h.flags = []string{
 		"--kubeconfig=" + registry.Kubeconfig(t, clients.Issue("controller", []string{contract.HealthGroup})),
 		"--host-kubeconfig=" + host.Kubeconfig("profiles"), "--namespace=default", "--registry-name=hub", "--cluster-profiles-period=1s",
+		"--read-host-cidrs=false", "--host-cidrs=198.51.100.0/24",
 	}
+	h.at, h.ca = framework.StartMember(t)
 	return h
 }
 
@@ -131,7 +136,7 @@ func (h *hub) uninstall(options envtest.CRDInstallOptions) {
 func (h *hub) enter(name, tier string, change ...func(*v1beta1.Cluster)) {
 	h.t.Helper()
 	c := &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"tier": tier, "other": "x"}}, Spec: v1beta1.ClusterSpec{
-		Endpoints: []v1beta1.Endpoint{{Name: "main", URL: "https://" + name + ".example.com", CABundle: h.host.Config.CAData}},
+		Endpoints: []v1beta1.Endpoint{{Name: "main", URL: h.at + "/" + name, CABundle: h.ca}},
 		Access:    []v1beta1.Access{{Name: "tokens", Audience: v1beta1.AudienceController, Provider: &v1beta1.ProviderAccess{Type: "secretreader"}}},
 	}}
 	for _, f := range change {
@@ -264,7 +269,7 @@ func (h *hub) testContent() {
 	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ClusterConditionControlPlaneHealthy); c == nil || c.Status != metav1.ConditionUnknown || c.Reason != "NotReported" {
 		t.Errorf("%+v", p.Status.Conditions)
 	}
-	if !meta.IsStatusConditionTrue(p.Status.Conditions, "Joined") || p.Status.AccessProviders[0].Cluster.Server != "https://east.example.com" {
+	if !meta.IsStatusConditionTrue(p.Status.Conditions, "Joined") || p.Status.AccessProviders[0].Cluster.Server != h.at+"/east" {
 		t.Errorf("%+v", p.Status)
 	}
 	h.say("east", "v1.37.1", "eu")
@@ -301,7 +306,7 @@ func (h *hub) testRepair() {
 	edited.Status.AccessProviders[0].Cluster.Server, edited.Status.AccessProviders[0].Cluster.InsecureSkipTLSVerify = "https://elsewhere.example.com", true
 	h.must(h.Status().Update(h.t.Context(), edited))
 	h.await("team-a", "east", "repaired", func(p *v1alpha1.ClusterProfile) bool {
-		return p.Status.AccessProviders[0].Cluster.Server == "https://east.example.com" && !p.Status.AccessProviders[0].Cluster.InsecureSkipTLSVerify
+		return p.Status.AccessProviders[0].Cluster.Server == h.at+"/east" && !p.Status.AccessProviders[0].Cluster.InsecureSkipTLSVerify
 	})
 	before := h.await("team-a", "east", "there", whole)
 	h.must(h.Delete(h.t.Context(), before))

@@ -308,6 +308,19 @@ func TestRights(t *testing.T) {
 	}
 }
 
+// TestRightsToReadRanges expects that a function which connects to clusters is not without the
+// right to read where the host cluster's Services and pods are.
+func TestRightsToReadRanges(t *testing.T) {
+	s := newStage(t, healthOnly, "v0.2.0", "v0.2.0")
+	for function, want := range map[string]bool{contract.HealthFunction: true, contract.ClusterProfilesFunction: true, contract.RegisterHostFunction: false, contract.ClusterAPIFunction: false} {
+		for _, resource := range []string{"nodes", "servicecidrs"} {
+			if got := slices.ContainsFunc(rights(s.Objects, []string{function}), func(r right) bool { return r.role == roleHost && r.attributes.Resource == resource }); got != want {
+				t.Errorf("%s: needs to list %s: %t", function, resource, got)
+			}
+		}
+	}
+}
+
 // TestReport reads what is in the annotation, whoever has written it.
 func TestReport(t *testing.T) {
 	report := func(functions string) string {

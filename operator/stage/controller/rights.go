@@ -45,11 +45,11 @@ func rights(o *operand.Objects, functions []string) []right {
 		of(roleLease, "patch", "coordination.k8s.io", "leases", "", o.Registry.Namespace, o.Name(contract.ControllerSuffix)),
 	}
 	aggregated := o.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated
-	if slices.Contains(functions, contract.HealthFunction) {
+	if slices.Contains(functions, contract.HealthFunction) || slices.Contains(functions, contract.ClusterProfilesFunction) {
 		out = append(out, of(roleHost, "list", "", "nodes", "", "", ""), of(roleHost, "list", "networking.k8s.io", "servicecidrs", "", "", ""))
-		if aggregated {
-			out = append(out, of(roleHealth, "list", registry, "clusters", "", "", ""), of(roleHealth, "watch", registry, "clusters", "", "", ""), of(roleHealth, "patch", registry, "clusters", "status", "", ""))
-		}
+	}
+	if slices.Contains(functions, contract.HealthFunction) && aggregated {
+		out = append(out, of(roleHealth, "list", registry, "clusters", "", "", ""), of(roleHealth, "watch", registry, "clusters", "", "", ""), of(roleHealth, "patch", registry, "clusters", "status", "", ""))
 	}
 	if slices.Contains(functions, contract.RegisterHostFunction) {
 		out = append(out, of(roleHost, "get", "", "namespaces", "", "", "kube-system"))
