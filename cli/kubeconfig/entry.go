@@ -4,14 +4,17 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/cli/command"
 )
@@ -63,6 +66,9 @@ func newEntry(cluster *v1beta1.Cluster, prefix string, client netip.Addr, allowe
 			return entry{}, fmt.Errorf("its endpoint has control characters: %q", command.Plain(text))
 		}
 	}
+	if err := reachable(endpoint.URL); err != nil {
+		return entry{}, fmt.Errorf("its endpoint %s is refused: %w", command.Plain(endpoint.Name), err)
+	}
 	out := entry{
 		Name: prefix + cluster.Name, Server: endpoint.URL, CA: endpoint.CABundle, TLSServerName: endpoint.TLSServerName, Proxy: endpoint.ProxyURL,
 		cluster: cluster.Name,
@@ -95,6 +101,15 @@ func newEntry(cluster *v1beta1.Cluster, prefix string, client netip.Addr, allowe
 	}
 	out.notes = append(out.notes, "it does not say how people sign in: set the user of its context with \"kubectl config set-context "+out.Name+" --user=NAME\"")
 	return out, nil
+}
+
+// reachable returns why no entry may lead a person, with credentials, to a URL.
+func reachable(at string) error {
+	u, err := url.Parse(at)
+	if err != nil {
+		return errors.New("its URL can't be read")
+	}
+	return address.Policy{}.Check(u.Hostname(), false)
 }
 
 // exec returns the entry's program, nil for none.

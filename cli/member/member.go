@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"net"
-	"net/netip"
 	"net/url"
 	"os"
 	"slices"
@@ -24,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/cli/command"
 )
@@ -79,16 +79,16 @@ func (m *Member) Endpoint(name, server string) (v1beta1.Endpoint, error) {
 	if m.Cluster.InsecureSkipTLSVerify {
 		return none, command.Refusedf("context %q has insecure-skip-tls-verify: the registry takes only endpoints whose certificate is verified; set the cluster's CA with \"kubectl config set-cluster %s --insecure-skip-tls-verify=false --certificate-authority=FILE --embed-certs\"", context, context)
 	}
-	address := server
-	if address == "" {
-		address = m.Cluster.Server
-		if fault := local(address); fault != "" {
-			return none, command.Refusedf("context %q leads to %s, %s: say with --server which https URL other computers reach the cluster at", context, command.Plain(address), fault)
+	at := server
+	if at == "" {
+		at = m.Cluster.Server
+		if fault := local(at); fault != "" {
+			return none, command.Refusedf("context %q leads to %s, %s: say with --server which https URL other computers reach the cluster at", context, command.Plain(at), fault)
 		}
-	} else if fault := local(address); fault != "" {
-		return none, command.Refusedf("--server=%s: %s; name an address that other computers reach the cluster at", command.Plain(address), fault)
+	} else if fault := local(at); fault != "" {
+		return none, command.Refusedf("--server=%s: %s; name an address that other computers reach the cluster at", command.Plain(at), fault)
 	}
-	if u, err := url.Parse(address); err != nil || u.Scheme != "https" {
+	if u, err := url.Parse(at); err != nil || u.Scheme != "https" {
 		return none, command.Refusedf("the server of context %q is not an https URL: the registry takes only endpoints with TLS; name one with --server", context)
 	}
 	bundle, err := m.caBundle()
@@ -98,28 +98,26 @@ func (m *Member) Endpoint(name, server string) (v1beta1.Endpoint, error) {
 	if u, err := url.Parse(m.Cluster.ProxyURL); err != nil || u.User != nil {
 		return none, command.Refusedf("the proxy of context %q is a URL with a user or password: the registry is readable by many and holds no credentials; use a proxy without, or enter the cluster by hand", context)
 	}
-	endpoint := v1beta1.Endpoint{Name: name, URL: strings.TrimSuffix(address, "/"), CABundle: bundle, TLSServerName: m.Cluster.TLSServerName, ProxyURL: m.Cluster.ProxyURL}
+	endpoint := v1beta1.Endpoint{Name: name, URL: strings.TrimSuffix(at, "/"), CABundle: bundle, TLSServerName: m.Cluster.TLSServerName, ProxyURL: m.Cluster.ProxyURL}
 	if server != "" {
 		endpoint.ProxyURL = "" // it led to the address that is not entered
 	}
 	return endpoint, nil
 }
 
-// Local reports whether a URL leads each computer to itself.
-func Local(address string) bool { return local(address) != "" }
+// Local reports whether a URL leads to where no entry may lead, such as each computer to
+// itself.
+func Local(at string) bool { return local(at) != "" }
 
-// local returns why an address leads each computer to itself, or "".
-func local(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ""
+// local returns why no entry may lead to the host of a URL, or "".
+func local(at string) string {
+	u, err := url.Parse(at)
+	if err != nil || u.Hostname() == "" {
+		return "" // what is wrong with it is said elsewhere
 	}
-	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return "which is every computer's name for itself"
-	}
-	if ip, err := netip.ParseAddr(host); err == nil && (ip.Unmap().IsLoopback() || ip.Unmap().IsUnspecified()) {
-		return "which leads every computer to itself"
+	var refusal *address.Refusal
+	if errors.As(address.Policy{}.Check(u.Hostname(), false), &refusal) {
+		return "which is " + refusal.What
 	}
 	return ""
 }
