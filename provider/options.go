@@ -13,6 +13,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 )
@@ -30,8 +31,13 @@ type Options struct {
 	// ClientAddress is where this program connects from, by which it chooses among the
 	// endpoints of a cluster. Invalid means that it doesn't know.
 	ClientAddress netip.Addr
-	// Dial connects to clusters, in the place of a net.Dialer. It is given host and port of
-	// the endpoint's URL, or of its proxy, and can refuse those that no entry may lead to.
+	// Addresses says where entries may lead besides what no entry may: loopback, link-local
+	// and multicast addresses and the metadata services of clouds are refused anyway. Give it
+	// the ranges of the cluster that this program runs in.
+	Addresses address.Policy
+	// Dial connects to clusters, in the place of a net.Dialer that refuses what Addresses
+	// does. It is given host and port of the endpoint's URL, or of its proxy, and has to
+	// refuse itself what no entry may lead to once names are resolved.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Available says whether a cluster is available, and if not, why, in the place of its
 	// condition Available: for registries whose clusters nothing probes.
@@ -43,6 +49,9 @@ type Options struct {
 	// Cluster are options for each cluster, such as its scheme. The program's own client and
 	// cache are built with them.
 	Cluster []cluster.Option
+
+	// loopback is for this package's tests, whose servers are on this machine.
+	loopback bool
 }
 
 // Plugin gets credentials for clusters: of those that have an entry of access with the

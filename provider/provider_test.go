@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/client/clientset/versioned/fake"
 )
@@ -118,7 +120,7 @@ func start(t *testing.T, timeout time.Duration, entries ...*v1beta1.Cluster) *fl
 	t.Helper()
 	f := &fleet{t: t, registry: fake.NewSimpleClientset(), engagements: make(chan engagement, 100)}
 	var err error
-	f.Provider, err = New(Options{Registry: f.registry, Timeout: timeout, Plugins: []Plugin{{Name: "fleet", Authorize: func(_ context.Context, config *rest.Config, _ *v1beta1.Cluster, access *v1beta1.Access) error {
+	f.Provider, err = New(Options{loopback: true, Registry: f.registry, Timeout: timeout, Plugins: []Plugin{{Name: "fleet", Authorize: func(_ context.Context, config *rest.Config, _ *v1beta1.Cluster, access *v1beta1.Access) error {
 		config.BearerToken = "of " + access.Provider.Config["path"]
 		return nil
 	}}}})
@@ -326,6 +328,65 @@ func TestCredentials(t *testing.T) {
 	f.next("east")
 	if before := asked.Load() % 1000; before > 5 {
 		t.Errorf("it was asked %d times within a second", before)
+	}
+}
+
+// TestRedirects has an API server redirect to another server without TLS, which must not get
+// the credentials.
+func TestRedirects(t *testing.T) {
+	var stolen atomic.Int32
+	thief := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		stolen.Add(1)
+		_, _ = w.Write([]byte(`{"gitVersion":"v1.36.0"}`))
+	}))
+	defer thief.Close()
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		server := startServer(t)
+		server.do(func(w http.ResponseWriter, r *http.Request) bool {
+			http.Redirect(w, r, thief.URL+r.URL.Path, code)
+			return true
+		})
+		f := start(t, 10*time.Second, server.at("east"))
+		f.refused("east", "redirects are not followed")
+	}
+	if n := stolen.Load(); n > 0 {
+		t.Errorf("%d requests were redirected", n)
+	}
+}
+
+// TestDialedAddresses expects that a name that leads to loopback is refused when it is dialed,
+// for the endpoint and for a proxy, and that the policy of the program counts.
+func TestDialedAddresses(t *testing.T) {
+	for _, test := range []struct {
+		reason, dialed, says string
+		policy               address.Policy
+	}{
+		{reason: "loopback", dialed: "127.0.0.1:6443", says: "a loopback address"},
+		{reason: "loopback, in another form", dialed: "[::ffff:127.0.0.1]:6443", says: "a loopback address"},
+		{reason: "link-local", dialed: "169.254.7.7:6443", says: "a link-local address"},
+		{reason: "metadata", dialed: "169.254.169.254:80", says: "the metadata service"},
+		{reason: "the program's own cluster", dialed: "192.0.2.7:6443", says: "the host cluster's Services or pods", policy: address.Policy{HostCIDRs: func() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} }}},
+	} {
+		for _, proxy := range []string{"", "http://proxy.example.com:3128"} {
+			o := options(t, Plugin{Name: "fleet", Exec: caller})
+			o.Addresses = test.policy
+			found, err := o.target(entry("east", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].ProxyURL = proxy }))
+			if err != nil {
+				t.Fatal(err)
+			}
+			config, err := found.config(t.Context(), &o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, err := config.Dial(t.Context(), "tcp", test.dialed)
+			if err == nil {
+				_ = conn.Close()
+			}
+			var refusal *address.Refusal
+			if !errors.As(err, &refusal) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%s, proxy %q: %v, want %q", test.reason, proxy, err, test.says)
+			}
+		}
 	}
 }
 

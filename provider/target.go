@@ -25,7 +25,8 @@ type target struct {
 	endpoint *v1beta1.Endpoint
 	access   *v1beta1.Access
 	plugin   int
-	proxy    *url.URL
+	// url is that of the endpoint, and proxy that of its proxy; nil for none.
+	url, proxy *url.URL
 	// key is a hash over all of it by which one cluster, reached in one way, is told from
 	// others. It changes with nothing else of the Cluster.
 	key string
@@ -45,22 +46,20 @@ func (o *Options) target(c *v1beta1.Cluster) (*target, error) {
 		return nil, errors.New("its Cluster has no endpoint for this client: add one whose clientCIDRs contain its address, or one without")
 	}
 	t := &target{cluster: c, endpoint: &c.Spec.Endpoints[at]}
-	// The registry refuses other addresses. They are refused again, because credentials
-	// are sent there.
-	if u, err := url.Parse(t.endpoint.URL); err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return nil, fmt.Errorf("the URL of its endpoint %s is not a valid https URL", t.endpoint.Name)
+	// The registry refuses what is not valid. It is refused again, because credentials are
+	// sent there.
+	var err error
+	if t.url, err = o.parse(t.endpoint.URL, fmt.Sprintf("the https URL of its endpoint %s", t.endpoint.Name), "https"); err != nil {
+		return nil, err
 	}
 	if t.endpoint.ProxyURL != "" {
-		u, err := url.Parse(t.endpoint.ProxyURL)
-		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" && u.Scheme != "socks5" {
-			return nil, fmt.Errorf("the proxyURL of its endpoint %s is not a valid http, https or socks5 URL", t.endpoint.Name)
+		if t.proxy, err = o.parse(t.endpoint.ProxyURL, fmt.Sprintf("the http, https or socks5 URL in proxyURL of its endpoint %s", t.endpoint.Name), "https", "http", "socks5"); err != nil {
+			return nil, err
 		}
-		t.proxy = u
 	}
 	if t.plugin, t.access = o.plugin(c); t.access == nil {
 		return nil, errors.New("its Cluster has no access with the audience Controller for which there is a plugin")
 	}
-	var err error
 	t.key, err = t.hash()
 	return t, err
 }
@@ -133,6 +132,7 @@ func (t *target) config(ctx context.Context, o *Options) (*rest.Config, error) {
 		if err := plugin.Authorize(ctx, config, t.cluster, t.access); err != nil {
 			return nil, fmt.Errorf("credentials by access %s: %w", t.access.Name, err)
 		}
+		t.limit(config, o)
 		return config, nil
 	}
 	exec := plugin.Exec.DeepCopy()
@@ -149,5 +149,6 @@ func (t *target) config(ctx context.Context, o *Options) (*rest.Config, error) {
 		exec.Config = &runtime.Unknown{Raw: given, ContentType: runtime.ContentTypeJSON}
 	}
 	config.ExecProvider = exec
+	t.limit(config, o)
 	return config, nil
 }

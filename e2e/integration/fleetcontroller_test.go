@@ -40,10 +40,9 @@ func TestFleetController(t *testing.T) {
 	registry, authority, config := independent(t)
 	f := &controlled{t: t, clusters: betaOf(t, config), members: map[string]*fleetMember{}, clients: map[string]*kubernetes.Clientset{}, engaged: map[string]int{}, left: map[string]int{}}
 	var answers strings.Builder
-	for _, name := range []string{"north", "south", "east"} {
-		m := &fleetMember{name: name, address: "127.0.0.1", ca: framework.NewAuthority(t, name+"-ca")}
-		m.serving = framework.NewMount(t, m.ca.Issue(name, nil, serverName))
-		m.Host = framework.StartHostWith(t, newest, map[string]string{"tls-sni-cert-key": m.serving.Cert + "," + m.serving.Key})
+	network := framework.StartNetwork(t)
+	for number, name := range []string{"north", "south", "east"} {
+		m := startMember(t, network, name, byte(number+1))
 		f.members[name], f.clients[name] = m, clientset(t, m.Config)
 		fmt.Fprintf(&answers, "*'\"member\":\"%s\"'*) token=%s ;;\n", name, token(t, m.Host))
 	}
