@@ -23,9 +23,14 @@ func main() {
 
 // exitCode returns the code by which the operator knows why a member does not start.
 func exitCode(err error) int {
-	var refusal *guard.Refusal
+	var (
+		refusal   *guard.Refusal
+		undecided *guard.Undecided
+	)
 	switch {
-	case errors.As(err, new(*guard.Undecided)):
+	case errors.As(err, &undecided) && undecided.Empty:
+		return contract.GuardEmpty
+	case undecided != nil:
 		return contract.GuardWaits
 	case errors.As(err, &refusal) && refusal.Lost:
 		return contract.GuardRefused

@@ -78,7 +78,7 @@ func (s *scene) member(m v1alpha1.RecoveryMember) Copy {
 	}
 	c.learner = slices.ContainsFunc(s.registry.Status.Etcd.Members, func(e v1alpha1.EtcdMember) bool { return e.Name == m.Name && e.Learner })
 	if c.learner {
-		c.Message += "; it was being added to etcd, and may lack data that the others had: the operator refuses it then"
+		c.Message += "; it was being added to etcd, and may lack data that the others had: the operator refuses it while data of another member is left"
 	}
 	return c
 }

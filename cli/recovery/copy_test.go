@@ -35,7 +35,7 @@ func TestRecommended(t *testing.T) {
 		{reason: "a backup that was never verified is newer", registry: fleet(allGone, newest("ten", 60)), objects: []runtime.Object{saved("eleven", 80, time.Hour, unverified), saved("ten", 60, 2*time.Hour)}, says: []string{"Copy: backup ten (recommended)", "Copy: backup eleven, up to revision 80"}},
 		{reason: "it alone is left", registry: fleet(allGone), objects: []runtime.Object{saved("eleven", 80, time.Hour, unverified)}, says: []string{"Recommended: backup eleven: nothing surer is left."}},
 		{reason: "nothing is left", registry: fleet(allGone), says: []string{"Recommended: there is no copy with which the operator could continue"}, never: []string{"Copy:", "patch creg"}},
-		{reason: "a member that was joining", registry: fleet(learner, newest("eleven", 80)), objects: runs, says: []string{"Copy: backup eleven (recommended)", "it was being added to etcd, and may lack data that the others had: the operator refuses it then."}},
+		{reason: "a member that was joining", registry: fleet(learner, newest("eleven", 80)), objects: runs, says: []string{"Copy: backup eleven (recommended)", "it was being added to etcd, and may lack data that the others had: the operator refuses it while data of another member is left."}},
 	} {
 		test.code = 4
 		test.check(t)

@@ -3,6 +3,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/clusterregistry/operator/e2e/framework"
@@ -47,6 +48,9 @@ func testWithoutQuorum(t *testing.T, members *framework.Etcd) {
 	})
 	if left := s.Members[0]; s.ListErr == nil || left.Revision != written || s.Serving() != 0 {
 		t.Errorf("%d was written, and it says %+v; the list: %v", written, left, s.ListErr)
+	}
+	if left := s.Members[0]; len(left.Voters) != 3 || !slices.Contains(left.Voters, left.ID) {
+		t.Errorf("it says that %v have a vote, and is %s", left.Voters, left.ID)
 	}
 	members.Kill(0)
 	members.Start(0)

@@ -73,7 +73,7 @@ func TestGuardBecomesEtcd(t *testing.T) {
 		code            int // the exit code
 	}{
 		{"a new cluster", recorded("new", 0, 0), "new", "", "is new of m0=https://m0.etcd:2380", 0},
-		{"a member that joins, and there is no one to ask", map[string]string{"initial-cluster-state": "existing", "cluster-id": "c1", "member-id.m0": "a1", "members": "m0", "joining": "m0"}, "existing", "m0", "", 66},
+		{"a member that joins, and there is no one to ask", map[string]string{"initial-cluster-state": "existing", "cluster-id": "c1", "member-id.m0": "a1", "members": "m0", "joining": "m0"}, "existing", "m0", "", 69},
 		{"the cluster has formed, and the volume is late", recorded("new", 0, 0), "existing", "", "", 65},
 		{"it has joined, and the volume is late", map[string]string{"initial-cluster-state": "existing", "joining": "m0"}, "existing", "", "", 65},
 		{"what was passed is late", recorded("existing", 0xc1, 0xa1), "new", "", "", 65},
@@ -144,7 +144,7 @@ func guard(t *testing.T, dir string, keys map[string]string, want string) {
 		t.Fatalf("%v; \"make build\" makes the program", err)
 	}
 	said, code := stdout.String(), cmd.ProcessState.ExitCode()
-	if (code == contract.GuardRefused || code == contract.GuardWaits || code == contract.GuardForeign) && said == "" {
+	if (code == contract.GuardRefused || code == contract.GuardWaits || code == contract.GuardEmpty || code == contract.GuardForeign) && said == "" {
 		said = stderr.String()
 	}
 	starts := !strings.HasPrefix(said, "error: ")

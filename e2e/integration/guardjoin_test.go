@@ -163,6 +163,12 @@ func (g *guarded) waits(reason, name, says string) {
 	g.ends(reason, name, says, contract.GuardWaits)
 }
 
+// waitsEmpty starts a member without data, which the guard lets start when others say that it joins.
+func (g *guarded) waitsEmpty(reason, name, says string) {
+	g.t.Helper()
+	g.ends(reason, name, says, contract.GuardEmpty)
+}
+
 func (g *guarded) ends(reason, name, says string, code int) {
 	g.t.Helper()
 	if said := g.exits(reason, name, says, code); strings.Count(said, "\n") != 1 {
@@ -305,10 +311,10 @@ func testGuardedJoin(g *guarded) {
 	g.waits("the record has other members", m0, "the key members of the record does not have this member")
 	g.forms(m0)
 	g.record(map[string]string{"members": m0 + "," + m1, "joining": m1})
-	g.waits("it was not added yet", m1, "not under which ID it was added to etcd")
+	g.waitsEmpty("it was not added yet", m1, "not under which ID it was added to etcd")
 	id := g.learner(m1)
 	g.joins(id + 1)
-	g.waits("another ID is recorded", m1, "in member-id."+m1+", or wait")
+	g.waitsEmpty("another ID is recorded", m1, "in member-id."+m1+", or wait")
 	g.joins(id)
 	delete(g.passed, "joining")
 	g.refuses("what kubelet passes is late", "has no data, but")
@@ -340,5 +346,5 @@ func testGuardedJoin(g *guarded) {
 	g.serves(m1)
 	g.empties(m1)
 	// One of two is no majority, so no one can say what it is.
-	g.waits("it has lost its data just after it got its vote, and the record is late", m1, "can't be asked whether it may join")
+	g.waitsEmpty("it has lost its data just after it got its vote, and the record is late", m1, "can't be asked whether it may join")
 }

@@ -77,13 +77,17 @@ func (r *Refusal) Unwrap() error { return r.err }
 
 // Undecided is the error of a member of which it is not known yet whether it may start: the
 // record is late, incomplete or damaged, or those that know do not answer.
-type Undecided struct{ err error }
+type Undecided struct {
+	err error
+	// Empty is true of a member that has no data, and is to have none once it may start.
+	Empty bool
+}
 
 func (u *Undecided) Error() string { return u.err.Error() }
 func (u *Undecided) Unwrap() error { return u.err }
 
 // undecided returns an *Undecided with a text, as fmt.Errorf does.
-func undecided(format string, args ...any) error { return &Undecided{fmt.Errorf(format, args...)} }
+func undecided(format string, args ...any) error { return &Undecided{err: fmt.Errorf(format, args...)} }
 
 // identity are the IDs of an etcd cluster and of one of its members; 0, which
 // etcd gives to none, stands for an ID that isn't known.
@@ -94,7 +98,7 @@ type identity struct{ cluster, member uint64 }
 func Check(ctx context.Context, m Member, passed Passed) (Start, error) {
 	r, err := readRecord(m.IdentityDir, m.Name)
 	if err != nil {
-		return Start{}, &Undecided{err}
+		return Start{}, &Undecided{err: err}
 	}
 	r.restrict(m.Name, passed)
 	d, err := readData(m.DataDir)
@@ -106,8 +110,8 @@ func Check(ctx context.Context, m Member, passed Passed) (Start, error) {
 		start.InitialCluster, err = m.begin(ctx, r)
 	}
 	switch {
-	case errors.As(err, new(*Undecided)):
-		return Start{}, err
+	case errors.As(err, new(*Undecided)): // decide knows, so it is begin that does not
+		return Start{}, &Undecided{err, r.joins}
 	case err != nil:
 		return Start{}, &Refusal{err: err, Lost: d.damage != nil || !d.exists()}
 	}

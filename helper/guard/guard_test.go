@@ -103,7 +103,11 @@ func TestCheckKinds(t *testing.T) {
 		if test.data {
 			write(t, filepath.Join(dataDir, "member/wal/0000000000000000-0000000000000000.wal"), segment(7, identity{cluster: 0xc1, member: 0xa1}))
 		}
-		_, err := Check(t.Context(), Member{Name: "m0", DataDir: dataDir, IdentityDir: dir}, Passed{})
+		_, err := Check(t.Context(), Member{Name: "m0", DataDir: dataDir, IdentityDir: dir}, Passed{State: test.keys[contract.RecordState], Joining: test.keys[contract.RecordJoining]})
+		var waits *Undecided
+		if joins := test.keys[contract.RecordJoining] != ""; errors.As(err, &waits) && waits.Empty != joins {
+			t.Errorf("%s: it is empty, and is to be: %t", test.reason, waits.Empty)
+		}
 		if undecided, refused := errors.As(err, new(*Undecided)), errors.As(err, new(*Refusal)); undecided != test.undecided || refused == undecided {
 			t.Errorf("%s: undecided: %t, refused: %t: %v", test.reason, undecided, refused, err)
 		}

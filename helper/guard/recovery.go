@@ -18,7 +18,7 @@ import (
 func Recovery(m Member, passed Passed) (*contract.Recovery, error) {
 	r, err := readRecord(m.IdentityDir, m.Name)
 	if err != nil {
-		return nil, &Undecided{err}
+		return nil, &Undecided{err: err}
 	}
 	mounted, err := parseRecovery(r.recovery, fmt.Sprintf("the key %s of the ConfigMap mounted in %s", contract.RecordRecovery, m.IdentityDir))
 	if err != nil {

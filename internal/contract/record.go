@@ -78,6 +78,9 @@ const (
 	// record is late, incomplete or damaged, or no other member answers. No data is known to
 	// be lost.
 	GuardWaits = 66
+	// GuardEmpty is that of a member that has no data, and is to have none, but may not start
+	// before the members that run have said that it joins.
+	GuardEmpty = 69
 	// GuardForeign is that of a member whose volume has the data of another cluster or
 	// member, or data that can't be read: the member's own may be elsewhere or come back.
 	GuardForeign = 67

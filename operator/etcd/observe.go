@@ -40,6 +40,9 @@ func (a Access) observeMember(ctx context.Context, name string) Member {
 		m.ClusterID, m.ID, m.Leader = id(status.Header.ClusterId), id(status.Header.MemberId), id(status.Leader)
 		m.Version, m.StorageVersion, m.DBSize, m.DBSizeInUse, m.Quota, m.Errors = status.Version, status.StorageVersion, status.DbSize, status.DbSizeInUse, status.DbSizeQuota, status.Errors
 		m.Revision, m.Learner, m.Term, m.CommittedIndex, m.AppliedIndex = status.Header.Revision, status.IsLearner, status.RaftTerm, status.RaftIndex, status.RaftAppliedIndex
+		if m.Leader == "" {
+			m.Voters = votersKnownTo(ctx, client)
+		}
 		if _, err := client.Get(ctx, "health"); err != nil && !errors.Is(err, rpctypes.ErrPermissionDenied) {
 			// A refusal comes after the members have agreed, so it counts.
 			return readError{err, m.Leader != ""}
@@ -47,6 +50,20 @@ func (a Access) observeMember(ctx context.Context, name string) Member {
 		return nil
 	})
 	return m
+}
+
+// votersKnownTo returns the voters by what a member itself has applied, nothing when it does not say.
+func votersKnownTo(ctx context.Context, client *clientv3.Client) (voters []string) {
+	list, err := client.MemberList(ctx, clientv3.WithSerializable())
+	if err != nil {
+		return nil // it is one more thing that is not known of a member that does not serve
+	}
+	for _, m := range list.Members {
+		if !m.IsLearner {
+			voters = append(voters, id(m.ID))
+		}
+	}
+	return voters
 }
 
 // observeList prefers a member that serves. The next best is one that has a

@@ -32,6 +32,10 @@ type Member struct {
 	// leads, and empty when it has none.
 	Leader  string
 	Learner bool
+	// Voters are the IDs of the members that have a vote, by what a member without a leader
+	// has applied: it is elected by them, or not at all. Of others, and where that is not
+	// known, there are none.
+	Voters []string
 	// Term, CommittedIndex and AppliedIndex are those of raft.
 	Term, CommittedIndex, AppliedIndex uint64
 	// Revision is the newest one that the member has applied.

@@ -41,7 +41,7 @@ func (a Approval) refuseMember() error {
 		return fmt.Errorf("the data of %s is gone (%s): set spec.recovery.name to a member whose data is left (%s), or recover with a backup", m.Name, m.Message, cmp.Or(strings.Join(a.left(), ", "), "there is none"))
 	case m.Corrupt:
 		return fmt.Errorf("etcd's alarm CORRUPT names %s, or could not say which member's data is wrong, and no other member is left to compare it with: set spec.recovery to another member, or to a backup", m.Name)
-	case m.Name == a.Joining:
+	case m.Name == a.Joining && len(a.left()) > 1:
 		return fmt.Errorf("%s was being added to etcd, and may lack data that the others had: name another member in spec.recovery.name, or a backup", m.Name)
 	case m.Revision > 0:
 		return a.refuseLoss(m.Name, m.Revision)

@@ -16,6 +16,18 @@ var lost = operatorv1alpha1.RecoveryStatus{ID: "c-1", LastRevision: 100, Members
 	{Name: "fleet-etcd-0", Revision: 90, RevisionsLost: 10}, {Name: "fleet-etcd-1", Message: "it does not answer"}, {Name: "fleet-etcd-2", DataGone: true, Message: "its volume is gone"},
 	{Name: "fleet-etcd-3", Revision: 100}, {Name: "fleet-etcd-4", Revision: 100, Corrupt: true}}}
 
+// TestApprovalOfLearner takes the member that was being added where no other one has data left, and
+// no more is lost than is accepted.
+func TestApprovalOfLearner(t *testing.T) {
+	alone := operatorv1alpha1.RecoveryStatus{ID: "c-1", LastRevision: 100, Members: []operatorv1alpha1.RecoveryMember{{Name: "fleet-etcd-0", DataGone: true}, {Name: "fleet-etcd-1", Revision: 95}}}
+	for accepted, refused := range map[int64]bool{5: false, 4: true} {
+		a := Approval{Recovery: operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-1", AcceptDataLossUpTo: accepted, ApprovedFor: "c-1"}, Lost: alone, Joining: "fleet-etcd-1"}
+		if err := a.Refuse(); (err != nil) != refused {
+			t.Errorf("%d are accepted: %v", accepted, err)
+		}
+	}
+}
+
 // TestApproval begins a recovery by an approval of this loss alone, with a copy that is left and
 // lacks no more than is accepted.
 func TestApproval(t *testing.T) {

@@ -189,7 +189,7 @@ func (c *Change) wait(ctx context.Context, step plan.Step) verdict.Verdict {
 func held(pod *corev1.Pod) bool {
 	return diagnose.CrashLooping(pod, operand.ComponentEtcd) && slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
 		failure := diagnose.Failure(status)
-		return failure != nil && (failure.ExitCode == contract.GuardRefused || failure.ExitCode == contract.GuardWaits)
+		return failure != nil && slices.Contains([]int32{contract.GuardRefused, contract.GuardWaits, contract.GuardEmpty}, failure.ExitCode)
 	})
 }
 

@@ -213,7 +213,7 @@ func TestNotReplaced(t *testing.T) {
 		}, ""},
 		{"a second one is down", func(w *world) {
 			w.dead[w.name(1)], w.dead[w.name(2)], w.exit[w.name(1)] = true, true, contract.GuardRefused
-		}, "only 1 of 3 voters serve without it, and 2 are needed"},
+		}, "no majority of etcd's members answers"},
 		{"it is asked for, and a second one is down", func(w *world) {
 			w.dead[w.name(2)] = true
 			w.objects.Registry.Annotations = map[string]string{operatorv1alpha1.AnnotationReplaceMember: w.list[1].ID}

@@ -9,6 +9,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/internal/diagnose"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/etcd/plan"
 	"github.com/clusterregistry/operator/operator/operand"
@@ -45,11 +46,15 @@ func (c *Change) QuorumLost(ctx context.Context) ([]operatorv1alpha1.RecoveryMem
 		if err != nil {
 			return nil, err
 		}
-		if why == "" && c.refused(found) {
+		switch {
+		case why != "":
+		case c.refused(found, contract.GuardRefused):
 			why = "its data is lost or damaged"
+		case name == record.Joining && c.empty(found, claims[c.ordinal(name)]):
+			why = "it was being added to etcd, and has no data yet"
 		}
 		// One that runs may serve those who reach it, whatever became of its claim.
-		held = append(held, plan.Held{Gone: why != "" && !c.runs(found), Unsure: name == record.Joining || name == record.Leaving})
+		held = append(held, plan.Held{ID: record.Members[name], Gone: why != "" && !c.runs(found), Voters: c.voters(record.Members[name]), Unsure: name == record.Joining || name == record.Leaving, Leaves: name == record.Leaving})
 		out = append(out, c.leftOf(name, why, found))
 	}
 	if !plan.QuorumLost(held) {
@@ -58,12 +63,31 @@ func (c *Change) QuorumLost(ctx context.Context) ([]operatorv1alpha1.RecoveryMem
 	return out, nil
 }
 
-// refused reports whether the guard has refused a member for its data, and is asked once more
-// at this moment.
-func (c *Change) refused(pod *corev1.Pod) bool {
+// voters returns the members that have a vote by what the one with the ID says itself, none when
+// it has not said that.
+func (c *Change) voters(id string) []string {
+	i := slices.IndexFunc(c.State.Members, func(m etcd.Member) bool { return m.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return c.State.Members[i].Voters
+}
+
+// empty reports whether a member that joins has no data for certain: its guard says so, or it
+// has no volume yet.
+func (c *Change) empty(pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) bool {
+	return c.refused(pod, contract.GuardEmpty) || !c.runs(pod) && (claim == nil || claim.Spec.VolumeName == "")
+}
+
+// refused reports whether the guard has ended a member with a code, also while it is asked once
+// more at this moment.
+func (c *Change) refused(pod *corev1.Pod, code int32) bool {
 	return pod != nil && !c.runs(pod) && slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
-		last := status.LastTerminationState.Terminated
-		return status.Name == operand.ComponentEtcd && status.State.Running != nil && last != nil && last.ExitCode == contract.GuardRefused
+		failure := diagnose.Failure(status)
+		if status.State.Running != nil {
+			failure = status.LastTerminationState.Terminated
+		}
+		return status.Name == operand.ComponentEtcd && failure != nil && failure.ExitCode == code
 	})
 }
 

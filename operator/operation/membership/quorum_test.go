@@ -1,7 +1,6 @@
 package membership
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
@@ -53,6 +53,48 @@ func TestQuorumLost(t *testing.T) {
 			}
 		}
 		if strings.Join(gone, " ") != test.gone || got != nil && len(got) != test.members {
+			t.Errorf("%s: %+v", test.reason, got)
+		}
+	}
+}
+
+// TestQuorumLostBesideLearner judges a second failure by who votes: a member that is being added
+// makes up for none.
+func TestQuorumLostBesideLearner(t *testing.T) {
+	for _, test := range []struct {
+		reason  string
+		learner func(*world) // what is so of the one that is being added
+		gone    string       // the names of those whose data is gone, nothing where no quorum is lost
+	}{
+		{"the learner runs", func(*world) {}, "fleet-etcd-2"},
+		{"the learner has no data yet", func(w *world) {
+			w.data[w.claim(1)], w.exit[w.name(1)] = "", contract.GuardEmpty
+		}, "fleet-etcd-1 fleet-etcd-2"},
+		{"the learner may have got its vote, and is cut off", func(w *world) { w.dead[w.name(1)] = true }, ""},
+	} {
+		w := newWorld(t, 3)
+		id := identity.Read(t.Context(), w.objects).Record.Members[w.name(1)]
+		w.objects.Registry.Annotations = map[string]string{operatorv1alpha1.AnnotationReplaceMember: id}
+		for learns := false; !learns; {
+			if _, done := w.reconcile(); done {
+				t.Fatal("no learner was added")
+			}
+			learns = len(w.list) == 3 && w.list[2].Learner && w.list[2].Name != ""
+		}
+		w.empties(2)
+		test.learner(w)
+		w.tick()
+		got, err := w.change().QuorumLost(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %s", test.reason, err)
+		}
+		var gone []string
+		for _, m := range got {
+			if m.DataGone {
+				gone = append(gone, m.Name)
+			}
+		}
+		if strings.Join(gone, " ") != test.gone {
 			t.Errorf("%s: %+v", test.reason, got)
 		}
 	}
@@ -119,26 +161,9 @@ func (w *world) empties(ordinals ...int) {
 	}
 }
 
-// change returns a change as an operator finds it that reaches whom it can: without a majority,
-// no member has a leader.
+// change returns a change as an operator finds it.
 func (w *world) change() *Change {
-	c := &Change{Objects: w.objects, Identity: identity.Read(w.t.Context(), w.objects), State: w.state(), Etcd: w}
-	answer := 0
-	for _, m := range c.State.Members {
-		if m.Err == nil {
-			answer++
-		}
-	}
-	if answer > len(w.list)/2 {
-		return c
-	}
-	c.State.List, c.State.ListErr = nil, errors.New("no member answers that has a leader")
-	for i := range c.State.Members {
-		if m := &c.State.Members[i]; m.Err == nil {
-			m.Leader, m.Revision, m.Err = "", 100+int64(i), errors.New("it has no leader")
-		}
-	}
-	return c
+	return &Change{Objects: w.objects, Identity: identity.Read(w.t.Context(), w.objects), State: w.state(), Etcd: w}
 }
 
 // TestQuorumLostRevisions says of those that are left up to which revision they go.
@@ -183,12 +208,13 @@ func TestRefused(t *testing.T) {
 		pod    *corev1.Pod
 		want   bool
 	}{
+		{"its guard has ended it", &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{Name: operand.ComponentEtcd, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: contract.GuardRefused}}}}}}, true},
 		{"it is asked once more", at(just, contract.GuardRefused), true},
 		{"it was let start", at(long, contract.GuardRefused), false},
 		{"its guard only waited", at(just, contract.GuardWaits), false},
 		{"there is no pod", nil, false},
 	} {
-		if got := c.refused(test.pod); got != test.want {
+		if got := c.refused(test.pod, contract.GuardRefused); got != test.want {
 			t.Errorf("%s: %t", test.reason, got)
 		}
 	}

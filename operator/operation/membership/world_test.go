@@ -275,13 +275,44 @@ func (w *world) must(err error) {
 	}
 }
 
-// state returns what etcd says.
+// holds reports whether a member of etcd's list runs with its data.
+func (w *world) holds(l etcd.Listed) bool {
+	ordinal := slices.IndexFunc([]int{0, 1, 2, 3, 4}, func(o int) bool { return l.PeerURLs[0] == w.peer(o) })
+	return l.Name != "" && !w.dead[l.Name] && w.data[w.claim(ordinal)] == l.ID
+}
+
+// state returns what etcd says: without a majority of its voters, no member has a leader.
 func (w *world) state() etcd.State {
+	s := w.asked()
+	var voters []string
+	left := 0
+	for _, l := range w.list {
+		if l.Learner {
+			continue
+		}
+		if voters = append(voters, l.ID); w.holds(l) {
+			left++
+		}
+	}
+	if left > len(voters)/2 {
+		return s
+	}
+	s.List, s.ListErr = nil, errors.New("no member answers that has a leader")
+	for i := range s.Members {
+		if m := &s.Members[i]; m.ID != "" {
+			m.Leader, m.Voters, m.Revision, m.Err = "", voters, 100+int64(i), errors.New("it has no leader")
+		}
+	}
+	return s
+}
+
+// asked returns what members say while a majority agrees.
+func (w *world) asked() etcd.State {
 	s := etcd.State{List: slices.Clone(w.list), Alarms: w.alarms}
 	for ordinal := range Most {
 		i := slices.IndexFunc(w.list, func(l etcd.Listed) bool { return l.PeerURLs[0] == w.peer(ordinal) })
 		m := etcd.Member{Name: w.name(ordinal), Err: errors.New("it does not answer")}
-		if i >= 0 && w.list[i].Name != "" && !w.dead[m.Name] && w.data[w.claim(ordinal)] == w.list[i].ID {
+		if i >= 0 && w.holds(w.list[i]) {
 			m = etcd.Member{Name: m.Name, ID: w.list[i].ID, ClusterID: "c", Leader: w.list[0].ID, Learner: w.list[i].Learner, AppliedIndex: 100, CommittedIndex: 100}
 			if m.Learner || len(w.alarms) > 0 {
 				m.Err = errors.New("it answers no reads")
