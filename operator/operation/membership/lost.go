@@ -88,6 +88,9 @@ func (c *Change) gone(ctx context.Context, pod *corev1.Pod, claim *corev1.Persis
 		return "its data is lost or damaged", nil
 	case pod != nil && ended(pod, fatal) != "":
 		return fmt.Sprintf("its data is damaged (etcd ends with %q)", ended(pod, fatal)), nil
+	case pod != nil && ended(pod, behind) != "" && c.Etcd.Outlier(ctx, pod.Name) == nil:
+		c.differs = pod.Name
+		return "its data is older than what it had acknowledged, as after its volume was set back, and all other members agree without it", nil
 	case pod != nil && ended(pod, differs) != "" && c.Etcd.Outlier(ctx, pod.Name) == nil:
 		c.differs = pod.Name
 		return fmt.Sprintf("its data differs from that of all other members (etcd ends with %q)", ended(pod, differs)), nil
@@ -114,6 +117,12 @@ func (c *Change) gone(ctx context.Context, pod *corev1.Pod, claim *corev1.Persis
 	}
 	return fmt.Sprintf("PersistentVolume %s of its claim %s is on a node that was deleted", pv.Name, claim.Name), nil
 }
+
+// behind are what etcd ends with where its log lacks what it has acknowledged to the leader: the
+// words, or, where kubelet kept only the end of what it printed, the function that says them. A
+// log that a leader contradicts ("conflict with committed entry") is none of these: there, it may
+// be the others that have lost something.
+var behind = []string{"is out of range [lastIndex(", "(*raftLog).commitTo("}
 
 // fatal are what etcd (v3.6 and v3.7) and its database end with where a file is damaged, and
 // differs where the data is not that of another member (InitialCorruptCheck): which of the two
