@@ -144,6 +144,10 @@ const (
 	// for good that the others can't agree on anything any more, or whose only member has: the
 	// message says what is left, as status.recovery does.
 	ReasonQuorumLost = "QuorumLost"
+	// ReasonClaimTerminating is the reason of an etcd with a member whose claim was deleted: the
+	// data of that goes with the member's pod, unless its volume is kept. The message says what
+	// to do before.
+	ReasonClaimTerminating = "ClaimTerminating"
 	// ReasonIdentityMismatch is the reason of an etcd or a CA that is not the one
 	// that was recorded.
 	ReasonIdentityMismatch = "IdentityMismatch"

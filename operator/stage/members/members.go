@@ -78,7 +78,8 @@ func (s *Stage) selfHosted(ctx context.Context) verdict.Verdict {
 		return verdict.Failed(err)
 	}
 	again := s.grow(ctx)
-	v := s.restoring(s.members(ctx))
+	claims := s.claimsStay(ctx) // before any pod goes
+	v := s.restoring(s.besides(claims, s.members(ctx)))
 	if again > 0 && (v.After == 0 || again < v.After) {
 		v = v.In(again)
 	}

@@ -107,10 +107,11 @@ func (o roll) lingers(now time.Time) bool {
 // where no node fits, the guard refuses or etcd fails at every start: there is nothing to interrupt, and no
 // other way for a corrected spec to reach them.
 func (s *Stage) rollStuck(ctx context.Context, pods []corev1.Pod, outdated []string) verdict.Verdict {
+	deleted := s.deletedClaims()
 	for i := range pods {
 		pod := &pods[i]
 		stuck := pod.Status.Phase == corev1.PodPending || diagnose.GuardRefuses(pod) || diagnose.CrashLooping(pod, operand.ComponentEtcd)
-		if s.ReadOnly() || !stuck || pod.DeletionTimestamp != nil || !slices.Contains(outdated, pod.Name) {
+		if s.ReadOnly() || !stuck || pod.DeletionTimestamp != nil || !slices.Contains(outdated, pod.Name) || deleted[pod.Name] != nil {
 			continue
 		}
 		if err := s.replace(ctx, pod); err != nil {
@@ -126,6 +127,9 @@ func (s *Stage) rollStuck(ctx context.Context, pods []corev1.Pod, outdated []str
 // of nodes, and so never lets both take a member at a time. A single member has no
 // budget, and a pod in which nothing was started counts for none.
 func (s *Stage) replace(ctx context.Context, pod *corev1.Pod) error {
+	if claim := s.deletedClaims()[pod.Name]; claim != nil {
+		return claimDeleted{claim.Name}
+	}
 	s.found.Acted = true
 	if err := s.Writer().Evict(ctx, pod); err != nil {
 		return err
