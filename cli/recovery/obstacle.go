@@ -32,7 +32,7 @@ func (s *scene) inTheWay() []string {
 		switch {
 		case ready == nil:
 			say("the operator has not reported of etcd since: an approval does nothing until it does")
-		case ready.Reason != v1alpha1.ReasonQuorumLost && ready.Reason != v1alpha1.ReasonRecovering:
+		case !slices.Contains([]string{v1alpha1.ReasonQuorumLost, v1alpha1.ReasonRecovering, v1alpha1.ReasonWentBack}, ready.Reason):
 			say("the operator is not certain of the loss at the moment, and an approval does nothing until it is. EtcdReady is %s: %s: %s", ready.Status, ready.Reason, ready.Message)
 		}
 		if err := s.refused(); err != nil {

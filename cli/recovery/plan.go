@@ -79,6 +79,10 @@ func (s *scene) plan() *Plan {
 		s.underWay(out)
 		return out
 	}
+	if ready := s.condition(); ready != nil && ready.Reason == v1alpha1.ReasonWentBack {
+		s.wentBack(out)
+		return out
+	}
 	out.Verdict = fmt.Sprintf("the etcd of %s has lost its quorum for good: the data of %d of %d members is gone. It continues only with a copy of the data that a person approves", key(s.registry), len(out.Gone), len(lost.Members))
 	back := "with a majority of the members, nothing is lost"
 	if len(lost.Members) == 1 {
@@ -97,6 +101,22 @@ func (s *scene) plan() *Plan {
 		out.Notes = append(out.Notes, "backups from before the last recovery, and the volumes that it has abandoned, can't be named: clients have seen the revisions since that their data would begin with. With such a backup, create another ClusterRegistry with spec.restoreFrom")
 	}
 	return out
+}
+
+// wentBack says of an etcd that is at an older revision than it was at which sides there are. It
+// recommends none: each of them has something that the other lacks.
+func (s *scene) wentBack(out *Plan) {
+	lost := s.registry.Status.Recovery
+	out.Verdict = fmt.Sprintf("the etcd of %s went back: it was at revision %d, and what it had acknowledged is missing in what it serves now. Nothing is changed until a person approves with which side it continues", key(s.registry), lost.LastRevision)
+	for i := range out.Copies {
+		out.Copies[i].Recommended = false
+	}
+	if asked := s.registry.Spec.Recovery; asked != nil && s.refused() == nil {
+		out.Verdict += fmt.Sprintf(". spec.recovery approves %s, with which the operator continues next", approved(asked))
+	}
+	out.Notes = append(out.Notes,
+		"with a member that serves, etcd continues with what it has, and what is missing is given up; with another member, or a backup, all servers and members are stopped, a new etcd begins with that copy, and what clients have written since is lost",
+		"keep all volumes, and delete no claim, no PersistentVolume, and no pod by force")
 }
 
 // approved names the copy that spec.recovery has.

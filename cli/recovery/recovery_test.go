@@ -47,6 +47,23 @@ func (test test) check(t *testing.T) {
 	}
 }
 
+// TestWentBack shows both sides of an etcd that went back, with what each of them loses, and
+// recommends none.
+func TestWentBack(t *testing.T) {
+	back := func(r *r) {
+		condition(v1alpha1.ReasonWentBack, "etcd went back from revision 140 to 100")(r)
+		r.Status.Recovery.LastRevision = 140
+		r.Status.Recovery.Members = []v1alpha1.RecoveryMember{{Name: "fleet-etcd-0", Message: "its data may be left: its pod does not run"},
+			{Name: "fleet-etcd-1", Revision: 100, RevisionsLost: 40, Message: "it serves clients"}, {Name: "fleet-etcd-2", Revision: 100, RevisionsLost: 40, Message: "it serves clients"}}
+	}
+	test{reason: "two of three were set back", registry: fleet(back), code: 4, says: []string{
+		"ATTENTION: the etcd of registries/fleet went back: it was at revision 140, and what it had acknowledged is missing in what it serves now.",
+		"Copy: member fleet-etcd-0", "Copy: member fleet-etcd-1, up to revision 100", "40 revisions that are known",
+		`"name":"fleet-etcd-1","acceptDataLossUpTo":40,"approvedFor":"c-1"`, "Nothing was changed."}, never: []string{"recommended", "lost its quorum", "In the way"}}.check(t)
+	test{reason: "one side is approved", registry: fleet(back, approve(v1alpha1.RecoverFromMember, "fleet-etcd-1", 40, "c-1")), code: 4,
+		says: []string{"spec.recovery approves member fleet-etcd-1, with which the operator continues next"}}.check(t)
+}
+
 // TestPlan has all of a plan, in its order.
 func TestPlan(t *testing.T) {
 	text, code := run(t, host(t, fleet(newest("eleven", 80)), saved("eleven", 80, time.Hour), saved("ten", 60, 2*time.Hour), nodeThat("node-1", corev1.ConditionUnknown), pod("fleet-etcd-1", "etcd", "node-1")), "fleet")

@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,7 +124,7 @@ func (r *Report) conditions(creg *operatorv1alpha1.ClusterRegistry, object, desc
 // or what to do about it.
 func Next(creg *operatorv1alpha1.ClusterRegistry, reason string) string {
 	shows := fmt.Sprintf("kubectl -n %s describe creg %s", creg.Namespace, creg.Name)
-	if reason == operatorv1alpha1.ReasonQuorumLost || reason == operatorv1alpha1.ReasonRecovering {
+	if slices.Contains([]string{operatorv1alpha1.ReasonQuorumLost, operatorv1alpha1.ReasonRecovering, operatorv1alpha1.ReasonWentBack}, reason) {
 		shows = fmt.Sprintf("kubectl registry recover plan %s -n %s", creg.Name, creg.Namespace)
 	}
 	return shows + "; docs/how-to/troubleshooting.md, " + reason

@@ -69,7 +69,7 @@ func Problems(creg *operatorv1alpha1.ClusterRegistry, now time.Time) []Problem {
 var grave = []string{
 	operatorv1alpha1.ReasonDataLost, operatorv1alpha1.ReasonIdentityMismatch, operatorv1alpha1.ReasonNoSpace,
 	operatorv1alpha1.ReasonCorrupt, operatorv1alpha1.ReasonBackendDown, operatorv1alpha1.ReasonQuorumLost,
-	operatorv1alpha1.ReasonClaimTerminating,
+	operatorv1alpha1.ReasonClaimTerminating, operatorv1alpha1.ReasonWentBack,
 }
 
 // SeverityOf returns how bad it is that a condition with a reason is not true.

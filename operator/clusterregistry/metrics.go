@@ -23,6 +23,9 @@ func (s *scope) measured() metrics.Registry {
 		ServerMemory:   s.serverMemory(),
 		DatabaseSizes:  map[string]int64{},
 	}
+	if back := s.wentBack(); back != nil {
+		out.WentBack = back.From - back.To
+	}
 	for _, member := range s.members.State.Members {
 		if member.DBSize > 0 {
 			out.DatabaseSizes[member.Name] = member.DBSize

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -45,7 +46,8 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 }
 
 func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
-	stage := members.Stage{Objects: s.Objects, Ask: r.AskEtcd, Authorities: s.authorities, Identity: s.identity, Volumes: s.volumes, Release: s.release.Members.Release}
+	stage := members.Stage{Objects: s.Objects, Ask: r.AskEtcd, Authorities: s.authorities, Identity: s.identity, Volumes: s.volumes, Release: s.release.Members.Release,
+		Remembered: r.revisions.Newest(client.ObjectKeyFromObject(s.Registry).String())}
 	stage.Disarm = func(ctx context.Context, access etcd.Access, state etcd.State) error {
 		return access.DisarmNoSpace(ctx, state)
 	}
@@ -53,6 +55,7 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	s.members = stage.Run(ctx)
 	s.noteRestored()
 	s.reportRecovered()
+	r.decide(ctx, s)
 	return s.members.Verdict
 }
 

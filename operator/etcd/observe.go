@@ -43,9 +43,13 @@ func (a Access) observeMember(ctx context.Context, name string) Member {
 		if m.Leader == "" {
 			m.Voters = votersKnownTo(ctx, client)
 		}
-		if _, err := client.Get(ctx, "health"); err != nil && !errors.Is(err, rpctypes.ErrPermissionDenied) {
+		read, err := client.Get(ctx, "health")
+		if err != nil && !errors.Is(err, rpctypes.ErrPermissionDenied) {
 			// A refusal comes after the members have agreed, so it counts.
 			return readError{err, m.Leader != ""}
+		}
+		if err == nil { // by then, it has applied all that was acknowledged before
+			m.Revision = max(m.Revision, read.Header.Revision)
 		}
 		return nil
 	})

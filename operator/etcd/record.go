@@ -40,6 +40,9 @@ const (
 	keyLeavingClaim = "leaving-claim"
 	keyKept         = "kept-volumes"
 	keyRecreating   = "recreating"
+
+	keyNewest   = "newest-revision"
+	keyWentBack = "went-back"
 )
 
 // mostMembers is more than any etcd of a registry has: what a person wrote into the
@@ -110,6 +113,10 @@ type Record struct {
 	// Restored says from which backup the data began, nil for none. It is Pending until etcd
 	// has served it.
 	Restored *Restored
+	// Newest is the newest revision that etcd was at, by a few minutes, and WentBack says that it
+	// was found at an older one; nil when it was not, or a person has decided.
+	Newest   Newest
+	WentBack *WentBack
 	// Recovered says how the last lost quorum is, or was, recovered from; nil for none.
 	Recovered *Recovered
 }
@@ -187,6 +194,9 @@ func ParseRecord(data map[string]string) (*Record, error) {
 		return nil, err
 	}
 	if r.Recovered, err = parseRecovered(data[keyRecovered]); err != nil {
+		return nil, err
+	}
+	if err = r.parseNewest(data); err != nil {
 		return nil, err
 	}
 	r.Kept, r.Recreating = parseKept(data[keyKept]), data[keyRecreating]
@@ -295,6 +305,12 @@ func (r *Record) optional() map[string]string {
 		if r.Restored.Pending() {
 			data[contract.RecordRestore] = r.Lineage
 		}
+	}
+	if r.Newest != (Newest{}) {
+		data[keyNewest] = encode(r.Newest)
+	}
+	if r.WentBack != nil {
+		data[keyWentBack] = encode(r.WentBack)
 	}
 	if r.Generations != (generation.InUse{}) {
 		data[keyGenerations] = r.Generations.String()

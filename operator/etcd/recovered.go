@@ -94,7 +94,8 @@ func RecoveryRecord(from Record, ordinal int, peerURL string) *Record {
 	from.Replicas, from.Endpoints, from.Names = int32(ordinal)+1, int32(ordinal)+1, nil
 	from.Joining, from.Leaving, from.LeavingClaim = "", "", ""
 	from.Lineage, from.Recovered = now.Lineage, &now
-	from.StoredUnder = "" // the copy may be older than what was found
+	from.Newest, from.WentBack = Newest{}, nil // they are of the etcd of before
+	from.StoredUnder = ""                      // the copy may be older than what was found
 	if now.Backup != nil {
 		from.Restored = now.Backup
 	}

@@ -23,7 +23,7 @@ const seenEvery = 30 * time.Second
 type Revisions struct {
 	lock sync.Mutex
 	of   map[string][]Seen
-	// newest are the newest ones, which are not remembered for later.
+	// newest are the newest ones.
 	newest map[string]int64
 }
 
@@ -38,7 +38,7 @@ func (r *Revisions) Note(name string, seen Seen) {
 	if r.of == nil {
 		r.of, r.newest = map[string][]Seen{}, map[string]int64{}
 	}
-	r.newest[name] = seen.Revision
+	r.newest[name] = max(r.newest[name], seen.Revision)
 	all := r.of[name]
 	if len(all) > 0 {
 		switch last := all[len(all)-1]; {
@@ -67,7 +67,7 @@ func (r *Revisions) Old(name string, now time.Time) Seen {
 	return Seen{}
 }
 
-// Newest returns the revision of an etcd that was noted last, zero when none was.
+// Newest returns the newest revision that was noted of an etcd, zero when none was.
 func (r *Revisions) Newest(name string) int64 {
 	r.lock.Lock()
 	defer r.lock.Unlock()

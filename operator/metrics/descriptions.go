@@ -30,6 +30,8 @@ var (
 		"The size of the database of each member of a ClusterRegistry's etcd that answers.", "member")
 	quotaMetric = describe("clusterregistry_etcd_database_quota_bytes",
 		"The size of the database at which the etcd of a ClusterRegistry refuses writes; the smallest of its members' where etcd is external.")
+	wentBackMetric = describe("clusterregistry_etcd_revisions_missing",
+		"How many revisions that it had acknowledged the etcd of a ClusterRegistry went back by, as long as no person has decided what becomes of them.")
 	backupSuccessMetric = describe("clusterregistry_backup_last_success_timestamp_seconds",
 		"When a backup of a ClusterRegistry last succeeded, in seconds since 1970.")
 	backupVerifiedMetric = describe("clusterregistry_backup_last_verified_timestamp_seconds",

@@ -27,6 +27,8 @@ type Registry struct {
 	DatabaseSizes map[string]int64
 	// Quota is the size of the database at which etcd refuses writes, in bytes.
 	Quota int64
+	// WentBack is how many revisions etcd went back by, as long as no person has decided.
+	WentBack int64
 }
 
 // registered are the metrics of all registries.
@@ -154,5 +156,8 @@ func etcd(r Registry, set func(description *prometheus.Desc, value float64, labe
 	}
 	if r.Quota > 0 {
 		set(quotaMetric, float64(r.Quota))
+	}
+	if r.WentBack > 0 {
+		set(wentBackMetric, float64(r.WentBack))
 	}
 }

@@ -62,6 +62,9 @@ clusterregistry_etcd_members{name="fleet",namespace="team"} 3
 # HELP clusterregistry_etcd_ready_members How many etcd members of a ClusterRegistry are ready.
 # TYPE clusterregistry_etcd_ready_members gauge
 clusterregistry_etcd_ready_members{name="fleet",namespace="team"} 2
+# HELP clusterregistry_etcd_revisions_missing How many revisions that it had acknowledged the etcd of a ClusterRegistry went back by, as long as no person has decided what becomes of them.
+# TYPE clusterregistry_etcd_revisions_missing gauge
+clusterregistry_etcd_revisions_missing{name="fleet",namespace="team"} 40
 # HELP clusterregistry_info 1 for each ClusterRegistry, with its mode and the versions that run. One that is not known yet is empty.
 # TYPE clusterregistry_info gauge
 clusterregistry_info{etcd_version="v3.6.14",host_version="v1.37.1",mode="Aggregated",name="fleet",namespace="team",version="v0.1.0"} 1
@@ -84,6 +87,7 @@ clusterregistry_operation_phase_start_timestamp_seconds{from="v0.1.0",name="flee
 func TestMetrics(t *testing.T) {
 	c, fleet := newCollector(), measured(t, busy)
 	fleet.Mode, fleet.Servers, fleet.ServerMemory, fleet.Quota = operatorv1alpha1.ModeAggregated, 2, 1<<30, 2<<30
+	fleet.WentBack = 40
 	fleet.DatabaseSizes = map[string]int64{"fleet-etcd-0": 20480, "fleet-etcd-2": 24576}
 	c.set(fleet)
 	if err := testutil.CollectAndCompare(c, strings.NewReader(busyMetrics)); err != nil {
@@ -166,6 +170,7 @@ func TestMetricsOfLittle(t *testing.T) {
 		{"no member was seen yet", "{}", nil, []string{"clusterregistry_etcd_members", "clusterregistry_etcd_ready_members"}},
 		{"no member answers", "{etcd: {members: [{name: fleet-etcd-0}]}}", nil, []string{"clusterregistry_etcd_database_size_bytes"}},
 		{"how full an external one may get", "{}", func(r *Registry) { r.Quota = 0 }, []string{"clusterregistry_etcd_database_quota_bytes"}},
+		{"etcd did not go back", "{}", nil, []string{"clusterregistry_etcd_revisions_missing"}},
 		{"servers without a limit", "{}", func(r *Registry) { r.ServerMemory = 0 }, []string{"clusterregistry_server_memory_limit_bytes"}},
 		{"no certificate is issued", "{certificates: [{name: fleet-serving}]}", nil, []string{"clusterregistry_certificate_expiration_timestamp_seconds", "clusterregistry_certificate_renewal_timestamp_seconds"}},
 		{"there is no phase without an upgrade", "{version: v0.1.0}", nil, []string{"clusterregistry_operation_phase_start_timestamp_seconds"}},

@@ -26,25 +26,39 @@ func (c *Change) QuorumLost(ctx context.Context) ([]operatorv1alpha1.RecoveryMem
 	if led || !formed || record.Restored.Pending() || record.Recovered.Pending() {
 		return nil, nil
 	}
+	out, held, err := c.left(ctx)
+	if err != nil || !plan.QuorumLost(held) {
+		return nil, err
+	}
+	return out, nil
+}
+
+// Left returns what is left of each recorded member's data, by name.
+func (c *Change) Left(ctx context.Context) ([]operatorv1alpha1.RecoveryMember, error) {
+	out, _, err := c.left(ctx)
+	return out, err
+}
+
+// left returns what is left of each recorded member's data, for people and for the plan.
+func (c *Change) left(ctx context.Context) (out []operatorv1alpha1.RecoveryMember, held []plan.Held, err error) {
 	planned, v := c.record()
 	if !v.Complete() {
-		return nil, v.Err // another condition says what is wrong with the record
+		return nil, nil, v.Err // another condition says what is wrong with the record
 	}
 	claims, err := c.claims(ctx, planned)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	pods, err := c.Pods(ctx, operand.ComponentEtcd)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var out []operatorv1alpha1.RecoveryMember
-	var held []plan.Held
+	record := c.Identity.Record
 	for _, name := range slices.Sorted(maps.Keys(record.Members)) {
 		found := pod(pods, name)
 		why, err := c.gone(ctx, found, claims[c.ordinal(name)])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		switch {
 		case why != "":
@@ -57,10 +71,7 @@ func (c *Change) QuorumLost(ctx context.Context) ([]operatorv1alpha1.RecoveryMem
 		held = append(held, plan.Held{ID: record.Members[name], Gone: why != "" && !c.runs(found), Voters: c.voters(record.Members[name]), Unsure: name == record.Joining || name == record.Leaving, Leaves: name == record.Leaving})
 		out = append(out, c.leftOf(name, why, found))
 	}
-	if !plan.QuorumLost(held) {
-		return nil, nil
-	}
-	return out, nil
+	return out, held, nil
 }
 
 // voters returns the members that have a vote by what the one with the ID says itself, none when

@@ -115,6 +115,9 @@ func (s *Stage) members(ctx context.Context) verdict.Verdict {
 	if s.Identity.Record.Restored.Pending() && state.Joined(s.Identity.Record.Identity, s.Identity.Members()[0]) {
 		return s.restored(ctx)
 	}
+	if v := s.wentBack(ctx, state); !v.Complete() {
+		return v
+	}
 	outdated := outdatedPods(set, pods)
 	learned, err := s.learn(ctx, currentPods(set, pods, outdated))
 	if err != nil {

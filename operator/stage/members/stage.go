@@ -14,7 +14,7 @@ import (
 	"github.com/clusterregistry/operator/operator/volumes"
 )
 
-// Stage is the stage in one reconcile. All fields but Begin are required.
+// Stage is the stage in one reconcile. All fields but Begin and Remembered are required.
 type Stage struct {
 	*operand.Objects
 	// Ask asks the members.
@@ -26,6 +26,8 @@ type Stage struct {
 	Identity *identity.Store
 	// Volumes are those that the registry's own etcd has.
 	Volumes volumes.Volumes
+	// Remembered is the newest revision that etcd was seen at, zero when none is known.
+	Remembered int64
 	// Release is the release that members are rendered of.
 	Release string
 	// Begin returns the record to begin with where a backup is to be restored, from that of

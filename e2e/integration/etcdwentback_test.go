@@ -1,0 +1,103 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/operator/etcd"
+)
+
+// TestEtcdWentBack sets the volumes of two of three members back to older copies together, as
+// storage snapshots do: these two elect from what they have, and etcd is below the revision that
+// is recorded of it, by as much as was acknowledged since. It stays so recorded however much is
+// written then.
+func TestEtcdWentBack(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"v3.6.14", "v3.7.3"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			testWentBack(t, framework.StartEtcdVersion(t, version, 3))
+		})
+	}
+}
+
+func testWentBack(t *testing.T, members *framework.Etcd) {
+	access := accessTo(members)
+	_, recorded := recordIdentity(t, access, 3)
+	record := etcd.NewRecord(3, "ca", recorded, true)
+	writes := func(name string, count int) (revision int64) {
+		for i := range count {
+			revision = put(t, members, fmt.Sprint(name, i), "value")
+		}
+		return revision
+	}
+	old := writes("before", 20)
+	framework.Eventually(t, "all members to have what was written", func(ctx context.Context) error {
+		for _, m := range access.Observe(ctx).Members {
+			if m.Err != nil || m.Revision < old {
+				return fmt.Errorf("%d was written, and it says %+v", old, m)
+			}
+		}
+		return nil
+	})
+	copies := map[int]string{}
+	for _, i := range []int{1, 2} {
+		members.Kill(i)
+		copies[i] = t.TempDir()
+		if err := os.CopyFS(copies[i], os.DirFS(members.DataDirs[i])); err != nil {
+			t.Fatal(err)
+		}
+		members.Start(i)
+		members.WaitServing(i)
+	}
+	newest := writes("lost", 40)
+	now := time.Now()
+	record, written := record.Follow(observed(t, access, newest).Newest(), 0, now)
+	if !written || record.Newest.Revision != newest || record.WentBack != nil {
+		t.Fatalf("%d was written, and recorded is %+v, %+v", newest, record.Newest, record.WentBack)
+	}
+	for i := range 3 {
+		members.Kill(i)
+	}
+	for i, saved := range copies {
+		if err := os.RemoveAll(members.DataDirs[i]); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.CopyFS(members.DataDirs[i], os.DirFS(saved)); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(members.DataDirs[i], 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	members.Start(1)
+	members.Start(2)
+	set := observed(t, access, old)
+	if set.Newest() >= newest || set.Check(recorded) != nil {
+		t.Fatalf("two members were set back to %d, and etcd is at %d of %d: %v", old, set.Newest(), newest, set.Check(recorded))
+	}
+	record, written = record.Follow(set.Newest(), 0, now)
+	if back := record.WentBack; !written || back == nil || back.From != newest || back.To != set.Newest() {
+		t.Fatalf("etcd went back from %d to %d, and recorded is %+v", newest, set.Newest(), back)
+	}
+	further := writes("after", 100)
+	if after, written := record.Follow(observed(t, access, further).Newest(), 0, now.Add(time.Hour)); written || after.WentBack == nil {
+		t.Errorf("it has got to %d, and it is forgotten that it went back: %+v", further, after)
+	}
+}
+
+// observed returns the state of an etcd once it serves a revision, or a newer one.
+func observed(t *testing.T, access etcd.Access, revision int64) (s etcd.State) {
+	t.Helper()
+	framework.Eventually(t, fmt.Sprintf("etcd to serve revision %d", revision), func(ctx context.Context) error {
+		if s = access.Observe(ctx); s.Newest() < revision {
+			return fmt.Errorf("it is at %d: %s", s.Newest(), s.Failures())
+		}
+		return nil
+	})
+	return s
+}
