@@ -143,10 +143,12 @@ type ClusterRegistrySpec struct {
 	// +optional
 	RestoreFrom *RestoreFrom `json:"restoreFrom,omitempty"`
 
-	// recovery approves the recovery from one lost quorum of etcd, which status.recovery
-	// describes, with one copy of the data. The servers and all members are stopped, a new
-	// etcd with one member begins with that copy, and grows to spec.etcd.replicas. The volumes
-	// of all other members are kept. Not with an external etcd.
+	// recovery approves with which copy of the data etcd continues after the loss that
+	// status.recovery describes: of its quorum, or of what it had acknowledged before it went
+	// back. The servers and all members are stopped, a new etcd with one member begins with that
+	// copy, and grows to spec.etcd.replicas. The volumes of all other members are kept. Nothing
+	// is stopped where the copy is that of a member that serves an etcd that went back: it
+	// continues with what it has. Not with an external etcd.
 	// Default: nothing is recovered, since a person has to decide what is lost.
 	// +optional
 	Recovery *Recovery `json:"recovery,omitempty"`

@@ -212,8 +212,9 @@ const (
 	ReasonRestorePending = "RestorePending"
 	// ReasonRestoring is the reason of an etcd whose first member is being restored.
 	ReasonRestoring = "Restoring"
-	// ReasonRecovering is the reason of an etcd that is being recovered from a lost quorum: the
-	// message says what that waits for.
+	// ReasonRecovering is the reason of an etcd that begins again with the copy of the data that
+	// spec.recovery approves, after it lost its quorum or went back: the message says what that
+	// waits for.
 	ReasonRecovering = "Recovering"
 	// ReasonExternalUnreachable is the reason of an external etcd that does not answer.
 	ReasonExternalUnreachable = "ExternalUnreachable"

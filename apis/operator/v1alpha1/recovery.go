@@ -2,8 +2,8 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Recovery approves the recovery from one lost quorum of etcd, with one copy of the data. What
-// that copy lacks is lost.
+// Recovery approves with which copy of the data etcd continues after one loss: of its quorum, or
+// of what it had acknowledged before it went back. What that copy lacks is lost.
 type Recovery struct {
 	// from is Member to continue with the data of a member that is left, or Backup to continue
 	// with a backup of the registry.
@@ -58,8 +58,10 @@ const (
 	RecoveryRestoring RecoveryPhase = "Restoring"
 )
 
-// RecoveryStatus is an etcd that has lost its quorum for good: so many of its members have
-// lost their data that the others can't agree on anything any more, or its only member has. It
+// RecoveryStatus is an etcd of which a person has to decide with which copy of the data it
+// continues. Either it has lost its quorum for good: so many of its members have lost their data
+// that the others can't agree on anything any more, or its only member has. Or it went back: it
+// serves, without what it had acknowledged, as after volumes were set back to older copies. It
 // says what is left, and how much each copy of the data lacks.
 type RecoveryStatus struct {
 	// id identifies this loss. Another one has another ID.
@@ -75,7 +77,8 @@ type RecoveryStatus struct {
 	// +optional
 	LastRevision int64 `json:"lastRevision,omitempty"`
 
-	// members are those of the etcd that lost its quorum, by name.
+	// members are those of the etcd, by name. One that serves an etcd that went back has the
+	// revision that it went back to.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -97,7 +100,8 @@ type RecoveryStatus struct {
 	Message string `json:"message,omitempty"`
 }
 
-// RecoveredStatus says how the last lost quorum was recovered from.
+// RecoveredStatus says with which copy etcd began again after it had lost its quorum, or gone
+// back, the last time.
 type RecoveredStatus struct {
 	// id identifies the loss.
 	// +required
@@ -135,7 +139,7 @@ type RecoveredStatus struct {
 	CompletionTime metav1.Time `json:"completionTime"`
 }
 
-// RecoveryMember is a member of an etcd that lost its quorum.
+// RecoveryMember is a member of an etcd that lost its quorum, or went back.
 type RecoveryMember struct {
 	// name is the name of the member.
 	// +required
@@ -146,7 +150,8 @@ type RecoveryMember struct {
 	DataGone bool `json:"dataGone,omitempty"`
 
 	// revision is the newest revision of etcd that the member has applied. It is not set
-	// when that is not known: without a quorum, etcd says it only until it is restarted.
+	// when that is not known: without a quorum, etcd says it only until it is restarted, and a
+	// member that does not serve an etcd that went back may have what is missing.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
 
@@ -165,7 +170,7 @@ type RecoveryMember struct {
 	Message string `json:"message,omitempty"`
 }
 
-// RecoveryBackup is a backup of an etcd that lost its quorum.
+// RecoveryBackup is a backup of an etcd that lost its quorum, or went back.
 type RecoveryBackup struct {
 	// name is the name of the backup, in the store and of the ClusterRegistryBackup.
 	// +required

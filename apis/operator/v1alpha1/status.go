@@ -88,13 +88,16 @@ type ClusterRegistryStatus struct {
 	// +optional
 	Backup *BackupStatus `json:"backup,omitempty"`
 
-	// recovery is what is left of an etcd that has lost its quorum for good. It is there from
-	// when that was noticed until a majority of the members answers again, or a recovery that
-	// spec.recovery approves is complete.
+	// recovery is what is left of an etcd that has lost its quorum for good, or that went back
+	// to an older revision than it was known to have been at. It is there from when that was
+	// noticed until a recovery that spec.recovery approves is complete; or, after a lost quorum,
+	// a majority of the members answers again; or, after it went back, spec.recovery approves
+	// that it continues with what it has.
 	// +optional
 	Recovery *RecoveryStatus `json:"recovery,omitempty"`
 
-	// recovered says how the last lost quorum was recovered from. It is not set before.
+	// recovered says with which copy etcd began again after it had lost its quorum, or gone
+	// back, the last time. It is not set before.
 	// +optional
 	Recovered *RecoveredStatus `json:"recovered,omitempty"`
 
