@@ -32,6 +32,13 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) {
 	if back == nil || s.members.Reason != operatorv1alpha1.ReasonWentBack {
 		return
 	}
+	if !s.ReadOnly() {
+		// What it would save lacks what is missing, and what it would remove may have that.
+		if err := s.deleteBackupJob(ctx); err != nil {
+			s.members.Err = fmt.Errorf("stop the backup that is under way: %w", err)
+			return
+		}
+	}
 	members, err := r.memberChange(s).Left(ctx)
 	if err != nil {
 		s.members.Err = fmt.Errorf("find out which member has what etcd lacks: %w", err)

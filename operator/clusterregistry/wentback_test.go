@@ -5,7 +5,15 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -75,6 +83,39 @@ func TestDecide(t *testing.T) {
 		}
 		if got := s.measured().WentBack; (got == 40) == test.begins {
 			t.Errorf("%s: the metric is %d", test.reason, got)
+		}
+	}
+}
+
+// TestWentBackStopsBackups ends the Job of a backup that is under way, which may remove the copy
+// that has what is missing; not one of another registry, and none while the registry is paused.
+func TestWentBackStopsBackups(t *testing.T) {
+	for _, test := range []struct {
+		reason, owner string
+		change        func(*scope)
+		stays         bool
+	}{
+		{"it runs", "fleet", nil, false},
+		{"it is another registry's", "other", nil, true},
+		{"it is paused", "fleet", func(s *scope) { s.Freeze("spec.paused is false") }, true},
+		{"it did not go back", "fleet", func(s *scope) { s.members.Verdict = done }, true},
+	} {
+		r, s := backScope(t, "null")
+		kinds := meta.NewDefaultRESTMapper([]schema.GroupVersion{batchv1.SchemeGroupVersion})
+		kinds.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
+		s.Applier = apply.New(mapped{s.Client, kinds}, s.Live)
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-backup", Labels: map[string]string{
+			operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: "team", operatorv1alpha1.LabelInstance: test.owner}}}
+		if err := s.Client.Create(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		if test.change != nil {
+			test.change(s)
+		}
+		r.decide(t.Context(), s)
+		err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(job), job)
+		if client.IgnoreNotFound(err) != nil || s.members.Err != nil || apierrors.IsNotFound(err) == test.stays {
+			t.Errorf("%s: %v, %v", test.reason, err, s.members.Err)
 		}
 	}
 }
