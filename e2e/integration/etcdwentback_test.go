@@ -14,7 +14,7 @@ import (
 // TestEtcdWentBack sets the volumes of two of three members back to older copies together, as
 // storage snapshots do: these two elect from what they have, and etcd is below the revision that
 // is recorded of it, by as much as was acknowledged since. It stays so recorded however much is
-// written then.
+// written then; and by the operator's mark it is noticed, too, where etcd was asked so late.
 func TestEtcdWentBack(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"v3.6.14", "v3.7.3"} {
@@ -35,7 +35,8 @@ func testWentBack(t *testing.T, members *framework.Etcd) {
 		}
 		return revision
 	}
-	old := writes("before", 20)
+	writes("before", 19)
+	old := mark(t, access).Revision
 	framework.Eventually(t, "all members to have what was written", func(ctx context.Context) error {
 		for _, m := range access.Observe(ctx).Members {
 			if m.Err != nil || m.Revision < old {
@@ -60,6 +61,8 @@ func testWentBack(t *testing.T, members *framework.Etcd) {
 	if !written || record.Newest.Revision != newest || record.WentBack != nil {
 		t.Fatalf("%d was written, and recorded is %+v, %+v", newest, record.Newest, record.WentBack)
 	}
+	record.Newest.Position = mark(t, access)
+	newest = record.Newest.Revision
 	for i := range 3 {
 		members.Kill(i)
 	}
@@ -77,25 +80,47 @@ func testWentBack(t *testing.T, members *framework.Etcd) {
 	members.Start(1)
 	members.Start(2)
 	set := observed(t, access, old)
-	if set.Newest() >= newest || set.Check(recorded) != nil {
-		t.Fatalf("two members were set back to %d, and etcd is at %d of %d: %v", old, set.Newest(), newest, set.Check(recorded))
+	if set.Newest().Revision >= newest || set.Check(recorded) != nil {
+		t.Fatalf("two members were set back to %d, and etcd is at %d of %d: %v", old, set.Newest().Revision, newest, set.Check(recorded))
 	}
-	record, written = record.Follow(set.Newest(), 0, now)
-	if back := record.WentBack; !written || back == nil || back.From != newest || back.To != set.Newest() {
-		t.Fatalf("etcd went back from %d to %d, and recorded is %+v", newest, set.Newest(), back)
+	before := record
+	record, written = before.Follow(set.Newest(), 0, now)
+	if back := record.WentBack; !written || back == nil || back.From != newest || back.To != set.Newest().Revision || back.Passed {
+		t.Fatalf("etcd went back from %d to %d, and recorded is %+v", newest, set.Newest().Revision, back)
 	}
-	further := writes("after", 100)
-	if after, written := record.Follow(observed(t, access, further).Newest(), 0, now.Add(time.Hour)); written || after.WentBack == nil {
-		t.Errorf("it has got to %d, and it is forgotten that it went back: %+v", further, after)
+	further := observed(t, access, writes("after", 100)).Newest()
+	if after, written := record.Follow(further, 0, now.Add(time.Hour)); written || after.WentBack == nil {
+		t.Errorf("it has got to %d, and it is forgotten that it went back: %+v", further.Revision, after)
 	}
+	late, _ := before.Follow(further, 0, now)
+	if back := late.WentBack; back == nil || !back.Passed || back.From != newest || back.To != old {
+		t.Errorf("it had got from %d to %d when it was asked first, without what was written after %d, and recorded is %+v", newest, further.Revision, old, back)
+	}
+	if again, err := access.Mark(t.Context(), before.Newest.Position); err == nil {
+		t.Errorf("the mark that was lost is written again as if it were there: %+v", again)
+	}
+}
+
+// mark writes the operator's mark, and checks that etcd has it.
+func mark(t *testing.T, access etcd.Access) etcd.Position {
+	t.Helper()
+	seen := access.Observe(t.Context()).Newest()
+	marked, err := access.Mark(t.Context(), seen)
+	if err != nil || marked.Revision <= seen.Revision || marked.Mark != marked.Revision || marked.Upkeep != seen.Upkeep+1 {
+		t.Fatalf("at %+v, the mark is written: %+v, %v", seen, marked, err)
+	}
+	if has := observed(t, access, marked.Revision).Newest(); has != marked {
+		t.Fatalf("the mark was written at %+v, and etcd has %+v", marked, has)
+	}
+	return marked
 }
 
 // observed returns the state of an etcd once it serves a revision, or a newer one.
 func observed(t *testing.T, access etcd.Access, revision int64) (s etcd.State) {
 	t.Helper()
 	framework.Eventually(t, fmt.Sprintf("etcd to serve revision %d", revision), func(ctx context.Context) error {
-		if s = access.Observe(ctx); s.Newest() < revision {
-			return fmt.Errorf("it is at %d: %s", s.Newest(), s.Failures())
+		if s = access.Observe(ctx); s.Newest().Revision < revision {
+			return fmt.Errorf("it is at %d: %s", s.Newest().Revision, s.Failures())
 		}
 		return nil
 	})

@@ -58,6 +58,9 @@ func (r *Reconciler) Setup(mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
+	if err := mgr.Add(manager.RunnableFunc(r.untilEnd)); err != nil { // of the leader alone
+		return err
+	}
 	r.certManager.Watch = func() error {
 		for _, kind := range informers.Issued() {
 			if err := c.Watch(source.Kind(mgr.GetCache(), kind, handler.EnqueueRequestsFromMapFunc(registryOf))); err != nil {

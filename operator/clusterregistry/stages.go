@@ -51,6 +51,9 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	stage.Disarm = func(ctx context.Context, access etcd.Access, state etcd.State) error {
 		return access.DisarmNoSpace(ctx, state)
 	}
+	stage.Mark = func(ctx context.Context, access etcd.Access, seen etcd.Position) (etcd.Position, error) {
+		return access.Mark(ctx, seen)
+	}
 	stage.Begin = s.restore.begin
 	s.members = stage.Run(ctx)
 	s.noteRestored()

@@ -25,7 +25,7 @@ func backScope(t *testing.T, approval string) (*Reconciler, *scope) {
 	t.Helper()
 	r, s, _ := lostScope(t, approval)
 	record := *s.identity.Record
-	record.Joining, record.Newest, record.WentBack = "", etcd.Newest{Revision: 140, Time: s.Now}, &etcd.WentBack{ID: "c1-2", From: 140, To: 100, Time: s.Now}
+	record.Joining, record.Newest, record.WentBack = "", etcd.Newest{Position: etcd.Position{Revision: 140}, Time: s.Now}, &etcd.WentBack{ID: "c1-2", From: 140, To: 100, Time: s.Now}
 	if err := s.identity.Write(t.Context(), &record); err != nil {
 		t.Fatal(err)
 	}

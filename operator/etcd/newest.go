@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// Newest is the newest revision that an etcd is known to have been at.
+// Newest is how far an etcd is known to have been.
 type Newest struct {
-	Revision int64 `json:"revision"`
+	Position
 	// Time is when that was recorded.
 	Time time.Time `json:"time"`
 }
 
-// newestEvery is how far apart the revisions are that are recorded: what an etcd has written
-// since is known only as long as the operator runs.
+// newestEvery is how far apart the revisions are that are recorded. What an etcd has written
+// since, an operator knows that runs; it records that when it is told to end.
 const newestEvery = 5 * time.Minute
 
 // WentBack is an etcd that was found at an older revision than it was known to have been at, as
@@ -27,43 +27,73 @@ type WentBack struct {
 	// From is the newest revision that was known, and To the one that etcd was found at.
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
+	// Passed is true where etcd had got further than From when that was noticed. To is the
+	// newest revision that is still in it for certain then.
+	Passed bool `json:"passed,omitempty"`
 	// Time is when that was noticed.
 	Time time.Time `json:"time"`
 }
 
-// Newest returns the newest revision at which members completed a linearizable read, zero when
-// none did: nothing that was acknowledged before is newer.
-func (s State) Newest() (revision int64) {
-	for _, m := range s.serving() {
-		revision = max(revision, m.Revision)
+// String says from where to where.
+func (b WentBack) String() string {
+	if b.Passed {
+		return fmt.Sprintf("etcd went back from revision %d to one of %d or later, and has got further since", b.From, b.To)
 	}
-	return revision
+	return fmt.Sprintf("etcd went back from revision %d to %d", b.From, b.To)
 }
 
-// Follow returns the record of an etcd that is at a revision, and whether anything is new in it.
-// Remembered is the newest revision that is known beside the record, zero for none. That etcd
-// went back stays recorded until a person has decided, however far it gets meanwhile.
-func (r *Record) Follow(revision, remembered int64, now time.Time) (*Record, bool) {
-	if revision == 0 || r.ClusterID == "" || r.WentBack != nil || r.Restored.Pending() || r.Recovered.Pending() {
+// Newest returns how far etcd is by the members that completed a linearizable read, the zero
+// value when none did: nothing that was acknowledged before is newer.
+func (s State) Newest() (p Position) {
+	for _, m := range s.serving() {
+		p = p.further(m.Position).further(Position{Revision: m.Revision})
+	}
+	return p
+}
+
+// Follow returns the record of an etcd at a position, and whether anything is new in it: it went
+// back, or clients have written and the last record is old. Remembered is the newest revision
+// that is known beside the record, zero for none. That etcd went back stays recorded until a
+// person has decided, however far it gets meanwhile.
+func (r *Record) Follow(seen Position, remembered int64, now time.Time) (*Record, bool) {
+	if seen.Revision == 0 || r.ClusterID == "" || r.WentBack != nil || r.Restored.Pending() || r.Recovered.Pending() {
 		return r, false
 	}
 	known, out, now := max(r.Newest.Revision, remembered), *r, now.UTC().Truncate(time.Second)
 	switch {
-	case revision < known:
-		out.Newest = Newest{known, now}
-		out.WentBack = &WentBack{ID: r.ClusterID + "-" + string(uuid.NewUUID())[:8], From: known, To: revision, Time: now}
-	case r.Newest.Revision == 0, revision > r.Newest.Revision && now.Sub(r.Newest.Time).Abs() >= newestEvery:
-		out.Newest = Newest{revision, now}
+	case seen.Revision < known, seen.Mark < r.Newest.Mark:
+		out.Newest = Newest{r.Newest.further(Position{Revision: known}), now}
+		out.WentBack = &WentBack{ID: r.ClusterID + "-" + string(uuid.NewUUID())[:8], From: known, To: seen.Revision, Time: now}
+		if seen.Revision >= known {
+			out.WentBack.To, out.WentBack.Passed = max(seen.Mark, firstRevision), true
+		}
+	case r.Newest.Revision == 0, seen.written() > r.Newest.written() && now.Sub(r.Newest.Time).Abs() >= newestEvery:
+		out.Newest = Newest{seen, now}
 	default:
 		return r, false
 	}
 	return &out, true
 }
 
-// Accept returns the record of an etcd that went back and continues with what it has, which ends
-// with a revision.
-func (r Record) Accept(revision int64, now time.Time) *Record {
-	r.WentBack, r.Newest = nil, Newest{revision, now.UTC().Truncate(time.Second)}
+// firstRevision is that of an etcd that has nothing.
+const firstRevision = 1
+
+// Remember returns the record with the newest revision that is known beside it, and whether that
+// is news.
+func (r *Record) Remember(newest int64, now time.Time) (*Record, bool) {
+	if newest <= r.Newest.Revision || r.ClusterID == "" || r.WentBack != nil || r.Restored.Pending() || r.Recovered.Pending() {
+		return r, false
+	}
+	out := *r
+	// Which of these revisions were upkeep is not known: the next one who asks etcd records that.
+	upkeep := r.Newest.Upkeep + newest - r.Newest.Revision
+	out.Newest = Newest{Position{newest, r.Newest.Mark, upkeep}, now.UTC().Truncate(time.Second)}
+	return &out, true
+}
+
+// Accept returns the record of an etcd that went back and continues with what it has.
+func (r Record) Accept(has Position, now time.Time) *Record {
+	r.WentBack, r.Newest = nil, Newest{has, now.UTC().Truncate(time.Second)}
 	return &r
 }
 

@@ -43,14 +43,12 @@ func (a Access) observeMember(ctx context.Context, name string) Member {
 		if m.Leader == "" {
 			m.Voters = votersKnownTo(ctx, client)
 		}
-		read, err := client.Get(ctx, "health")
+		m.Position, err = read(ctx, client)
 		if err != nil && !errors.Is(err, rpctypes.ErrPermissionDenied) {
 			// A refusal comes after the members have agreed, so it counts.
 			return readError{err, m.Leader != ""}
 		}
-		if err == nil { // by then, it has applied all that was acknowledged before
-			m.Revision = max(m.Revision, read.Header.Revision)
-		}
+		m.Revision = max(m.Revision, m.Position.Revision) // by then, it has applied all that was acknowledged before
 		return nil
 	})
 	return m

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -72,6 +73,13 @@ func (r *Revisions) Newest(name string) int64 {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	return r.newest[name]
+}
+
+// All returns the newest revision that was noted of each etcd.
+func (r *Revisions) All() map[string]int64 {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	return maps.Clone(r.newest)
 }
 
 // Forget drops what is known of an etcd.

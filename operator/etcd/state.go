@@ -38,8 +38,10 @@ type Member struct {
 	Voters []string
 	// Term, CommittedIndex and AppliedIndex are those of raft.
 	Term, CommittedIndex, AppliedIndex uint64
-	// Revision is the newest one that the member has applied.
+	// Revision is the newest one that the member has applied, and Position is how far etcd is by
+	// the linearizable read that it completed.
 	Revision int64
+	Position Position
 	// DBSize is the size of the member's file, and DBSizeInUse what of it is not free, in
 	// bytes.
 	DBSize, DBSizeInUse int64

@@ -149,9 +149,9 @@ const (
 	// to do before.
 	ReasonClaimTerminating = "ClaimTerminating"
 	// ReasonWentBack is the reason of an etcd that was found at an older revision than it was
-	// known to have been at, as after volumes were set back to older copies: nothing is changed
-	// until a person decides. The message says by how much, and status.recovery what each member
-	// has.
+	// known to have been at, or without what the operator wrote into it last, as after volumes
+	// were set back to older copies: nothing is changed until a person decides. The message says
+	// by how much, and status.recovery what each member has.
 	ReasonWentBack = "WentBack"
 	// ReasonIdentityMismatch is the reason of an etcd or a CA that is not the one
 	// that was recorded.

@@ -20,7 +20,9 @@ type Stage struct {
 	// Ask asks the members.
 	Ask func(context.Context, etcd.Access) etcd.State
 	// Disarm ends the alarm NOSPACE.
-	Disarm      func(context.Context, etcd.Access, etcd.State) error
+	Disarm func(context.Context, etcd.Access, etcd.State) error
+	// Mark writes the operator's mark into etcd.
+	Mark        func(context.Context, etcd.Access, etcd.Position) (etcd.Position, error)
 	Authorities *trust.Authorities
 	// Identity is the record of the registry's own etcd.
 	Identity *identity.Store

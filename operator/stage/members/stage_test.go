@@ -77,6 +77,9 @@ func newManaged(t *testing.T, members int, changes ...func(*managed)) *managed {
 	m.Authorities.Etcd.Current = ca
 	m.Disarm = func(context.Context, etcd.Access, etcd.State) error { m.disarmed++; return m.refusal }
 	m.Ask = func(context.Context, etcd.Access) etcd.State { return m.state }
+	m.Mark = func(_ context.Context, _ etcd.Access, seen etcd.Position) (etcd.Position, error) {
+		return etcd.Position{Revision: seen.Revision + 1, Mark: seen.Revision + 1, Upkeep: seen.Upkeep + 1}, nil
+	}
 	m.host(t, pair)
 	operandtest.RenderServers(m.Objects)
 	m.Rendered.Stages[render.StageEtcd] = []*unstructured.Unstructured{operandtest.Rendered(appsv1.SchemeGroupVersion.WithKind("StatefulSet"), "fleet-etcd")}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
@@ -17,11 +18,14 @@ import (
 func (s *Stage) wentBack(ctx context.Context, state etcd.State) verdict.Verdict {
 	record, isNew := s.Identity.Record.Follow(state.Newest(), s.Remembered, s.Now)
 	if isNew && !s.ReadOnly() {
+		if record.WentBack == nil {
+			record = s.mark(ctx, *record)
+		}
 		if err := s.Identity.Write(ctx, record); err != nil {
 			return verdict.Failed(fmt.Errorf("record etcd's newest revision: %w", err))
 		}
 		if back := record.WentBack; back != nil {
-			s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonWentBack, operatorv1alpha1.ConditionEtcdReady, "etcd went back from revision %d to %d: what it had acknowledged in between is not in what it has", back.From, back.To)
+			s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonWentBack, operatorv1alpha1.ConditionEtcdReady, "%s: what it had acknowledged in between is not in what it has", back)
 		}
 	}
 	back := record.WentBack
@@ -32,6 +36,21 @@ func (s *Stage) wentBack(ctx context.Context, state etcd.State) verdict.Verdict 
 	if failures := state.Failures(); failures != "" {
 		silent = ". A member that is not ready may have what is missing: " + failures
 	}
-	return verdict.Waiting(operatorv1alpha1.ReasonWentBack, "etcd went back from revision %d to %d, as after volumes were set back to older copies: %d revisions that it had acknowledged are not in what it has, at least. Clients are served what it has, and nothing of the registry is replaced, upgraded, backed up or pruned until a person decides with which copy of the data it continues, in spec.recovery (kubectl registry recover plan %s shows both sides; this loss is %s). Keep all volumes, and delete no claim and no pod%s",
-		back.From, back.To, back.From-back.To, s.Registry.Name, back.ID, silent).AsReadOnly().In(verdict.Backstop)
+	bound := "at least"
+	if back.Passed {
+		bound = "at most"
+	}
+	return verdict.Waiting(operatorv1alpha1.ReasonWentBack, "%s, as after volumes were set back to older copies: %s %d known revisions that it had acknowledged are not in what it has. Clients are served what it has, and nothing of the registry is replaced, upgraded, backed up or pruned until a person decides with which copy of the data it continues, in spec.recovery (kubectl registry recover plan %s shows both sides; this loss is %s). Keep all volumes, and delete no claim and no pod%s",
+		back, bound, back.From-back.To, s.Registry.Name, back.ID, silent).AsReadOnly().In(verdict.Backstop)
+}
+
+// mark writes the operator's mark into etcd before that is recorded. Where it can't be written,
+// as where etcd is full, the one before stands.
+func (s *Stage) mark(ctx context.Context, record etcd.Record) *etcd.Record {
+	marked, err := s.Mark(ctx, s.found.Access, record.Newest.Position)
+	if err != nil {
+		logf.FromContext(ctx).Info("without a newer mark, it may not be noticed that etcd went back; the operator will retry when etcd has grown", "error", err.Error())
+	}
+	record.Newest.Position = marked
+	return &record
 }
