@@ -26,7 +26,6 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
-	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -426,22 +425,6 @@ func eastIn(t *testing.T, c *clusterregistry.Cluster) *clusterregistry.Cluster {
 	}
 	out.ObjectMeta = c.ObjectMeta
 	return out
-}
-
-// TestRenewalNeedsNothing replaces a cluster that v0.3.0 stored by the same, as an
-// upgrade does: that v1alpha1 then shows it otherwise is no change of where it is.
-func TestRenewalNeedsNothing(t *testing.T) {
-	d := newDesk(t, cluster.GuardedFieldsEnforce)
-	stored := d.stored.objects["/clusters/east"].(*clusterregistry.Cluster)
-	form.DeriveV1alpha1(&stored.Spec)
-	if was := stored.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress; was != "east" {
-		t.Fatalf("stored as %s", was)
-	}
-	code, body, _ := d.send("PUT", "v1beta1/clusters/east", plain, east)
-	renewed := d.stored.objects["/clusters/east"].(*clusterregistry.Cluster)
-	if code != http.StatusOK || len(d.asked) > 0 || renewed.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress != "https://east" {
-		t.Errorf("asked %q, answered %d %s, stored %+v", d.asked, code, body, renewed.Spec)
-	}
 }
 
 // TestFirstID gives a cluster an id that has none. Who may not do so takes no lock.

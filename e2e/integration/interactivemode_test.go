@@ -1,9 +1,7 @@
 package integration
 
 import (
-	"bytes"
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,8 +13,8 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestInteractiveMode writes clusters with and without the mode of a program, which
-// v0.3.0 doesn't know, and lets clients do all that they can with them.
+// TestInteractiveMode writes clusters with and without the mode of a program, and lets
+// clients do all that they can with them: the default is stored, too.
 func TestInteractiveMode(t *testing.T) {
 	t.Parallel()
 	etcd := framework.StartEtcd(t, 1)
@@ -32,8 +30,7 @@ func TestInteractiveMode(t *testing.T) {
 	wanted := &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "asking"}, Spec: v1beta1.ClusterSpec{Access: []v1beta1.Access{
 		{Name: "default", Audience: v1beta1.AudienceUser, Exec: exec}, {Name: "never", Audience: v1beta1.AudienceUser, Exec: never},
 	}}}
-	made, err := clusters.Create(ctx, wanted, metav1.CreateOptions{})
-	if err != nil {
+	if _, err := clusters.Create(ctx, wanted, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	expect := func(reason string, first, second v1beta1.InteractiveMode) {
@@ -46,10 +43,8 @@ func TestInteractiveMode(t *testing.T) {
 			t.Errorf("%s: the modes are %q and %q, want %q and %q", reason, a[0].Exec.InteractiveMode, a[1].Exec.InteractiveMode, first, second)
 		}
 		raw := stored(ctx, t, etcd, "asking").(*v1beta1.Cluster)
-		for _, access := range raw.Spec.Access {
-			if access.Exec.InteractiveMode != "" {
-				t.Errorf("%s: access %s is stored with the mode %q, which v0.3.0 would lose", reason, access.Name, access.Exec.InteractiveMode)
-			}
+		if a := raw.Spec.Access; a[0].Exec.InteractiveMode != first || a[1].Exec.InteractiveMode != second {
+			t.Errorf("%s: the modes are stored as %q and %q, want %q and %q", reason, a[0].Exec.InteractiveMode, a[1].Exec.InteractiveMode, first, second)
 		}
 	}
 	expect("created", v1beta1.InteractiveIfAvailable, v1beta1.InteractiveNever)
@@ -82,38 +77,5 @@ func TestInteractiveMode(t *testing.T) {
 	_, err = clusters.Patch(ctx, "asking", types.MergePatchType, []byte(`{"spec":{"access":[{"name":"x","audience":"User","exec":{"apiVersion":"v1","command":"x","interactiveMode":"Sometimes"}}]}}`), metav1.PatchOptions{})
 	if !apierrors.IsInvalid(err) {
 		t.Errorf("a mode that is none: %v", err)
-	}
-	testTheDefaultIsNoChange(t, etcd, client, made.Generation)
-}
-
-// testTheDefaultIsNoChange stores a cluster as v0.3.0 does, and makes sure that a
-// replacement by what is read is no write, and that a status keeps the generation.
-func testTheDefaultIsNoChange(t *testing.T, etcd *framework.Etcd, client versioned.Interface, generation int64) {
-	clusters, ctx := client.ClusterregistryV1beta1().Clusters(), t.Context()
-	old := &v1beta1.Cluster{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Cluster"},
-		ObjectMeta: metav1.ObjectMeta{Name: "old", UID: "1", Generation: generation, CreationTimestamp: metav1.NewTime(time.Unix(1700000000, 0))},
-		Spec: v1beta1.ClusterSpec{Access: []v1beta1.Access{{Name: "users", Audience: v1beta1.AudienceUser,
-			Exec: &v1beta1.ExecAccess{APIVersion: "client.authentication.k8s.io/v1", Command: "login"}}}},
-	}
-	store(ctx, t, etcd, old)
-	content := func() []byte {
-		got, err := etcd.Client.Get(ctx, key("old"))
-		if err != nil || len(got.Kvs) != 1 {
-			t.Fatalf("%v, %v", got, err)
-		}
-		return got.Kvs[0].Value
-	}
-	before := content()
-	read, err := clusters.Get(ctx, "old", metav1.GetOptions{})
-	if err != nil || read.Spec.Access[0].Exec.InteractiveMode != v1beta1.InteractiveIfAvailable {
-		t.Fatalf("read as %+v, %v", read, err)
-	}
-	if again, err := clusters.Update(ctx, read, metav1.UpdateOptions{}); err != nil || again.ResourceVersion != read.ResourceVersion || !bytes.Equal(content(), before) {
-		t.Errorf("a replacement by what was read: %v, version %s became %s\n%q\n%q", err, read.ResourceVersion, again.ResourceVersion, before, content())
-	}
-	read.Status = &v1beta1.ClusterStatus{Version: v1beta1.ClusterVersion{Kubernetes: "v1.37.1"}}
-	if after, err := clusters.UpdateStatus(ctx, read, metav1.UpdateOptions{}); err != nil || after.Generation != generation {
-		t.Errorf("a status: %v, generation %d became %d", err, generation, after.Generation)
 	}
 }

@@ -65,11 +65,11 @@ func testStored(t *testing.T, storedVersion string) {
 	t.Parallel()
 	etcd := framework.StartEtcd(t, 1)
 	_, _, config := independentOn(t, etcd, "--storage-version="+storedVersion)
-	olds, news, ctx := clustersOf(t, config), betaOf(t, config), t.Context()
-	var old v1alpha1.Cluster
-	var renewed v1beta1.Cluster
-	fixture(t, "v1alpha1", &old)
-	fixture(t, "v1beta1", &renewed)
+	alphas, betas, ctx := clustersOf(t, config), betaOf(t, config), t.Context()
+	var alpha v1alpha1.Cluster
+	var beta v1beta1.Cluster
+	fixture(t, "v1alpha1", &alpha)
+	fixture(t, "v1beta1", &beta)
 	protobuf := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 	encode := func(object runtime.Object) []byte {
 		data, err := runtime.Encode(protobuf, object)
@@ -80,31 +80,29 @@ func testStored(t *testing.T, storedVersion string) {
 	}
 	shown := func(reason string) {
 		t.Helper()
-		a, err := olds.Get(ctx, "east", metav1.GetOptions{})
-		if err != nil || !apiequality.Semantic.DeepEqual(a.Spec, old.Spec) || !apiequality.Semantic.DeepEqual(a.Status, old.Status) || len(a.Annotations) > 0 {
-			t.Errorf("%s, v1alpha1 shows %v\n%s", reason, err, diff.Diff(old, a))
+		a, err := alphas.Get(ctx, "east", metav1.GetOptions{})
+		if err != nil || !apiequality.Semantic.DeepEqual(a.Spec, alpha.Spec) || !apiequality.Semantic.DeepEqual(a.Status, alpha.Status) || len(a.Annotations) > 0 {
+			t.Errorf("%s, v1alpha1 shows %v\n%s", reason, err, diff.Diff(alpha, a))
 		}
-		b, err := news.Get(ctx, "east", metav1.GetOptions{})
-		defaulted := renewed.DeepCopy() // defaults are shown and not stored
-		v1beta1.SetObjectDefaults_Cluster(defaulted)
-		if err != nil || !apiequality.Semantic.DeepEqual(b.Spec, defaulted.Spec) || !apiequality.Semantic.DeepEqual(b.Status, renewed.Status) || len(b.Annotations) > 0 {
-			t.Errorf("%s, v1beta1 shows %v\n%s", reason, err, diff.Diff(defaulted, b))
+		b, err := betas.Get(ctx, "east", metav1.GetOptions{})
+		if err != nil || !apiequality.Semantic.DeepEqual(b.Spec, beta.Spec) || !apiequality.Semantic.DeepEqual(b.Status, beta.Status) || len(b.Annotations) > 0 {
+			t.Errorf("%s, v1beta1 shows %v\n%s", reason, err, diff.Diff(beta, b))
 		}
 	}
 	put := map[string]func(){
 		"v1alpha1": func() {
-			c, err := olds.Get(ctx, "east", metav1.GetOptions{})
+			c, err := alphas.Get(ctx, "east", metav1.GetOptions{})
 			if err == nil {
-				_, err = olds.Update(ctx, c, metav1.UpdateOptions{FieldManager: "test"})
+				_, err = alphas.Update(ctx, c, metav1.UpdateOptions{FieldManager: "test"})
 			}
 			if err != nil {
 				t.Error(err)
 			}
 		},
 		"v1beta1": func() {
-			c, err := news.Get(ctx, "east", metav1.GetOptions{})
+			c, err := betas.Get(ctx, "east", metav1.GetOptions{})
 			if err == nil {
-				_, err = news.Update(ctx, c, metav1.UpdateOptions{FieldManager: "test"})
+				_, err = betas.Update(ctx, c, metav1.UpdateOptions{FieldManager: "test"})
 			}
 			if err != nil {
 				t.Error(err)
@@ -112,17 +110,17 @@ func testStored(t *testing.T, storedVersion string) {
 		},
 	}
 	for through, write := range put {
-		if _, err := etcd.Client.Put(ctx, key("east"), string(encode(&old))); err != nil {
+		if _, err := etcd.Client.Put(ctx, key("east"), string(encode(&alpha))); err != nil {
 			t.Fatal(err)
 		}
 		write() // the first write makes its manager known
-		managers, err := news.Get(ctx, "east", metav1.GetOptions{})
+		managers, err := betas.Get(ctx, "east", metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		asOld, asNew := old.DeepCopy(), renewed.DeepCopy()
-		asOld.ManagedFields, asNew.ManagedFields = managers.ManagedFields, managers.ManagedFields
-		values := map[string][]byte{"v1alpha1": encode(asOld), "v1beta1": encode(asNew)}
+		asAlpha, asBeta := alpha.DeepCopy(), beta.DeepCopy()
+		asAlpha.ManagedFields, asBeta.ManagedFields = managers.ManagedFields, managers.ManagedFields
+		values := map[string][]byte{"v1alpha1": encode(asAlpha), "v1beta1": encode(asBeta)}
 		for version, value := range values {
 			reason := "stored as " + version
 			response, err := etcd.Client.Put(ctx, key("east"), string(value))

@@ -28,8 +28,7 @@ func FillV1beta1(spec *clusterregistry.ClusterSpec) {
 	spec.Access = access(spec.AuthInfo.Providers, nil, nil)
 }
 
-// FillV1alpha1 makes the form of v1alpha1 from that of v1beta1, as it is for a
-// cluster that is written.
+// FillV1alpha1 makes the form of v1alpha1 from that of v1beta1.
 func FillV1alpha1(spec *clusterregistry.ClusterSpec) {
 	spec.KubernetesAPIEndpoints = shownEndpoints(spec.Endpoints)
 	spec.AuthInfo = clusterregistry.AuthInfo{Providers: shownProviders(spec.Access)}

@@ -187,7 +187,7 @@ func TestChangesAreNotShared(t *testing.T) {
 		}},
 		{"bundles are put together", func(c *clusterregistry.Cluster) {
 			c.Spec.Endpoints = append(c.Spec.Endpoints, clusterregistry.Endpoint{Name: "b", URL: "https://b", CABundle: authority("b", 2000)})
-			form.DeriveV1alpha1(&c.Spec)
+			form.FillV1alpha1(&c.Spec)
 		}},
 	} {
 		test.change(decode(t, codec, data))

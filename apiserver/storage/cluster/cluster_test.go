@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -15,13 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
-	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
-	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 )
 
 var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -207,40 +203,5 @@ func TestWhatAWriteMayChange(t *testing.T) {
 	strategy{}.PrepareForUpdate(t.Context(), metadataOnly, &old)
 	if metadataOnly.Generation != 3 {
 		t.Errorf("a label counts as a new generation: %d", metadataOnly.Generation)
-	}
-}
-
-// TestV1alpha1IsRenewed updates a cluster that v0.3.0 stored: v1alpha1 shows what
-// clients of 2018 can use when the endpoints are changed through v1beta1, and when it is
-// replaced there by what it is, which is no new generation.
-func TestV1alpha1IsRenewed(t *testing.T) {
-	old := clusterregistry.Cluster{ObjectMeta: metav1.ObjectMeta{Generation: 3}, Spec: clusterregistry.ClusterSpec{Endpoints: []clusterregistry.Endpoint{{Name: "main", URL: "https://east"}}}}
-	form.DeriveV1alpha1(&old.Spec)
-	same := func(*clusterregistry.Cluster) {}
-	labelled := func(c *clusterregistry.Cluster) { c.Labels = map[string]string{"team": "network"} }
-	proxied := func(c *clusterregistry.Cluster) { c.Spec.Endpoints[0].ProxyURL = "http://proxy" }
-	for _, test := range []struct {
-		reason        string
-		version, verb string
-		change        func(*clusterregistry.Cluster)
-		prepare       func(context.Context, runtime.Object, runtime.Object)
-		want          string
-		generation    int64
-	}{
-		{"replaced by the same", form.V1beta1, "update", same, strategy{}.PrepareForUpdate, "https://east", 3},
-		{"its endpoints are changed", form.V1beta1, "patch", proxied, strategy{}.PrepareForUpdate, "https://east", 4},
-		{"the same is applied", form.V1beta1, "patch", same, strategy{}.PrepareForUpdate, "east", 3},
-		{"a label is set", form.V1beta1, "update", labelled, strategy{}.PrepareForUpdate, "east", 3},
-		{"replaced through v1alpha1", form.V1alpha1, "update", same, strategy{}.PrepareForUpdate, "east", 3},
-		{"its status is reported", form.V1beta1, "update", same, statusStrategy{}.PrepareForUpdate, "east", 3},
-		{"the server writes", "", "", same, strategy{}.PrepareForUpdate, "east", 3},
-	} {
-		ctx := genericapirequest.WithRequestInfo(t.Context(), &genericapirequest.RequestInfo{APIVersion: test.version, Verb: test.verb})
-		c := old.DeepCopy()
-		test.change(c)
-		test.prepare(ctx, c, old.DeepCopy())
-		if got := c.Spec.KubernetesAPIEndpoints.ServerEndpoints[0].ServerAddress; got != test.want || c.Generation != test.generation {
-			t.Errorf("%s: v1alpha1 shows %s, generation %d, want %s, %d", test.reason, got, c.Generation, test.want, test.generation)
-		}
 	}
 }

@@ -83,28 +83,20 @@ func changedSets(_ string, written, stored *clusterregistry.Cluster) (needs []ne
 
 // changedEndpoints returns the fields that say where a cluster is and how to sign in to
 // it, if they change. Both forms count in every version, since admission may have changed
-// the one that the request did not have. A renewal of how v1alpha1 shows the same is no
-// change, see renews.
+// the one that the request did not have.
 func changedEndpoints(version string, written, stored *clusterregistry.ClusterSpec) []string {
 	endpoints, access := "spec.endpoints", "spec.access"
 	if version == form.V1alpha1 {
 		endpoints, access = "spec.kubernetesApiEndpoints", "spec.authInfo"
 	}
 	var changed []string
-	if differ(written.Endpoints, stored.Endpoints) || differ(written.KubernetesAPIEndpoints, stored.KubernetesAPIEndpoints) && !isRenewal(written, stored) {
+	if differ(written.Endpoints, stored.Endpoints) || differ(written.KubernetesAPIEndpoints, stored.KubernetesAPIEndpoints) {
 		changed = append(changed, endpoints)
 	}
 	if differ(written.Access, stored.Access) || differ(written.AuthInfo, stored.AuthInfo) {
 		changed = append(changed, access)
 	}
 	return changed
-}
-
-// isRenewal reports whether v1alpha1 shows what is stored as a renewal does.
-func isRenewal(written, stored *clusterregistry.ClusterSpec) bool {
-	renewed := *stored
-	form.RenewV1alpha1(&renewed, stored)
-	return !differ(written.KubernetesAPIEndpoints, renewed.KubernetesAPIEndpoints)
 }
 
 // changedIdentity returns the fields that say which cluster this is, what manages its entry

@@ -13,7 +13,6 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
-	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 	"github.com/clusterregistry/operator/apis/clusterregistry/validation"
 	base "github.com/clusterregistry/operator/apiserver/storage/strategy"
 )
@@ -49,26 +48,6 @@ func (strategy) PrepareForUpdate(ctx context.Context, obj, old runtime.Object) {
 		c.Generation++
 	}
 	label(ctx, c, before)
-	if renews(ctx, c, before) {
-		form.RenewV1alpha1(&c.Spec, &before.Spec)
-	}
-}
-
-// renews reports whether an update also renews how v1alpha1 shows the cluster, which
-// is no change of what it says: one of the endpoints through v1beta1, and a
-// replacement there by the same content, by which the operator asks for it. Any other
-// leaves alone what a client of v1alpha1 may have written, or that one and a client
-// that applies the same to v1beta1 again and again would undo each other's work.
-func renews(ctx context.Context, c, before *clusterregistry.Cluster) bool {
-	info, ok := genericapirequest.RequestInfoFrom(ctx)
-	if !ok || info.APIVersion != form.V1beta1 {
-		return false
-	}
-	if !equality.DeepEqual(c.Spec.Endpoints, before.Spec.Endpoints) {
-		return true
-	}
-	return info.Verb == "update" && equality.DeepEqual(c.Spec, before.Spec) &&
-		equality.DeepEqual(c.Labels, before.Labels) && equality.DeepEqual(c.Annotations, before.Annotations)
 }
 
 // versionOf returns the version of the API that a request came in, or "" when the

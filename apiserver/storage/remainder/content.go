@@ -10,10 +10,9 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
-// A remainder is a JSON object with a member for each version that the object
-// holds more of than the stored version can, and those for what an older release has
-// no field for: see newer. Members with other names are of a newer release. These are
-// the types of the known versions.
+// A remainder is a JSON object with a member for the version that the object is not
+// stored in, if that holds more than follows from the one that it is stored in. Members
+// with other names are of a newer release. These are the types of the known versions.
 type (
 	alpha struct {
 		Spec v1alpha1.ClusterSpec `json:"spec"`
@@ -24,44 +23,20 @@ type (
 	}
 )
 
-// of returns what a version has no field for of a cluster, or "". What older releases
-// have no field for was taken out of it.
-func of(cluster *clusterregistry.Cluster, newer newer, version string) (string, error) {
-	members := map[string]json.RawMessage{}
-	if cluster.Remainder != "" {
-		if err := json.Unmarshal([]byte(cluster.Remainder), &members); err != nil {
-			return "", err
-		}
-	}
-	if err := newer.set(members); err != nil {
+// of returns what a version has no field for of a cluster, or "".
+func of(cluster *clusterregistry.Cluster, version string) (string, error) {
+	members, err := membersOf(cluster.Remainder)
+	if err != nil {
 		return "", err
 	}
-	needsBeta := version == form.V1alpha1 && !alphaIsAll(cluster)
-	if needsBeta {
-		var content beta
-		if err := v1beta1.Convert_clusterregistry_ClusterSpec_To_v1beta1_ClusterSpec(&cluster.Spec, &content.Spec, nil); err != nil {
-			return "", err
-		}
-		if cluster.Status != nil {
-			content.Status = &v1beta1.ClusterStatus{}
-			if err := v1beta1.Convert_clusterregistry_ClusterStatus_To_v1beta1_ClusterStatus(cluster.Status, content.Status, nil); err != nil {
-				return "", err
-			}
-		}
-		if err := set(members, form.V1beta1, content); err != nil {
-			return "", err
-		}
+	switch {
+	case version == form.V1alpha1 && !alphaIsAll(cluster):
+		err = setBeta(members, cluster)
+	case version == form.V1beta1 && !alphaFollows(&cluster.Spec):
+		err = setAlpha(members, &cluster.Spec)
 	}
-	// Beside the form of v1beta1, be it stored or remaining, that of v1alpha1
-	// remains when it isn't what follows from there.
-	if (needsBeta || version == form.V1beta1) && !alphaFollows(&cluster.Spec) {
-		var content alpha
-		if err := v1alpha1.Convert_clusterregistry_ClusterSpec_To_v1alpha1_ClusterSpec(&cluster.Spec, &content.Spec, nil); err != nil {
-			return "", err
-		}
-		if err := set(members, form.V1alpha1, content); err != nil {
-			return "", err
-		}
+	if err != nil {
+		return "", err
 	}
 	return text(members)
 }
@@ -69,55 +44,66 @@ func of(cluster *clusterregistry.Cluster, newer newer, version string) (string, 
 // add puts a remainder, which may be empty, into a cluster that was decoded from
 // a version.
 func add(remainder string, cluster *clusterregistry.Cluster, version string) error {
-	var members map[string]json.RawMessage
-	if remainder != "" {
-		if err := json.Unmarshal([]byte(remainder), &members); err != nil {
-			return err
-		}
+	members, err := membersOf(remainder)
+	if err != nil {
+		return err
 	}
-	stored := &clusterregistry.Cluster{Spec: cluster.Spec}
-	rich, isRich := members[form.V1beta1]
-	if isRich {
-		if err := addBeta(rich, stored); err != nil {
-			return err
-		}
+	switch version {
+	case form.V1alpha1:
+		err = addBeta(members[form.V1beta1], cluster)
+	case form.V1beta1:
+		err = addAlpha(members[form.V1alpha1], &cluster.Spec)
 	}
-	if isRich || version == form.V1beta1 {
-		form.DeriveV1alpha1(&stored.Spec)
-	}
-	if plain, ok := members[form.V1alpha1]; ok {
-		var content alpha
-		if err := json.Unmarshal(plain, &content); err != nil {
-			return err
-		}
-		// This sets no more than v1alpha1's form.
-		if err := v1alpha1.Convert_v1alpha1_ClusterSpec_To_clusterregistry_ClusterSpec(&content.Spec, &stored.Spec, nil); err != nil {
-			return err
-		}
-	}
-	newer, err := takeNewer(members)
 	if err != nil {
 		return err
 	}
 	delete(members, form.V1alpha1)
 	delete(members, form.V1beta1)
-	if stored.Remainder, err = text(members); err != nil {
-		return err
-	}
-	switch {
-	case version == form.V1alpha1 && isRich:
-		// The object as it is stored may have been written after the remainder.
-		form.Restore(form.V1alpha1, cluster, stored)
-	case version == form.V1beta1:
-		form.Restore(form.V1beta1, cluster, stored)
-	}
-	cluster.Remainder = stored.Remainder
-	newer.addTo(cluster)
-	return nil
+	cluster.Remainder, err = text(members)
+	return err
 }
 
-// addBeta puts what v1beta1 holds of a cluster into it.
+func setAlpha(members map[string]json.RawMessage, spec *clusterregistry.ClusterSpec) error {
+	var content alpha
+	if err := v1alpha1.Convert_clusterregistry_ClusterSpec_To_v1alpha1_ClusterSpec(spec, &content.Spec, nil); err != nil {
+		return err
+	}
+	return set(members, form.V1alpha1, content)
+}
+
+// addAlpha puts v1alpha1's form into a spec that was stored in v1beta1, if it has one of
+// its own.
+func addAlpha(plain json.RawMessage, spec *clusterregistry.ClusterSpec) error {
+	if plain == nil {
+		return nil
+	}
+	var content alpha
+	if err := json.Unmarshal(plain, &content); err != nil {
+		return err
+	}
+	return v1alpha1.Convert_v1alpha1_ClusterSpec_To_clusterregistry_ClusterSpec(&content.Spec, spec, nil)
+}
+
+func setBeta(members map[string]json.RawMessage, cluster *clusterregistry.Cluster) error {
+	var content beta
+	if err := v1beta1.Convert_clusterregistry_ClusterSpec_To_v1beta1_ClusterSpec(&cluster.Spec, &content.Spec, nil); err != nil {
+		return err
+	}
+	if cluster.Status != nil {
+		content.Status = &v1beta1.ClusterStatus{}
+		if err := v1beta1.Convert_clusterregistry_ClusterStatus_To_v1beta1_ClusterStatus(cluster.Status, content.Status, nil); err != nil {
+			return err
+		}
+	}
+	return set(members, form.V1beta1, content)
+}
+
+// addBeta puts what v1beta1 holds into a cluster that was stored in v1alpha1, if that is
+// more.
 func addBeta(rich json.RawMessage, cluster *clusterregistry.Cluster) error {
+	if rich == nil {
+		return nil
+	}
 	var content beta
 	if err := json.Unmarshal(rich, &content); err != nil {
 		return err
@@ -143,11 +129,12 @@ func alphaIsAll(cluster *clusterregistry.Cluster) bool {
 	return cluster.Status == nil || equality.DeepEqual(*cluster.Status, clusterregistry.ClusterStatus{Conditions: cluster.Status.Conditions, Version: cluster.Status.Version})
 }
 
-// alphaFollows reports whether the form of v1alpha1 is what a server of any release
-// makes of that of v1beta1.
+// alphaFollows reports whether the form of v1alpha1 follows from that of v1beta1. What
+// follows is not stored, so every release has to derive the same: a client may read from a
+// server of one and write to one of another.
 func alphaFollows(spec *clusterregistry.ClusterSpec) bool {
 	follows := *spec
-	form.DeriveV1alpha1(&follows)
+	form.FillV1alpha1(&follows)
 	return equality.DeepEqual(follows, *spec)
 }
 
@@ -155,6 +142,15 @@ func set(members map[string]json.RawMessage, version string, content any) error 
 	data, err := json.Marshal(content)
 	members[version] = data
 	return err
+}
+
+// membersOf returns the members of a remainder, none for "".
+func membersOf(remainder string) (map[string]json.RawMessage, error) {
+	members := map[string]json.RawMessage{}
+	if remainder == "" {
+		return members, nil
+	}
+	return members, json.Unmarshal([]byte(remainder), &members)
 }
 
 // text returns a remainder with the given members, or "" for none.

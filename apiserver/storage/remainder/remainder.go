@@ -2,10 +2,9 @@
 // field for. In etcd it is an annotation; in the server it is where it belongs in
 // the hub, so that clients never meet it.
 //
-// During a rolling upgrade replicas of several releases write the same objects.
-// One that can't read the remainder, or a part of it, carries that along. So a
-// stored object may be newer than its remainder: what the stored version can hold
-// is then taken from there, and the rest from the remainder.
+// During a rolling upgrade replicas that store different versions write the same
+// objects, and each reads what the other has stored. A part of the remainder that a
+// replica doesn't know is of a newer release, and is carried along.
 package remainder
 
 import (
@@ -69,14 +68,14 @@ func (c codec) encode(object runtime.Object, to io.Writer) error {
 	if !ok {
 		return c.Codec.Encode(object, to)
 	}
-	stored := *cluster
-	remainder, err := of(&stored, takeOut(&stored), c.version)
+	remainder, err := of(cluster, c.version)
 	if err != nil {
 		return fmt.Errorf("cluster %s: %w", cluster.Name, err)
 	}
 	if remainder == "" {
-		return c.Codec.Encode(&stored, to)
+		return c.Codec.Encode(cluster, to)
 	}
+	stored := *cluster
 	stored.Annotations = maps.Clone(cluster.Annotations)
 	if stored.Annotations == nil {
 		stored.Annotations = map[string]string{}
@@ -86,8 +85,12 @@ func (c codec) encode(object runtime.Object, to io.Writer) error {
 }
 
 // Decode reads an object of whatever version it is stored in, and puts the
-// remainder where it belongs.
+// remainder where it belongs. A cluster that it is read into is emptied before: what
+// that held would count as what the stored version doesn't show, see package form.
 func (c codec) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	if cluster, ok := into.(*clusterregistry.Cluster); ok {
+		*cluster = clusterregistry.Cluster{}
+	}
 	object, kind, err := c.Codec.Decode(data, defaults, into)
 	if err != nil {
 		return object, kind, err

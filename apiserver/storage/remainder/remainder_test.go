@@ -2,7 +2,6 @@ package remainder
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"maps"
 	"math/rand"
@@ -104,7 +103,7 @@ func TestRemaindersAreAnnotationsInStorageOnly(t *testing.T) {
 }
 
 // TestNothingIsLostInStorage stores any cluster in either version, and reads it
-// with the codec of either: releases that store different versions run together.
+// with the codec of either: servers that store different versions run together.
 func TestNothingIsLostInStorage(t *testing.T) {
 	codecs := serializer.NewCodecFactory(scheme)
 	fill := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, func(serializer.CodecFactory) []any {
@@ -115,11 +114,8 @@ func TestNothingIsLostInStorage(t *testing.T) {
 				if r.Bool() {
 					c.Remainder = `{"v2":{"n":1}}`
 				}
-				for i := range c.Spec.Access {
-					// What is stored was valid: each has a name of its own, and its mode the default.
-					access := &c.Spec.Access[i]
-					access.Name = fmt.Sprint(i, access.Name)
-					if access.Exec != nil && (access.Exec.InteractiveMode == "" || r.Bool()) {
+				for _, access := range c.Spec.Access {
+					if access.Exec != nil && access.Exec.InteractiveMode == "" { // every version has the default
 						access.Exec.InteractiveMode = clusterregistry.InteractiveIfAvailable
 					}
 				}
@@ -129,7 +125,6 @@ func TestNothingIsLostInStorage(t *testing.T) {
 				case 1:
 					form.FillV1alpha1(&c.Spec)
 				}
-				c.Label()
 			},
 		}
 	}), rand.NewSource(1), codecs)
@@ -152,7 +147,7 @@ func TestNothingIsLostInStorage(t *testing.T) {
 }
 
 // TestAnUnchangedClusterHasTheSameBytes makes sure that a write that changes
-// nothing of a cluster writes nothing, be it stored by this release or by the first.
+// nothing of a cluster writes nothing.
 func TestAnUnchangedClusterHasTheSameBytes(t *testing.T) {
 	plainly := &clusterregistry.Cluster{Spec: clusterregistry.ClusterSpec{
 		KubernetesAPIEndpoints: clusterregistry.KubernetesAPIEndpoints{ServerEndpoints: []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "east:6443"}}, CABundle: []byte("x")},
@@ -179,50 +174,6 @@ func TestAnUnchangedClusterHasTheSameBytes(t *testing.T) {
 			if again, err := runtime.Encode(storage, got); err != nil || !bytes.Equal(again, data) {
 				t.Errorf("%s: %v\n%q\n%q", version, err, data, again)
 			}
-		}
-	}
-}
-
-// TestARemainderIsOlderThanWhatV010Wrote takes a cluster as v0.2.0 stored it, lets
-// a replica that knows v1alpha1 only change it, and reads it again.
-func TestARemainderIsOlderThanWhatV010Wrote(t *testing.T) {
-	storage, old := codec{plain(v1alpha1.SchemeGroupVersion), form.V1alpha1}, protobuf.NewSerializer(scheme, scheme)
-	endpoint := clusterregistry.Endpoint{Name: "main", URL: "https://east", TLSServerName: "kubernetes"}
-	for _, test := range []struct {
-		reason        string
-		address, want string
-		shown         []clusterregistry.ServerAddressByClientCIDR
-	}{
-		{reason: "no change", address: "east", want: "https://east", shown: []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "east"}}},
-		{reason: "another address", address: "moved:6443", want: "https://moved:6443", shown: []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "moved:6443"}}},
-	} {
-		raw := &v1alpha1.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}, Annotations: map[string]string{
-				clusterregistry.RemainderAnnotation: `{"v1beta1":{"spec":{"displayName":"East","endpoints":[{"name":"main","url":"https://east","tlsServerName":"kubernetes"}]},"status":{"nodes":{"total":3},"version":{"kubernetes":"v1"}}}}`}},
-			Spec:   v1alpha1.ClusterSpec{KubernetesAPIEndpoints: v1alpha1.KubernetesAPIEndpoints{ServerEndpoints: []v1alpha1.ServerAddressByClientCIDR{{ServerAddress: test.address}}}},
-			Status: &v1alpha1.ClusterStatus{Version: v1alpha1.ClusterVersion{Kubernetes: "v2"}},
-		}
-		raw.SetGroupVersionKind(v1alpha1.SchemeGroupVersion.WithKind("Cluster"))
-		data, err := runtime.Encode(old, raw)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := &clusterregistry.Cluster{}
-		if err := runtime.DecodeInto(storage, data, got); err != nil {
-			t.Fatal(err)
-		}
-		moved := endpoint
-		moved.URL = test.want
-		want := &clusterregistry.Cluster{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}},
-			Spec: clusterregistry.ClusterSpec{
-				DisplayName: "East", Endpoints: []clusterregistry.Endpoint{moved},
-				KubernetesAPIEndpoints: clusterregistry.KubernetesAPIEndpoints{ServerEndpoints: test.shown},
-			},
-			Status: &clusterregistry.ClusterStatus{Nodes: &clusterregistry.NodeCount{Total: 3}, Version: clusterregistry.ClusterVersion{Kubernetes: "v2"}},
-		}
-		if !apiequality.Semantic.DeepEqual(got, want) {
-			t.Errorf("%s: read as:\n%s", test.reason, diff.Diff(want, got))
 		}
 	}
 }
