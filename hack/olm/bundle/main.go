@@ -19,8 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/clusterregistry/operator/hack/install/render"
-	"github.com/clusterregistry/operator/hack/release"
-	"github.com/clusterregistry/operator/operator/version"
+	"github.com/clusterregistry/operator/hack/olm/catalog"
 )
 
 // options say what to bundle.
@@ -53,11 +52,7 @@ func main() {
 }
 
 func run(args []string) error {
-	releases, err := version.Releases()
-	if err != nil {
-		return err
-	}
-	older, err := release.Older(releases)
+	older, err := catalog.Older()
 	if err != nil {
 		return err
 	}
@@ -68,7 +63,7 @@ func run(args []string) error {
 	flags.StringVar(&o.out, "out", "bundle", "folder to write")
 	flags.StringVar(&o.version, "version", "", "version of the operator (default: the tag in manifests/operator)")
 	flags.StringVar(&o.image, "image", "", "the operator's image (default: of the repository and the version)")
-	flags.StringVar(&o.replaces, "replaces", older.Version, "version that it replaces; empty for the first")
+	flags.StringVar(&o.replaces, "replaces", older, "version that it replaces; empty for the first")
 	flags.StringVar(&o.createdAt, "created-at", "", "time of the bundle, in RFC 3339 (default: that of the bundle of this version which is there, else now)")
 	flags.StringVar(&o.repository, "repository", "", "what precedes the name of every image (default: as in manifests/operator)")
 	digests := flags.String("digests", "", "a release's images.txt, to name images by digest")
