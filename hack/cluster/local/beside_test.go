@@ -1,7 +1,6 @@
 package local
 
 import (
-	"encoding/json"
 	"net/netip"
 	"os"
 	"strings"
@@ -111,13 +110,5 @@ func TestNetworkThatWasMadeAgain(t *testing.T) {
 		if (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s: got %v, want %q", reason, err, test.err)
 		}
-	}
-}
-
-// TestRecordsFromBefore reads the record of a cluster that an earlier version made.
-func TestRecordsFromBefore(t *testing.T) {
-	var s state
-	if err := json.Unmarshal([]byte(`{"kubernetesVersion": "v1.37.1", "nodes": 3, "subnet": "10.200.0.0/24"}`), &s); err != nil || s.Beside != nil || s.Nodes != 3 {
-		t.Errorf("got %+v, %v", s, err)
 	}
 }
