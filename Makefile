@@ -54,7 +54,7 @@ build: ## Build the programs into bin/
 	hack/run build
 
 .PHONY: images
-images: ## Make images as archives in bin/images/, without Docker; RELEASES=v0.4.0 or newest: of these alone; PUBLISHED=build: build what could be pulled
+images: ## Make images as archives in bin/images/, without Docker; RELEASES=v0.1.0 or newest: of these alone; PUBLISHED=build: build what could be pulled
 	hack/run images $(RELEASES)
 
 .PHONY: dist

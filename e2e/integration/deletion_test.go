@@ -47,8 +47,8 @@ func TestIndependentDeletion(t *testing.T) {
 		}
 		gone(one, clusters.Delete(t.Context(), one, options), exists(one))
 		gone(many, clusters.DeleteCollection(t.Context(), options, metav1.ListOptions{LabelSelector: "deleted=" + many}), exists(many))
-		// What an older server has left in deletion goes when it is deleted again, in
-		// whatever way.
+		// What is in deletion in data of an aggregated registry goes when it is deleted
+		// again, in whatever way.
 		for finalizer, again := range map[string]metav1.DeleteOptions{metav1.FinalizerDeleteDependents: {}, metav1.FinalizerOrphanDependents: options} {
 			left := "left" + suffix
 			leave(t, etcd, left, finalizer)
@@ -87,7 +87,8 @@ func TestIndependentDeletionWaitsForFinalizers(t *testing.T) {
 	}
 }
 
-// leave stores a cluster in deletion as an older server leaves it.
+// leave stores a cluster in deletion as an aggregated registry does, whose data another
+// registry may begin with.
 func leave(t *testing.T, etcd *framework.Etcd, name string, finalizers ...string) {
 	t.Helper()
 	now := metav1.Now().Rfc3339Copy()

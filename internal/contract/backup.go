@@ -21,7 +21,7 @@ type Backup struct {
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
 	// EtcdVersion is that of the member that it was taken from, such as 3.7.3, and Release
-	// that of the registry, such as v0.4.0.
+	// that of the registry, such as v0.2.0.
 	EtcdVersion string `json:"etcdVersion"`
 	Release     string `json:"release"`
 	Content

@@ -90,8 +90,8 @@ func (s *Check) Run(ctx context.Context) Found {
 }
 
 // aggregatedBefore reports whether the registry was complete once in mode Aggregated: its
-// clients were served through the host, which the operator itself stands on, whatever an
-// earlier operator has noted of it.
+// clients were served through the host, which the operator itself stands on, whatever the
+// condition was.
 func (s *Check) aggregatedBefore() bool {
 	return s.Installed() && s.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated
 }

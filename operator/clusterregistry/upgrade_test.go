@@ -107,7 +107,7 @@ func TestRetainedData(t *testing.T) {
 		{"the next one: the one that wrote it comes first", "v0.2.0", "v0.3.0", "v0.2.0", ""},
 		{"an older one", "v0.3.0", "v0.2.0", "", "v0.3.0 -> v0.2.0 is a downgrade"},
 		{"one too far", "v0.1.0", "v0.3.0", "", "skips v0.2.0"},
-		{"a record of before releases were recorded", "", "v0.2.0", "v0.2.0", ""},
+		{"no release is recorded", "", "v0.2.0", "v0.2.0", ""},
 	} {
 		s := look(t, "{spec: {version: "+test.wanted+", mode: Aggregated, etcd: {replicas: 3}}}")
 		s.identity.Record, s.release.Version = &etcd.Record{Release: test.wrote}, ""

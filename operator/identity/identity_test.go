@@ -119,9 +119,9 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// TestNames is about a record of an operator before v0.4.0: it gets the names of the
-// members before any pod is made that needs them, and again when a person removes them,
-// but not in a read-only reconcile.
+// TestNames is about a record whose names of members a person has removed, as the message
+// about wrong ones says: it gets them again before any pod is made that needs them, but not
+// in a read-only reconcile.
 func TestNames(t *testing.T) {
 	o := operandtest.New(t, recorded)
 	if err := New(o).Write(t.Context(), &etcd.Record{InitialClusterState: contract.StateExisting, Replicas: 3, Identity: etcd.Identity{ClusterID: "c"}}); err != nil {

@@ -68,7 +68,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestInvalid is about what the schema of the host can't refuse, or an older one did not.
+// TestInvalid is about what the schema of the host can't refuse.
 func TestInvalid(t *testing.T) {
 	for _, test := range []struct {
 		schedule string

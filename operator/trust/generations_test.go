@@ -249,7 +249,7 @@ func TestReadBoth(t *testing.T) {
 }
 
 // TestUnrecorded gives people no next CA whose key is not recorded, since another one could take
-// its place then; and records that of one which they were given before keys were recorded.
+// its place then; and records that of one which they were given where the record of it got lost.
 func TestUnrecorded(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	ca := func(name string) []byte { return trusttest.NamedCA(t, name, later).PEM }

@@ -113,7 +113,7 @@ func TestEtcd(t *testing.T) {
 		{"its own members", 3, "v0.3.0", []string{"v3.7.3"}, "v0.3.0 v3.7.3 v0.3.0 v1"},
 		{"members of a later release with the same etcd", 3, "v0.4.0", []string{"v3.7.3"}, "v0.4.0 v3.7.3 v0.4.0 v2"},
 		{"the same, two releases later", 0, "v0.4.0", []string{"v3.7.3"}, "v0.4.0 v3.7.3 v0.4.0 v2"},
-		{"a record from before releases were recorded", 3, "", []string{"v3.7.3"}, "v0.3.0 v3.7.3 v0.3.0 v1"},
+		{"the release of members is not recorded yet", 3, "", []string{"v3.7.3"}, "v0.3.0 v3.7.3 v0.3.0 v1"},
 		{"members of an earlier release", 4, "v0.3.0", []string{"v3.7.3"}, "v0.4.0 v3.7.3 v0.4.0 v2"},
 		{"a newer etcd was seen than is recorded", 0, "v0.2.0", []string{"v3.7.3"}, "v0.3.0 v3.7.3 v0.3.0 v1"},
 		{"a release that is not known", 0, "v0.9.0", nil, "v0.1.0 v3.6.14 v0.1.0 v1"},

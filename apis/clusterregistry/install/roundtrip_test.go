@@ -72,9 +72,8 @@ func roundTrip(t *testing.T, what string, codec runtime.Codec, serializer runtim
 	}
 }
 
-// TestInteractiveModeHasADefault makes sure that a program without a mode, as in what
-// older clients send, gets the default in whatever encoding it comes, and that the
-// mode of one that has it stays.
+// TestInteractiveModeHasADefault makes sure that a program without a mode gets the
+// default, and that the mode of one that has it stays.
 func TestInteractiveModeHasADefault(t *testing.T) {
 	scheme := runtime.NewScheme()
 	Install(scheme)

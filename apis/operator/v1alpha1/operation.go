@@ -172,7 +172,7 @@ type Transition struct {
 	// +kubebuilder:validation:Enum=Progressing;Completed;Abandoned;RolledBack
 	State TransitionState `json:"state"`
 
-	// startTime is when it began; not known of what an older operator began.
+	// startTime is when it began.
 	// +optional
 	StartTime metav1.Time `json:"startTime,omitempty,omitzero"`
 

@@ -29,8 +29,8 @@ func New(scheme *runtime.Scheme, collection rest.GarbageCollectionPolicy) Base {
 }
 
 // DefaultGarbageCollectionPolicy returns the policy. Where it is rest.Unsupported, a
-// deletion also takes away the finalizers that wait for a collector, such as an
-// older server set.
+// deletion also takes away the finalizers that wait for a collector, such as those in
+// data of a registry that had one.
 func (b Base) DefaultGarbageCollectionPolicy(context.Context) rest.GarbageCollectionPolicy {
 	return b.collection
 }
