@@ -112,10 +112,12 @@ func (c *call) why(err error) reason {
 }
 
 // persist repeats attempt until it succeeds or fails with an answer, or the
-// context ends, or etcd has not answered anyone for too long. A failure is no answer while an
-// attempt is open, for that may have been applied.
+// context ends, or etcd has not answered anyone for too long, or a watch cache
+// takes too long to be filled. A failure is no answer while an attempt is open,
+// for that may have been applied.
 func (c *call) persist(ctx context.Context, attempt func() error) error {
 	backoff := wait.Backoff{Duration: 10 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 6, Cap: 500 * time.Millisecond}
+	start := time.Now()
 	for {
 		c.proposed, c.refused = false, nil
 		began := time.Now()
@@ -135,6 +137,8 @@ func (c *call) persist(ctx context.Context, attempt func() error) error {
 			c.open = err
 		case why != "" && c.open == nil && c.outage.lasts():
 			return unavailable(err)
+		case c.open == nil && apierrors.IsTooManyRequests(err) && time.Since(start) >= filling:
+			return err
 		}
 		if why == "" || !sleep(ctx, backoff.Step()) {
 			if c.open != nil {

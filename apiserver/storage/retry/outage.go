@@ -21,6 +21,8 @@ const (
 	trial = 2 * time.Second
 	// memory is for how long it is known that etcd does not answer, while nothing asks it.
 	memory = 2 * time.Minute
+	// filling is for how long a request waits for a watch cache that is being filled.
+	filling = 10 * time.Second
 	// pause is after how many seconds a client that was refused asks again.
 	pause = 5
 )
@@ -71,13 +73,17 @@ func (o *outage) lasts() bool {
 
 // limit bounds an attempt to read one object by what requests may still wait for etcd.
 func (o *outage) limit(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, o.left())
+}
+
+// left is for how long requests may still wait for etcd.
+func (o *outage) left() time.Duration {
 	o.lock.Lock()
 	defer o.lock.Unlock()
-	left := patience
 	if o.known() {
-		left = max(trial, patience-time.Since(o.since))
+		return max(trial, patience-time.Since(o.since))
 	}
-	return context.WithTimeout(ctx, left)
+	return patience
 }
 
 // unavailable is the answer to a request for which etcd is needed while it does not answer.

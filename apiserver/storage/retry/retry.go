@@ -20,7 +20,8 @@
 //
 // Repetitions continue until the request's context ends. When etcd has not answered any request
 // for longer than an election takes, requests that have written nothing end with 503 and a
-// Retry-After, and writes do not begin. Dry runs never get here.
+// Retry-After, and writes do not begin. A watch cache that is being filled has seconds; then 429 is
+// passed on, which says when to ask again. Dry runs never get here.
 package retry
 
 import (
@@ -28,6 +29,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/conversion"
@@ -115,15 +117,38 @@ func (s *store) GetList(ctx context.Context, key string, options storage.ListOpt
 	return c.persist(ctx, func() error { return s.Interface.GetList(ctx, key, options, into) })
 }
 
-// Watch repeats the beginning of a watch, as Get does a read.
+// Watch repeats the beginning of a watch, as Get does a read. The watch has all of the request's
+// time; how long it may take to begin has nothing to do with that.
 func (s *store) Watch(ctx context.Context, key string, options storage.ListOptions) (out watch.Interface, err error) {
 	c := s.call("watch", key)
 	c.cached = true
 	err = c.persist(ctx, func() error {
-		out, err = s.Interface.Watch(ctx, key, options)
+		out, err = s.begin(ctx, key, options)
 		return err
 	})
 	return out, err
+}
+
+// begin begins a watch, or gives up when etcd is asked and does not answer.
+func (s *store) begin(ctx context.Context, key string, options storage.ListOptions) (watch.Interface, error) {
+	lasting, cancel := context.WithCancel(ctx)
+	giveUp := time.AfterFunc(s.outage.left(), cancel)
+	out, err := s.Interface.Watch(lasting, key, options)
+	inTime := giveUp.Stop()
+	if inTime && err == nil {
+		return out, nil // it ends with the request
+	}
+	cancel()
+	switch {
+	case inTime:
+		return nil, err
+	case err == nil: // what failed is its first event
+		out.Stop()
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return nil, errSilent
 }
 
 // Create repeats a creation. When an earlier attempt is open and the key turns
