@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,6 +33,10 @@ type history struct {
 	changed  chan struct{}
 	// lag is how many revisions a read of any revision may be behind.
 	lag uint64
+	// reading is called before each read of one object, if it is not nil.
+	reading func(key string)
+	// reported is how many events watches have reported.
+	reported atomic.Int64
 }
 
 // change is one revision of one key; a nil object is a deletion.
@@ -125,6 +130,9 @@ func (h *history) Create(_ context.Context, key string, object, out runtime.Obje
 }
 
 func (h *history) Get(_ context.Context, key string, options storage.GetOptions, out runtime.Object) error {
+	if h.reading != nil {
+		h.reading(key)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	found := h.now(key)
@@ -270,6 +278,7 @@ func (h *history) Watch(ctx context.Context, key string, options storage.ListOpt
 		}
 		select {
 		case events <- watch.Event{Type: kind, Object: object}:
+			h.reported.Add(1)
 			return true
 		case <-ctx.Done():
 			return false

@@ -8,12 +8,15 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/apiserver/visibility"
 )
@@ -313,6 +316,47 @@ func TestVisibleRenewal(t *testing.T) {
 	}
 	o.put("b3", "blue")
 	expect(t, events, "ADDED b3")
+}
+
+// TestVisibleInitialEvents begins a watch with all clusters while the record is slow to read: one
+// confirmation covers all that the store has reported by then.
+func TestVisibleInitialEvents(t *testing.T) {
+	const n = 600
+	o := newOffice(t, visibility.Periods{Cache: time.Hour, Recheck: time.Hour})
+	for i := range n {
+		o.stored.mu.Lock()
+		name := fmt.Sprintf("c%d", i)
+		err := o.stored.put("/clusters/"+name, &clusterregistry.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}, &clusterregistry.Cluster{})
+		o.stored.mu.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	var reads atomic.Int64
+	o.stored.reading = func(key string) {
+		if !strings.Contains(key, "/views/") || o.stored.reported.Load() == 0 {
+			return
+		}
+		reads.Add(1)
+		for began := time.Now(); o.stored.reported.Load() < n; time.Sleep(time.Millisecond) {
+			if time.Since(began) > 5*time.Second {
+				return // nothing more comes before this is answered
+			}
+		}
+	}
+	events, err := o.watch(t.Context(), 0, "root", "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		event, open := <-events
+		if !open || event.Type != watch.Added {
+			t.Fatalf("event %d: %v (open: %t)", i, event, open)
+		}
+		if got := reads.Load(); got > 2 {
+			t.Fatalf("%d events took %d reads of the record", i+1, got)
+		}
+	}
 }
 
 func second[A, B any](_ A, b B) B { return b }

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// batch is how many events are confirmed at a time, at most.
-	batch = 100
+	// ahead is how many events are read ahead of their confirmation, at most. A watch that
+	// begins with all clusters reads a record for each so many.
+	ahead = 1000
 	// jitter spreads the rechecks of watches that began together.
 	jitter = 0.2
 )
@@ -55,8 +56,9 @@ func (r *REST) Watch(ctx context.Context, options *internalversion.ListOptions) 
 	if view.Forever() {
 		return below, nil
 	}
-	w := &watcher{policy: r.policy, view: view, below: below, events: make(chan watch.Event)}
+	w := &watcher{policy: r.policy, view: view, below: below, arrived: make(chan watch.Event, ahead), events: make(chan watch.Event)}
 	w.ctx, w.cancel = context.WithCancel(ctx)
+	go w.read()
 	go w.run()
 	return w, nil
 }
@@ -76,14 +78,15 @@ func failed(err *apierrors.StatusError) watch.Event {
 }
 
 // watcher delivers events while the caller sees what it saw when the watch began. Each is
-// confirmed after it came, see package visibility.
+// confirmed after it came, see package visibility; one confirmation covers all that have come.
 type watcher struct {
 	policy *visibility.Policy
 	view   visibility.View
 	below  watch.Interface
-	events chan watch.Event
-	ctx    context.Context
-	cancel func()
+	// arrived are the events that are not confirmed yet, events those that are.
+	arrived, events chan watch.Event
+	ctx             context.Context
+	cancel          func()
 }
 
 // Stop ends the watch.
@@ -104,10 +107,30 @@ func (w *watcher) deliver(events ...watch.Event) bool {
 	return true
 }
 
+// read takes what the store reports, while what came before is confirmed and delivered.
+func (w *watcher) read() {
+	defer close(w.arrived)
+	defer w.below.Stop()
+	for {
+		select {
+		case <-w.ctx.Done():
+			return
+		case event, open := <-w.below.ResultChan():
+			if !open {
+				return
+			}
+			select {
+			case <-w.ctx.Done():
+				return
+			case w.arrived <- event:
+			}
+		}
+	}
+}
+
 func (w *watcher) run() {
 	defer w.cancel()
 	defer close(w.events)
-	defer w.below.Stop()
 	timer := time.NewTimer(w.period())
 	defer timer.Stop()
 	doubts := 0
@@ -127,16 +150,16 @@ func (w *watcher) run() {
 				w.deliver(failed(end))
 				return
 			}
-		case first, open := <-w.below.ResultChan():
+		case first, open := <-w.arrived:
 			if !open {
 				return
 			}
-			events, open := w.collect(first)
+			events := w.collect(first)
 			if end := w.confirm(); end != nil {
 				w.deliver(failed(end))
 				return
 			}
-			if !w.deliver(events...) || !open {
+			if !w.deliver(events...) {
 				return
 			}
 		}
@@ -148,21 +171,13 @@ func (w *watcher) period() time.Duration {
 	return wait.Jitter(w.policy.Periods.Recheck, jitter)
 }
 
-// collect returns an event with those that are there already, and whether more may come.
-func (w *watcher) collect(first watch.Event) (events []watch.Event, open bool) {
-	events = []watch.Event{first}
-	for len(events) < batch {
-		select {
-		case event, open := <-w.below.ResultChan():
-			if !open {
-				return events, false
-			}
-			events = append(events, event)
-		default:
-			return events, true
-		}
+// collect returns an event with all others that have arrived.
+func (w *watcher) collect(first watch.Event) []watch.Event {
+	events := []watch.Event{first}
+	for range len(w.arrived) {
+		events = append(events, <-w.arrived)
 	}
-	return events, true
+	return events
 }
 
 // confirm returns an error when the caller sees something else than when the watch began,
