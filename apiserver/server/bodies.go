@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/apiserver/pkg/endpoints/handlers/responsewriters"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericserver "k8s.io/apiserver/pkg/server"
 
@@ -20,9 +19,8 @@ import (
 // handlers refuse themselves.
 func boundBodies(config *genericserver.Config) {
 	config.MaxRequestBodyBytes, config.JSONPatchMaxCopyBytes = body.MaxBytes, body.MaxCopied
-	build := config.BuildHandlerChainFunc
-	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericserver.Config) http.Handler {
-		return build(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	inside(config, func(handler http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			info, known := genericapirequest.RequestInfoFrom(r.Context())
 			if !known || !info.IsResourceRequest || r.Body == nil || r.Body == http.NoBody {
 				handler.ServeHTTP(w, r)
@@ -33,16 +31,15 @@ func boundBodies(config *genericserver.Config) {
 			if err == nil && len(data) <= body.MaxBytes {
 				if fault := body.Check(data, r.Header.Get("Content-Type")); fault != nil {
 					kind := schema.GroupKind{Group: info.APIGroup, Kind: info.Resource}
-					refused := apierrors.NewInvalid(kind, info.Name, field.ErrorList{fault})
-					responsewriters.ErrorNegotiated(refused, codecs, schema.GroupVersion{Group: info.APIGroup, Version: info.APIVersion}, w, r)
+					refuse(w, r, info, apierrors.NewInvalid(kind, info.Name, field.ErrorList{fault}))
 					return
 				}
 			}
 			r = r.Clone(r.Context())
 			r.Body = readBody{io.MultiReader(bytes.NewReader(data), r.Body), r.Body}
 			handler.ServeHTTP(w, r)
-		}), c)
-	}
+		})
+	})
 }
 
 // readBody is a body of which a part has been read.

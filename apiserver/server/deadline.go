@@ -14,9 +14,8 @@ import (
 // the connection instead, which leaves the client without a word about a write
 // whose outcome no one knows.
 func answerInTime(config *genericserver.Config) {
-	build := config.BuildHandlerChainFunc
-	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericserver.Config) http.Handler {
-		return build(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	inside(config, func(handler http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			deadline, limited := r.Context().Deadline()
 			// Handlers of reads don't turn the end of their time into an answer.
 			if !limited || r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -26,8 +25,8 @@ func answerInTime(config *genericserver.Config) {
 			ctx, cancel := context.WithDeadline(r.Context(), deadline.Add(-timeToAnswer(time.Until(deadline))))
 			defer cancel()
 			handler.ServeHTTP(w, r.WithContext(ctx))
-		}), c)
-	}
+		})
+	})
 }
 
 // timeToAnswer is how much of what is left of a request's time is for its answer.

@@ -38,6 +38,10 @@ func TestClusterName(t *testing.T) {
 		} {
 			for _, validation := range []string{"Ignore", "Warn", "Strict"} {
 				err := request.Param("fieldValidation", validation).Do(t.Context()).Error()
+				// There is no server-side apply in v1alpha1, whatever is in the object.
+				if apierrors.IsUnsupportedMediaType(err) && version == "v1alpha1" && how == "apply" {
+					continue
+				}
 				if err == nil || !strings.Contains(err.Error(), "clusterName") {
 					t.Errorf("%s of %s, %s: %v", how, version, validation, err)
 				}

@@ -15,9 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
-	applyv1alpha1 "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1alpha1"
+	applyv1beta1 "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/client/clientset/versioned/scheme"
 	clustersv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
+	clustersv1beta1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
@@ -66,7 +67,7 @@ func TestRemainders(t *testing.T) {
 	const newer = `{"spec":{"displayName":"East"}}`
 	etcd := framework.StartEtcd(t, 1)
 	_, _, config := independentOn(t, etcd)
-	clusters, ctx := clustersOf(t, config), t.Context()
+	clusters, beta, ctx := clustersOf(t, config), betaOf(t, config), t.Context()
 	if _, err := clusters.Create(ctx, cluster("east", nil), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,7 @@ func TestRemainders(t *testing.T) {
 		{"merge patch that removes all annotations", patch(clusters, types.MergePatchType, `{"metadata":{"annotations":null}}`)},
 		{"strategic merge patch", patch(clusters, types.StrategicMergePatchType, `{"metadata":{"labels":{"by":"strategic"}}}`)},
 		{"server-side apply", func() error {
-			_, err := clusters.Apply(ctx, applyv1alpha1.Cluster("east").WithLabels(map[string]string{"by": "apply"}), metav1.ApplyOptions{FieldManager: "test", Force: true})
+			_, err := beta.Apply(ctx, applyv1beta1.Cluster("east").WithLabels(map[string]string{"by": "apply"}), metav1.ApplyOptions{FieldManager: "test", Force: true})
 			return err
 		}},
 		{"status update", func() error {
@@ -142,12 +143,12 @@ func TestRemainders(t *testing.T) {
 			break
 		}
 	}
-	testRemaindersOfClients(t, clusters)
-	testNoChangeWithARemainder(t, etcd, clusters)
+	testRemaindersOfClients(t, clusters, beta)
+	testNoChangeWithARemainder(t, etcd, beta)
 }
 
 // testRemaindersOfClients makes sure that nobody sets one.
-func testRemaindersOfClients(t *testing.T, clusters clustersv1alpha1.ClusterInterface) {
+func testRemaindersOfClients(t *testing.T, clusters clustersv1alpha1.ClusterInterface, beta clustersv1beta1.ClusterInterface) {
 	ctx := t.Context()
 	annotation := map[string]string{remainderAnnotation: "mine"}
 	for reason, do := range map[string]func() error{
@@ -165,7 +166,7 @@ func testRemaindersOfClients(t *testing.T, clusters clustersv1alpha1.ClusterInte
 		},
 		"patch": patch(clusters, types.MergePatchType, `{"metadata":{"annotations":{"`+remainderAnnotation+`":"mine"}}}`),
 		"apply": func() error {
-			_, err := clusters.Apply(ctx, applyv1alpha1.Cluster("east").WithAnnotations(annotation), metav1.ApplyOptions{FieldManager: "other", Force: true})
+			_, err := beta.Apply(ctx, applyv1beta1.Cluster("east").WithAnnotations(annotation), metav1.ApplyOptions{FieldManager: "other", Force: true})
 			return err
 		},
 	} {
@@ -178,7 +179,7 @@ func testRemaindersOfClients(t *testing.T, clusters clustersv1alpha1.ClusterInte
 // testNoChangeWithARemainder makes sure that a controller that applies the same
 // again and again writes once. Its earlier write is made an old one, for within
 // a second nothing differs anyway.
-func testNoChangeWithARemainder(t *testing.T, etcd *framework.Etcd, clusters clustersv1alpha1.ClusterInterface) {
+func testNoChangeWithARemainder(t *testing.T, etcd *framework.Etcd, beta clustersv1beta1.ClusterInterface) {
 	ctx := t.Context()
 	raw := stored(ctx, t, etcd, "east")
 	managers := raw.GetManagedFields()
@@ -187,11 +188,11 @@ func testNoChangeWithARemainder(t *testing.T, etcd *framework.Etcd, clusters clu
 	}
 	raw.SetManagedFields(managers)
 	store(ctx, t, etcd, raw)
-	before, err := clusters.Get(ctx, "east", metav1.GetOptions{})
+	before, err := beta.Get(ctx, "east", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := clusters.Apply(ctx, applyv1alpha1.Cluster("east").WithLabels(map[string]string{"by": "apply"}), metav1.ApplyOptions{FieldManager: "test", Force: true})
+	after, err := beta.Apply(ctx, applyv1beta1.Cluster("east").WithLabels(map[string]string{"by": "apply"}), metav1.ApplyOptions{FieldManager: "test", Force: true})
 	if err != nil || after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("an apply that changes nothing: %v, version %s became %s", err, before.ResourceVersion, after.ResourceVersion)
 	}

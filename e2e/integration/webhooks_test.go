@@ -22,7 +22,6 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
-	applyv1alpha1 "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1alpha1"
 	clustersv1alpha1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1alpha1"
 	clustersv1beta1 "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/e2e/framework"
@@ -286,10 +285,6 @@ func testWebhookOfANewerVersion(t *testing.T, olds clustersv1alpha1.ClusterInter
 		},
 		"patch": func(c *v1alpha1.Cluster) error {
 			_, err := olds.Patch(ctx, c.Name, types.MergePatchType, []byte(`{"metadata":{"labels":{"complete":"yes"}}}`), metav1.PatchOptions{})
-			return err
-		},
-		"apply": func(c *v1alpha1.Cluster) error {
-			_, err := olds.Apply(ctx, applyv1alpha1.Cluster(c.Name).WithLabels(map[string]string{"complete": "yes"}), metav1.ApplyOptions{FieldManager: "old", Force: true})
 			return err
 		},
 	} {

@@ -65,7 +65,9 @@ func use(t *testing.T, kubectl *framework.Kubectl, api string) {
 	if out := manifest.Run("apply", "-f", "-"); !strings.Contains(out, "unchanged") {
 		t.Errorf("the second apply says %q", out)
 	}
-	manifest.Run("apply", "--server-side", "--force-conflicts", "-f", "-")
+	if api != "v1alpha1" { // which has no server-side apply
+		manifest.Run("apply", "--server-side", "--force-conflicts", "-f", "-")
+	}
 	if out := kubectl.Run("get", resource, "east", "--no-headers"); !strings.HasPrefix(out, "east ") {
 		t.Errorf("get prints %q", out)
 	}
