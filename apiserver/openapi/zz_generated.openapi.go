@@ -880,7 +880,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterSpec(ref common.Referen
 				Properties: map[string]spec.Schema{
 					"displayName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "displayName is what people call the cluster. At most 256 characters.",
+							Description: "displayName is what people call the cluster. At most 256 bytes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1377,7 +1377,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Manager(ref common.ReferenceCa
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the manager's name, such as that of a fleet or of a controller. At most 253 characters.",
+							Description: "name is the manager's name, such as that of a fleet or of a controller. At most 253 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1519,7 +1519,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Property(ref common.ReferenceC
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name is the property's name. At most 253 characters.",
+							Description: "name is the property's name. At most 253 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1527,7 +1527,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Property(ref common.ReferenceC
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "value is the property's value. At most 4096 characters.",
+							Description: "value is the property's value. At most 4096 bytes.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1591,7 +1591,7 @@ func schema_operator_apis_clusterregistry_v1beta1_Reporter(ref common.ReferenceC
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "name tells the controller from others. At most 253 characters.",
+							Description: "name tells the controller from others. At most 253 bytes.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",

@@ -64,10 +64,10 @@ type ClusterVersion struct {
 
 // Property is a fact of a cluster.
 type Property struct {
-	// name is the property's name. At most 253 characters.
+	// name is the property's name. At most 253 bytes.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
-	// value is the property's value. At most 4096 characters.
+	// value is the property's value. At most 4096 bytes.
 	// +optional
 	Value string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
 
@@ -89,7 +89,7 @@ type NodeCount struct {
 
 // Reporter is a controller that reports of a cluster.
 type Reporter struct {
-	// name tells the controller from others. At most 253 characters.
+	// name tells the controller from others. At most 253 bytes.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 
 	// lastSeen is when the controller last had a sign of life of the cluster.

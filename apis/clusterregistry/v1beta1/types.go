@@ -40,7 +40,7 @@ type ClusterList struct {
 
 // ClusterSpec is what is known of a cluster.
 type ClusterSpec struct {
-	// displayName is what people call the cluster. At most 256 characters.
+	// displayName is what people call the cluster. At most 256 bytes.
 	// +optional
 	DisplayName string `json:"displayName,omitempty" protobuf:"bytes,1,opt,name=displayName"`
 
@@ -143,7 +143,7 @@ type Heartbeat struct {
 // Manager is what manages a cluster's entry.
 type Manager struct {
 	// name is the manager's name, such as that of a fleet or of a controller. At
-	// most 253 characters.
+	// most 253 bytes.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 }
 

@@ -7,7 +7,7 @@ package v1beta1
 //
 // ClusterSpec is what is known of a cluster.
 type ClusterSpecApplyConfiguration struct {
-	// displayName is what people call the cluster. At most 256 characters.
+	// displayName is what people call the cluster. At most 256 bytes.
 	DisplayName *string `json:"displayName,omitempty"`
 	// id says which cluster this is, wherever it is moved and whatever its
 	// endpoints become: a DNS subdomain of at most 127 characters, such as the UID

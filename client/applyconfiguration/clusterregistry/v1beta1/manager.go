@@ -8,7 +8,7 @@ package v1beta1
 // Manager is what manages a cluster's entry.
 type ManagerApplyConfiguration struct {
 	// name is the manager's name, such as that of a fleet or of a controller. At
-	// most 253 characters.
+	// most 253 bytes.
 	Name *string `json:"name,omitempty"`
 }
 

@@ -11,9 +11,9 @@ import (
 //
 // Property is a fact of a cluster.
 type PropertyApplyConfiguration struct {
-	// name is the property's name. At most 253 characters.
+	// name is the property's name. At most 253 bytes.
 	Name *string `json:"name,omitempty"`
-	// value is the property's value. At most 4096 characters.
+	// value is the property's value. At most 4096 bytes.
 	Value *string `json:"value,omitempty"`
 	// lastObservedTime is when the value was last seen to be so.
 	LastObservedTime *v1.Time `json:"lastObservedTime,omitempty"`

@@ -12,7 +12,7 @@ import (
 //
 // Reporter is a controller that reports of a cluster.
 type ReporterApplyConfiguration struct {
-	// name tells the controller from others. At most 253 characters.
+	// name tells the controller from others. At most 253 bytes.
 	Name *string `json:"name,omitempty"`
 	// lastSeen is when the controller last had a sign of life of the cluster.
 	LastSeen *v1.Time `json:"lastSeen,omitempty"`
