@@ -3,8 +3,6 @@ package transfer
 import (
 	"errors"
 	"fmt"
-	"net"
-	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +14,7 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/internal/controlplane"
 )
 
 // The groups of the objects that import reads.
@@ -181,10 +180,14 @@ func fromClusterAPI(object *unstructured.Unstructured) (*v1beta1.Cluster, string
 	if err != nil || !found || port == 0 {
 		port = 443
 	}
+	url, err := controlplane.URL(host, port)
+	if err != nil {
+		return nil, "", err
+	}
 	out := bare(object)
 	out.Annotations = nil // those of Cluster API are for its controllers
 	out.Spec.SourceRef = source(object)
-	out.Spec.Endpoints = []v1beta1.Endpoint{{Name: "main", URL: "https://" + net.JoinHostPort(host, strconv.FormatInt(port, 10))}}
+	out.Spec.Endpoints = []v1beta1.Endpoint{{Name: "main", URL: url}}
 	return out, "its CA and id are not in the object: \"kubectl registry join\" adds them", nil
 }
 

@@ -37,6 +37,8 @@ var foreign = []struct{ reason, object, want string }{
 		`{metadata: {name: east, labels: {a: b}}, spec: {endpoints: [{name: main, url: "https://e.example", proxyURL: "http://p.example:3128"}], taints: [{key: k, effect: NoSchedule}], access: [{name: kubefed, audience: Controller, objectRef: {apiVersion: v1, kind: Secret, namespace: kube-federation-system, name: east-abc}}], sourceRef: {apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, namespace: kube-federation-system, name: east, uid: u1}}}`},
 	{"Cluster API", `{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: east, namespace: team, uid: u2, labels: {a: b}, annotations: {c: d}}, spec: {controlPlaneEndpoint: {host: "2001:db8::1", port: 6443}}}`,
 		`{metadata: {name: east, labels: {a: b}}, spec: {endpoints: [{name: main, url: "https://[2001:db8::1]:6443"}], sourceRef: {apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, namespace: team, name: east, uid: u2}}}`},
+	{"Cluster API of EKS", `{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: east, namespace: team, uid: u2}, spec: {controlPlaneEndpoint: {host: "https://ABCDEF.gr7.us-east-1.eks.amazonaws.com", port: 443}}}`,
+		`{metadata: {name: east}, spec: {endpoints: [{name: main, url: "https://abcdef.gr7.us-east-1.eks.amazonaws.com:443"}], sourceRef: {apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, namespace: team, name: east, uid: u2}}}`},
 }
 
 func parse(t *testing.T, text string) *unstructured.Unstructured {
@@ -93,6 +95,7 @@ func TestRefusedEntries(t *testing.T) {
 		{"no verification", `{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: east}, spec: {apiEndpoint: "https://e.example", disabledTLSValidations: ["*"]}}`, `it has disabledTLSValidations (*), and a registry takes only endpoints whose certificate is verified: give it a CA bundle that is valid, or join it`},
 		{"no TLS", `{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: east}, spec: {apiEndpoint: "http://e.example"}}`, `spec.endpoints[0].url: Invalid value`},
 		{"no endpoint", `{apiVersion: cluster.x-k8s.io/v1beta1, kind: Cluster, metadata: {name: east}, spec: {}}`, `it has no spec.controlPlaneEndpoint yet: import it again when its control plane is up`},
+		{"an endpoint that is no host", `{apiVersion: cluster.x-k8s.io/v1beta2, kind: Cluster, metadata: {name: east}, spec: {controlPlaneEndpoint: {host: "a@evil.example", port: 443}}}`, `spec.controlPlaneEndpoint.host "a@evil.example" is neither an IP address nor the name of a host`},
 		{"a user that is no reference", `{apiVersion: clusterregistry.k8s.io/v1alpha1, kind: Cluster, metadata: {name: east}, spec: {authInfo: {user: geheim}}}`, `spec.authInfo.user is not a reference to an object`},
 		{"a reference of another form", `{apiVersion: clusterregistry.k8s.io/v1alpha1, kind: Cluster, metadata: {name: east}, spec: {authInfo: {controller: {name: 1}}}}`, `spec.authInfo.controller is not a reference to an object`},
 		{"a KubeFedCluster of another form", `{apiVersion: core.kubefed.io/v1beta1, kind: KubeFedCluster, metadata: {name: east}, spec: {apiEndpoint: 1}}`, `it is not a valid KubeFedCluster: cannot`},

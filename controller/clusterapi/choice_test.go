@@ -78,26 +78,14 @@ func TestSelected(t *testing.T) {
 	}
 }
 
-func TestAddress(t *testing.T) {
-	for _, test := range []struct {
-		host string
-		port int32
-		want string
-		ok   bool
-	}{
-		{"east.example.com", 6443, "https://east.example.com:6443", true},
-		{"10.0.0.1", 443, "https://10.0.0.1:443", true},
-		{"2001:db8::1", 6443, "https://[2001:db8::1]:6443", true},
-		{"[2001:db8::1]", 6443, "https://[2001:db8::1]:6443", true},
-		{"", 6443, "", true},
-		{"east", 0, "", true},
-		{"evil/path", 6443, "", false},
-		{"a@evil", 6443, "", false},
-	} {
-		got, err := address(clusterv1.APIEndpoint{Host: test.host, Port: test.port})
-		if got != test.want || (err == nil) != test.ok {
-			t.Errorf("%s: %q, %v", test.host, got, err)
-		}
+// TestEKS makes the entry of a cluster whose infrastructure provider writes a URL for the host.
+func TestEKS(t *testing.T) {
+	b := newBench(t, nil, cluster("east", func(c *clusterv1.Cluster) {
+		c.Spec.ControlPlaneEndpoint = clusterv1.APIEndpoint{Host: "https://ABCDEF0123456789.gr7.us-east-1.eks.amazonaws.com", Port: 443}
+	}))
+	b.must("east")
+	if e := b.east().Spec.Endpoints; len(b.held()) > 0 || len(e) != 1 || e[0].URL != "https://abcdef0123456789.gr7.us-east-1.eks.amazonaws.com:443" {
+		t.Errorf("%+v, held: %+v", e, b.held())
 	}
 }
 

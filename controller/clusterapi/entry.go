@@ -7,23 +7,19 @@ import (
 	"encoding/pem"
 	"fmt"
 	"maps"
-	"net"
-	"net/netip"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/hostentry"
+	"github.com/clusterregistry/operator/internal/controlplane"
 )
 
 const (
@@ -141,7 +137,7 @@ func (c *Controller) contentOf(ctx context.Context, source *clusterv1.Cluster, n
 	}
 	var faults []string
 	var err error
-	if out.url, err = address(source.Spec.ControlPlaneEndpoint); err != nil {
+	if out.url, err = controlplane.URL(source.Spec.ControlPlaneEndpoint.Host, int64(source.Spec.ControlPlaneEndpoint.Port)); err != nil {
 		faults = append(faults, err.Error())
 	}
 	if out.ca, err = c.authorities(ctx, source); err != nil {
@@ -149,18 +145,6 @@ func (c *Controller) contentOf(ctx context.Context, source *clusterv1.Cluster, n
 	}
 	out.caKnown = err == nil
 	return out, strings.Join(faults, "; ")
-}
-
-// address returns the URL of a control plane's endpoint; empty when there is none yet.
-func address(endpoint clusterv1.APIEndpoint) (string, error) {
-	host := strings.TrimSuffix(strings.TrimPrefix(endpoint.Host, "["), "]")
-	if host == "" || endpoint.Port == 0 {
-		return "", nil
-	}
-	if _, err := netip.ParseAddr(host); err != nil && len(validation.IsDNS1123Subdomain(strings.ToLower(host))) > 0 {
-		return "", fmt.Errorf("spec.controlPlaneEndpoint.host %q is neither an IP address nor the name of a host", host)
-	}
-	return (&url.URL{Scheme: "https", Host: net.JoinHostPort(host, strconv.Itoa(int(endpoint.Port)))}).String(), nil
 }
 
 // authorities returns the CA certificates in the ConfigMap that a Cluster names; nil when
