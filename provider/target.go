@@ -102,7 +102,7 @@ func available(c *v1beta1.Cluster) error {
 		return errors.New("it has no condition Available yet: does a controller probe the clusters of this registry?")
 	case is.Status != metav1.ConditionTrue:
 		return fmt.Errorf("its condition Available is %s (%s: %s)", is.Status, is.Reason, is.Message)
-	case is.ObservedGeneration > 0 && is.ObservedGeneration < c.Generation:
+	case is.ObservedGeneration > 0 && is.ObservedGeneration != c.Generation:
 		return fmt.Errorf("its condition Available is of generation %d of its Cluster, which has %d: waiting for the next probe", is.ObservedGeneration, c.Generation)
 	}
 	return nil

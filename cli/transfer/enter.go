@@ -175,7 +175,7 @@ func (i *importer) status(ctx context.Context, clusters clusterclient.ClusterInt
 	if status == nil || !i.withStatus || i.dryRun != "none" {
 		return nil
 	}
-	if _, err := command.UpdateStatus(ctx, clusters, made, func(next *v1beta1.Cluster) { next.Status = status }); err != nil {
+	if _, err := command.UpdateStatus(ctx, clusters, made, func(next *v1beta1.Cluster) { next.Status = observed(status, next.Generation) }); err != nil {
 		return fmt.Errorf("the cluster was entered, and its status was not: %w", err)
 	}
 	return nil

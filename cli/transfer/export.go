@@ -52,7 +52,7 @@ func itemOf(cluster *v1beta1.Cluster, withStatus bool) item {
 		}
 	}
 	if withStatus {
-		out.Status = cluster.Status
+		out.Status = portable(cluster.Status, cluster.Generation)
 	}
 	return out
 }

@@ -90,7 +90,7 @@ func fromV1beta1(object *unstructured.Unstructured) (*v1beta1.Cluster, error) {
 		return nil, err
 	}
 	out := bare(object)
-	out.Spec, out.Status = read.Spec, read.Status
+	out.Spec, out.Status = read.Spec, portable(read.Status, read.Generation)
 	return out, nil
 }
 

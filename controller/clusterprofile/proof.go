@@ -44,7 +44,7 @@ func (p proof) leadsTo(endpoint v1beta1.Endpoint) bool {
 // it was observed in a generation before, and the endpoint has changed since the profile
 // was written, or had then.
 func (p proof) stale(c *metav1.Condition, cluster *v1beta1.Cluster) bool {
-	if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration == 0 || c.ObservedGeneration >= cluster.Generation {
+	if c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration == 0 || c.ObservedGeneration == cluster.Generation {
 		return false
 	}
 	endpoint, ok := endpointOf(cluster)

@@ -46,6 +46,8 @@ type evidence struct {
 	reporters []v1beta1.Reporter
 	// identity is the condition IdentityVerified that others have set; nil for none.
 	identity *metav1.Condition
+	// generation is that of the spec as it is, which nothing can have been observed beyond.
+	generation int64
 	// led is the last generation of the spec in which the endpoint is known to lead
 	// elsewhere than before; 0 for none.
 	led int64
@@ -125,7 +127,7 @@ func identity(e evidence) *metav1.Condition {
 	reporter, c := reported(e.reporters, IdentityVerified)
 	switch {
 	case e.outdated(e.identity), e.identity == nil && e.outdated(c), e.retracted && c == nil:
-		return condition(IdentityVerified, metav1.ConditionUnknown, ReasonEndpointChanged, "The endpoint has changed since the cluster's identity was verified. To verify it again, join the cluster again.")
+		return condition(IdentityVerified, metav1.ConditionUnknown, ReasonEndpointChanged, "The cluster's identity was not verified at the endpoint that the entry has: it was at another one, or of another entry. To verify it, join the cluster again.")
 	case e.identity != nil:
 		return nil
 	case c != nil:
@@ -135,9 +137,10 @@ func identity(e evidence) *metav1.Condition {
 }
 
 // outdated reports whether a condition is True of an endpoint that is not the cluster's
-// any more. One that doesn't say what it was observed of stays.
+// any more, or of another object, whose generation this one has not reached. One that
+// doesn't say what it was observed of stays.
 func (e evidence) outdated(c *metav1.Condition) bool {
-	return is(c, metav1.ConditionTrue) && c.ObservedGeneration > 0 && c.ObservedGeneration < e.led
+	return is(c, metav1.ConditionTrue) && c.ObservedGeneration > 0 && (c.ObservedGeneration < e.led || c.ObservedGeneration > e.generation)
 }
 
 // available sums up the others.

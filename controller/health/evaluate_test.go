@@ -101,11 +101,13 @@ func TestIdentity(t *testing.T) {
 		{"no one says", evidence{}, "Unknown NotVerified"},
 		{"others have set it", evidence{identity: &metav1.Condition{Type: IdentityVerified, Status: metav1.ConditionTrue}}, "-"},
 		{"a reporter says", evidence{reporters: []v1beta1.Reporter{{Name: "join", Conditions: []metav1.Condition{{Type: IdentityVerified, Status: metav1.ConditionTrue}}}}}, "True Reported"},
-		{"others have set it, of an endpoint of before", evidence{led: 3, identity: &metav1.Condition{Type: IdentityVerified, Status: metav1.ConditionTrue, ObservedGeneration: 2}}, "Unknown EndpointChanged"},
-		{"others have set it, of this endpoint", evidence{led: 3, identity: &metav1.Condition{Type: IdentityVerified, Status: metav1.ConditionTrue, ObservedGeneration: 3}}, "-"},
-		{"others have set it, and don't say of what", evidence{led: 3, identity: &metav1.Condition{Type: IdentityVerified, Status: metav1.ConditionTrue, ObservedGeneration: 0}}, "-"},
-		{"another cluster answered at an endpoint of before", evidence{led: 3, identity: &metav1.Condition{Type: IdentityVerified, Status: metav1.ConditionFalse, ObservedGeneration: 2}}, "-"},
-		{"a reporter says, of an endpoint of before", evidence{led: 3, reporters: []v1beta1.Reporter{{Name: "join", Conditions: []metav1.Condition{{Type: IdentityVerified, Status: metav1.ConditionTrue, ObservedGeneration: 2}}}}}, "Unknown EndpointChanged"},
+		{"others have set it, of an endpoint of before", evidence{generation: 3, led: 3, identity: &metav1.Condition{Type: IdentityVerified, Status: metav1.ConditionTrue, ObservedGeneration: 2}}, "Unknown EndpointChanged"},
+		{"others have set it, of this endpoint", evidence{generation: 3, led: 3, identity: &metav1.Condition{Type: IdentityVerified, Status: metav1.ConditionTrue, ObservedGeneration: 3}}, "-"},
+		{"others have set it, of another object", evidence{generation: 2, identity: &metav1.Condition{Type: IdentityVerified, Status: metav1.ConditionTrue, ObservedGeneration: 7}}, "Unknown EndpointChanged"},
+		{"a reporter says, of another object", evidence{generation: 2, reporters: []v1beta1.Reporter{{Name: "join", Conditions: []metav1.Condition{{Type: IdentityVerified, Status: metav1.ConditionTrue, ObservedGeneration: 7}}}}}, "Unknown EndpointChanged"},
+		{"others have set it, and don't say of what", evidence{generation: 3, led: 3, identity: &metav1.Condition{Type: IdentityVerified, Status: metav1.ConditionTrue, ObservedGeneration: 0}}, "-"},
+		{"another cluster answered at an endpoint of before", evidence{generation: 3, led: 3, identity: &metav1.Condition{Type: IdentityVerified, Status: metav1.ConditionFalse, ObservedGeneration: 2}}, "-"},
+		{"a reporter says, of an endpoint of before", evidence{generation: 3, led: 3, reporters: []v1beta1.Reporter{{Name: "join", Conditions: []metav1.Condition{{Type: IdentityVerified, Status: metav1.ConditionTrue, ObservedGeneration: 2}}}}}, "Unknown EndpointChanged"},
 	} {
 		if got := brief(identity(test.evidence)); got != test.want {
 			t.Errorf("%s: %s, want %s", test.reason, got, test.want)

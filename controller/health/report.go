@@ -52,7 +52,7 @@ func reportOf(cluster *v1beta1.Cluster, e evidence) report {
 	case c.Reason == ReasonEndpointChanged: // seen before, perhaps by another process
 		e.retracted, e.led = true, max(e.led, c.ObservedGeneration)
 	}
-	e.heartbeat = cluster.Spec.Heartbeat
+	e.heartbeat, e.generation = cluster.Spec.Heartbeat, cluster.Generation
 	f := evaluate(e)
 	r := report{generation: cluster.Generation, version: e.history.last.Version}
 	for _, c := range []*metav1.Condition{f.reachable, f.healthy} {

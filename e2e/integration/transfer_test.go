@@ -124,6 +124,13 @@ func testInterrupted(t *testing.T, from, to plugin, old, clusters typed.ClusterI
 		if got.UID == want.UID || got.UID == "" {
 			t.Errorf("%s has the UID %q, and had %q", name, got.UID, want.UID)
 		}
+		// What was observed of the spec is of the generation that the spec has here.
+		want.Status.ObservedGeneration = got.Generation
+		for _, conditions := range [][]metav1.Condition{want.Status.Conditions, want.Status.Reporters[0].Conditions} {
+			for i := range conditions {
+				conditions[i].ObservedGeneration = got.Generation
+			}
+		}
 		for _, c := range []*v1beta1.Cluster{got, want} {
 			c.UID, c.ResourceVersion, c.CreationTimestamp, c.ManagedFields, c.Generation = "", "", metav1.Time{}, nil, 0
 		}
