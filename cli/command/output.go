@@ -137,3 +137,15 @@ func Plain(text string) string {
 		return r
 	}, text)
 }
+
+// Quote returns a text as one word of a command that is shown to be pasted into a POSIX
+// shell. What a cluster, a registry or a file says is not to be run.
+func Quote(text string) string {
+	text = Plain(text)
+	if text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789@%+=:,./_-", r)
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

@@ -53,3 +53,22 @@ func TestPrint(t *testing.T) {
 		}
 	}
 }
+
+// TestQuote expects one word of a shell that has what is shown of the text.
+func TestQuote(t *testing.T) {
+	for text, want := range map[string]string{
+		"east":                "east",
+		"admin@east":          "admin@east",
+		"":                    "''",
+		"a b":                 "'a b'",
+		"$(reboot)":           "'$(reboot)'",
+		"x'; curl e | sh; '":  `'x'\''; curl e | sh; '\'''`,
+		"x\x1b[31m\n;reboot":  "'x[31m ;reboot'",
+		"-p":                  "-p",
+		`{"spec":{"id":"x"}}`: `'{"spec":{"id":"x"}}'`,
+	} {
+		if got := Quote(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

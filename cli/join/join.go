@@ -5,9 +5,9 @@ package join
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -40,13 +40,15 @@ type joiner struct {
 	dryRun      command.DryRun
 	output      command.Output
 
-	// ask returns what the cluster says of itself.
-	ask func(context.Context, *member.Member) (member.Facts, error)
+	// ask returns what the cluster says of itself, see [member.Member.Ask].
+	ask func(ctx context.Context, m *member.Member, server string) (member.Facts, error)
 }
 
 // NewJoin returns the command join.
 func NewJoin(env *command.Env) *cobra.Command {
-	j := &joiner{env: env, ask: func(ctx context.Context, m *member.Member) (member.Facts, error) { return m.Ask(ctx) }}
+	j := &joiner{env: env, ask: func(ctx context.Context, m *member.Member, server string) (member.Facts, error) {
+		return m.Ask(ctx, server)
+	}}
 	return j.command()
 }
 
@@ -78,7 +80,7 @@ another cluster under the name, and the same cluster under another name, are ref
 	f := cmd.Flags()
 	f.StringVar(&j.context, "cluster-context", "", "`context` of the cluster that joins")
 	f.StringVar(&j.kubeconfig, "cluster-kubeconfig", "", "`file` with that context; default: that of --kubeconfig, $KUBECONFIG or ~/.kube/config")
-	f.StringVar(&j.server, "server", "", "https `URL` that clients reach the cluster at, in place of the context's; it is entered as given and not asked")
+	f.StringVar(&j.server, "server", "", "https `URL` that clients reach the cluster at, in place of the context's; the cluster is asked there, too, with the context's credentials, and entered as not verified if it is not reached there")
 	f.StringVar(&j.endpoint, "endpoint", "main", "`name` of the endpoint to enter or update; others stay")
 	f.StringSliceVar(&j.clientCIDRs, "client-cidr", nil, "`ranges` of client addresses that the endpoint is for; default: any client")
 	f.StringToStringVar(&j.labels, "label", nil, "labels to set, as `key=value`")
@@ -111,7 +113,11 @@ func (j *joiner) run(ctx context.Context) error {
 		return err
 	}
 	stop := j.env.Progress(ctx, "Asking the cluster of context "+command.Plain(j.context)+" who it is")
-	facts, err := j.ask(ctx, found)
+	facts, err := j.ask(ctx, found, "")
+	verified := err == nil
+	if verified && j.server != "" {
+		verified, err = j.answers(ctx, found, wanted.Spec.Endpoints[0].URL, facts)
+	}
 	stop()
 	if err != nil {
 		return err
@@ -141,7 +147,7 @@ func (j *joiner) run(ctx context.Context) error {
 		return fmt.Errorf("the cluster %q is in the registry, and not in ClusterSet %q: the registry has no ClusterSets", j.name, command.Plain(j.set))
 	}
 	if !j.dryRun.Client() && j.dryRun != "server" {
-		made = j.report(ctx, clusters, made, facts)
+		made = j.report(ctx, clusters, made, facts, verified)
 	}
 	if j.output != "" {
 		return j.output.Print(j.env.Out, command.Bare(made))
@@ -211,8 +217,12 @@ func (j *joiner) admit(ctx context.Context, clusters clusterclient.ClusterInterf
 	if len(old.Spec.Endpoints) == 0 {
 		return old, nil
 	}
-	return nil, command.Refusedf("the registry has a cluster %q without an id, at %s, and whether it is that of context %q, at %s, is not known: choose another name, or if it is the same, set its id with kubectl patch crc %s --type=merge -p '{\"spec\":{\"id\":%q}}' first",
-		j.name, addresses(old), command.Plain(j.context), wanted.Spec.Endpoints[0].URL, j.name, wanted.Spec.ID)
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"id": wanted.Spec.ID}})
+	if err != nil {
+		return nil, err
+	}
+	return nil, command.Refusedf("the registry has a cluster %q without an id, at %s, and whether it is that of context %q, at %s, is not known: choose another name, or if it is the same, set its id with kubectl patch crc %s --type=merge -p %s first",
+		j.name, addresses(old), command.Plain(j.context), wanted.Spec.Endpoints[0].URL, command.Quote(j.name), command.Quote(string(patch)))
 }
 
 // addresses returns the URLs of a cluster for a message.
@@ -227,50 +237,6 @@ func addresses(cluster *v1beta1.Cluster) string {
 		return "no known address"
 	}
 	return strings.Join(out, ", ")
-}
-
-// merged returns the registry's cluster with what join sets; what others have added
-// to it stays.
-func merged(wanted, old *v1beta1.Cluster) *v1beta1.Cluster {
-	if old == nil {
-		return wanted
-	}
-	out := old.DeepCopy()
-	if len(wanted.Labels) > 0 && out.Labels == nil {
-		out.Labels = map[string]string{}
-	}
-	maps.Copy(out.Labels, wanted.Labels)
-	if wanted.Spec.DisplayName != "" {
-		out.Spec.DisplayName = wanted.Spec.DisplayName
-	}
-	if wanted.Spec.ClusterSet != "" {
-		out.Spec.ClusterSet = wanted.Spec.ClusterSet
-	}
-	out.Spec.ID = wanted.Spec.ID
-	for _, endpoint := range old.Spec.Endpoints {
-		if endpoint.Name == wanted.Spec.Endpoints[0].Name && len(wanted.Spec.Endpoints[0].ClientCIDRs) == 0 {
-			wanted.Spec.Endpoints[0].ClientCIDRs = endpoint.ClientCIDRs // none were given
-		}
-	}
-	out.Spec.Endpoints = put(out.Spec.Endpoints, wanted.Spec.Endpoints, func(e v1beta1.Endpoint) string { return e.Name })
-	out.Spec.Access = put(out.Spec.Access, wanted.Spec.Access, func(a v1beta1.Access) string { return a.Name })
-	return out
-}
-
-// put returns a list with other items in the place of those of the same name.
-func put[T any](list, others []T, name func(T) string) []T {
-	for _, other := range others {
-		found := false
-		for i := range list {
-			if name(list[i]) == name(other) {
-				list[i], found = other, true
-			}
-		}
-		if !found {
-			list = append(list, other)
-		}
-	}
-	return list
 }
 
 // write creates or updates the cluster, and says which of them it did.

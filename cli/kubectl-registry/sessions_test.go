@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"encoding/pem"
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -266,15 +264,6 @@ func clustersOf(t *testing.T, without string) []runtime.Object {
 // a file to import.
 func writeSessionFiles(t *testing.T, path string) {
 	t.Helper()
-	member := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Path == "/version" {
-			_, _ = fmt.Fprint(w, `{"gitVersion":"v1.37.1"}`)
-			return
-		}
-		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":"5f0e8c1a-0c6f-4b2e-9a53-2f1f3f6f7a10"}}`)
-	}))
-	t.Cleanup(member.Close)
 	config := clientcmdapi.NewConfig()
 	config.CurrentContext = "hub"
 	config.Clusters["hub"] = &clientcmdapi.Cluster{Server: "https://hub.example.com:6443"}

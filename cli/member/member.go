@@ -32,8 +32,9 @@ import (
 type Member struct {
 	// Context is the context's name.
 	Context string
-	// Cluster is where the context leads.
-	Cluster *clientcmdapi.Cluster
+	// Cluster is where the context leads, and ClusterName what the kubeconfig calls that.
+	Cluster     *clientcmdapi.Cluster
+	ClusterName string
 	// Exec is how its user gets credentials, nil when not by a program.
 	Exec *clientcmdapi.ExecConfig
 
@@ -63,7 +64,7 @@ func Load(path, name string) (*Member, error) {
 	if !is {
 		return nil, command.Usagef("context %q names the cluster %q, which the kubeconfig doesn't have: correct it with \"kubectl config set-context\"", command.Plain(name), command.Plain(found.Cluster))
 	}
-	member := &Member{Context: name, Cluster: cluster, config: clientcmd.NewNonInteractiveClientConfig(*raw, name, &clientcmd.ConfigOverrides{}, rules)}
+	member := &Member{Context: name, Cluster: cluster, ClusterName: found.Cluster, config: clientcmd.NewNonInteractiveClientConfig(*raw, name, &clientcmd.ConfigOverrides{}, rules)}
 	if user := raw.AuthInfos[found.AuthInfo]; user != nil {
 		member.Exec = user.Exec
 	}
@@ -77,7 +78,7 @@ func (m *Member) Endpoint(name, server string) (v1beta1.Endpoint, error) {
 	none := v1beta1.Endpoint{}
 	context := command.Plain(m.Context)
 	if m.Cluster.InsecureSkipTLSVerify {
-		return none, command.Refusedf("context %q has insecure-skip-tls-verify: the registry takes only endpoints whose certificate is verified; set the cluster's CA with \"kubectl config set-cluster %s --insecure-skip-tls-verify=false --certificate-authority=FILE --embed-certs\"", context, context)
+		return none, command.Refusedf("context %q has insecure-skip-tls-verify: the registry takes only endpoints whose certificate is verified; set the cluster's CA with \"kubectl config set-cluster %s --insecure-skip-tls-verify=false --certificate-authority=FILE --embed-certs\"", context, command.Quote(m.ClusterName))
 	}
 	at := server
 	if at == "" {
@@ -100,7 +101,7 @@ func (m *Member) Endpoint(name, server string) (v1beta1.Endpoint, error) {
 	}
 	endpoint := v1beta1.Endpoint{Name: name, URL: strings.TrimSuffix(at, "/"), CABundle: bundle, TLSServerName: m.Cluster.TLSServerName, ProxyURL: m.Cluster.ProxyURL}
 	if server != "" {
-		endpoint.ProxyURL = "" // it led to the address that is not entered
+		endpoint.ProxyURL, endpoint.TLSServerName = "", "" // they are for the address that is not entered
 	}
 	return endpoint, nil
 }
@@ -159,11 +160,15 @@ type Facts struct {
 // timeout bounds one request to a member.
 const timeout = 20 * time.Second
 
-// Ask asks the cluster who it is, with the context's credentials.
-func (m *Member) Ask(ctx context.Context) (Facts, error) {
+// Ask asks the cluster who it is, with the context's credentials: at the context's address, or
+// at a server that [Member.Endpoint] takes in its place, as clients of that endpoint would.
+func (m *Member) Ask(ctx context.Context, server string) (Facts, error) {
 	config, err := m.config.ClientConfig()
 	if err != nil {
 		return Facts{}, fmt.Errorf("context %q: %w", command.Plain(m.Context), err)
+	}
+	if server != "" {
+		config.Host, config.ServerName, config.Proxy = server, "", nil
 	}
 	if err := command.ApplyPluginPolicy(config); err != nil {
 		return Facts{}, err

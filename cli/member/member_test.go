@@ -105,9 +105,42 @@ func TestAskErrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := member.Ask(t.Context()); err == nil || !strings.Contains(err.Error(), test.text) {
+		if _, err := member.Ask(t.Context(), ""); err == nil || !strings.Contains(err.Error(), test.text) {
 			t.Errorf("%s: %v", test.reason, err)
 		}
+	}
+}
+
+// TestAskAt asks at another address than the context's, for which neither its proxy nor its
+// tls-server-name is.
+func TestAskAt(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == "/version" {
+			_, _ = fmt.Fprint(w, `{"gitVersion":"v1.37.1"}`)
+			return
+		}
+		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-system","uid":"u"}}`)
+	}))
+	t.Cleanup(server.Close)
+	config := clientcmdapi.NewConfig()
+	config.Clusters["east"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1", ProxyURL: "http://127.0.0.1:1", TLSServerName: "tunnel.invalid", CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})}
+	config.Contexts["east"] = &clientcmdapi.Context{Cluster: "east", AuthInfo: "ann"}
+	config.AuthInfos["ann"] = &clientcmdapi.AuthInfo{}
+	path := filepath.Join(t.TempDir(), "config")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("KUBERC", "off")
+	member, err := Load(path, "east")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if facts, err := member.Ask(t.Context(), server.URL); err != nil || facts != (Facts{ID: "u", Version: "v1.37.1"}) {
+		t.Errorf("%+v, %v", facts, err)
+	}
+	if _, err := member.Ask(t.Context(), ""); err == nil {
+		t.Error("the context's own address is not asked")
 	}
 }
 

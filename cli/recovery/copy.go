@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/cli/backup"
+	"github.com/clusterregistry/operator/cli/command"
 	"github.com/clusterregistry/operator/operator/restore"
 )
 
@@ -207,7 +207,7 @@ func (s *scene) command(c *Copy) string {
 
 // patch returns the command that changes the registry.
 func (s *scene) patch(change string) string {
-	return fmt.Sprintf("kubectl -n %s patch creg %s --type=merge -p '%s'", s.registry.Namespace, s.registry.Name, strings.ReplaceAll(change, "'", `'\''`))
+	return fmt.Sprintf("kubectl -n %s patch creg %s --type=merge -p %s", s.registry.Namespace, s.registry.Name, command.Quote(change))
 }
 
 // title names a copy.
