@@ -2,12 +2,14 @@ package clusterprofile
 
 import (
 	"encoding/json"
+	"net"
 	"net/url"
 	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/rest"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
@@ -42,15 +44,28 @@ func multiclusterRuntime(config *access.Config, profile *v1alpha1.ClusterProfile
 }
 
 // multiKueue is how Kueue's MultiKueue reads one that a MultiKueueCluster names: whatever
-// its conditions, it needs a configuration whose host is a name or an address, and that has
-// no token of a file, no password and no auth provider.
+// its conditions, it needs a configuration whose host is a name or an address, see
+// kueueHost, and that has no token of a file, no password and no auth provider.
 func multiKueue(config *access.Config, profile *v1alpha1.ClusterProfile) (*rest.Config, bool) {
 	out, err := config.BuildConfigFromCP(profile)
 	if err != nil || out.BearerTokenFile != "" || out.Username != "" || out.Password != "" || out.AuthProvider != nil {
 		return nil, false
 	}
-	u, err := url.Parse(out.Host)
-	return out, err == nil && u.Hostname() != ""
+	return out, kueueHost(out.Host)
+}
+
+// kueueHost is isValidHostname of Kueue at ff69552e: without a port an IPv6 address keeps its
+// brackets, and is none then, and a name must not end with a dot.
+func kueueHost(server string) bool {
+	u, err := url.Parse(server)
+	if err != nil {
+		return false
+	}
+	host, _, err := net.SplitHostPort(u.Host)
+	if err != nil {
+		host = u.Host
+	}
+	return net.ParseIP(host) != nil || len(validation.IsDNS1123Subdomain(host)) == 0
 }
 
 func TestConsumers(t *testing.T) {
@@ -75,6 +90,8 @@ func TestConsumers(t *testing.T) {
 			c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: "IdentityVerified", Status: metav1.ConditionFalse})
 		}, false, false},
 		{"an address", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://[fd00::1]:6443" }, true, true},
+		{"an address without a port", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://[fd00::1]" }, true, false},
+		{"a name that ends with a dot", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://east.example.com." }, true, false},
 	} {
 		config := access.New([]access.Provider{
 			{Name: "unknown", ExecConfig: &clientcmdapi.ExecConfig{Command: "unknown"}},
