@@ -141,8 +141,8 @@ func (t *target) config(ctx context.Context, o *Options) (*rest.Config, error) {
 	if exec.APIVersion == "" {
 		exec.APIVersion = "client.authentication.k8s.io/v1"
 	}
-	if exec.ProvideClusterInfo && t.access.Provider != nil {
-		given, err := json.Marshal(t.access.Provider.Config)
+	if exec.ProvideClusterInfo {
+		given, err := json.Marshal(t.access.PluginConfig(t.cluster.Name))
 		if err != nil {
 			return nil, err
 		}

@@ -177,6 +177,30 @@ func TestNothingOfAnEntryIsRun(t *testing.T) {
 	}
 }
 
+// TestWhatPluginsAreGiven expects what a ClusterProfile of the same entry gives to the plugin:
+// upstream's asks for the cluster's name where the entry says nothing.
+func TestWhatPluginsAreGiven(t *testing.T) {
+	o := options(t, Plugin{Name: "fleet", Exec: caller})
+	for want, change := range map[string]func(*v1beta1.Access){
+		`{"clusterName":"east"}`: func(a *v1beta1.Access) { a.Provider.Config = nil },
+		`{"apiVersion":"v1","kind":"Secret","name":"token"}`: func(a *v1beta1.Access) {
+			a.Provider, a.ObjectRef = nil, &v1beta1.ObjectReference{APIVersion: "v1", Kind: "Secret", Name: "token"}
+		},
+	} {
+		found, err := o.target(entry("east", func(c *v1beta1.Cluster) { change(&c.Spec.Access[1]) }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config, err := found.config(t.Context(), &o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if given := string(config.ExecProvider.Config.(*runtime.Unknown).Raw); given != want {
+			t.Errorf("the program is given %s, want %s", given, want)
+		}
+	}
+}
+
 func TestEndpointForTheClient(t *testing.T) {
 	o := options(t, Plugin{Name: "fleet", Exec: caller})
 	o.ClientAddress = netip.MustParseAddr("10.1.2.3")

@@ -79,7 +79,7 @@ func offered(cluster *v1beta1.Cluster, in Target) (offer, *unpublished) {
 		if way.Audience != v1beta1.AudienceController {
 			continue
 		}
-		name, config, bytes := provider(cluster.Name, way)
+		name, config := providerName(way), way.PluginConfig(cluster.Name)
 		if names[name] {
 			continue // the first one counts, as it does for those who read the registry
 		}
@@ -88,7 +88,7 @@ func offered(cluster *v1beta1.Cluster, in Target) (offer, *unpublished) {
 			out.left = append(out.left, name)
 			continue
 		}
-		size += len(from.CABundle)*4/3 + len(from.URL) + len(from.ProxyURL) + bytes
+		size += len(from.CABundle)*4/3 + len(from.URL) + len(from.ProxyURL) + sizeOf(config)
 		out.providers = append(out.providers, accessProvider{Name: name, Cluster: endpoint{
 			Server: from.URL, CABundle: from.CABundle, ProxyURL: from.ProxyURL,
 			Extensions: []extension{{Name: execExtension, Extension: config}},
@@ -140,45 +140,27 @@ func providersOf(cluster *v1beta1.Cluster, in Target, known proof) ([]accessProv
 	return publish(metav1.ConditionTrue, kept, "LastVerified", "Clients still connect to %s, since endpoint %q has not shown a certificate that its caBundle has signed: %s. It is published once it has.", kept[0].Cluster.Server, of.endpoint.Name, found)
 }
 
-// provider returns the name of the provider that a way to sign in becomes, and what the
-// client's plugin of that name is told: how to sign in, never a program to run. bytes is
-// about how large that is.
-func provider(cluster string, way v1beta1.Access) (name string, config map[string]any, bytes int) {
-	name, config = way.Name, map[string]any{}
-	add := func(key, value string) {
-		if value != "" {
-			config[key] = value
-			bytes += len(key) + len(value)
-		}
+// providerName is that of the provider that a way to sign in becomes, by which a client finds
+// its plugin.
+func providerName(way v1beta1.Access) string {
+	if way.Provider != nil && way.Provider.Type != "" {
+		return way.Provider.Type
 	}
-	switch {
-	case way.Provider != nil:
-		if way.Provider.Type != "" {
-			name = way.Provider.Type
-		}
-		for key, value := range way.Provider.Config {
-			config[key] = value
-			bytes += len(key) + len(value)
-		}
-	case way.OIDC != nil:
-		add("issuerURL", way.OIDC.IssuerURL)
-		add("clientID", way.OIDC.ClientID)
-		if len(way.OIDC.Scopes) > 0 {
-			scopes := make([]any, len(way.OIDC.Scopes))
-			for i, scope := range way.OIDC.Scopes {
-				scopes[i] = scope
-				bytes += len(scope)
+	return way.Name
+}
+
+// sizeOf is about how many bytes the configuration of a plugin has.
+func sizeOf(config map[string]any) (bytes int) {
+	for key, value := range config {
+		bytes += len(key)
+		switch value := value.(type) {
+		case string:
+			bytes += len(value)
+		case []any:
+			for _, item := range value {
+				bytes += len(fmt.Sprint(item))
 			}
-			config["scopes"] = scopes
 		}
-	case way.ObjectRef != nil:
-		add("apiVersion", way.ObjectRef.APIVersion)
-		add("kind", way.ObjectRef.Kind)
-		add("namespace", way.ObjectRef.Namespace)
-		add("name", way.ObjectRef.Name)
 	}
-	if len(config) == 0 {
-		add("clusterName", cluster) // what upstream's secretreader asks for
-	}
-	return name, config, bytes
+	return bytes
 }
