@@ -448,6 +448,26 @@ func TestOwnUser(t *testing.T) {
 	}
 }
 
+// TestOwnUserOfAProgram expects that a user whom a person has set for the context of an entry
+// with a program is not taken away unasked, when nothing else of the entry has changed.
+func TestOwnUserOfAProgram(t *testing.T) {
+	config, origin := clientcmdapi.NewConfig(), mark{Registry: "https://hub.example", Scope: "all"}
+	wanted := []entry{{Name: "east", cluster: "east", Server: "https://e.example", APIVersion: execV1, Command: "corp-login", Interactive: "IfAvailable"}}
+	if err := makePlan(config, nil, wanted, nil, origin, true).apply(config, origin); err != nil {
+		t.Fatal(err)
+	}
+	if p := makePlan(config, nil, wanted, nil, origin, true); p.asks() {
+		t.Fatalf("it asks although nothing has changed: %+v", p)
+	}
+	config.Contexts["east"].AuthInfo = "me"
+	config.AuthInfos["me"] = &clientcmdapi.AuthInfo{Token: "geheim"}
+	p, shown := makePlan(config, nil, wanted, nil, origin, true), &strings.Builder{}
+	p.show(shown)
+	if !p.asks() || !strings.Contains(shown.String(), `no longer as your user "me"`) {
+		t.Errorf("it asks: %t, and shows %q", p.asks(), shown)
+	}
+}
+
 // TestActingAs expects that as whom a person acts in a cluster stays their choice, and
 // so do the variables that they have set for its program.
 func TestActingAs(t *testing.T) {

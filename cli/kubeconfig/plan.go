@@ -68,7 +68,8 @@ func makePlan(config *clientcmdapi.Config, beside []*clientcmdapi.Config, entrie
 		if context := config.Contexts[wanted.Name]; context != nil && context.AuthInfo != wanted.Name {
 			next.user = context.AuthInfo
 		}
-		if before.same(wanted) && !next.otherCA {
+		// A program of the entry takes the place of the user that the person has set.
+		if before.same(wanted) && !next.otherCA && (next.user == "" || wanted.exec() == nil) {
 			out.same = append(out.same, wanted)
 		} else {
 			out.changes = append(out.changes, next)
