@@ -111,14 +111,29 @@ catalog: ## Make the catalog that bundles are found by, with opm, in bin/catalog
 test: ## Unit, integration and the core end-to-end stories, on a cluster of its own
 	@hack/test.sh core
 
+# The parts that "make test-full" consists of, and what the ledger has of them.
+LEDGER := hack/run parts begin && hack/run ledger
+
 .PHONY: test-full
-test-full: ## All of "test", every other e2e test, repeated and under faults; each on every other host version; OLM, skew. Goes on where it was interrupted
-	@hack/test.sh full
+test-full: ## Every part that has not passed with what it depends on: all e2e packages, repeated and under faults, on every host version; races, OLM, skew. Hours; continues where it was interrupted
+	@$(LEDGER) all
+
+.PHONY: test-next
+test-next: ## The parts of "test-full" that need a run most, as many as fit in MINUTES; results are added to test/ledger.jsonl
+	@$(LEDGER) next $(or $(MINUTES),80)
+
+.PHONY: test-part
+test-part: ## PART="unit alerts": these parts of "test-full"
+	@$(LEDGER) run $(PART)
+
+.PHONY: test-list
+test-list: ## Print the parts of "test-full", and when each passed
+	@hack/run ledger list
 
 .PHONY: unit
 unit: ## Tests that need nothing
 	$(TEST) $(RACE) $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework/... ./e2e/history/...
-	$(TEST) $(RACE) -run '^TestPage$$' ./e2e/reliability
+	$(TEST) $(RACE) -run '^Test(Page|Selections)$$' ./e2e/reliability
 	for module in $(LIBRARIES); do $(TEST) -C $$module $(RACE) ./... || exit 1; done
 	$(TEST) -C hack -count=1 $(RACE) ./... # they read the other modules, of which the cache of results knows nothing
 	$(TEST) -C hack/cluster $(RACE) ./...
@@ -146,16 +161,13 @@ integration-ready: build examples cluster-command
 integration-run:
 	$(LONG) $(if $(E2E_FULL),-race -shuffle=on) -parallel 8 ./e2e/integration/... # they wait more than they compute
 
-# What "make test" has time for, and what "make test-full" runs besides: what is
-# installed by hand in e2e/apiserver is used and restarted under load in CORE as well,
+# What "make test" has time for. What is installed by hand in e2e/apiserver is used and restarted under load in CORE as well,
 # where the operator installs it.
 CORE := docs faults install reliability upgrade
-MORE := $(filter-out $(CORE) framework history integration bench measure session skew olm,$(notdir $(wildcard e2e/*)))
-
-PACKAGES := $(CORE) $(if $(E2E_ALL),$(MORE))
+PACKAGES := $(CORE)
 
 .PHONY: e2e
-e2e: e2e-ready ## E2e tests on the cluster that is up, with the operator installed in it; E2E_ALL=1: all of them; E2E_FULL=1: repeated; PACKAGES=faults: just those
+e2e: e2e-ready ## E2e tests on the cluster that is up, with the operator installed in it; E2E_FULL=1: repeated; PACKAGES=faults: just those; RUN=TestX: just that
 	@$(MAKE) --no-print-directory e2e-run
 
 # Just what the tests run: e2e/framework/needs/needs.yaml says that.
@@ -167,10 +179,10 @@ e2e-ready: load examples
 
 .PHONY: e2e-run
 e2e-run:
-	E2E_CLUSTER=$(NAME) $(STORY) -skip '^Test(Cells|Bench|SecondCluster.*)$$$(if $(E2E_FULL),,|^TestMatrix)' $(addprefix ./e2e/,$(PACKAGES))
+	E2E_CLUSTER=$(NAME) $(STORY) $(if $(RUN),-run '$(RUN)') -skip '^Test(Cells|Bench|SecondCluster(Save|Restore))$$$(if $(E2E_FULL),,|^TestMatrix)' $(addprefix ./e2e/,$(PACKAGES))
 
 .PHONY: e2e-cells
-e2e-cells: ## Every operation under every fault, on the cluster that is up, which has NODES=5; hours; E2E_UNMEASURED=1: only those that the page has not
+e2e-cells: ## Every operation under every fault, on the cluster that is up, which has NODES=5; hours; E2E_CELLS="disk full/3": those; E2E_UNMEASURED=1: those that the page has not
 	E2E_CLUSTER=$(NAME) $(TEST) -count=1 -timeout 12h -v -run '^TestCells$$' ./e2e/reliability
 
 .PHONY: e2e-packages
@@ -256,7 +268,7 @@ bench-cluster: cluster-command
 
 .PHONY: verify
 verify: ## Check everything that a build doesn't
-	@$(MAKE) --no-print-directory -j2 --output-sync=target verify-lint verify-codegen verify-gofmt verify-mod verify-releases verify-bundle
+	@$(MAKE) --no-print-directory -j2 --output-sync=target verify-lint verify-codegen verify-gofmt verify-mod verify-releases verify-bundle verify-ledger
 
 .PHONY: verify-gofmt
 verify-gofmt:
@@ -285,6 +297,10 @@ verify-bundle: # that it is as "make bundle" makes it, and as OperatorHub wants 
 	$(TEST) -C hack/olm -timeout 25m ./...
 	@scratch=$$(mktemp -d) && cp -r bundle $$scratch/ && $(GO) build -C hack/olm -o $$scratch/program ./bundle && \
 	  $$scratch/program -out $$scratch/bundle && diff -r bundle $$scratch/bundle && rm -r $$scratch || { echo "bundle/ is not up to date: run make bundle"; exit 1; }
+
+.PHONY: verify-ledger
+verify-ledger: # says what has not been tried for long, and fails for nothing else than a broken file
+	@hack/run ledger old 100
 
 # Not a part of verify: Prometheus takes minutes to build.
 .PHONY: verify-alerts

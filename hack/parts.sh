@@ -3,16 +3,12 @@
 # each took and, for those that failed, their last lines and which tests have failed.
 # hack/parts does the work.
 #
-# "once NAME COMMAND..." is a part that is not run again where it has passed: in
-# $PARTS_KEEP, a folder for what is tested, the logs of those parts are kept. Without
-# $PARTS_KEEP it is like "part".
-#
 # "lane WEIGHT FUNCTION" runs the parts of a function beside what follows, and "lanes" waits
 # for all that run so. When the script must end, "stop_lanes" ends them.
 
 parts_log=${PARTS_LOG:-.test}
 parts_hack=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-mkdir -p "$parts_log" ${PARTS_KEEP:+"$PARTS_KEEP"}
+mkdir -p "$parts_log"
 parts_lanes=()
 # A script that a part runs has rows of its own.
 export PARTS_LOG=$parts_log PARTS_OWNER=$$ PARTS_ROWS=$parts_log/parts-$(basename "$0" .sh).jsonl
@@ -20,25 +16,6 @@ export PARTS_LOG=$parts_log PARTS_OWNER=$$ PARTS_ROWS=$parts_log/parts-$(basenam
 parts_program=$parts_hack/../bin/hack/parts
 
 part() { "$parts_program" run "$@"; }
-
-once() {
-  local name=$1 start=$SECONDS
-  if passed "$name"; then
-    echo "=== $name: passed before"
-    cp "$PARTS_KEEP/$name.log" "$parts_log/$name.log"
-    [ ! -e "$PARTS_KEEP/$name.tests.jsonl" ] || cp "$PARTS_KEEP/$name.tests.jsonl" "$parts_log/"
-    row "$name" "$(cat "$PARTS_KEEP/$name")" "ok, before"
-    return
-  fi
-  part "$@" || return
-  [ -n "${PARTS_KEEP:-}" ] || return 0
-  [ ! -e "$parts_log/$name.tests.jsonl" ] || cp "$parts_log/$name.tests.jsonl" "$PARTS_KEEP/"
-  # The last file says that the others are whole.
-  cp "$parts_log/$name.log" "$PARTS_KEEP/$name.log" && echo $((SECONDS - start)) >"$PARTS_KEEP/$name"
-}
-
-# passed reports whether a part has passed before.
-passed() { [ -n "${PARTS_KEEP:-}" ] && [ -s "$PARTS_KEEP/$1" ]; }
 
 # skipped accounts for parts that could not be run.
 skipped() {

@@ -73,6 +73,20 @@ func unmeasured(all []cell, measured map[string]result) []cell {
 	})
 }
 
+// selection is the value of E2E_CELLS that selects the cell.
+func (c cell) selection() string { return fmt.Sprintf("%s/%d", c.fault.name, c.members) }
+
+// selections are the values of E2E_CELLS. Each selects some cells of TestCells, and all
+// together select all, each once.
+func selections() (out []string) {
+	for _, c := range cells() {
+		if s := c.selection(); !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 // groups are cells that share a registry, in the order of cells.
 func groups(all []cell) (out [][]cell) {
 	for _, c := range all {

@@ -2,6 +2,9 @@ package reliability
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"testing"
 	"time"
 
@@ -21,11 +24,17 @@ func TestCore(t *testing.T) {
 }
 
 // TestCells has registries go through all cells, for which there must be five nodes. Where a
-// cell fails, the ones after it continue on another registry. "-run" selects registries and
-// cells, as in 'TestCells/^3_members/scale-up-.*-full'; E2E_UNMEASURED=1 leaves out those that
-// were measured, at whatever commit.
+// cell fails, the ones after it continue on another registry. E2E_CELLS selects those under one
+// fault, with one number of members, as in "disk full/3", and "-run" single ones;
+// E2E_UNMEASURED=1 leaves out those that were measured, at whatever commit.
 func TestCells(t *testing.T) {
 	all := cells()
+	if selection := os.Getenv("E2E_CELLS"); selection != "" {
+		all = slices.DeleteFunc(all, func(c cell) bool { return c.selection() != selection })
+		if len(all) == 0 {
+			t.Fatalf("E2E_CELLS=%s selects no cell; there are %q", selection, selections())
+		}
+	}
 	if os.Getenv("E2E_UNMEASURED") == "1" {
 		measured, err := results(t)
 		if err != nil {
@@ -46,23 +55,12 @@ func TestCells(t *testing.T) {
 // as it may, and returns those after it.
 func through(t *testing.T, cells []cell, rate int) (rest []cell) {
 	t.Helper()
-	var left []cell
-	for _, c := range cells {
-		if c.passed() {
-			t.Logf("%s: passed before at this commit, in %s; remove that to repeat it", c, c.kept())
-			continue
-		}
-		left = append(left, c)
-	}
-	if len(left) == 0 {
-		return nil
-	}
 	e := framework.New(t).WithOperator()
-	registry := left[0].install(t, e)
-	for i, c := range left {
+	registry := cells[0].install(t, e)
+	for i, c := range cells {
 		if !t.Run(c.id(), func(t *testing.T) { c.keep(t, c.run(t, e.In(t), registry, rate)) }) {
 			t.Logf("%s has failed, and this registry goes through no other cell", c)
-			return left[i+1:]
+			return cells[i+1:]
 		}
 	}
 	return nil
@@ -85,4 +83,22 @@ func (c cell) install(t *testing.T, e *framework.Env) *operatorv1alpha1.ClusterR
 	e.Install(registry)
 	e.WaitReady(registry)
 	return registry
+}
+
+// TestSelections has the parts of the ledger select all cells.
+func TestSelections(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(framework.Root(t), "hack", "ledger", "parts.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, match := range regexp.MustCompile(`"([a-z' ]+/[1-9])"`).FindAllStringSubmatch(string(content), -1) {
+		got = append(got, match[1])
+	}
+	want := selections()
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("hack/ledger selects the cells\n%q, of\n%q", got, want)
+	}
 }

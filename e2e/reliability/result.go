@@ -75,23 +75,7 @@ func (c cell) stallLimit() time.Duration {
 	return 30 * time.Second
 }
 
-// kept is the file of a cell that has passed, empty where none is kept.
-func (c cell) kept() string {
-	dir := os.Getenv("E2E_KEEP")
-	if dir == "" {
-		return ""
-	}
-	return filepath.Join(dir, "cell-"+c.id()+".json")
-}
-
-// passed reports whether the cell has passed before, at the commit that is tested.
-func (c cell) passed() bool {
-	_, err := os.Stat(c.kept())
-	return c.kept() != "" && err == nil
-}
-
-// keep appends the result of a cell that has passed to those of this checkout, and remembers
-// that for a run that was interrupted.
+// keep appends the result of a cell that has passed to those of this checkout.
 func (c cell) keep(t *testing.T, r result) {
 	t.Helper()
 	if t.Failed() {
@@ -114,10 +98,5 @@ func (c cell) keep(t *testing.T, r result) {
 	}
 	if err := file.Close(); err != nil {
 		t.Fatal(err)
-	}
-	if kept := c.kept(); kept != "" {
-		if err := os.WriteFile(kept, row, 0o644); err != nil {
-			t.Fatal(err)
-		}
 	}
 }

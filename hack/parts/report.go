@@ -21,6 +21,8 @@ type row struct {
 	CPU      float64 `json:"cpu"`
 	Pressure string  `json:"pressure"`
 	Result   string  `json:"result"`
+	// Retries is how many lines tests have logged with "retry: ".
+	Retries int `json:"retries"`
 }
 
 func (r row) save(dir string) error {

@@ -30,11 +30,11 @@ func run(dir, name string, args []string) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
-	tests, err := filepath.Abs(testsFile(dir, name))
+	events, err := filepath.Abs(testsFile(dir, name))
 	if err != nil {
 		return 1, err
 	}
-	if err := os.Remove(tests); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(events); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return 1, err
 	}
 	whole := os.Getenv("PARTS_WHOLE") == "1"
@@ -48,7 +48,7 @@ func run(dir, name string, args []string) (code int, err error) {
 	}
 	r := row{Name: name, Result: "ok"}
 	start, pressure := time.Now(), readPressure()
-	reason, state, err := supervise(args, tests, limit, out)
+	reason, state, err := supervise(args, events, limit, out)
 	if err != nil {
 		fmt.Fprintln(out, "error:", err)
 	}
@@ -64,6 +64,11 @@ func run(dir, name string, args []string) (code int, err error) {
 	if state != nil {
 		r.CPU = (state.UserTime() + state.SystemTime()).Seconds()
 	}
+	var sum tests
+	if err := sum.read(events, name); err != nil {
+		return 1, err
+	}
+	r.Retries = sum.retries
 	if whole {
 		if err := showLog(dir, log.Name(), name, r); err != nil {
 			return 1, err
