@@ -65,24 +65,24 @@ func (t *tree) readNeeds(ctx context.Context, dir string) error {
 	deps := map[string]map[string]bool{}
 	for scanner := bufio.NewScanner(strings.NewReader(string(out))); scanner.Scan(); {
 		fields := strings.Split(scanner.Text(), "\t")
-		within, err := filepath.Rel(root, fields[0])
-		if err != nil || strings.HasPrefix(within, "..") {
+		own, err := filepath.Rel(root, fields[0])
+		if err != nil || strings.HasPrefix(own, "..") {
 			continue
 		}
 		for _, name := range fields[1:] {
 			name, _, _ = strings.Cut(name, " ")
-			if deps[within] == nil {
-				deps[within] = map[string]bool{}
+			if deps[own] == nil {
+				deps[own] = map[string]bool{}
 			}
-			deps[within][name] = true
+			deps[own][name] = true
 		}
 		name, _, _ := strings.Cut(fields[1], " ")
-		dirs[name] = within
+		dirs[name] = own
 	}
-	for within, names := range deps {
+	for own, names := range deps {
 		for name := range names {
 			if d, is := dirs[name]; is {
-				t.needs[within] = append(t.needs[within], d)
+				t.needs[own] = append(t.needs[own], d)
 			}
 		}
 	}

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/clusterregistry/operator/hack/jsonl"
 )
 
 // row is a run of a part. Rows are in the order of runs, and none is removed.
@@ -34,40 +31,10 @@ const ok = "ok"
 // ledgerFile is relative to the checkout's root.
 const ledgerFile = "test/ledger.jsonl"
 
-// readRows reads JSON lines; no file is no row.
-func readRows[R any](path string) (rows []R, _ error) {
-	content, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	number := 0
-	for line := range bytes.Lines(content) {
-		number++
-		var r R
-		if err := json.Unmarshal(line, &r); err != nil {
-			return nil, fmt.Errorf("%s:%d: %w", path, number, err)
-		}
-		rows = append(rows, r)
-	}
-	return rows, nil
-}
-
 func (r row) append(dir string) error {
-	line, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
 	path := filepath.Join(dir, ledgerFile)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(line, '\n'))
-	return errors.Join(err, file.Close())
+	return jsonl.Append(path, r)
 }

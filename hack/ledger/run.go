@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/clusterregistry/operator/hack/git"
+	"github.com/clusterregistry/operator/hack/jsonl"
 )
 
 // runAll runs parts one after the other, and appends a row for each. It fails when one does.
@@ -23,12 +24,9 @@ func runAll(ctx context.Context, dir string, states []state, out io.Writer) erro
 		fmt.Fprintln(out, "no part is to be run, or none fits: \"make test-list\" prints them")
 		return nil
 	}
-	changes, err := git.Run(ctx, dir, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!"+ledgerFile)
+	commit, err := committed(ctx, dir)
 	if err != nil {
 		return err
-	}
-	if changes != "" {
-		return fmt.Errorf("the work tree differs from its commit, and a row of the ledger is for a commit: commit first\n%s", changes)
 	}
 	var failed []string
 	for _, s := range states {
@@ -40,6 +38,10 @@ func runAll(ctx context.Context, dir string, states []state, out io.Writer) erro
 		if ctx.Err() != nil {
 			return fmt.Errorf("part %s was interrupted, and has no row", s.part.name)
 		}
+		if now, err := committed(ctx, dir); err != nil || now != commit {
+			return errors.Join(fmt.Errorf("part %s has no row: what it ran was changed meanwhile", s.part.name), err)
+		}
+		r.Commit = commit
 		if err := r.append(dir); err != nil {
 			return err
 		}
@@ -54,12 +56,21 @@ func runAll(ctx context.Context, dir string, states []state, out io.Writer) erro
 	return nil
 }
 
+// committed returns the commit that is checked out, or an error where the work tree differs from
+// it. The ledger's own file does not matter.
+func committed(ctx context.Context, dir string) (string, error) {
+	changes, err := git.Run(ctx, dir, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!"+ledgerFile)
+	if err != nil {
+		return "", err
+	}
+	if changes != "" {
+		return "", fmt.Errorf("the work tree differs from its commit, and a row of the ledger is for a commit: commit first\n%s", changes)
+	}
+	return git.Run(ctx, dir, "rev-parse", "HEAD")
+}
+
 // run runs a part in its cluster, which it takes down again.
 func run(ctx context.Context, dir string, s state, out io.Writer) (row, error) {
-	commit, err := git.Run(ctx, dir, "rev-parse", "HEAD")
-	if err != nil {
-		return row{}, err
-	}
 	rows := filepath.Join(dir, ".test", "ledger-"+s.part.name+".jsonl")
 	if err := os.MkdirAll(filepath.Dir(rows), 0o755); err != nil {
 		return row{}, err
@@ -95,22 +106,22 @@ func run(ctx context.Context, dir string, s state, out io.Writer) (row, error) {
 	} else {
 		_ = do(ctx, s.part.name, s.part.command...)
 	}
-	return account(rows, ofScript, row{Part: s.part.name, Inputs: s.inputs, Commit: commit, Date: start.UTC().Format(time.RFC3339), Seconds: int(time.Since(start).Seconds())})
+	return account(rows, ofScript, row{Part: s.part.name, Inputs: s.inputs, Date: start.UTC().Format(time.RFC3339), Seconds: int(time.Since(start).Seconds())})
 }
 
 // account completes the row of a part from those of its steps, and of the steps of a script
 // that it ran.
 func account(path, ofScript string, r row) (row, error) {
-	steps, err := readRows[step](path)
+	steps, err := jsonl.Read[step](path)
 	if err != nil {
 		return row{}, err
 	}
-	within, err := readRows[step](ofScript)
+	below, err := jsonl.Read[step](ofScript)
 	if err != nil {
 		return row{}, err
 	}
 	r.Result = "FAILED: it did not run"
-	for _, s := range append(steps, within...) {
+	for _, s := range append(steps, below...) {
 		r.Retries += s.Retries
 		if s.Name == r.Part {
 			r.Load, r.Result = s.Pressure, s.Result

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/clusterregistry/operator/hack/git"
+	"github.com/clusterregistry/operator/hack/jsonl"
 )
 
 // state is what the ledger knows of a part.
@@ -43,7 +44,7 @@ func (s state) minutes() int {
 }
 
 func readStates(ctx context.Context, dir string, parts []part) ([]state, error) {
-	rows, err := readRows[row](filepath.Join(dir, ledgerFile))
+	rows, err := jsonl.Read[row](filepath.Join(dir, ledgerFile))
 	if err != nil {
 		return nil, err
 	}

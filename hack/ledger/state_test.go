@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/clusterregistry/operator/hack/jsonl"
 )
 
 func at(inputs, result string) row { return row{Part: "p", Inputs: inputs, Result: result} }
@@ -189,7 +191,7 @@ func TestRun(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "1 of 2 parts failed: bad") {
 		t.Errorf("%v\n%s", err, &out)
 	}
-	rows, err := readRows[row](filepath.Join(dir, ledgerFile))
+	rows, err := jsonl.Read[row](filepath.Join(dir, ledgerFile))
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%v: %v", rows, err)
 	}
@@ -204,13 +206,17 @@ func TestRun(t *testing.T) {
 	if err := runAll(cancelled, dir, []state{good}, &out); err == nil {
 		t.Error("an interrupted part has passed")
 	}
+	editing := state{part: part{name: "editing", command: []string{"sh", "-c", "echo more >file"}}}
+	if err := runAll(t.Context(), dir, []state{editing}, &out); err == nil || !strings.Contains(err.Error(), "part editing has no row: what it ran was changed meanwhile") {
+		t.Errorf("a tree that was changed while a part ran: %v", err)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "file"), []byte("changed"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	if err := runAll(t.Context(), dir, []state{good}, &out); err == nil || !strings.Contains(err.Error(), "commit first") {
 		t.Errorf("a part of a changed tree: %v", err)
 	}
-	if rows, err := readRows[row](filepath.Join(dir, ledgerFile)); err != nil || len(rows) != 2 {
+	if rows, err := jsonl.Read[row](filepath.Join(dir, ledgerFile)); err != nil || len(rows) != 2 {
 		t.Errorf("it has a row: %v, %v", rows, err)
 	}
 }

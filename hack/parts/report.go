@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/clusterregistry/operator/hack/jsonl"
 )
 
 // row accounts for a part.
@@ -25,35 +26,20 @@ type row struct {
 	Retries int `json:"retries"`
 }
 
-func (r row) save(dir string) error {
-	line, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	file, err := os.OpenFile(rowsFile(dir), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(append(line, '\n'))
-	return errors.Join(err, file.Close())
-}
+func (r row) save(dir string) error { return jsonl.Append(rowsFile(dir), r) }
 
 // slowest is how many tests the report names.
 const slowest = 20
 
 // report prints the parts, the slowest tests, and the sum of all tests.
 func report(dir string, out io.Writer) error {
-	content, err := os.ReadFile(rowsFile(dir))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	rows, err := jsonl.Read[row](rowsFile(dir))
+	if err != nil {
 		return err
 	}
 	var sum tests
 	fmt.Fprintf(out, "%-28s %7s %7s %8s  %s\n", "part", "seconds", "CPU s", "pressure", "result")
-	for line := range bytes.Lines(content) {
-		var r row
-		if err := json.Unmarshal(line, &r); err != nil {
-			return fmt.Errorf("%s: %w", rowsFile(dir), err)
-		}
+	for _, r := range rows {
 		fmt.Fprintf(out, "%-28s %7.0f %7.0f %8s  %s\n", r.Name, r.Seconds, r.CPU, r.Pressure, r.Result)
 		if err := sum.read(testsFile(dir, r.Name), r.Name); err != nil {
 			return err
