@@ -66,7 +66,7 @@ func proofOf(known proof, have *profile) proof {
 }
 
 // foreign reports whether someone else has written something of a provider of a profile:
-// nothing of it counts as verified then.
+// nothing of it is taken for verified then.
 func foreign(fields []metav1.ManagedFieldsEntry, name string) bool {
 	entry := fieldpath.MakePathOrDie("status", "accessProviders", fieldpath.KeyByFields("name", name))
 	return slices.ContainsFunc(fields, func(m metav1.ManagedFieldsEntry) bool {

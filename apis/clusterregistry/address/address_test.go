@@ -86,14 +86,22 @@ func TestPolicy(t *testing.T) {
 		{address: "::ffff:10.96.0.1", allowed: prefixes("10.96.0.1/32")},
 	} {
 		policy := Policy{HostCIDRs: func() []netip.Prefix { return host }, Allowed: test.allowed}
-		err := policy.Check(test.address, test.own)
-		if (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {
-			t.Errorf("%s, allowed %v, own %v: %v, want %q", test.address, test.allowed, test.own, err, test.refused)
-		}
+		err := checks(t, policy, test.address, test.own, test.refused)
 		if refusal := (&Refusal{}); err != nil && (!errors.As(err, &refusal) || refusal.Inside != strings.Contains(test.refused, "host cluster")) {
 			t.Errorf("%s: %#v says whether it can be allowed", test.address, err)
 		}
 	}
+}
+
+// checks has a policy refuse a host with a text, or allow it where there is none, and returns
+// its error.
+func checks(t *testing.T, policy Policy, host string, own bool, refused string) error {
+	t.Helper()
+	err := policy.Check(host, own)
+	if (err == nil) != (refused == "") || err != nil && !strings.Contains(err.Error(), refused) {
+		t.Errorf("%q, allowed %v, own %v: %v, want %q", host, policy.Allowed, own, err, refused)
+	}
+	return err
 }
 
 // TestNames has what is certain of a name without DNS.
@@ -124,9 +132,6 @@ func TestNames(t *testing.T) {
 		{host: "kubernetes.default.svc.cluster.local", refused: "whichever cluster"},
 		{host: "kubernetes.default.svc.cluster.local", own: true},
 	} {
-		err := Policy{}.Check(test.host, test.own)
-		if (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {
-			t.Errorf("%q, own %v: %v, want %q", test.host, test.own, err, test.refused)
-		}
+		_ = checks(t, Policy{}, test.host, test.own, test.refused)
 	}
 }

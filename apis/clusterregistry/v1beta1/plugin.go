@@ -1,6 +1,6 @@
 package v1beta1
 
-// PluginConfig returns what a credential plugin of a client is told of a way to sign in to a
+// PluginConfig returns what a credential plugin of a client gets of a way to sign in to a
 // cluster: provider.config, or the fields of oidc or objectRef, or, where there are none,
 // clusterName with the name of the cluster, which the plugins of cluster-inventory-api ask
 // for. Whatever hands an entry to such a plugin uses it, so that one entry means the same to

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// longest bounds what is told of why a patch can't be applied, in bytes: there may be a fault
+// longest bounds the text that says why a patch can't be applied, in bytes: there may be a fault
 // in each of its entries.
 const longest = 1 << 10
 
