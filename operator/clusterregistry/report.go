@@ -55,8 +55,14 @@ func (s *scope) next() (after time.Duration, err error) {
 			after = min(after, verdict.Backstop)
 		}
 	}
-	if s.operation.After > 0 {
+	if err == nil {
+		err = s.operation.Err
+	}
+	switch {
+	case s.operation.After > 0:
 		after = min(after, s.operation.After)
+	case !s.operation.Complete():
+		after = min(after, verdict.Backstop)
 	}
 	if !s.retraction.Complete() {
 		after = min(after, cmp.Or(s.retraction.After, verdict.Backstop))

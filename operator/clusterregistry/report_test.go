@@ -217,6 +217,11 @@ func TestNext(t *testing.T) {
 	if after, err := s.next(); after != verdict.Soon || err != nil {
 		t.Errorf("the controller fails during an upgrade: after %s: %v", after, err)
 	}
+	s = look(t, "{spec: {mode: Aggregated}}")
+	s.operation = verdict.Failed(errors.New("not recorded"))
+	if after, err := s.next(); after != verdict.Backstop || err == nil || err.Error() != "not recorded" {
+		t.Errorf("an operation fails: after %s: %v", after, err)
+	}
 }
 
 // TestResyncPeriod reconciles again after the time that a registry waits for, and at latest
