@@ -9,8 +9,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // event is what "go test -json" prints, see "go doc test2json".
@@ -44,6 +46,9 @@ func test(args []string) (int, error) {
 	if err := cmd.Start(); err != nil {
 		return 1, err
 	}
+	// A part that is stopped has its whole process group signaled. This process ends after
+	// "go test", to say which tests ran then.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGINT, syscall.SIGTERM)
 	p := &printer{out: os.Stdout, verbose: slices.Contains(args, "-v"), tests: map[string]*output{}}
 	err = p.print(io.TeeReader(out, kept))
 	exit := &exec.ExitError{}
@@ -81,6 +86,11 @@ func (p *printer) print(events io.Reader) error {
 				fmt.Fprint(p.out, string(line)) // not of a test
 			} else {
 				p.handle(e)
+			}
+		}
+		if err != nil {
+			for len(p.order) > 0 { // of packages of which the end is not reported
+				p.flush(p.tests[p.order[0]].event.Package, "")
 			}
 		}
 		if errors.Is(err, io.EOF) {

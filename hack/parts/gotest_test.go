@@ -70,3 +70,23 @@ func TestGoTest(t *testing.T) {
 		}
 	}
 }
+
+// TestInterrupted has tests be named that ran when "go test" was stopped.
+func TestInterrupted(t *testing.T) {
+	var out strings.Builder
+	p := &printer{out: &out, tests: map[string]*output{}}
+	events := `{"Action":"run","Package":"a","Test":"TestGood"}
+{"Action":"pass","Package":"a","Test":"TestGood"}
+{"Action":"run","Package":"a","Test":"TestHung"}
+{"Action":"run","Package":"a","Test":"TestHung/case"}
+{"Action":"output","Package":"a","Test":"TestHung/case","Output":"what it waits for\n"}
+{"Action":"run","Package":"b","Test":"TestOther"}
+`
+	if err := p.print(strings.NewReader(events)); err != nil {
+		t.Fatal(err)
+	}
+	const want = "--- FAIL: TestHung (it has not ended)\n--- FAIL: TestHung/case (it has not ended)\nwhat it waits for\n--- FAIL: TestOther (it has not ended)\n"
+	if out.String() != want {
+		t.Errorf("it prints\n%s", out.String())
+	}
+}
