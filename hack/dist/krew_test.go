@@ -45,8 +45,7 @@ func unpack(t *testing.T, content string) (map[string][]byte, map[string]int64) 
 // and to the archives that it names: each is for its platform, and has what is taken
 // out of it.
 func TestKrew(t *testing.T) {
-	dir := smallRelease(t)
-	release := files(t, dir)
+	release := smallFiles(t)
 	plugin := krewPlugin{}
 	if err := yaml.UnmarshalStrict([]byte(release["plugin/cluster-registry.yaml"]), &plugin); err != nil {
 		t.Fatal(err)

@@ -77,6 +77,34 @@ func smallRelease(t *testing.T) string {
 	return dir
 }
 
+// written has the files of a small release by name, which compiles for six platforms.
+var written map[string]string
+
+// smallFiles returns the files of a small release; it is written once.
+func smallFiles(t *testing.T) map[string]string {
+	t.Helper()
+	if written == nil {
+		written = files(t, smallRelease(t))
+	}
+	return written
+}
+
+// writeFiles writes files into a folder of their own, and returns it.
+func writeFiles(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // files returns the content of all files below a folder, by name.
 func files(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -97,7 +125,7 @@ func files(t *testing.T, dir string) map[string]string {
 
 // TestReproducible makes a release twice, of one source in two folders.
 func TestReproducible(t *testing.T) {
-	first, second := files(t, smallRelease(t)), files(t, smallRelease(t))
+	first, second := smallFiles(t), files(t, smallRelease(t))
 	objects, err := filepath.Glob("../../bundle/manifests/*.yaml")
 	if err != nil || len(objects) == 0 {
 		t.Fatal(objects, err)
@@ -113,14 +141,14 @@ func TestReproducible(t *testing.T) {
 }
 
 func TestContent(t *testing.T) {
-	dir := smallRelease(t)
+	release := smallFiles(t)
+	dir := writeFiles(t, release)
 	check := exec.CommandContext(t.Context(), "sha256sum", "--check", "--strict", sumsFile)
 	check.Dir = dir
 	out, err := check.CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
-	release := files(t, dir)
 	for name := range release {
 		if name != sumsFile && !strings.Contains(string(out), name+": OK\n") {
 			t.Errorf("%s has no sum", name)
@@ -172,7 +200,7 @@ func TestFailureLeavesNothing(t *testing.T) {
 
 // TestPublished makes the next release, which takes etcd over as it was.
 func TestPublished(t *testing.T) {
-	before := smallRelease(t)
+	before := writeFiles(t, smallFiles(t))
 	next := func() (release, string) {
 		earlier, err := readPublished(before)
 		if err != nil {
