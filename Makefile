@@ -24,6 +24,8 @@ MODULES := $(LIBRARIES) . hack/cluster hack
 TEST := $(if $(PARTS_PROGRAM),$(PARTS_PROGRAM) test,$(GO) test)
 # What needs no cluster has time for that in "make test-full".
 RACE := $(if $(E2E_FULL),-race -shuffle=on -timeout 4h,-timeout 25m)
+# The linter looks for all that vet looks for.
+UNIT := $(TEST) -vet=off $(RACE)
 # E2e tests share one cluster and stop its nodes, so their packages run one after the other.
 STORY := $(TEST) -count=1 -p 1 -timeout $(if $(E2E_FULL),4h,25m)
 # What measures, what only "make test-full" runs, and what gets the processor time that e2e
@@ -132,11 +134,10 @@ test-list: ## Print the parts of "test-full", and when each passed
 
 .PHONY: unit
 unit: ## Tests that need nothing
-	$(TEST) $(RACE) $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework/... ./e2e/history/...
-	$(TEST) $(RACE) -run '^Test(Page|Selections)$$' ./e2e/reliability
-	for module in $(LIBRARIES); do $(TEST) -C $$module $(RACE) ./... || exit 1; done
-	$(TEST) -C hack -count=1 $(RACE) ./... # they read the other modules, of which the cache of results knows nothing
-	$(TEST) -C hack/cluster $(RACE) ./...
+	$(UNIT) $$($(GO) list ./... | grep -v /e2e/) ./e2e/framework/... ./e2e/history/...
+	$(UNIT) -run '^Test(Page|Selections)$$' ./e2e/reliability
+	for module in $(LIBRARIES) hack/cluster; do (cd $$module && $(UNIT) ./...) || exit 1; done
+	cd hack && $(UNIT) -count=1 ./... # they read the other modules, of which the cache of results knows nothing
 
 .PHONY: examples
 examples: ## Build the examples of how to use the registry from Go into bin/
