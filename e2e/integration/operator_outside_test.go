@@ -23,14 +23,7 @@ func TestOperatorOutside(t *testing.T) {
 	h := newOperatorHost(t)
 	framework.InstallCertManagerAPI(t, h.kubectl)
 	operator := framework.StartOperator(t, h.Host)
-	t.Run("cases", func(t *testing.T) {
-		for name, test := range map[string]func(*testing.T, *site){"backend down": testBackendDown, "load balancer": testLoadBalancer, "a Deployment in the way": testDeploymentInTheWay} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				test(t, h.at(t))
-			})
-		}
-	})
+	framework.Together(t, h.cases(map[string]func(*testing.T, *site){"backend down": testBackendDown, "load balancer": testLoadBalancer, "a Deployment in the way": testDeploymentInTheWay}))
 	operator.Stop()
 	expectPermitted(t, h.audit)
 }

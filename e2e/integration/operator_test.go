@@ -22,17 +22,10 @@ func TestOperator(t *testing.T) {
 	if !t.Run("cert-manager late", func(t *testing.T) { testCertManagerLate(t, h.at(t), h.kubectl) }) {
 		return // nothing else can go well
 	}
-	t.Run("cases", func(t *testing.T) {
-		for name, test := range map[string]func(*testing.T, *site){
-			"stages": testStages, "external etcd": testExternalEtcd, "pruning": testPruning, "in the way": testInTheWay, "alarms": testAlarms, "fast edits": testFastEdits,
-			"adoption": testAdoption, "node port": testNodePort, "paused": testPaused, "nothing left": testNothingLeft, "controller": testController, "controller upgraded": testControllerUpgraded, "backups": testBackups, "audit": testAudit,
-		} {
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				test(t, h.at(t))
-			})
-		}
-	})
+	framework.Together(t, h.cases(map[string]func(*testing.T, *site){
+		"stages": testStages, "external etcd": testExternalEtcd, "pruning": testPruning, "in the way": testInTheWay, "alarms": testAlarms, "fast edits": testFastEdits,
+		"adoption": testAdoption, "node port": testNodePort, "paused": testPaused, "nothing left": testNothingLeft, "controller": testController, "controller upgraded": testControllerUpgraded, "backups": testBackups, "audit": testAudit,
+	}))
 	// Alone: it takes the API group from a registry, which those of other cases would have then.
 	t.Run("drift", func(t *testing.T) { testDrift(t, h.at(t)) })
 	t.Run("deletion", func(t *testing.T) { testDeletion(t, h.at(t)) })
@@ -87,6 +80,15 @@ func newOperatorHost(t *testing.T) *operatorHost {
 func (h *operatorHost) at(t *testing.T) *site {
 	t.Helper()
 	return newSite(t, h.Config, h.etcd)
+}
+
+// cases has each test get a site of its own.
+func (h *operatorHost) cases(tests map[string]func(*testing.T, *site)) map[string]func(*testing.T) {
+	cases := map[string]func(*testing.T){}
+	for name, test := range tests {
+		cases[name] = func(t *testing.T) { test(t, h.at(t)) }
+	}
+	return cases
 }
 
 // expectPermitted looks for a request that the operator's permissions did not
