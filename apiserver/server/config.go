@@ -132,6 +132,7 @@ func describe(config *genericserver.Config) {
 // Complete fills what follows from the rest.
 func (c *Config) Complete() CompletedConfig {
 	refuseApply(&c.generic.Config)
+	boundWatches(&c.generic.Config)
 	boundBodies(&c.generic.Config)
 	return CompletedConfig{&completedConfig{c.generic.Complete(), c.collection, c.guarded, c.visible, c.extend}}
 }
