@@ -121,7 +121,7 @@ func (c *Controller) evidence(cluster *v1beta1.Cluster) (evidence, time.Time, bo
 		since = c.cutOff
 	}
 	return evidence{
-		history: s.history, isolated: c.isolated, undecided: c.undecided(s, published(cluster)),
+		history: s.history, isolated: c.isolated, proven: c.outage.proven(), undecided: c.undecided(s, published(cluster)),
 		led: s.led, silence: c.Clock.Since(since),
 	}, s.seen, true
 }

@@ -189,12 +189,16 @@ func TestController(t *testing.T) {
 	}
 	since := b.clock.Now()
 	b.answer(slow, "east")
-	b.check("east")
+	for range 3 {
+		b.check("east")
+	}
 	if c := meta.FindStatusCondition(b.get("east").Status.Conditions, Reachable); c.Reason != probe.ReasonTimedOut || !c.LastTransitionTime.Time.Equal(since) {
 		t.Errorf("another reason: %+v", c)
 	}
 	b.answer(ready, "east")
-	b.check("east")
+	for range 2 {
+		b.check("east")
+	}
 	if b.shown("east", Available) != "True Available" || b.writes.Load() != 4 {
 		t.Errorf("%s, %d writes", b.shown("east", Available), b.writes.Load())
 	}
@@ -224,6 +228,37 @@ func TestIsolation(t *testing.T) {
 	}
 	if !slices.Equal(b.said, []contract.FunctionState{contract.FunctionIsolated, contract.FunctionRunning}) || b.shown(names[1], Available) != "False ConnectionRefused" || b.shown(names[0], Available) != "True Available" {
 		t.Errorf("said %q, %s, %s", b.said, b.shown(names[1], Available), b.shown(names[0], Available))
+	}
+}
+
+// TestMostGone fails most of a fleet for good.
+func TestMostGone(t *testing.T) {
+	for _, test := range []struct {
+		gone int
+		want string
+	}{{6, "False ConnectionRefused"}, {8, "Unknown MostUnreachable"}, {10, "Unknown MostUnreachable"}} {
+		clusters, names := entries(10)
+		b := newBench(t, clusters...)
+		b.check(names...)
+		b.answer(down, names[:test.gone]...)
+		for range doubt - 1 {
+			b.check(names...)
+		}
+		if got := b.shown(names[0], Available); got != "True Available" {
+			t.Errorf("%d gone for a short time: %s", test.gone, got)
+		}
+		for range 20 {
+			b.check(names...)
+		}
+		if got := b.shown(names[0], Available); got != test.want || b.writes.Load() > int64(10+test.gone) {
+			t.Errorf("%d gone: %s, %d writes", test.gone, got, b.writes.Load())
+		}
+		b.answer(ready, names...)
+		b.check(names...)
+		b.check(names...)
+		if got := b.shown(names[0], Available); got != "True Available" || !slices.Equal(b.said, []contract.FunctionState{contract.FunctionIsolated, contract.FunctionRunning}) {
+			t.Errorf("%d back: %s, said %q", test.gone, got, b.said)
+		}
 	}
 }
 
@@ -509,7 +544,9 @@ func TestWithheldVersion(t *testing.T) {
 		t.Errorf("%q while it can't be asked", version())
 	}
 	b.answer(withheld, "east")
-	b.check("east")
+	for range 2 {
+		b.check("east")
+	}
 	if version() != "" {
 		t.Errorf("%q is still reported", version())
 	}

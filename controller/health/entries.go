@@ -27,7 +27,7 @@ type state struct {
 	// of the failures in a row came that it ended.
 	asked, failed time.Time
 	// reachable says that this controller has reported the cluster as reachable, at
-	// this endpoint, and not otherwise since; moved that the endpoint has changed and
+	// this endpoint, and not since that it is not; moved that the endpoint has changed and
 	// was not reached since.
 	reachable, moved bool
 	// led is the generation in which this controller saw the endpoint lead elsewhere
@@ -58,7 +58,7 @@ func (c *Controller) added(cluster *v1beta1.Cluster, initial bool) {
 	if p := property(statusOf(cluster).Properties); p != nil {
 		s.history = seeded(p.Value)
 	}
-	s.reachable = is(published(cluster), metav1.ConditionTrue)
+	s.reachable = held(published(cluster))
 	c.mu.Lock()
 	c.forget(cluster.Name)
 	c.states[cluster.Name] = s
@@ -147,7 +147,7 @@ func (c *Controller) state(cluster *v1beta1.Cluster) *state {
 		}
 		s.endpoint, s.history, s.moved = endpoint, history{}, true
 	}
-	s.reachable = !s.moved && is(published(cluster), metav1.ConditionTrue)
+	s.reachable = !s.moved && held(published(cluster))
 	c.count(s, 1)
 	return s
 }
@@ -155,6 +155,11 @@ func (c *Controller) state(cluster *v1beta1.Cluster) *state {
 // sameServer reports whether two endpoints lead to the same place.
 func sameServer(a, b v1beta1.Endpoint) bool {
 	return a.URL == b.URL && a.TLSServerName == b.TLSServerName && a.ProxyURL == b.ProxyURL && bytes.Equal(a.CABundle, b.CABundle)
+}
+
+// held reports whether a cluster was reachable when it could be told last.
+func held(reachable *metav1.Condition) bool {
+	return is(reachable, metav1.ConditionTrue) || is(reachable, metav1.ConditionUnknown) && reachable.Reason == ReasonMostUnreachable
 }
 
 // published returns what this controller has reported of whether a cluster is

@@ -23,6 +23,7 @@ const (
 const (
 	ReasonReached          = "Reached"
 	ReasonUnreachable      = "Unreachable"
+	ReasonMostUnreachable  = "MostUnreachable"
 	ReasonAvailable        = "Available"
 	ReasonNotVerified      = "NotVerified"
 	ReasonEndpointChanged  = "EndpointChanged"
@@ -34,8 +35,9 @@ const (
 // evidence is all that the conditions of a cluster follow from.
 type evidence struct {
 	history history
-	// isolated says that this side is cut off: nothing turns False.
-	isolated bool
+	// isolated says that this side is most likely cut off: nothing turns False, unless the
+	// way out is proven by clusters that answer.
+	isolated, proven bool
 	// undecided says that too little is known of other clusters to tell whether this
 	// side is cut off: nothing that was not False before turns False because it is not
 	// reached.
@@ -80,38 +82,55 @@ func condition(kind string, status metav1.ConditionStatus, reason, message strin
 }
 
 // reachable says whether the cluster's API server answers with a certificate that the
-// entry's CA has signed. A failure that may pass leaves what was reported before.
+// entry's CA has signed. What may pass leaves what was reported before.
 func reachable(e evidence) *metav1.Condition {
-	last, before := e.history.last, meta.FindStatusCondition(e.before, Reachable)
+	h, last, before := e.history, e.history.last, meta.FindStatusCondition(e.before, Reachable)
 	switch {
-	case e.history.probes == 0:
+	case h.probes == 0, recovers(before, last.Outcome.Reached(), h.reached):
 		return before
 	case last.Outcome == probe.NotAsked:
 		return condition(Reachable, metav1.ConditionUnknown, last.Reason, last.Message)
 	case last.Outcome.Reached():
 		return condition(Reachable, metav1.ConditionTrue, ReasonReached, "The API server answers, with a certificate that can be verified.")
-	case turnsFalse(e, e.history.unreached, before):
-		return condition(Reachable, metav1.ConditionFalse, last.Reason, last.Message)
+	case turnsFalse(e, h.unreached, before), e.isolated && e.proven && h.failed >= doubt:
+		return steady(e, before, condition(Reachable, metav1.ConditionFalse, last.Reason, last.Message))
+	case e.isolated && h.failed >= doubt:
+		return condition(Reachable, metav1.ConditionUnknown, ReasonMostUnreachable, fmt.Sprintf("The API server did not answer %d times in a row, and neither did most others: whether it is down, or the health controller is cut off, can't be told.", doubt))
 	}
 	return before
 }
 
 // healthy says whether the cluster's API server says that it is ready.
 func healthy(e evidence, reachable *metav1.Condition) *metav1.Condition {
-	last, before := e.history.last, meta.FindStatusCondition(e.before, ControlPlaneHealthy)
+	h, last, before := e.history, e.history.last, meta.FindStatusCondition(e.before, ControlPlaneHealthy)
 	switch {
-	case e.history.probes == 0:
+	case h.probes == 0, recovers(before, last.Outcome == probe.Ready, h.ready), recovers(reachable, last.Outcome.Reached(), h.reached):
 		return before
 	case last.Outcome == probe.Ready:
 		return condition(ControlPlaneHealthy, metav1.ConditionTrue, last.Reason, last.Message)
-	case last.Outcome == probe.NotReady && turnsFalse(e, e.history.unready, before):
-		return condition(ControlPlaneHealthy, metav1.ConditionFalse, last.Reason, last.Message)
-	case last.Outcome == probe.Failed && is(reachable, metav1.ConditionFalse):
+	case last.Outcome == probe.NotReady && turnsFalse(e, h.unready, before):
+		return steady(e, before, condition(ControlPlaneHealthy, metav1.ConditionFalse, last.Reason, last.Message))
+	case last.Outcome == probe.Failed && reachable != nil && reachable.Status != metav1.ConditionTrue:
 		return condition(ControlPlaneHealthy, metav1.ConditionUnknown, ReasonUnreachable, "The API server is not reached: see Reachable.")
 	case last.Outcome == probe.NotReady, last.Outcome == probe.Failed:
 		return before
 	}
 	return condition(ControlPlaneHealthy, metav1.ConditionUnknown, last.Reason, last.Message)
+}
+
+// recovers reports whether a condition is False still, although the last few probes, fewer
+// than it takes, have succeeded.
+func recovers(before *metav1.Condition, succeeded bool, times int) bool {
+	return is(before, metav1.ConditionFalse) && succeeded && times < recovery
+}
+
+// steady returns a condition that is False: with the text of before until several probes in
+// a row have said the same, unless that is of another spec.
+func steady(e evidence, before, now *metav1.Condition) *metav1.Condition {
+	if is(before, metav1.ConditionFalse) && before.ObservedGeneration >= e.generation && e.history.alike < threshold {
+		return before
+	}
+	return now
 }
 
 // turnsFalse decides after how many failures in a row a condition is False. One that

@@ -1,6 +1,7 @@
 package health
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,8 +64,16 @@ func TestEvaluate(t *testing.T) {
 		{"two failures change nothing", evidence{}, []probe.Result{ready, down, slow}, "True Reached", "True Ready", "True Available"},
 		{"the third does", evidence{}, []probe.Result{ready, down, down, slow}, "False TimedOut", "Unknown Unreachable", "False TimedOut"},
 		{"not when one between succeeds", evidence{}, []probe.Result{ready, down, down, ready, down, down}, "True Reached", "True Ready", "True Available"},
-		{"what fails now is the reason", evidence{}, []probe.Result{down, down, down, slow}, "False TimedOut", "Unknown Unreachable", "False TimedOut"},
-		{"one success is enough", evidence{}, []probe.Result{down, down, down, ready}, "True Reached", "True Ready", "True Available"},
+		{"another failure is not the reason yet", evidence{}, []probe.Result{down, down, down, slow, slow}, "False ConnectionRefused", "Unknown Unreachable", "False ConnectionRefused"},
+		{"what fails now is the reason", evidence{}, []probe.Result{down, down, down, slow, slow, slow}, "False TimedOut", "Unknown Unreachable", "False TimedOut"},
+		{"what fails is the reason at once for another spec", evidence{generation: 1}, []probe.Result{down, down, down, slow}, "False TimedOut", "Unknown Unreachable", "False TimedOut"},
+		{"two failures that take turns", evidence{}, []probe.Result{down, down, down, slow, down, slow, down, slow, down, slow}, "False ConnectionRefused", "Unknown Unreachable", "False ConnectionRefused"},
+		{"one success is not enough", evidence{}, []probe.Result{down, down, down, ready}, "False ConnectionRefused", "Unknown Unreachable", "False ConnectionRefused"},
+		{"two successes are", evidence{}, []probe.Result{down, down, down, ready, ready}, "True Reached", "True Ready", "True Available"},
+		{"successes in a row", evidence{}, []probe.Result{down, down, down, ready, down, ready}, "False ConnectionRefused", "Unknown Unreachable", "False ConnectionRefused"},
+		{"reached again, and not ready", evidence{}, []probe.Result{down, down, down, notReady, notReady}, "True Reached", "Unknown Unreachable", "Unknown Unreachable"},
+		{"ready once after it was not", evidence{}, []probe.Result{notReady, notReady, notReady, ready}, "True Reached", "False NotReady", "False NotReady"},
+		{"ready twice after it was not", evidence{}, []probe.Result{notReady, notReady, notReady, ready, ready}, "True Reached", "True Ready", "True Available"},
 		{"not ready three times", evidence{}, []probe.Result{ready, notReady, notReady, notReady}, "True Reached", "False NotReady", "False NotReady"},
 		{"not ready twice", evidence{}, []probe.Result{ready, notReady, notReady}, "True Reached", "True Ready", "True Available"},
 		{"a new one that is not ready", evidence{}, []probe.Result{notReady}, "True Reached", "-", "-"},
@@ -74,7 +83,12 @@ func TestEvaluate(t *testing.T) {
 		{"the address is refused", evidence{}, []probe.Result{ready, refused}, "Unknown AddressRefused", "Unknown AddressRefused", "Unknown AddressRefused"},
 		{"isolated, nothing turns False", evidence{isolated: true}, []probe.Result{ready, down, down, down, down, notReady, notReady, notReady, notReady}, "True Reached", "True Ready", "True Available"},
 		{"isolated, what was False stays", evidence{isolated: true, before: []metav1.Condition{{Type: Reachable, Status: metav1.ConditionFalse, Reason: "Old"}}}, []probe.Result{down}, "False Old", "Unknown Unreachable", "False Old"},
-		{"isolated, what succeeds turns True", evidence{isolated: true, before: []metav1.Condition{{Type: Reachable, Status: metav1.ConditionFalse}}}, []probe.Result{ready}, "True Reached", "True Ready", "True Available"},
+		{"isolated for long", evidence{isolated: true}, slices.Concat([]probe.Result{ready}, slices.Repeat([]probe.Result{down}, doubt)), "Unknown MostUnreachable", "Unknown Unreachable", "Unknown MostUnreachable"},
+		{"isolated for long, and an agent reports", evidence{isolated: true, reporters: with("agent", Available, metav1.ConditionTrue)}, slices.Concat([]probe.Result{ready}, slices.Repeat([]probe.Result{down}, doubt)), "Unknown MostUnreachable", "Unknown Unreachable", "True Reported"},
+		{"isolated for long, and back", evidence{isolated: true}, slices.Concat([]probe.Result{ready}, slices.Repeat([]probe.Result{down}, doubt), []probe.Result{ready}), "True Reached", "True Ready", "True Available"},
+		{"most fail for long, and others answer", evidence{isolated: true, proven: true}, slices.Concat([]probe.Result{ready}, slices.Repeat([]probe.Result{down}, doubt)), "False ConnectionRefused", "Unknown Unreachable", "False ConnectionRefused"},
+		{"most fail not for long yet", evidence{isolated: true, proven: true}, slices.Concat([]probe.Result{ready}, slices.Repeat([]probe.Result{down}, doubt-1)), "True Reached", "True Ready", "True Available"},
+		{"isolated, what succeeds turns True", evidence{isolated: true, before: []metav1.Condition{{Type: Reachable, Status: metav1.ConditionFalse}}}, []probe.Result{ready, ready}, "True Reached", "True Ready", "True Available"},
 		{"after a restart, what was reported stays", evidence{before: []metav1.Condition{{Type: Reachable, Status: metav1.ConditionTrue, Reason: "Old"}, {Type: ControlPlaneHealthy, Status: metav1.ConditionTrue, Reason: "Old"}}}, []probe.Result{down}, "True Old", "True Old", "True Available"},
 		{"another cluster by its condition", evidence{identity: &metav1.Condition{Type: IdentityVerified, Status: metav1.ConditionFalse}}, []probe.Result{ready}, "True Reached", "True Ready", "False IdentityMismatch"},
 		{"another cluster by a reporter", evidence{reporters: with("agent", IdentityVerified, metav1.ConditionFalse)}, []probe.Result{ready}, "True Reached", "True Ready", "False IdentityMismatch"},

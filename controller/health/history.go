@@ -7,8 +7,18 @@ import (
 	"github.com/clusterregistry/operator/controller/probe"
 )
 
-// threshold is how many probes in a row must fail before a condition turns False.
-const threshold = 3
+const (
+	// threshold is how many probes in a row must fail before a condition turns False, and
+	// how many must say the same before the text of one that is False changes: two servers
+	// behind one address may fail in different ways.
+	threshold = 3
+	// recovery is how many probes in a row must succeed before a condition that is False
+	// turns True: a cluster that answers every now and then is not available.
+	recovery = 2
+	// doubt is how many probes in a row must fail, while this side seems to be cut off, before
+	// what was reported before is no longer believed.
+	doubt = 10
+)
 
 // certificateMemory is for how many probes a certificate counts after it was last seen.
 // Behind one address there may be several API servers, each with its own certificate;
@@ -21,8 +31,13 @@ type history struct {
 	// last is the newest result; probes says how many there were.
 	last   probe.Result
 	probes int
-	// unreached and unready count results in a row that were so.
-	unreached, unready int
+	// unreached and unready count results in a row that were so while this side was not
+	// isolated, and failed those that were not reached at any time.
+	unreached, unready, failed int
+	// reached and ready count results in a row that were so.
+	reached, ready int
+	// alike counts results in a row that say the same.
+	alike int
 	// certificates are the ends of those that were seen.
 	certificates []certificate
 }
@@ -36,6 +51,11 @@ type certificate struct {
 // after returns the history with one more result. What fails while this side is
 // isolated says nothing of the cluster: the count of failures begins again.
 func (h history) after(result probe.Result, isolated bool) history {
+	same := h.probes > 0 && result.Outcome == h.last.Outcome && result.Reason == h.last.Reason && result.Message == h.last.Message
+	h.alike = max(1, inARow(h.alike, same))
+	h.failed = inARow(h.failed, result.Outcome == probe.Failed)
+	h.reached = inARow(h.reached, result.Outcome.Reached())
+	h.ready = inARow(h.ready, result.Outcome == probe.Ready)
 	h.last = result
 	h.probes++
 	switch {
@@ -61,6 +81,13 @@ func (h history) after(result probe.Result, isolated bool) history {
 		h.certificates = append(h.certificates, certificate{expires: result.Expires, seen: h.probes})
 	}
 	return h
+}
+
+func inARow(count int, once bool) int {
+	if once {
+		return count + 1
+	}
+	return 0
 }
 
 // seeded returns a history that begins with the end of the certificate that was reported

@@ -25,7 +25,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		writes:   prometheus.NewCounter(prometheus.CounterOpts{Name: "clusterregistry_controller_reports_total", Help: "Reports that were written to the registry."}),
 		failures: prometheus.NewCounter(prometheus.CounterOpts{Name: "clusterregistry_controller_report_failures_total", Help: "Reports that could not be written, and are made again after the next probe."}),
 		number:   prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "clusterregistry_controller_clusters", Help: "Clusters in the registry, and those of them that the last probe did not reach."}, []string{"state"}),
-		isolated: prometheus.NewGauge(prometheus.GaugeOpts{Name: "clusterregistry_controller_isolated", Help: "1 while so many clusters can't be reached that no condition turns False."}),
+		isolated: prometheus.NewGauge(prometheus.GaugeOpts{Name: "clusterregistry_controller_isolated", Help: "1 while so many clusters can't be reached that the outage is most likely on this side."}),
 		lateness: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "clusterregistry_controller_probe_delay_seconds", Help: "Time between when a probe was due and when it began.", Buckets: []float64{.01, .1, 1, 10, 60}}),
 	}
 	for _, c := range []prometheus.Collector{m.probes, m.writes, m.failures, m.number, m.isolated, m.lateness} {

@@ -39,6 +39,10 @@ func (s *sums) add(other sums, by int) {
 // most reports whether more than half fail, and at least three.
 func (s sums) most() bool { return s.failing >= 3 && 2*s.failing > s.asked }
 
+// proven reports whether enough clusters have answered lately to tell that this side is not
+// cut off from all.
+func (o *outage) proven() bool { return o.recent.asked-o.recent.failing >= 3 }
+
 // sample is a result of a cluster.
 type sample struct {
 	at time.Time

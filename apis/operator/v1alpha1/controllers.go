@@ -65,7 +65,8 @@ func (c *Controllers) Functions() []string {
 // HealthController says how clusters are probed.
 type HealthController struct {
 	// periodSeconds is the time between two probes of a cluster, 5 to 3600 seconds. A
-	// condition turns False only after three failures in a row. Default: 60.
+	// condition turns False after three failures in a row, and True again after two
+	// successes. Default: 60.
 	// +optional
 	// +kubebuilder:default=60
 	// +kubebuilder:validation:Minimum=5
