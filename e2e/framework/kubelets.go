@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -31,6 +32,9 @@ import (
 // of them stands one server that says it is ready, at an address of loopback. It shows
 // the certificate of the registry that is asked for.
 type Kubelets struct {
+	// Away has the servers say that they are not ready.
+	Away atomic.Bool
+
 	t         *testing.T
 	client    client.Client
 	namespace string
@@ -149,7 +153,12 @@ func (k *Kubelets) serve(ctx context.Context, d *appsv1.Deployment) error {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "ok") })
+	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if k.Away.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		fmt.Fprint(w, "ok")
+	})
 	mux.HandleFunc("/version", func(w http.ResponseWriter, _ *http.Request) {
 		k.mu.Lock()
 		defer k.mu.Unlock()

@@ -25,14 +25,17 @@ func TestOperator(t *testing.T) {
 	framework.Together(t, h.cases(map[string]func(*testing.T, *site){
 		"stages": testStages, "external etcd": testExternalEtcd, "pruning": testPruning, "in the way": testInTheWay, "alarms": testAlarms, "fast edits": testFastEdits,
 		"adoption": testAdoption, "node port": testNodePort, "paused": testPaused, "nothing left": testNothingLeft, "controller": testController, "controller upgraded": testControllerUpgraded, "backups": testBackups, "audit": testAudit,
+		"cert-manager away": testCertManagerAway, "servers away": testServersAway,
 	}))
 	// Alone: it takes the API group from a registry, which those of other cases would have then.
 	t.Run("drift", func(t *testing.T) { testDrift(t, h.at(t)) })
 	t.Run("deletion", func(t *testing.T) { testDeletion(t, h.at(t)) })
 	t.Run("deletion of the namespace", func(t *testing.T) { testNamespaceDeletion(t, h.at(t)) })
 	t.Run("steady", func(t *testing.T) { testSteady(t, h.at(t), h.audit) })
-	operator.Stop()
 	expectPermitted(t, h.audit)
+	// Last: a kube-apiserver that starts refuses what is permitted until it knows all roles.
+	t.Run("host away", func(t *testing.T) { testHostAway(t, h.at(t), h.Host, operator) })
+	operator.Stop()
 }
 
 // TestOperatorStarts has operators start, with flags of their own, on what is there.

@@ -1,6 +1,7 @@
 package clusterregistry
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -31,18 +32,19 @@ import (
 const concurrency = 8
 
 // retries says when to reconcile again after an error: soon, and after each further error in a
-// row later, but never later than what waits is reconciled again anyway. A registry of which
+// row later, but never later than what waits is reconciled again anyway, nor than a registry is
+// reconciled at least. A registry of which
 // one part fails is looked after all the same, and what has failed may be back at any time.
 // Nothing limits all registries together: their number would make each wait.
-func retries() workqueue.TypedRateLimiter[reconcile.Request] {
-	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](10*time.Millisecond, verdict.Backstop)
+func (r *Reconciler) retries() workqueue.TypedRateLimiter[reconcile.Request] {
+	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](10*time.Millisecond, min(verdict.Backstop, cmp.Or(r.ResyncPeriod, verdict.Vigil)))
 }
 
 // Setup registers the reconciler with a manager whose cache has informers.Options.
 func (r *Reconciler) Setup(mgr manager.Manager) error {
 	build := builder.ControllerManagedBy(mgr).Named("clusterregistry").
 		For(&operatorv1alpha1.ClusterRegistry{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: retries()}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: r.retries()}).
 		WatchesMetadata(informers.CertificatesCRD(), handler.EnqueueRequestsFromMapFunc(r.all))
 	for _, kind := range informers.Owned() {
 		build = build.Watches(kind, handler.EnqueueRequestsFromMapFunc(registryOf))
