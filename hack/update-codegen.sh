@@ -67,4 +67,3 @@ controller-gen crd paths="./$operator" output:crd:dir=manifests/operator/crd
 hack/run versions crd
 hack/run versions docs
 hack/run reference
-UPDATE_DOCS=1 go test -count=1 -run '^(TestFlagsAreDocumented|TestSessions)$' ./operator ./apiserver ./controller ./helper ./helper/backup ./cli/kubectl-registry
