@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -136,10 +137,18 @@ func (h *Host) Tokens() (valid, expired string) {
 	return valid, expired
 }
 
+// found are the paths of programs, by what Program was asked for: the cluster command looks for
+// them by a hash of what they are made of.
+var found sync.Map
+
 // Program returns the path of a program of Kubernetes or etcd; the cluster
 // command builds it when it's missing.
 func Program(t *testing.T, component, version, program string) string {
 	t.Helper()
+	key := [...]string{component, version, program}
+	if path, ok := found.Load(key); ok {
+		return path.(string)
+	}
 	root := Root(t)
 	cmd := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "cluster"), "binaries", component, version, program)
 	cmd.Dir = root
@@ -149,5 +158,7 @@ func Program(t *testing.T, component, version, program string) string {
 	if err != nil {
 		t.Fatalf("%s of %s %s: %v: %s\n\"make integration\" builds what these tests need", program, component, version, err, stderr.String())
 	}
-	return filepath.Join(strings.TrimSpace(string(dir)), program)
+	path := filepath.Join(strings.TrimSpace(string(dir)), program)
+	found.Store(key, path)
+	return path
 }
