@@ -15,6 +15,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 )
 
 // Etcd is an etcd for a registry: members on loopback that speak mutual TLS.
@@ -167,9 +168,16 @@ func (e *Etcd) mustRun() {
 	}
 }
 
+// bounded ends a call that etcd does not answer: most tests set no deadline.
+func bounded(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	return invoke(ctx, method, request, reply, connection, options...)
+}
+
 func (e *Etcd) clientOf(endpoints ...string) *clientv3.Client {
 	e.t.Helper()
-	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: Patience, TLS: e.TLS, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: endpoints, DialTimeout: Patience, TLS: e.TLS, Logger: zap.NewNop(), DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(bounded)}})
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -78,6 +78,8 @@ func (k *Kubectl) Try(args ...string) (string, error) {
 	if k.after {
 		ctx = context.Background()
 	}
+	ctx, cancel := context.WithTimeout(ctx, Bound)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, k.program, append([]string{"--kubeconfig=" + k.kubeconfig}, args...)...)
 	cmd.Env = append(os.Environ(), k.environment...)
 	cmd.Stdin = strings.NewReader(k.stdin)

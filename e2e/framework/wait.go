@@ -61,7 +61,7 @@ func await(ctx context.Context, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, Bound)
 	defer cancel()
 	for {
-		last := check(ctx)
+		last := look(ctx, check)
 		if last == nil {
 			return nil
 		}
@@ -78,6 +78,13 @@ func await(ctx context.Context, check func(context.Context) error) error {
 			return fmt.Errorf("after %s, of which %s without progress: %w", now.Sub(p.began).Round(time.Second), now.Sub(p.last).Round(time.Second), last)
 		}
 	}
+}
+
+// look ends a check that waits itself, as for an answer that does not come.
+func look(ctx context.Context, check func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	return check(ctx)
 }
 
 // progress tells a wait that gets somewhere from one that does not.

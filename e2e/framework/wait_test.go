@@ -1,8 +1,10 @@
 package framework
 
 import (
+	"context"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -37,4 +39,18 @@ func TestProgress(t *testing.T) {
 			t.Errorf("%s: given up in second %d, want %d", test.reason, over, test.over)
 		}
 	}
+}
+
+// TestSilence has a check wait for an answer that does not come.
+func TestSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		err := await(t.Context(), func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		if took := time.Since(began); err == nil || took > 2*Patience+interval {
+			t.Errorf("after %s: %v", took, err)
+		}
+	})
 }

@@ -61,7 +61,7 @@ func operatorClient(t *testing.T, config *rest.Config) client.Client {
 		}
 	}
 	quick := rest.CopyConfig(config)
-	quick.QPS = -1
+	quick.QPS, quick.Timeout = -1, framework.Patience // no watch is made with it
 	c, err := client.New(quick, client.Options{Scheme: scheme})
 	if err != nil {
 		t.Fatal(err)
