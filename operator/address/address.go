@@ -60,8 +60,8 @@ func balancer(ctx context.Context, reader client.Reader, key client.ObjectKey) (
 	return out, nil
 }
 
-// nodes returns the addresses of the oldest nodes, which come and go least. An
-// address from outside is better than one from inside.
+// nodes returns the addresses of the oldest nodes, which come and go least: those first that
+// clients reach. An address from outside is better than one from inside.
 func nodes(ctx context.Context, reader client.Reader) ([]string, error) {
 	list := &corev1.NodeList{}
 	if err := reader.List(ctx, list); err != nil {
@@ -73,13 +73,34 @@ func nodes(ctx context.Context, reader client.Reader) ([]string, error) {
 		}
 		return slices.Compare([]byte(a.Name), []byte(b.Name))
 	})
-	var out []string
-	for _, node := range list.Items[:min(maxNodes, len(list.Items))] {
-		if address := nodeAddress(node); address != "" {
-			out = append(out, address)
+	nodes := slices.DeleteFunc(list.Items, func(node corev1.Node) bool { return nodeAddress(node) == "" })
+	oldest := nodes[:min(maxNodes, len(nodes))]
+	if slices.IndexFunc(oldest, serves) < 0 {
+		if i := slices.IndexFunc(nodes, serves); i >= 0 { // clients are sent there
+			oldest[len(oldest)-1] = nodes[i]
 		}
 	}
+	slices.SortStableFunc(oldest, func(a, b corev1.Node) int {
+		switch {
+		case serves(a) == serves(b):
+			return 0
+		case serves(a):
+			return -1
+		}
+		return 1
+	})
+	var out []string
+	for _, node := range oldest {
+		out = append(out, nodeAddress(node))
+	}
 	return out, nil
+}
+
+// serves reports whether a node can be expected to forward what comes to its ports: kubelet
+// says that it is ready, or has said nothing yet, and it is not being deleted.
+func serves(node corev1.Node) bool {
+	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
+	return node.DeletionTimestamp == nil && (i < 0 || node.Status.Conditions[i].Status == corev1.ConditionTrue)
 }
 
 // nodeAddress returns the best address of a node, empty when it has none.

@@ -19,6 +19,13 @@ func node(name string, age time.Duration, addresses ...corev1.NodeAddress) clien
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(noon.Add(-age))}, Status: corev1.NodeStatus{Addresses: addresses}}
 }
 
+// down returns a copy of a node that kubelet reports nothing of for long.
+func down(object client.Object) client.Object {
+	out := object.DeepCopyObject().(*corev1.Node)
+	out.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown}}
+	return out
+}
+
 func at(kind corev1.NodeAddressType, address string) corev1.NodeAddress {
 	return corev1.NodeAddress{Type: kind, Address: address}
 }
@@ -42,6 +49,8 @@ func TestAddresses(t *testing.T) {
 		{"nobody said how", "Independent", "null", []client.Object{young}, nil},
 		{"an aggregated one is reached through the host", "Aggregated", "{type: NodePort, hostnames: [a.example]}", []client.Object{young}, nil},
 		{"the oldest node first", "Independent", "{type: NodePort}", []client.Object{young, node("old", 2*time.Hour, internal)}, []string{"192.0.2.2", "192.0.2.1"}},
+		{"a node that is not ready last", "Independent", "{type: NodePort}", []client.Object{young, down(node("old", 2*time.Hour, internal))}, []string{"192.0.2.1", "192.0.2.2"}},
+		{"no node is ready", "Independent", "{type: NodePort}", []client.Object{down(young), down(node("old", 2*time.Hour, internal))}, []string{"192.0.2.2", "192.0.2.1"}},
 		{"of nodes of one age, by name", "Independent", "{type: NodePort}", []client.Object{node("z", time.Hour, internal), young}, []string{"192.0.2.1", "192.0.2.2"}},
 		{"from outside, if it can be", "Independent", "{type: NodePort}", []client.Object{node("a", 0, internal, at(corev1.NodeExternalDNS, "a.example"), at(corev1.NodeExternalIP, "203.0.113.1"))}, []string{"203.0.113.1"}},
 		{"a name from outside is better than an address from inside", "Independent", "{type: NodePort}", []client.Object{node("a", 0, internal, at(corev1.NodeExternalDNS, "a.example"))}, []string{"a.example"}},
@@ -70,5 +79,12 @@ func TestFewNodes(t *testing.T) {
 	addresses, err := nodes(t.Context(), fake.NewClientBuilder().WithObjects(objects...).Build())
 	if err != nil || len(addresses) != maxNodes || addresses[0] != "192.0.2.19" {
 		t.Errorf("%q, %v", addresses, err)
+	}
+	for i := 5; i < 20; i++ {
+		objects[i] = down(objects[i])
+	}
+	addresses, err = nodes(t.Context(), fake.NewClientBuilder().WithObjects(objects...).Build())
+	if err != nil || len(addresses) != maxNodes || addresses[0] != "192.0.2.4" || addresses[1] != "192.0.2.19" {
+		t.Errorf("with the oldest down: %q, %v", addresses, err)
 	}
 }

@@ -198,11 +198,12 @@ func memberNames(in Input) []string {
 	return out
 }
 
-// subjectNames adds DNS names, and addresses of either kind, to a certificate.
+// subjectNames adds DNS names, and addresses of either kind, to a certificate. It stays the same
+// when clients are sent to another of the addresses.
 func subjectNames(dns, addresses []string) []operation {
 	var out []operation
 	var ips []string
-	for _, address := range addresses {
+	for _, address := range slices.Sorted(slices.Values(addresses)) {
 		if net.ParseIP(address) != nil {
 			ips = append(ips, address)
 			continue
