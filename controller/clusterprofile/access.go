@@ -56,13 +56,20 @@ type offer struct {
 	left []string
 }
 
+// mistaken reports whether another cluster answers than an entry is for. Such an entry has
+// no profile: consumers that have connected, as by multicluster-runtime, keep their client
+// when a profile loses its providers or is not healthy, and drop it when the profile is gone.
+func mistaken(cluster *v1beta1.Cluster) bool {
+	return cluster.Status != nil && meta.IsStatusConditionFalse(cluster.Status.Conditions, v1beta1.ConditionIdentityVerified)
+}
+
 // offered returns what an entry would have published in a namespace, or why there is nothing:
 // a provider for each way for controllers that the namespace allows.
 func offered(cluster *v1beta1.Cluster, in Target) (offer, *unpublished) {
 	none := func(reason, message string, arguments ...any) (offer, *unpublished) {
 		return offer{}, &unpublished{reason, fmt.Sprintf(message, arguments...)}
 	}
-	if cluster.Status != nil && meta.IsStatusConditionFalse(cluster.Status.Conditions, v1beta1.ConditionIdentityVerified) {
+	if mistaken(cluster) {
 		return none("IdentityMismatch", "Another cluster answers than the entry is for (IdentityVerified of the registry is False): no one is led there.")
 	}
 	from, ok := endpointOf(cluster)

@@ -61,6 +61,7 @@ type Config struct {
 //   - a namespace is looked at again and again until it is open, which is when it has the
 //     label of the registry and the host cluster serves profiles;
 //   - while it is open, a session follows its profiles and writes those that differ;
+//   - a profile is deleted at once when another cluster answers than its entry is for;
 //   - profiles of clusters that are gone are deleted by a sweep, which sees all of them at
 //     once, and keeps them when they are too many.
 type Controller struct {

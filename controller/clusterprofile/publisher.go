@@ -149,7 +149,7 @@ func (p *publisher) attend(ctx context.Context, doubt <-chan struct{}, each func
 func (p *publisher) newSession() *session {
 	s := &session{
 		publisher: p, doubt: make(chan struct{}, 1),
-		shown: map[string]bool{}, held: map[string]string{}, ending: map[string]ending{}, failing: map[string]error{}, due: map[string]time.Time{}, writes: map[string]writes{},
+		shown: map[string]bool{}, held: map[string]string{}, ending: map[string]ending{}, failing: map[string]error{}, cut: map[string]bool{}, due: map[string]time.Time{}, writes: map[string]writes{},
 		informer: dynamicinformer.NewFilteredDynamicInformer(p.Config.Profiles, Resource, p.Namespace, 0, cache.Indexers{}, nil).Informer(),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.NewTypedItemExponentialFailureRateLimiter[string](soonest, latest),
 			workqueue.TypedRateLimitingQueueConfig[string]{Clock: p.Clock}),

@@ -42,11 +42,13 @@ type session struct {
 
 	// shown are the profiles of selected clusters, with whether they have access providers;
 	// held are the profiles of others in the place of one of this registry, with whose
-	// they are; ending those that are terminating; failing those that could not be written.
+	// they are; ending those that are terminating; failing those that could not be written;
+	// cut those of selected clusters that have none, since another cluster answers.
 	shown   map[string]bool
 	held    map[string]string
 	ending  map[string]ending
 	failing map[string]error
+	cut     map[string]bool
 	writes  map[string]writes
 	// due are the profiles to be deleted, since when; kept those of them that are too many,
 	// of total that there are; undeleted those that the last sweep could not delete.
@@ -134,19 +136,24 @@ func (s *session) stored(name string) (*profile, error) {
 }
 
 // look brings the profile of a cluster up to date:
-//  1. there is none: it is made, if the cluster is selected
+//  1. there is none: it is made, if the cluster is selected and no other one answers
 //  2. it is another's: it is left alone, and held
 //  3. it is terminating: it is made again once it is gone
 //  4. its cluster is gone: it is due
-//  5. it differs: it is written, as soon as it may be
+//  5. another cluster answers: it is deleted at once
+//  6. it differs: it is written, as soon as it may be
 func (s *session) look(ctx context.Context, name string) error {
 	cluster := s.selected(name)
 	have, err := s.stored(name)
 	delete(s.shown, name)
 	delete(s.held, name)
 	delete(s.ending, name)
+	delete(s.cut, name)
 	if err != nil {
 		return err
+	}
+	if cluster != nil && mistaken(cluster) {
+		s.cut[name] = true
 	}
 	switch {
 	case have == nil && cluster == nil:
@@ -155,6 +162,9 @@ func (s *session) look(ctx context.Context, name string) error {
 		return nil
 	case have == nil:
 		delete(s.due, name)
+		if s.cut[name] {
+			return nil
+		}
 		return s.create(ctx, cluster)
 	case !s.ours(have):
 		delete(s.due, name)
@@ -168,10 +178,16 @@ func (s *session) look(ctx context.Context, name string) error {
 		if wait := patience - s.Clock.Since(have.DeletionTimestamp.Time); wait > 0 {
 			s.queue.AddAfter(name, wait+time.Second)
 		}
+		if s.cut[name] { // whoever holds it back finds no providers meanwhile
+			return s.update(ctx, s.of(cluster, s.Target, proofOf(s.verifier.proof(cluster), have)), have)
+		}
 		return nil
 	case cluster == nil:
 		s.condemn(name)
 		return nil
+	case s.cut[name]:
+		delete(s.due, name)
+		return s.erase(ctx, have)
 	}
 	delete(s.due, name)
 	s.shown[name] = len(have.Status.AccessProviders) > 0
@@ -201,6 +217,9 @@ func (s *session) judge() verdict {
 	}
 	if names := slices.Sorted(maps.Keys(s.held)); len(names) > 0 {
 		add(contract.FunctionRunning, "In namespace %q, ClusterProfiles that are not of this registry (the first has the cluster manager %q; those of this registry have %q and the label %s=%s) have the names of its clusters, and are left alone: %s. Delete them, or select other clusters.", s.Namespace, s.held[names[0]], Manager, contract.NamespaceLabel(s.Registry), s.Source.Namespace, list(names))
+	}
+	if names := slices.Sorted(maps.Keys(s.cut)); len(names) > 0 {
+		add(contract.FunctionRunning, "Namespace %q has no ClusterProfiles of clusters at whose endpoints other clusters answer (IdentityVerified is False): %s. Correct the endpoints of their entries; of a cluster that was made again, delete the entry and join it.", s.Namespace, list(names))
 	}
 	if names := slices.Sorted(maps.Keys(s.undeleted)); len(names) > 0 {
 		add(contract.FunctionFailing, "In namespace %q, ClusterProfiles of clusters that are gone can't be deleted: %s. The error of the first is: %v.", s.Namespace, list(names), s.undeleted[names[0]])

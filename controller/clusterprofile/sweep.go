@@ -83,7 +83,16 @@ func (s *session) remove(ctx context.Context, have *profile) error {
 	case err != nil && (!apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)):
 		return fmt.Errorf("ask the registry whether the cluster is gone: %w", err)
 	}
-	err = s.profiles.Delete(ctx, have.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion}})
+	return s.erase(ctx, have)
+}
+
+// erase deletes a profile that is still the one that was seen. It counts as a write, and the
+// next one of the name waits as long as after any other, unless finalizers keep the profile.
+func (s *session) erase(ctx context.Context, have *profile) error {
+	if len(have.Finalizers) == 0 {
+		s.writes[have.Name] = writes{stamp: written(have.ManagedFields), last: s.Clock.Now()}
+	}
+	err := s.profiles.Delete(ctx, have.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &have.UID, ResourceVersion: &have.ResourceVersion}})
 	s.Metrics.wrote(s.Namespace, err)
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete it: %w", err)
