@@ -29,10 +29,11 @@ type accessProvider struct {
 }
 
 // endpoint is a cluster as in a kubeconfig. The fields that have clients connect elsewhere,
-// or trust anyone, are written as empty.
+// or trust anyone, are written as empty, but for CABundle: the API server takes neither an
+// empty text nor null for base64.
 type endpoint struct {
 	Server                string      `json:"server"`
-	CABundle              []byte      `json:"certificate-authority-data"`
+	CABundle              []byte      `json:"certificate-authority-data,omitempty"`
 	CertificateAuthority  string      `json:"certificate-authority"`
 	TLSServerName         string      `json:"tls-server-name"`
 	InsecureSkipTLSVerify bool        `json:"insecure-skip-tls-verify"`
@@ -78,8 +79,6 @@ func offered(cluster *v1beta1.Cluster, in Target) (offer, *unpublished) {
 		return none("NoEndpoint", "The entry has no endpoint with a URL for any client, which is one without clientCIDRs.")
 	case from.TLSServerName != "":
 		return none("TLSServerNameUnsupported", "Endpoint %q has the tlsServerName %q, which clients of ClusterProfiles ignore: they would refuse the certificate. Give the endpoint a URL whose host the certificate is for, and no tlsServerName.", from.Name, from.TLSServerName)
-	case len(from.CABundle) == 0:
-		return none("NoCABundle", "Endpoint %q has no caBundle: no address is published that clients can't verify. Give it the CA certificates, also if they are well known.", from.Name)
 	}
 	out, names, size := offer{endpoint: from}, map[string]bool{}, 0
 	for _, way := range cluster.Spec.Access {
@@ -97,7 +96,7 @@ func offered(cluster *v1beta1.Cluster, in Target) (offer, *unpublished) {
 		}
 		size += len(from.CABundle)*4/3 + len(from.URL) + len(from.ProxyURL) + sizeOf(config)
 		out.providers = append(out.providers, accessProvider{Name: name, Cluster: endpoint{
-			Server: from.URL, CABundle: from.CABundle, ProxyURL: from.ProxyURL,
+			Server: from.URL, CABundle: append([]byte(nil), from.CABundle...), ProxyURL: from.ProxyURL,
 			Extensions: []extension{{Name: execExtension, Extension: config}},
 		}})
 	}
@@ -141,10 +140,20 @@ func providersOf(cluster *v1beta1.Cluster, in Target, known proof) ([]accessProv
 	kept := slices.DeleteFunc(slices.Clone(known.published), func(a accessProvider) bool {
 		return !slices.ContainsFunc(of.providers, func(b accessProvider) bool { return a.Name == b.Name })
 	})
+	missing := fmt.Sprintf("endpoint %q has not shown a certificate that %s has signed: %s. It is published once it has.", of.endpoint.Name, signer(of.endpoint), found)
 	if len(kept) == 0 {
-		return publish(metav1.ConditionFalse, none, reasonNotVerified, "Endpoint %q has not shown a certificate that its caBundle has signed: %s. It is published once it has.", of.endpoint.Name, found)
+		return publish(metav1.ConditionFalse, none, reasonNotVerified, "No one is led to the cluster, since %s", missing)
 	}
-	return publish(metav1.ConditionTrue, kept, "LastVerified", "Clients still connect to %s, since endpoint %q has not shown a certificate that its caBundle has signed: %s. It is published once it has.", kept[0].Cluster.Server, of.endpoint.Name, found)
+	return publish(metav1.ConditionTrue, kept, "LastVerified", "Clients still connect to %s, since %s", kept[0].Cluster.Server, missing)
+}
+
+// signer is by whom the certificate of an endpoint has to be signed. Without a CA bundle it is
+// by whom probes trust then, and clients as well.
+func signer(endpoint v1beta1.Endpoint) string {
+	if len(endpoint.CABundle) == 0 {
+		return "a public CA (the endpoint has no caBundle)"
+	}
+	return "its caBundle"
 }
 
 // providerName is that of the provider that a way to sign in becomes, by which a client finds

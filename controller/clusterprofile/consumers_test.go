@@ -93,7 +93,7 @@ func TestConsumers(t *testing.T) {
 		{"not known", healthy(metav1.ConditionUnknown), false, true},
 		{"no reports", func(c *v1beta1.Cluster) { c.Status = nil }, false, true},
 		{"tlsServerName", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].TLSServerName = "api" }, false, false},
-		{"no CA", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].CABundle = nil }, false, false},
+		{"a public CA", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].CABundle = nil }, true, true},
 		{"no access for controllers", func(c *v1beta1.Cluster) { c.Spec.Access = nil }, false, false},
 		{"access by another plugin", func(c *v1beta1.Cluster) { c.Spec.Access[0].Provider.Type = "other" }, false, false},
 		{"another cluster answers", func(c *v1beta1.Cluster) {
@@ -118,7 +118,7 @@ func TestConsumers(t *testing.T) {
 		if !connects {
 			continue
 		}
-		if strings.Contains(test.reason, "address") != strings.Contains(out.Host, "fd00") || string(out.CAData) != "CA" || out.Insecure || out.ExecProvider.Command != "secretreader-plugin" {
+		if strings.Contains(test.reason, "address") != strings.Contains(out.Host, "fd00") || (string(out.CAData) == "CA") == (test.reason == "a public CA") || out.Insecure || out.ExecProvider.Command != "secretreader-plugin" {
 			t.Errorf("%s: %+v", test.reason, out)
 		}
 	}

@@ -3,7 +3,8 @@
 // programs that read those.
 //
 // A profile follows from the entry of its cluster, and from whether its endpoint has shown
-// a certificate that the entry's CA has signed: no one is led elsewhere. It is written when
+// a certificate that the entry's CA has signed, or a public one where the entry has none: no
+// one is led elsewhere. It is written when
 // that changes, once in [Period] at most, and never on a heartbeat: consumers connect again
 // at each event. A profile belongs here by its cluster manager and by the label that names
 // the registry; any other one is neither changed nor deleted.

@@ -2,9 +2,12 @@ package clusterprofile
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -270,6 +273,36 @@ func (h *host) Apply(_ context.Context, name string, object *unstructured.Unstru
 	now := metav1.NewTime(h.bench.time.Now())
 	fields := slices.DeleteFunc(have.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool { return m.Subresource == subresource })
 	have.SetManagedFields(append(fields, metav1.ManagedFieldsEntry{Manager: options.FieldManager, Operation: metav1.ManagedFieldsOperationApply, Subresource: subresource, Time: &now}))
+	return h.save(have), nil
+}
+
+// Patch takes the JSON patch of one field of a provider alone.
+func (h *host) Patch(_ context.Context, name string, _ types.PatchType, patch []byte, _ metav1.PatchOptions, subresources ...string) (*unstructured.Unstructured, error) {
+	if err := h.write("patch " + strings.Join(subresources, "/") + " " + name); err != nil {
+		return nil, err
+	}
+	found, exists, _ := h.store.GetByKey("a/" + name)
+	if !exists {
+		return nil, apierrors.NewNotFound(Resource.GroupResource(), name)
+	}
+	have := found.(*unstructured.Unstructured).DeepCopy()
+	var operations []struct{ Op, Path, Value string }
+	if err := json.Unmarshal(patch, &operations); err != nil {
+		return nil, err
+	}
+	if len(operations) != 2 || operations[0].Path != "/metadata/resourceVersion" || operations[0].Value != have.GetResourceVersion() || operations[1].Op != "remove" {
+		return nil, fmt.Errorf("the patch %s does not fit", patch)
+	}
+	path := strings.Split(strings.TrimPrefix(operations[1].Path, "/"), "/")
+	providers, _, _ := unstructured.NestedSlice(have.Object, path[:2]...)
+	at, err := strconv.Atoi(path[2])
+	if err != nil {
+		return nil, err
+	}
+	unstructured.RemoveNestedField(providers[at].(map[string]any), path[3:]...)
+	if err := unstructured.SetNestedSlice(have.Object, providers, path[:2]...); err != nil {
+		return nil, err
+	}
 	return h.save(have), nil
 }
 

@@ -2,6 +2,8 @@ package clusterprofile
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"reflect"
 	"slices"
@@ -10,18 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
 const (
-	// Manager is spec.clusterManager.name of all profiles, whichever registry they are of.
-	Manager = "clusterregistry"
-	// ManagerLabel repeats it, as KEP-4322 demands.
+	// ManagerLabel repeats spec.clusterManager.name, as KEP-4322 demands.
 	ManagerLabel = "x-k8s.io/cluster-manager"
 	// FieldManager is by whom profiles are applied.
 	FieldManager = "clusterregistry-controller-profiles"
+	// IDProperty is the property with the ID of a cluster, as KEP-2149 names it. Only the
+	// registry says it: whoever may report of a cluster may not pass it off as another one.
+	IDProperty = "cluster.clusterset.k8s.io"
 	// SetProperty is the property with the ClusterSet of a cluster. Only the registry says
 	// it: whoever may report of a cluster may not put it in a set.
 	SetProperty = "clusterset.k8s.io"
@@ -76,6 +80,19 @@ type Source struct {
 	Registry, Namespace string
 }
 
+// Manager returns spec.clusterManager.name of the profiles of a registry. KEP-4322 has each
+// instance of a cluster manager named apart, and the name is the value of a label as well: a
+// long one is cut, and ends with a hash of the whole.
+func (s Source) Manager() string {
+	name := "clusterregistry." + s.Namespace + "." + s.Registry
+	if len(name) <= validation.LabelValueMaxLength {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	end := "-" + hex.EncodeToString(sum[:8])
+	return name[:validation.LabelValueMaxLength-len(end)] + end
+}
+
 // of returns the profile of a cluster in a namespace, given what is known of its endpoint.
 func (s Source) of(cluster *v1beta1.Cluster, in Target, known proof) *profile {
 	out := &profile{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name, Labels: map[string]string{}}}
@@ -84,16 +101,16 @@ func (s Source) of(cluster *v1beta1.Cluster, in Target, known proof) *profile {
 			out.Labels[key] = value
 		}
 	}
-	out.Labels[ManagerLabel] = Manager
+	out.Labels[ManagerLabel] = s.Manager()
 	out.Labels[contract.NamespaceLabel(s.Registry)] = s.Namespace
-	out.Spec = spec{DisplayName: cluster.Spec.DisplayName, ClusterManager: clusterManager{Name: Manager}}
+	out.Spec = spec{DisplayName: cluster.Spec.DisplayName, ClusterManager: clusterManager{Name: s.Manager()}}
 
 	have := v1beta1.ClusterStatus{}
 	if cluster.Status != nil {
 		have = *cluster.Status
 	}
 	out.Status.Version.Kubernetes = have.Version.Kubernetes
-	properties, left := propertiesOf(have.Properties, cluster.Spec.ClusterSet)
+	properties, left := propertiesOf(have.Properties, cluster.Spec)
 	out.Status.Properties = properties
 	providers, access := providersOf(cluster, in, known)
 	out.Status.AccessProviders = providers
@@ -103,28 +120,42 @@ func (s Source) of(cluster *v1beta1.Cluster, in Target, known proof) *profile {
 
 // ours reports whether a profile belongs to this registry.
 func (s Source) ours(p *profile) bool {
-	return p.Spec.ClusterManager.Name == Manager && p.Labels[contract.NamespaceLabel(s.Registry)] == s.Namespace
+	return p.Spec.ClusterManager.Name == s.Manager() && p.Labels[contract.NamespaceLabel(s.Registry)] == s.Namespace
 }
 
-// propertiesOf returns those that are reported of a cluster, and its set, by name; left are
-// the names of those that a profile has no room for.
-func propertiesOf(reported []v1beta1.Property, set string) (out []property, left []string) {
+// propertiesOf returns those that are reported of a cluster, and those that its spec says, by
+// name; left are the names of those that a profile has no room for.
+func propertiesOf(reported []v1beta1.Property, spec v1beta1.ClusterSpec) (out []property, left []string) {
 	out = []property{}
 	for _, p := range reported {
 		switch {
-		case p.Name == SetProperty:
+		case p.Name == IDProperty || p.Name == SetProperty:
 		case p.Name == "" || p.Value == "" || len(p.Name) > maxName || len([]rune(p.Value)) > maxValue:
 			left = append(left, p.Name)
 		default:
 			out = append(out, property{Name: p.Name, Value: p.Value})
 		}
 	}
-	if set != "" {
-		out = append(out, property{Name: SetProperty, Value: set})
+	for _, p := range []property{{IDProperty, spec.ID}, {SetProperty, spec.ClusterSet}} {
+		if p.Value != "" {
+			out = append(out, p)
+		}
 	}
 	slices.SortFunc(out, func(a, b property) int { return cmp.Compare(a.Name, b.Name) })
 	slices.Sort(left)
 	return out, left
+}
+
+// extraCA returns the place of a provider in a profile that is up to date but for a CA that it
+// is not to have; -1 when there is none.
+func extraCA(want, have status) int {
+	return slices.IndexFunc(have.AccessProviders, func(is accessProvider) bool {
+		if len(is.Cluster.CABundle) == 0 {
+			return false
+		}
+		is.Cluster.CABundle = nil
+		return slices.ContainsFunc(want.AccessProviders, func(a accessProvider) bool { return reflect.DeepEqual(is, a) })
+	})
 }
 
 // decode reads a profile.

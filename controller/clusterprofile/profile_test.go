@@ -10,24 +10,25 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
 func TestProfile(t *testing.T) {
 	cluster := member("east", func(c *v1beta1.Cluster) {
-		c.Spec.DisplayName, c.Spec.ClusterSet = "East", "prod"
+		c.Spec.DisplayName, c.Spec.ClusterSet, c.Spec.ID = "East", "prod", "6f2a.example"
 		c.Labels["example.com/zone"], c.Labels["x-k8s.io/cluster-manager"] = "z", "mine"
 		c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: "Available", Status: metav1.ConditionTrue})
 	})
 	p := source.of(cluster, target, proof{verified: true})
-	if want := map[string]string{"tier": "gold", "example.com/zone": "z", "x-k8s.io/cluster-manager": "clusterregistry", "registry.clusterregistry.io/hub": "registries"}; !reflect.DeepEqual(p.Labels, want) {
+	if want := map[string]string{"tier": "gold", "example.com/zone": "z", "x-k8s.io/cluster-manager": "clusterregistry.registries.hub", "registry.clusterregistry.io/hub": "registries"}; !reflect.DeepEqual(p.Labels, want) {
 		t.Errorf("labels %v", p.Labels)
 	}
-	if p.Name != "east" || p.Spec != (spec{DisplayName: "East", ClusterManager: clusterManager{Name: "clusterregistry"}}) || p.Status.Version.Kubernetes != "v1.37.1" {
+	if p.Name != "east" || p.Spec != (spec{DisplayName: "East", ClusterManager: clusterManager{Name: "clusterregistry.registries.hub"}}) || p.Status.Version.Kubernetes != "v1.37.1" {
 		t.Errorf("%+v", p)
 	}
-	if want := []property{{Name: "clusterset.k8s.io", Value: "prod"}, {Name: "region", Value: "eu"}}; !reflect.DeepEqual(p.Status.Properties, want) {
+	if want := []property{{Name: "cluster.clusterset.k8s.io", Value: "6f2a.example"}, {Name: "clusterset.k8s.io", Value: "prod"}, {Name: "region", Value: "eu"}}; !reflect.DeepEqual(p.Status.Properties, want) {
 		t.Errorf("properties %v", p.Status.Properties)
 	}
 	if !source.ours(p) || (Source{Registry: "hub", Namespace: "elsewhere"}).ours(p) || (Source{Registry: "other", Namespace: "registries"}).ours(p) {
@@ -75,21 +76,39 @@ func TestConditions(t *testing.T) {
 	}
 }
 
+// TestManager expects a name of each registry that is its own and a value of a label, as
+// KEP-4322 has it.
+func TestManager(t *testing.T) {
+	long := strings.Repeat("n", 63)
+	seen := map[string]bool{}
+	for _, s := range []Source{source, {Registry: "hub", Namespace: "other"}, {Registry: "b", Namespace: "a-b"}, {Registry: "b-b", Namespace: "a"}, {Registry: "hub", Namespace: long}, {Registry: "hub2", Namespace: long}} {
+		name := s.Manager()
+		if seen[name] || len(validation.IsValidLabelValue(name)) > 0 || !strings.HasPrefix(name, "clusterregistry."+s.Namespace[:1]) {
+			t.Errorf("%+v: %q", s, name)
+		}
+		seen[name] = true
+	}
+}
+
 func TestProperties(t *testing.T) {
 	long := strings.Repeat("x", 1025)
 	for _, test := range []struct {
 		reason   string
 		reported []v1beta1.Property
-		set      string
+		id, set  string
 		want     []property
 		left     string
 	}{
-		{"verbatim", []v1beta1.Property{{Name: "cluster.clusterset.k8s.io", Value: "id"}, {Name: "A b", Value: " x\n"}}, "", []property{{"A b", " x\n"}, {"cluster.clusterset.k8s.io", "id"}}, ""},
-		{"a set that a reporter claims", []v1beta1.Property{{Name: "clusterset.k8s.io", Value: "prod"}}, "", []property{}, ""},
-		{"a set that a reporter denies", []v1beta1.Property{{Name: "clusterset.k8s.io", Value: "dev"}}, "prod", []property{{"clusterset.k8s.io", "prod"}}, ""},
-		{"no room", []v1beta1.Property{{Name: "long", Value: long}, {Name: "empty"}, {Name: "wide", Value: strings.Repeat("ä", 1024)}}, "", []property{{"wide", strings.Repeat("ä", 1024)}}, `"empty", "long"`},
+		{"verbatim", []v1beta1.Property{{Name: "example.com/zone", Value: "z"}, {Name: "A b", Value: " x\n"}}, "", "", []property{{"A b", " x\n"}, {"example.com/zone", "z"}}, ""},
+		{"an ID that a reporter claims", []v1beta1.Property{{Name: "cluster.clusterset.k8s.io", Value: "west"}}, "", "", []property{}, ""},
+		{"an ID that a reporter denies", []v1beta1.Property{{Name: "cluster.clusterset.k8s.io", Value: "west"}}, "east", "", []property{{"cluster.clusterset.k8s.io", "east"}}, ""},
+		{"a set that a reporter claims", []v1beta1.Property{{Name: "clusterset.k8s.io", Value: "prod"}}, "", "", []property{}, ""},
+		{"a set that a reporter denies", []v1beta1.Property{{Name: "clusterset.k8s.io", Value: "dev"}}, "", "prod", []property{{"clusterset.k8s.io", "prod"}}, ""},
+		{"no room", []v1beta1.Property{{Name: "long", Value: long}, {Name: "empty"}, {Name: "wide", Value: strings.Repeat("ä", 1024)}}, "", "", []property{{"wide", strings.Repeat("ä", 1024)}}, `"empty", "long"`},
 	} {
-		p := source.of(member("x", func(c *v1beta1.Cluster) { c.Status.Properties, c.Spec.ClusterSet = test.reported, test.set }), target, proof{verified: true})
+		p := source.of(member("x", func(c *v1beta1.Cluster) {
+			c.Status.Properties, c.Spec.ID, c.Spec.ClusterSet = test.reported, test.id, test.set
+		}), target, proof{verified: true})
 		if !reflect.DeepEqual(p.Status.Properties, test.want) {
 			t.Errorf("%s: %v", test.reason, p.Status.Properties)
 		}
@@ -124,7 +143,6 @@ func TestAccess(t *testing.T) {
 		}, "Published", `kubeconfig-secretreader {"key":"value","name":"n"} gke {"clusterName":"east"} sso {"clientID":"id","issuerURL":"https://sso","scopes":["groups"]} kubefed {"apiVersion":"v1","kind":"Secret","name":"s","namespace":"ns"}`},
 		{"none for controllers", func(c *v1beta1.Cluster) { c.Spec.Access[0].Audience = v1beta1.AudienceUser }, "NoAccess", ""},
 		{"tlsServerName", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].TLSServerName = "api" }, "TLSServerNameUnsupported", ""},
-		{"no CA", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].CABundle = nil }, "NoCABundle", ""},
 		{"no URL", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "" }, "NoEndpoint", ""},
 		{"no endpoint", func(c *v1beta1.Cluster) { c.Spec.Endpoints = nil }, "NoEndpoint", ""},
 		{"an endpoint for some", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].ClientCIDRs = []string{"10.0.0.0/8"} }, "NoEndpoint", ""},

@@ -216,7 +216,7 @@ func (s *session) judge() verdict {
 		add(contract.FunctionRunning, "%s", s.keptMessage())
 	}
 	if names := slices.Sorted(maps.Keys(s.held)); len(names) > 0 {
-		add(contract.FunctionRunning, "In namespace %q, ClusterProfiles that are not of this registry (the first has the cluster manager %q; those of this registry have %q and the label %s=%s) have the names of its clusters, and are left alone: %s. Delete them, or select other clusters.", s.Namespace, s.held[names[0]], Manager, contract.NamespaceLabel(s.Registry), s.Source.Namespace, list(names))
+		add(contract.FunctionRunning, "In namespace %q, ClusterProfiles that are not of this registry (the first has the cluster manager %q; those of this registry have %q and the label %s=%s) have the names of its clusters, and are left alone: %s. Delete them, or select other clusters.", s.Namespace, s.held[names[0]], s.Manager(), contract.NamespaceLabel(s.Registry), s.Source.Namespace, list(names))
 	}
 	if names := slices.Sorted(maps.Keys(s.cut)); len(names) > 0 {
 		add(contract.FunctionRunning, "Namespace %q has no ClusterProfiles of clusters at whose endpoints other clusters answer (IdentityVerified is False): %s. Correct the endpoints of their entries; of a cluster that was made again, delete the entry and join it.", s.Namespace, list(names))

@@ -225,8 +225,8 @@ func TestForeign(t *testing.T) {
 	}{
 		{"another manager", "karmada", nil},
 		{"another manager, with our label", "karmada", ours},
-		{"our manager, without the label", Manager, map[string]string{ManagerLabel: Manager}},
-		{"another registry of the name", Manager, map[string]string{"registry.clusterregistry.io/hub": "elsewhere"}},
+		{"our manager, without the label", source.Manager(), map[string]string{ManagerLabel: source.Manager()}},
+		{"another registry of the name", source.Manager(), map[string]string{"registry.clusterregistry.io/hub": "elsewhere"}},
 	} {
 		b := newBench(t, "")
 		foreign := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"clusterManager": map[string]any{"name": test.manager}}}}

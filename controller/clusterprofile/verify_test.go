@@ -181,3 +181,51 @@ func TestProbesOfEndpoints(t *testing.T) {
 		t.Errorf("remembered of a cluster that is gone: %+v", b.verifier.known)
 	}
 }
+
+// TestPublicCA expects that an endpoint without a CA bundle is published once a probe has
+// verified it by the CAs of the system, that a CA which someone else adds is taken out, and
+// that a steady one is not written again.
+func TestPublicCA(t *testing.T) {
+	const at = "https://gateway.example.com/v1/memberships/east"
+	public := func(generation int64) *v1beta1.Cluster {
+		c := moved(generation, generation, at)
+		c.Spec.Endpoints[0].CABundle = nil
+		return c
+	}
+	b := newBench(t, "")
+	b.answers[at] = probe.Result{Outcome: probe.Failed, Reason: probe.ReasonCertificateUntrusted, Message: "Its CA is not trusted."}
+	b.put(public(1))
+	b.pass(time.Minute)
+	b.leads("signed by no public CA", "", "NotVerified", metav1.ConditionTrue)
+	if c := meta.FindStatusCondition(b.profile("east").Status.Conditions, AccessPublished); !strings.Contains(c.Message, "public CA") {
+		t.Errorf("%+v", c)
+	}
+	delete(b.answers, at)
+	b.pass(2 * time.Minute)
+	b.leads("signed by one", at, "Published", metav1.ConditionTrue)
+	b.writesOf()
+	b.pass(time.Hour)
+	expectWrites(t, b, "steady")
+
+	b.host.edit("east", func(object *unstructured.Unstructured) {
+		providers, _, _ := unstructured.NestedSlice(object.Object, "status", "accessProviders")
+		providers[0].(map[string]any)["cluster"].(map[string]any)["certificate-authority-data"] = "Q0E="
+		_ = unstructured.SetNestedSlice(object.Object, providers, "status", "accessProviders")
+	})
+	b.pass(time.Minute)
+	expectWrites(t, b, "with a CA of someone else", "patch status east")
+	if a := b.profile("east").Status.AccessProviders; len(a) != 1 || len(a[0].Cluster.CABundle) > 0 {
+		t.Errorf("with a CA of someone else: %+v", a)
+	}
+	b.pass(time.Hour)
+	expectWrites(t, b, "steady again")
+
+	// The same address with a CA of its own is another endpoint.
+	b.answers[at] = silent
+	b.put(moved(2, 2, at))
+	b.pass(time.Minute)
+	b.leads("a CA of its own", at, "LastVerified", metav1.ConditionTrue)
+	if a := b.profile("east").Status.AccessProviders; len(a[0].Cluster.CABundle) > 0 {
+		t.Errorf("published with the CA %q, which was not verified", a[0].Cluster.CABundle)
+	}
+}

@@ -2,6 +2,7 @@ package clusterprofile
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -10,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -41,8 +43,8 @@ func (s *session) create(ctx context.Context, cluster *v1beta1.Cluster) error {
 		}
 	}
 	created, err := s.profiles.Create(ctx, s.object(want, map[string]any{
-		"labels": map[string]any{ManagerLabel: Manager, contract.NamespaceLabel(s.Registry): s.Source.Namespace},
-	}, map[string]any{"spec": map[string]any{"clusterManager": map[string]any{"name": Manager}}}), metav1.CreateOptions{FieldManager: FieldManager})
+		"labels": map[string]any{ManagerLabel: s.Manager(), contract.NamespaceLabel(s.Registry): s.Source.Namespace},
+	}, map[string]any{"spec": map[string]any{"clusterManager": map[string]any{"name": s.Manager()}}}), metav1.CreateOptions{FieldManager: FieldManager})
 	if apierrors.IsAlreadyExists(err) {
 		s.queue.AddAfter(want.Name, soonest) // the informer is about to show whose it is
 		return nil
@@ -82,6 +84,9 @@ func (s *session) update(ctx context.Context, want, have *profile) error {
 	if wait > 0 {
 		s.queue.AddAfter(want.Name, wait)
 		return errEarly
+	}
+	if at := extraCA(want.Status, have.Status); at >= 0 {
+		return s.dropCA(ctx, have, at)
 	}
 	if statusDiffers {
 		return s.applyStatus(ctx, want, have) // of which the informer hears: the rest comes next
@@ -129,6 +134,33 @@ func (s *session) applyStatus(ctx context.Context, want, have *profile) error {
 	return s.apply(ctx, want, have, nil, map[string]any{"status": content}, "status")
 }
 
+// dropCA takes the CA of a provider out of a profile, if it is still the one that was seen: to
+// apply a status without it leaves one that someone else has set.
+func (s *session) dropCA(ctx context.Context, have *profile, at int) error {
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/resourceVersion", "value": have.ResourceVersion},
+		{"op": "remove", "path": fmt.Sprintf("/status/accessProviders/%d/cluster/certificate-authority-data", at)},
+	})
+	if err != nil {
+		return err
+	}
+	s.begin(have.Name)
+	_, err = s.profiles.Patch(ctx, have.Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: FieldManager}, "status")
+	s.Metrics.wrote(s.Namespace, err)
+	if err != nil {
+		return fmt.Errorf("take out a CA that is not of the entry: %w", err)
+	}
+	return nil
+}
+
+// begin notes that a profile is about to be written. It counts although it fails: no one knows
+// whether it was written.
+func (s *session) begin(name string) {
+	is := s.writes[name]
+	is.last = s.Clock.Now()
+	s.writes[name] = is
+}
+
 func (s *session) apply(ctx context.Context, want, have *profile, metadata, content map[string]any, subresources ...string) error {
 	all := map[string]any{"uid": string(have.UID)}
 	if have.ResourceVersion != "" {
@@ -137,10 +169,7 @@ func (s *session) apply(ctx context.Context, want, have *profile, metadata, cont
 	for key, value := range metadata {
 		all[key] = value
 	}
-	// It counts although it fails: no one knows whether it was written.
-	is := s.writes[want.Name]
-	is.last = s.Clock.Now()
-	s.writes[want.Name] = is
+	s.begin(want.Name)
 	_, err := s.profiles.Apply(ctx, want.Name, s.object(want, all, content), metav1.ApplyOptions{FieldManager: FieldManager, Force: true}, subresources...)
 	s.Metrics.wrote(s.Namespace, err)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -24,6 +25,14 @@ type Controller struct {
 func StartController(t *testing.T, flags ...string) *Controller {
 	t.Helper()
 	return startController(t, exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-controller"), flags...)) //nolint:gosec,noctx // it outlives the test's context
+}
+
+// StartControllerTrusting is StartController where the CAs of a file are the system's.
+func StartControllerTrusting(t *testing.T, cas string, flags ...string) *Controller {
+	t.Helper()
+	cmd := exec.Command(filepath.Join(Root(t), "bin", "clusterregistry-controller"), flags...) //nolint:gosec,noctx // it outlives the test's context
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+cas)
+	return startController(t, cmd)
 }
 
 // StartControllerIn is StartController in the second place of a network.

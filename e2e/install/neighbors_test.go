@@ -62,7 +62,7 @@ func TestMatrixNeighbors(t *testing.T) {
 	kubectl.Stdin(fmt.Sprintf(importedCluster, source)).Run("create", "-f", "-")
 	prints(e, kubectl, "the entry of the imported cluster", "https://192.0.2.7:6443 "+source+"/imported gold  True",
 		"get", "clusters.v1beta1.clusterregistry.k8s.io", "imported", "-o", `jsonpath={.spec.endpoints[0].url} {.spec.sourceRef.namespace}/{.spec.sourceRef.name} {.metadata.labels.tier} {.metadata.labels.internal} {.status.conditions[?(@.type=="Joined")].status}`)
-	prints(e, kubectl, "its ClusterProfile", "clusterregistry gold True",
+	prints(e, kubectl, "its ClusterProfile", "clusterregistry."+e.Namespace+"."+registry.Name+" gold True",
 		"get", "clusterprofiles", "imported", "-n", target, "-o", `jsonpath={.spec.clusterManager.name} {.metadata.labels.tier} {.status.conditions[?(@.type=="Joined")].status}`)
 
 	kubectl.Run("delete", "pods", "-n", e.Namespace, "-l", "app.kubernetes.io/component=controller", "--wait=false")

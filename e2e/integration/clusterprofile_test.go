@@ -263,7 +263,7 @@ func TestClusterProfiles(t *testing.T) {
 func (h *hub) testContent() {
 	t := h.t
 	p := h.await("team-a", "east", "made", whole)
-	if p.Spec.DisplayName != "East" || p.Spec.ClusterManager.Name != "clusterregistry" || p.Labels[v1alpha1.LabelClusterManagerKey] != "clusterregistry" || p.Labels["tier"] != "gold" || p.Labels["other"] != "" {
+	if p.Spec.DisplayName != "East" || p.Spec.ClusterManager.Name != "clusterregistry.default.hub" || p.Labels[v1alpha1.LabelClusterManagerKey] != "clusterregistry.default.hub" || p.Labels["tier"] != "gold" || p.Labels["other"] != "" {
 		t.Errorf("%+v", p)
 	}
 	if c := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ClusterConditionControlPlaneHealthy); c == nil || c.Status != metav1.ConditionUnknown || c.Reason != "NotReported" {
