@@ -12,6 +12,14 @@ import (
 	"github.com/clusterregistry/operator/apiserver/visibility"
 )
 
+// answer is how the answer to a request begins, and what ends it.
+type answer struct {
+	code   int
+	header http.Header
+	body   io.Reader
+	end    context.CancelFunc
+}
+
 // TestWatchesOfAUser has one user open as many watches as there may be, and one more.
 func TestWatchesOfAUser(t *testing.T) {
 	o := small(t, visibility.Periods{Cache: time.Hour, Recheck: time.Hour})
@@ -19,9 +27,8 @@ func TestWatchesOfAUser(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	// begin asks for something, and returns the answer, of which the code and the headers are
-	// there, and what ends the request.
-	begin := func(as, query string) (*http.Response, context.CancelFunc) {
+	// begin asks for something, and returns how the answer begins.
+	begin := func(as, query string) answer {
 		t.Helper()
 		ctx, cancel := context.WithCancel(t.Context())
 		t.Cleanup(cancel)
@@ -35,37 +42,37 @@ func TestWatchesOfAUser(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = response.Body.Close() })
-		return response, cancel
+		return answer{response.StatusCode, response.Header, response.Body, cancel}
 	}
-	opens := func(as string, want int) (*http.Response, context.CancelFunc) {
+	opens := func(as string, want int) answer {
 		t.Helper()
-		response, end := begin(as, "?watch=true")
-		if response.StatusCode != want {
-			t.Fatalf("a watch is answered with %s, want %d", response.Status, want)
+		a := begin(as, "?watch=true")
+		if a.code != want {
+			t.Fatalf("a watch is answered with %d, want %d", a.code, want)
 		}
-		return response, end
+		return a
 	}
-	_, end := opens("root", http.StatusOK)
+	first := opens("root", http.StatusOK)
 	for range mostWatches - 1 {
 		opens("root", http.StatusOK)
 	}
-	refused, _ := opens("root", http.StatusTooManyRequests)
-	body, err := io.ReadAll(refused.Body)
-	if err != nil || refused.Header.Get("Retry-After") == "" || !strings.Contains(string(body), "end some, or give its clients names of their own") {
-		t.Errorf("refused with %v %s, %v", refused.Header, body, err)
+	refused := opens("root", http.StatusTooManyRequests)
+	body, err := io.ReadAll(refused.body)
+	if err != nil || refused.header.Get("Retry-After") == "" || !strings.Contains(string(body), "end some, or give its clients names of their own") {
+		t.Errorf("refused with %v %s, %v", refused.header, body, err)
 	}
-	if list, _ := begin("root", ""); list.StatusCode != http.StatusOK {
-		t.Errorf("a list is answered with %s", list.Status)
+	if list := begin("root", ""); list.code != http.StatusOK {
+		t.Errorf("a list is answered with %d", list.code)
 	}
 	opens("ann,team", http.StatusOK)
-	end()
+	first.end()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		response, _ := begin("root", "?watch=true")
-		if response.StatusCode == http.StatusOK {
+		again := begin("root", "?watch=true")
+		if again.code == http.StatusOK {
 			break
 		}
 		if !time.Now().Before(deadline) {
-			t.Fatalf("after one has ended, another is answered with %s", response.Status)
+			t.Fatalf("after one has ended, another is answered with %d", again.code)
 		}
 	}
 	opens("root", http.StatusTooManyRequests)
