@@ -69,6 +69,10 @@ func (p *program) runProfiles(ctx context.Context) error {
 	if err != nil {
 		return nil
 	}
+	gap := p.inside.Gap
+	if p.health {
+		gap = nil // which says so
+	}
 	factory, clusters, err := p.watch(say)
 	if err != nil {
 		return err
@@ -78,7 +82,7 @@ func (p *program) runProfiles(ctx context.Context) error {
 		Targets: p.profiles.targets, Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
 		Profiles: profiles, Namespaces: host.CoreV1().Namespaces(), Discovery: host.Discovery(),
 		Probe: prober.Probe, Own: p.own(),
-		Unwatched: p.trouble.Lasting, Say: say, Period: p.profiles.period, Clock: clock.RealClock{}, Metrics: p.metrics.profiles,
+		Unwatched: p.trouble.Lasting, Gap: gap, Say: say, Period: p.profiles.period, Clock: clock.RealClock{}, Metrics: p.metrics.profiles,
 	})
 	if err != nil {
 		return err

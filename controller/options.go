@@ -43,7 +43,7 @@ type options struct {
 	podAddress string
 
 	// What the texts above say, once they are validated.
-	client         netip.Addr
+	client, pod    netip.Addr
 	allowed, host  []netip.Prefix
 	allowedProxies []probe.Proxy
 	hostCA         []byte
@@ -130,8 +130,7 @@ func (o *options) validate() error {
 		if err != nil {
 			return fmt.Errorf("POD_IP: %w", err)
 		}
-		address = address.Unmap().WithZone("")
-		o.host = append(o.host, netip.PrefixFrom(address, address.BitLen()))
+		o.pod = address.Unmap().WithZone("")
 	}
 	if o.registerHostCAFile != "" {
 		if o.hostCA, err = os.ReadFile(o.registerHostCAFile); err != nil {

@@ -76,8 +76,8 @@ func TestOwnPod(t *testing.T) {
 	o := newOptions()
 	o.namespace, o.health, o.clientAddress, o.hostCIDRs, o.readHostCIDRs = "fleet", true, "", []string{"10.96.0.0/12"}, false
 	o.period, o.concurrency, o.registerHostPeriod = time.Minute, 1, time.Minute
-	if err := o.validate(); err != nil || fmt.Sprint(o.host) != "[10.96.0.0/12 10.1.2.3/32]" {
-		t.Errorf("%v, %v", o.host, err)
+	if err := o.validate(); err != nil || fmt.Sprint(o.host, o.pod) != "[10.96.0.0/12] 10.1.2.3" {
+		t.Errorf("%v, %v, %v", o.host, o.pod, err)
 	}
 }
 

@@ -219,7 +219,7 @@ func (p *program) prober(ctx context.Context, say func(contract.FunctionState, s
 		if p.readHostCIDRs {
 			reader = p.host
 		}
-		p.inside = ranges.New(reader, p.options.host, clock.RealClock{})
+		p.inside = ranges.New(reader, p.options.host, p.pod, clock.RealClock{})
 	})
 	err := p.inside.Await(ctx, func(err error) {
 		say(contract.FunctionStarting, fmt.Sprintf("Waiting for the ranges of the host cluster's Services and pods: %v. Without the right to read them, set --host-cidrs and --read-host-cidrs=false.", err))
@@ -254,7 +254,7 @@ func (p *program) runHealth(ctx context.Context) error {
 	}
 	config := health.Config{
 		Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
-		Probe: prober.Probe, Client: p.client, Trouble: p.trouble.Last, Unwatched: p.trouble.Lasting, Say: say,
+		Probe: prober.Probe, Client: p.client, Trouble: p.trouble.Last, Unwatched: p.trouble.Lasting, Gap: p.inside.Gap, Say: say,
 		Period: p.period, Concurrency: p.concurrency, Clock: clock.RealClock{}, Metrics: p.metrics.health,
 		Own: p.own(),
 	}

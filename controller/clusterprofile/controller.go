@@ -48,6 +48,9 @@ type Config struct {
 	Own   func(cluster string, endpoint v1beta1.Endpoint) bool
 	// Unwatched returns why clusters can't be watched for a while; nil when they can.
 	Unwatched func() error
+	// Gap says that ranges of the host cluster are not known, so that entries may lead
+	// there; "" when they are. Nil means that another function says so.
+	Gap func() string
 	// Say is told how the function is when that changes, with a sentence unless it runs.
 	Say func(state contract.FunctionState, message string)
 	// Period is the time between two writes of a profile.
@@ -164,6 +167,14 @@ func (c *Controller) report(namespace string, v verdict) {
 		}
 		if ranks[v.state] > ranks[sum.state] {
 			sum.state = v.state
+		}
+	}
+	if c.Gap != nil {
+		if gap := c.Gap(); gap != "" {
+			if sum.state == contract.FunctionRunning && len(messages) == 0 { // else profiles are held, which is more
+				sum.state = contract.FunctionRangesUnknown
+			}
+			messages = append(messages, gap)
 		}
 	}
 	sum.message = strings.Join(messages, "\n")

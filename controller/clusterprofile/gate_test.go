@@ -73,8 +73,9 @@ func TestGate(t *testing.T) {
 func TestSum(t *testing.T) {
 	var said []verdict
 	var trouble error
+	gap := ""
 	c := &Controller{verdicts: map[string]verdict{}, Config: Config{
-		Targets: []Target{{Namespace: "a"}, {Namespace: "b"}}, Unwatched: func() error { return trouble },
+		Targets: []Target{{Namespace: "a"}, {Namespace: "b"}}, Unwatched: func() error { return trouble }, Gap: func() string { return gap },
 		Say: func(state contract.FunctionState, message string) {
 			said = append(said, verdict{state: state, message: message})
 		},
@@ -100,5 +101,17 @@ func TestSum(t *testing.T) {
 			t.Errorf("%+v: said %+v", step, said)
 		}
 		said = nil
+	}
+	gap = "Ranges are missing."
+	for _, held := range []string{"", "Held.\n"} {
+		said = nil
+		want := verdict{state: contract.FunctionRangesUnknown, message: held + gap}
+		if held != "" {
+			want.state = contract.FunctionRunning
+		}
+		c.report("a", verdict{state: contract.FunctionRunning, message: strings.TrimSpace(held)})
+		if len(said) != 1 || said[0] != want {
+			t.Errorf("ranges that are not known: said %+v, want %+v", said, want)
+		}
 	}
 }

@@ -34,6 +34,9 @@ type Config struct {
 	Trouble func() time.Time
 	// Unwatched returns why clusters can't be watched for a while; nil when they can.
 	Unwatched func() error
+	// Gap says that ranges of the host cluster are not known, so that entries may lead
+	// probes there; "" when they are.
+	Gap func() string
 	// Say is told how the function is whenever that changes, with a sentence unless it
 	// is running, as it is in the beginning.
 	Say func(state contract.FunctionState, message string)
@@ -82,4 +85,9 @@ func New(config Config) (*Controller, error) {
 }
 
 // Run asks clusters until ctx ends. The informer must have synced.
-func (c *Controller) Run(ctx context.Context) { c.schedule.run(ctx) }
+func (c *Controller) Run(ctx context.Context) {
+	c.mu.Lock()
+	c.judge() // a registry may have no clusters yet
+	c.mu.Unlock()
+	c.schedule.run(ctx)
+}

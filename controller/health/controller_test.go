@@ -777,6 +777,40 @@ func TestFailing(t *testing.T) {
 	said("nothing is left to report", contract.FunctionRunning)
 }
 
+// TestGap says that ranges of the host cluster are not known, while nothing worse is to be
+// said, also where there is no cluster yet, and once they are known that they are.
+func TestGap(t *testing.T) {
+	clusters, names := entries(1)
+	b := newBench(t, clusters...)
+	gap, said := "Ranges are missing.", []string{}
+	b.Gap = func() string { return gap }
+	b.Say = func(state contract.FunctionState, message string) { said = append(said, string(state)+" "+message) }
+	expect := func(reason string, want ...string) {
+		t.Helper()
+		if !slices.Equal(said, want) {
+			t.Errorf("%s: %q, want %q", reason, said, want)
+		}
+		said = nil
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	b.Run(ended)
+	expect("before any probe", "RangesUnknown Ranges are missing.")
+	b.check(names...)
+	expect("a probe")
+	b.unwatched = errors.New("forbidden")
+	b.check(names...)
+	expect("something worse", "Failing Clusters of the registry can't be watched, so that changes of their entries are not seen: forbidden")
+	b.unwatched = nil
+	b.check(names...)
+	expect("nothing worse", "RangesUnknown Ranges are missing.")
+	gap = ""
+	b.check(names...)
+	expect("they are known", "Running ")
+	b.check(names...)
+	expect("they stay known")
+}
+
 // TestSteadyFleetWritesNothing is what a fleet of 10,000 healthy clusters costs the
 // registry after the first round: nothing.
 func TestSteadyFleetWritesNothing(t *testing.T) {

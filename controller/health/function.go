@@ -40,7 +40,10 @@ func (c *Controller) judge() {
 		c.cutOff = now
 	}
 	c.Metrics.clusters(len(c.states), c.unreached, c.isolated)
-	state, message := contract.FunctionRunning, ""
+	state, message, gap := contract.FunctionRunning, "", ""
+	if c.Gap != nil {
+		gap = c.Gap()
+	}
 	var unwatched error
 	if c.Unwatched != nil {
 		unwatched = c.Unwatched()
@@ -52,6 +55,8 @@ func (c *Controller) judge() {
 		state, message = contract.FunctionFailing, fmt.Sprintf("Reports of clusters can't be written to the registry, %d in a row: %v", persistent, c.unreported.why)
 	case c.isolated:
 		state, message = contract.FunctionIsolated, isolatedMessage
+	case gap != "":
+		state, message = contract.FunctionRangesUnknown, gap
 	}
 	if state != c.said {
 		c.said = state

@@ -2,7 +2,8 @@
 // cluster, so that no entry of a registry leads the controller there.
 //
 // It reads the ServiceCIDRs and what nodes have in spec.podCIDRs. Network plugins that
-// give pods addresses of their own choice write neither: for them the ranges are given.
+// give pods addresses of their own choice write neither: for them the ranges are given. The
+// address of the pod that this program runs in shows whether they have to be.
 package ranges
 
 import (
@@ -33,26 +34,54 @@ const (
 type Host struct {
 	client kubernetes.Interface
 	given  []netip.Prefix
+	own    netip.Addr
 	clock  clock.Clock
-	known  atomic.Pointer[[]netip.Prefix]
+	known  atomic.Pointer[known]
+}
+
+// known is what is known of a host cluster.
+type known struct {
+	prefixes []netip.Prefix
+	// gap is true when the own pod's address is in none of the ranges, and so those of
+	// other pods may be in none.
+	gap bool
 }
 
 // New returns what reads the ranges of a cluster, besides those that are given. Without
-// a client only the latter are known.
-func New(client kubernetes.Interface, given []netip.Prefix, c clock.Clock) *Host {
-	h := &Host{client: client, given: given, clock: c}
+// a client only the latter are known. Own is the address of the pod that this program
+// runs in, which is a range, too; it is not valid outside of a pod.
+func New(client kubernetes.Interface, given []netip.Prefix, own netip.Addr, c clock.Clock) *Host {
+	h := &Host{client: client, given: given, own: own, clock: c}
 	if client == nil {
-		h.known.Store(&given)
+		h.known.Store(h.with(given))
 	}
 	return h
+}
+
+// with adds the own pod to ranges.
+func (h *Host) with(prefixes []netip.Prefix) *known {
+	if !h.own.IsValid() {
+		return &known{prefixes: prefixes}
+	}
+	gap := !slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(h.own) })
+	return &known{prefixes: append(slices.Clip(prefixes), netip.PrefixFrom(h.own, h.own.BitLen())), gap: gap}
 }
 
 // Prefixes returns the ranges. Before Await has returned they are not complete.
 func (h *Host) Prefixes() []netip.Prefix {
 	if known := h.known.Load(); known != nil {
-		return *known
+		return known.prefixes
 	}
-	return h.given
+	return h.with(h.given).prefixes
+}
+
+// Gap says, for people, that pods have addresses that are in no range; "" when nothing
+// shows that.
+func (h *Host) Gap() string {
+	if known := h.known.Load(); known == nil || !known.gap {
+		return ""
+	}
+	return fmt.Sprintf("The pod of this controller (%s) is in none of the ranges of the host cluster's pods that are known, so that whoever may write an entry can have other pods probed: add the range of pods to spec.controllers.health.hostCIDRs (--host-cidrs).", h.own)
 }
 
 // Await returns when the ranges are known. Each time that they could not be read, it
@@ -117,7 +146,7 @@ func (h *Host) read(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("list the nodes of the host cluster: %w", err)
 	}
-	h.known.Store(&out)
+	h.known.Store(h.with(out))
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,7 +31,7 @@ func TestHost(t *testing.T) {
 		return refusals >= 0, nil, errors.New("nodes is forbidden")
 	})
 	clock := testingclock.NewFakeClock(time.Unix(0, 0))
-	h := New(client, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, clock)
+	h := New(client, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, netip.Addr{}, clock)
 	var told []error
 	ended := make(chan error, 1)
 	go func() { ended <- h.Await(t.Context(), func(err error) { told = append(told, err) }) }()
@@ -56,7 +57,7 @@ func TestHost(t *testing.T) {
 // TestGiven needs no right in the host cluster.
 func TestGiven(t *testing.T) {
 	given := []netip.Prefix{netip.MustParsePrefix("10.96.0.0/12")}
-	h := New(nil, given, testingclock.NewFakeClock(time.Unix(0, 0)))
+	h := New(nil, given, netip.Addr{}, testingclock.NewFakeClock(time.Unix(0, 0)))
 	if err := h.Await(t.Context(), func(error) {}); err != nil || !slices.Equal(h.Prefixes(), given) {
 		t.Errorf("%v, %v", h.Prefixes(), err)
 	}
@@ -68,8 +69,52 @@ func TestAwaitEnds(t *testing.T) {
 	client := fake.NewSimpleClientset()
 	client.PrependReactor("list", "*", func(kubetesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("away") })
 	ctx, cancel := context.WithCancel(t.Context())
-	h := New(client, nil, testingclock.NewFakeClock(time.Unix(0, 0)))
+	h := New(client, nil, netip.Addr{}, testingclock.NewFakeClock(time.Unix(0, 0)))
 	if err := h.Await(ctx, func(error) { cancel() }); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestGap expects that a pod with an address outside of all ranges shows that those of pods
+// are not known, until they are given or read, and is refused itself in any case.
+func TestGap(t *testing.T) {
+	own := netip.MustParseAddr("10.1.2.3")
+	for _, test := range []struct {
+		reason string
+		nodes  []string
+		given  string
+		own    netip.Addr
+		gap    bool
+	}{
+		{"a plugin with addresses of its own", nil, "", own, true},
+		{"a plugin that ignores podCIDRs", []string{"10.244.0.0/24"}, "", own, true},
+		{"a range of its node", []string{"10.244.0.0/24", "10.1.2.0/24"}, "", own, false},
+		{"a range that is given", nil, "10.1.0.0/16", own, false},
+		{"another range that is given", nil, "10.2.0.0/16", own, true},
+		{"no pod", nil, "", netip.Addr{}, false},
+	} {
+		client := fake.NewSimpleClientset()
+		for i, cidr := range test.nodes {
+			if err := client.Tracker().Add(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)}, Spec: corev1.NodeSpec{PodCIDRs: []string{cidr}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var given []netip.Prefix
+		if test.given != "" {
+			given = append(given, netip.MustParsePrefix(test.given))
+		}
+		h := New(client, given, test.own, testingclock.NewFakeClock(time.Unix(0, 0)))
+		if gap := h.Gap(); gap != "" {
+			t.Errorf("%s: before anything is read: %s", test.reason, gap)
+		}
+		if err := h.Await(t.Context(), func(error) {}); err != nil {
+			t.Fatal(err)
+		}
+		if gap := h.Gap(); (gap != "") != test.gap || test.gap && !(strings.Contains(gap, "The pod of this controller (10.1.2.3) is in none") && strings.Contains(gap, "spec.controllers.health.hostCIDRs (--host-cidrs)")) {
+			t.Errorf("%s: %q", test.reason, gap)
+		}
+		if refused := slices.Contains(h.Prefixes(), netip.PrefixFrom(own, 32)); refused != test.own.IsValid() {
+			t.Errorf("%s: %v", test.reason, h.Prefixes())
+		}
 	}
 }

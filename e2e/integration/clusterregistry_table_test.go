@@ -156,6 +156,8 @@ var wrong = []struct{ old, new, at, says string }{
 	{"tls: {}", "controllers: {health: {allowedCIDRs: [10.96.0.1/12]}}", "spec.controllers.health.allowedCIDRs[0]", "the address has bits set beyond the length of the range: write its first address, such as 10.96.0.0/12"},
 	{"tls: {}", "controllers: {health: {allowedCIDRs: ['fd00::1/64']}}", "spec.controllers.health.allowedCIDRs[0]", "the address has bits set beyond the length of the range"},
 	{"tls: {}", "controllers: {health: {allowedCIDRs: [10.0.0.0/8, 10.0.0.0/8]}}", "spec.controllers.health.allowedCIDRs[1]", "Duplicate value"},
+	{"tls: {}", "controllers: {health: {hostCIDRs: [10.96.0.1/12]}}", "spec.controllers.health.hostCIDRs[0]", "the address has bits set beyond the length of the range"},
+	{"tls: {}", "controllers: {health: {hostCIDRs: [10.0.0.0/8, 10.0.0.0/8]}}", "spec.controllers.health.hostCIDRs[1]", "Duplicate value"},
 	{"tls: {}", "controllers: {health: {allowedProxies: ['proxy.example:3128']}}", "spec.controllers.health.allowedProxies[0]", "write the URL of an HTTP proxy, without user, path and query, such as http://proxy.example.com:3128"},
 	{"tls: {}", "controllers: {health: {allowedProxies: ['http://a', 'socks5://proxy.example:1080']}}", "spec.controllers.health.allowedProxies[1]", "write the URL of an HTTP proxy"},
 	{"tls: {}", "controllers: {health: {allowedProxies: ['http://u:p@proxy.example']}}", "spec.controllers.health.allowedProxies[0]", "without user, path and query"},

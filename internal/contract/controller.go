@@ -41,6 +41,9 @@ const (
 	FunctionStarting FunctionState = "Starting"
 	// FunctionRunning does its work.
 	FunctionRunning FunctionState = "Running"
+	// FunctionRangesUnknown does its work, and entries may lead it to pods of the host
+	// cluster, whose ranges it does not know.
+	FunctionRangesUnknown FunctionState = "RangesUnknown"
 	// FunctionIsolated reaches so few clusters that it turns no condition False.
 	FunctionIsolated FunctionState = "Isolated"
 	// FunctionRefused may not do what it is told to, and why is for a person to resolve.

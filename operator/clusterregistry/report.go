@@ -132,7 +132,7 @@ func telling(old *metav1.Condition, now metav1.Condition) bool {
 }
 
 // alarming are the reasons that are a warning whatever the status of their condition.
-var alarming = []string{operatorv1alpha1.ReasonOOMKilled, operatorv1alpha1.ReasonObjectsHeld, operatorv1alpha1.ReasonUpgradeBlocked, operatorv1alpha1.ReasonSnapshotFailed}
+var alarming = []string{operatorv1alpha1.ReasonOOMKilled, operatorv1alpha1.ReasonObjectsHeld, operatorv1alpha1.ReasonRangesUnknown, operatorv1alpha1.ReasonUpgradeBlocked, operatorv1alpha1.ReasonSnapshotFailed}
 
 // tell emits the event of a condition that changed. In an upgrade parts are
 // expected to be replaced, and only what blocks it is a warning.

@@ -93,6 +93,7 @@ func controllerArguments(spec operatorv1alpha1.Controllers, function, registry s
 		flag("health-period", strconv.Itoa(int(spec.Health.PeriodSeconds))+"s")
 		flag("health-client-address", spec.Health.ClientAddress)
 		flag("health-allowed-cidrs", joined(spec.Health.AllowedCIDRs))
+		flag("host-cidrs", joined(spec.Health.HostCIDRs))
 		flag("health-allowed-proxies", joined(spec.Health.AllowedProxies))
 	case contract.RegisterHostFunction:
 		flag("register-host", spec.RegisterHost.Name)

@@ -211,11 +211,12 @@ var fields = map[string]struct {
 		"Deployment/fleet-controller" + container + "/args/--health-period":  `null`,
 		"ClusterRoleBinding/clusterregistry:team:fleet:controller-host/spec": `null`,
 	}},
-	"all that a controller can be told": {`{controllers: {health: {periodSeconds: 7, clientAddress: "2001:db8::9", allowedCIDRs: [10.96.0.0/12, "fd00::/112"], allowedProxies: ["http://proxy.example:3128", "https://[fd00::1]"]}, registerHost: {name: host, url: "https://<name>.example", caBundle: PG5hbWU+},
+	"all that a controller can be told": {`{controllers: {health: {periodSeconds: 7, clientAddress: "2001:db8::9", allowedCIDRs: [10.96.0.0/12, "fd00::/112"], hostCIDRs: [10.1.0.0/16, "fd01::/64"], allowedProxies: ["http://proxy.example:3128", "https://[fd00::1]"]}, registerHost: {name: host, url: "https://<name>.example", caBundle: PG5hbWU+},
 		resources: {requests: {cpu: 1}, limits: {memory: 2Gi}}, nodeSelector: {pool: a}, tolerations: [{key: t}], priorityClassName: high, topologySpreadConstraints: [{maxSkew: 2, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]}}`, nil, map[string]string{
 		"Deployment/fleet-controller" + container + "/args/--health-period":          `7s`,
 		"Deployment/fleet-controller" + container + "/args/--health-client-address":  `2001:db8::9`,
 		"Deployment/fleet-controller" + container + "/args/--health-allowed-cidrs":   `10.96.0.0/12,fd00::/112`,
+		"Deployment/fleet-controller" + container + "/args/--host-cidrs":             `10.1.0.0/16,fd01::/64`,
 		"Deployment/fleet-controller" + container + "/args/--health-allowed-proxies": `http://proxy.example:3128,https://[fd00::1]`,
 		"Deployment/fleet-controller" + container + "/args/--register-host-url":      `https://<name>.example`,
 		"Deployment/fleet-controller" + container + "/args/--register-host-ca-file":  `/config/host-ca.crt`,

@@ -287,6 +287,9 @@ const (
 	// as one with a name that is taken, for a person to resolve: the message names them. Whoever
 	// may make such an object can't make the registry not Ready by it.
 	ReasonObjectsHeld = "ObjectsHeld"
+	// ReasonRangesUnknown is the reason of functions that run, and that entries may lead to
+	// pods of the host cluster, whose ranges are in no field and can't be read.
+	ReasonRangesUnknown = "RangesUnknown"
 	// ReasonLeaderLost is the reason of a controller whose leader no longer renews its
 	// Lease, while no other replica has taken over.
 	ReasonLeaderLost = "LeaderLost"

@@ -91,6 +91,16 @@ type HealthController struct {
 	// +kubebuilder:validation:MaxItems=32
 	AllowedCIDRs []CIDR `json:"allowedCIDRs,omitempty"`
 
+	// hostCIDRs are ranges of the host cluster's Services and pods besides those that are
+	// read from its ServiceCIDRs and from spec.podCIDRs of its nodes. Add those of pods
+	// when a network plugin gives them addresses from elsewhere, as on EKS, and as Calico
+	// and Cilium may: clusters that have their API server in a range that is not known
+	// are probed there. Also holds for clusterProfiles. At most 32. Default: none.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	HostCIDRs []CIDR `json:"hostCIDRs,omitempty"`
+
 	// allowedProxies are the HTTP proxies through which clusters may be probed whose
 	// endpoint names one of them in proxyURL; with any other proxyURL, nothing is asked.
 	// Anyone who can write an entry has these proxies connect to wherever they connect

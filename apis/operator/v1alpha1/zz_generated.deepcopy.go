@@ -1111,6 +1111,11 @@ func (in *HealthController) DeepCopyInto(out *HealthController) {
 		*out = make([]CIDR, len(*in))
 		copy(*out, *in)
 	}
+	if in.HostCIDRs != nil {
+		in, out := &in.HostCIDRs, &out.HostCIDRs
+		*out = make([]CIDR, len(*in))
+		copy(*out, *in)
+	}
 	if in.AllowedProxies != nil {
 		in, out := &in.AllowedProxies, &out.AllowedProxies
 		*out = make([]ProxyURL, len(*in))

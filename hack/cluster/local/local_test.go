@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 )
 
@@ -86,6 +87,21 @@ func TestKernelRelease(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", release, err, want)
 		}
+	}
+}
+
+// TestPodCIDR expects that a node has the range of its pods, which stays.
+func TestPodCIDR(t *testing.T) {
+	c := &Cluster{Name: "test", state: state{Nodes: 2}}
+	api := fake.NewClientBuilder().WithObjects(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n2"}}).Build()
+	for range 2 {
+		if err := c.publishPodCIDR(t.Context(), api, "n2"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var node corev1.Node
+	if err := api.Get(t.Context(), client.ObjectKey{Name: "n2"}, &node); err != nil || node.Spec.PodCIDR != "10.244.2.0/24" || len(node.Spec.PodCIDRs) != 1 {
+		t.Errorf("%+v, %v", node.Spec, err)
 	}
 }
 

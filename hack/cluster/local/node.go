@@ -163,7 +163,23 @@ func (c *Cluster) waitNodeReady(ctx context.Context, api client.Client, name str
 	if err != nil {
 		return fmt.Errorf("%w\nthe end of %s:\n%s", err, m.LogFile("kubelet"), tailFile(m.LogFile("kubelet")))
 	}
-	return nil
+	return c.publishPodCIDR(ctx, api, name)
+}
+
+// publishPodCIDR writes the range of a node's pods to it, as kube-controller-manager does where
+// it chooses the ranges.
+func (c *Cluster) publishPodCIDR(ctx context.Context, api client.Client, name string) error {
+	index, err := c.nodeIndex(name)
+	if err != nil {
+		return err
+	}
+	var node corev1.Node
+	if err := api.Get(ctx, client.ObjectKey{Name: name}, &node); err != nil || node.Spec.PodCIDR != "" {
+		return err
+	}
+	before := node.DeepCopy()
+	node.Spec.PodCIDR, node.Spec.PodCIDRs = network.PodCIDR(index), []string{network.PodCIDR(index)}
+	return api.Patch(ctx, &node, client.MergeFrom(before))
 }
 
 // nodeReady returns why a node is not Ready since the given time, or nil.

@@ -362,6 +362,9 @@ func TestReport(t *testing.T) {
 		{"the worst counts, and both are named", leased(report(`"health": {"state": "Isolated"}, "registerHost": {"state": "Failing", "message": "no"}`)), nil, "Failing", "health is isolated; registerHost is failing: no"},
 		{"refused", leased(report(`"health": {"state": "Running"}, "registerHost": {"state": "Refused", "message": "cluster a has the id"}`)), nil, "Refused", "registerHost is refused: cluster a has the id"},
 		{"one holds objects", leased(report(`"health": {"state": "Running"}, "registerHost": {"state": "Running", "message": "1 held:\u0000 a.\n"}`)), nil, "ObjectsHeld", "registerHost: 1 held: a"},
+		{"ranges are not known", leased(report(`"health": {"state": "RangesUnknown", "message": "Add them."}, "registerHost": {"state": "Running"}`)), nil, "RangesUnknown", "health: Add them"},
+		{"ranges are not known, and objects are held", leased(report(`"health": {"state": "RangesUnknown", "message": "Add them."}, "registerHost": {"state": "Running", "message": "1 held."}`)), nil, "ObjectsHeld", "registerHost: 1 held; health: Add them"},
+		{"ranges are not known, and the other one fails", leased(report(`"health": {"state": "RangesUnknown", "message": "Add them."}, "registerHost": {"state": "Failing"}`)), nil, "Failing", "registerHost is failing; health: Add them"},
 		{"one holds objects, and the other one fails", leased(report(`"health": {"state": "Failing", "message": "no"}, "registerHost": {"state": "Running", "message": "1 held."}`)), nil, "Failing", "health is failing: no; registerHost: 1 held"},
 		{"starting", leased(report(`"health": {"state": "Starting", "message": "Waiting."}, "registerHost": {"state": "Running"}`)), nil, "Starting", "health is starting: Waiting"},
 		{"a state of a later release", leased(report(`"health": {"state": "Sleeping"}, "registerHost": {"state": "Running"}`)), nil, "ReportInvalid", `health is reported to be in the state "Sleeping", which this operator does not know`},
@@ -373,7 +376,7 @@ func TestReport(t *testing.T) {
 			test.change(test.lease)
 		}
 		v := newStage(t, both, "v0.3.0", "v0.3.0").reported(test.lease, []string{"health", "registerHost"})
-		if v.Reason != test.want || v.Complete() != (test.want == "" || test.want == "ObjectsHeld") || !strings.Contains(v.Message, test.says) || len(v.Message) > 4096 || strings.ContainsAny(v.Message, "\x00\x1b\n") {
+		if v.Reason != test.want || v.Complete() != slices.Contains([]string{"", "ObjectsHeld", "RangesUnknown"}, test.want) || !strings.Contains(v.Message, test.says) || len(v.Message) > 4096 || strings.ContainsAny(v.Message, "\x00\x1b\n") {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
 	}

@@ -3,6 +3,7 @@ package controller
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -85,16 +86,19 @@ var grave = []struct {
 	{contract.FunctionStarting, operatorv1alpha1.ReasonStarting, "is starting"},
 }
 
-// states is done when each function runs, with a note of the objects that they hold. The
-// worst state is the reason, and the message names all that are not well. What is reported of
-// other functions does not count.
+// states is done when each function runs, with a note of the objects that they hold, and of
+// ranges that they don't know. The worst state is the reason, and the message names all that
+// are not well. What is reported of other functions does not count.
 func states(reported map[string]contract.FunctionStatus, functions []string) verdict.Verdict {
 	reason, worst := "", len(grave)+1
-	var problems, held []string
+	var problems, held, unknown []string
 	for _, function := range functions {
 		is, known := reported[function]
-		if known && is.State == contract.FunctionRunning {
-			if message := plain(is.Message); message != "" {
+		if message := plain(is.Message); known && is.State == contract.FunctionRangesUnknown {
+			unknown = append(unknown, function+": "+message)
+			continue
+		} else if known && is.State == contract.FunctionRunning {
+			if message != "" {
 				held = append(held, function+": "+message)
 			}
 			continue
@@ -104,14 +108,17 @@ func states(reported map[string]contract.FunctionStatus, functions []string) ver
 			reason, worst = why, rank
 		}
 	}
-	switch text := strings.Join(held, "; "); {
-	case len(problems) == 0 && text != "":
+	notes := append(slices.Clip(held), unknown...)
+	switch text := strings.Join(notes, "; "); {
+	case len(problems) == 0 && len(held) > 0:
 		return done.Note(operatorv1alpha1.ReasonObjectsHeld, text)
+	case len(problems) == 0 && len(unknown) > 0:
+		return done.Note(operatorv1alpha1.ReasonRangesUnknown, text)
 	case len(problems) == 0:
 		return done
 	}
 	// A change of the report is watched.
-	return verdict.Waiting(reason, "%s", strings.Join(append(problems, held...), "; ")).In(verdict.Vigil)
+	return verdict.Waiting(reason, "%s", strings.Join(append(problems, notes...), "; ")).In(verdict.Vigil)
 }
 
 // gravity says how bad it is that a function does not run, with the reason and a message.
