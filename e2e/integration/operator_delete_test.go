@@ -53,14 +53,14 @@ func (s *site) hold(object client.Object, held bool) {
 
 // testDeletion is about the order: the host must not be left with an API that
 // nobody serves.
-func testDeletion(t *testing.T, s *site) {
+func testDeletion(t *testing.T, s, other *site) {
 	const group = "v1alpha1.clusterregistry.k8s.io"
 	s.apply("fleet", "{mode: Aggregated}")
 	// A bare host does not reach the servers.
 	s.says("fleet", "APIServiceReady", "False", "NotAvailable", group)
 	s.says("fleet", "ServerReady", "True", "Ready", "2/2 servers ready (v0.1.0)")
-	s.apply("second", "{mode: Aggregated}")
-	s.says("second", "APIServiceReady", "False", "GroupTaken", "ClusterRegistry "+s.namespace+"/fleet", "mode Independent")
+	other.apply("second", "{mode: Aggregated}")
+	other.says("second", "APIServiceReady", "False", "GroupTaken", "ClusterRegistry "+s.namespace+"/fleet", "mode Independent")
 	s.holds("fleet", "APIService/"+group)
 
 	registration := &apiregistrationv1.APIService{ObjectMeta: metav1.ObjectMeta{Name: group}}
@@ -76,9 +76,9 @@ func testDeletion(t *testing.T, s *site) {
 	s.hold(trust, false)
 	s.gone(registry)
 	// The one that has waited takes the place of the one that is gone.
-	s.says("second", "APIServiceReady", "False", "NotAvailable", group)
-	s.holds("second", "APIService/"+group)
-	s.gone(s.deleted("second"))
+	other.says("second", "APIServiceReady", "False", "NotAvailable", group)
+	other.holds("second", "APIService/"+group)
+	other.gone(other.deleted("second"))
 
 	// It has lost its labels, and a paused registry does not put them right: it goes
 	// with the registry all the same, and before the servers do.

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -14,7 +15,6 @@ import (
 
 // testAlarms raises alarms of an etcd under a registry that is ready.
 func testAlarms(t *testing.T, s *site) {
-	s.etcd = framework.StartEtcd(t, 1)
 	s.apply("fleet", "{mode: Independent}")
 	s.ready("fleet")
 	list, err := s.etcd.Client.MemberList(t.Context())
@@ -82,7 +82,17 @@ func testExternalEtcd(t *testing.T, s *site) {
 		t.Helper()
 		s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Etcd.External.Endpoints = endpoints })
 	}
+	// One of another host cluster has it, which no one here can ask.
+	const owner = "/registry/clusterregistry.k8s.io/operator/owner"
+	if _, err := s.etcd.Client.Put(t.Context(), owner, `{"host": "1-2-3", "namespace": "team", "name": "abroad", "uid": "4-5-6"}`); err != nil {
+		t.Fatal(err)
+	}
 	use(right...)
+	s.says("fleet", "EtcdReady", "False", "EtcdTaken", "ClusterRegistry team/abroad of another host cluster", "etcdctl del "+owner)
+	s.holds("fleet", "-Deployment/fleet-server")
+	if _, err := s.etcd.Client.Delete(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
 	before := s.ready("fleet").Status
 	if before.Etcd.Ready != "1/1" || before.Etcd.ClusterID == "" || before.EtcdVersion != "v3.6.14" {
 		t.Errorf("the status says of etcd: %+v (%s)", before.Etcd, before.EtcdVersion)
@@ -106,4 +116,14 @@ func testExternalEtcd(t *testing.T, s *site) {
 	set(nil)
 	use(right...)
 	s.ready("fleet")
+
+	// Another registry may have what it holds, but only after this one.
+	s.apply("second", "{mode: Independent}")
+	s.says("second", "EtcdReady", "False", "EtcdTaken", "etcd belongs to ClusterRegistry "+s.namespace+"/fleet")
+	s.holds("second", "-Deployment/second-server")
+	s.gone(s.deleted("fleet"))
+	if answer, err := s.etcd.Client.Get(t.Context(), owner); err != nil || len(answer.Kvs) > 0 && strings.Contains(string(answer.Kvs[0].Value), `"fleet"`) {
+		t.Errorf("etcd still belongs to the registry that is gone: %v, %v", answer, err)
+	}
+	s.ready("second")
 }

@@ -34,7 +34,8 @@ type site struct {
 	namespace string
 	authority *framework.CertManager
 	kubelets  *framework.Kubelets
-	etcd      *framework.Etcd
+	// etcd is that of the site's registries, nil until one needs it: no two of them can share it.
+	etcd *framework.Etcd
 	// idle is true while the test plays no parts.
 	idle bool
 }
@@ -42,12 +43,12 @@ type site struct {
 // sites counts those of all tests.
 var sites atomic.Int32
 
-func newSite(t *testing.T, config *rest.Config, etcd *framework.Etcd) *site {
+func newSite(t *testing.T, config *rest.Config) *site {
 	t.Helper()
 	c := operatorClient(t, config)
 	namespace := fmt.Sprintf("site-%d", sites.Add(1))
 	framework.Create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	return &site{Client: c, t: t, namespace: namespace, etcd: etcd,
+	return &site{Client: c, t: t, namespace: namespace,
 		authority: framework.NewCertManager(t, c, namespace), kubelets: framework.NewKubelets(t, c, namespace)}
 }
 
@@ -70,7 +71,7 @@ func operatorClient(t *testing.T, config *rest.Config) client.Client {
 }
 
 // apply creates a registry of the site with a spec in YAML. "external" in it
-// stands for the test's own etcd.
+// stands for the site's own etcd.
 func (s *site) apply(name, spec string) {
 	s.t.Helper()
 	r := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: s.namespace}}
@@ -86,9 +87,12 @@ func (s *site) apply(name, spec string) {
 	framework.Create(s.t, s, r)
 }
 
-// external returns the test's etcd, with the Secret that opens it.
+// external returns the site's etcd, with the Secret that opens it.
 func (s *site) external() operatorv1alpha1.Etcd {
 	s.t.Helper()
+	if s.etcd == nil {
+		s.etcd = framework.StartEtcd(s.t, 1)
+	}
 	pair := s.etcd.CA.Issue("operator", nil)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "etcd", Namespace: s.namespace}, Data: map[string][]byte{"ca.crt": s.etcd.CA.PEM, "tls.crt": read(s.t, pair.Cert), "tls.key": read(s.t, pair.Key)}}
 	if err := s.Create(s.t.Context(), secret); err != nil && !apierrors.IsAlreadyExists(err) {

@@ -29,7 +29,7 @@ func TestOperator(t *testing.T) {
 	}))
 	// Alone: it takes the API group from a registry, which those of other cases would have then.
 	t.Run("drift", func(t *testing.T) { testDrift(t, h.at(t)) })
-	t.Run("deletion", func(t *testing.T) { testDeletion(t, h.at(t)) })
+	t.Run("deletion", func(t *testing.T) { testDeletion(t, h.at(t), h.at(t)) })
 	t.Run("deletion of the namespace", func(t *testing.T) { testNamespaceDeletion(t, h.at(t)) })
 	t.Run("steady", func(t *testing.T) { testSteady(t, h.at(t), h.audit) })
 	expectPermitted(t, h.audit)
@@ -62,13 +62,11 @@ func quickResync() string {
 	return "--resync-period=5s"
 }
 
-// operatorHost is a host with what an operator needs but cert-manager, and an etcd for
-// registries.
+// operatorHost is a host with what an operator needs but cert-manager.
 type operatorHost struct {
 	*framework.Host
 	audit   *framework.Audit
 	kubectl *framework.Kubectl
-	etcd    *framework.Etcd
 }
 
 func newOperatorHost(t *testing.T) *operatorHost {
@@ -76,13 +74,13 @@ func newOperatorHost(t *testing.T) *operatorHost {
 	host, audit := framework.StartAuditedHost(t, newest, framework.OperatorUser, "front-proxy-client")
 	kubectl := framework.NewKubectl(t, newest, host.Kubeconfig("root", "system:masters"))
 	framework.InstallOperator(t, kubectl)
-	return &operatorHost{host, audit, kubectl, framework.StartEtcd(t, 1)}
+	return &operatorHost{host, audit, kubectl}
 }
 
 // at returns a site of its own for a test.
 func (h *operatorHost) at(t *testing.T) *site {
 	t.Helper()
-	return newSite(t, h.Config, h.etcd)
+	return newSite(t, h.Config)
 }
 
 // cases has each test get a site of its own.

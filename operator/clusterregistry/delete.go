@@ -51,6 +51,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 		r.tellGap(s, gap)
 	}
 	if waits == "" {
+		s.disown(ctx)
 		return reconcile.Result{}, client.IgnoreNotFound(r.patchFinalizers(ctx, s, controllerutil.RemoveFinalizer))
 	}
 	conditions := s.Registry.Status.DeepCopy().Conditions[:0]

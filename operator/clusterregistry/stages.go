@@ -54,6 +54,7 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	stage.Mark = func(ctx context.Context, access etcd.Access, seen etcd.Position) (etcd.Position, error) {
 		return access.Mark(ctx, seen)
 	}
+	stage.Ownership = members.Ownership{Owned: etcd.Access.Owned, Own: etcd.Access.Own, Watches: r.Watches}
 	stage.Begin = s.restore.begin
 	s.members = stage.Run(ctx)
 	s.noteRestored()

@@ -216,6 +216,9 @@ const (
 	// spec.recovery approves, after it lost its quorum or went back: the message says what that
 	// waits for.
 	ReasonRecovering = "Recovering"
+	// ReasonEtcdTaken is the reason of an external etcd that belongs to another registry: the
+	// message names it.
+	ReasonEtcdTaken = "EtcdTaken"
 	// ReasonExternalUnreachable is the reason of an external etcd that does not answer.
 	ReasonExternalUnreachable = "ExternalUnreachable"
 )

@@ -17,15 +17,9 @@ import (
 // external is done when all endpoints of an external etcd answer, and are those of the
 // etcd with the registry's data.
 func (s *Stage) external(ctx context.Context) verdict.Verdict {
-	access, v := s.access(ctx)
+	access, v := s.External(ctx)
 	if !v.Complete() {
 		return v.AsReadOnly() // the servers would be given what opens nothing
-	}
-	if len(s.Registry.Spec.Etcd.External.Endpoints) == 0 {
-		return verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "spec.etcd.external.endpoints is empty: name all members").AsReadOnly()
-	}
-	for _, endpoint := range s.Registry.Spec.Etcd.External.Endpoints {
-		access.Endpoints[strings.TrimPrefix(string(endpoint), "https://")] = string(endpoint)
 	}
 	state := s.Ask(ctx, access)
 	s.reportEtcd(state)
@@ -42,6 +36,10 @@ func (s *Stage) external(ctx context.Context) verdict.Verdict {
 		// Servers that run may still be let in, other than by what the spec says now.
 		return verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "%s", state.Failures()).AsReadOnly()
 	}
+	if v := s.owned(ctx, access.Only(state)); !v.Complete() {
+		s.Registry.Status.Etcd.ClusterID = s.Before.Etcd.ClusterID // spec.etcd.external may name another one next
+		return v
+	}
 	if err := apply.IgnoreReadOnly(s.Apply(ctx, s.Rendered.Stages[render.StageEtcd]...)); err != nil {
 		return verdict.Failed(err)
 	}
@@ -52,6 +50,21 @@ func (s *Stage) external(ctx context.Context) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "%s", failures).DegradedIf(true)
 	}
 	return watched(state)
+}
+
+// External returns the way to an external etcd.
+func (s *Stage) External(ctx context.Context) (etcd.Access, verdict.Verdict) {
+	access, v := s.access(ctx)
+	if !v.Complete() {
+		return access, v
+	}
+	if len(s.Registry.Spec.Etcd.External.Endpoints) == 0 {
+		return access, verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "spec.etcd.external.endpoints is empty: name all members")
+	}
+	for _, endpoint := range s.Registry.Spec.Etcd.External.Endpoints {
+		access.Endpoints[strings.TrimPrefix(string(endpoint), "https://")] = string(endpoint)
+	}
+	return access, done
 }
 
 // oldestExternal is the oldest version of an external etcd that servers work with, and

@@ -43,7 +43,8 @@ func TestExternal(t *testing.T) {
 	} {
 		ca, pair := operandtest.KeyPair(t)
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "etcd"}, Data: pair}
-		s := newStage(t, "{spec: {etcd: {external: {endpoints: ['https://a:2379', 'https://b:2379', 'https://c:2379'], tlsSecretRef: {name: etcd}}}}, status: {etcd: {clusterID: c}}}", secret)
+		s := newStage(t, "{spec: {etcd: {external: {endpoints: ['https://a:2379', 'https://b:2379', 'https://c:2379'], tlsSecretRef: {name: etcd}}}}, status: {etcd: {clusterID: c}}}", secret, hostCluster())
+		s.Ownership = ownership()
 		s.Authorities.Etcd.Current = ca
 		operandtest.RenderServers(s.Objects)
 		s.Ask = func(_ context.Context, access etcd.Access) etcd.State {

@@ -22,7 +22,9 @@ type Stage struct {
 	// Disarm ends the alarm NOSPACE.
 	Disarm func(context.Context, etcd.Access, etcd.State) error
 	// Mark writes the operator's mark into etcd.
-	Mark        func(context.Context, etcd.Access, etcd.Position) (etcd.Position, error)
+	Mark func(context.Context, etcd.Access, etcd.Position) (etcd.Position, error)
+	// Ownership says whose an external etcd is.
+	Ownership   Ownership
 	Authorities *trust.Authorities
 	// Identity is the record of the registry's own etcd.
 	Identity *identity.Store
