@@ -32,13 +32,25 @@ func Certificate(c *certmanagerv1.Certificate) string {
 	case ready.Status == cmmetav1.ConditionTrue:
 		return ""
 	case c.Status.LastFailureTime != nil:
-		return fmt.Sprintf("Certificate %s is not issued: %s cert-manager retries an hour after %s", c.Name, sentence(issuing.Message), c.Status.LastFailureTime.Format(time.RFC3339))
+		return fmt.Sprintf("Certificate %s is not issued: %s cert-manager retries at %s, or at once with: cmctl renew %s", c.Name, sentence(issuing.Message), retry(c).UTC().Format(time.RFC3339), c.Name)
 	}
 	return fmt.Sprintf("Certificate %s is not issued yet: %s", c.Name, ready.Message)
 }
 
-// CertificateRequest returns what the issuer says of a Certificate's next request that
-// it has not granted; empty when there is none.
+// retry returns when cert-manager tries again to issue a certificate: an hour after the first
+// failure, and twice as long after each further one, up to 32 hours, as its controller
+// certificates-trigger does.
+func retry(c *certmanagerv1.Certificate) time.Time {
+	const mostDoublings = 5
+	failures := 1
+	if attempts := c.Status.FailedIssuanceAttempts; attempts != nil {
+		failures = max(1, *attempts)
+	}
+	return c.Status.LastFailureTime.Add(time.Hour << min(failures-1, mostDoublings))
+}
+
+// CertificateRequest returns what the approver or the issuer says of a Certificate's next
+// request that is not granted, or that no one has approved it yet; empty when there is none.
 func (d Diagnoser) CertificateRequest(ctx context.Context, c *certmanagerv1.Certificate) string {
 	revision := 1
 	if c.Status.Revision != nil {
@@ -48,10 +60,17 @@ func (d Diagnoser) CertificateRequest(ctx context.Context, c *certmanagerv1.Cert
 	if err := d.Live.Get(ctx, client.ObjectKey{Namespace: c.Namespace, Name: fmt.Sprintf("%s-%d", c.Name, revision)}, request); err != nil {
 		return ""
 	}
+	of := map[certmanagerv1.CertificateRequestConditionType]certmanagerv1.CertificateRequestCondition{}
 	for _, condition := range request.Status.Conditions {
-		if condition.Type == certmanagerv1.CertificateRequestConditionReady && condition.Status == cmmetav1.ConditionFalse {
-			return condition.Message
-		}
+		of[condition.Type] = condition
+	}
+	switch ready := of[certmanagerv1.CertificateRequestConditionReady]; {
+	case of[certmanagerv1.CertificateRequestConditionDenied].Status == cmmetav1.ConditionTrue:
+		return fmt.Sprintf("CertificateRequest %s is denied: %s", request.Name, of[certmanagerv1.CertificateRequestConditionDenied].Message)
+	case of[certmanagerv1.CertificateRequestConditionApproved].Status != cmmetav1.ConditionTrue && ready.Status == "":
+		return fmt.Sprintf("CertificateRequest %s waits for approval, by cert-manager itself, an approver such as approver-policy, or cmctl approve", request.Name)
+	case ready.Status == cmmetav1.ConditionFalse:
+		return ready.Message
 	}
 	return ""
 }

@@ -18,7 +18,11 @@ func TestCertificate(t *testing.T) {
 		"it is issued after a failure":  {`{status: {lastFailureTime: "2026-01-01T00:00:00Z", conditions: [{type: Ready, status: "True", observedGeneration: 2}]}}`, ""},
 		"it is under way":               {`{status: {conditions: [{type: Ready, status: "False", message: Issuing certificate as Secret does not exist}]}}`, "Certificate c is not issued yet: Issuing certificate as Secret does not exist"},
 		"it failed": {`{status: {lastFailureTime: "2026-01-01T00:00:00Z", conditions: [{type: Ready, status: "False", message: no}, {type: Issuing, status: "False", message: "the issuer says no."}]}}`,
-			"Certificate c is not issued: the issuer says no. cert-manager retries an hour after 2026-01-01T00:00:00Z"},
+			"Certificate c is not issued: the issuer says no. cert-manager retries at 2026-01-01T01:00:00Z, or at once with: cmctl renew c"},
+		"it failed four times": {`{status: {lastFailureTime: "2026-01-01T00:00:00Z", failedIssuanceAttempts: 4, conditions: [{type: Ready, status: "False", message: no}, {type: Issuing, status: "False", message: "the issuer says no."}]}}`,
+			"Certificate c is not issued: the issuer says no. cert-manager retries at 2026-01-01T08:00:00Z, or at once with: cmctl renew c"},
+		"it failed many times": {`{status: {lastFailureTime: "2026-01-01T00:00:00Z", failedIssuanceAttempts: 4000, conditions: [{type: Ready, status: "False", message: no}, {type: Issuing, status: "False", message: "the issuer says no."}]}}`,
+			"Certificate c is not issued: the issuer says no. cert-manager retries at 2026-01-02T08:00:00Z, or at once with: cmctl renew c"},
 	} {
 		c := read[certmanagerv1.Certificate](t, test.certificate)
 		c.Name, c.Generation = "c", 2
@@ -62,17 +66,23 @@ func TestCertificateRequest(t *testing.T) {
 	second := read[certmanagerv1.CertificateRequest](t, `{metadata: {namespace: team, name: c-2}, status: {conditions: [{type: Approved, status: "True", message: approved}, {type: Ready, status: "False", message: the second is refused}]}}`)
 	granted := read[certmanagerv1.CertificateRequest](t, `{metadata: {namespace: team, name: c-1}, status: {conditions: [{type: Ready, status: "True", message: issued}]}}`)
 	elsewhere := read[certmanagerv1.CertificateRequest](t, `{metadata: {namespace: other, name: c-1}, status: {conditions: [{type: Ready, status: "False", message: of somebody else}]}}`)
+	waiting := read[certmanagerv1.CertificateRequest](t, `{metadata: {namespace: team, name: c-1}}`)
+	denied := read[certmanagerv1.CertificateRequest](t, `{metadata: {namespace: team, name: c-1}, status: {conditions: [{type: Denied, status: "True", message: CN not allowed}, {type: Ready, status: "False", message: The CertificateRequest was denied by an approval controller}]}}`)
+	approved := read[certmanagerv1.CertificateRequest](t, `{metadata: {namespace: team, name: c-1}, status: {conditions: [{type: Approved, status: "True", message: approved}]}}`)
 	for reason, test := range map[string]struct {
 		certificate string
 		requests    []client.Object
 		err         error
 		want        string
 	}{
-		"there is no request":             {`{}`, []client.Object{elsewhere}, nil, ""},
-		"the first request":               {`{}`, []client.Object{first, second}, nil, "the first is refused"},
-		"one for the next revision":       {`{status: {revision: 1}}`, []client.Object{first, second}, nil, "the second is refused"},
-		"it is granted":                   {`{}`, []client.Object{granted}, nil, ""},
-		"what can't be read says nothing": {`{}`, []client.Object{first}, errors.New("later"), ""},
+		"there is no request":              {`{}`, []client.Object{elsewhere}, nil, ""},
+		"the first request":                {`{}`, []client.Object{first, second}, nil, "the first is refused"},
+		"one for the next revision":        {`{status: {revision: 1}}`, []client.Object{first, second}, nil, "the second is refused"},
+		"no one has approved it":           {`{}`, []client.Object{waiting}, nil, "CertificateRequest c-1 waits for approval, by cert-manager itself, an approver such as approver-policy, or cmctl approve"},
+		"it is denied":                     {`{}`, []client.Object{denied}, nil, "CertificateRequest c-1 is denied: CN not allowed"},
+		"the issuer has not said anything": {`{}`, []client.Object{approved}, nil, ""},
+		"it is granted":                    {`{}`, []client.Object{granted}, nil, ""},
+		"what can't be read says nothing":  {`{}`, []client.Object{first}, errors.New("later"), ""},
 	} {
 		c := read[certmanagerv1.Certificate](t, test.certificate)
 		c.Namespace, c.Name = "team", "c"
