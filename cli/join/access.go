@@ -14,14 +14,15 @@ import (
 // accessName is the name of what --with-access enters.
 const accessName = "users"
 
-// accessOf returns the program of a context's user, without variables that look like
-// secrets. Arguments that do are refused by the registry's own rules.
+// accessOf returns the program of a context's user, by its name alone, without variables that
+// look like secrets. Arguments that do are refused by the registry's own rules.
 func accessOf(found *member.Member) (v1beta1.Access, error) {
 	if found.Exec == nil {
 		return v1beta1.Access{}, command.Refusedf("the user of context %q has no exec program, and other credentials are never copied: leave out --with-access, and describe the access by hand with \"kubectl edit crc\"", command.Plain(found.Context))
 	}
 	exec := &v1beta1.ExecAccess{
-		APIVersion: found.Exec.APIVersion, Command: found.Exec.Command, Args: found.Exec.Args,
+		// Its path is one of this computer.
+		APIVersion: found.Exec.APIVersion, Command: command.ProgramName(found.Exec.Command), Args: found.Exec.Args,
 		InstallHint: found.Exec.InstallHint, ProvideClusterInfo: found.Exec.ProvideClusterInfo,
 		InteractiveMode: v1beta1.InteractiveMode(found.Exec.InteractiveMode),
 	}

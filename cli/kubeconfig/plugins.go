@@ -29,8 +29,10 @@ type plugin struct {
 	// them names a file, a program, a local profile or a credential, or turns
 	// verification off.
 	flags map[string]*regexp.Regexp
-	// needed are the flags without which the program doesn't know for what to sign in.
-	needed []string
+	// short are other names of flags, as tools write them.
+	short map[string]string
+	// needed are the flags of which one tells the program for what to sign in, in groups.
+	needed [][]string
 	// provideClusterInfo says whether the program gets the address and CA of the cluster.
 	provideClusterInfo bool
 	// sends is what the server that an entry names gets, for the person who is to agree.
@@ -57,11 +59,13 @@ var plugins = []plugin{
 		command: "aws", apiVersion: execV1beta1, words: []string{"eks", "get-token"},
 		flags: map[string]*regexp.Regexp{
 			"cluster-name": regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z_-]{0,99}$`),
-			"region":       regexp.MustCompile(`^[a-z]{2}(-[a-z]+){1,3}-[0-9]{1,2}$`),
+			"cluster-id":   uuid, // of a local cluster on Outposts
+			"region":       regexp.MustCompile(`^[a-z]{2,4}(-[a-z]+){1,3}-[0-9]{1,2}$`),
 			"role-arn":     regexp.MustCompile(`^arn:aws(-[a-z]+)*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]{1,512}$`),
 			"output":       regexp.MustCompile(`^json$`),
 		},
-		needed: []string{"cluster-name"},
+		short:  map[string]string{"role": "role-arn"}, // as "aws eks update-kubeconfig" and eksctl write it
+		needed: [][]string{{"cluster-name", "cluster-id"}},
 		sends:  "a token with which it can act as your AWS identity in the EKS cluster of that name", hint: "Install the AWS CLI.",
 	},
 	{
@@ -78,13 +82,13 @@ var plugins = []plugin{
 			"client-id": uuid, "tenant-id": uuid,
 			"login": regexp.MustCompile(`^(devicecode|interactive|azurecli)$`),
 		},
-		needed: []string{"server-id"},
+		needed: [][]string{{"server-id"}},
 		sends:  "your token for Azure Kubernetes Service, which all its clusters accept", hint: "Install Azure's kubelogin.",
 	},
 	{
 		command: "kubectl", apiVersion: execV1, words: []string{"oidc-login", "get-token"},
 		flags:  map[string]*regexp.Regexp{"oidc-issuer-url": issuer, "oidc-client-id": clientID, "oidc-extra-scope": scope},
-		needed: []string{"oidc-issuer-url", "oidc-client-id"},
+		needed: [][]string{{"oidc-issuer-url"}, {"oidc-client-id"}},
 		sends:  "your ID token for that issuer and client", hint: "Install the kubectl plugin oidc-login.",
 	},
 }
@@ -112,6 +116,9 @@ func (p plugin) rebuild(args []string) (*clientcmdapi.ExecConfig, error) {
 		if !isFlag {
 			words = append(words, args[i])
 			continue
+		}
+		if long, is := p.short[flag]; is {
+			flag = long
 		}
 		form, known := p.flags[flag]
 		if !known {
@@ -141,9 +148,9 @@ func (p plugin) rebuild(args []string) (*clientcmdapi.ExecConfig, error) {
 			out = append(out, "--"+flag+"="+value)
 		}
 	}
-	for _, flag := range p.needed {
-		if values[flag] == nil {
-			return nil, fmt.Errorf("%s is not run without --%s", p.command, flag)
+	for _, group := range p.needed {
+		if !slices.ContainsFunc(group, func(flag string) bool { return values[flag] != nil }) {
+			return nil, fmt.Errorf("%s is not run without --%s", p.command, strings.Join(group, " or --"))
 		}
 	}
 	return &clientcmdapi.ExecConfig{
@@ -192,6 +199,9 @@ func login(access v1beta1.Access, allowed []string) (exec *clientcmdapi.ExecConf
 			APIVersion: entry.APIVersion, Command: entry.Command, Args: entry.Args,
 			ProvideClusterInfo: entry.ProvideClusterInfo, InteractiveMode: interactive(entry),
 		}, note, nil
+	}
+	if name := command.ProgramName(entry.Command); name != entry.Command && slices.ContainsFunc(plugins, func(p plugin) bool { return p.command == name }) {
+		return nil, "", fmt.Errorf("it would run %s, a path of another computer: have the entry name %s alone, which is found in $PATH", commandLine(entry.Command, entry.Args), name)
 	}
 	return nil, "", fmt.Errorf("it would run %s, which is not a known plugin%s", commandLine(entry.Command, entry.Args), suggestion(entry.Command))
 }
