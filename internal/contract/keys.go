@@ -12,7 +12,7 @@ func KeyPrefix(group string) string { return "/registry/" + group }
 // An object's name follows.
 func ObjectPrefix(group, resource string) string { return KeyPrefix(group) + "/" + resource + "/" }
 
-// OwnerKey returns the key of an external etcd that says which registry it belongs to, among
-// those whose servers keep an API group there. It is below the servers' prefix, since an etcd
-// with users may let them, and so the operator, write nothing else. No resource has its name.
-func OwnerKey(group string) string { return KeyPrefix(group) + "/operator/owner" }
+// OwnerKey is the key of an external etcd that says which registry it belongs to. It is below
+// the servers' prefix, since an etcd with users may let them, and so the operator, write nothing
+// else. No resource has its name.
+const OwnerKey = "/registry/clusterregistry.k8s.io/operator/owner"

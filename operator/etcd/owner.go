@@ -10,12 +10,11 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // OwnerKey is the key by which an external etcd belongs to one registry.
-var OwnerKey = contract.OwnerKey(v1beta1.GroupName)
+const OwnerKey = contract.OwnerKey
 
 // Owner is the registry that an external etcd belongs to.
 type Owner struct {
