@@ -68,7 +68,7 @@ func (d Diagnoser) CertificateRequest(ctx context.Context, c *certmanagerv1.Cert
 	case of[certmanagerv1.CertificateRequestConditionDenied].Status == cmmetav1.ConditionTrue:
 		return fmt.Sprintf("CertificateRequest %s is denied: %s", request.Name, of[certmanagerv1.CertificateRequestConditionDenied].Message)
 	case of[certmanagerv1.CertificateRequestConditionApproved].Status != cmmetav1.ConditionTrue && ready.Status == "":
-		return fmt.Sprintf("CertificateRequest %s waits for approval, by cert-manager itself, an approver such as approver-policy, or cmctl approve", request.Name)
+		return fmt.Sprintf("CertificateRequest %s is waiting for approval, by cert-manager itself, an approver such as approver-policy, or cmctl approve", request.Name)
 	case ready.Status == cmmetav1.ConditionFalse:
 		return ready.Message
 	}

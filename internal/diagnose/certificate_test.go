@@ -78,7 +78,7 @@ func TestCertificateRequest(t *testing.T) {
 		"there is no request":              {`{}`, []client.Object{elsewhere}, nil, ""},
 		"the first request":                {`{}`, []client.Object{first, second}, nil, "the first is refused"},
 		"one for the next revision":        {`{status: {revision: 1}}`, []client.Object{first, second}, nil, "the second is refused"},
-		"no one has approved it":           {`{}`, []client.Object{waiting}, nil, "CertificateRequest c-1 waits for approval, by cert-manager itself, an approver such as approver-policy, or cmctl approve"},
+		"no one has approved it":           {`{}`, []client.Object{waiting}, nil, "CertificateRequest c-1 is waiting for approval, by cert-manager itself, an approver such as approver-policy, or cmctl approve"},
 		"it is denied":                     {`{}`, []client.Object{denied}, nil, "CertificateRequest c-1 is denied: CN not allowed"},
 		"the issuer has not said anything": {`{}`, []client.Object{approved}, nil, ""},
 		"it is granted":                    {`{}`, []client.Object{granted}, nil, ""},
