@@ -89,8 +89,10 @@ func (c *Controller) note(cluster *v1beta1.Cluster, result probe.Result, began t
 	c.count(s, -1)
 	before := s.history
 	if result.Outcome.Reached() {
-		s.seen, s.sign, s.moved = now, now, false
+		s.seen, s.sign, s.silent, s.moved = now, now, time.Time{}, false
 		before = before.valid(now)
+	} else if s.silent.IsZero() {
+		s.silent = began
 	}
 	s.history, s.asked = before.after(result, false), began
 	c.outage.note(s, now)
@@ -120,8 +122,12 @@ func (c *Controller) evidence(cluster *v1beta1.Cluster) (evidence, time.Time, bo
 	if c.cutOff.After(since) { // nothing was seen from here all the while
 		since = c.cutOff
 	}
+	unreached := time.Duration(0)
+	if !s.silent.IsZero() {
+		unreached = c.Clock.Since(s.silent)
+	}
 	return evidence{
-		history: s.history, isolated: c.isolated, proven: c.outage.proven(), undecided: c.undecided(s, published(cluster)),
+		history: s.history, unreached: unreached, isolated: c.isolated, proven: c.outage.proven(), undecided: c.undecided(s, published(cluster)),
 		led: s.led, silence: c.Clock.Since(since),
 	}, s.seen, true
 }

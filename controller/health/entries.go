@@ -26,6 +26,9 @@ type state struct {
 	// asked is when the probe with the newest result began, and failed when the first
 	// of the failures in a row came that it ended.
 	asked, failed time.Time
+	// silent is when the first of the probes in a row began that did not reach the cluster,
+	// zero while it is reached.
+	silent time.Time
 	// reachable says that this controller has reported the cluster as reachable, at
 	// this endpoint, and not since that it is not; moved that the endpoint has changed and
 	// was not reached since.
@@ -145,7 +148,7 @@ func (c *Controller) state(cluster *v1beta1.Cluster) *state {
 		if !sameServer(s.endpoint, endpoint) {
 			s.led = cluster.Generation
 		}
-		s.endpoint, s.history, s.moved = endpoint, history{}, true
+		s.endpoint, s.history, s.silent, s.moved = endpoint, history{}, time.Time{}, true
 	}
 	s.reachable = !s.moved && held(published(cluster))
 	c.count(s, 1)

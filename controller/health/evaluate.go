@@ -38,6 +38,8 @@ type evidence struct {
 	// isolated says that this side is most likely cut off: nothing turns False, unless the
 	// way out is proven by clusters that answer.
 	isolated, proven bool
+	// unreached is for how long the cluster was not reached, zero when it was.
+	unreached time.Duration
 	// undecided says that too little is known of other clusters to tell whether this
 	// side is cut off: nothing that was not False before turns False because it is not
 	// reached.
@@ -92,10 +94,10 @@ func reachable(e evidence) *metav1.Condition {
 		return condition(Reachable, metav1.ConditionUnknown, last.Reason, last.Message)
 	case last.Outcome.Reached():
 		return condition(Reachable, metav1.ConditionTrue, ReasonReached, "The API server answers, with a certificate that can be verified.")
-	case turnsFalse(e, h.unreached, before), e.isolated && e.proven && h.failed >= doubt:
+	case turnsFalse(e, h.unreached, before), e.doubted() && e.proven:
 		return steady(e, before, condition(Reachable, metav1.ConditionFalse, last.Reason, last.Message))
-	case e.isolated && h.failed >= doubt:
-		return condition(Reachable, metav1.ConditionUnknown, ReasonMostUnreachable, fmt.Sprintf("The API server did not answer %d times in a row, and neither did most others: whether it is down, or the health controller is cut off, can't be told.", doubt))
+	case e.doubted():
+		return condition(Reachable, metav1.ConditionUnknown, ReasonMostUnreachable, "The API server has not answered for minutes, and neither have most others: whether it is down, or the health controller is cut off, can't be told.")
 	}
 	return before
 }
@@ -116,6 +118,12 @@ func healthy(e evidence, reachable *metav1.Condition) *metav1.Condition {
 		return before
 	}
 	return condition(ControlPlaneHealthy, metav1.ConditionUnknown, last.Reason, last.Message)
+}
+
+// doubted reports whether this side has seemed to be cut off from a cluster for so long that
+// what was reported of it before is not to be believed.
+func (e evidence) doubted() bool {
+	return e.isolated && e.history.failed >= doubt && e.unreached >= doubtAfter
 }
 
 // recovers reports whether a condition is False still, although the last few probes, fewer

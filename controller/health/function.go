@@ -30,7 +30,7 @@ func (u *unreported) note(name string, written bool, err error) {
 }
 
 // isolatedMessage is for people.
-const isolatedMessage = "More than half of the clusters that were reachable, and at least three, can't be reached: this is most likely an outage on the side of the health controller, so conditions keep their status for ten probes, and then turn Unknown, or False while at least three clusters answer. See the metric clusterregistry_controller_clusters. If these clusters are gone for good, delete their entries."
+const isolatedMessage = "More than half of the clusters that were reachable, and at least three, can't be reached: this is most likely an outage on the side of the health controller, so conditions keep their status for ten probes and at least five minutes, and then turn Unknown, or False while at least three clusters answer. See the metric clusterregistry_controller_clusters. If these clusters are gone for good, delete their entries."
 
 // judge finds out how the function is, and tells when that changes; not when only the
 // error does that it fails with. The caller holds the lock.

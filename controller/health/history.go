@@ -15,9 +15,10 @@ const (
 	// recovery is how many probes in a row must succeed before a condition that is False
 	// turns True: a cluster that answers every now and then is not available.
 	recovery = 2
-	// doubt is how many probes in a row must fail, while this side seems to be cut off, before
-	// what was reported before is no longer believed.
-	doubt = 10
+	// doubt is how many probes in a row must fail, and doubtAfter for how long, while this side
+	// seems to be cut off, before what was reported before is given up.
+	doubt      = 10
+	doubtAfter = 5 * time.Minute
 )
 
 // certificateMemory is for how many probes a certificate counts after it was last seen.

@@ -2,6 +2,7 @@ package integration
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -57,7 +58,7 @@ func testJoins(t *testing.T, members map[string]*fleetMember) {
 		}
 		expectNoSecret(t, marshaled(t, made), secret)
 	}
-	// Only that the person wants it enters the program, without the variable.
+	// Only that the person wants it enters the program, by its name and without the variable.
 	out, shown := join(0, "east", "east", "--with-access", "--yes", "-o", "json")
 	for _, text := range []string{out, shown} {
 		expectNoSecret(t, text, secret)
@@ -66,7 +67,7 @@ func testJoins(t *testing.T, members map[string]*fleetMember) {
 	if err := json.Unmarshal([]byte(out), made); err != nil {
 		t.Fatal(err)
 	}
-	if len(made.Spec.Access) != 1 || made.Spec.Access[0].Exec.Command != login || len(made.Spec.Access[0].Exec.Env) != 1 || !strings.Contains(shown, "with LOGIN_REGION=eu") {
+	if len(made.Spec.Access) != 1 || made.Spec.Access[0].Exec.Command != filepath.Base(login) || len(made.Spec.Access[0].Exec.Env) != 1 || !strings.Contains(shown, "with LOGIN_REGION=eu") {
 		t.Errorf("with access: %+v\n%s", made.Spec.Access, shown)
 	}
 }
