@@ -89,8 +89,11 @@ func (c *Controller) note(cluster *v1beta1.Cluster, result probe.Result, began t
 	c.count(s, -1)
 	before := s.history
 	if result.Outcome.Reached() {
-		s.seen, s.sign, s.silent, s.moved = now, now, time.Time{}, false
+		s.seen, s.sign, s.moved = now, now, false
 		before = before.valid(now)
+	}
+	if result.Outcome != probe.Failed {
+		s.silent = time.Time{}
 	} else if s.silent.IsZero() {
 		s.silent = began
 	}

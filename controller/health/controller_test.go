@@ -262,6 +262,22 @@ func TestMostGone(t *testing.T) {
 	}
 }
 
+// TestSilence has the time in which a cluster does not answer begin with a probe that failed, and
+// end with one that did not, also when nothing was asked.
+func TestSilence(t *testing.T) {
+	b := newBench(t, entry("east"))
+	for _, test := range []struct {
+		result probe.Result
+		silent bool
+	}{{ready, false}, {down, true}, {slow, true}, {refused, false}, {down, true}, {notReady, false}} {
+		b.answer(test.result, "east")
+		b.check("east")
+		if silent := b.states["east"].silent; silent.IsZero() == test.silent {
+			t.Errorf("after %s: silent since %v", test.result.Reason, silent)
+		}
+	}
+}
+
 // TestEntriesOfOthersFeignNoOutage has many more entries that were never reached, and
 // that are down for good, than others: one of the others still turns False.
 func TestEntriesOfOthersFeignNoOutage(t *testing.T) {

@@ -26,8 +26,7 @@ type state struct {
 	// asked is when the probe with the newest result began, and failed when the first
 	// of the failures in a row came that it ended.
 	asked, failed time.Time
-	// silent is when the first of the probes in a row began that did not reach the cluster,
-	// zero while it is reached.
+	// silent is when the first of the probes in a row began that failed, zero while none does.
 	silent time.Time
 	// reachable says that this controller has reported the cluster as reachable, at
 	// this endpoint, and not since that it is not; moved that the endpoint has changed and
