@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	spdxjson "github.com/spdx/tools-golang/json"
@@ -92,15 +93,12 @@ func smallFiles(t *testing.T) map[string]string {
 // writeFiles writes files into a folder of their own, and returns it.
 func writeFiles(t *testing.T, files map[string]string) string {
 	t.Helper()
-	dir := t.TempDir()
+	source, dir := fstest.MapFS{}, t.TempDir()
 	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		source[name] = &fstest.MapFile{Data: []byte(content), Mode: 0o600}
+	}
+	if err := os.CopyFS(dir, source); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }
