@@ -32,9 +32,9 @@ import (
 const concurrency = 8
 
 // retries says when to reconcile again after an error: soon, and after each further error in a
-// row later, but never later than what waits is reconciled again anyway, nor than a registry is
-// reconciled at least. A registry of which
-// one part fails is looked after all the same, and what has failed may be back at any time.
+// row later, but never later than what waits, or any registry, is reconciled again anyway. A
+// registry of which one part fails is looked after all the same, and what has failed may be back
+// at any time.
 // Nothing limits all registries together: their number would make each wait.
 func (r *Reconciler) retries() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](10*time.Millisecond, min(verdict.Backstop, cmp.Or(r.ResyncPeriod, verdict.Vigil)))

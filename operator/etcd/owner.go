@@ -70,8 +70,8 @@ func (a Access) Owned(ctx context.Context) (out Owned, err error) {
 }
 
 // Own makes an external etcd a registry's, if it still is whose it was seen to be, and returns
-// whose it is then: of two that try at the same time, each is told of the one that was first. An
-// answer that was lost does no harm, since the next member tells of what was written.
+// whose it is then: of two that try at the same time, both get the one that was first. An answer
+// that was lost does no harm, since the next member has what was written.
 func (a Access) Own(ctx context.Context, owner Owner, seen Owned) (out Owned, err error) {
 	content, err := json.Marshal(owner)
 	if err != nil {
