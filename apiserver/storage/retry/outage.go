@@ -104,6 +104,12 @@ func (s *store) reachable(ctx context.Context, key string) error {
 	if !s.outage.lasts() {
 		return nil
 	}
+	return s.silent(ctx, key)
+}
+
+// silent returns an error when etcd does not answer a read of one object, for as long as requests
+// may wait for it.
+func (s *store) silent(ctx context.Context, key string) error {
 	if err := s.Get(ctx, key, storage.GetOptions{IgnoreNotFound: true}, s.newFunc()); apierrors.IsServiceUnavailable(err) {
 		return err
 	}

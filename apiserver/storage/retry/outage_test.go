@@ -87,7 +87,10 @@ func TestOutage(t *testing.T) {
 					t.Errorf("silent %t: %s takes %s", silent, what, took)
 				}
 			}
+			list := make(chan error)
+			go func() { list <- s.GetList(t.Context(), "/", storage.ListOptions{}, nil) }()
 			expect("the first read", get(storage.GetOptions{}), patience+trial, began)
+			expect("a list that began before", <-list, patience+2*trial, began)
 			for range 3 {
 				if err := get(storage.GetOptions{ResourceVersion: "0"}); err != nil {
 					t.Errorf("a read from the cache: %v", err)
@@ -142,7 +145,7 @@ func TestOutageForgotten(t *testing.T) {
 // over by then, too, and no one else is refused for it.
 func TestSlowList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{Interface: &away{listing: patience + 10*time.Second}, codec: codec, newFunc: func() runtime.Object { return &clusterregistry.Cluster{} }, outage: &outage{}}
+		s := &store{Interface: &away{listing: patience + 11*time.Second}, codec: codec, newFunc: func() runtime.Object { return &clusterregistry.Cluster{} }, outage: &outage{}}
 		for range 2 {
 			if err := s.GetList(t.Context(), "/", storage.ListOptions{}, nil); err != nil || s.outage.lasts() {
 				t.Errorf("a slow list: %v, and the outage lasts: %t", err, s.outage.lasts())

@@ -105,16 +105,36 @@ func (s *store) Get(ctx context.Context, key string, options storage.GetOptions,
 }
 
 // GetList repeats the read, as Get does. How long one takes says nothing about etcd, so it has
-// all of the request's time.
+// all of the request's time as long as etcd answers other reads.
 func (s *store) GetList(ctx context.Context, key string, options storage.ListOptions, into runtime.Object) error {
 	c := s.call("list", key)
-	if c.cached = anyVersion(options.ResourceVersion); !c.cached {
-		// No object has this key: names begin with a letter or a digit.
-		if err := s.reachable(ctx, strings.TrimSuffix(key, "/")+"/-"); err != nil {
-			return err
+	if c.cached = anyVersion(options.ResourceVersion); c.cached {
+		return c.persist(ctx, func() error { return s.Interface.GetList(ctx, key, options, into) })
+	}
+	// No object has this key: names begin with a letter or a digit.
+	probe := strings.TrimSuffix(key, "/") + "/-"
+	if err := s.reachable(ctx, probe); err != nil {
+		return err
+	}
+	return c.persist(ctx, func() error {
+		listing, cancel := context.WithCancel(ctx)
+		defer cancel()
+		go s.giveUp(listing, cancel, probe)
+		err := s.Interface.GetList(listing, key, options, into)
+		if err != nil && listing.Err() != nil && ctx.Err() == nil {
+			return errSilent
+		}
+		return err
+	})
+}
+
+// giveUp cancels a list when etcd does not answer a read of one object beside it either.
+func (s *store) giveUp(ctx context.Context, cancel context.CancelFunc, key string) {
+	for sleep(ctx, trial) {
+		if s.silent(ctx, key) != nil {
+			cancel()
 		}
 	}
-	return c.persist(ctx, func() error { return s.Interface.GetList(ctx, key, options, into) })
 }
 
 // Watch repeats the beginning of a watch, as Get does a read. The watch has all of the request's
