@@ -14,9 +14,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/yaml"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/hack/cluster/components"
 )
 
 func condition(kind, status, reason, message string) metav1.Condition {
@@ -163,6 +168,54 @@ func TestNewFleet(t *testing.T) {
 		if got := strings.Join(locals, " "); got != test.want {
 			t.Errorf("%s: members are %q, want %q", test.reason, got, test.want)
 		}
+	}
+}
+
+// TestOtherProviders expects kubectl from $PATH where the cluster is not of the local provider, and
+// cert-manager to be installed where there is none.
+func TestOtherProviders(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s, out := play(t, `#!/bin/sh
+case "$*" in *fail*) exit 1 ;; esac
+`, "kubectl", "kubectl-registry")
+	if err := os.Symlink(s.path[0], programs); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", t.TempDir())
+	if _, err := newShell(t.Context(), fleet{provider: "kind"}, out); err == nil || !strings.Contains(err.Error(), "https://kubernetes.io/docs/tasks/tools") {
+		t.Errorf("without kubectl: %v", err)
+	}
+	t.Setenv("PATH", s.path[0])
+	s, err := newShell(t.Context(), fleet{provider: "existing"}, out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	crd := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"}}
+	crd.Name = "certificates.cert-manager.io"
+	scheme := runtime.NewScheme()
+	if err := metav1.AddMetaToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	scheme.AddKnownTypeWithName(crd.GroupVersionKind(), crd)
+	for _, test := range []struct {
+		reason  string
+		objects []client.Object
+		want    string
+	}{
+		{"it is there", []client.Object{crd}, ""},
+		{"it is missing", nil, "$ kubectl apply -f https://github.com/cert-manager/cert-manager/releases/download/" + components.CertManager.Version + "/cert-manager.yaml\n"},
+	} {
+		t.Run(test.reason, func(t *testing.T) {
+			out.Reset()
+			admits := interceptor.Funcs{Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return nil }}
+			c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(test.objects...).WithInterceptorFuncs(admits).Build()
+			if err := certManager(t.Context(), c, s); err != nil {
+				t.Fatal(err)
+			}
+			if got := out.String(); !strings.HasSuffix(got, test.want) || test.want == "" && got != "" {
+				t.Errorf("it prints %q, want %q", got, test.want)
+			}
+		})
 	}
 }
 

@@ -16,6 +16,9 @@ import (
 // defaultHost is the cluster of "make demo".
 const defaultHost = "registry"
 
+// local is the provider of clusters that can have others beside them.
+const local = "local"
+
 // member is a cluster that joins the registry.
 type member struct {
 	// name is its name in the registry, and local that of the local cluster, which is
@@ -31,8 +34,8 @@ func (m member) user() string { return "admin@" + m.name }
 
 // fleet is the host cluster and what joins its registry.
 type fleet struct {
-	// host is the host cluster's name.
-	host string
+	// host is the host cluster's name, and provider what made it.
+	host, provider string
 	// members are control planes without nodes, on the host cluster's network. There
 	// are none where the host cluster is not of the local provider.
 	members []member
@@ -45,7 +48,7 @@ func newFleet(host string) (fleet, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, fmt.Errorf("there is no cluster %q here; make cluster NAME=%s makes one", host, host)
 	}
-	if err != nil || strings.TrimSpace(string(provider)) != "local" {
+	if f.provider = strings.TrimSpace(string(provider)); err != nil || f.provider != local {
 		return f, err
 	}
 	prefix := ""

@@ -1,4 +1,4 @@
-// Command demo is the last part of "make demo": on the local cluster of the given name,
+// Command demo is the last part of "make demo": on the cluster of the given name,
 // that of $KUBECONFIG, where the operator runs, it brings up the registry of
 // manifests/samples/aggregated-ha.yaml with its controller, two more clusters that join
 // it, shows them to programs that read ClusterProfiles, and how the registry follows what
@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"syscall"
 
 	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/clusterregistry/operator/hack/access"
@@ -43,7 +43,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: demo NAME, where NAME is that of the local cluster of $KUBECONFIG; \"make demo\" runs it")
+		fmt.Fprintln(os.Stderr, "usage: demo NAME, where NAME is that of the cluster of $KUBECONFIG; \"make demo\" runs it")
 		os.Exit(2)
 	}
 	if err := run(ctx, os.Args[1], os.Stdout); err != nil {
@@ -57,15 +57,15 @@ func run(ctx context.Context, host string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	installed, err := addons.CertManagerInstalled(ctx, c)
+	f, err := newFleet(host)
 	if err != nil {
 		return err
 	}
-	if !installed {
-		return errors.New("the cluster has no cert-manager, which issues the registry's certificates; install it (https://cert-manager.io/docs/installation) and run make demo again")
-	}
-	s, err := newShell(ctx, out)
+	s, err := newShell(ctx, f, out)
 	if err != nil {
+		return err
+	}
+	if err := certManager(ctx, c, s); err != nil {
 		return err
 	}
 	if err := open(ctx, s); err != nil {
@@ -86,31 +86,48 @@ func run(ctx context.Context, host string, out io.Writer) error {
 	if err := s.run(ctx, "kubectl", "get", "creg", "fleet"); err != nil {
 		return err
 	}
-	f, err := newFleet(host)
-	if err != nil {
-		return err
-	}
 	if err := f.show(ctx, s); err != nil {
 		return fmt.Errorf("%w\nlook at\n  kubectl registry diagnose\n  kubectl registry status\n  kubectl get crc -o yaml\n  kubectl logs deployment/fleet-controller --all-pods", err)
 	}
 	return nil
 }
 
-// newShell returns a shell with the plugin and with the kubectl of the newest Kubernetes
-// that the local cluster can run.
-func newShell(ctx context.Context, out io.Writer) (shell, error) {
-	cmd := exec.CommandContext(ctx, filepath.Join(programs, "cluster"), "binaries", "kubernetes", components.KubernetesVersions[0], "kubectl")
-	cmd.Stderr = out
-	dir, err := cmd.Output()
-	if err != nil {
-		return shell{}, fmt.Errorf("%s: %w; make cluster-command builds it", cmd, err)
+// certManager installs cert-manager where the cluster has none, as it is published. The local
+// cluster has it, built from source.
+func certManager(ctx context.Context, c client.Client, s shell) error {
+	installed, err := addons.CertManagerInstalled(ctx, c)
+	if err != nil || installed {
+		return err
 	}
+	s.say("The cluster has no cert-manager, which issues the registry's certificates. Here it is.")
+	version := components.CertManager.Version
+	if err := s.run(ctx, "kubectl", "apply", "-f", "https://github.com/cert-manager/cert-manager/releases/download/"+version+"/cert-manager.yaml"); err != nil {
+		return err
+	}
+	return addons.WaitCertManager(ctx, c)
+}
+
+// newShell returns a shell with the plugin and a kubectl: where the local cluster runs, that of the
+// newest Kubernetes that it can run, and elsewhere the one on $PATH.
+func newShell(ctx context.Context, f fleet, out io.Writer) (shell, error) {
 	plugins, err := filepath.Abs(programs)
 	if err != nil {
 		return shell{}, err
 	}
 	if _, err := os.Stat(filepath.Join(plugins, "kubectl-registry")); err != nil {
 		return shell{}, fmt.Errorf("the plugin is missing: %w; make build builds it", err)
+	}
+	if f.provider != local {
+		if _, err := exec.LookPath("kubectl"); err != nil {
+			return shell{}, fmt.Errorf("%w; install it (https://kubernetes.io/docs/tasks/tools) and run make demo again", err)
+		}
+		return shell{path: []string{plugins}, out: out}, nil
+	}
+	cmd := exec.CommandContext(ctx, filepath.Join(programs, "cluster"), "binaries", "kubernetes", components.KubernetesVersions[0], "kubectl")
+	cmd.Stderr = out
+	dir, err := cmd.Output()
+	if err != nil {
+		return shell{}, fmt.Errorf("%s: %w; make cluster-command builds it", cmd, err)
 	}
 	return shell{path: []string{strings.TrimSpace(string(dir)), plugins}, out: out}, nil
 }

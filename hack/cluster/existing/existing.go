@@ -1,5 +1,6 @@
 // Package existing uses the cluster of $KUBECONFIG as it is: nothing is
-// installed in it, and nothing removed from it.
+// installed in it, and nothing removed from it. Images are pushed to a registry
+// that its nodes pull from.
 package existing
 
 import (
@@ -67,11 +68,6 @@ func (c *Cluster) Status(context.Context) error {
 	}
 	fmt.Fprintf(c.Out, "%s answers, Kubernetes %s\n", config.Host, version)
 	return nil
-}
-
-// Load is refused: there is no general way into a cluster's nodes.
-func (c *Cluster) Load(_ context.Context, archive string) error {
-	return fmt.Errorf("images can't be loaded into an existing cluster: push %s to a registry that its nodes reach, and build with IMAGE_REPOSITORY set to it", archive)
 }
 
 // Logs is refused: the cluster's logs are its owner's.
