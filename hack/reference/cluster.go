@@ -27,7 +27,7 @@ type page struct {
 var (
 	cluster = page{"Cluster", "crc", "docs/reference/cluster.md", "[add-a-cluster.md](../how-to/add-a-cluster.md) shows how they are used; `kubectl explain crc.spec` shows the same as this page in a terminal. " +
 		"[apiserver.md](apiserver.md) has the limits of sizes, and [what `v1alpha1` shows of it](apiserver.md#two-versions-of-one-cluster)."}
-	clusterSet = page{"ClusterSet", "crset", "docs/reference/clusterset.md", "[apiserver.md](apiserver.md#sets-of-clusters) says what a set is for and who may put clusters in it."}
+	clusterSet = page{"ClusterSet", "crset", "docs/reference/clusterset.md", "[clustersets.md](../how-to/clustersets.md) says what a set is for and who may put clusters in it."}
 
 	pages = []page{cluster, clusterSet}
 )
