@@ -11,7 +11,7 @@ import (
 // TestCapabilityLevel holds the list of what proves the bundle's capability level to tests that
 // exist, and the level to the list: as long as a line is open, the bundle does not claim it.
 func TestCapabilityLevel(t *testing.T) {
-	page := read(t, "contributing/capability-level.md")
+	page := read(t, "testdata/capability-level.txt")
 	found, open := 0, false
 	for line := range strings.Lines(page) {
 		cells := strings.Split(line, "|")
