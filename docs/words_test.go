@@ -1,7 +1,9 @@
 package docs
 
 import (
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,6 +31,28 @@ var words = map[string]*regexp.Regexp{
 	"Anyone who can ... (not Who can)": regexp.MustCompile(`(?m)^(- )?Who(ever)? (can|may|has|wants|needs)\b[^?\n]*$`),
 }
 
+// pageWords are those that pages avoid in addition: turns of phrase that are not English, or
+// longer than they need to be. Texts that are generated from Go comments are exempt.
+var pageWords = map[string]*regexp.Regexp{
+	"those that ...":                         regexp.MustCompile(`\bby such as\b|\bsuch as (can|trust|write|read|have|are)\b`),
+	"for example by, when, ...":              regexp.MustCompile(`\bsuch as (by|when|as|after|where|because|while|if|through|with)\b`),
+	"also, as well":                          regexp.MustCompile(`, too[.,;:)]`),
+	"until then, during it, in the meantime": regexp.MustCompile(`(?i)\bmeanwhile\b`),
+	"also, in addition":                      regexp.MustCompile(`(?i)\bbesides\b`),
+	"register a cluster":                     regexp.MustCompile(`(?i)\benter(s|ed|ing)? (the )?(host )?clusters?\b|\benter(s|ed|ing)? (them|it|an entry)\b`),
+	"is awaited":                             regexp.MustCompile(`\b(is|are|was|were) waited for\b`),
+	"test-restored":                          regexp.MustCompile(`(?i)\bon trial\b`),
+	"in progress":                            regexp.MustCompile(`(?i)\bunder way\b`),
+	"the progress, the state":                regexp.MustCompile(`\bhow far (it|they|each|that) (is|are|gets|got)\b|\bhow it tells\b`),
+	"manage":                                 regexp.MustCompile(`\blook(s|ed|ing)? after\b`),
+	"at the latest":                          regexp.MustCompile(`\bat latest\b`),
+	"as usual":                               regexp.MustCompile(`\bas (ever|always)\b`),
+	"has received":                           regexp.MustCompile(`\bhas got\b`),
+}
+
+// generated are the pages whose texts are those of fields and flags.
+var generated = []string{"reference/clusterregistry.md", "reference/clusterregistrybackup.md", "reference/cluster.md", "reference/clusterset.md", "reference/flags.md"}
+
 var code = regexp.MustCompile("`[^`\n]*`")
 
 // TestWords looks for such words where users read: in the pages, in what "kubectl
@@ -50,10 +74,16 @@ func TestWords(t *testing.T) {
 		}
 	}
 	for path, text := range texts {
-		for write, pattern := range words {
-			for _, found := range pattern.FindAllStringIndex(text, -1) {
-				context := text[max(0, found[0]-40):min(len(text), found[1]+40)]
-				t.Errorf("%s: ...%s...: write %q in place of %q", path, strings.ReplaceAll(context, "\n", " "), write, text[found[0]:found[1]])
+		avoid := []map[string]*regexp.Regexp{words}
+		if filepath.Ext(path) == ".md" && !slices.Contains(generated, path) {
+			avoid = append(avoid, pageWords)
+		}
+		for _, list := range avoid {
+			for write, pattern := range list {
+				for _, found := range pattern.FindAllStringIndex(text, -1) {
+					context := text[max(0, found[0]-40):min(len(text), found[1]+40)]
+					t.Errorf("%s: ...%s...: write %q in place of %q", path, strings.ReplaceAll(context, "\n", " "), write, text[found[0]:found[1]])
+				}
 			}
 		}
 	}
