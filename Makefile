@@ -322,7 +322,7 @@ update-golden: # what each release makes of each fixture; "make unit" compares i
 	$(GO) test ./operator/render -run TestGolden -update
 
 .PHONY: update-reliability
-update-reliability: ## Take what e2e/reliability has measured in this checkout into docs/reference/reliability.md
+update-reliability: ## Take what e2e/reliability has measured in this checkout into its results.md
 	$(GO) test -count=1 -run '^TestPage$$' ./e2e/reliability -update
 
 .PHONY: update-gofmt

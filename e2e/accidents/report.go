@@ -64,7 +64,7 @@ func (r *result) reasons() string {
 	return strings.Join(out, ", ")
 }
 
-// header is that of the table in docs/reference/accidents.md.
+// header is that of the table in docs/reference/reliability.md.
 const header = "| accident | requests | failed | outage | well again after | conditions that were False meanwhile | by whom |\n|---|---|---|---|---|---|---|"
 
 // line is a row of that table.

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The generated part of docs/reference/reliability.md is between these lines.
+// The table in results.md is between these lines.
 const (
 	pageBegins = "<!-- begin of what e2e/reliability has measured -->\n"
 	pageEnds   = "<!-- end of it -->\n"

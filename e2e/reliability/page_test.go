@@ -10,14 +10,14 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-var update = flag.Bool("update", false, "take what was measured in this checkout into results.jsonl and docs/reference/reliability.md")
+var update = flag.Bool("update", false, "take what was measured in this checkout into results.jsonl and results.md")
 
 // file has what was measured, in this directory.
 const file = "results.jsonl"
 
 // TestPage compares the page with what was measured, in results.jsonl.
 func TestPage(t *testing.T) {
-	path := filepath.Join(framework.Root(t), "docs", "reference", "reliability.md")
+	const path = "results.md"
 	measured, err := parse(read(t, file))
 	if *update {
 		measured, err = results(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/clusterregistry/operator/e2e/history"
 )
 
-// result is what became of a cell: a row of the table in docs/reference/reliability.md.
+// result is what became of a cell: a row of the table in results.md.
 type result struct {
 	Cell      string `json:"cell"`
 	Operation string `json:"operation"`
