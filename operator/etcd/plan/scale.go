@@ -57,7 +57,7 @@ func (p planner) replace() (Step, bool) {
 		case all == 0 && why == p.Moves[ordinal]:
 			return hold("%s can't be moved: %s, and the only member has no other copy of its data: set spec.etcd.replicas to 3, and back to 1 when %s was replaced; or change spec.etcd back", p.name(ordinal), why, p.name(ordinal)), true
 		case all == 0:
-			return hold("%s is the only member and can't be replaced (%s): restore a snapshot if its data is lost; to move it, scale to 3 first", p.name(ordinal), why), true
+			return hold("%s is the only member and can't be replaced (%s): if its data is lost, approve a copy in spec.recovery; to move it, scale to 3 first", p.name(ordinal), why), true
 		case serve < majority(all+1):
 			// Before the removal, the others must be enough to agree on it.
 			return hold("%s is to be replaced (%s), but only %d of %d voters serve without it, and %d are needed", p.name(ordinal), why, serve, all+1, majority(all+1)), true
