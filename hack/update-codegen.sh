@@ -29,7 +29,6 @@ export PATH=$bin:$PATH
 
 packages=("${versions[@]/#/$module/$hub/}")
 deepcopy-gen --go-header-file "$header" --output-file zz_generated.deepcopy.go "$module/$hub" "${packages[@]}"
-defaulter-gen --go-header-file "$header" --output-file zz_generated.defaults.go "$module/$hub/v1beta1"
 conversion-gen --go-header-file "$header" --output-file zz_generated.conversion.go "${packages[@]}"
 
 # go-to-protobuf and the client generators work on folders, and protobuf

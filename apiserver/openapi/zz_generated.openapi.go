@@ -1295,8 +1295,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ExecAccess(ref common.Referenc
 					},
 					"interactiveMode": {
 						SchemaProps: spec.SchemaProps{
-							Description: "interactiveMode says whether the program gets the standard input, to ask the user: Never; IfAvailable, where it is a terminal that nothing else reads; or Always, and the program is not run without one.",
-							Default:     "IfAvailable",
+							Description: "interactiveMode says whether the program gets the standard input, to ask the user: Never; IfAvailable, where it is a terminal that nothing else reads; or Always, and the program is not run without one. Empty means IfAvailable: the server stores what was written.",
 							Type:        []string{"string"},
 							Format:      "",
 						},

@@ -24,7 +24,7 @@ const conflicts = 10
 // status of clusters at any time: a conflict is tried again as long as no one has
 // changed what a person compares, and is ErrChanged otherwise. A conflict that is not
 // about the stored cluster, such as an id that another request holds, is returned as it
-// is. Defaults are set in old, and next differs from it in labels, annotations or spec.
+// is. The next differs from the old in labels, annotations or spec.
 func Update(ctx context.Context, clusters clusterclient.ClusterInterface, old, next *v1beta1.Cluster, options metav1.UpdateOptions) (*v1beta1.Cluster, error) {
 	next = next.DeepCopy()
 	for attempt := 1; ; attempt++ {
@@ -42,7 +42,7 @@ func Update(ctx context.Context, clusters clusterclient.ClusterInterface, old, n
 		if now.ResourceVersion == next.ResourceVersion {
 			return nil, err
 		}
-		if v1beta1.SetObjectDefaults_Cluster(now); !sameEntry(old, now) {
+		if !sameEntry(old, now) {
 			return nil, ErrChanged
 		}
 		next.ResourceVersion = now.ResourceVersion

@@ -44,7 +44,7 @@ func (j *joiner) showAccess(ctx context.Context, wanted *v1beta1.Cluster) error 
 	for _, variable := range exec.Env {
 		fmt.Fprintf(j.env.ErrOut, "  with %s=%s\n", command.Plain(variable.Name), command.Plain(variable.Value))
 	}
-	if exec.InteractiveMode != v1beta1.InteractiveIfAvailable {
+	if exec.Interactive() != v1beta1.InteractiveIfAvailable {
 		fmt.Fprintf(j.env.ErrOut, "  with interactiveMode %s\n", command.Plain(string(exec.InteractiveMode)))
 	}
 	if exec.InstallHint != "" {

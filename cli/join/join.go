@@ -175,7 +175,6 @@ func (j *joiner) wanted(found *member.Member) (*v1beta1.Cluster, error) {
 		return nil, err
 	}
 	out.Spec.Access = []v1beta1.Access{access}
-	v1beta1.SetObjectDefaults_Cluster(out)
 	return out, nil
 }
 
@@ -196,7 +195,6 @@ func (j *joiner) admit(ctx context.Context, clusters clusterclient.ClusterInterf
 		switch item := &list.Items[i]; {
 		case item.Name == wanted.Name:
 			old = item
-			v1beta1.SetObjectDefaults_Cluster(old)
 		case item.Spec.ID == wanted.Spec.ID:
 			return nil, command.Refusedf("the cluster of context %q is in the registry already, as %q (%s), and can't join as %q too: join it as %q, or remove that with \"kubectl registry unjoin %s\" first",
 				command.Plain(j.context), item.Name, command.ID(item), j.name, item.Name, item.Name)

@@ -187,7 +187,7 @@ func login(access v1beta1.Access, allowed []string) (exec *clientcmdapi.ExecConf
 		if known.command == entry.Command {
 			exec, err = known.rebuild(entry.Args)
 			if err == nil {
-				exec.InteractiveMode = interactive(entry)
+				exec.InteractiveMode = clientcmdapi.ExecInteractiveMode(entry.Interactive())
 			}
 			if err == nil || !slices.Contains(allowed, entry.Command) {
 				return exec, note, err
@@ -197,22 +197,13 @@ func login(access v1beta1.Access, allowed []string) (exec *clientcmdapi.ExecConf
 	if slices.Contains(allowed, entry.Command) {
 		return &clientcmdapi.ExecConfig{
 			APIVersion: entry.APIVersion, Command: entry.Command, Args: entry.Args,
-			ProvideClusterInfo: entry.ProvideClusterInfo, InteractiveMode: interactive(entry),
+			ProvideClusterInfo: entry.ProvideClusterInfo, InteractiveMode: clientcmdapi.ExecInteractiveMode(entry.Interactive()),
 		}, note, nil
 	}
 	if name := command.ProgramName(entry.Command); name != entry.Command && slices.ContainsFunc(plugins, func(p plugin) bool { return p.command == name }) {
 		return nil, "", fmt.Errorf("it would run %s, a path of another computer: have the entry name %s alone, which is found in $PATH", commandLine(entry.Command, entry.Args), name)
 	}
 	return nil, "", fmt.Errorf("it would run %s, which is not a known plugin%s", commandLine(entry.Command, entry.Args), suggestion(entry.Command))
-}
-
-// interactive returns whether an entry's program gets the standard input. It is one of
-// three words, which the registry's own rules have been asked about.
-func interactive(exec *v1beta1.ExecAccess) clientcmdapi.ExecInteractiveMode {
-	if exec.InteractiveMode == "" { // as in a file that was written by hand
-		return clientcmdapi.IfAvailableExecInteractiveMode
-	}
-	return clientcmdapi.ExecInteractiveMode(exec.InteractiveMode)
 }
 
 // word is what a shell takes for one word, whatever shell it is.

@@ -100,7 +100,6 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 	if err != nil {
 		return "", err
 	}
-	v1beta1.SetObjectDefaults_Cluster(wanted) // which an export leaves out
 	if sameObject(old.Spec.SourceRef, wanted.Spec.SourceRef) {
 		wanted.Spec.SourceRef = old.Spec.SourceRef // which takes a permission of its own to change
 	}

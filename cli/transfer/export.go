@@ -45,12 +45,6 @@ func itemOf(cluster *v1beta1.Cluster, withStatus bool) item {
 		APIVersion: v1beta1.SchemeGroupVersion.String(), Kind: "Cluster",
 		Metadata: metadata{Name: cluster.Name, Labels: withoutLabel(cluster.Labels), Annotations: withoutApplied(cluster.Annotations)}, Spec: spec,
 	}
-	for _, access := range spec.Access {
-		// The default stays out: an export has what was chosen.
-		if access.Exec != nil && access.Exec.InteractiveMode == v1beta1.InteractiveIfAvailable {
-			access.Exec.InteractiveMode = ""
-		}
-	}
 	if withStatus {
 		out.Status = portable(cluster.Status, cluster.Generation)
 	}

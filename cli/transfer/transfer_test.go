@@ -157,26 +157,23 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTheDefaultIsNotExported expects no default mode of a program in the file, and that
-// what has it is the same as the file. Another mode is exported.
-func TestTheDefaultIsNotExported(t *testing.T) {
+// TestModesAreExportedAsWritten expects the mode of a program in the file as the entry has
+// it, and that an entry is the same as its file.
+func TestModesAreExportedAsWritten(t *testing.T) {
 	of := func(mode v1beta1.InteractiveMode) *v1beta1.Cluster {
 		out := some("east", "one")
 		out.Spec.Access = []v1beta1.Access{{Name: "users", Audience: v1beta1.AudienceUser, Exec: &v1beta1.ExecAccess{APIVersion: "client.authentication.k8s.io/v1", Command: "login", InteractiveMode: mode}}}
 		return out
 	}
-	file := export(t, commandtest.New(t, of(v1beta1.InteractiveIfAvailable)))
-	if strings.Contains(file, "interactiveMode") {
-		t.Errorf("the default is in it:\n%s", file)
-	}
-	if never := export(t, commandtest.New(t, of(v1beta1.InteractiveNever))); !strings.Contains(never, "interactiveMode: Never") {
-		t.Errorf("the mode is lost:\n%s", never)
-	}
-	for mode, want := range map[v1beta1.InteractiveMode]string{v1beta1.InteractiveIfAvailable: same, v1beta1.InteractiveNever: differs} {
+	for _, mode := range []v1beta1.InteractiveMode{"", v1beta1.InteractiveIfAvailable, v1beta1.InteractiveNever} {
+		file := export(t, commandtest.New(t, of(mode)))
+		if said := strings.Contains(file, "interactiveMode: "+string(mode)+"\n"); said != (mode != "") {
+			t.Errorf("%q is exported as:\n%s", mode, file)
+		}
 		target := commandtest.New(t, of(mode))
 		target.Stdin.WriteString(file)
 		text, _ := target.Run(t, NewImport(target.Env), "-f", "-", "-o", "json")
-		if !strings.Contains(target.Stdout.String(), `"result": "`+want+`"`) {
+		if !strings.Contains(target.Stdout.String(), `"result": "`+same+`"`) {
 			t.Errorf("%q: %s\n%s", mode, text, target.Stdout)
 		}
 	}

@@ -8,7 +8,6 @@ tool (
 	golang.org/x/tools/cmd/goimports
 	k8s.io/code-generator/cmd/conversion-gen
 	k8s.io/code-generator/cmd/deepcopy-gen
-	k8s.io/code-generator/cmd/defaulter-gen
 	k8s.io/code-generator/cmd/go-to-protobuf
 	k8s.io/code-generator/cmd/go-to-protobuf/protoc-gen-gogo
 	k8s.io/kube-openapi/cmd/openapi-gen

@@ -1,5 +1,7 @@
 package v1beta1
 
+import "cmp"
+
 // Endpoint is a way to reach a cluster's API server.
 type Endpoint struct {
 	// name tells the endpoint from the others: a DNS label.
@@ -106,9 +108,9 @@ type ExecAccess struct {
 
 	// interactiveMode says whether the program gets the standard input, to ask the
 	// user: Never; IfAvailable, where it is a terminal that nothing else reads; or
-	// Always, and the program is not run without one.
+	// Always, and the program is not run without one. Empty means IfAvailable: the
+	// server stores what was written.
 	// +optional
-	// +default="IfAvailable"
 	InteractiveMode InteractiveMode `json:"interactiveMode,omitempty" protobuf:"bytes,7,opt,name=interactiveMode,casttype=InteractiveMode"`
 }
 
@@ -123,6 +125,13 @@ const (
 	// InteractiveAlways doesn't run it where there is no one.
 	InteractiveAlways InteractiveMode = "Always"
 )
+
+// Interactive returns whether the program gets the standard input, with the default where
+// the entry doesn't say. The server fills in nothing: a default in an entry of a list is a
+// difference for ever to tools that compare lists as a whole.
+func (e *ExecAccess) Interactive() InteractiveMode {
+	return cmp.Or(e.InteractiveMode, InteractiveIfAvailable)
+}
 
 // ExecEnvVar is an environment variable.
 type ExecEnvVar struct {

@@ -4,7 +4,6 @@
 // +k8s:openapi-gen=true
 // +k8s:openapi-model-package=io.k8s.clusterregistry.v1beta1
 // +k8s:deepcopy-gen=package
-// +k8s:defaulter-gen=TypeMeta
 // +k8s:conversion-gen=github.com/clusterregistry/operator/apis/clusterregistry
 // +k8s:protobuf-gen=package
 // +groupName=clusterregistry.k8s.io

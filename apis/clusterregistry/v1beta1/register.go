@@ -29,7 +29,7 @@ var (
 )
 
 func init() {
-	localSchemeBuilder.Register(addKnownTypes, RegisterDefaults)
+	localSchemeBuilder.Register(addKnownTypes)
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {

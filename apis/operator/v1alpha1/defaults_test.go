@@ -35,6 +35,42 @@ func TestSetDefaults(t *testing.T) {
 	}
 }
 
+// TestNoDefaultsInLists keeps defaults out of the entries of lists: tools that compare lists as a
+// whole would find a difference for ever in an object that leaves such a field out.
+func TestNoDefaultsInLists(t *testing.T) {
+	defaults := 0
+	var walk func(path string, listed bool, s *schema.Structural)
+	walk = func(path string, listed bool, s *schema.Structural) {
+		if s == nil {
+			return
+		}
+		if s.Default.Object != nil {
+			defaults++
+			if listed {
+				t.Errorf("%s has the default %v: let readers of the field apply it", path, s.Default.Object)
+			}
+		}
+		walk(path+"[]", true, s.Items)
+		for name, property := range s.Properties {
+			walk(path+"."+name, listed, &property)
+		}
+		if s.AdditionalProperties != nil {
+			walk(path+"{}", true, s.AdditionalProperties.Structural)
+		}
+	}
+	for _, file := range []string{crdFile, backupCRDFile} {
+		root := rootSchema(t, file)
+		structural, err := schema.NewStructural(&root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		walk("", false, structural)
+	}
+	if defaults == 0 {
+		t.Error("no default was found at all")
+	}
+}
+
 func typed(t *testing.T, tree map[string]any) *ClusterRegistry {
 	t.Helper()
 	out := &ClusterRegistry{}

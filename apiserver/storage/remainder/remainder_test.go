@@ -114,11 +114,6 @@ func TestNothingIsLostInStorage(t *testing.T) {
 				if r.Bool() {
 					c.Remainder = `{"v2":{"n":1}}`
 				}
-				for _, access := range c.Spec.Access {
-					if access.Exec != nil && access.Exec.InteractiveMode == "" { // every version has the default
-						access.Exec.InteractiveMode = clusterregistry.InteractiveIfAvailable
-					}
-				}
 				switch r.Intn(3) {
 				case 0:
 					form.FillV1beta1(&c.Spec)

@@ -28,7 +28,8 @@ type ExecAccessApplyConfiguration struct {
 	ProvideClusterInfo *bool `json:"provideClusterInfo,omitempty"`
 	// interactiveMode says whether the program gets the standard input, to ask the
 	// user: Never; IfAvailable, where it is a terminal that nothing else reads; or
-	// Always, and the program is not run without one.
+	// Always, and the program is not run without one. Empty means IfAvailable: the
+	// server stores what was written.
 	InteractiveMode *clusterregistryv1beta1.InteractiveMode `json:"interactiveMode,omitempty"`
 }
 
