@@ -35,10 +35,12 @@ type joiner struct {
 	labels      map[string]string
 	displayName string
 	set         string
-	withAccess  bool
-	yes         bool
-	dryRun      command.DryRun
-	output      command.Output
+	// id takes the place of what the cluster says.
+	id         string
+	withAccess bool
+	yes        bool
+	dryRun     command.DryRun
+	output     command.Output
 
 	// ask returns what the cluster says of itself, see [member.Member.Ask].
 	ask func(ctx context.Context, m *member.Member, server string) (member.Facts, error)
@@ -59,7 +61,9 @@ func (j *joiner) command() *cobra.Command {
 		Long: `Enter a cluster in the registry, from a context of a kubeconfig.
 
 The context says where the cluster is: server, CA, tls-server-name and proxy-url. The cluster
-itself is asked for its identity, the UID of its namespace kube-system, and its version.
+itself is asked for its identity, the UID of its namespace kube-system, and its version. Two
+clusters that were restored from one backup of etcd, or cloned, have one UID: give the second
+one an id of its own with --id.
 Credentials are never copied. Joining a cluster again updates its endpoint and does no harm;
 another cluster under the name, and the same cluster under another name, are refused.`,
 		Example: `  # The cluster of the context east, in the registry of the current context
@@ -86,6 +90,7 @@ another cluster under the name, and the same cluster under another name, are ref
 	f.StringToStringVar(&j.labels, "label", nil, "labels to set, as `key=value`")
 	f.StringVar(&j.displayName, "display-name", "", "what people call the cluster")
 	f.StringVar(&j.set, "cluster-set", "", "`name` of the ClusterSet to put the cluster in; it must exist")
+	f.StringVar(&j.id, "id", "", "`identity` to enter, for a cluster that has the same UID as another one; default: the UID of its namespace kube-system")
 	f.BoolVar(&j.withAccess, "with-access", false, "also enter the program with which the context's user gets credentials, without variables that look like secrets; it is shown first")
 	f.BoolVar(&j.yes, "yes", false, "enter that program without asking")
 	j.dryRun.AddFlag(cmd)
@@ -122,7 +127,7 @@ func (j *joiner) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	wanted.Spec.ID = facts.ID
+	wanted.Spec.ID = cmp.Or(j.id, facts.ID)
 	registry, err := j.env.Registry()
 	if err != nil {
 		return err
@@ -182,7 +187,7 @@ func (j *joiner) wanted(found *member.Member) (*v1beta1.Cluster, error) {
 // joins may not have it.
 func (j *joiner) admit(ctx context.Context, clusters clusterclient.ClusterInterface, wanted *v1beta1.Cluster) (*v1beta1.Cluster, error) {
 	if wanted.Spec.ID == "" {
-		return nil, command.Refusedf("the namespace kube-system of the cluster of context %q has no UID, so the cluster can't be told from others: it is not a Kubernetes API server as others are; enter it by hand with an id of your choice", command.Plain(j.context))
+		return nil, command.Refusedf("the namespace kube-system of the cluster of context %q has no UID, so the cluster can't be told from others: it is not a Kubernetes API server as others are; choose an id with --id", command.Plain(j.context))
 	}
 	stop := j.env.Progress(ctx, "Reading the registry's clusters")
 	defer stop()
@@ -190,15 +195,17 @@ func (j *joiner) admit(ctx context.Context, clusters clusterclient.ClusterInterf
 	if err != nil {
 		return nil, j.env.Explain("list the registry's clusters", command.OfRegistry, err)
 	}
-	var old *v1beta1.Cluster
+	var old, holder *v1beta1.Cluster
 	for i := range list.Items {
 		switch item := &list.Items[i]; {
 		case item.Name == wanted.Name:
 			old = item
 		case item.Spec.ID == wanted.Spec.ID:
-			return nil, command.Refusedf("the cluster of context %q is in the registry already, as %q (%s), and can't join as %q too: join it as %q, or remove that with \"kubectl registry unjoin %s\" first",
-				command.Plain(j.context), item.Name, command.ID(item), j.name, item.Name, item.Name)
+			holder = item
 		}
+	}
+	if holder != nil {
+		return nil, j.taken(holder, old)
 	}
 	if old == nil || old.Spec.ID == wanted.Spec.ID {
 		return old, nil
@@ -221,6 +228,20 @@ func (j *joiner) admit(ctx context.Context, clusters clusterclient.ClusterInterf
 	}
 	return nil, command.Refusedf("the registry has a cluster %q without an id, at %s, and whether it is that of context %q, at %s, is not known: choose another name, or if it is the same, set its id with kubectl patch crc %s --type=merge -p %s first",
 		j.name, addresses(old), command.Plain(j.context), wanted.Spec.Endpoints[0].URL, command.Quote(j.name), command.Quote(string(patch)))
+}
+
+// taken refuses a cluster whose id another entry has: it is that cluster, or was made from the
+// same data. The old entry has the name of the one that joins, and is nil for none.
+func (j *joiner) taken(holder, old *v1beta1.Cluster) error {
+	if j.id != "" {
+		return command.Refusedf("the id %q is that of %q in the registry, at %s: choose another one", command.Plain(j.id), holder.Name, addresses(holder))
+	}
+	own := "ID"
+	if old != nil && old.Spec.ID != "" {
+		own = command.Quote(old.Spec.ID)
+	}
+	return command.Refusedf("the cluster of context %q is in the registry already, as %q (%s), at %s, and can't join as %q too: join it as %q, or remove that with \"kubectl registry unjoin %s\" first. If it is another cluster, which was restored from the same backup of etcd or cloned, join it as %q with --id=%s, an id of its own",
+		command.Plain(j.context), holder.Name, command.ID(holder), addresses(holder), j.name, holder.Name, holder.Name, j.name, own)
 }
 
 // addresses returns the URLs of a cluster for a message.

@@ -250,8 +250,11 @@ func TestJoinErrors(t *testing.T) {
 		{reason: "a program with a password", context: "secretive", id: idOfEast, args: []string{"--with-access", "--yes"}, code: 3, text: `cluster "east" is not valid: spec.access[0].exec.args[1]: Forbidden: the argument looks like a credential; the registry is readable by many; store a pointer to it (an issuer's URL, a client ID, the name of a Secret or of a plugin, under a key such as secretRef) instead`},
 		{reason: "a program that no one confirms", context: "exec", id: idOfEast, args: []string{"--with-access"}, code: 3, text: `Enter it? This needs a confirmation, and the standard input is not a terminal: check what is shown, then use --yes`},
 		{reason: "a silent cluster", context: "east", code: 1, text: "it is silent"},
-		{reason: "a cluster without identity", context: "east", id: "none", entries: []runtime.Object{entry("old", "")}, code: 3, text: `the namespace kube-system of the cluster of context "east" has no UID, so the cluster can't be told from others: it is not a Kubernetes API server as others are; enter it by hand with an id of your choice`},
-		{reason: "another name", context: "east", id: idOfEast, entries: []runtime.Object{entry("old", idOfEast)}, code: 3, text: `the cluster of context "east" is in the registry already, as "old" (id ` + idOfEast + `), and can't join as "east" too: join it as "old", or remove that with "kubectl registry unjoin old" first`},
+		{reason: "a cluster without identity", context: "east", id: "none", entries: []runtime.Object{entry("old", "")}, code: 3, text: `the namespace kube-system of the cluster of context "east" has no UID, so the cluster can't be told from others: it is not a Kubernetes API server as others are; choose an id with --id`},
+		{reason: "another name", context: "east", id: idOfEast, entries: []runtime.Object{entry("old", idOfEast, "https://old.example")}, code: 3, text: `the cluster of context "east" is in the registry already, as "old" (id ` + idOfEast + `), at https://old.example, and can't join as "east" too: join it as "old", or remove that with "kubectl registry unjoin old" first. If it is another cluster, which was restored from the same backup of etcd or cloned, join it as "east" with --id=ID, an id of its own`},
+		{reason: "an entry of its own, with an id of its own", context: "east", id: idOfEast, entries: []runtime.Object{entry("east", "copy-1", "https://east.example:6443"), entry("old", idOfEast, "https://old.example")}, code: 3, text: `the cluster of context "east" is in the registry already, as "old" (id ` + idOfEast + `), at https://old.example, and can't join as "east" too: join it as "old", or remove that with "kubectl registry unjoin old" first. If it is another cluster, which was restored from the same backup of etcd or cloned, join it as "east" with --id=copy-1, an id of its own`},
+		{reason: "a chosen id that is taken", context: "east", id: idOfEast, args: []string{"--id=copy-1"}, entries: []runtime.Object{entry("old", "copy-1", "https://old.example")}, code: 3, text: `the id "copy-1" is that of "old" in the registry, at https://old.example: choose another one`},
+		{reason: "another chosen id", context: "east", id: idOfEast, args: []string{"--id=copy-2"}, entries: []runtime.Object{entry("east", "copy-1", "https://east.example:6443")}, code: 3, text: `the name "east" belongs to another cluster: in the registry it is id copy-1, at https://east.example:6443, and the cluster of context "east" has id copy-2; choose another name, or if "east" is gone, remove it with "kubectl registry unjoin east" first`},
 		{reason: "another cluster", context: "east", id: idOfEast, entries: []runtime.Object{entry("east", "other", "https://other.example")}, code: 3, text: `the name "east" belongs to another cluster: in the registry it is id other, at https://other.example, and the cluster of context "east" has id ` + idOfEast + `; choose another name, or if "east" is gone, remove it with "kubectl registry unjoin east" first`},
 		{reason: "perhaps another cluster", context: "east", id: idOfEast, entries: []runtime.Object{entry("east", "", "https://other.example")}, code: 3, text: `the registry has a cluster "east" without an id, at https://other.example, and whether it is that of context "east", at https://east.example:6443, is not known: choose another name, or if it is the same, set its id with kubectl patch crc east --type=merge -p '{"spec":{"id":"` + idOfEast + `"}}' first`},
 		{reason: "no right to list", context: "east", id: idOfEast, fails: forbidden, code: 1, text: `list the registry's clusters: clusters.clusterregistry.k8s.io is forbidden: no; docs/reference/plugin.md lists the rights that each command needs`},
@@ -303,6 +306,70 @@ func TestJoinTakesOverWithoutID(t *testing.T) {
 		made, err := env.Clusters.ClusterregistryV1beta1().Clusters().Get(t.Context(), "east", metav1.GetOptions{})
 		if err != nil || made.Spec.ID != idOfEast {
 			t.Errorf("%s: %+v, %v", reason, made, err)
+		}
+	}
+}
+
+// TestJoinOfACopy has a cluster join whose UID is that of another one, since both were restored
+// from one backup: by an id of its own, with and without an entry that a person has made, and
+// again. Its version is recorded, and that its identity can't be verified.
+func TestJoinOfACopy(t *testing.T) {
+	for reason, entries := range map[string][]runtime.Object{"the first time": nil, "made by hand": {entry("east", "copy-1", "https://by-hand.example")}} {
+		env := commandtest.New(t, append(entries, entry("original", idOfEast, "https://original.example"))...)
+		for range 2 {
+			if text, code := env.Run(t, newJoin(env, idOfEast), "east", "--cluster-kubeconfig", write(t, kubeconfig), "--cluster-context", "east", "--id=copy-1"); code != 0 {
+				t.Fatalf("%s: %s", reason, text)
+			}
+		}
+		clusters := env.Clusters.ClusterregistryV1beta1().Clusters()
+		made, err := clusters.Get(t.Context(), "east", metav1.GetOptions{})
+		if err != nil || made.Spec.ID != "copy-1" || made.Spec.Endpoints[0].URL != "https://east.example:6443" || made.Status.Version.Kubernetes != "v1.37.1" {
+			t.Errorf("%s: %+v, %v", reason, made, err)
+			continue
+		}
+		if c := meta.FindStatusCondition(made.Status.Conditions, conditionIdentityVerified); c == nil || c.Status != metav1.ConditionUnknown || c.Reason != reasonIDChosen {
+			t.Errorf("%s: %+v", reason, c)
+		}
+		if original, err := clusters.Get(t.Context(), "original", metav1.GetOptions{}); err != nil || original.Spec.Endpoints[0].URL != "https://original.example" {
+			t.Errorf("%s: the original is %+v, %v", reason, original, err)
+		}
+	}
+}
+
+// TestJoinAfterOneThatWasInterrupted ends a first run at each of its writes, and expects that
+// the next run completes it.
+func TestJoinAfterOneThatWasInterrupted(t *testing.T) {
+	args := []string{"east", "--cluster-kubeconfig", write(t, kubeconfig), "--cluster-context", "east"}
+	for _, at := range []struct {
+		verb, subresource string
+		done              bool // by the server, which answers no one
+	}{{"create", "", false}, {"create", "", true}, {"update", "status", false}} {
+		ctx, end := context.WithCancel(t.Context())
+		env := commandtest.New(t)
+		env.Clusters.PrependReactor(at.verb, "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if ctx.Err() != nil || action.GetSubresource() != at.subresource {
+				return false, nil, nil
+			}
+			end()
+			if at.done {
+				if err := env.Clusters.Tracker().Create(resource, action.(clienttesting.CreateAction).GetObject(), ""); err != nil {
+					t.Error(err)
+				}
+			}
+			return true, nil, context.Canceled
+		})
+		first := newJoin(env, idOfEast)
+		first.SetContext(ctx)
+		text, code := env.Run(t, first, args...)
+		if ctx.Err() == nil || at.verb == "create" && code == 0 {
+			t.Errorf("%+v: it was not interrupted: %d, %s", at, code, text)
+		}
+		if text, code := env.Run(t, newJoin(env, idOfEast), args...); code != 0 {
+			t.Errorf("%+v: again: %s", at, text)
+		}
+		made, err := env.Clusters.ClusterregistryV1beta1().Clusters().Get(t.Context(), "east", metav1.GetOptions{})
+		if err != nil || made.Status == nil || made.Status.Version.Kubernetes != "v1.37.1" || !meta.IsStatusConditionTrue(made.Status.Conditions, conditionIdentityVerified) {
+			t.Errorf("%+v: %+v, %v", at, made, err)
 		}
 	}
 }

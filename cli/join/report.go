@@ -18,6 +18,7 @@ const (
 	conditionIdentityVerified = v1beta1.ConditionIdentityVerified
 	reasonJoined              = "Joined"
 	reasonNotReached          = "NotReachedWhenJoined"
+	reasonIDChosen            = "IDChosen"
 )
 
 // answers reports whether the cluster that says these facts of itself is known to answer at
@@ -45,7 +46,11 @@ func (j *joiner) report(ctx context.Context, clusters clusterclient.ClusterInter
 		Type: conditionIdentityVerified, Status: metav1.ConditionTrue, Reason: reasonJoined, ObservedGeneration: made.Generation,
 		Message: "The UID of the cluster's namespace kube-system was read when it joined", LastTransitionTime: metav1.NewTime(j.env.Now()),
 	}
-	if !verified {
+	switch {
+	case made.Spec.ID != facts.ID:
+		identity.Status, identity.Reason = metav1.ConditionUnknown, reasonIDChosen
+		identity.Message = "The id was chosen when the cluster joined, and is not the UID of its namespace kube-system: that can't tell it from a cluster with the same UID"
+	case !verified:
 		identity.Status, identity.Reason = metav1.ConditionUnknown, reasonNotReached
 		identity.Message = "The cluster was asked at another address when it joined, and not reached at that of the entry: join it again from where both are reached"
 	}
