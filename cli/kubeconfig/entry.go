@@ -84,7 +84,7 @@ func newEntry(cluster *v1beta1.Cluster, prefix string, client netip.Addr, allowe
 			continue
 		}
 		if note != "" {
-			out.notes = append(out.notes, note)
+			out.notes = append(out.notes, note+": set your own with \"kubectl config set-credentials "+command.Quote(out.Name)+" --exec-env=VARIABLE=VALUE\", which stay")
 		}
 		if line := commandLine(exec.Command, exec.Args); len(line) > maxCommandLine {
 			reasons = append(reasons, fmt.Sprintf("access %q: its command line has %d bytes, more than a person checks (%d)", command.Plain(access.Name), len(line), maxCommandLine))

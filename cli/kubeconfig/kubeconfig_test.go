@@ -191,7 +191,7 @@ func TestEnvironmentIsLeftOut(t *testing.T) {
 		if strings.Contains(env.Stdout.String(), "LD_PRELOAD") || !strings.Contains(env.Stdout.String(), "command: "+command) {
 			t.Errorf("%s: it prints\n%s", command, env.Stdout)
 		}
-		if !strings.Contains(env.Stderr.String(), `its access "users" sets environment variables, which are left out`) {
+		if !strings.Contains(env.Stderr.String(), `its access "users" sets environment variables, which are left out: set your own with "kubectl config set-credentials east --exec-env=VARIABLE=VALUE"`) {
 			t.Errorf("%s: it says\n%s", command, env.Stderr)
 		}
 	}
