@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"context"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,6 +13,20 @@ import (
 func JobFailed(condition batchv1.JobCondition) bool {
 	return condition.Status == corev1.ConditionTrue &&
 		(condition.Type == batchv1.JobFailed || condition.Type == batchv1.JobFailureTarget && condition.Reason == batchv1.JobReasonDeadlineExceeded)
+}
+
+// NoPod says why a Job that is under way has no pod, as where a quota or an admission webhook
+// refuses it; empty when it has one, among others, or no one says why.
+func (d Diagnoser) NoPod(ctx context.Context, job *batchv1.Job, pods []corev1.Pod) string {
+	for _, pod := range pods {
+		if pod.Labels[batchv1.ControllerUidLabel] == string(job.UID) {
+			return ""
+		}
+	}
+	if why := d.lastWarning(ctx, job.Namespace, job.UID); why != "" {
+		return fmt.Sprintf("Job %s has no pod: %s", job.Name, why)
+	}
+	return ""
 }
 
 // Job says why a Job failed: in its controller's words, and in those of the first of

@@ -1,11 +1,38 @@
 package diagnose
 
 import (
+	"errors"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+// TestNoPod is about a Job whose pods a policy may refuse.
+func TestNoPod(t *testing.T) {
+	job := read[batchv1.Job](t, `{metadata: {namespace: team, name: j, uid: job}}`)
+	refused := event(t, "a", "job", "Warning", "the label cost-center is required", "")
+	pod := func(of string) []corev1.Pod {
+		return []corev1.Pod{*read[corev1.Pod](t, `{metadata: {name: p, labels: {batch.kubernetes.io/controller-uid: `+of+`}}}`)}
+	}
+	for reason, test := range map[string]struct {
+		pods   []corev1.Pod
+		events []client.Object
+		err    error
+		want   string
+	}{
+		"it begins":                     {nil, nil, nil, ""},
+		"its pod is refused":            {nil, []client.Object{refused}, nil, "Job j has no pod: the label cost-center is required"},
+		"a pod of an earlier Job stays": {pod("other"), []client.Object{refused}, nil, "Job j has no pod: the label cost-center is required"},
+		"it has a pod":                  {pod("job"), []client.Object{refused}, nil, ""},
+		"events can't be read":          {nil, []client.Object{refused}, errors.New("later"), ""},
+	} {
+		if got := reading(t, test.err, test.events...).NoPod(t.Context(), job, test.pods); got != test.want {
+			t.Errorf("%s: %q, want %q", reason, got, test.want)
+		}
+	}
+}
 
 func TestJob(t *testing.T) {
 	const failed = `{metadata: {name: j}, status: {conditions: [{type: FailureTarget, status: "True", message: soon}, {type: Failed, status: "True", message: Job has reached the specified backoff limit}]}}`

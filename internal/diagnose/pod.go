@@ -48,10 +48,26 @@ func Pod(pod *corev1.Pod) string {
 	switch {
 	case pod.Spec.NodeName == "":
 		return fmt.Sprintf("pod %s is waiting to be scheduled", pod.Name)
+	case lingering(pod) != "":
+		return fmt.Sprintf("pod %s does not complete, since container %s keeps running, which a webhook has added, as that of a service mesh does: have it leave out this namespace", pod.Name, lingering(pod))
 	case pod.Status.Phase == corev1.PodRunning:
 		return fmt.Sprintf("pod %s on node %s is running, but not ready", pod.Name, pod.Spec.NodeName)
 	}
 	return fmt.Sprintf("pod %s on node %s is starting", pod.Name, pod.Spec.NodeName)
+}
+
+// lingering returns the container of a Job's pod that runs beside one that is done: ours have one
+// container that is not an init container. It is empty when none does.
+func lingering(pod *corev1.Pod) string {
+	done := pod.Spec.RestartPolicy != corev1.RestartPolicyAlways && slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		return status.State.Terminated != nil && status.State.Terminated.ExitCode == 0
+	})
+	for _, status := range pod.Status.ContainerStatuses {
+		if done && status.State.Running != nil {
+			return status.Name
+		}
+	}
+	return ""
 }
 
 // containers returns what is wrong with the first container of a pod that can't be

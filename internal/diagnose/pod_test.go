@@ -77,7 +77,11 @@ func TestPod(t *testing.T) {
 			"pod p on node node-1 is running, but not ready"},
 		"a server ends with the guard's code": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: server, state: {terminated: {exitCode: 65, message: gone}}}]}}`,
 			"pod p: container server exited with code 65: gone"},
-		"it came back after a crash":        {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: c, state: {running: {}}, lastState: {terminated: {exitCode: 1}}}]}}`, "pod p on node node-1 is running, but not ready"},
+		"it came back after a crash": {`{spec: {nodeName: node-1}, status: {phase: Running, containerStatuses: [{name: c, state: {running: {}}, lastState: {terminated: {exitCode: 1}}}]}}`, "pod p on node node-1 is running, but not ready"},
+		"a server's container is started again beside another": {`{spec: {nodeName: node-1, restartPolicy: Always}, status: {phase: Running, containerStatuses: [{name: server, state: {terminated: {exitCode: 0}}}, {name: mesh-proxy, state: {running: {}}}]}}`,
+			"pod p on node node-1 is running, but not ready"},
+		"another container runs beside that of a Job, which is done": {`{spec: {nodeName: node-1, restartPolicy: Never}, status: {phase: Running, containerStatuses: [{name: backup, state: {terminated: {exitCode: 0}}}, {name: mesh-proxy, state: {running: {}}}]}}`,
+			"pod p does not complete, since container mesh-proxy keeps running, which a webhook has added, as that of a service mesh does: have it leave out this namespace"},
 		"it is on its way out, or its node": {`{metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}, spec: {nodeName: node-1}}`, "pod p on node node-1 is terminating"},
 	} {
 		pod := read[corev1.Pod](t, test.pod)

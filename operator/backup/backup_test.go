@@ -460,6 +460,17 @@ func TestLostNode(t *testing.T) {
 	}
 }
 
+// TestContainerOfOthers is about a Job that has done its step, beside a container that a webhook
+// has added and that never ends.
+func TestContainerOfOthers(t *testing.T) {
+	job, pods := jobOf(batchv1.JobComplete, 0, report+"}")
+	job.Status.Conditions, pods[0].Status.Phase, pods[0].Spec.NodeName = nil, corev1.PodRunning, "n1"
+	pods[0].Status.ContainerStatuses = append(pods[0].Status.ContainerStatuses, corev1.ContainerStatus{Name: "mesh-proxy", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}})
+	if got := Read(job, pods); got.State != Running || !strings.Contains(got.Message, "container mesh-proxy keeps running") {
+		t.Errorf("read is %+v", got)
+	}
+}
+
 // TestPodsOfOthers is about pods that an earlier Job of the same name has left: what they
 // report is not of this one.
 func TestPodsOfOthers(t *testing.T) {

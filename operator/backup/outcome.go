@@ -66,7 +66,8 @@ func Read(job *batchv1.Job, all []corev1.Pod) Outcome {
 		}
 	}
 	for i := range pods {
-		if phase := pods[i].Status.Phase; phase == corev1.PodPending {
+		phase, ended := pods[i].Status.Phase, terminated(pods[i])
+		if phase == corev1.PodPending || phase == corev1.PodRunning && ended != nil && ended.ExitCode == 0 {
 			return Outcome{Message: diagnose.Pod(&pods[i])}
 		}
 	}

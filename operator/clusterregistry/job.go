@@ -44,7 +44,11 @@ func (s *scope) readJob(ctx context.Context, stage render.Stage, task, component
 	if err != nil {
 		return nil, backup.Outcome{}, false, verdict.Failed(err)
 	}
-	return job, backup.Read(job, pods), false, done
+	outcome = backup.Read(job, pods)
+	if outcome == (backup.Outcome{}) {
+		outcome.Message = s.Diagnoser().NoPod(ctx, job, pods)
+	}
+	return job, outcome, false, done
 }
 
 // deleteJob deletes the registry's Job with a suffix.

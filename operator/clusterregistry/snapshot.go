@@ -39,6 +39,11 @@ func (h snapshotHost) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	return h.s.Pods(ctx, operand.ComponentSnapshot)
 }
 
+// NoPod implements snapshot.Host.
+func (h snapshotHost) NoPod(ctx context.Context, job *batchv1.Job, pods []corev1.Pod) string {
+	return h.s.Diagnoser().NoPod(ctx, job, pods)
+}
+
 // DeleteJob implements snapshot.Host.
 func (h snapshotHost) DeleteJob(ctx context.Context) error {
 	return h.s.deleteJob(ctx, contract.SnapshotSuffix)

@@ -56,6 +56,8 @@ type Host interface {
 	Job(ctx context.Context) (*batchv1.Job, verdict.Verdict)
 	// Pods returns the Job's pods.
 	Pods(ctx context.Context) ([]corev1.Pod, error)
+	// NoPod says why the Job, which is under way, has no pod among some; empty when it has.
+	NoPod(ctx context.Context, job *batchv1.Job, pods []corev1.Pod) string
 	// DeleteJob deletes the Job. It succeeds when there is none.
 	DeleteJob(ctx context.Context) error
 }
@@ -95,6 +97,9 @@ func Take(ctx context.Context, host Host, request Request) (Saved, verdict.Verdi
 			}
 			return Saved{}, verdict.Waiting(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since the snapshot of etcd failed: %s; it is retried every %s, or at once when the Job is deleted", diagnose.Job(job, pods), retry)
 		}
+	}
+	if why := host.NoPod(ctx, job, pods); why != "" {
+		return Saved{}, underWay("snapshot %s is in progress: %s", request.Name, why)
 	}
 	return Saved{}, underWay("snapshot %s %s", request.Name, step(pods))
 }

@@ -29,15 +29,18 @@ type host struct {
 	// refuses are the errors of applying, by kind; podsErr and deleteErr those of the rest.
 	refuses            map[string]error
 	podsErr, deleteErr error
-	calls              []string
+	// noPod says why the Job has none.
+	noPod string
+	calls []string
 }
 
 func (h *host) Apply(_ context.Context, object *unstructured.Unstructured) error {
 	h.calls = append(h.calls, "apply "+object.GetKind())
 	return h.refuses[object.GetKind()]
 }
-func (h *host) Job(context.Context) (*batchv1.Job, verdict.Verdict) { return h.job, h.unknown }
-func (h *host) Pods(context.Context) ([]corev1.Pod, error)          { return h.pods, h.podsErr }
+func (h *host) Job(context.Context) (*batchv1.Job, verdict.Verdict)      { return h.job, h.unknown }
+func (h *host) Pods(context.Context) ([]corev1.Pod, error)               { return h.pods, h.podsErr }
+func (h *host) NoPod(context.Context, *batchv1.Job, []corev1.Pod) string { return h.noPod }
 func (h *host) DeleteJob(context.Context) error {
 	h.calls = append(h.calls, "delete")
 	return h.deleteErr
@@ -77,6 +80,7 @@ func TestTake(t *testing.T) {
 		{"it is not known yet", host{unknown: verdict.Waiting("Waiting", "Job fleet-snapshot does not exist yet")}, Saved{}, "Progressing", "Job fleet-snapshot does not exist yet", false},
 		{"the Job is of another snapshot", host{job: jobOf("s0", batchv1.JobComplete, 0), pods: saved}, Saved{}, "Progressing", "the Job of an earlier snapshot is removed", true},
 		{"it begins", host{job: jobOf("s1", "", 0)}, Saved{}, "Progressing", "snapshot s1 is in progress", false},
+		{"its pod is refused", host{job: jobOf("s1", "", 0), noPod: "Job fleet-snapshot has no pod: no"}, Saved{}, "Progressing", "snapshot s1 is in progress: Job fleet-snapshot has no pod: no", false},
 		{"it waits for a node", host{job: jobOf("s1", "", 0), pods: []corev1.Pod{{Status: corev1.PodStatus{Phase: corev1.PodPending}}}}, Saved{}, "Progressing", "snapshot s1 is in progress: ", false},
 		{"it is being saved", host{job: jobOf("s1", "", 0), pods: []corev1.Pod{podOf(corev1.PodPending, "save", "running", 0)}}, Saved{}, "Progressing", "snapshot s1 is being saved", false},
 		{"it is being proven", host{job: jobOf("s1", "", 0), pods: []corev1.Pod{podOf(corev1.PodPending, "restore", "running", 0)}}, Saved{}, "Progressing", "is being restored to a scratch volume to verify it", false},
