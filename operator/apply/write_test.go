@@ -152,3 +152,40 @@ func TestFieldsGo(t *testing.T) {
 		t.Errorf("it stays: %v, %v", now.GetAnnotations(), err)
 	}
 }
+
+// TestWebhookThatChanges has a webhook of the platform change what is applied, as those do that
+// set resources: the operator doesn't undo that, and after a restart it applies each object once.
+func TestWebhookThatChanges(t *testing.T) {
+	writes := 0
+	webhook := func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+		if err := c.Apply(ctx, object, options...); err != nil {
+			return err
+		}
+		writes++
+		now := binding("")
+		if err := c.Get(ctx, client.ObjectKeyFromObject(now), now); err != nil {
+			return err
+		}
+		now.SetAnnotations(map[string]string{"cpu": "250m", "adjusted": "true"})
+		if err := c.Update(ctx, now); err != nil {
+			return err
+		}
+		// The answer to the request has what the webhook made of it.
+		object.(interface{ SetUnstructuredContent(map[string]any) }).SetUnstructuredContent(now.Object)
+		return nil
+	}
+	a, plain := host(t, interceptor.Funcs{Apply: webhook})
+	wanted := binding("first")
+	wanted.SetAnnotations(map[string]string{"cpu": "100m"})
+	for operator, want := range []int{1, 2} {
+		for range 3 {
+			if err := a.Apply(t.Context(), wanted); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if writes != want {
+			t.Errorf("operator %d: it was written %d times, want %d", operator, writes, want)
+		}
+		a = New(a.client, plain) // which remembers nothing
+	}
+}
