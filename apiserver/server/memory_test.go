@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
@@ -147,4 +149,21 @@ func (m *memory) at(key string) runtime.Object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.objects[key]
+}
+
+// change changes a stored cluster behind the server's back.
+func (m *memory) change(t *testing.T, name string, do func(*clusterregistry.Cluster)) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for key, object := range m.objects {
+		if c, is := object.DeepCopyObject().(*clusterregistry.Cluster); is && c.Name == name {
+			do(c)
+			if err := m.put(key, c, nil); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatalf("cluster %s is not stored", name)
 }
