@@ -123,6 +123,21 @@ func Crowded(ctx context.Context, reader client.Reader, claim *corev1.Persistent
 	return fmt.Sprintf("its volume %s can be used on %s only, where %s runs, and members are spread over nodes", bound.volume, strings.Join(bound.names, ", "), strings.Join(beside, " or ")), nil
 }
 
+// Cordoned returns the volume of a claim and the nodes on which it can be used, if all of
+// these are cordoned: a member that is evicted from there finds no node.
+func Cordoned(ctx context.Context, reader client.Reader, claim *corev1.PersistentVolumeClaim) (volume string, nodes []string, err error) {
+	bound, err := read(ctx, reader, claim)
+	if bound == nil || err != nil || len(bound.names) == 0 {
+		return "", nil, err
+	}
+	for i := range bound.nodes {
+		if slices.Contains(bound.names, bound.nodes[i].Name) && !bound.nodes[i].Spec.Unschedulable {
+			return "", nil, nil
+		}
+	}
+	return bound.volume, bound.names, nil
+}
+
 // takesPods reports whether a node is ready and not cordoned.
 func takesPods(node *corev1.Node) bool {
 	return !node.Spec.Unschedulable && node.DeletionTimestamp == nil && slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {

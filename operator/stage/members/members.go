@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -193,19 +192,4 @@ func (s *Stage) joinsLater(name string) bool {
 func (s *Stage) staying(pods []corev1.Pod) []corev1.Pod {
 	record := s.Identity.Record
 	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return pod.Name == record.Joining || pod.Name == record.Leaving })
-}
-
-// membersProblem says what is wrong with members that are not ready: what their
-// pods tell, or else what etcd does.
-func (s *Stage) membersProblem(ctx context.Context, state etcd.State, set *appsv1.StatefulSet, pods []corev1.Pod) string {
-	if len(pods) == 0 {
-		return s.Diagnoser().Replicas(ctx, set)
-	}
-	if problems := s.Diagnoser().Pods(ctx, pods); len(problems) > 0 {
-		return strings.Join(problems, "; ")
-	}
-	if failures := state.Failures(); failures != "" || state.ListErr == nil {
-		return failures
-	}
-	return state.ListErr.Error()
 }
