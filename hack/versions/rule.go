@@ -29,7 +29,23 @@ func writeRule(releases []version.Release) error {
 	if content, err = withRule(content, releases); err != nil {
 		return err
 	}
+	if err := fits(content); err != nil {
+		return err
+	}
 	return os.WriteFile(crdFile, content, 0o644)
+}
+
+// maxApplied leaves room below the 256 KiB that all annotations of an object may have: "kubectl
+// apply" keeps the whole definition in one, and tools that deliver it have others.
+const maxApplied = 240_000
+
+// fits refuses a definition that client-side apply would soon be unable to store.
+func fits(content []byte) error {
+	applied, err := yaml.YAMLToJSON(content)
+	if err == nil && len(applied) > maxApplied {
+		err = fmt.Errorf("%s has %d bytes as client-side apply stores it, more than %d: shorten descriptions and rules, or have apis/operator refer from descriptions to docs", crdFile, len(applied), maxApplied)
+	}
+	return err
 }
 
 // withRule returns a definition, in YAML, with the rules that follow from the releases.

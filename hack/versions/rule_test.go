@@ -81,6 +81,22 @@ func withRuleOf(t *testing.T, releases []version.Release) *apiextensions.CustomR
 	return out
 }
 
+// TestFits expects that client-side apply can store the definition as it is, and that one is
+// refused before it can't.
+func TestFits(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join("..", "..", crdFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fits(content); err != nil {
+		t.Error(err)
+	}
+	long := "description: " + strings.Repeat("x", maxApplied) + "\n"
+	if err := fits([]byte(long)); err == nil || !strings.Contains(err.Error(), "client-side apply") {
+		t.Errorf("a definition that is too large: %v", err)
+	}
+}
+
 // refusals returns how the rules of a definition refuse a change of an object, both
 // in YAML, in one text.
 func refusals(t *testing.T, crd *apiextensions.CustomResourceDefinition) func(from, to string) string {
