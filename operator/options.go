@@ -32,6 +32,7 @@ func newOptions() *options {
 		ImageDigests:    render.ImageDigests(cmp.Or(os.Getenv("IMAGE_DIGESTS"), string(render.ImageDigestsPublished))),
 		Namespace:       os.Getenv("POD_NAMESPACE"),
 		ClusterDomain:   clusterDomain("/etc/resolv.conf"),
+		Proxy:           render.ProxyFrom(os.Getenv),
 	}}
 	for _, namespace := range strings.Split(os.Getenv("AGGREGATED_NAMESPACES"), ",") {
 		if namespace = strings.TrimSpace(namespace); namespace != "" {

@@ -79,7 +79,7 @@ func storeOf(s operatorv1alpha1.BackupStore) store {
 func backupPatches(in Input) map[target][]operation {
 	spec := in.Registry.Spec.Backup
 	s := storeOf(spec.Store)
-	out := map[target][]operation{{kind: "NetworkPolicy", name: backupName}: egress(s, spec.Store.ServiceAccountName != "")}
+	out := map[target][]operation{{kind: "NetworkPolicy", name: backupName}: egress(s, spec.Store.ServiceAccountName != "", in.Environment.Proxy)}
 	if len(s.ca) > 0 {
 		out[target{kind: "ConfigMap", name: backupName}] = []operation{add("/data/"+storeCAKey, string(s.ca))}
 	}
@@ -98,6 +98,7 @@ func backupPatches(in Input) map[target][]operation {
 	if in.Backup.Step == "verify" && in.Encryption != nil {
 		job = append(job, decrypting(in.Registry, *in.Encryption)...)
 	}
+	job = append(job, proxied(in, s, pod+"/containers/0")...)
 	if account := spec.Store.ServiceAccountName; account != "" {
 		job = append(job, add(pod+"/serviceAccountName", account))
 	}
@@ -187,15 +188,21 @@ func (s store) volumes(name string) []mounted {
 
 // egress lets the pods reach the store. A NetworkPolicy is about the port on which a pod
 // listens, which is not that of its Service: where the endpoint may be a Service of the host
-// cluster, every port is open.
-func egress(s store, identity bool) []operation {
+// cluster, every port is open. A proxy may have any port, too.
+func egress(s store, identity bool, proxy Proxy) []operation {
 	var out []operation
 	rule := func(value map[string]any) { out = append(out, add("/spec/egress/-", value)) }
 	switch {
 	case s.claim != "":
 		return nil
 	case s.endpoint == "":
-		rule(map[string]any{"ports": []any{map[string]any{"port": 443, "protocol": "TCP"}}})
+		ports := []any{map[string]any{"port": 443, "protocol": "TCP"}}
+		for _, port := range proxy.ports() {
+			if port != 443 {
+				ports = append(ports, map[string]any{"port": port, "protocol": "TCP"})
+			}
+		}
+		rule(map[string]any{"ports": ports})
 	default:
 		rule(map[string]any{"ports": []any{map[string]any{"protocol": "TCP"}}})
 	}

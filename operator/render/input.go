@@ -154,6 +154,8 @@ type Environment struct {
 	Namespaced bool
 	// ClusterDomain is the host's DNS domain, such as cluster.local.
 	ClusterDomain string
+	// Proxy is how stores are reached that are outside of the host.
+	Proxy Proxy
 }
 
 // ImageDigests says in which repositories images have the digests under which they

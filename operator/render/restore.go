@@ -54,7 +54,7 @@ func restorePatches(in Input) map[target][]operation {
 	at, arguments := fetchContainer, s.arguments(in.Restore.Source)
 	if in.Restore.Lineage == "" {
 		at = pod + "/containers/0"
-		out[target{kind: "NetworkPolicy", name: restoreName}] = egress(s, account != "")
+		out[target{kind: "NetworkPolicy", name: restoreName}] = egress(s, account != "", in.Environment.Proxy)
 		for name, value := range map[string]string{"name": in.Restore.Name, "before": in.Restore.Before} {
 			if value != "" {
 				arguments = append(arguments, fmt.Sprintf("--%s=%s", name, value))
@@ -71,12 +71,13 @@ func restorePatches(in Input) map[target][]operation {
 		}
 		operations = append(operations, add(pod+"/volumes/-", volume.Volume), add(at+"/volumeMounts/-", volume.mount))
 	}
+	operations = append(operations, proxied(in, s, at)...)
 	if account != "" {
 		operations = append(operations, add(pod+"/serviceAccountName", account))
 	}
 	if in.Restore.Lineage != "" {
 		if s.claim == "" {
-			out[target{kind: "NetworkPolicy", name: restoreName}] = egress(s, account != "")
+			out[target{kind: "NetworkPolicy", name: restoreName}] = egress(s, account != "", in.Environment.Proxy)
 		}
 		out[target{kind: "StatefulSet"}] = operations
 		return out
