@@ -18,7 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -284,15 +283,4 @@ func useful(address string) bool {
 	}
 	ip, err := netip.ParseAddr(u.Hostname())
 	return err != nil || !ip.IsLoopback() && !ip.IsUnspecified()
-}
-
-// nodes returns the host cluster's nodes; nil when they may not be read.
-func (r *Registrar) nodes(ctx context.Context) (*corev1.NodeList, error) {
-	// From the watch cache of the host cluster: how many nodes there are need not be
-	// the newest truth.
-	list, err := r.Host.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if apierrors.IsForbidden(err) {
-		return nil, nil
-	}
-	return list, err
 }

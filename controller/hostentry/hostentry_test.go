@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +169,31 @@ func TestEndpoint(t *testing.T) {
 		case got != nil && (got.URL != test.want || string(got.CABundle) != test.ca):
 			t.Errorf("%s: %+v, want %s", test.reason, got, test.want)
 		}
+	}
+}
+
+// TestPages adds up the nodes of a large host cluster by pages, and asks for each page once.
+func TestPages(t *testing.T) {
+	b := newBench(nil)
+	var asked []string
+	b.host.PrependReactor("list", "nodes", func(action kubetesting.Action) (bool, runtime.Object, error) {
+		options := action.(kubetesting.ListActionImpl).ListOptions
+		asked = append(asked, fmt.Sprintf("%d from %q", options.Limit, options.Continue))
+		page := &corev1.NodeList{Items: []corev1.Node{*node("a", corev1.ConditionTrue), *node("b", corev1.ConditionFalse)}}
+		if len(asked) < 3 {
+			page.Continue = fmt.Sprint("page", len(asked))
+		}
+		return true, page, nil
+	})
+	if err := b.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{`500 from ""`, `500 from "page1"`, `500 from "page2"`}; !slices.Equal(asked, want) {
+		t.Errorf("asked for %q, want %q", asked, want)
+	}
+	status := b.get(t).Status
+	if cpu := status.Capacity["cpu"]; status.Nodes.Total != 6 || status.Nodes.Ready != 3 || cpu.Value() != 12 {
+		t.Errorf("%+v, %v", status.Nodes, status.Capacity)
 	}
 }
 

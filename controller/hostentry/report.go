@@ -6,9 +6,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	apply "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1beta1"
@@ -41,7 +44,7 @@ func (r *Registrar) report(ctx context.Context, cluster *v1beta1.Cluster) error 
 	}
 	want := v1beta1.ClusterStatus{Version: v1beta1.ClusterVersion{Kubernetes: version.GitVersion}}
 	if nodes != nil {
-		want.Nodes, want.Capacity, want.Allocatable = sum(nodes.Items)
+		want.Nodes, want.Capacity, want.Allocatable = &nodes.count, nodes.capacity, nodes.allocatable
 	}
 	if same(cluster, want) {
 		return nil
@@ -103,9 +106,31 @@ func ownConditions(status v1beta1.ClusterStatus) []metav1.Condition {
 	return nil
 }
 
-// sum adds up nodes.
-func sum(nodes []corev1.Node) (count *v1beta1.NodeCount, capacity, allocatable map[string]resource.Quantity) {
-	count, capacity, allocatable = &v1beta1.NodeCount{}, map[string]resource.Quantity{}, map[string]resource.Quantity{}
+// totals are sums over nodes.
+type totals struct {
+	count                 v1beta1.NodeCount
+	capacity, allocatable map[string]resource.Quantity
+}
+
+// nodes adds up the host cluster's nodes, page by page, so that no more than a few pages of
+// them are in memory; nil when they may not be read.
+func (r *Registrar) nodes(ctx context.Context) (*totals, error) {
+	sum := &totals{capacity: map[string]resource.Quantity{}, allocatable: map[string]resource.Quantity{}}
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.Host.CoreV1().Nodes().List(ctx, options)
+	})
+	pages.PageBufferSize = 1
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
+		sum.add(object.(*corev1.Node))
+		return nil
+	})
+	if apierrors.IsForbidden(err) {
+		return nil, nil
+	}
+	return sum, err
+}
+
+func (t *totals) add(node *corev1.Node) {
 	add := func(to map[string]resource.Quantity, from corev1.ResourceList) {
 		for _, name := range shown {
 			if quantity, ok := from[name]; ok {
@@ -115,15 +140,12 @@ func sum(nodes []corev1.Node) (count *v1beta1.NodeCount, capacity, allocatable m
 			}
 		}
 	}
-	for _, node := range nodes {
-		count.Total++
-		for _, c := range node.Status.Conditions {
-			if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
-				count.Ready++
-			}
+	t.count.Total++
+	for _, c := range node.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue {
+			t.count.Ready++
 		}
-		add(capacity, node.Status.Capacity)
-		add(allocatable, node.Status.Allocatable)
 	}
-	return count, capacity, allocatable
+	add(t.capacity, node.Status.Capacity)
+	add(t.allocatable, node.Status.Allocatable)
 }
