@@ -104,6 +104,8 @@ type Controller struct {
 	mu sync.Mutex
 	// holds are the Clusters that are not imported, or not fully, for a person to resolve.
 	holds map[types.NamespacedName]hold
+	// waiting are the same ones, by the names of the entries that they would get.
+	waiting map[string]map[types.NamespacedName]bool
 	// failing has the newest error of what failed several times in a row.
 	failing map[types.NamespacedName]error
 	// moved are Clusters that were deleted for a move.
@@ -120,7 +122,7 @@ func New(config Config) (*Controller, error) {
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](200*time.Millisecond, time.Minute),
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Clock: config.Clock}),
 		namespaces: map[string]*namespace{}, changed: make(chan struct{}, 1),
-		holds: map[types.NamespacedName]hold{}, failing: map[types.NamespacedName]error{},
+		holds: map[types.NamespacedName]hold{}, waiting: map[string]map[types.NamespacedName]bool{}, failing: map[types.NamespacedName]error{},
 		moved: map[types.UID]bool{}, missed: map[types.UID]time.Time{},
 	}
 	for _, name := range config.Namespaces {
@@ -220,9 +222,9 @@ func (c *Controller) entryChanged(object any) {
 
 // wake looks at the held Clusters that would get a name.
 func (c *Controller) wake(name string) {
-	for key, hold := range c.held() {
-		if hold.name == name {
-			c.queue.Add(key)
-		}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for key := range c.waiting[name] {
+		c.queue.Add(key)
 	}
 }

@@ -143,7 +143,7 @@ func newBench(t *testing.T, change func(*Config), objects ...runtime.Object) *be
 		t.Fatal(err)
 	}
 	n := b.namespaces["a"]
-	n.uid, n.store = nsUID, cache.NewStore(cache.MetaNamespaceKeyFunc)
+	n.uid, n.store = nsUID, cache.NewIndexer(cache.MetaNamespaceKeyFunc, b.indexers())
 	for _, object := range objects {
 		if namespace, ok := object.(*corev1.Namespace); ok {
 			n.labels = namespace.Labels

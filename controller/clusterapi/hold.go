@@ -58,7 +58,12 @@ func (c *Controller) hold(ctx context.Context, source *clusterv1.Cluster, h hold
 	h.uid = source.UID
 	c.mu.Lock()
 	before := c.holds[key]
+	c.forget(key)
 	c.holds[key] = h
+	if c.waiting[h.name] == nil {
+		c.waiting[h.name] = map[types.NamespacedName]bool{}
+	}
+	c.waiting[h.name][key] = true
 	c.mu.Unlock()
 	if before == h {
 		return
@@ -72,10 +77,19 @@ func (c *Controller) hold(ctx context.Context, source *clusterv1.Cluster, h hold
 func (c *Controller) release(key types.NamespacedName) {
 	c.mu.Lock()
 	_, held := c.holds[key]
-	delete(c.holds, key)
+	c.forget(key)
 	c.mu.Unlock()
 	if held {
 		c.dirty()
+	}
+}
+
+// forget drops what is known of a held Cluster. The caller has the lock.
+func (c *Controller) forget(key types.NamespacedName) {
+	name := c.holds[key].name
+	delete(c.holds, key)
+	if delete(c.waiting[name], key); len(c.waiting[name]) == 0 {
+		delete(c.waiting, name)
 	}
 }
 

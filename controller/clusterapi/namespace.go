@@ -43,7 +43,7 @@ type namespace struct {
 	uid    types.UID
 	labels map[string]string
 	// store has the Clusters; nil while they are not read.
-	store cache.Store
+	store cache.Indexer
 	// trouble is what the last look found, watching what the last list or watch failed with.
 	trouble  trouble
 	watching error
@@ -59,7 +59,7 @@ func newNamespace(name string) *namespace {
 type view struct {
 	uid    types.UID
 	labels map[string]string
-	store  cache.Store
+	store  cache.Indexer
 	// unserved says that Cluster API was missing twice in a row.
 	unserved bool
 }
@@ -198,7 +198,7 @@ func (c *Controller) follow(ctx context.Context, n *namespace) {
 // ends that, and forgets them.
 func (c *Controller) read(ctx context.Context, n *namespace) func() {
 	ctx, cancel := context.WithCancel(ctx)
-	store, controller := cache.NewInformerWithOptions(cache.InformerOptions{
+	made, controller := cache.NewInformerWithOptions(cache.InformerOptions{
 		ListerWatcher: &cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 				list, err := c.Source.List(ctx, n.name, options)
@@ -211,13 +211,14 @@ func (c *Controller) read(ctx context.Context, n *namespace) func() {
 				return w, err
 			},
 		},
-		ObjectType: &clusterv1.Cluster{}, Transform: trimSource,
+		ObjectType: &clusterv1.Cluster{}, Transform: trimSource, Indexers: c.indexers(),
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    c.sourceChanged,
 			UpdateFunc: func(_, now any) { c.sourceChanged(now) },
 			DeleteFunc: c.sourceDeleted,
 		},
 	})
+	store := made.(cache.Indexer) // it has indexers
 	var group sync.WaitGroup
 	group.Go(func() { controller.RunWithContext(ctx) })
 	group.Go(func() {

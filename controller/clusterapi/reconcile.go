@@ -197,26 +197,26 @@ func (c *Controller) present(key types.NamespacedName, uid string) bool {
 	if n == nil {
 		return false
 	}
-	for _, source := range n.sources() {
-		if source.Name == key.Name {
-			return string(source.UID) == uid
-		}
+	store := n.view().store
+	if store == nil {
+		return false
 	}
-	return false
+	source, ok, _ := store.GetByKey(key.String())
+	return ok && string(source.(*clusterv1.Cluster).UID) == uid
 }
 
 // elder returns another Cluster without an entry that gets a name before this one does.
 func (c *Controller) elder(source *clusterv1.Cluster, name string) *clusterv1.Cluster {
 	for _, n := range c.namespaces {
-		labels := n.view().labels
-		for _, other := range n.sources() {
-			if made, err := c.Name.Name(other.Namespace, other.Name); err != nil || made != name || other.UID == source.UID {
+		view := n.view()
+		for _, other := range view.named(name) {
+			if other.UID == source.UID {
 				continue
 			}
 			if order := other.CreationTimestamp.Compare(source.CreationTimestamp.Time); order > 0 || order == 0 && other.UID > source.UID {
 				continue
 			}
-			if other.DeletionTimestamp == nil && !moving(other) && c.selected(other, labels) && c.boundTo(other) == nil {
+			if other.DeletionTimestamp == nil && !moving(other) && c.selected(other, view.labels) && c.boundTo(other) == nil {
 				return other
 			}
 		}
