@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/cli/hostcluster"
 )
 
 // Group are the clusters with one value of a label.
@@ -23,6 +25,8 @@ type Group struct {
 	Value     string `json:"value"`
 	Clusters  int    `json:"clusters"`
 	Available int    `json:"available"`
+	// Unknown are those of which it is not known, since nothing probes them.
+	Unknown int `json:"unknown,omitempty"`
 	// Versions are how many clusters run which minor version of Kubernetes; those that
 	// no one has reported are not in it.
 	Versions map[string]int `json:"versions,omitempty"`
@@ -75,54 +79,72 @@ func (g *grouper) run(ctx context.Context) error {
 		return err
 	}
 	stop := g.env.Progress(ctx, "Listing the clusters")
-	list, err := registry.ClusterregistryV1beta1().Clusters().List(ctx, metav1.ListOptions{LabelSelector: g.selector})
+	groups, unprobed := map[string]*Group{}, anyUnprobed(ctx, g.env)
+	_, err = eachCluster(ctx, registry.ClusterregistryV1beta1().Clusters(), g.selector, func(cluster *v1beta1.Cluster) { count(groups, cluster, g.label, unprobed) })
 	stop()
 	if err != nil {
 		return g.env.Explain("list the clusters", command.OfRegistry, err)
 	}
-	groups := group(list.Items, g.label)
 	if g.output != "" {
-		return g.output.Print(g.env.Out, groups)
+		return g.output.Print(g.env.Out, sorted(groups))
 	}
 	rows := [][]string{{strings.ToUpper(g.label), "CLUSTERS", "AVAILABLE", "VERSIONS", "OLDEST VERSION", "OLDEST ENTRY"}}
-	for _, group := range groups {
+	for _, group := range sorted(groups) {
 		value := group.Value
 		if value == "" {
 			value = "<none>"
 		}
-		rows = append(rows, []string{value, fmt.Sprint(group.Clusters), fmt.Sprintf("%d/%d", group.Available, group.Clusters), versions(group.Versions), oldest(group), age(g.env.Now(), group.OldestEntry)})
+		available := fmt.Sprintf("%d/%d", group.Available, group.Clusters)
+		if unprobed {
+			available = "unknown (LeaderLost)"
+		}
+		rows = append(rows, []string{value, fmt.Sprint(group.Clusters), available, versions(group.Versions), oldest(group), age(g.env.Now(), group.OldestEntry)})
 	}
 	command.Table(g.env.Out, rows)
 	return nil
 }
 
-// group returns the clusters by the values of a label, sorted; those without it last.
-func group(clusters []v1beta1.Cluster, label string) []Group {
-	groups := map[string]*Group{}
-	for i := range clusters {
-		cluster := &clusters[i]
-		value := cluster.Labels[label]
-		g := groups[value]
-		if g == nil {
-			g = &Group{Value: value, Versions: map[string]int{}, OldestEntry: cluster.CreationTimestamp}
-			groups[value] = g
-		}
-		g.Clusters++
-		if state, _ := availability(cluster); state == string(metav1.ConditionTrue) {
-			g.Available++
-		}
-		if cluster.CreationTimestamp.Before(&g.OldestEntry) {
-			g.OldestEntry = cluster.CreationTimestamp
-		}
-		if cluster.Status == nil || !semver.IsValid(cluster.Status.Version.Kubernetes) {
-			continue
-		}
-		version := cluster.Status.Version.Kubernetes
-		g.Versions[semver.MajorMinor(version)]++
-		if g.OldestVersion == "" || semver.Compare(version, g.OldestVersion) < 0 {
-			g.OldestVersion, g.OldestVersionCluster = version, cluster.Name
-		}
+// anyUnprobed reports whether the host cluster of the context says that nothing probes the
+// clusters. A context without ClusterRegistries, or one that may not list them, says nothing.
+func anyUnprobed(ctx context.Context, env *command.Env) bool {
+	host, err := env.Host()
+	if err != nil {
+		return false
 	}
+	all, _, err := hostcluster.List(ctx, host, env.Namespace())
+	return err == nil && slices.ContainsFunc(all, func(creg operatorv1alpha1.ClusterRegistry) bool { return unprobed(&creg) })
+}
+
+// count adds a cluster to the group of its value of a label.
+func count(groups map[string]*Group, cluster *v1beta1.Cluster, label string, unprobed bool) {
+	value := cluster.Labels[label]
+	g := groups[value]
+	if g == nil {
+		g = &Group{Value: value, Versions: map[string]int{}, OldestEntry: cluster.CreationTimestamp}
+		groups[value] = g
+	}
+	g.Clusters++
+	switch state, _ := availability(cluster); {
+	case state != "" && unprobed:
+		g.Unknown++
+	case state == string(metav1.ConditionTrue):
+		g.Available++
+	}
+	if cluster.CreationTimestamp.Before(&g.OldestEntry) {
+		g.OldestEntry = cluster.CreationTimestamp
+	}
+	if cluster.Status == nil || !semver.IsValid(cluster.Status.Version.Kubernetes) {
+		return
+	}
+	version := cluster.Status.Version.Kubernetes
+	g.Versions[semver.MajorMinor(version)]++
+	if g.OldestVersion == "" || semver.Compare(version, g.OldestVersion) < 0 {
+		g.OldestVersion, g.OldestVersionCluster = version, cluster.Name
+	}
+}
+
+// sorted returns groups by their values; that of clusters without the label last.
+func sorted(groups map[string]*Group) []Group {
 	out := []Group{}
 	for _, value := range slices.Sorted(maps.Keys(groups)) {
 		if value != "" {

@@ -31,6 +31,9 @@ type Cluster struct {
 	Message   string `json:"message,omitempty"`
 }
 
+// unknownToAll is the availability of clusters that nothing probes. It is said once.
+const unknownToAll = "unknown to all"
+
 // Conditions of clusters.
 const (
 	clusterAvailable = v1beta1.ConditionAvailable
@@ -54,6 +57,9 @@ func availability(cluster *v1beta1.Cluster) (string, *metav1.Condition) {
 func (r *Report) addCluster(cluster *v1beta1.Cluster) {
 	r.Clusters.Total++
 	state, why := availability(cluster)
+	if r.unprobed && state != "" {
+		state = unknownToAll
+	}
 	switch state {
 	case "":
 		r.Clusters.Unreported++
@@ -69,7 +75,7 @@ func (r *Report) addCluster(cluster *v1beta1.Cluster) {
 			why, state = identity, "identity differs"
 		}
 	}
-	if state == "" || state == string(metav1.ConditionTrue) {
+	if state == "" || state == string(metav1.ConditionTrue) || state == unknownToAll {
 		return
 	}
 	r.NotWell = append(r.NotWell, Cluster{Name: cluster.Name, Available: state, Reason: command.Plain(why.Reason), Message: command.Plain(why.Message)})

@@ -74,6 +74,10 @@ func (r *Report) addRegistry(creg *operatorv1alpha1.ClusterRegistry) {
 	case out.Available != string(metav1.ConditionTrue) || out.Ready != string(metav1.ConditionTrue):
 		r.conditions(creg, object, describe, out)
 	}
+	if unprobed(creg) {
+		r.unprobed = true
+		r.note(object + " has no controller that leads (LeaderLost), and nothing probes its clusters: how they are is taken for unknown")
+	}
 	if creg.Spec.Paused {
 		r.note(object + " is paused: the operator changes nothing")
 	}
@@ -84,6 +88,16 @@ func (r *Report) addRegistry(creg *operatorv1alpha1.ClusterRegistry) {
 		out.Certificates = append(out.Certificates, r.certificate(object, creg.Namespace, certificate))
 	}
 	r.Registries = append(r.Registries, out)
+}
+
+// unprobed reports whether a ClusterRegistry says that the controller which is to probe the
+// clusters in this context's registry is dead.
+func unprobed(creg *operatorv1alpha1.ClusterRegistry) bool {
+	if creg.Spec.Mode != operatorv1alpha1.ModeAggregated || creg.Spec.Controllers == nil || creg.Spec.Controllers.Health == nil {
+		return false
+	}
+	is := meta.FindStatusCondition(creg.Status.Conditions, operatorv1alpha1.ConditionControllerReady)
+	return is != nil && is.Status != metav1.ConditionTrue && is.Reason == operatorv1alpha1.ReasonLeaderLost
 }
 
 // conditions adds why a registry is not available or not ready: the first part that

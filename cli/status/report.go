@@ -25,8 +25,10 @@ type Report struct {
 	Notes []string `json:"notes,omitempty"`
 
 	now time.Time
-	// registries and clusters are the resource versions of what was read.
-	registries, clusters string
+	// unprobed says that nothing probes the clusters: how they are is not known.
+	unprobed bool
+	// registries is the resource version of what was read.
+	registries string
 }
 
 // Severity says how bad a problem is.

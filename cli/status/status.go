@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/cli/command"
 	"github.com/clusterregistry/operator/cli/hostcluster"
 )
@@ -23,6 +27,8 @@ type shower struct {
 	name   string
 	watch  bool
 	output command.Output
+	// known are the clusters.
+	known listed
 }
 
 // New returns the command status.
@@ -99,12 +105,13 @@ func (s *shower) read(ctx context.Context) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := registry.ClusterregistryV1beta1().Clusters().List(ctx, metav1.ListOptions{})
+	clusters, err := s.known.read(ctx, registry.ClusterregistryV1beta1().Clusters())
 	switch {
 	case err == nil:
-		report.clusters, report.Clusters = list.ResourceVersion, &Count{}
-		for i := range list.Items {
-			report.addCluster(&list.Items[i])
+		report.Clusters = &Count{}
+		slices.SortFunc(clusters, func(a, b *v1beta1.Cluster) int { return strings.Compare(a.Name, b.Name) })
+		for _, cluster := range clusters {
+			report.addCluster(cluster)
 		}
 	case len(report.Registries) > 0:
 		// The host cluster was asked: what is known of its registries is shown, and why
@@ -180,32 +187,54 @@ func (s *shower) follow(ctx context.Context) error {
 			shown = text
 		}
 		s.waitForChange(ctx, report)
-		sleep(ctx, quiet)
 	}
 	return nil //nolint:nilerr // an error was shown, and asked again until interrupted
 }
 
-// waitForChange returns when something has changed since a report, or when it is time
-// to ask again because that can't be told.
+// waitForChange returns a moment after something has changed since a report, or when it is
+// time to ask again because that can't be told. What happens to clusters meanwhile is known
+// then, without another list.
 func (s *shower) waitForChange(ctx context.Context, report *Report) {
 	ctx, cancel := context.WithCancel(ctx)
+	var group sync.WaitGroup
+	defer group.Wait()
 	defer cancel()
 	changed := make(chan struct{}, 2)
-	first := func(w watch.Interface, err error) {
+	follow := func(w watch.Interface, err error, take func(watch.Event)) {
 		if err != nil {
 			sleep(ctx, again)
-		} else {
-			defer w.Stop()
+			changed <- struct{}{}
+			return
+		}
+		defer w.Stop()
+		var once sync.Once
+		defer once.Do(func() { changed <- struct{}{} })
+		for {
 			select {
 			case <-ctx.Done():
-			case <-w.ResultChan():
+				return
+			case event, open := <-w.ResultChan():
+				if !open {
+					return
+				}
+				take(event)
+				once.Do(func() { changed <- struct{}{} })
 			}
 		}
-		changed <- struct{}{}
 	}
-	go func() { first(s.watchClusters(ctx, report.clusters)) }()
-	go func() { first(s.watchRegistries(ctx, report.registries)) }()
+	group.Go(func() {
+		w, err := s.watchClusters(ctx, s.known.from())
+		if err != nil && ctx.Err() == nil {
+			s.known.forget()
+		}
+		follow(w, err, s.known.take)
+	})
+	group.Go(func() {
+		w, err := s.watchRegistries(ctx, report.registries)
+		follow(w, err, func(watch.Event) {})
+	})
 	<-changed // either ends with the context
+	sleep(ctx, quiet)
 }
 
 var errNoVersion = errors.New("there is no version to watch from")

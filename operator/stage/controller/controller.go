@@ -141,13 +141,13 @@ func (s *Stage) wellKnown(ctx context.Context, on []string, deployment *appsv1.D
 	if v := s.renewTokens(ctx, deployment, pods); !v.Complete() {
 		return v
 	}
-	if !replicas.Complete() {
-		// Pods that can't come up for want of rights say so.
-		return s.withoutRights(ctx, on, unbound, replicas)
-	}
 	lease, err := s.lease(ctx)
 	if err != nil {
 		return verdict.Failed(err)
+	}
+	if !replicas.Complete() {
+		// Pods that can't come up for want of rights say so.
+		return s.withoutRights(ctx, on, unbound, s.abandoned(lease, replicas))
 	}
 	return s.withoutRights(ctx, on, unbound, s.reported(lease, on))
 }

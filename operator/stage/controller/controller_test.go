@@ -105,6 +105,13 @@ func leased(report string) *coordinationv1.Lease {
 		Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &renewed, LeaseDurationSeconds: &seconds}}
 }
 
+// abandoned is that Lease when no one has renewed it for long.
+func abandoned() *coordinationv1.Lease {
+	lease := leased(runs)
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)}
+	return lease
+}
+
 const runs = `{"holder": "fleet-controller-x_1", "functions": {"health": {"state": "Running"}, "registerHost": {"state": "Running"}}}`
 
 // allowing has the host cluster answer what the controller may do, and calls create with
@@ -158,6 +165,9 @@ func TestRun(t *testing.T) {
 		{"its image is not there", healthOnly, "v0.2.0", "v0.2.0", append(running(func(d *appsv1.Deployment, p *corev1.Pod) {
 			p.Status = corev1.PodStatus{Phase: corev1.PodPending, ContainerStatuses: []corev1.ContainerStatus{{Name: "controller", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "not found"}}}}}
 		}), leased(runs)), "ReplicasNotReady", "0 of 1 replicas ready: pod fleet-controller-x: container controller is waiting (ImagePullBackOff): not found"},
+		{"no pod is made, and no one leads any more", healthOnly, "v0.2.0", "v0.2.0", append(running(func(d *appsv1.Deployment, _ *corev1.Pod) {
+			d.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: "quota exceeded"}}
+		})[:1], abandoned()), "LeaderLost", "no replica has renewed the Lease fleet-controller since 2020-01-02T03:04:05Z, so that what entries say of their clusters may be out of date: 0 of 1 replicas ready: quota exceeded"},
 		{"it was killed for want of memory", healthOnly, "v0.2.0", "v0.2.0", append(running(func(d *appsv1.Deployment, p *corev1.Pod) {
 			killed := &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137, FinishedAt: metav1.Now()}
 			p.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "controller", State: corev1.ContainerState{Terminated: killed}}}}

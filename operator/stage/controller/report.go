@@ -36,7 +36,7 @@ func (s *Stage) reported(lease *coordinationv1.Lease, functions []string) verdic
 	holder := *lease.Spec.HolderIdentity
 	shown := plain(holder)
 	if since, lost := s.lost(lease); lost {
-		return verdict.Waiting(operatorv1alpha1.ReasonLeaderLost, "%s leads by the Lease %s, which it has not renewed since %s, and no other replica has taken over: see its log (kubectl --namespace=%s logs deployment/%s)", shown, name, since, s.Registry.Namespace, name)
+		return verdict.Waiting(operatorv1alpha1.ReasonLeaderLost, "%s leads by the Lease %s, which it has not renewed since %s, and no other replica has taken over, so that what entries say of their clusters may be out of date: see its log (kubectl --namespace=%s logs deployment/%s)", shown, name, since, s.Registry.Namespace, name)
 	}
 	text := lease.Annotations[contract.ControllerStatusAnnotation]
 	if text == "" {
@@ -50,6 +50,19 @@ func (s *Stage) reported(lease *coordinationv1.Lease, functions []string) verdic
 		return verdict.Waiting(operatorv1alpha1.ReasonStarting, "%s leads, and has not reported yet how its functions are; the last report is of %s", shown, plain(status.Holder))
 	}
 	return states(status.Functions, functions)
+}
+
+// abandoned adds to why replicas are not ready that none of them leads any more, and since
+// when: what entries say of their clusters is of then.
+func (s *Stage) abandoned(lease *coordinationv1.Lease, v verdict.Verdict) verdict.Verdict {
+	if lease == nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+		return v
+	}
+	if since, lost := s.lost(lease); lost && v.Reason == operatorv1alpha1.ReasonReplicasNotReady {
+		v.Reason = operatorv1alpha1.ReasonLeaderLost
+		v.Message = fmt.Sprintf("no replica has renewed the Lease %s since %s, so that what entries say of their clusters may be out of date: %s", lease.Name, since, v.Message)
+	}
+	return v
 }
 
 // lost reports whether no one renews a Lease, and since when.
