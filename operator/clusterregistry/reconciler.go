@@ -17,6 +17,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/stage/endpoint"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -51,6 +52,7 @@ type Reconciler struct {
 	certManager issuance.CertManager
 	backupKind  backupKind
 	outages     available.Outages
+	silences    endpoint.Silences
 	notes       upgrade.Notes
 	revisions   etcd.Revisions
 	comparisons etcd.Comparisons

@@ -11,6 +11,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
@@ -85,7 +86,8 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 }
 
 func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
-	stage := endpoint.Stage{Access: r.access(s), Addresses: s.addresses, Serving: s.authorities.Serving.Bundle(), Certificates: s.verdicts[operatorv1alpha1.ConditionCertificatesReady]}
+	stage := endpoint.Stage{Access: r.access(s), Addresses: s.addresses, Serving: s.authorities.Serving.Bundle(), Certificates: s.verdicts[operatorv1alpha1.ConditionCertificatesReady],
+		Meet: health.Meet, Silences: &r.silences}
 	return stage.Run(ctx)
 }
 

@@ -267,6 +267,9 @@ const (
 	// ReasonNodePortRefused is the reason of a Service whose node port the host
 	// cluster refuses, most often since another Service has it.
 	ReasonNodePortRefused = "NodePortRefused"
+	// ReasonAddressSilent is the reason of an address that clients are given and that has
+	// answered the operator, and does not for a minute.
+	ReasonAddressSilent = "AddressSilent"
 	// ReasonAddressChanged is the reason of the event of a registry that clients
 	// reach elsewhere than before.
 	ReasonAddressChanged = "AddressChanged"

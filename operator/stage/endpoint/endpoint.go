@@ -13,7 +13,6 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/address"
 	"github.com/clusterregistry/operator/operator/apply"
-	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/kubeconfig"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -62,10 +61,7 @@ func (s *Stage) reach(ctx context.Context) verdict.Verdict {
 	if v := s.shown(ctx, host); !v.Complete() {
 		return v
 	}
-	if err := health.Refused(ctx, net.JoinHostPort(host, strconv.Itoa(int(port)))); err != nil {
-		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Service %s does not reach the servers yet: %s", s.Registry.Name+contract.ServerSuffix, err).In(verdict.Soon)
-	}
-	return done
+	return s.answers(ctx, net.JoinHostPort(host, strconv.Itoa(int(port))))
 }
 
 // tellMoved emits an event when clients are to go elsewhere than their kubeconfig

@@ -3,6 +3,9 @@
 package endpoint
 
 import (
+	"context"
+
+	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -17,6 +20,10 @@ type Stage struct {
 	Serving []byte
 	// Certificates is what the first stage found.
 	Certificates verdict.Verdict
+	// Meet tells what one meets at an address, host and port: see [health.Meet].
+	Meet func(ctx context.Context, address string) (health.Met, error)
+	// Silences is what earlier reconciles met.
+	Silences *Silences
 }
 
 // done is the verdict of a part that has nothing to say.
