@@ -61,10 +61,13 @@ func (c *Controller) selected(source *clusterv1.Cluster, namespace map[string]st
 	if source.Labels[IgnoreLabel] == "true" || namespace[IgnoreLabel] == "true" {
 		return false
 	}
-	all := maps.Clone(namespace)
-	if all == nil {
-		all = map[string]string{}
-	}
+	return c.Selector.Matches(merged(source, namespace))
+}
+
+// merged are the labels of a Cluster over those of its namespace.
+func merged(source *clusterv1.Cluster, namespace map[string]string) labels.Set {
+	all := labels.Set{}
+	maps.Copy(all, namespace)
 	maps.Copy(all, source.Labels)
-	return c.Selector.Matches(labels.Set(all))
+	return all
 }

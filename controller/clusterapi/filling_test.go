@@ -1,0 +1,182 @@
+package clusterapi
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+)
+
+const templates = `[
+	{"selector": {"matchLabels": {"env": "test"}}, "clusterSet": "test"},
+	{"infrastructureKinds": ["AWSManagedCluster"], "clusterSet": "prod", "access": [
+		{"name": "eks", "exec": {"command": "aws", "args": ["eks", "get-token", "--cluster-name", "{namespace}_{controlPlane}", "--region={label:region}"], "env": [{"name": "AWS_PROFILE", "value": "{infrastructure}"}]}},
+		{"name": "reader", "provider": {"config": {"cluster": "{entry}/{name}"}}}]},
+	{"selector": {"matchLabels": {"env": "prod"}}, "access": [{"name": "sso", "audience": "User", "exec": {"command": "sso"}}]}
+]`
+
+// filled is a bench with templates.
+func filled(t *testing.T, text string, objects ...*v1beta1.Cluster) *bench {
+	t.Helper()
+	parsed, err := ParseEntryTemplates(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, func(c *Config) { c.Templates = parsed })
+	for _, object := range objects {
+		if _, err := b.registry.ClusterregistryV1beta1().Clusters().Create(t.Context(), object, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+func aws(c *clusterv1.Cluster) {
+	c.Spec.InfrastructureRef = clusterv1.ContractVersionedObjectReference{Kind: "AWSManagedCluster", Name: "east-infra"}
+	c.Spec.ControlPlaneRef = clusterv1.ContractVersionedObjectReference{Kind: "AWSManagedControlPlane", Name: "east-cp"}
+	c.Labels["region"] = "eu-west-1"
+}
+
+// brief is what templates fill in of an entry, as one text.
+func brief(entry *v1beta1.Cluster) string {
+	out := []string{entry.Spec.ClusterSet}
+	for _, way := range entry.Spec.Access {
+		text := way.Name + " " + string(way.Audience)
+		if way.Exec != nil {
+			text += fmt.Sprint(" ", way.Exec.Command, way.Exec.Args, way.Exec.Env)
+		}
+		if way.Provider != nil {
+			text += fmt.Sprint(" ", way.Provider.Config)
+		}
+		out = append(out, text)
+	}
+	return strings.Join(out, "; ")
+}
+
+// TestFilling has a template chosen by kind, by label, and not at all.
+func TestFilling(t *testing.T) {
+	for reason, test := range map[string]struct {
+		change func(*clusterv1.Cluster)
+		want   string
+		held   string
+	}{
+		"by its kind":           {aws, "prod; eks Controller aws[eks get-token --cluster-name a_east-cp --region=eu-west-1] [{AWS_PROFILE east-infra}]; reader Controller map[cluster:east/east]", ""},
+		"by a label":            {nil, "; sso User sso[] []", ""},
+		"the first one, alone":  {func(c *clusterv1.Cluster) { aws(c); c.Labels["env"] = "test" }, "test", ""},
+		"none":                  {func(c *clusterv1.Cluster) { c.Labels["env"] = "none" }, "", ""},
+		"what is not known yet": {func(c *clusterv1.Cluster) { aws(c); delete(c.Labels, "region") }, "prod; reader Controller map[cluster:east/east]", `access "eks" of clusterAPI.templates: the Cluster has nothing for {label:region}`},
+		"a value with braces is a value": {func(c *clusterv1.Cluster) { aws(c); c.Spec.InfrastructureRef.Name = "{label:region}" },
+			"prod; eks Controller aws[eks get-token --cluster-name a_east-cp --region=eu-west-1] [{AWS_PROFILE {label:region}}]; reader Controller map[cluster:east/east]", ""},
+	} {
+		b := filled(t, templates)
+		if test.change == nil {
+			test.change = func(*clusterv1.Cluster) {}
+		}
+		b.see(cluster("east", test.change))
+		b.must("east")
+		if got := brief(b.east()); got != test.want {
+			t.Errorf("%s: %s, want %s", reason, got, test.want)
+		}
+		var said string
+		for _, hold := range b.held() {
+			said += hold.message
+		}
+		if said != test.held {
+			t.Errorf("%s: held for %q", reason, said)
+		}
+	}
+}
+
+// TestRefill changes entries that are there: what is someone's own stays, and the rest follows.
+func TestRefill(t *testing.T) {
+	const access = `{"f:spec":{"f:access":{"k:{\"name\":\"sso\"}":{".":{},"f:name":{},"f:audience":{},"f:exec":{"f:command":{}}}}}}`
+	const changed = `{"f:spec":{"f:access":{"k:{\"name\":\"sso\"}":{"f:exec":{"f:args":{}}}}}}`
+	const set = `{"f:spec":{"f:clusterSet":{}}}`
+	sso := func(command string) func(*v1beta1.Cluster) {
+		return func(e *v1beta1.Cluster) {
+			e.Spec.Access = []v1beta1.Access{{Name: "sso", Audience: v1beta1.AudienceUser, Exec: &v1beta1.ExecAccess{Command: command}}}
+		}
+	}
+	by := func(manager string, sets ...string) func(*v1beta1.Cluster) {
+		return func(e *v1beta1.Cluster) {
+			for _, text := range sets {
+				e.ManagedFields = append(e.ManagedFields, fields(manager, "Update", "", text))
+			}
+		}
+	}
+	in := func(name string) func(*v1beta1.Cluster) {
+		return func(e *v1beta1.Cluster) {
+			e.Spec.ClusterSet, e.Labels = name, map[string]string{v1beta1.ClusterSetLabel: name}
+		}
+	}
+	const now = `[{"clusterSet": "new", "access": [{"name": "sso", "audience": "User", "exec": {"command": "new"}}]}]`
+	for reason, test := range map[string]struct {
+		templates string
+		changes   []func(*v1beta1.Cluster)
+		want      string
+	}{
+		"a template that has changed": {now, []func(*v1beta1.Cluster){sso("old"), in("old"), by(Manager, access, set)}, "new; sso User new[] []"},
+		"one that is gone":            {"", []func(*v1beta1.Cluster){sso("old"), in("old"), by(Manager, access, set)}, ""},
+		"a person's":                  {now, []func(*v1beta1.Cluster){sso("old"), in("old"), by("kubectl", access, set)}, "old; sso User old[] []"},
+		"a person's, without one":     {"", []func(*v1beta1.Cluster){sso("old"), in("old"), by("kubectl", access, set)}, "old; sso User old[] []"},
+		"one that a person changed":   {now, []func(*v1beta1.Cluster){sso("old"), by(Manager, access), by("kubectl", changed)}, "new; sso User old[] []"},
+		"of no one that is known":     {now, []func(*v1beta1.Cluster){sso("old"), in("old")}, "old; sso User old[] []"},
+		"what can't be made now": {`[{"access": [{"name": "sso", "exec": {"command": "new", "args": ["{label:none}"]}}]}]`,
+			[]func(*v1beta1.Cluster){sso("old"), by(Manager, access)}, "; sso User old[] []"},
+	} {
+		b := filled(t, test.templates, entryOf("east", "uid-east", test.changes...))
+		b.see(cluster("east"))
+		b.must("east")
+		if got := brief(b.east()); got != test.want {
+			t.Errorf("%s: %s, want %s", reason, got, test.want)
+		}
+		// What has been written stays, and is not written again.
+		if b.must("east"); slices.Contains(b.writes(), "update ") && !strings.HasPrefix(reason, "one that is gone") {
+			t.Errorf("%s: written again: %v", reason, b.writes())
+		}
+	}
+}
+
+// TestTrimmedAccess keeps nothing large of what others have written in memory.
+func TestTrimmedAccess(t *testing.T) {
+	entry := entryOf("east", "uid-east", func(e *v1beta1.Cluster) {
+		e.Spec.Access = []v1beta1.Access{{Name: "mine", Exec: &v1beta1.ExecAccess{Command: "a"}}, {Name: "theirs", Exec: &v1beta1.ExecAccess{Command: strings.Repeat("a", 4096)}}}
+		e.ManagedFields = []metav1.ManagedFieldsEntry{fields(Manager, "Update", "", `{"f:spec":{"f:access":{"k:{\"name\":\"mine\"}":{".":{},"f:name":{}}}}}`)}
+	})
+	if _, err := trimEntry(entry); err != nil {
+		t.Fatal(err)
+	}
+	if want := []v1beta1.Access{{Name: "mine", Exec: &v1beta1.ExecAccess{Command: "a"}}, {Name: "theirs"}}; !reflect.DeepEqual(entry.Spec.Access, want) {
+		t.Errorf("%+v", entry.Spec.Access)
+	}
+}
+
+// TestEntryTemplates refuses templates by which a Cluster would choose a program.
+func TestEntryTemplates(t *testing.T) {
+	exec := func(fields string) string {
+		return `[{"access": [{"name": "a", "exec": {` + fields + `}}]}]`
+	}
+	for text, want := range map[string]string{
+		`[{"selector": {"matchLabels": {"bad key": "x"}}}]`:                                        "selector",
+		`[{"credentials": "x"}]`:                                                                   "unknown field",
+		`[{"access": [{"name": "a"}]}]`:                                                            "exactly one of exec and provider",
+		`[{"access": [{"name": "a", "objectRef": {"kind": "Secret"}}]}]`:                           "exactly one of exec and provider",
+		`[{"access": [{"name": "{name}", "provider": {}}]}]`:                                       "chooses neither",
+		`[{"access": [{"name": "a", "provider": {"type": "{label:x}"}}]}]`:                         "chooses neither",
+		exec(`"command": "{label:program}"`):                                                       "chooses neither",
+		exec(`"command": "a", "args": ["{zone}"]`):                                                 "{zone}",
+		exec(`"command": "a", "args": ["{name"]`):                                                  "a brace alone",
+		exec(`"command": "aws", "args": ["eks", "get-token", "--cluster-name", "{name}", "$(X)"]`): "",
+	} {
+		_, err := ParseEntryTemplates(text)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
