@@ -103,6 +103,10 @@ uninstall: ## Remove it from there; refuses while a registry exists
 bundle: ## Make the bundle for the Operator Lifecycle Manager, in bundle/
 	@mkdir -p bin && $(GO) build -C hack/olm -o ../../bin/bundle ./bundle && bin/bundle
 
+.PHONY: chart
+chart: ## Make the chart for Helm, in chart/
+	@hack/run chart write
+
 .PHONY: catalog
 catalog: ## Make the catalog that bundles are found by, with opm, in bin/catalog
 	@mkdir -p bin && $(GO) build -C hack/olm -o ../../bin/publish ./publish && bin/publish
@@ -269,7 +273,7 @@ bench-cluster: cluster-command
 
 .PHONY: verify
 verify: ## Check everything that a build doesn't
-	@$(MAKE) --no-print-directory -j2 --output-sync=target verify-lint verify-codegen verify-gofmt verify-mod verify-releases verify-bundle verify-ledger
+	@$(MAKE) --no-print-directory -j2 --output-sync=target verify-lint verify-codegen verify-gofmt verify-mod verify-releases verify-bundle verify-chart verify-ledger
 
 .PHONY: verify-gofmt
 verify-gofmt:
@@ -299,6 +303,10 @@ verify-bundle: # that it is as "make bundle" makes it, and as OperatorHub wants 
 	@scratch=$$(mktemp -d) && cp -r bundle $$scratch/ && $(GO) build -C hack/olm -o $$scratch/program ./bundle && \
 	  $$scratch/program -out $$scratch/bundle && diff -r bundle $$scratch/bundle && rm -r $$scratch || { echo "bundle/ is not up to date: run make bundle"; exit 1; }
 
+.PHONY: verify-chart
+verify-chart: # that it is as "make chart" makes it
+	@hack/run chart verify
+
 .PHONY: verify-ledger
 verify-ledger: # says what has not been tried for long, and fails for nothing else than a broken file
 	@hack/run ledger old 100
@@ -309,7 +317,7 @@ verify-alerts: ## Try the alerts on recorded series with promtool, and check the
 	$(GO) test -C hack/promtool -count=1 ./...
 
 .PHONY: update
-update: update-codegen update-golden update-gofmt update-mod bundle ## Bring everything that is derived up to date
+update: update-codegen update-golden update-gofmt update-mod bundle chart ## Bring everything that is derived up to date
 
 .PHONY: update-codegen
 update-codegen: # needs protoc, which it installs on Debian and Ubuntu

@@ -46,6 +46,7 @@ var artefacts = []artefact{
 	{"the images", writeImages},
 	{"the list of images", writeImageList},
 	{"install.yaml", writeInstall},
+	{"the chart", writeChart},
 	{"the bundle", writeBundle},
 	{"the catalog", writeCatalog},
 	{"the plugin for kubectl", writePlugin},

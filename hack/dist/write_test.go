@@ -1,6 +1,8 @@
 package main
 
 import (
+	"compress/gzip"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -128,8 +130,8 @@ func TestReproducible(t *testing.T) {
 	if err != nil || len(objects) == 0 {
 		t.Fatal(objects, err)
 	}
-	if want := 24 + len(objects); len(first) != want || len(second) != want {
-		t.Errorf("there are %d and %d files, want %d: 2 images, the bundle with %d objects and its metadata and image, 6 archives of the plugin with the manifest for krew, 10 lists of materials, images.txt, install.yaml and the sums", len(first), len(second), want, len(objects))
+	if want := 25 + len(objects); len(first) != want || len(second) != want {
+		t.Errorf("there are %d and %d files, want %d: 2 images, the bundle with %d objects and its metadata and image, 6 archives of the plugin with the manifest for krew, 10 lists of materials, images.txt, install.yaml, the chart and the sums", len(first), len(second), want, len(objects))
 	}
 	for name, content := range first {
 		if second[name] != content {
@@ -170,6 +172,13 @@ func TestContent(t *testing.T) {
 			t.Errorf("install.yaml lacks %q", text)
 		}
 	}
+	chart := unpacked(t, release["cluster-registry-operator-0.2.0.tgz"])
+	_, digest, _ := strings.Cut(lines[0], "@")
+	for _, text := range []string{"\nversion: 0.2.0\n", "\nappVersion: v0.2.0\n", "  repository: registry.example/platform/clusterregistry-operator\n", "  digest: " + digest + "\n", "  imageRepository: registry.example/platform\n"} {
+		if !strings.Contains(chart, text) {
+			t.Errorf("the chart lacks %q", text)
+		}
+	}
 	csv := release["bundle/manifests/clusterregistry-operator.clusterserviceversion.yaml"]
 	operator := strings.Replace(lines[0], ":v0.2.0@", "@", 1)
 	for _, text := range []string{"image: " + operator, "containerImage: " + operator, `createdAt: "2026-11-20T01:02:03Z"`} {
@@ -180,6 +189,20 @@ func TestContent(t *testing.T) {
 	if strings.Contains(csv, "/clusterregistry-operator:v0.2.0") {
 		t.Error("the bundle names the operator's image by its tag")
 	}
+}
+
+// unpacked returns the content of a compressed archive, as one text.
+func unpacked(t *testing.T, archive string) string {
+	t.Helper()
+	r, err := gzip.NewReader(strings.NewReader(archive))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }
 
 // TestFailureLeavesNothing also stands for a full disk.

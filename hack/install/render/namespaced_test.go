@@ -9,13 +9,12 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
 // namespaced returns the objects of the example for some namespaces.
 func namespaced(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
-	objects, err := build(filesys.MakeFsOnDisk(), fromHere+"manifests/operator-namespaced/example")
+	objects, err := Directory(fromHere + "manifests/operator-namespaced/example")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,6 +95,11 @@ func Published(base string) ([]*unstructured.Unstructured, error) {
 	return build(files, basePlace)
 }
 
+// Directory returns the objects of a kustomization that is on disk with all that it names.
+func Directory(place string) ([]*unstructured.Unstructured, error) {
+	return build(filesys.MakeFsOnDisk(), place)
+}
+
 // PublishedImage returns the image of the base as it is.
 func PublishedImage(base string) (Image, error) {
 	objects, err := Published(base)
@@ -156,7 +161,7 @@ func build(files filesys.FileSystem, place string) ([]*unstructured.Unstructured
 	options.Reorder = krusty.ReorderOptionLegacy
 	resources, err := krusty.MakeKustomizer(options).Run(files, place)
 	if err != nil {
-		return nil, fmt.Errorf("build %s: %w", Base, err)
+		return nil, fmt.Errorf("build %s: %w", place, err)
 	}
 	var objects []*unstructured.Unstructured
 	for _, resource := range resources.Resources() {
@@ -164,7 +169,7 @@ func build(files filesys.FileSystem, place string) ([]*unstructured.Unstructured
 		content, err := resource.MarshalJSON()
 		object := &unstructured.Unstructured{}
 		if err := errors.Join(err, object.UnmarshalJSON(content)); err != nil {
-			return nil, fmt.Errorf("build %s: %w", Base, err)
+			return nil, fmt.Errorf("build %s: %w", place, err)
 		}
 		objects = append(objects, object)
 	}
