@@ -71,6 +71,16 @@ digests: ## Record the digests of the images of releases of the registry that ar
 release: ## Make all that VERSION=v0.2.0 is published as into dist/v0.2.0, see RELEASE.md; REHEARSE=1 although it is not ready
 	@hack/run dist $(if $(REHEARSE),-rehearse) $(if $(PUBLISHED),-published=$(PUBLISHED)) $(VERSION)
 
+# The packages that the page is built with, as the lock file says: fetched again only
+# when that has changed.
+NPM_CI := npm ci --ignore-scripts --no-audit --no-fund
+cli/ui/page/node_modules/.package-lock.json: cli/ui/page/package-lock.json
+	cd cli/ui/page && $(NPM_CI) && touch node_modules/.package-lock.json
+
+.PHONY: ui
+ui: cli/ui/page/node_modules/.package-lock.json ## Build the page of "kubectl registry ui" from cli/ui/page/src; needs Node.js
+	cd cli/ui/page && npm run --silent check && npm run --silent build
+
 ##@ Local cluster
 
 .PHONY: cluster-command
@@ -310,6 +320,12 @@ verify-chart: # that it is as "make chart" makes it
 .PHONY: verify-ledger
 verify-ledger: # says what has not been tried for long, and fails for nothing else than a broken file
 	@hack/run ledger old 100
+
+# Not a part of verify: it needs npm. Unit tests compare the hash of the sources that the page records.
+.PHONY: verify-ui
+verify-ui: cli/ui/page/node_modules/.package-lock.json ## Check that the page of "kubectl registry ui" is what "make ui" makes, and test its script
+	@scratch=$$(mktemp -d) && cd cli/ui/page && npm run --silent check && npm run --silent test && npm run --silent build -- $$scratch && \
+	  for file in app.js app.css; do cmp $$file $$scratch/$$file || { echo "cli/ui/page/$$file is not up to date: run make ui"; exit 1; }; done && rm -r $$scratch
 
 # Not a part of verify: Prometheus takes minutes to build.
 .PHONY: verify-alerts

@@ -163,7 +163,7 @@ func (d *diagnosis) registry(ctx context.Context, creg *operatorv1alpha1.Cluster
 // conditions that are not true for a reason of their own, and those that are true with
 // a reservation.
 func (d *diagnosis) conditions(creg *operatorv1alpha1.ClusterRegistry) {
-	problems := status.Problems(creg, d.env.Now())
+	_, problems := status.Of(creg, d.env.Now())
 	d.Findings = append(d.Findings, problems...)
 	object := registryName(creg)
 	next := func(reason string) string { return status.Next(creg, reason) }

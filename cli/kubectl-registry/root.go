@@ -20,6 +20,7 @@ import (
 	"github.com/clusterregistry/operator/cli/restore"
 	"github.com/clusterregistry/operator/cli/status"
 	"github.com/clusterregistry/operator/cli/transfer"
+	"github.com/clusterregistry/operator/cli/ui"
 	"github.com/clusterregistry/operator/cli/upgrade"
 )
 
@@ -62,6 +63,7 @@ changed; 4 done, and something that is shown needs attention.`,
 		kubeconfig.New(env),
 		status.New(env),
 		status.NewClusters(env),
+		ui.New(env),
 		transfer.NewExport(env),
 		transfer.NewImport(env),
 		access.NewGrant(env),

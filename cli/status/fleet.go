@@ -53,14 +53,32 @@ func availability(cluster *v1beta1.Cluster) (string, *metav1.Condition) {
 	return string(found.Status), found
 }
 
+// IdentityDiffers is the state of a cluster that is another one than its entry says.
+const IdentityDiffers = "identity differs"
+
+// State returns how a cluster is, and the condition that says so: IdentityDiffers, or the
+// status of its condition Available, which is "" when no one reports of it.
+func State(cluster *v1beta1.Cluster) (string, *metav1.Condition) {
+	if cluster.Status != nil {
+		if identity := meta.FindStatusCondition(cluster.Status.Conditions, clusterIdentity); identity != nil && identity.Status == metav1.ConditionFalse {
+			return IdentityDiffers, identity
+		}
+	}
+	return availability(cluster)
+}
+
 // addCluster counts a cluster, and adds it to those that are not well.
 func (r *Report) addCluster(cluster *v1beta1.Cluster) {
 	r.Clusters.Total++
-	state, why := availability(cluster)
-	if r.unprobed && state != "" {
-		state = unknownToAll
+	available, _ := availability(cluster)
+	state, why := State(cluster)
+	if r.unprobed && available != "" {
+		available = unknownToAll
+		if state != IdentityDiffers {
+			state = unknownToAll
+		}
 	}
-	switch state {
+	switch available {
 	case "":
 		r.Clusters.Unreported++
 	case string(metav1.ConditionTrue):
@@ -69,11 +87,6 @@ func (r *Report) addCluster(cluster *v1beta1.Cluster) {
 		r.Clusters.Unavailable++
 	default:
 		r.Clusters.Unknown++
-	}
-	if cluster.Status != nil {
-		if identity := meta.FindStatusCondition(cluster.Status.Conditions, clusterIdentity); identity != nil && identity.Status == metav1.ConditionFalse {
-			why, state = identity, "identity differs"
-		}
 	}
 	if state == "" || state == string(metav1.ConditionTrue) || state == unknownToAll {
 		return

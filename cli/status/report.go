@@ -59,11 +59,11 @@ func (r *Report) problem(severity Severity, object, next, format string, args ..
 	r.Problems = append(r.Problems, Problem{Severity: severity, Object: object, Message: fmt.Sprintf(format, args...), Next: next})
 }
 
-// Problems returns what of a ClusterRegistry needs attention, as it says itself.
-func Problems(creg *operatorv1alpha1.ClusterRegistry, now time.Time) []Problem {
-	r := &Report{now: now}
+// Of returns how a ClusterRegistry is, and what of it needs attention, as it says itself.
+func Of(creg *operatorv1alpha1.ClusterRegistry, now time.Time) (Registry, []Problem) {
+	r := &Report{now: now, Problems: []Problem{}}
 	r.addRegistry(creg)
-	return r.Problems
+	return r.Registries[0], r.Problems
 }
 
 // grave are the reasons that are critical although clients may still be served: data is

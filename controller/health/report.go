@@ -20,7 +20,7 @@ const (
 	// field manager.
 	Reporter = contract.HealthReporter
 	// ExpiryProperty is the property with the end of the serving certificate, in RFC 3339.
-	ExpiryProperty = "clusterregistry.k8s.io/serving-certificate-expires"
+	ExpiryProperty = contract.ExpiryProperty
 )
 
 // report is what this controller says of a cluster, without times.

@@ -8,3 +8,7 @@ const (
 	// ClusterAPIReporter is also spec.manager.name of the entries that the function makes.
 	ClusterAPIReporter = "clusterregistry-controller-cluster-api"
 )
+
+// ExpiryProperty is the property of a cluster's status with the end of the certificate that its
+// API server shows, in RFC 3339.
+const ExpiryProperty = "clusterregistry.k8s.io/serving-certificate-expires"
