@@ -347,7 +347,8 @@ func TestJoinAfterOneThatWasInterrupted(t *testing.T) {
 		ctx, end := context.WithCancel(t.Context())
 		env := commandtest.New(t)
 		env.Clusters.PrependReactor(at.verb, "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			if ctx.Err() != nil || action.GetSubresource() != at.subresource {
+			ended := ctx.Err() != nil
+			if ended || action.GetSubresource() != at.subresource {
 				return false, nil, nil
 			}
 			end()

@@ -58,8 +58,8 @@ func ParseEntryTemplates(text string) ([]EntryTemplate, error) {
 	return out, nil
 }
 
-// complete fills in the defaults of a way to sign in, as the registry does, and says what is
-// wrong with it. What looks like a credential the registry refuses.
+// complete fills in what the registry requires of a way to sign in and a template may leave out,
+// and says what is wrong with it. What looks like a credential the registry refuses.
 func complete(way *v1beta1.Access) error {
 	if way.Audience == "" {
 		way.Audience = v1beta1.AudienceController
@@ -72,9 +72,6 @@ func complete(way *v1beta1.Access) error {
 		program = way.Exec.Command
 		if way.Exec.APIVersion == "" {
 			way.Exec.APIVersion = "client.authentication.k8s.io/v1"
-		}
-		if way.Exec.InteractiveMode == "" {
-			way.Exec.InteractiveMode = v1beta1.InteractiveIfAvailable
 		}
 	} else {
 		program = way.Provider.Type

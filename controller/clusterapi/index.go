@@ -15,11 +15,10 @@ func (c *Controller) indexers() cache.Indexers {
 		if !ok {
 			return nil, nil
 		}
-		name, err := c.Name.Name(source.Namespace, source.Name)
-		if err != nil {
-			return nil, nil // it gets none
+		if name, err := c.Name.Name(source.Namespace, source.Name); err == nil {
+			return []string{name}, nil
 		}
-		return []string{name}, nil
+		return nil, nil // it gets no entry
 	}}
 }
 

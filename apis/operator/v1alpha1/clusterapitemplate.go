@@ -55,7 +55,6 @@ type ClusterAPIAccess struct {
 
 	// audience is who signs in this way: User or Controller. Default: Controller.
 	// +optional
-	// +kubebuilder:default=Controller
 	Audience ClusterAPIAudience `json:"audience,omitempty"`
 
 	// exec is a program that prints credentials, as in a kubeconfig.
@@ -88,7 +87,6 @@ type ClusterAPIExec struct {
 	// apiVersion is the version of the ExecCredential that the program speaks. Default:
 	// client.authentication.k8s.io/v1.
 	// +optional
-	// +kubebuilder:default="client.authentication.k8s.io/v1"
 	// +kubebuilder:validation:Enum="client.authentication.k8s.io/v1";"client.authentication.k8s.io/v1beta1"
 	APIVersion string `json:"apiVersion,omitempty"`
 
@@ -123,7 +121,6 @@ type ClusterAPIExec struct {
 
 	// interactiveMode says whether the program may ask the user. Default: IfAvailable.
 	// +optional
-	// +kubebuilder:default=IfAvailable
 	// +kubebuilder:validation:Enum=Never;IfAvailable;Always
 	InteractiveMode string `json:"interactiveMode,omitempty"`
 }
