@@ -77,8 +77,8 @@ type ClusterAPIAudience string
 // of the Cluster or its namespace. Whoever may write the Cluster chooses these values: let
 // none of them decide more than which cluster is meant.
 //
-// +kubebuilder:validation:MaxLength=512
-// +kubebuilder:validation:XValidation:rule="self.matches('^([^{}]|[{](name|namespace|entry|infrastructure|controlPlane|label:[A-Za-z0-9._/-]{1,317})[}])*$')",message="only {name}, {namespace}, {entry}, {infrastructure}, {controlPlane} and {label:KEY} are known, and no other braces"
+// +kubebuilder:validation:MaxLength=256
+// +kubebuilder:validation:XValidation:rule="self.matches('^([^{}]|[{](name|namespace|entry|infrastructure|controlPlane|label:[A-Za-z0-9._/-]+)[}])*$')",message="only {name}, {namespace}, {entry}, {infrastructure}, {controlPlane} and {label:KEY} are known, and no other braces"
 // +kubebuilder:validation:XValidation:rule="!self.contains('PRIVATE KEY-----') && !self.matches('eyJ[A-Za-z0-9_-]{5,}[.]eyJ|://[^/?#:@ ]*:[^/?#@ ]+@') && !self.matches('(?i)^-*[^=]*(pass[-_. ]?(word|wd|phrase|code)|passwd|token|jwt|bearer|cookie|secret|(secret|access|account|shared|api|private|signing|encryption|ssh)[-_. ]?key|key[-_. ]?data|auth|authorization)s?=.')",message="this looks like a credential, and many may read the registry: say where one is to be had instead"
 type TemplateText string
 
