@@ -36,6 +36,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 	}
 	s.reportRestored() // when the record is gone, this says whose the claims are
 	r.forget(client.ObjectKeyFromObject(s.Registry))
+	r.silences.Forget(s.Registry.UID)
 	waits, err := r.takeDown(ctx, s)
 	if err != nil {
 		waits = err.Error()

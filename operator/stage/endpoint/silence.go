@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -55,9 +56,11 @@ func (s *Silences) note(registry types.UID, address string, met health.Met, now 
 	return is.since, true
 }
 
-// answers is complete unless the address that clients are given refuses connections, or is
-// silent although it has answered this operator. One that never has proves nothing: from inside
-// of a cluster no way may lead to an address outside, such as that of its load balancer.
+// answers is complete unless the address that clients are given refuses connections. Of one that
+// is silent although it has answered this operator, it has a note, for which nothing waits: a
+// firewall may keep the operator out, and let clients in. One that has never answered proves
+// nothing: from inside of a cluster no way may lead to an address outside, such as that of its
+// load balancer.
 func (s *Stage) answers(ctx context.Context, address string) verdict.Verdict {
 	met, err := s.Meet(ctx, address)
 	since, answered := s.Silences.note(s.Registry.UID, address, met, s.Now)
@@ -69,6 +72,13 @@ func (s *Stage) answers(ctx context.Context, address string) verdict.Verdict {
 	case s.Now.Sub(since) < tolerated:
 		return done.In(verdict.Backstop)
 	}
-	return verdict.Waiting(operatorv1alpha1.ReasonAddressSilent, "no answer from %s for more than %.0f seconds, since %s, where clients are led and this operator was answered before (%s): see the node or the load balancer that has this address",
-		address, tolerated.Seconds(), since.UTC().Format(time.RFC3339), err).In(verdict.Backstop)
+	return done.Note(operatorv1alpha1.ReasonAddressSilent, fmt.Sprintf("no answer from %s, the address for clients, since %s (%s); it has answered the operator before: check the node or the load balancer that has this address",
+		address, since.UTC().Format(time.RFC3339), err)).In(verdict.Backstop)
+}
+
+// Forget drops what is known of a registry that goes.
+func (s *Silences) Forget(registry types.UID) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	delete(s.known, registry)
 }
