@@ -24,7 +24,6 @@ type clusterAPIOptions struct {
 	on                     bool
 	namespaces, labels     []string
 	selectorText, template string
-	templates              string
 	policy                 string
 	grace, period          time.Duration
 
@@ -32,7 +31,6 @@ type clusterAPIOptions struct {
 	selector labels.Selector
 	name     clusterapi.Template
 	copied   labelkeys.AllowList
-	filling  []clusterapi.EntryTemplate
 }
 
 func (o *clusterAPIOptions) addFlags(fs *pflag.FlagSet) {
@@ -41,7 +39,6 @@ func (o *clusterAPIOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.selectorText, "cluster-api-selector", "", "Selector of labels that a cluster or its namespace must have; where both have a label, that of the cluster counts. Default: all are read, but for those with the label clusterregistry.k8s.io/ignore=true.")
 	fs.StringVar(&o.template, "cluster-api-name-template", "{name}", "Name that a cluster gets in the registry, of {namespace} and {name}.")
 	fs.StringSliceVar(&o.labels, "cluster-api-labels", nil, "Labels of clusters that are copied to the registry, separated by commas: keys, or all with a prefix as example.com/*. Default: none.")
-	fs.StringVar(&o.templates, "cluster-api-templates", "", "How to sign in to clusters, and their ClusterSets, as JSON: spec.controllers.clusterAPI.templates of a ClusterRegistry. Default: none.")
 	fs.StringVar(&o.policy, "cluster-api-deletion-policy", string(clusterapi.PolicyRetain), "What happens in the registry when a cluster is deleted or not selected any more: Retain or Delete.")
 	fs.DurationVar(&o.grace, "cluster-api-grace-period", time.Hour, "Time from then until Delete deletes it.")
 	fs.DurationVar(&o.period, "cluster-api-period", 30*time.Second, "Time between two readings of the labels of namespaces, and of whether Cluster API is there, at least 1s.")
@@ -88,9 +85,6 @@ func (o *clusterAPIOptions) validate(all *options) error {
 	if o.copied, err = clusterapi.ParseAllowList(o.labels); err != nil {
 		return fmt.Errorf("--cluster-api-labels: %w", err)
 	}
-	if o.filling, err = clusterapi.ParseEntryTemplates(o.templates); err != nil {
-		return fmt.Errorf("--cluster-api-templates: %w", err)
-	}
 	return nil
 }
 
@@ -114,7 +108,7 @@ func (p *program) runClusterAPI(ctx context.Context) error {
 	controller, err := clusterapi.New(clusterapi.Config{
 		Source: source, Host: host, Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
 		Registry: p.registryName, Namespace: p.namespace, Namespaces: p.clusterAPI.namespaces,
-		Selector: p.clusterAPI.selector, Name: p.clusterAPI.name, Labels: p.clusterAPI.copied, Templates: p.clusterAPI.filling,
+		Selector: p.clusterAPI.selector, Name: p.clusterAPI.name, Labels: p.clusterAPI.copied,
 		Policy: clusterapi.DeletionPolicy(p.clusterAPI.policy), Grace: p.clusterAPI.grace, Period: p.clusterAPI.period,
 		Unwatched: p.trouble.Lasting, Say: say, Clock: clock.RealClock{}, Metrics: p.metrics.api,
 	})

@@ -61,13 +61,10 @@ func (c *Controller) selected(source *clusterv1.Cluster, namespace map[string]st
 	if source.Labels[IgnoreLabel] == "true" || namespace[IgnoreLabel] == "true" {
 		return false
 	}
-	return c.Selector.Matches(merged(source, namespace))
-}
-
-// merged are the labels of a Cluster over those of its namespace.
-func merged(source *clusterv1.Cluster, namespace map[string]string) labels.Set {
-	all := labels.Set{}
-	maps.Copy(all, namespace)
+	all := maps.Clone(namespace)
+	if all == nil {
+		all = map[string]string{}
+	}
 	maps.Copy(all, source.Labels)
-	return all
+	return c.Selector.Matches(labels.Set(all))
 }

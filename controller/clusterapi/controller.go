@@ -80,8 +80,6 @@ type Config struct {
 	// Name makes names of entries, and Labels says which labels entries get.
 	Name   Template
 	Labels labelkeys.AllowList
-	// Templates fill in how to sign in to clusters, and their ClusterSets.
-	Templates []EntryTemplate
 	// Policy is what becomes of an entry whose Cluster is gone, after Grace.
 	Policy DeletionPolicy
 	Grace  time.Duration

@@ -72,11 +72,10 @@ func sourceOf(entry *v1beta1.Cluster) (types.NamespacedName, bool) {
 // who can write one can make these parts large.
 func trimEntry(object any) (any, error) {
 	if entry, ok := object.(*v1beta1.Cluster); ok {
-		entry.Spec.Taints = nil
+		entry.Spec.Access, entry.Spec.Taints = nil, nil
 		if _, ours := sourceOf(entry); !ours {
-			entry.Spec.Access, entry.ManagedFields, entry.Status = nil, nil, nil
+			entry.ManagedFields, entry.Status = nil, nil
 		}
-		trimAccess(entry)
 	}
 	return object, nil
 }
@@ -126,14 +125,11 @@ type content struct {
 	// read now.
 	ca      []byte
 	caKnown bool
-	// filling is what a template says.
-	filling filling
 }
 
-// contentOf returns what a Cluster says for the entry of a name, and what of it can't be used,
-// for people.
-func (c *Controller) contentOf(ctx context.Context, source *clusterv1.Cluster, in view, entry string) (content, string) {
-	out := content{source: source, namespace: in.uid, labels: map[string]string{}}
+// contentOf returns what a Cluster says, and what of it can't be used, for people.
+func (c *Controller) contentOf(ctx context.Context, source *clusterv1.Cluster, namespace types.UID) (content, string) {
+	out := content{source: source, namespace: namespace, labels: map[string]string{}}
 	for key, value := range source.Labels {
 		if c.Labels.Allows(key) {
 			out.labels[key] = value
@@ -148,9 +144,6 @@ func (c *Controller) contentOf(ctx context.Context, source *clusterv1.Cluster, i
 		faults = append(faults, err.Error())
 	}
 	out.caKnown = err == nil
-	var missing []string
-	out.filling, missing = c.fillingOf(source, in.labels, entry)
-	faults = append(faults, missing...)
 	return out, strings.Join(faults, "; ")
 }
 
@@ -216,7 +209,7 @@ func (d content) fill(entry *v1beta1.Cluster) {
 		delete(entry.Annotations, KeepAnnotation)
 	}
 	for key := range entry.Labels {
-		if _, ok := d.labels[key]; !ok && key != v1beta1.ClusterSetLabel && mine.Has(fieldpath.MakePathOrDie("metadata", "labels", key)) {
+		if _, ok := d.labels[key]; !ok && mine.Has(fieldpath.MakePathOrDie("metadata", "labels", key)) {
 			delete(entry.Labels, key)
 		}
 	}
@@ -224,7 +217,6 @@ func (d content) fill(entry *v1beta1.Cluster) {
 		entry.Labels = map[string]string{}
 	}
 	maps.Copy(entry.Labels, d.labels)
-	d.filling.fillIn(entry, mine)
 	at := slices.IndexFunc(entry.Spec.Endpoints, func(e v1beta1.Endpoint) bool { return e.Name == endpointName })
 	if at < 0 && d.url != "" {
 		entry.Spec.Endpoints = append(slices.Clip(entry.Spec.Endpoints), v1beta1.Endpoint{Name: endpointName})

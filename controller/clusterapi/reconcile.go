@@ -92,7 +92,7 @@ func (c *Controller) take(ctx context.Context, source *clusterv1.Cluster, view v
 		c.release(key)
 		return entry.Name, c.unselected(ctx, source, entry)
 	}
-	wanted, fault := c.contentOf(ctx, source, view, entry.Name)
+	wanted, fault := c.contentOf(ctx, source, view.uid)
 	if host := c.hostEntry(wanted.url); host != "" { // known only once the Cluster has an address
 		wanted.url, fault = "", fmt.Sprintf("it is the host cluster, which is registered as %q: set the label %s=true on the Cluster", host, IgnoreLabel)
 	}
@@ -110,7 +110,7 @@ func (c *Controller) enter(ctx context.Context, source *clusterv1.Cluster, view 
 		c.hold(ctx, source, hold{reason: HeldInvalidName, message: invalid})
 		return "", nil
 	}
-	wanted, fault := c.contentOf(ctx, source, view, name)
+	wanted, fault := c.contentOf(ctx, source, view.uid)
 	if known := c.entryNamed(name); known != nil {
 		if why := c.adoptable(known, wanted); why != "" {
 			c.hold(ctx, source, hold{reason: HeldNameTaken, name: name, message: why})

@@ -79,12 +79,6 @@ func testImported(t *testing.T, i *importer) *clusterv1.Cluster {
 		Manager:   &v1beta1.Manager{Name: contract.ClusterAPIReporter},
 		SourceRef: &v1beta1.SourceReference{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Cluster", Namespace: "team-a", Name: "east", UID: string(east.UID)},
 		Endpoints: []v1beta1.Endpoint{{Name: "cluster-api", URL: "https://east.team-a.example.com:6443", CABundle: ca.PEM}},
-		// What the template says.
-		ClusterSet: "gold",
-		Access: []v1beta1.Access{
-			{Name: "login", Audience: v1beta1.AudienceController, Exec: &v1beta1.ExecAccess{APIVersion: "client.authentication.k8s.io/v1", Command: "login", Args: []string{"--cluster=team-a/east"}, InteractiveMode: v1beta1.InteractiveIfAvailable}},
-			{Name: "secretreader", Audience: v1beta1.AudienceController, Provider: &v1beta1.ProviderAccess{}},
-		},
 	}
 	i.awaitEntry("east", "all that the Cluster says", func(e *v1beta1.Cluster) error {
 		var kinds []string
@@ -97,7 +91,7 @@ func testImported(t *testing.T, i *importer) *clusterv1.Cluster {
 		for k := range reported {
 			reported[k] = contract.ClusterAPIReporter + " " + reported[k]
 		}
-		if marshaled(t, e.Spec) != marshaled(t, want) || !reflect.DeepEqual(e.Labels, map[string]string{"env": "prod", "example.com/tier": "gold", v1beta1.ClusterSetLabel: "gold"}) ||
+		if marshaled(t, e.Spec) != marshaled(t, want) || !reflect.DeepEqual(e.Labels, map[string]string{"env": "prod", "example.com/tier": "gold"}) ||
 			clusterStatus(e).Version.Kubernetes != "v1.37.0" || !reflect.DeepEqual(kinds, reported) || conditionOf(e, "Joined").Reason != "Imported" {
 			return fmt.Errorf("%s, labels %v, %q, %+v", marshaled(t, e.Spec), e.Labels, kinds, e.Status)
 		}
@@ -112,7 +106,6 @@ func testFollowed(t *testing.T, i *importer, east *clusterv1.Cluster) {
 	own := framework.NewAuthority(t, "own").PEM
 	i.edit("east", func(e *v1beta1.Cluster) {
 		e.Labels["mine"], e.Spec.DisplayName = "x", "East"
-		e.Spec.Access[0].Exec.Args = []string{"--mine"}
 		e.Spec.Endpoints = append(e.Spec.Endpoints, v1beta1.Endpoint{Name: "vpn", URL: "https://east.vpn", CABundle: own})
 	})
 	i.change(east, func(c *clusterv1.Cluster) {
@@ -124,10 +117,6 @@ func testFollowed(t *testing.T, i *importer, east *clusterv1.Cluster) {
 		if !reflect.DeepEqual(e.Labels, map[string]string{"env": "test", "mine": "x"}) || e.Spec.DisplayName != "East" || len(e.Spec.Endpoints) != 2 || e.Spec.Endpoints[0].URL != "https://10.0.0.1:6443" ||
 			e.Spec.Endpoints[0].CABundle != nil || string(e.Spec.Endpoints[1].CABundle) != string(own) || !slices.ContainsFunc(clusterStatus(e).Reporters[0].Conditions, unavailable) {
 			return fmt.Errorf("%s, %v, %s", marshaled(t, e.Spec), e.Labels, marshaled(t, e.Status))
-		}
-		// No template is for it any more, and one way to sign in is a person's since.
-		if len(e.Spec.Access) != 1 || e.Spec.Access[0].Exec == nil || e.Spec.Access[0].Exec.Args[0] != "--mine" || e.Spec.ClusterSet != "" {
-			return fmt.Errorf("%s", marshaled(t, e.Spec))
 		}
 		return nil
 	})

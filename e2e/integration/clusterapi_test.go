@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
-	"github.com/clusterregistry/operator/client/clientset/versioned"
 	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/e2e/framework"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -72,13 +71,11 @@ func newImporter(t *testing.T) *importer {
 	}
 	i.grantInRegistry(config)
 	i.flags = []string{"--kubeconfig=" + registry.Kubeconfig(t, clients.Issue(importerUser, nil)), "--host-kubeconfig=" + host.Kubeconfig(importerUser), "--namespace=registries",
-		"--registry-name=hub", "--cluster-api", "--cluster-api-namespaces=team-a,team-b", "--cluster-api-period=1s", "--cluster-api-labels=env,example.com/*",
-		`--cluster-api-templates=[{"selector": {"matchLabels": {"example.com/tier": "gold"}}, "clusterSet": "gold", "access": [{"name": "login", "exec": {"command": "login", "args": ["--cluster={namespace}/{entry}"]}}, {"name": "secretreader", "provider": {}}]}]`}
+		"--registry-name=hub", "--cluster-api", "--cluster-api-namespaces=team-a,team-b", "--cluster-api-period=1s", "--cluster-api-labels=env,example.com/*"}
 	return i
 }
 
-// grantInRegistry gives the controller its rights in the registry, and makes the set that its
-// template names.
+// grantInRegistry gives the controller its rights in the registry.
 func (i *importer) grantInRegistry(config *rest.Config) {
 	i.t.Helper()
 	rbac, group := clientset(i.t, config).RbacV1(), []string{"clusterregistry.k8s.io"}
@@ -86,18 +83,10 @@ func (i *importer) grantInRegistry(config *rest.Config) {
 		{APIGroups: group, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}},
 		{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"patch"}},
 		{APIGroups: group, Resources: []string{"clusters/endpoints", "clusters/identity"}, Verbs: []string{"update"}},
-		{APIGroups: group, Resources: []string{"clustersets/join"}, Verbs: []string{"create"}},
 	}}, metav1.CreateOptions{})
 	if err == nil {
 		_, err = rbac.ClusterRoleBindings().Create(i.t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: importerUser},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: importerUser}, Subjects: importing()}, metav1.CreateOptions{})
-	}
-	if err != nil {
-		i.t.Fatal(err)
-	}
-	registry, err := versioned.NewForConfig(config)
-	if err == nil {
-		_, err = registry.ClusterregistryV1beta1().ClusterSets().Create(i.t.Context(), &v1beta1.ClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "gold"}}, metav1.CreateOptions{})
 	}
 	if err != nil {
 		i.t.Fatal(err)

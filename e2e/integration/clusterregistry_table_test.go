@@ -143,17 +143,6 @@ var wrong = []struct{ old, new, at, says string }{
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['*']}}", "spec.controllers.clusterAPI.labels[0]", "write the key of a label"},
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['" + strings.Repeat("a", 254) + "/c']}}", "spec.controllers.clusterAPI.labels[0]", "write the key of a label"},
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['clusterregistry.k8s.io/*']}}", "spec.controllers.clusterAPI.labels", "are not copied: remove them"},
-	{"tls: {}", template("{}"), "spec.controllers.clusterAPI.templates[0]", "the template fills nothing in: add access or clusterSet"},
-	{"tls: {}", template("{clusterSet: A}"), "spec.controllers.clusterAPI.templates[0].clusterSet", "write the name of a ClusterSet"},
-	{"tls: {}", template("{clusterSet: a, infrastructureKinds: ['a.b']}"), "spec.controllers.clusterAPI.templates[0].infrastructureKinds[0]", "write the kind of spec.infrastructureRef"},
-	{"tls: {}", template("{access: [{name: a}]}"), "spec.controllers.clusterAPI.templates[0].access[0]", "set exactly one of exec and provider"},
-	{"tls: {}", template("{access: [{name: a, exec: {command: '{label:program}'}}]}"), "spec.controllers.clusterAPI.templates[0].access[0].exec.command", "a Cluster does not choose the program"},
-	{"tls: {}", template("{access: [{name: a, provider: {type: '{name}'}}]}"), "spec.controllers.clusterAPI.templates[0].access[0].provider.type", "write the name of an access provider"},
-	{"tls: {}", template("{access: [{name: argo-cd-builtin-aws, provider: {}}]}"), "spec.controllers.clusterAPI.templates[0].access[0].name", "names that begin with argo-cd-builtin- are reserved"},
-	{"tls: {}", template("{access: [{name: a, exec: {command: a, args: ['{zone}']}}]}"), "spec.controllers.clusterAPI.templates[0].access[0].exec.args[0]", "only {name}, {namespace}, {entry}"},
-	{"tls: {}", template("{access: [{name: a, exec: {command: a, args: ['--token=abc']}}]}"), "spec.controllers.clusterAPI.templates[0].access[0].exec.args[0]", "this looks like a credential"},
-	{"tls: {}", template("{access: [{name: a, exec: {command: a, env: [{name: API_TOKEN, value: abc}]}}]}"), "spec.controllers.clusterAPI.templates[0].access[0].exec.env[0]", "this variable is for a credential"},
-	{"tls: {}", template("{access: [{name: a, provider: {config: {clientSecret: abc}}}]}"), "spec.controllers.clusterAPI.templates[0].access[0].provider.config", "a key of config is for a credential"},
 	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, labels: ['.b/c']}]}", "spec.controllers.clusterProfiles[0].labels[0]", "write the key of a label"},
 	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, providers: [argo-cd-builtin-gcp]}]}", "spec.controllers.clusterProfiles[0].providers[0]", "names that begin with argo-cd-builtin- are reserved"},
 	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, providers: ['a,b']}]}", "spec.controllers.clusterProfiles[0].providers[0]", "write the name of an access provider"},
@@ -260,9 +249,4 @@ var changes = []struct {
 	{[]string{"tls: {}", "tls: {rotation: {etcd: 1, serving: 1, client: 1}}"}, nil, "", ""},
 	{[]string{"tls: {}", "tls: {rotation: {client: 4, drop: {client: 3}}}"}, []string{"tls: {}", "tls: {rotation: {client: 4}}"}, "", ""},
 	{[]string{"tls: {}", "tls: {rotation: {serving: 2}}"}, []string{"tls: {}", "tls: {issuerRef: {name: corporate}, caBundle: " + encoded("", "") + "}"}, "", ""},
-}
-
-// template are controllers with one template for the entries of Cluster API's clusters.
-func template(content string) string {
-	return "controllers: {clusterAPI: {namespaces: [a], templates: [" + content + "]}}"
 }

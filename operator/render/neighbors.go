@@ -1,7 +1,6 @@
 package render
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -56,14 +55,7 @@ func InvalidSelector(controllers *operatorv1alpha1.Controllers, function string)
 	}
 	switch {
 	case function == contract.ClusterAPIFunction && controllers.ClusterAPI != nil:
-		if err := check(function, controllers.ClusterAPI.Selector); err != nil {
-			return err
-		}
-		for i, template := range controllers.ClusterAPI.Templates {
-			if err := check(fmt.Sprintf("%s.templates[%d]", function, i), template.Selector); err != nil {
-				return err
-			}
-		}
+		return check(function, controllers.ClusterAPI.Selector)
 	case function == contract.ClusterProfilesFunction:
 		for i, profiles := range controllers.ClusterProfiles {
 			if err := check(fmt.Sprintf("%s[%d]", function, i), profiles.Selector); err != nil {
@@ -92,7 +84,6 @@ func clusterAPIArguments(spec operatorv1alpha1.ClusterAPI, registry string) []st
 		{"selector", selectorText(spec.Selector)},
 		{"name-template", spec.NameTemplate},
 		{"labels", joined(spec.Labels)},
-		{"templates", templatesText(spec.Templates)},
 		{"deletion-policy", string(spec.DeletionPolicy)},
 	} {
 		if flag.value != "" {
@@ -103,16 +94,6 @@ func clusterAPIArguments(spec operatorv1alpha1.ClusterAPI, registry string) []st
 		out = append(out, "--cluster-api-grace-period="+strconv.Itoa(int(*spec.GracePeriodSeconds))+"s")
 	}
 	return out
-}
-
-// templatesText returns templates as the flag of the controller takes them, empty for none.
-// kubelet fills in variables where an argument has $(NAME): no dollar sign reaches it.
-func templatesText(templates []operatorv1alpha1.ClusterAPITemplate) string {
-	content, err := json.Marshal(templates)
-	if len(templates) == 0 || err != nil { // it is nothing but texts
-		return ""
-	}
-	return strings.ReplaceAll(string(content), "$", `\u0024`)
 }
 
 // clusterProfilesArguments returns the flags of that function.

@@ -12,8 +12,7 @@ import (
 // TestNeighborFlags expects what the controller is told of selectors and labels, and that a
 // selector which the API can't check turns a function off, and nothing else.
 func TestNeighborFlags(t *testing.T) {
-	in := input(t, merged(t, `{controllers: {health: {}, clusterAPI: {namespaces: [a, b], selector: {matchLabels: {env: prod}, matchExpressions: [{key: tier, operator: NotIn, values: [x]}]}, labels: [region, example.com/*],
-			templates: [{selector: {matchLabels: {env: prod}}, clusterSet: gold, access: [{name: eks, exec: {command: aws, args: ["$(HOME)", "{name}"]}}]}]},
+	in := input(t, merged(t, `{controllers: {health: {}, clusterAPI: {namespaces: [a, b], selector: {matchLabels: {env: prod}, matchExpressions: [{key: tier, operator: NotIn, values: [x]}]}, labels: [region, example.com/*]},
 		clusterProfiles: [{namespace: a}, {namespace: b, selector: {matchLabels: {env: prod}}, labels: [region], providers: [secretreader, gke]}]}}`))
 	arguments := func() []string {
 		var out []string
@@ -24,18 +23,12 @@ func TestNeighborFlags(t *testing.T) {
 	}
 	want := []string{
 		"--health", "--health-period=60s",
-		"--cluster-api", "--registry-name=fleet", "--cluster-api-namespaces=a,b", "--cluster-api-selector=env=prod,tier notin (x)", "--cluster-api-name-template={name}", "--cluster-api-labels=region,example.com/*",
-		`--cluster-api-templates=[{"selector":{"matchLabels":{"env":"prod"}},"clusterSet":"gold","access":[{"name":"eks","exec":{"command":"aws","args":["\u0024(HOME)","{name}"]}}]}]`, "--cluster-api-deletion-policy=Retain", "--cluster-api-grace-period=3600s",
+		"--cluster-api", "--registry-name=fleet", "--cluster-api-namespaces=a,b", "--cluster-api-selector=env=prod,tier notin (x)", "--cluster-api-name-template={name}", "--cluster-api-labels=region,example.com/*", "--cluster-api-deletion-policy=Retain", "--cluster-api-grace-period=3600s",
 		"--registry-name=fleet", "--cluster-profiles=a", "--cluster-profiles=b:env=prod", "--cluster-profiles-labels=b:region", "--cluster-profiles-providers=b:secretreader,gke",
 	}
 	if got := arguments(); !slices.Equal(got, want) {
 		t.Errorf("the flags are %q, want %q", got, want)
 	}
-	in.Registry.Spec.Controllers.ClusterAPI.Templates[0].Selector.MatchLabels["bad key"] = "x"
-	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ClusterAPIFunction); err == nil || !strings.Contains(err.Error(), "spec.controllers.clusterAPI.templates[0].selector is not valid") {
-		t.Errorf("a key that is none, in a template: %v", err)
-	}
-	delete(in.Registry.Spec.Controllers.ClusterAPI.Templates[0].Selector.MatchLabels, "bad key")
 	in.Registry.Spec.Controllers.ClusterAPI.Selector.MatchExpressions[0].Values = nil
 	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ClusterAPIFunction); err == nil || !strings.Contains(err.Error(), "spec.controllers.clusterAPI.selector is not valid") {
 		t.Errorf("a selector without values: %v", err)

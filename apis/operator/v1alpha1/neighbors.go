@@ -79,17 +79,6 @@ type ClusterAPI struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('clusterregistry.k8s.io/'))",message="labels of clusterregistry.k8s.io say something of entries of the registry, and are not copied: remove them"
 	Labels []LabelPattern `json:"labels,omitempty"`
 
-	// templates fill in what entries have besides what Cluster API knows: how to sign in, and
-	// the ClusterSet. Of several for a Cluster the first counts. What someone else has written
-	// into an entry stays; what a template has written follows the template, and goes when none
-	// says it. Credentials that clients get in these ways go to the address that whoever may
-	// write the Cluster has chosen: name programs whose credentials are good for one cluster
-	// alone. At most 16. Default: none.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
-	Templates []ClusterAPITemplate `json:"templates,omitempty"`
-
 	// deletionPolicy says what becomes of the entry of a Cluster that was deleted or is no
 	// longer selected: Retain keeps it, with the condition Joined False, Delete deletes it
 	// after the grace period. Default: Retain.
