@@ -13,7 +13,8 @@ import (
 // variables HTTPS_PROXY, HTTP_PROXY and NO_PROXY. The zero value is directly.
 type Proxy struct{ HTTPS, HTTP, No string }
 
-// ProxyFrom reads it from an environment. The host's API is never asked through a proxy.
+// ProxyFrom reads it from an environment, without users and passwords: many may read the pods of a
+// registry. The host's API is never asked through a proxy.
 func ProxyFrom(getenv func(string) string) Proxy {
 	read := func(name string) string {
 		if value := getenv(name); value != "" {
@@ -21,11 +22,25 @@ func ProxyFrom(getenv func(string) string) Proxy {
 		}
 		return getenv(strings.ToLower(name))
 	}
-	p := Proxy{HTTPS: read("HTTPS_PROXY"), HTTP: read("HTTP_PROXY"), No: read("NO_PROXY")}
+	p := Proxy{HTTPS: anonymous(read("HTTPS_PROXY")), HTTP: anonymous(read("HTTP_PROXY")), No: read("NO_PROXY")}
 	if host := getenv("KUBERNETES_SERVICE_HOST"); host != "" {
 		p.No = listed(p.No, host)
 	}
 	return p
+}
+
+// anonymous returns the URL of a proxy, of which the scheme may be left out, without a user and a
+// password. These may have any character: the last @ ends them.
+func anonymous(text string) string {
+	scheme, rest, found := strings.Cut(text, "://")
+	if !found {
+		scheme, rest = "", text
+	}
+	rest = rest[strings.LastIndex(rest, "@")+1:]
+	if !found {
+		return rest
+	}
+	return scheme + "://" + rest
 }
 
 // set reports whether there is one.

@@ -57,6 +57,25 @@ func TestProxy(t *testing.T) {
 	}
 }
 
+// TestProxyCredentials has none of them in what pods get.
+func TestProxyCredentials(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                     "",
+		"proxy.example:3128":                   "proxy.example:3128",
+		"http://proxy.example:3128":            "http://proxy.example:3128",
+		"http://user:pass@proxy.example:3128":  "http://proxy.example:3128",
+		"user:p@ss/word@proxy.example":         "proxy.example",
+		"socks5://user:a%40b@[2001:db8::1]:99": "socks5://[2001:db8::1]:99",
+	} {
+		for _, name := range []string{"HTTPS_PROXY", "http_proxy"} {
+			p := ProxyFrom(func(asked string) string { return map[string]string{name: text}[asked] })
+			if got := p.HTTPS + p.HTTP; got != want {
+				t.Errorf("%s=%s: got %q, want %q", name, text, got, want)
+			}
+		}
+	}
+}
+
 func TestProxyPorts(t *testing.T) {
 	for proxy, want := range map[Proxy]string{
 		{}: "[]",
