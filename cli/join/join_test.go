@@ -345,12 +345,13 @@ func TestJoinAfterOneThatWasInterrupted(t *testing.T) {
 		done              bool // by the server, which answers no one
 	}{{"create", "", false}, {"create", "", true}, {"update", "status", false}} {
 		ctx, end := context.WithCancel(t.Context())
+		killed := false
 		env := commandtest.New(t)
 		env.Clusters.PrependReactor(at.verb, "clusters", func(action clienttesting.Action) (bool, runtime.Object, error) {
-			ended := ctx.Err() != nil
-			if ended || action.GetSubresource() != at.subresource {
+			if killed || action.GetSubresource() != at.subresource {
 				return false, nil, nil
 			}
+			killed = true
 			end()
 			if at.done {
 				if err := env.Clusters.Tracker().Create(resource, action.(clienttesting.CreateAction).GetObject(), ""); err != nil {

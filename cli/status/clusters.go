@@ -112,7 +112,7 @@ func anyUnprobed(ctx context.Context, env *command.Env) bool {
 		return false
 	}
 	all, _, err := hostcluster.List(ctx, host, env.Namespace())
-	return err == nil && slices.ContainsFunc(all, func(creg operatorv1alpha1.ClusterRegistry) bool { return unprobed(&creg) })
+	return err == nil && slices.ContainsFunc(all, func(creg operatorv1alpha1.ClusterRegistry) bool { return Unprobed(&creg) })
 }
 
 // count adds a cluster to the group of its value of a label.

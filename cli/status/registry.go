@@ -74,7 +74,7 @@ func (r *Report) addRegistry(creg *operatorv1alpha1.ClusterRegistry) {
 	case out.Available != string(metav1.ConditionTrue) || out.Ready != string(metav1.ConditionTrue):
 		r.conditions(creg, object, describe, out)
 	}
-	if unprobed(creg) {
+	if Unprobed(creg) {
 		r.unprobed = true
 		r.note(object + " has no controller that leads (LeaderLost), and nothing probes its clusters: how they are is taken for unknown")
 	}
@@ -90,9 +90,9 @@ func (r *Report) addRegistry(creg *operatorv1alpha1.ClusterRegistry) {
 	r.Registries = append(r.Registries, out)
 }
 
-// unprobed reports whether a ClusterRegistry says that the controller which is to probe the
+// Unprobed reports whether a ClusterRegistry says that the controller which is to probe the
 // clusters in this context's registry is dead.
-func unprobed(creg *operatorv1alpha1.ClusterRegistry) bool {
+func Unprobed(creg *operatorv1alpha1.ClusterRegistry) bool {
 	if creg.Spec.Mode != operatorv1alpha1.ModeAggregated || creg.Spec.Controllers == nil || creg.Spec.Controllers.Health == nil {
 		return false
 	}

@@ -81,11 +81,14 @@ func TestConnection(t *testing.T) {
 func TestFollow(t *testing.T) {
 	env := commandtest.New(t, cluster("east", "True"))
 	env.Objects = commandtest.HostCluster()
-	var away atomic.Bool
+	var away, full atomic.Bool
 	var watches = make(chan *watch.FakeWatcher, 100)
 	env.Clusters.PrependWatchReactor("clusters", func(clienttesting.Action) (bool, watch.Interface, error) {
 		if away.Load() {
 			return true, watch.NewEmptyWatch(), nil // as client-go has it of a connection that breaks
+		}
+		if full.Load() {
+			return true, nil, apierrors.NewTooManyRequests("the watch cache is being filled", 1)
 		}
 		w := watch.NewFake()
 		watches <- w
@@ -147,4 +150,9 @@ func TestFollow(t *testing.T) {
 	}
 	away.Store(false)
 	await("it is back", func() bool { return states[kindClusters] == Live && rows["north"].State == "True" })
+	full.Store(true)
+	(<-watches).Stop()
+	await("watches are refused", func() bool { return states[kindClusters] == Lost })
+	full.Store(false)
+	await("they are not any more", func() bool { return states[kindClusters] == Live })
 }

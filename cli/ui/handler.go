@@ -32,8 +32,9 @@ const (
 	pulse = 5 * time.Second
 	// patience is how long a browser may take to read a message.
 	patience = 30 * time.Second
-	// streams is how many pages may be open at once.
-	streams = 16
+	// streams is how many pages may be open at once. A browser opens about six connections to a
+	// host, and a page needs another one to read a cluster.
+	streams = 5
 	// answer is how long the registry may take for one cluster.
 	answer = 15 * time.Second
 )

@@ -44,6 +44,8 @@ type Registry struct {
 	Oldest       *time.Time       `json:"oldestBackup,omitempty"`
 	Newest       *time.Time       `json:"newestBackup,omitempty"`
 	History      []Transition     `json:"history"`
+	// Unprobed says that nothing probes the registry's clusters.
+	Unprobed bool `json:"unprobed,omitempty"`
 }
 
 // Phase is where an operation is.
@@ -115,7 +117,7 @@ func viewOf(key string, creg *operatorv1alpha1.ClusterRegistry, now time.Time) R
 		Key: key, Namespace: creg.Namespace, Name: creg.Name, Mode: short.Mode, Version: detail(short.Version), Desired: detail(short.Desired),
 		Available: short.Available, Ready: short.Ready, Paused: creg.Spec.Paused, Etcd: detail(short.Etcd), EtcdVersion: detail(s.EtcdVersion), HostVersion: detail(s.HostVersion),
 		Servers: ratio(s.Server.ReadyReplicas, s.Server.Replicas), Operation: detail(short.Operation), Problems: problems,
-		Conditions: conditions(s.Conditions), Members: []Member{}, Certificates: []Certificate{}, History: []Transition{},
+		Conditions: conditions(s.Conditions), Members: []Member{}, Certificates: []Certificate{}, History: []Transition{}, Unprobed: status.Unprobed(creg),
 	}
 	if s.Endpoint != nil {
 		out.Endpoint = detail(s.Endpoint.URL)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -40,6 +41,8 @@ type source struct {
 	renew time.Duration
 	// explain says of an error what to do.
 	explain func(error) error
+	// replaced is how often all objects were shown.
+	replaced atomic.Int64
 }
 
 // sources are all that the page follows.
@@ -106,7 +109,7 @@ func (s *source) listerWatcher() cache.ListerWatcher {
 				s.heard(ctx, err)
 				return nil, err
 			}
-			return s.observed(ctx, events), nil
+			return s.observed(ctx, events, options.SendInitialEvents != nil && *options.SendInitialEvents), nil
 		},
 	}, s.client)
 }
@@ -117,8 +120,11 @@ var errClosed = errors.New("the connection was closed at once")
 const settled = time.Second
 
 // observed returns a watch that says how the connection is. That it was opened says nothing:
-// client-go has a connection that breaks meanwhile be a watch without events that ends at once.
-func (s *source) observed(ctx context.Context, events watch.Interface) watch.Interface {
+// client-go has a connection that breaks meanwhile be a watch without events that ends at once. Of
+// a list as a watch, nothing is shown before its end.
+func (s *source) observed(ctx context.Context, events watch.Interface, list bool) watch.Interface {
+	before := s.replaced.Load()
+	shown := func() bool { return !list || s.replaced.Load() != before }
 	passed := make(chan watch.Event)
 	out := watch.NewProxyWatcher(passed)
 	go func() {
@@ -131,8 +137,11 @@ func (s *source) observed(ctx context.Context, events watch.Interface) watch.Int
 			case <-out.StopChan():
 				return
 			case <-open.C:
-				s.heard(ctx, nil)
-				heard = true
+				if heard = shown(); heard {
+					s.heard(ctx, nil)
+				} else {
+					open.Reset(settled)
+				}
 			case event, more := <-events.ResultChan():
 				if !more && !heard {
 					s.heard(ctx, errClosed)
@@ -140,7 +149,7 @@ func (s *source) observed(ctx context.Context, events watch.Interface) watch.Int
 				if !more {
 					return
 				}
-				if event.Type != watch.Error {
+				if event.Type != watch.Error && shown() {
 					s.heard(ctx, nil)
 					heard = true
 				}
@@ -161,7 +170,7 @@ func (s *source) heard(ctx context.Context, err error) {
 	case ctx.Err() != nil: // the command ends
 	case err == nil:
 		s.feed.connect(s.kind, Live, "")
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsTooManyRequests(err), apierrors.IsInvalid(err):
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), apierrors.IsInvalid(err):
 		// It answers, and is listed or asked again; Invalid is a list as a watch to servers
 		// that have none.
 	case apierrors.IsForbidden(err), !s.feed.knows(s.kind) && (apierrors.IsNotFound(err) || meta.IsNoMatchError(err)):
@@ -199,6 +208,7 @@ func (s *source) Replace(objects []any, _ string) error {
 		entries[name] = entry
 	}
 	s.feed.replace(s.kind, entries)
+	s.replaced.Add(1)
 	return nil
 }
 

@@ -1,4 +1,4 @@
-/* Made by "make ui" from src, whose SHA-256 is 83072cc45f9bf82b191a9e006a993f816d4b8f43d356d99fcff0716d28ffd7aa. */
+/* Made by "make ui" from src, whose SHA-256 is 7fae5b743befd1b81120179aebae5f42d36cdc10d87e6adc2250a82b53ebb9b7. */
 // src/dom.ts
 function el(name, classes, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -50,20 +50,23 @@ function size(bytes) {
 
 // src/model.ts
 var healths = { ok: "Available", bad: "Not available", unknown: "Unknown", none: "Not reported" };
-function health(row) {
+var differs = "identity differs";
+function health(row, unprobed) {
   switch (row.state) {
-    case "True":
-      return "ok";
     case "":
       return "none";
-    case "Unknown":
-      return "unknown";
-    default:
+    case differs:
       return "bad";
+    case "True":
+      return unprobed ? "unknown" : "ok";
+    case "False":
+      return unprobed ? "unknown" : "bad";
+    default:
+      return "unknown";
   }
 }
-function words(row) {
-  return row.state === "identity differs" ? "Another cluster" : healths[health(row)];
+function words(row, health2) {
+  return row.state === differs ? "Another cluster" : healths[health2];
 }
 var most = 24;
 var mostGone = 1e3;
@@ -76,19 +79,28 @@ var Fleet = class {
   history = /* @__PURE__ */ new Map();
   /** gaps are times in which nothing was known of the fleet. */
   gaps = [];
+  /** unprobed says that nothing probes the clusters. */
+  unprobed = false;
   gone = /* @__PURE__ */ new Set();
   set(row, now, epoch2) {
+    const state2 = health(row, this.unprobed);
     const entry = {
       row,
-      health: health(row),
+      health: state2,
       epoch: epoch2,
       number: versionNumber(row.version),
       minor: minorOf(row.version),
-      text: [row.name, row.display, row.version, row.set, row.region, row.reason, words(row), ...Object.entries(row.labels ?? {}).map(([k, v]) => `${k}=${v}`)].join("\n").toLowerCase()
+      text: [row.name, row.display, row.version, row.set, row.region, row.reason, words(row, state2), ...Object.entries(row.labels ?? {}).map(([k, v]) => `${k}=${v}`)].join("\n").toLowerCase()
     };
     this.entries.set(row.name, entry);
     this.gone.delete(row.name);
     this.mark(row.name, entry.health, now);
+  }
+  /** probed says whether the clusters are probed. */
+  probed(is, now) {
+    if (is !== this.unprobed) return;
+    this.unprobed = !is;
+    for (const entry of [...this.entries.values()]) this.set(entry.row, now, entry.epoch);
   }
   remove(name, now) {
     if (!this.entries.delete(name)) return;
@@ -270,11 +282,11 @@ function conditions(all, now) {
   )));
 }
 function cluster(d, fleet2, now) {
-  const state2 = health(d);
+  const state2 = health(d, fleet2.unprobed);
   return [
     section(
       "Health",
-      el("p", "line", {}, el("span", "dot " + state2, { "aria-hidden": "true" }), el("span", "strong", {}, words(d)), d.reason ? theirs(d.reason, "muted") : "", el("span", "muted right", {}, d.since ? "for " + span(now - Date.parse(d.since)) : "")),
+      el("p", "line", {}, el("span", "dot " + state2, { "aria-hidden": "true" }), el("span", "strong", {}, words(d, state2)), d.reason ? theirs(d.reason, "muted") : "", el("span", "muted right", {}, d.since ? "for " + span(now - Date.parse(d.since)) : "")),
       d.message ? theirs(d.message, "message") : "",
       el("div", "wide", {}, strip(fleet2, d.name, now)),
       el("p", "scale muted", {}, el("span", "", {}, "page opened"), el("span", "", {}, "now"))
@@ -322,10 +334,11 @@ function cluster(d, fleet2, now) {
 
 // src/frame.ts
 var names = { clusters: "Clusters", registries: "Registries", backups: "Backups" };
-function banners(alerts2, live2, connections2, lost2) {
+function banners(alerts2, live2, connections2, lost2, unprobed) {
   const texts = [];
   if (lost2) texts.push([`Connection to the command lost since ${clock(lost2.since)}; what you see is from ${clock(lost2.seen)}.`, lost2.final ? lost2.reason : `${sentence(lost2.reason)}. If you have ended it, run "kubectl registry ui" again.`]);
   else {
+    if (unprobed) texts.push(["Nothing probes the clusters, so how they are is not known.", "No replica of the controller leads: see Registries."]);
     for (const c of connections2.values()) {
       if (c.state === "Lost") texts.push([`${names[c.source]}: connection lost since ${clock(Date.parse(c.since))}${c.seen ? `; what you see is from ${clock(Date.parse(c.seen))}` : ""}.`, c.message ?? ""]);
     }
@@ -486,6 +499,8 @@ function takeKey() {
 function get(path, key2, signal) {
   return fetch(path, { headers: { Authorization: "Bearer " + key2 }, cache: "no-store", credentials: "omit", redirect: "error", signal });
 }
+var Refused = class extends Error {
+};
 async function listen(key2, to) {
   for (let wait = 1e3; ; wait = Math.min(wait * 1.5, 1e4)) {
     try {
@@ -494,8 +509,8 @@ async function listen(key2, to) {
       });
       if (final) return to.lost(final, true);
       to.lost("the command has ended the connection", false);
-    } catch {
-      to.lost("the command does not answer", false);
+    } catch (e) {
+      to.lost(e instanceof Refused ? e.message : "the command does not answer", false);
     }
     await new Promise((done) => setTimeout(done, wait));
   }
@@ -506,7 +521,7 @@ async function once(key2, to, connected) {
   try {
     const response = await get("/api/stream", key2, stop.signal);
     if (response.status === 401 || response.status === 403) return (await response.text()).trim();
-    if (!response.ok || !response.body) throw new Error(response.statusText);
+    if (!response.ok || !response.body) throw new Refused((await response.text()).trim() || response.statusText);
     connected();
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
@@ -695,7 +710,7 @@ var Table = class {
     const now = this.now;
     const cells = {
       name: [theirs(row.name, "strong"), row.display && row.display !== row.name ? theirs(row.display, "muted display") : ""],
-      health: [el("span", "dot " + health2, { "aria-hidden": "true" }), el("span", "", {}, words(row)), row.reason && health2 !== "ok" ? theirs(row.reason, "muted reason") : ""],
+      health: [el("span", "dot " + health2, { "aria-hidden": "true" }), el("span", "", {}, words(row, health2)), row.reason && health2 !== "ok" ? theirs(row.reason, "muted reason") : ""],
       history: [strip(this.fleet, row.name, now)],
       version: [theirs(row.version)],
       set: [theirs(row.set)],
@@ -865,7 +880,8 @@ function draw() {
   empty(nothing, list.length ? "" : entries.length ? "No cluster matches." : !source || source.state === "Loading" ? "Reading the clusters…" : source.state === "Live" ? "There is no cluster in the registry that you may see." : source.message || "The clusters are not known.");
   grouping(entries.length ? labelKeys(entries) : []);
   if (!registriesPage.hidden && getSelection()?.type !== "Range") sheet.replaceChildren(...registries([...known.registries.values()], [...known.backups.values()], connections.get("registries"), now));
-  banners(alerts, live, connections, lost);
+  if (table2.opened && detail && getSelection()?.type !== "Range" && !content.contains(document.activeElement)) content.replaceChildren(...cluster(detail, fleet, now));
+  banners(alerts, live, connections, lost, fleet.unprobed);
 }
 function grouping(labels) {
   const options = ["", "set", "region", "version", "health", ...labels.filter((l) => l !== "region").map((l) => "label:" + l)];
@@ -888,6 +904,7 @@ function change(c) {
       epochs.delete(kind + name);
     }
   }
+  fleet.probed(![...known.registries.values()].some((r) => r.unprobed), now);
   for (const connection of c.connections ?? []) connections.set(connection.source, connection);
   if (c.connections) settle(now);
   const open = location.hash.startsWith("#/clusters/") ? table2.opened : "";
@@ -902,15 +919,17 @@ function settle(now) {
 async function read(name) {
   let problem = "";
   try {
-    const response = await get("/api/clusters/" + encodeURIComponent(name), key);
+    const response = await get("/api/clusters/" + encodeURIComponent(name), key, AbortSignal.timeout(2e4));
     if (response.ok) detail = await response.json();
     else problem = response.status === 404 ? "It is not in the registry: it was removed, or you may not see it." : await response.text();
   } catch {
-    problem = "The command does not answer.";
+    problem = "The command does not answer. A browser opens few connections at once: close other tabs with this page.";
   }
   if (table2.opened !== name) return;
-  if (problem) content.replaceChildren(el("p", "empty", {}, theirs(problem)));
-  else content.replaceChildren(...cluster(detail, fleet, Date.now()));
+  if (problem) {
+    detail = void 0;
+    content.replaceChildren(el("p", "empty", {}, theirs(problem)));
+  } else content.replaceChildren(...cluster(detail, fleet, Date.now()));
 }
 function close() {
   location.hash = "#/clusters";
@@ -928,10 +947,10 @@ function route() {
   for (const [tab, link] of Object.entries(tabs)) if (tab === page) link.setAttribute("aria-current", "page");
   else link.removeAttribute("aria-current");
   document.title = (opened || (page === "registries" ? "Registries" : "Clusters")) + " · kubectl registry";
-  const differs = table2.opened !== opened;
+  const differs2 = table2.opened !== opened;
   table2.opened = opened;
   panel.hidden = !opened;
-  if (opened && differs) {
+  if (opened && differs2) {
     detail = void 0;
     title.replaceChildren(theirs(opened));
     content.replaceChildren(el("p", "empty", {}, "Reading the cluster…"));

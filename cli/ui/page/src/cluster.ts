@@ -40,10 +40,10 @@ export function conditions(all: Condition[], now: number): HTMLElement {
 
 /** cluster makes what the panel shows. */
 export function cluster(d: Detail, fleet: Fleet, now: number): Node[] {
-  const state = health(d)
+  const state = health(d, fleet.unprobed)
   return [
     section('Health',
-      el('p', 'line', {}, el('span', 'dot ' + state, { 'aria-hidden': 'true' }), el('span', 'strong', {}, words(d)), d.reason ? theirs(d.reason, 'muted') : '', el('span', 'muted right', {}, d.since ? 'for ' + span(now - Date.parse(d.since)) : '')),
+      el('p', 'line', {}, el('span', 'dot ' + state, { 'aria-hidden': 'true' }), el('span', 'strong', {}, words(d, state)), d.reason ? theirs(d.reason, 'muted') : '', el('span', 'muted right', {}, d.since ? 'for ' + span(now - Date.parse(d.since)) : '')),
       d.message ? theirs(d.message, 'message') : '',
       el('div', 'wide', {}, strip(fleet, d.name, now)), el('p', 'scale muted', {}, el('span', '', {}, 'page opened'), el('span', '', {}, 'now'))),
     section('Cluster', facts([

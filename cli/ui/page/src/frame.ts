@@ -7,10 +7,11 @@ const names: Record<string, string> = { clusters: 'Clusters', registries: 'Regis
 export interface Lost { since: number; seen: number; reason: string; final: boolean }
 
 /** banners says which connection is lost, and of when what is shown is. */
-export function banners(alerts: HTMLElement, live: HTMLElement, connections: Map<string, Connection>, lost: Lost | undefined) {
+export function banners(alerts: HTMLElement, live: HTMLElement, connections: Map<string, Connection>, lost: Lost | undefined, unprobed: boolean) {
   const texts: [string, string][] = []
   if (lost) texts.push([`Connection to the command lost since ${clock(lost.since)}; what you see is from ${clock(lost.seen)}.`, lost.final ? lost.reason : `${sentence(lost.reason)}. If you have ended it, run "kubectl registry ui" again.`])
   else {
+    if (unprobed) texts.push(['Nothing probes the clusters, so how they are is not known.', 'No replica of the controller leads: see Registries.'])
     for (const c of connections.values()) {
       if (c.state === 'Lost') texts.push([`${names[c.source]}: connection lost since ${clock(Date.parse(c.since))}${c.seen ? `; what you see is from ${clock(Date.parse(c.seen))}` : ''}.`, c.message ?? ''])
     }

@@ -80,7 +80,8 @@ function draw() {
   empty(nothing, list.length ? '' : entries.length ? 'No cluster matches.' : !source || source.state === 'Loading' ? 'Reading the clusters…' : source.state === 'Live' ? 'There is no cluster in the registry that you may see.' : source.message || 'The clusters are not known.')
   grouping(entries.length ? labelKeys(entries) : [])
   if (!registriesPage.hidden && getSelection()?.type !== 'Range') sheet.replaceChildren(...registries([...known.registries.values()], [...known.backups.values()], connections.get('registries'), now))
-  banners(alerts, live, connections, lost)
+  if (table.opened && detail && getSelection()?.type !== 'Range' && !content.contains(document.activeElement)) content.replaceChildren(...cluster(detail, fleet, now))
+  banners(alerts, live, connections, lost, fleet.unprobed)
 }
 
 /** grouping offers what clusters can be grouped by. */
@@ -100,6 +101,7 @@ function change(c: Change) {
     for (const one of c.set?.[kind] ?? []) { known[kind].set(one.key, one as Registry & Backup); epochs.set(kind + one.key, epoch) }
     for (const name of c.gone?.[kind] ?? []) { known[kind].delete(name); epochs.delete(kind + name) }
   }
+  fleet.probed(![...known.registries.values()].some(r => r.unprobed), now)
   for (const connection of c.connections ?? []) connections.set(connection.source, connection)
   if (c.connections) settle(now)
   const open = location.hash.startsWith('#/clusters/') ? table.opened : ''
@@ -118,13 +120,15 @@ function settle(now: number) {
 async function read(name: string) {
   let problem = ''
   try {
-    const response = await get('/api/clusters/' + encodeURIComponent(name), key)
+    const response = await get('/api/clusters/' + encodeURIComponent(name), key, AbortSignal.timeout(20000))
     if (response.ok) detail = await response.json() as Detail
     else problem = response.status === 404 ? 'It is not in the registry: it was removed, or you may not see it.' : await response.text()
-  } catch { problem = 'The command does not answer.' }
+  } catch { problem = 'The command does not answer. A browser opens few connections at once: close other tabs with this page.' }
   if (table.opened !== name) return // another one was opened meanwhile
-  if (problem) content.replaceChildren(el('p', 'empty', {}, theirs(problem)))
-  else content.replaceChildren(...cluster(detail!, fleet, Date.now()))
+  if (problem) {
+    detail = undefined
+    content.replaceChildren(el('p', 'empty', {}, theirs(problem)))
+  } else content.replaceChildren(...cluster(detail!, fleet, Date.now()))
 }
 
 function close() { location.hash = '#/clusters'; table.focus() }

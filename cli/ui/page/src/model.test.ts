@@ -29,6 +29,17 @@ test('counts by health, and selects it', () => {
   assert.equal(names(f, { sort: 'health' }), 'c1 c4 c3 c2 c0')
 })
 
+test('takes health for unknown while nothing probes', () => {
+  const f = fleet({}, { state: 'False' }, { state: '' }, { state: 'identity differs' })
+  f.probed(false, 10)
+  assert.deepEqual(counts(f.entries.values(), ''), { ok: 0, bad: 1, unknown: 2, none: 1, all: 4 })
+  assert.equal(names(f, { text: 'unknown' }), 'c0 c1')
+  f.set({ name: 'c0', state: 'True' }, 20, 1)
+  f.probed(true, 30)
+  assert.deepEqual(counts(f.entries.values(), ''), { ok: 1, bad: 2, unknown: 0, none: 1, all: 4 })
+  assert.deepEqual(f.spans('c0', 40).map(s => `${s.health} ${s.from}-${s.to}`), ['ok 0-10', 'unknown 10-30', 'ok 30-40'])
+})
+
 test('sorts versions as numbers, and what is not known last', () => {
   const f = fleet({ version: 'v1.9.10' }, { version: 'v1.37.1' }, {}, { version: 'v1.9.9' })
   assert.equal(names(f, { sort: 'version' }), 'c3 c0 c1 c2')

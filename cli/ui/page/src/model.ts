@@ -24,6 +24,7 @@ export interface Registry {
   members?: { name: string; ready: boolean; role: string; version?: string; size?: number; quota?: number }[]
   certificates?: { name: string; use?: string; notAfter?: string; renewal?: string }[]
   schedule?: string; nextBackup?: string; oldestBackup?: string; newestBackup?: string
+  unprobed?: boolean
   history?: { version: string; state: string; started?: string; ended?: string; message?: string }[]
 }
 export interface Backup { key: string; registry: string; name: string; phase: string; created?: string; verified?: string; bytes?: number; message?: string }
@@ -39,17 +40,21 @@ export interface Change {
 export type Health = 'ok' | 'bad' | 'unknown' | 'none'
 export const healths: Record<Health, string> = { ok: 'Available', bad: 'Not available', unknown: 'Unknown', none: 'Not reported' }
 
-export function health(row: Row): Health {
+const differs = 'identity differs'
+
+/** health is how a cluster is. What was reported counts for nothing while nothing probes. */
+export function health(row: Row, unprobed: boolean): Health {
   switch (row.state) {
-    case 'True': return 'ok'
     case '': return 'none'
-    case 'Unknown': return 'unknown'
-    default: return 'bad'
+    case differs: return 'bad'
+    case 'True': return unprobed ? 'unknown' : 'ok'
+    case 'False': return unprobed ? 'unknown' : 'bad'
+    default: return 'unknown'
   }
 }
 
 /** words says how a cluster is. */
-export function words(row: Row): string { return row.state === 'identity differs' ? 'Another cluster' : healths[health(row)] }
+export function words(row: Row, health: Health): string { return row.state === differs ? 'Another cluster' : healths[health] }
 
 /** Mark is a change of a cluster's health. */
 export interface Mark { at: number; health: Health | 'gone' }
@@ -66,17 +71,27 @@ export class Fleet {
   history = new Map<string, Mark[]>()
   /** gaps are times in which nothing was known of the fleet. */
   gaps: { from: number; to?: number }[] = []
+  /** unprobed says that nothing probes the clusters. */
+  unprobed = false
   private gone = new Set<string>()
   constructor(readonly opened: number) {}
 
   set(row: Row, now: number, epoch: number) {
+    const state = health(row, this.unprobed)
     const entry: Entry = {
-      row, health: health(row), epoch, number: versionNumber(row.version), minor: minorOf(row.version),
-      text: [row.name, row.display, row.version, row.set, row.region, row.reason, words(row), ...Object.entries(row.labels ?? {}).map(([k, v]) => `${k}=${v}`)].join('\n').toLowerCase(),
+      row, health: state, epoch, number: versionNumber(row.version), minor: minorOf(row.version),
+      text: [row.name, row.display, row.version, row.set, row.region, row.reason, words(row, state), ...Object.entries(row.labels ?? {}).map(([k, v]) => `${k}=${v}`)].join('\n').toLowerCase(),
     }
     this.entries.set(row.name, entry)
     this.gone.delete(row.name)
     this.mark(row.name, entry.health, now)
+  }
+
+  /** probed says whether the clusters are probed. */
+  probed(is: boolean, now: number) {
+    if (is !== this.unprobed) return
+    this.unprobed = !is
+    for (const entry of [...this.entries.values()]) this.set(entry.row, now, entry.epoch)
   }
 
   remove(name: string, now: number) {

@@ -31,6 +31,8 @@ export function get(path: string, key: string, signal?: AbortSignal): Promise<Re
   return fetch(path, { headers: { Authorization: 'Bearer ' + key }, cache: 'no-store', credentials: 'omit', redirect: 'error', signal })
 }
 
+class Refused extends Error {}
+
 /** listen follows the command until the page is closed. */
 export async function listen(key: string, to: Listener) {
   for (let wait = 1000; ; wait = Math.min(wait * 1.5, 10000)) {
@@ -38,8 +40,8 @@ export async function listen(key: string, to: Listener) {
       const final = await once(key, to, () => { wait = 1000 })
       if (final) return to.lost(final, true)
       to.lost('the command has ended the connection', false)
-    } catch {
-      to.lost('the command does not answer', false)
+    } catch (e) {
+      to.lost(e instanceof Refused ? e.message : 'the command does not answer', false)
     }
     await new Promise(done => setTimeout(done, wait))
   }
@@ -52,7 +54,7 @@ async function once(key: string, to: Listener, connected: () => void): Promise<s
   try {
     const response = await get('/api/stream', key, stop.signal)
     if (response.status === 401 || response.status === 403) return (await response.text()).trim()
-    if (!response.ok || !response.body) throw new Error(response.statusText)
+    if (!response.ok || !response.body) throw new Refused((await response.text()).trim() || response.statusText)
     connected()
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
     let rest = ''

@@ -156,7 +156,7 @@ export class Table {
     const now = this.now
     const cells: Record<string, (Node | string)[]> = {
       name: [theirs(row.name, 'strong'), row.display && row.display !== row.name ? theirs(row.display, 'muted display') : ''],
-      health: [el('span', 'dot ' + health, { 'aria-hidden': 'true' }), el('span', '', {}, words(row)), row.reason && health !== 'ok' ? theirs(row.reason, 'muted reason') : ''],
+      health: [el('span', 'dot ' + health, { 'aria-hidden': 'true' }), el('span', '', {}, words(row, health)), row.reason && health !== 'ok' ? theirs(row.reason, 'muted reason') : ''],
       history: [strip(this.fleet, row.name, now)],
       version: [theirs(row.version)], set: [theirs(row.set)], region: [theirs(row.region)],
       labels: Object.entries(row.labels ?? {}).filter(([k]) => k !== 'region').slice(0, 6).map(([k, v]) => theirs(`${k}=${v}`, 'label')),
