@@ -16,8 +16,12 @@ import (
 // defaultHost is the cluster of "make demo".
 const defaultHost = "registry"
 
-// local is the provider of clusters that can have others beside them.
-const local = "local"
+// Providers of clusters: local has room for others beside one, and an existing one is not ours to
+// remove.
+const (
+	local    = "local"
+	existing = "existing"
+)
 
 // member is a cluster that joins the registry.
 type member struct {
@@ -195,9 +199,12 @@ func (f fleet) after(_ context.Context, s shell) error {
 	if err != nil {
 		return err
 	}
-	down := "make cluster-down"
+	down, goes := "make cluster-down", "the clusters, and with them the data"
 	if f.host != defaultHost {
 		down += " NAME=" + f.host
+	}
+	if f.provider == existing {
+		goes = "the copy of the kubeconfig; the cluster stays, with the data and cert-manager"
 	}
 	s.say(fmt.Sprintf(`To go on afterwards:
   export KUBECONFIG=%s PATH=%s:$PATH
@@ -209,7 +216,7 @@ and to remove it all:
   kubectl delete creg fleet   # its data stays, and a new registry of that name takes it over
   make uninstall              # the operator
   kubectl delete -f `+inventoryFile+`; kubectl delete crd clusterprofiles.multicluster.x-k8s.io
-  %-26s  # the clusters, and with them the data`, kubeconfig, strings.Join(s.path, ":"), down))
+  %-26s  # %s`, kubeconfig, strings.Join(s.path, ":"), down, goes))
 	return nil
 }
 
