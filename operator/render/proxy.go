@@ -2,6 +2,7 @@ package render
 
 import (
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,18 +30,14 @@ func ProxyFrom(getenv func(string) string) Proxy {
 	return p
 }
 
-// anonymous returns the URL of a proxy, of which the scheme may be left out, without a user and a
-// password. These may have any character: the last @ ends them.
+// scheme begins the URL of a proxy, of which it may be left out.
+var scheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
+// anonymous returns the URL of a proxy without a user and a password. These may have any
+// character: the last @ ends them.
 func anonymous(text string) string {
-	scheme, rest, found := strings.Cut(text, "://")
-	if !found {
-		scheme, rest = "", text
-	}
-	rest = rest[strings.LastIndex(rest, "@")+1:]
-	if !found {
-		return rest
-	}
-	return scheme + "://" + rest
+	begin := scheme.FindString(text)
+	return begin + text[max(len(begin), strings.LastIndex(text, "@")+1):]
 }
 
 // set reports whether there is one.
@@ -78,9 +75,9 @@ func (p Proxy) ports() []int64 {
 	return slices.Compact(out)
 }
 
-// proxyPort returns the port of a proxy's URL, of which the scheme may be left out.
+// proxyPort returns the port of a proxy's URL.
 func proxyPort(text string) int64 {
-	if !strings.Contains(text, "://") {
+	if !scheme.MatchString(text) {
 		text = "http://" + text
 	}
 	at, err := url.Parse(text)

@@ -65,6 +65,8 @@ func TestProxyCredentials(t *testing.T) {
 		"http://proxy.example:3128":            "http://proxy.example:3128",
 		"http://user:pass@proxy.example:3128":  "http://proxy.example:3128",
 		"user:p@ss/word@proxy.example":         "proxy.example",
+		"user:p://x@proxy.example:3128":        "proxy.example:3128",
+		"HTTP://user:p://x@proxy.example":      "HTTP://proxy.example",
 		"socks5://user:a%40b@[2001:db8::1]:99": "socks5://[2001:db8::1]:99",
 	} {
 		for _, name := range []string{"HTTPS_PROXY", "http_proxy"} {
