@@ -36,7 +36,6 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 	}
 	s.reportRestored() // when the record is gone, this says whose the claims are
 	r.forget(client.ObjectKeyFromObject(s.Registry))
-	r.silences.Forget(s.Registry.UID)
 	waits, err := r.takeDown(ctx, s)
 	if err != nil {
 		waits = err.Error()
@@ -73,6 +72,7 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 	r.outages.End(key)
 	r.revisions.Forget(key.String())
 	r.comparisons.Forget(key.String())
+	r.silences.Forget(key.String())
 }
 
 // takeDown returns what it waits for, nothing when all is gone.

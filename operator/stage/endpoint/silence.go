@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -23,7 +23,7 @@ const tolerated = time.Minute
 // to an address is a matter of the pod and the node that ask, and the next pod may have none.
 type Silences struct {
 	lock  sync.Mutex
-	known map[types.UID]silence
+	known map[string]silence
 }
 
 type silence struct {
@@ -32,14 +32,14 @@ type silence struct {
 	since time.Time
 }
 
-// note notes what was met at the address of a registry. It returns since when the address is
+// note notes what was met at the address of a registry, whose key it is. It returns since when the address is
 // silent, and whether it answered this operator before.
-func (s *Silences) note(registry types.UID, address string, met health.Met, now time.Time) (since time.Time, answered bool) {
+func (s *Silences) note(registry, address string, met health.Met, now time.Time) (since time.Time, answered bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if met != health.Silent {
 		if s.known == nil {
-			s.known = map[types.UID]silence{}
+			s.known = map[string]silence{}
 		}
 		s.known[registry] = silence{address: address}
 		return time.Time{}, true
@@ -63,7 +63,7 @@ func (s *Silences) note(registry types.UID, address string, met health.Met, now 
 // load balancer.
 func (s *Stage) answers(ctx context.Context, address string) verdict.Verdict {
 	met, err := s.Meet(ctx, address)
-	since, answered := s.Silences.note(s.Registry.UID, address, met, s.Now)
+	since, answered := s.Silences.note(client.ObjectKeyFromObject(s.Registry).String(), address, met, s.Now)
 	switch {
 	case met == health.Refuses:
 		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "Service %s does not reach the servers yet: %s", s.Registry.Name+contract.ServerSuffix, err).In(verdict.Soon)
@@ -77,7 +77,7 @@ func (s *Stage) answers(ctx context.Context, address string) verdict.Verdict {
 }
 
 // Forget drops what is known of a registry that goes.
-func (s *Silences) Forget(registry types.UID) {
+func (s *Silences) Forget(registry string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	delete(s.known, registry)
