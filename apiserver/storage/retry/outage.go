@@ -118,3 +118,12 @@ func (s *store) silent(ctx context.Context, key string) error {
 
 // errSilent is the error of a read that etcd has not answered while the request has time left.
 var errSilent = errors.New("no answer in time")
+
+// ended returns the error of an attempt to read, which is errSilent when the attempt's time ended
+// before the request's.
+func ended(request, attempt context.Context, err error) error {
+	if err != nil && attempt.Err() != nil && request.Err() == nil {
+		return errSilent
+	}
+	return err
+}

@@ -96,11 +96,7 @@ func (s *store) Get(ctx context.Context, key string, options storage.GetOptions,
 	return c.persist(ctx, func() error {
 		limited, cancel := s.outage.limit(ctx)
 		defer cancel()
-		err := s.Interface.Get(limited, key, options, into)
-		if err != nil && limited.Err() != nil && ctx.Err() == nil {
-			return errSilent
-		}
-		return err
+		return ended(ctx, limited, s.Interface.Get(limited, key, options, into))
 	})
 }
 
@@ -120,11 +116,7 @@ func (s *store) GetList(ctx context.Context, key string, options storage.ListOpt
 		listing, cancel := context.WithCancel(ctx)
 		defer cancel()
 		go s.giveUp(listing, cancel, probe)
-		err := s.Interface.GetList(listing, key, options, into)
-		if err != nil && listing.Err() != nil && ctx.Err() == nil {
-			return errSilent
-		}
-		return err
+		return ended(ctx, listing, s.Interface.GetList(listing, key, options, into))
 	})
 }
 
