@@ -14,13 +14,13 @@ func TestMeet(t *testing.T) {
 	}
 	address := listener.Addr().String()
 	if met, err := Meet(t.Context(), address); met != Answers || err != nil {
-		t.Errorf("somebody listens: %v, %v", met, err)
+		t.Errorf("someone listens: %v, %v", met, err)
 	}
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if met, err := Meet(t.Context(), address); met != Refuses || err == nil || !strings.Contains(err.Error(), address) {
-		t.Errorf("nobody listens: %v, %v", met, err)
+		t.Errorf("no one listens: %v, %v", met, err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
