@@ -27,6 +27,8 @@ type Member struct {
 	Address string
 	// TLS has the client certificate and the CA of the members.
 	TLS *tls.Config
+	// Dial connects to the member, the handshake included; nil for TLS over TCP.
+	Dial func(ctx context.Context, member Member) (net.Conn, error)
 }
 
 // Config returns the configuration of a client of the member that makes a single
@@ -40,15 +42,21 @@ func (m Member) Config(failed func(error)) (clientv3.Config, error) {
 	if endpoint.Scheme != "https" || endpoint.Port() == "" {
 		return clientv3.Config{}, errors.New("it is not a URL such as https://etcd-0.etcd:2379")
 	}
-	dialer := &tls.Dialer{Config: cmp.Or(m.TLS, &tls.Config{}).Clone()}
-	dialer.Config.NextProtos, dialer.Config.ServerName = []string{"h2"}, endpoint.Hostname()
+	dial := m.Dial
+	if dial == nil {
+		dialer := &tls.Dialer{Config: cmp.Or(m.TLS, &tls.Config{}).Clone()}
+		dialer.Config.NextProtos, dialer.Config.ServerName = []string{"h2"}, endpoint.Hostname()
+		dial = func(ctx context.Context, m Member) (net.Conn, error) {
+			return dialer.DialContext(ctx, "tcp", cmp.Or(m.Address, endpoint.Host))
+		}
+	}
 	return clientv3.Config{
 		// Without https the client leaves TLS to the dialer.
 		Endpoints:       []string{endpoint.Host},
 		MaxUnaryRetries: 1,
 		Logger:          zap.NewNop(),
-		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			conn, err := dialer.DialContext(ctx, "tcp", cmp.Or(m.Address, address))
+		DialOptions: []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			conn, err := dial(ctx, m)
 			if err != nil {
 				failed(err)
 				return nil, err

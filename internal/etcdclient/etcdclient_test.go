@@ -72,12 +72,12 @@ func TestConfig(t *testing.T) {
 		member Member
 		says   string
 	}{
-		"a member elsewhere than DNS says": {Member{"https://example.com:2379", plain, &tls.Config{RootCAs: ca}}, ""},
-		"a member at its URL":              {Member{"https://" + plain, "", &tls.Config{RootCAs: ca}}, ""},
-		"another name":                     {Member{"https://etcd-0.etcd:2379", plain, &tls.Config{RootCAs: ca}}, "not etcd-0.etcd"},
-		"another CA":                       {Member{"https://" + plain, "", &tls.Config{RootCAs: x509.NewCertPool()}}, "unknown authority"},
-		"no TLS":                           {Member{"https://" + plain, "", nil}, "unknown authority"},
-		"no client certificate":            {Member{"https://" + strict, "", &tls.Config{RootCAs: strictCA}}, "certificate required"},
+		"a member elsewhere than DNS says": {Member{URL: "https://example.com:2379", Address: plain, TLS: &tls.Config{RootCAs: ca}}, ""},
+		"a member at its URL":              {Member{URL: "https://" + plain, TLS: &tls.Config{RootCAs: ca}}, ""},
+		"another name":                     {Member{URL: "https://etcd-0.etcd:2379", Address: plain, TLS: &tls.Config{RootCAs: ca}}, "not etcd-0.etcd"},
+		"another CA":                       {Member{URL: "https://" + plain, TLS: &tls.Config{RootCAs: x509.NewCertPool()}}, "unknown authority"},
+		"no TLS":                           {Member{URL: "https://" + plain}, "unknown authority"},
+		"no client certificate":            {Member{URL: "https://" + strict, TLS: &tls.Config{RootCAs: strictCA}}, "certificate required"},
 	} {
 		ctx, fail := context.WithCancelCause(t.Context())
 		config, err := test.member.Config(fail)

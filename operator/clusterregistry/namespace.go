@@ -6,7 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -29,8 +28,8 @@ func (r *Reconciler) inNamespace(ctx context.Context, namespace client.Object) [
 }
 
 // terminatingNamespaces calls for the registries in namespaces that are terminating.
-func (r *Reconciler) terminatingNamespaces() (handler.EventHandler, predicate.Predicate) {
-	return handler.EnqueueRequestsFromMapFunc(r.inNamespace), predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetDeletionTimestamp() != nil })
+func (r *Reconciler) terminatingNamespaces() Trigger {
+	return Trigger{informers.Namespace(), r.inNamespace, predicate.NewPredicateFuncs(func(o client.Object) bool { return o.GetDeletionTimestamp() != nil })}
 }
 
 // listed returns the registries of a list.

@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -93,20 +92,21 @@ func opened(ctx context.Context, s *scope, namespace string) (bool, error) {
 }
 
 // openedNamespaces calls for the registries that a namespace is opened to, or closed.
-func (r *Reconciler) openedNamespaces() (handler.EventHandler, predicate.Predicate) {
+func (r *Reconciler) openedNamespaces() Trigger {
 	changed := predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return len(openedTo(e.Object)) > 0 },
 		UpdateFunc: func(e event.UpdateEvent) bool {
 			return !slices.Equal(openedTo(e.ObjectOld), openedTo(e.ObjectNew)) || e.ObjectOld.GetDeletionTimestamp().IsZero() != e.ObjectNew.GetDeletionTimestamp().IsZero()
 		},
 	}
-	// An update calls for those of before as well: the handler maps both objects.
-	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, object client.Object) []reconcile.Request {
+	// An update calls for those of before as well: both objects are mapped.
+	calls := func(ctx context.Context, object client.Object) []reconcile.Request {
 		// Labels may name what does not exist, and as many as there is room for.
 		return slices.DeleteFunc(openedTo(object), func(request reconcile.Request) bool {
 			return apierrors.IsNotFound(r.Client.Get(ctx, request.NamespacedName, &operatorv1alpha1.ClusterRegistry{}))
 		})
-	}), changed
+	}
+	return Trigger{informers.Namespace(), calls, changed}
 }
 
 // openedTo returns the registries that the labels of a namespace name, in the order of their

@@ -10,12 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/informers"
@@ -80,33 +77,22 @@ func TestOpenedNamespaces(t *testing.T) {
 	registry := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet"}}
 	r := &Reconciler{}
 	r.Client = operandtest.Host(t, registry.DeepCopy()).Client
-	calls, changed := r.openedNamespaces()
+	trigger := r.openedNamespaces()
 	plain, open := cached(t, map[string]string{"x": "y"}), cached(t, map[string]string{"x": "y", "registry.clusterregistry.io/fleet": "team", "registry.clusterregistry.io/hub": "team"})
 	ending := open.DeepCopyObject().(client.Object)
 	ending.SetDeletionTimestamp(new(metav1.Now()))
-	got := []bool{
-		changed.Create(event.CreateEvent{Object: plain}), changed.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: plain}), changed.Update(event.UpdateEvent{ObjectOld: open, ObjectNew: open}),
-		changed.Create(event.CreateEvent{Object: open}), changed.Update(event.UpdateEvent{ObjectOld: open, ObjectNew: plain}), changed.Update(event.UpdateEvent{ObjectOld: plain, ObjectNew: open}), changed.Update(event.UpdateEvent{ObjectOld: open, ObjectNew: ending}),
+	of := func(before, after client.Object) int { return len(trigger.Of(t.Context(), before, after)) }
+	got := []int{of(nil, plain), of(plain, plain), of(open, open), of(nil, open), of(open, plain), of(plain, open), of(open, ending)}
+	if want := []int{0, 0, 0, 1, 1, 1, 1}; !slices.Equal(got, want) { // there is no registry hub
+		t.Errorf("it calls for %v registries, want %v", got, want)
 	}
-	if want := []bool{false, false, false, true, true, true, true}; !slices.Equal(got, want) {
-		t.Errorf("it calls %v, want %v", got, want)
+	if calls := trigger.Of(t.Context(), open, plain); calls[0].NamespacedName != client.ObjectKeyFromObject(registry) {
+		t.Errorf("it calls for %s", calls[0])
 	}
-	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
-	defer queue.ShutDown()
-	calls.Update(t.Context(), event.UpdateEvent{ObjectOld: open, ObjectNew: plain}, queue)
-	if n := queue.Len(); n != 1 { // there is no registry hub
-		t.Fatalf("it calls for %d registries", n)
-	}
-	request, _ := queue.Get()
-	if request.NamespacedName != client.ObjectKeyFromObject(registry) {
-		t.Errorf("it calls for %s", request)
-	}
-	queue.Done(request)
 	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
 		return apierrors.NewServerTimeout(schema.GroupResource{Resource: "clusterregistries"}, "get", 1)
 	}})
-	calls.Create(t.Context(), event.CreateEvent{Object: open}, queue)
-	if n := queue.Len(); n != 2 {
+	if n := of(nil, open); n != 2 {
 		t.Errorf("where it is not known which registries exist, it calls for %d of 2", n)
 	}
 }

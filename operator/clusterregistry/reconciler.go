@@ -2,6 +2,7 @@ package clusterregistry
 
 import (
 	"context"
+	"net"
 	"slices"
 	"sync"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/clusterregistry/operator/internal/etcdclient"
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/handshake"
@@ -22,7 +24,7 @@ import (
 )
 
 // Reconciler drives registries. All fields are required but for Namespaces,
-// AggregatedNamespaces and ResyncPeriod.
+// AggregatedNamespaces, ResyncPeriod and DialEtcd.
 type Reconciler struct {
 	operand.HostCluster
 	// Discovery asks the host what it is and what it serves.
@@ -46,6 +48,8 @@ type Reconciler struct {
 	// servers at an address.
 	AskEtcd   func(context.Context, etcd.Access) etcd.State
 	AskServer func(context.Context, health.Server) (version string, err error)
+	// DialEtcd connects to an etcd member; nil means TLS over TCP.
+	DialEtcd func(context.Context, etcdclient.Member) (net.Conn, error)
 	// Handshake returns what a TLS server of the registry shows to clients.
 	Handshake func(context.Context, handshake.Server) (handshake.Shown, error)
 

@@ -12,10 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -31,54 +29,33 @@ import (
 // waiting for their answers.
 const concurrency = 8
 
-// retries says when to reconcile again after an error: soon, and after each further error in a
+// Retries says when to reconcile again after an error: soon, and after each further error in a
 // row later, but never later than what waits, or any registry, is reconciled again anyway. A
 // registry of which one part fails is looked after all the same, and what has failed may be back
 // at any time.
 // Nothing limits all registries together: their number would make each wait.
-func (r *Reconciler) retries() workqueue.TypedRateLimiter[reconcile.Request] {
+func (r *Reconciler) Retries() workqueue.TypedRateLimiter[reconcile.Request] {
 	return workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](10*time.Millisecond, min(verdict.Backstop, cmp.Or(r.ResyncPeriod, verdict.Vigil)))
 }
 
 // Setup registers the reconciler with a manager whose cache has informers.Options.
 func (r *Reconciler) Setup(mgr manager.Manager) error {
+	var c controller.Controller
+	triggers := r.Triggers(func(late Trigger) error {
+		return c.Watch(source.Kind(mgr.GetCache(), late.Kind, handler.EnqueueRequestsFromMapFunc(late.Calls), late.Passes))
+	})
 	build := builder.ControllerManagedBy(mgr).Named("clusterregistry").
-		For(&operatorv1alpha1.ClusterRegistry{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: r.retries()}).
-		WatchesMetadata(informers.CertificatesCRD(), handler.EnqueueRequestsFromMapFunc(r.all))
-	for _, kind := range informers.Owned() {
-		build = build.Watches(kind, handler.EnqueueRequestsFromMapFunc(registryOf))
+		For(triggers[0].Kind, builder.WithPredicates(triggers[0].Passes)).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, RateLimiter: r.Retries()})
+	for _, trigger := range triggers[1:] {
+		build = build.Watches(trigger.Kind, handler.EnqueueRequestsFromMapFunc(trigger.Calls), builder.WithPredicates(trigger.Passes))
 	}
-	build = build.WatchesMetadata(informers.Lease(), handler.EnqueueRequestsFromMapFunc(registryOf), builder.WithPredicates(reported))
-	if len(r.Namespaces) == 0 {
-		requests, terminating := r.terminatingNamespaces()
-		build = build.WatchesMetadata(informers.Namespace(), requests, builder.WithPredicates(terminating))
-		opened, changed := r.openedNamespaces()
-		build = build.WatchesMetadata(informers.Namespace(), opened, builder.WithPredicates(changed))
-	}
-	c, err := build.Build(r)
-	if err != nil {
+	var err error
+	if c, err = build.Build(r); err != nil {
 		return err
 	}
-	if err := mgr.Add(manager.RunnableFunc(r.untilEnd)); err != nil { // of the leader alone
-		return err
-	}
-	r.certManager.Watch = func() error {
-		for _, kind := range informers.Issued() {
-			if err := c.Watch(source.Kind(mgr.GetCache(), kind, handler.EnqueueRequestsFromMapFunc(registryOf))); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	r.backupKind.watch = func() error {
-		return c.Watch(source.Kind[client.Object](mgr.GetCache(), &operatorv1alpha1.ClusterRegistryBackup{}, handler.EnqueueRequestsFromMapFunc(r.savedBy)))
-	}
-	return nil
+	return mgr.Add(manager.RunnableFunc(r.untilEnd)) // of the leader alone
 }
-
-// reported lets the changes of a Lease pass that tell something new.
-var reported = predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return informers.Reported(e.ObjectOld, e.ObjectNew) }}
 
 // registryOf returns the registry that an object names in its labels, or whose
 // servers an APIService of the registry's group leads to.

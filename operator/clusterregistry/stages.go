@@ -47,7 +47,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 }
 
 func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
-	stage := members.Stage{Objects: s.Objects, Ask: r.AskEtcd, Authorities: s.authorities, Identity: s.identity, Volumes: s.volumes, Release: s.release.Members.Release,
+	stage := members.Stage{Objects: s.Objects, Ask: r.AskEtcd, Dial: r.DialEtcd, Authorities: s.authorities, Identity: s.identity, Volumes: s.volumes, Release: s.release.Members.Release,
 		Remembered: r.revisions.Newest(client.ObjectKeyFromObject(s.Registry).String())}
 	stage.Disarm = func(ctx context.Context, access etcd.Access, state etcd.State) error {
 		return access.DisarmNoSpace(ctx, state)

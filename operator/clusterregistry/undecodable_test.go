@@ -58,7 +58,7 @@ func TestRegistryUndecodable(t *testing.T) {
 
 // TestRetries bounds how long a registry waits after any number of errors.
 func TestRetries(t *testing.T) {
-	limiter, request := (&Reconciler{}).retries(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "team", Name: "fleet"}}
+	limiter, request := (&Reconciler{}).Retries(), reconcile.Request{NamespacedName: client.ObjectKey{Namespace: "team", Name: "fleet"}}
 	var total time.Duration
 	for i := range 1000 {
 		delay := limiter.When(request)
@@ -69,7 +69,7 @@ func TestRetries(t *testing.T) {
 	if average := total / 1000; average < 25*time.Second {
 		t.Errorf("what fails for good is tried again every %s", average)
 	}
-	often := (&Reconciler{ResyncPeriod: time.Second}).retries()
+	often := (&Reconciler{ResyncPeriod: time.Second}).Retries()
 	for range 1000 {
 		if delay := often.When(request); delay > time.Second {
 			t.Fatalf("a registry that is reconciled every second waits for %s after an error", delay)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -26,6 +27,8 @@ type Access struct {
 	Addresses map[string]string
 	// TLS has the client certificate and the CA of the members.
 	TLS *tls.Config
+	// Dial connects to a member, as in etcdclient.Member; nil for TLS over TCP.
+	Dial func(context.Context, etcdclient.Member) (net.Conn, error)
 	// Timeout bounds what one member is asked; zero means 3 s.
 	Timeout time.Duration
 }
@@ -61,7 +64,7 @@ func (a Access) call(ctx context.Context, name string, do func(context.Context, 
 // call. Why a connection can't be made or breaks is told to failed, which the
 // client's own errors often hide.
 func (a Access) dial(name string, failed func(error), use func(*clientv3.Client) error) error {
-	config, err := etcdclient.Member{URL: a.Endpoints[name], Address: a.Addresses[name], TLS: a.TLS}.Config(failed)
+	config, err := etcdclient.Member{URL: a.Endpoints[name], Address: a.Addresses[name], TLS: a.TLS, Dial: a.Dial}.Config(failed)
 	if err != nil {
 		return err
 	}

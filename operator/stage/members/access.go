@@ -32,7 +32,7 @@ func (s *Stage) access(ctx context.Context) (etcd.Access, verdict.Verdict) {
 	if !roots.AppendCertsFromPEM(s.Authorities.EtcdClients().Trusted()) {
 		return etcd.Access{}, verdict.Waiting(operatorv1alpha1.ReasonSecretInvalid, "Secret %s: ca.crt contains no PEM CA certificate to verify etcd with", name)
 	}
-	return etcd.Access{Endpoints: map[string]string{}, Addresses: map[string]string{}, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}}, done
+	return etcd.Access{Endpoints: map[string]string{}, Addresses: map[string]string{}, TLS: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: roots, MinVersion: tls.VersionTLS12}, Dial: s.Dial}, done
 }
 
 // reportEtcd writes the status. What a member said before stays as long as it

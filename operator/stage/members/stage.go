@@ -4,7 +4,9 @@ package members
 
 import (
 	"context"
+	"net"
 
+	"github.com/clusterregistry/operator/internal/etcdclient"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
@@ -14,11 +16,13 @@ import (
 	"github.com/clusterregistry/operator/operator/volumes"
 )
 
-// Stage is the stage in one reconcile. All fields but Begin and Remembered are required.
+// Stage is the stage in one reconcile. All fields but Dial, Begin and Remembered are required.
 type Stage struct {
 	*operand.Objects
 	// Ask asks the members.
 	Ask func(context.Context, etcd.Access) etcd.State
+	// Dial connects to a member, nil for TLS over TCP.
+	Dial func(context.Context, etcdclient.Member) (net.Conn, error)
 	// Disarm ends the alarm NOSPACE.
 	Disarm func(context.Context, etcd.Access, etcd.State) error
 	// Mark writes the operator's mark into etcd.
