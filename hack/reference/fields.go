@@ -27,6 +27,9 @@ type field struct {
 // foreign are fields of Kubernetes' own types, whose insides its documentation
 // describes.
 var foreign = map[string]string{
+	"affinity":                  "Affinity of a pod",
+	"dnsConfig":                 "PodDNSConfig of a pod",
+	"seLinuxOptions":            "SELinuxOptions of a pod",
 	"tolerations":               "Toleration of a pod",
 	"topologySpreadConstraints": "TopologySpreadConstraint of a pod",
 	"conditions":                "Condition",
@@ -129,7 +132,7 @@ func kind(name string, schema *apiextensionsv1.JSONSchemaProps) string {
 	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
 		return "map to " + kind("", schema.AdditionalProperties.Schema)
 	}
-	return schema.Type
+	return cmp.Or(foreign[name], schema.Type)
 }
 
 // bounds returns what values a schema lets pass, in words.

@@ -29,6 +29,9 @@ func writeRule(releases []version.Release) error {
 	if content, err = withRule(content, releases); err != nil {
 		return err
 	}
+	if content, err = withoutForeign(content); err != nil {
+		return err
+	}
 	if err := fits(content); err != nil {
 		return err
 	}
@@ -46,6 +49,58 @@ func fits(content []byte) error {
 		err = fmt.Errorf("%s has %d bytes as client-side apply stores it, more than %d: shorten descriptions and rules, or have apis/operator refer from descriptions to docs", crdFile, len(applied), maxApplied)
 	}
 	return err
+}
+
+// foreign are the fields of a spec that are of Kubernetes' own types. Their descriptions say
+// where "kubectl explain" has those of the fields within, which would be half of the definition
+// with each of its components.
+var foreign = []string{"affinity", "dnsConfig", "seLinuxOptions", "tolerations", "topologySpreadConstraints"}
+
+// withoutForeign returns a definition, in YAML, without descriptions within fields of Kubernetes'
+// own types.
+func withoutForeign(content []byte) ([]byte, error) {
+	crd := map[string]any{}
+	if err := yaml.Unmarshal(content, &crd); err != nil {
+		return nil, err
+	}
+	walkProperties(crd, func(name string, schema map[string]any) {
+		if slices.Contains(foreign, name) {
+			description := schema["description"]
+			forget(schema)
+			schema["description"] = description
+		}
+	})
+	content, err := yaml.Marshal(crd)
+	return append([]byte("---\n"), content...), err
+}
+
+// walkProperties calls visit for each property of the schemas in a tree, outer ones first.
+func walkProperties(tree any, visit func(name string, schema map[string]any)) {
+	switch node := tree.(type) {
+	case map[string]any:
+		properties, _ := node["properties"].(map[string]any)
+		for name, schema := range properties {
+			if schema, is := schema.(map[string]any); is {
+				visit(name, schema)
+			}
+		}
+		for _, value := range node {
+			walkProperties(value, visit)
+		}
+	case []any:
+		for _, value := range node {
+			walkProperties(value, visit)
+		}
+	}
+}
+
+// forget removes the descriptions of a schema and of all within.
+func forget(schema map[string]any) {
+	delete(schema, "description")
+	walkProperties(schema, func(_ string, schema map[string]any) { delete(schema, "description") })
+	if items, is := schema["items"].(map[string]any); is {
+		delete(items, "description")
+	}
 }
 
 // withRule returns a definition, in YAML, with the rules that follow from the releases.

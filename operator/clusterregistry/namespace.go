@@ -45,18 +45,23 @@ func (r *Reconciler) listed(ctx context.Context, options ...client.ListOption) [
 	return out
 }
 
-// terminating reports whether a namespace is being deleted, which can't be called
-// back. Where an older release's Role does not let the operator ask, the deletion of
-// the ClusterRegistry itself is what it goes by.
-func (r *Reconciler) terminating(ctx context.Context, name string) (bool, error) {
-	namespace := informers.Namespace()
+// uidRange is the annotation by which OpenShift gives the pods of a namespace the users that they
+// run as: a pod that names another one is refused.
+const uidRange = "openshift.io/sa.scc.uid-range"
+
+// readNamespace notes what the registry's namespace says: whether it is being deleted, which can't
+// be called back, and which users pods get there. Where an older release's Role does not let the
+// operator ask, the deletion of the ClusterRegistry itself is what it goes by.
+func (r *Reconciler) readNamespace(ctx context.Context, s *scope) error {
+	name, namespace := s.Registry.Namespace, informers.Namespace()
 	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	if apierrors.IsForbidden(err) {
 		logf.FromContext(ctx).Info("may not read the namespace, so that its deletion is noticed late: apply the operator's Role there again", "error", err.Error())
-		return false, nil
+		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {
-		return false, fmt.Errorf("read namespace %s: %w", name, err)
+		return fmt.Errorf("read namespace %s: %w", name, err)
 	}
-	return namespace.DeletionTimestamp != nil, nil
+	s.Terminating, s.uidRange = namespace.DeletionTimestamp != nil, namespace.Annotations[uidRange]
+	return nil
 }

@@ -31,8 +31,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	}
 	s := newScope(&operand.Objects{HostCluster: r.HostCluster, Registry: registry, Before: *registry.Status.DeepCopy(), Now: time.Now()})
 	operatorv1alpha1.SetDefaults(registry)
-	var err error
-	if s.Terminating, err = r.terminating(ctx, registry.Namespace); err != nil {
+	if err := r.readNamespace(ctx, s); err != nil {
 		return nil, err
 	}
 	host, err := r.Discovery.ServerVersion()

@@ -176,6 +176,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 		Visibility:  s.visibility.shown,
 		Reached:     s.reach.namespaces,
 		Stopped:     s.stopped(),
+		UIDRange:    s.uidRange,
 		Environment: environment,
 	}
 }

@@ -31,6 +31,8 @@ type scope struct {
 	// host is the version of the host, such as v1.37.1, and hostMinor the one that
 	// servers are made for, such as 1.37.
 	host, hostMinor string
+	// uidRange are the users that the platform gives to pods of the namespace, empty for none.
+	uidRange string
 	// authorities are the CAs of the registry.
 	authorities *trust.Authorities
 	// addresses lead to the servers from outside, the one for clients first.

@@ -18,12 +18,12 @@ import (
 
 // The components of a registry that have pods, as the label of each names them.
 const (
-	ComponentEtcd       = "etcd"
-	ComponentServer     = "server"
-	ComponentSnapshot   = "snapshot"
-	ComponentController = "controller"
-	ComponentBackup     = "backup"
-	ComponentRestore    = "restore"
+	ComponentEtcd       = render.ComponentEtcd
+	ComponentServer     = render.ComponentServer
+	ComponentSnapshot   = render.ComponentSnapshot
+	ComponentController = render.ComponentController
+	ComponentBackup     = render.ComponentBackup
+	ComponentRestore    = render.ComponentRestore
 )
 
 // CAKey is the key of a Secret with CA certificates.

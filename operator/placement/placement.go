@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/labels"
 	schedulinghelpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/component-helpers/storage/volume"
@@ -19,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/render"
 )
 
 // Nodes returns the nodes of the host cluster, and false when the operator may not read them.
@@ -36,12 +36,20 @@ const lifecycle = "node.kubernetes.io/"
 
 // Allows reports whether members may run on a node by the placement: as long as it is ready
 // and not cordoned.
-func Allows(node *corev1.Node, placement operatorv1alpha1.Placement) bool {
+func Allows(node *corev1.Node, pods operatorv1alpha1.Pods) bool {
 	repels := func(taint *corev1.Taint) bool {
 		return taint.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(taint.Key, lifecycle)
 	}
-	_, repelled := schedulinghelpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, placement.Tolerations, repels, false)
-	return labels.SelectorFromSet(placement.NodeSelector).Matches(labels.Set(node.Labels)) && !repelled
+	_, repelled := schedulinghelpers.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, pods.Tolerations, repels, false)
+	return matches(node, pods) && !repelled
+}
+
+// matches reports whether pods may be scheduled to a node by their node selector and affinity
+// for nodes. Nothing follows from an affinity that can't be understood, which the host refuses.
+func matches(node *corev1.Node, pods operatorv1alpha1.Pods) bool {
+	required := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: corev1.PodSpec{NodeSelector: pods.NodeSelector, Affinity: render.Affinity(pods)}})
+	match, err := required.Match(node)
+	return match || err != nil
 }
 
 // Usable returns the names of the nodes on which a volume can be used. It is false where that
@@ -79,24 +87,24 @@ func Local(pv *corev1.PersistentVolume) bool {
 // Stays says why the volume of a claim can't follow a member to any node that the placement
 // allows; it says nothing when it can, or when that is not known. A volume whose nodes were
 // all deleted is another matter: see Usable.
-func Stays(ctx context.Context, reader client.Reader, claim *corev1.PersistentVolumeClaim, placement operatorv1alpha1.Placement) (string, error) {
+func Stays(ctx context.Context, reader client.Reader, claim *corev1.PersistentVolumeClaim, pods operatorv1alpha1.Pods) (string, error) {
 	bound, err := read(ctx, reader, claim)
 	if bound == nil || err != nil || len(bound.names) == 0 {
 		return "", err
 	}
 	for i := range bound.nodes {
-		if slices.Contains(bound.names, bound.nodes[i].Name) && Allows(&bound.nodes[i], placement) {
+		if slices.Contains(bound.names, bound.nodes[i].Name) && Allows(&bound.nodes[i], pods) {
 			return "", nil
 		}
 	}
-	return fmt.Sprintf("its volume %s can be used on %s only, where spec.etcd.nodeSelector and spec.etcd.tolerations do not let it run", bound.volume, strings.Join(bound.names, ", ")), nil
+	return fmt.Sprintf("its volume %s can be used on %s only, where spec.etcd.nodeSelector, spec.etcd.affinity and spec.etcd.tolerations do not let it run", bound.volume, strings.Join(bound.names, ", ")), nil
 }
 
 // Crowded says why a member that the scheduler finds no node for can't run where its volume
 // is, though the placement allows it: another member runs on each of these nodes, and there is
 // a node without one, so that members would not be spread evenly. The others are the members
 // that run, by the name of their node. It says nothing when that is not so, or not known.
-func Crowded(ctx context.Context, reader client.Reader, claim *corev1.PersistentVolumeClaim, placement operatorv1alpha1.Placement, others map[string]string) (string, error) {
+func Crowded(ctx context.Context, reader client.Reader, claim *corev1.PersistentVolumeClaim, pods operatorv1alpha1.Pods, others map[string]string) (string, error) {
 	bound, err := read(ctx, reader, claim)
 	if bound == nil || err != nil {
 		return "", err
@@ -105,7 +113,7 @@ func Crowded(ctx context.Context, reader client.Reader, claim *corev1.Persistent
 	free := false
 	for i := range bound.nodes {
 		node := &bound.nodes[i]
-		if !Allows(node, placement) {
+		if !Allows(node, pods) {
 			continue
 		}
 		switch other := others[node.Name]; {

@@ -36,8 +36,10 @@ const (
 	credentialsDirectory = "/credentials"
 	storeCADirectory     = "/store-ca"
 	claimsDirectory      = "/persistentVolumeClaim"
-	// linkLocal is where platforms give identities to pods.
-	linkLocal = "169.254.0.0/16"
+	// linkLocal and linkLocalIPv6 are where platforms give identities to pods: in a cluster of
+	// IPv6, EKS does at fd00:ec2::23.
+	linkLocal     = "169.254.0.0/16"
+	linkLocalIPv6 = "fd00:ec2::/64"
 )
 
 // storeCAKey is the key, in the ConfigMap of backups, of the CA of the store.
@@ -86,9 +88,7 @@ func backupPatches(in Input) map[target][]operation {
 	if in.Backup.Step == "" {
 		return out
 	}
-	etcd := in.Registry.Spec.Etcd
-	placement := operatorv1alpha1.Placement{NodeSelector: etcd.NodeSelector, Tolerations: etcd.Tolerations, PriorityClassName: etcd.PriorityClassName}
-	job := workload(in.Registry, "backup", operatorv1alpha1.Resources{}, placement)
+	var job []operation
 	for _, argument := range append(stepArguments(in), s.arguments(in.Backup.Lineage)...) {
 		job = append(job, add(pod+"/containers/0/args/-", argument))
 	}
@@ -207,7 +207,7 @@ func egress(s store, identity bool, proxy Proxy) []operation {
 		rule(map[string]any{"ports": []any{map[string]any{"protocol": "TCP"}}})
 	}
 	if identity {
-		rule(map[string]any{"to": []any{map[string]any{"ipBlock": map[string]any{"cidr": linkLocal}}}, "ports": []any{map[string]any{"protocol": "TCP"}}})
+		rule(map[string]any{"to": []any{map[string]any{"ipBlock": map[string]any{"cidr": linkLocal}}, map[string]any{"ipBlock": map[string]any{"cidr": linkLocalIPv6}}}, "ports": []any{map[string]any{"protocol": "TCP"}}})
 	}
 	return out
 }

@@ -37,7 +37,7 @@ var suffixes = map[string][]string{
 	contract.AuditSuffix:           {"Secret"},
 	contract.EncryptionSuffix:      {"Secret"},
 
-	contract.SnapshotSuffix:  {"Job"},
+	contract.SnapshotSuffix:  {"Job", "NetworkPolicy"},
 	contract.SnapshotsSuffix: {"PersistentVolumeClaim"},
 	contract.BackupSuffix:    {"ConfigMap", "Job", "NetworkPolicy", "ServiceAccount"},
 	contract.RestoreSuffix:   {"ConfigMap", "Job", "NetworkPolicy", "ServiceAccount"},

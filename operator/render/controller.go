@@ -62,7 +62,7 @@ func controllerPatches(in Input) map[target][]operation {
 	}
 	spec := in.Registry.Spec.Controllers
 	out := map[target][]operation{}
-	deployment, groups := workload(in.Registry, "controller", spec.Resources, spec.Placement), []operation{}
+	deployment, groups := []operation{}, []operation{}
 	for _, function := range on {
 		for _, argument := range controllerArguments(*spec, function, in.Registry.Name) {
 			deployment = append(deployment, add(pod+"/containers/0/args/-", argument))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
@@ -44,8 +45,15 @@ func TestFlows(t *testing.T) {
 	unknownJob.labels[operatorv1alpha1.LabelComponent] = "other"
 	operator := peer{"clusterregistry-system", map[string]string{"app.kubernetes.io/name": "clusterregistry-operator"}, nil}
 	neighbour := peer{"team", map[string]string{"app": "shop"}, nil}
-	outside := peer{}
+	outside, dns := peer{}, peer{"kube-system", map[string]string{"k8s-app": "kube-dns"}, nil}
 
+	// A namespace may deny all that no policy allows. Its other pods have policies of their own.
+	both := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
+	policies = append(policies, networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "team"}, Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: metav1.LabelSelector{MatchLabels: neighbour.labels}, PolicyTypes: both,
+		Ingress: []networkingv1.NetworkPolicyIngressRule{{}}, Egress: []networkingv1.NetworkPolicyEgressRule{{}}}},
+		networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "default-deny", Namespace: "team"},
+			Spec: networkingv1.NetworkPolicySpec{PolicyTypes: both}})
 	for _, flow := range []struct {
 		reason   string
 		from, to peer
@@ -85,6 +93,12 @@ func TestFlows(t *testing.T) {
 		{"nor is it a member", controller, member, 2380, false},
 		{"another pod of the operator's namespace is none, either", elsewhere(neighbour, "clusterregistry-system"), member, 2380, false},
 		{"the controller has no other port", outside, controller, 8080, false},
+		{"members call nobody else", member, neighbour, 8080, false},
+		{"nor do Jobs that take snapshots", snapshot, neighbour, 8080, false},
+		{"names are looked up", member, dns, 53, true},
+		{"also by Jobs", snapshot, dns, 53, true},
+		{"servers call webhooks", server, neighbour, 8443, true},
+		{"the controller calls clusters", controller, outside, 6443, true},
 		{"servers have no other port", outside, server, 8080, false},
 		{"members have no other port", server, member, 2382, false},
 	} {

@@ -53,6 +53,9 @@ type Input struct {
 	Restore *Restore
 	// Stopped is what is not to run while a lost quorum is recovered.
 	Stopped Stopped
+	// UIDRange are the users that the platform gives to pods of the namespace, as OpenShift
+	// writes it; empty where it gives none.
+	UIDRange string
 	// Environment is where the operator runs.
 	Environment Environment
 }

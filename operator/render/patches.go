@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/resid"
 
@@ -44,7 +43,7 @@ func patches(in Input, layout string) map[target][]operation {
 	r := in.Registry
 	server, etcd := r.Spec.Server, r.Spec.Etcd
 	out := map[target][]operation{
-		{kind: "Deployment", name: "<name>-server"}:   slices.Concat([]operation{add("/spec/replicas", unless(in.Stopped.Servers, server.Replicas)), add("/spec/progressDeadlineSeconds", server.ProgressDeadlineSeconds)}, workload(r, "server", server.Resources, server.Placement), arguments(server), access(server)),
+		{kind: "Deployment", name: "<name>-server"}:   slices.Concat([]operation{add("/spec/replicas", unless(in.Stopped.Servers, server.Replicas)), add("/spec/progressDeadlineSeconds", server.ProgressDeadlineSeconds)}, arguments(server), access(server)),
 		{kind: "Service", name: "<name>-server"}:      service(server.Service),
 		{kind: "Certificate", name: "<name>-serving"}: slices.Concat(serving(r), subjectNames(nil, in.Addresses)),
 		{kind: "Certificate", certificate: "leaf"}:    renewal(r.Spec.TLS),
@@ -64,7 +63,7 @@ func patches(in Input, layout string) map[target][]operation {
 		return out
 	}
 	members := memberNames(in)
-	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", unless(in.Stopped.Members, int32(len(in.Members))))}, workload(r, "etcd", etcd.Resources, etcd.Placement), class("/spec/volumeClaimTemplates/0/spec", templateClass(in)))
+	out[target{kind: "StatefulSet"}] = slices.Concat([]operation{add("/spec/replicas", unless(in.Stopped.Members, int32(len(in.Members))))}, pace(etcd), class("/spec/volumeClaimTemplates/0/spec", templateClass(in)))
 	if len(in.Members) == 2 {
 		// While one becomes three, or three one: neither can be missed.
 		out[target{kind: "PodDisruptionBudget", name: "<name>-etcd"}] = []operation{add("/spec/maxUnavailable", 0)}
@@ -76,8 +75,6 @@ func patches(in Input, layout string) map[target][]operation {
 		addRestorePatches(in, out)
 	}
 	if in.Snapshot != "" {
-		placement := operatorv1alpha1.Placement{NodeSelector: etcd.NodeSelector, Tolerations: etcd.Tolerations, PriorityClassName: etcd.PriorityClassName}
-		out[target{kind: "Job", name: "<name>" + contract.SnapshotSuffix}] = workload(r, "snapshot", operatorv1alpha1.Resources{}, placement)
 		_, snapshots := snapshotsClaim(in)
 		out[target{kind: "PersistentVolumeClaim"}] = class("/spec", snapshots)
 	}
@@ -88,29 +85,17 @@ func patches(in Input, layout string) map[target][]operation {
 
 const pod = "/spec/template/spec"
 
-// workload is what servers and etcd members have in common.
-func workload(r *operatorv1alpha1.ClusterRegistry, component string, resources operatorv1alpha1.Resources, placement operatorv1alpha1.Placement) []operation {
+// pace returns how fast members notice that the leader is gone. etcd wants its election timeout
+// to be five heartbeat intervals at least, and recommends ten.
+func pace(etcd operatorv1alpha1.Etcd) []operation {
+	heartbeat, election := etcd.HeartbeatIntervalMilliseconds, etcd.ElectionTimeoutMilliseconds
 	var out []operation
-	optional := func(given bool, path string, value any) {
-		if given {
-			out = append(out, add(path, value))
-		}
+	if heartbeat != 0 {
+		out = append(out, add(pod+"/containers/0/args/-", fmt.Sprintf("--heartbeat-interval=%d", heartbeat)))
 	}
-	optional(len(resources.Requests) > 0, pod+"/containers/0/resources/requests", resources.Requests)
-	optional(len(resources.Limits) > 0, pod+"/containers/0/resources/limits", resources.Limits)
-	optional(len(placement.NodeSelector) > 0, pod+"/nodeSelector", placement.NodeSelector)
-	optional(len(placement.Tolerations) > 0, pod+"/tolerations", placement.Tolerations)
-	optional(placement.PriorityClassName != "", pod+"/priorityClassName", placement.PriorityClassName)
-	optional(len(r.Spec.Images.PullSecrets) > 0, pod+"/imagePullSecrets", r.Spec.Images.PullSecrets)
-	spread := slices.Clone(placement.TopologySpreadConstraints)
-	for i := range spread {
-		if spread[i].LabelSelector == nil {
-			spread[i].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{
-				"app.kubernetes.io/name": "clusterregistry", operatorv1alpha1.LabelInstance: r.Name, operatorv1alpha1.LabelComponent: component,
-			}}
-		}
+	if election = cmp.Or(election, 10*heartbeat); election != 0 {
+		out = append(out, add(pod+"/containers/0/args/-", fmt.Sprintf("--election-timeout=%d", election)))
 	}
-	optional(len(spread) > 0, pod+"/topologySpreadConstraints", spread)
 	return out
 }
 
@@ -154,9 +139,17 @@ func service(s *operatorv1alpha1.Service) []operation {
 		}
 		out = append(out, add("/metadata/annotations/"+escape(name), s.Annotations[name]))
 	}
-	if s.NodePort != 0 {
-		out = append(out, add("/spec/ports/0/nodePort", s.NodePort))
+	optional := func(given bool, field string, value any) {
+		if given {
+			out = append(out, add("/spec/"+field, value))
+		}
 	}
+	optional(s.NodePort != 0, "ports/0/nodePort", s.NodePort)
+	optional(s.LoadBalancerClass != "", "loadBalancerClass", s.LoadBalancerClass)
+	optional(len(s.LoadBalancerSourceRanges) > 0, "loadBalancerSourceRanges", s.LoadBalancerSourceRanges)
+	optional(s.ExternalTrafficPolicy != "", "externalTrafficPolicy", s.ExternalTrafficPolicy)
+	optional(s.IPFamilyPolicy != "", "ipFamilyPolicy", s.IPFamilyPolicy)
+	optional(len(s.IPFamilies) > 0, "ipFamilies", s.IPFamilies)
 	return out
 }
 

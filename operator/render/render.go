@@ -64,6 +64,9 @@ func renderLayout(in Input, layout string) (*Result, error) {
 		if _, err := substitute(object.Object, values); err != nil {
 			return nil, fmt.Errorf("render %s %s in layout %s: %w", object.GetKind(), object.GetName(), layout, err)
 		}
+		if err := dress(in, object); err != nil {
+			return nil, fmt.Errorf("render the pods of %s %s in layout %s: %w", object.GetKind(), object.GetName(), layout, err)
+		}
 		stage := Stage(object.GetAnnotations()[annotationStage])
 		result.Stages[stage] = append(result.Stages[stage], object)
 	}

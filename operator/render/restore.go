@@ -82,9 +82,7 @@ func restorePatches(in Input) map[target][]operation {
 		out[target{kind: "StatefulSet"}] = operations
 		return out
 	}
-	etcd := in.Registry.Spec.Etcd
-	placement := operatorv1alpha1.Placement{NodeSelector: etcd.NodeSelector, Tolerations: etcd.Tolerations, PriorityClassName: etcd.PriorityClassName}
-	out[target{kind: "Job", name: restoreName}] = append(workload(in.Registry, "restore", operatorv1alpha1.Resources{}, placement), operations...)
+	out[target{kind: "Job", name: restoreName}] = operations
 	return out
 }
 

@@ -60,7 +60,7 @@ func TestRestoreMember(t *testing.T) {
 	result := rendered(t, in)
 	// What it calls is allowed to etcd's own pods, beside what policies of the namespace deny.
 	policy := convert[networkingv1.NetworkPolicy](t, find(result, "NetworkPolicy", "fleet-restore"))
-	if len(policy.Spec.Egress) != 3 || policy.Spec.PodSelector.MatchLabels["app.kubernetes.io/component"] != "etcd" || len(policy.Spec.PolicyTypes) != 1 {
+	if len(policy.Spec.Egress) != 1 || policy.Spec.PodSelector.MatchLabels["app.kubernetes.io/component"] != "etcd" || len(policy.Spec.PolicyTypes) != 1 {
 		t.Errorf("the policy is %+v", policy.Spec)
 	}
 	onClaim := in

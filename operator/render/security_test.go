@@ -93,11 +93,11 @@ func podProblems(pod corev1.PodSpec) []string {
 	}
 	context := pod.SecurityContext
 	expect(!pod.HostNetwork && !pod.HostPID && !pod.HostIPC, "it uses namespaces of the node")
-	expect(context != nil && *context.RunAsNonRoot && *context.RunAsUser != 0, "it may run as root")
+	expect(context != nil && *context.RunAsNonRoot && (context.RunAsUser == nil || *context.RunAsUser != 0), "it may run as root")
 	expect(context.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault, "it has no seccomp profile")
 	expect(pod.ServiceAccountName != "" && pod.AutomountServiceAccountToken != nil, "it does not say whether it gets a token, and whose")
 	for _, volume := range pod.Volumes {
-		expect(volume.ConfigMap != nil || volume.Secret != nil || volume.EmptyDir != nil || volume.PersistentVolumeClaim != nil, "volume "+volume.Name+" is of the node")
+		expect(volume.ConfigMap != nil || volume.Secret != nil || volume.EmptyDir != nil || volume.Ephemeral != nil || volume.PersistentVolumeClaim != nil, "volume "+volume.Name+" is of the node")
 	}
 	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
 		s := c.SecurityContext

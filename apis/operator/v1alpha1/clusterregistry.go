@@ -60,6 +60,7 @@ type ClusterRegistryList struct {
 // +kubebuilder:validation:XValidation:rule="self.mode == 'Independent' || !has(self.tls) || !has(self.tls.rotation) || !has(self.tls.rotation.drop)",fieldPath=".tls.rotation.drop",message="remove tls.rotation.drop: no client of an Aggregated registry has a copy of a CA, and the operator drops the previous one automatically"
 // +kubebuilder:validation:XValidation:rule="!has(self.etcd.external) || !has(self.tls) || !has(self.tls.rotation) || !has(self.tls.rotation.etcd)",fieldPath=".tls.rotation.etcd",message="the operator does not manage the CA of an external etcd: remove tls.rotation.etcd, and replace the Secret in etcd.external.tlsSecretRef"
 // +kubebuilder:validation:XValidation:rule="!has(self.backup) || !has(self.etcd.external)",fieldPath=".backup",message="the operator takes no backups of an external etcd: remove backup, and save it with the tools that it is run with, such as etcdctl snapshot save"
+// +kubebuilder:validation:XValidation:rule="!has(self.jobs) || !has(self.etcd.external)",fieldPath=".jobs",message="the operator runs no Jobs for an external etcd: remove jobs"
 // +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.server.encryption) || !has(self.etcd.external)",fieldPath=".server.encryption",message="the operator does not record which keys the data of an external etcd needs: remove server.encryption, or encrypt the volumes of that etcd"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Snapshot' || !has(self.etcd.external)",fieldPath=".deletionPolicy",message="the operator takes no backups of an external etcd, and deletes none: set deletionPolicy to Retain or Delete"
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Snapshot' || has(self.backup) || has(self.etcd.external)",fieldPath=".deletionPolicy",message="deletionPolicy Snapshot saves the registry before it is deleted: set backup, which names the store, or set deletionPolicy to Retain or Delete"
@@ -116,6 +117,11 @@ type ClusterRegistrySpec struct {
 	// changed from one to the other.
 	// +required
 	Etcd Etcd `json:"etcd"`
+
+	// jobs says how the pods of Jobs are made, such as those that take backups. Not with an
+	// external etcd. Default: where and with what priority etcd's pods run.
+	// +optional
+	Jobs *Jobs `json:"jobs,omitempty"`
 
 	// tls is about the certificates, which cert-manager issues.
 	// +optional

@@ -41,7 +41,7 @@ type Controllers struct {
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
-	Placement `json:",inline"`
+	Pods `json:",inline"`
 }
 
 // Functions returns the names of the functions that are set, as the spec spells them,

@@ -17,7 +17,8 @@ const DefaultReplaceAfter = 5 * time.Minute
 // Etcd is where a registry's data is.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.external) || has(self.replicas)",message="say how many members etcd has (replicas: 1, 3 or 5), or name an external etcd"
-// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.replicas) || has(self.storage) || has(self.resources) || has(self.nodeSelector) || has(self.tolerations) || has(self.topologySpreadConstraints) || has(self.priorityClassName) || has(self.maintenanceWindow) || has(self.replaceAfter))",message="the operator does not run an external etcd: remove external, or all else of etcd"
+// +kubebuilder:validation:XValidation:rule="!has(self.external) || !(has(self.replicas) || has(self.storage) || has(self.resources) || has(self.podLabels) || has(self.podAnnotations) || has(self.nodeSelector) || has(self.affinity) || has(self.tolerations) || has(self.topologySpreadConstraints) || has(self.priorityClassName) || has(self.runtimeClassName) || has(self.dnsConfig) || has(self.podSecurityContext) || has(self.heartbeatIntervalMilliseconds) || has(self.electionTimeoutMilliseconds) || has(self.maintenanceWindow) || has(self.replaceAfter))",message="the operator does not run an external etcd: remove external, or all else of etcd"
+// +kubebuilder:validation:XValidation:rule="!has(self.electionTimeoutMilliseconds) || self.electionTimeoutMilliseconds >= 5 * (has(self.heartbeatIntervalMilliseconds) ? self.heartbeatIntervalMilliseconds : 100)",fieldPath=".electionTimeoutMilliseconds",message="etcd takes an election timeout of at least five heartbeat intervals: raise electionTimeoutMilliseconds, or lower heartbeatIntervalMilliseconds"
 // +kubebuilder:validation:XValidation:rule="has(self.external) == has(oldSelf.external)",message="a registry can't be moved between an etcd of its own and an external one: create another registry and copy the clusters"
 type Etcd struct {
 	// replicas is how many members etcd has: 1, 3 or 5. With 3, one may fail;
@@ -39,7 +40,7 @@ type Etcd struct {
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
-	Placement `json:",inline"`
+	Pods `json:",inline"`
 
 	// maintenanceWindow is when etcd members may be defragmented. A single member is
 	// defragmented only then, since the registry is unavailable meanwhile. Default: with
@@ -56,6 +57,23 @@ type Etcd struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) <= duration('24h')",message="write how long a lost member is waited for in hours, minutes or seconds, at most 24h, such as 5m; 0s means that only a person replaces members"
 	ReplaceAfter *metav1.Duration `json:"replaceAfter,omitempty"`
+
+	// heartbeatIntervalMilliseconds is how often the leader of etcd tells the other members
+	// that it lives, 50 to 5000. Raise it to the longest time that a message takes between two
+	// members where they are far apart. Default: 100.
+	// +optional
+	// +kubebuilder:validation:Minimum=50
+	// +kubebuilder:validation:Maximum=5000
+	HeartbeatIntervalMilliseconds int32 `json:"heartbeatIntervalMilliseconds,omitempty"`
+
+	// electionTimeoutMilliseconds is how long a member hears nothing of the leader before it
+	// stands for election, 500 to 50000, and at least five heartbeat intervals. Raise it where
+	// disks or the network are so slow that leaders change while nothing fails; after a failure,
+	// writes wait that long. Default: 1000, or ten heartbeat intervals.
+	// +optional
+	// +kubebuilder:validation:Minimum=500
+	// +kubebuilder:validation:Maximum=50000
+	ElectionTimeoutMilliseconds int32 `json:"electionTimeoutMilliseconds,omitempty"`
 
 	// external is an etcd that is run elsewhere, which the operator does not manage.
 	// +optional

@@ -18,7 +18,7 @@ type Server struct {
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
-	Placement `json:",inline"`
+	Pods `json:",inline"`
 
 	// service says how the registry is reached from outside. Independent mode only.
 	// +optional
@@ -77,6 +77,10 @@ type Argument string
 // Service says how an independent registry is reached from outside.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.nodePort) || self.type != 'ClusterIP'",fieldPath=".nodePort",message="a Service of type ClusterIP has no nodePort: use type NodePort or LoadBalancer, or remove nodePort"
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerClass) || self.type == 'LoadBalancer'",fieldPath=".loadBalancerClass",message="only a Service of type LoadBalancer has a loadBalancerClass: set type to LoadBalancer, or remove loadBalancerClass"
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerSourceRanges) || self.type == 'LoadBalancer'",fieldPath=".loadBalancerSourceRanges",message="only a Service of type LoadBalancer has loadBalancerSourceRanges: set type to LoadBalancer, or remove loadBalancerSourceRanges"
+// +kubebuilder:validation:XValidation:rule="!has(self.externalTrafficPolicy) || self.type != 'ClusterIP'",fieldPath=".externalTrafficPolicy",message="a Service of type ClusterIP has no externalTrafficPolicy: use type NodePort or LoadBalancer, or remove externalTrafficPolicy"
+// +kubebuilder:validation:XValidation:rule="!has(self.ipFamilies) || size(self.ipFamilies) < 2 || has(self.ipFamilyPolicy) && self.ipFamilyPolicy != 'SingleStack'",fieldPath=".ipFamilies",message="two address families need ipFamilyPolicy PreferDualStack or RequireDualStack: set that, or name one family"
 type Service struct {
 	// type is the type of the Service: ClusterIP for clients in the host cluster,
 	// NodePort, or LoadBalancer. Default: ClusterIP.
@@ -98,6 +102,42 @@ type Service struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	NodePort int32 `json:"nodePort,omitempty"`
+
+	// loadBalancerClass names the load balancer that serves the Service, such as
+	// service.k8s.aws/nlb, where it is not the cluster's default one. Type LoadBalancer only, and
+	// it can't be changed while the type stays. Default: the cluster's.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	LoadBalancerClass string `json:"loadBalancerClass,omitempty"`
+
+	// loadBalancerSourceRanges are the address ranges from which the load balancer accepts
+	// connections, such as 203.0.113.0/24. Type LoadBalancer only. At most 32. Default: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	LoadBalancerSourceRanges []CIDR `json:"loadBalancerSourceRanges,omitempty"`
+
+	// externalTrafficPolicy is Local to have connections from outside served on the node that
+	// gets them, so that the server sees the client's address, or Cluster for any node. Types
+	// NodePort and LoadBalancer only. Default: Cluster.
+	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
+	ExternalTrafficPolicy corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
+
+	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. Default: SingleStack, in
+	// the cluster's first address family.
+	// +optional
+	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
+	IPFamilyPolicy corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
+
+	// ipFamilies are the address families of the Service, the first one of which can't be
+	// changed: IPv4, IPv6 or both. Default: by the cluster and ipFamilyPolicy.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Enum=IPv4;IPv6
+	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
 
 	// hostnames are names or IP addresses that lead to the Service, without
 	// ports. The server's certificate is valid for all, and the first is the

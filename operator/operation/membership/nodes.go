@@ -29,7 +29,7 @@ func (c *Change) nodes(ctx context.Context) (int, error) {
 	}
 	room := 0
 	for i := range nodes {
-		if placement.Allows(&nodes[i], etcd.Placement) && !nodes[i].Spec.Unschedulable && nodes[i].DeletionTimestamp == nil {
+		if placement.Allows(&nodes[i], etcd.Pods) && !nodes[i].Spec.Unschedulable && nodes[i].DeletionTimestamp == nil {
 			room++
 		}
 	}
@@ -66,7 +66,7 @@ func (c *Change) crowded(ctx context.Context, pod *corev1.Pod, pods []corev1.Pod
 			others[pods[i].Spec.NodeName] = pods[i].Name
 		}
 	}
-	return placement.Crowded(ctx, c.Live, claim, c.Registry.Spec.Etcd.Placement, others)
+	return placement.Crowded(ctx, c.Live, claim, c.Registry.Spec.Etcd.Pods, others)
 }
 
 // lostSince returns since when a member is noted as lost, and notes it if it is not.

@@ -128,7 +128,7 @@ func (c *Change) moves(ctx context.Context, seen *plan.Observed, record plan.Rec
 		if ordinal == plan.None || !outdated && pods[i].Spec.NodeName != "" {
 			continue
 		}
-		why, err := placement.Stays(ctx, c.Live, claims[ordinal], c.Registry.Spec.Etcd.Placement)
+		why, err := placement.Stays(ctx, c.Live, claims[ordinal], c.Registry.Spec.Etcd.Pods)
 		if err != nil {
 			return err
 		}

@@ -96,7 +96,7 @@ func newWorld(t *testing.T, members int) *world {
 		objects = append(objects, operandtest.Secret("fleet"+suffix, certificate(t)))
 	}
 	for i := range Most {
-		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i), Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("n%d", i)}}})
+		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("n%d", i), Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("n%d", i), corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}}})
 	}
 	w.objects = operandtest.New(t, fmt.Sprintf("{spec: {version: v0.4.0, mode: Aggregated, etcd: {replicas: %d}}, status: {version: v0.4.0, inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]%s}}", members, operandtest.Complete), objects...)
 	w.host = interceptor.NewClient(w.objects.Client.(client.WithWatch), interceptor.Funcs{SubResourceCreate: func(ctx context.Context, c client.Client, sub string, object, eviction client.Object, _ ...client.SubResourceCreateOption) error {

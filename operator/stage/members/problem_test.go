@@ -32,7 +32,7 @@ func TestCordoned(t *testing.T) {
 		}
 		objects := []client.Object{pv}
 		for _, name := range []string{"n1", "n2"} {
-			objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}, Spec: corev1.NodeSpec{Unschedulable: test.cordoned && name == "n1"}})
+			objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}}, Spec: corev1.NodeSpec{Unschedulable: test.cordoned && name == "n1"}})
 		}
 		m := newManaged(t, test.members, func(m *managed) { m.others = objects })
 		last := *m.pods[test.members-1].DeepCopy()

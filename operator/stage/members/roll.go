@@ -192,7 +192,7 @@ func (s *Stage) stays(ctx context.Context, pod *corev1.Pod) verdict.Verdict {
 	if err := s.Live.Get(ctx, key, claim); client.IgnoreNotFound(err) != nil {
 		return verdict.Failed(err)
 	}
-	why, err := placement.Stays(ctx, s.Live, claim, s.Registry.Spec.Etcd.Placement)
+	why, err := placement.Stays(ctx, s.Live, claim, s.Registry.Spec.Etcd.Pods)
 	switch {
 	case err != nil:
 		return verdict.Failed(err)

@@ -53,7 +53,7 @@ func (s *Stage) freeNodes(ctx context.Context, pods []corev1.Pod) (out []string,
 		unready := slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 			return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
 		})
-		if !taken && !unready && !node.Spec.Unschedulable && node.DeletionTimestamp == nil && placement.Allows(node, s.Registry.Spec.Etcd.Placement) {
+		if !taken && !unready && !node.Spec.Unschedulable && node.DeletionTimestamp == nil && placement.Allows(node, s.Registry.Spec.Etcd.Pods) {
 			out = append(out, node.Name)
 		}
 	}

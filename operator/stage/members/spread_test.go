@@ -31,7 +31,7 @@ func TestSpreadNoted(t *testing.T) {
 	} {
 		m := newManaged(t, len(test.on))
 		for _, name := range []string{"a", "b", "c", "d"} {
-			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64"}}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
 			if name == "d" {
 				node.Status.Conditions[0].Status = corev1.ConditionUnknown
 			}
