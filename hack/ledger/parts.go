@@ -65,7 +65,7 @@ var split = map[string][]struct{ name, tests string }{
 }
 
 // whole are the packages of e2e that are one part each.
-var whole = []string{"apiserver", "cluster", "docs", "monitoring", "namespaced", "reliability", "shipping"}
+var whole = []string{"apiserver", "cluster", "docs", "monitoring", "namespaced", "platforms", "reliability", "shipping"}
 
 // selections are what E2E_CELLS selects of the cells of e2e/reliability, a part each.
 var selections = []string{
@@ -106,7 +106,7 @@ func parts() []part {
 	for _, version := range components.KubernetesVersions[1:] {
 		all = append(all,
 			e2e("host-"+version, version, "docs faults install reliability upgrade", nil),
-			e2e("host-"+version+"-more", version, "accidents apiserver backup cluster monitoring namespaced shipping", nil))
+			e2e("host-"+version+"-more", version, "accidents apiserver backup cluster monitoring namespaced platforms shipping", nil))
 	}
 	return all
 }

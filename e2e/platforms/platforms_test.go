@@ -1,0 +1,82 @@
+// Package platforms installs registries, and has them save a backup, under policies that act as
+// platforms and organizations do. Nothing of it is the platform itself.
+package platforms
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/e2e/framework"
+)
+
+// TestOpenShift has the platform choose the users of pods. Nothing is said of that in the spec.
+func TestOpenShift(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespace}}
+	if err := e.Client.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil {
+		t.Fatal(err)
+	}
+	e.Update(namespace, func() {
+		namespace.Annotations = map[string]string{"openshift.io/sa.scc.uid-range": "1000680000/10000"}
+	})
+	e.Apply("openshift.yaml", e.Namespace)
+	saves(t, e, registry(e))
+}
+
+// TestOrganization has labels, annotations, requests and quotas be asked of all pods, and the
+// network be closed.
+func TestOrganization(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	e.Apply("organization.yaml", e.Namespace)
+	pods := operatorv1alpha1.Pods{
+		PodLabels:      map[string]operatorv1alpha1.LabelValue{"cost-center": "42"},
+		PodAnnotations: map[string]operatorv1alpha1.AnnotationValue{"sidecar.istio.io/inject": "false"},
+	}
+	wanted := registry(e)
+	wanted.Spec.Server.Pods, wanted.Spec.Etcd.Pods = pods, pods
+	wanted.Spec.Controllers = &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}, Pods: pods}
+	wanted.Spec.Jobs = &operatorv1alpha1.Jobs{Pods: pods, Scratch: &operatorv1alpha1.Scratch{}}
+	saves(t, e, wanted)
+}
+
+// registry returns a small registry that keeps backups on a claim.
+func registry(e *framework.Env) *operatorv1alpha1.ClusterRegistry {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "backups"}}
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	e.Create(claim)
+	out := e.Sample("independent-nodeport.yaml")
+	out.Spec.Server.Service.NodePort, out.Spec.Etcd.Replicas = 0, 1
+	out.Spec.Backup = &operatorv1alpha1.Backup{Schedule: "0 0 29 2 *", Store: operatorv1alpha1.BackupStore{PersistentVolumeClaim: &operatorv1alpha1.VolumeStore{ClaimName: claim.Name}}}
+	return out
+}
+
+// saves installs a registry, and expects it to be ready and to save a backup that is verified:
+// pods of all kinds have run then.
+func saves(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
+	t.Helper()
+	e.Install(registry)
+	e.WaitReady(registry)
+	backup := &operatorv1alpha1.ClusterRegistryBackup{
+		ObjectMeta: metav1.ObjectMeta{Name: "first"},
+		Spec:       operatorv1alpha1.ClusterRegistryBackupSpec{RegistryRef: operatorv1alpha1.LocalObjectReference{Name: registry.Name}},
+	}
+	e.Create(backup)
+	e.Eventually("the backup to be verified", func(ctx context.Context) error {
+		if err := e.Get(ctx, backup.Name, backup); err != nil {
+			return err
+		}
+		if backup.Status.VerifiedTime == nil {
+			return fmt.Errorf("it is %s: %s", backup.Status.Phase, backup.Status.Message)
+		}
+		return nil
+	})
+	e.Remove(registry)
+}
