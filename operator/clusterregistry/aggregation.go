@@ -29,9 +29,9 @@ func (r *Reconciler) aggregation(s *scope) verdict.Verdict {
 func (s *scope) notAggregated() {
 	known := s.verdicts[operatorv1alpha1.ConditionAPIServiceReady]
 	if known.Complete() {
-		known = s.aggregation
+		known = s.Aggregation
 	} else {
-		known.Message = fmt.Sprintf("%s; %s", known.Message, s.aggregation.Message)
+		known.Message = fmt.Sprintf("%s; %s", known.Message, s.Aggregation.Message)
 	}
 	s.verdicts[operatorv1alpha1.ConditionAPIServiceReady] = known
 }

@@ -31,20 +31,20 @@ func TestAggregation(t *testing.T) {
 			}
 			s := look(t, "{spec: {mode: "+test.mode+"}, status: "+status+"}")
 			r := &Reconciler{AggregatedNamespaces: test.allowed}
-			s.aggregation = r.aggregation(s)
-			if (!s.aggregation.Complete()) != test.refused {
-				t.Errorf("%s: %+v", test.reason, s.aggregation)
+			s.Aggregation = r.aggregation(s)
+			if (!s.Aggregation.Complete()) != test.refused {
+				t.Errorf("%s: %+v", test.reason, s.Aggregation)
 			}
-			if s.aggregation.Complete() {
+			if s.Aggregation.Complete() {
 				continue
 			}
 			for _, word := range []string{"namespace team", "AGGREGATED_NAMESPACES", "Subscription", "Independent"} {
-				if !strings.Contains(s.aggregation.Message, word) {
-					t.Errorf("%s: the message does not say %q: %s", test.reason, word, s.aggregation.Message)
+				if !strings.Contains(s.Aggregation.Message, word) {
+					t.Errorf("%s: the message does not say %q: %s", test.reason, word, s.Aggregation.Message)
 				}
 			}
-			if keeps := strings.Contains(s.aggregation.Message, "keeps serving"); keeps != installed {
-				t.Errorf("%s, installed %v: %s", test.reason, installed, s.aggregation.Message)
+			if keeps := strings.Contains(s.Aggregation.Message, "keeps serving"); keeps != installed {
+				t.Errorf("%s, installed %v: %s", test.reason, installed, s.Aggregation.Message)
 			}
 		}
 	}
@@ -71,9 +71,9 @@ func TestNotAggregated(t *testing.T) {
 	}
 
 	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 1}}, status: {version: v0.1.0"+complete+"}}")
-	s.aggregation = (&Reconciler{}).aggregation(s)
-	if v := s.plan(released); !v.Complete() || s.Registry.Status.Operation != nil || s.release.Version != "v0.1.0" || s.pausedUntil() == "" {
-		t.Errorf("an upgrade begins, or changes are made: %+v, %+v, %s", v, s.Registry.Status.Operation, s.release.Version)
+	s.Aggregation = (&Reconciler{}).aggregation(s)
+	if v := s.plan(released); !v.Complete() || s.Registry.Status.Operation != nil || s.Release.Version != "v0.1.0" || s.PausedUntil() == "" {
+		t.Errorf("an upgrade begins, or changes are made: %+v, %+v, %s", v, s.Registry.Status.Operation, s.Release.Version)
 	}
 	s.notAggregated()
 	if c := ready(s, "Progressing"); c.Status != "False" || c.Reason != operatorv1alpha1.ReasonAggregationNotAllowed || !strings.Contains(c.Message, "allowed in namespace team") {

@@ -9,6 +9,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/available"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -23,9 +24,9 @@ func TestReliable(t *testing.T) {
 		t.Errorf("in the upgrade that brings v1beta1 they are %s", got)
 	}
 	s = look(t, "{spec: {mode: Aggregated}, status: {version: v0.2.0}}")
-	s.release.Serves = nil
+	s.Release.Serves = nil
 	if got := strings.Join(s.reliable(released), " "); got != "v1alpha1 v1beta1" {
-		t.Errorf("where nothing is planned they are %s", got)
+		t.Errorf("where nothing is pass.Planned they are %s", got)
 	}
 	s.Registry.Status.Operation = &operatorv1alpha1.Operation{From: "v0.2.0", To: "v9.0.0"}
 	if got := s.reliable(released); len(got) > 0 {
@@ -43,7 +44,7 @@ func TestReliable(t *testing.T) {
 // TestAvailableReported is about the sum, and what is told.
 func TestAvailableReported(t *testing.T) {
 	s := look(t, "{spec: {mode: Aggregated}, status: {"+complete[2:]+"}}")
-	for _, kind := range parts(s.Registry.Spec.Mode) {
+	for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 		s.record(kind, done)
 	}
 	s.available = available.Found{Condition: available.Condition("False", "NotAvailable", "no server answers"), After: verdict.Soon}

@@ -63,7 +63,7 @@ func (s *scope) observeBackups(ctx context.Context) {
 	}
 	s.backups.unread = len(undecodable) > 0
 	s.tellUndecodable(ctx, undecodable)
-	if s.Registry.Spec.Backup == nil || s.pausedUntil() != "" {
+	if s.Registry.Spec.Backup == nil || s.PausedUntil() != "" {
 		return
 	}
 	s.backups.blocked = s.backupsBlocked(ctx)
@@ -72,8 +72,8 @@ func (s *scope) observeBackups(ctx context.Context) {
 		status = *s.Registry.Status.Backup
 	}
 	lineage := ""
-	if s.identity.Record != nil {
-		lineage = s.identity.Record.Lineage
+	if s.Identity.Record != nil {
+		lineage = s.Identity.Record.Lineage
 	}
 	task := backup.Choose(s.backups.all, status, lineage)
 	if task != nil && !s.backups.blocked.Complete() && !begun(*task) {
@@ -119,7 +119,7 @@ func (s *scope) backUp(ctx context.Context) {
 // stepBackups does what is due. The verdict is one of an error, or says when to come back.
 func (s *scope) stepBackups(ctx context.Context, times schedule.Schedule) verdict.Verdict {
 	status := s.Registry.Status.Backup
-	lineage, err := s.identity.Lineage(ctx)
+	lineage, err := s.Identity.Lineage(ctx)
 	if err != nil {
 		return again(err)
 	}
@@ -166,7 +166,7 @@ func again(err error) verdict.Verdict {
 func (s *scope) judgeBackups(times schedule.Schedule, invalid error, step verdict.Verdict) verdict.Verdict {
 	spec, status := s.Registry.Spec.Backup, s.Registry.Status.Backup
 	status.NextRun = nil
-	if next := backup.Next(times, *status, s.Now); !next.IsZero() && !spec.Suspend && s.backups.blocked.Complete() && s.deleting() == "" {
+	if next := backup.Next(times, *status, s.Now); !next.IsZero() && !spec.Suspend && s.backups.blocked.Complete() && s.Deleting() == "" {
 		at := metav1.NewTime(next.UTC())
 		status.NextRun = &at
 	}

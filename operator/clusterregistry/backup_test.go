@@ -65,7 +65,7 @@ func newBackupWorld(t *testing.T, objects ...client.Object) *backupWorld {
 	host := operandtest.Host(t, append(objects, registry, secret)...)
 	w := &backupWorld{t: t, raw: host.Client.(client.WithWatch), now: time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC), kill: neverKilled, taken: map[string]time.Time{}}
 	s := w.scope()
-	if err := s.identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 1, CA: "ca", Identity: etcd.Identity{ClusterID: "cb9c4b520b9c4b52", Members: map[string]string{"fleet-etcd-0": "ff0c1f0c1f0c1f0c"}}}); err != nil {
+	if err := s.Identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 1, CA: "ca", Identity: etcd.Identity{ClusterID: "cb9c4b520b9c4b52", Members: map[string]string{"fleet-etcd-0": "ff0c1f0c1f0c1f0c"}}}); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -170,7 +170,7 @@ func (w *backupWorld) scope() *scope {
 	c := w.client()
 	s := newScope(&operand.Objects{HostCluster: operand.HostCluster{Client: c, Live: c, Applier: apply.New(c, c), Events: events.NewFakeRecorder(200)},
 		Registry: registry, Before: *registry.Status.DeepCopy(), Now: w.now, Rendered: &render.Result{}})
-	s.identity = identity.Read(w.t.Context(), s.Objects)
+	s.Identity = identity.Read(w.t.Context(), s.Objects)
 	return s
 }
 
@@ -291,7 +291,7 @@ func TestBackups(t *testing.T) {
 	if got := w.phases(); got != good || !v.Complete() || v.Reason != operatorv1alpha1.ReasonBackedUp || len(w.saved) != 2 {
 		t.Errorf("%s (%v): %+v", got, w.saved, v)
 	}
-	if status.Lineage == "" || status.Lineage != s.identity.Record.Lineage || status.LastSuccess == nil || status.NextRun.UTC().Hour() != 11 || status.LastScheduledTime.UTC().Hour() != 10 || status.LastSuccess.VerifiedTime == nil || status.Pruned != "mine" { // the last one, at the same time
+	if status.Lineage == "" || status.Lineage != s.Identity.Record.Lineage || status.LastSuccess == nil || status.NextRun.UTC().Hour() != 11 || status.LastScheduledTime.UTC().Hour() != 10 || status.LastSuccess.VerifiedTime == nil || status.Pruned != "mine" { // the last one, at the same time
 		t.Errorf("the status is %+v", status)
 	}
 	lineage := status.Lineage
@@ -299,9 +299,9 @@ func TestBackups(t *testing.T) {
 	if s = w.settle(); !strings.Contains(w.phases(), "fleet-20260301-1100 Completed") || s.Registry.Status.Backup.Lineage != lineage {
 		t.Errorf("an hour later there are %s in %s", w.phases(), s.Registry.Status.Backup.Lineage)
 	}
-	recovered := *s.identity.Record
+	recovered := *s.Identity.Record
 	recovered.Lineage = "0b9c4b52-7d1f-4b6e-9a51-2f0d7f0c9a11"
-	if err := s.identity.Write(t.Context(), &recovered); err != nil {
+	if err := s.Identity.Write(t.Context(), &recovered); err != nil {
 		t.Fatal(err)
 	}
 	w.now = w.now.Add(time.Minute)

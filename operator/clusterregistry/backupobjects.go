@@ -285,7 +285,7 @@ func (s *scope) explainPending(ctx context.Context) error {
 // that is being deleted it is the last one.
 func (s *scope) schedule(ctx context.Context, times schedule.Schedule) error {
 	spec, status := s.Registry.Spec.Backup, s.Registry.Status.Backup
-	if s.deleting() != "" {
+	if s.Deleting() != "" {
 		return s.awaitLast(ctx)
 	}
 	if spec.Suspend || status.Lineage == "" || !s.backups.blocked.Complete() {

@@ -32,8 +32,8 @@ func (s *scope) backUpBefore(ctx context.Context, snapshotName string) verdict.V
 		return verdict.Waiting(operatorv1alpha1.ReasonProgressing, "nothing was changed: a backup comes first, and %s%s", blocked.Message, orSuspend)
 	}
 	needed := backup.Needed{Prefix: fmt.Sprintf("%s-%s-op", s.Registry.Name, snapshotName[strings.LastIndex(snapshotName, "-")+1:]), Verified: spec.Verify != operatorv1alpha1.VerifyNever}
-	if s.identity.Record != nil {
-		needed.Lineage = s.identity.Record.Lineage
+	if s.Identity.Record != nil {
+		needed.Lineage = s.Identity.Record.Lineage
 	}
 	wait := needed.Await(s.backups.all, s.Now)
 	if wait.Done != nil {

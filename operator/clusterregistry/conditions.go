@@ -62,9 +62,9 @@ func (s *scope) well(kind string) string {
 	switch kind {
 	case operatorv1alpha1.ConditionVersionSupported:
 		if s.upgrade != nil {
-			return fmt.Sprintf("Upgrade from %s to %s is supported on Kubernetes %s", s.upgrade.From.Version, s.upgrade.To.Version, s.host)
+			return fmt.Sprintf("Upgrade from %s to %s is supported on Kubernetes %s", s.upgrade.From.Version, s.upgrade.To.Version, s.HostVersion)
 		}
-		return fmt.Sprintf("%s is supported on Kubernetes %s", s.release.Version, s.host)
+		return fmt.Sprintf("%s is supported on Kubernetes %s", s.Release.Version, s.HostVersion)
 	case operatorv1alpha1.ConditionCertificatesReady:
 		return fmt.Sprintf("%d certificates are issued", issued(status.Certificates))
 	case operatorv1alpha1.ConditionEtcdReady:
@@ -72,7 +72,7 @@ func (s *scope) well(kind string) string {
 	case operatorv1alpha1.ConditionServerReady:
 		return fmt.Sprintf("%d/%d servers ready (%s)", status.Server.ReadyReplicas, s.Registry.Spec.Server.Replicas, status.Version)
 	case operatorv1alpha1.ConditionAPIServiceReady:
-		return fmt.Sprintf("the host cluster serves %s (%s)", apiservice.Group, strings.Join(s.release.Serves, ", "))
+		return fmt.Sprintf("the host cluster serves %s (%s)", apiservice.Group, strings.Join(s.Release.Serves, ", "))
 	case operatorv1alpha1.ConditionControllerReady:
 		functions := s.Registry.Spec.Controllers.Functions()
 		if len(functions) == 1 {
@@ -98,10 +98,10 @@ func issued(certificates []operatorv1alpha1.CertificateStatus) int {
 func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: operatorv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1alpha1.ReasonUpToDate, Message: "the registry is up to date"}
 	waits, v := firstNotTrue(parts), s.verdicts[operatorv1alpha1.ConditionProgressing]
-	halted, until := s.halted()
+	halted, until := s.Halted()
 	switch {
-	case s.deleting() != "":
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, s.deleting()
+	case s.Deleting() != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, s.Deleting()
 		if s.savingFirst {
 			condition.Message += ": " + s.awaitsLast(parts)
 		}
@@ -133,7 +133,7 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 
 // rolling says what is being replaced, member by member or server by server.
 func (s *scope) rolling() string {
-	return cmp.Or(s.servers.Rolling, s.members.Rolling, s.controller.Rolling)
+	return cmp.Or(s.Servers.Rolling, s.Members.Rolling, s.controller.Rolling)
 }
 
 // upgrading reports whether an upgrade is under way and waits for something.
@@ -144,7 +144,7 @@ func (s *scope) upgrading() bool {
 // availableCondition says whether clients are served. In a registry that is taken down
 // they are not for long, and in one that waits for its last backup they are.
 func (s *scope) availableCondition() metav1.Condition {
-	if deleting := s.deleting(); deleting != "" && !s.savingFirst {
+	if deleting := s.Deleting(); deleting != "" && !s.savingFirst {
 		return available.Condition(metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, deleting)
 	}
 	return s.available.Condition
@@ -155,8 +155,8 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: "the registry is ready"}
 	waits, v := firstNotTrue(parts), s.verdicts[operatorv1alpha1.ConditionProgressing]
 	switch {
-	case s.deleting() != "":
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, s.deleting()
+	case s.Deleting() != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, s.Deleting()
 	case waits != nil:
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, waits.Reason, waits.Type+": "+waits.Message
 	case s.available.Condition.Status == metav1.ConditionFalse:

@@ -11,6 +11,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/history"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -21,7 +22,7 @@ const withController = "mode: Aggregated, controllers: {health: {}, registerHost
 func TestControllerIsNotAwaited(t *testing.T) {
 	for status, installed := range map[string]bool{"{}": false, "{" + complete[2:] + "}": true} {
 		s := look(t, "{spec: {"+withController+"}, status: "+status+"}")
-		for _, kind := range parts(s.Registry.Spec.Mode) {
+		for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 			s.record(kind, done)
 		}
 		s.verdicts[operatorv1alpha1.ConditionControllerReady] = verdict.Waiting("Isolated", "health is isolated").DegradedIf(true)
@@ -35,8 +36,8 @@ func TestControllerIsNotAwaited(t *testing.T) {
 		if last := history.Last(s.Registry); last.State != operatorv1alpha1.TransitionCompleted || !s.Installed() {
 			t.Errorf("installed %v: the installation does not complete: %+v", installed, last)
 		}
-		if s.firstUnusable() != "" || s.frozenBy() != "" {
-			t.Errorf("installed %v: Available waits for %q, changes for %q", installed, s.firstUnusable(), s.frozenBy())
+		if s.firstUnusable() != "" || s.Frozen() != "" {
+			t.Errorf("installed %v: Available waits for %q, changes for %q", installed, s.firstUnusable(), s.Frozen())
 		}
 	}
 	s := upgrading(t, "v0.1.0", "v0.2.0", "Preflight", "")

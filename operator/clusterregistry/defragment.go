@@ -33,19 +33,19 @@ func (s *scope) wasFull() bool {
 
 // ownEtcd reports whether etcd is the operator's to defragment.
 func (s *scope) ownEtcd() bool {
-	return s.identity.Record != nil && s.Registry.Spec.Etcd.External == nil
+	return s.Identity.Record != nil && s.Registry.Spec.Etcd.External == nil
 }
 
 // defragmentation returns the defragmentation of the registry's own etcd that is under way,
 // or could begin.
 func (r *Reconciler) defragmentation(s *scope) defragmentation.Handler {
 	status, name := &s.Registry.Status, client.ObjectKeyFromObject(s.Registry).String()
-	r.revisions.Note(name, etcd.Seen{Revision: s.members.State.Revision(), Time: s.Now})
+	r.revisions.Note(name, etcd.Seen{Revision: s.Members.State.Revision(), Time: s.Now})
 	return defragmentation.Handler{
 		Operation: status.Operation, Etcd: &status.Etcd, Now: s.Now,
-		State: s.members.State, Recorded: s.identity.Record.Identity, Old: r.revisions.Old(name, s.Now),
-		Busy: s.replacingMembers(), Window: maintenance.New(s.Registry.Spec.Etcd.MaintenanceWindow),
-		Defragment: s.members.Access.Defragment, Compact: s.members.Access.Compact,
+		State: s.Members.State, Recorded: s.Identity.Record.Identity, Old: r.revisions.Old(name, s.Now),
+		Busy: s.ReplacingMembers(), Window: maintenance.New(s.Registry.Spec.Etcd.MaintenanceWindow),
+		Defragment: s.Members.Access.Defragment, Compact: s.Members.Access.Compact,
 		Event: func(kind, reason, message string) {
 			s.Event(kind, reason, operatorv1alpha1.ConditionEtcdReady, "%s", message)
 		},
@@ -79,8 +79,8 @@ func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
 	case !s.defragmenting():
 		return done
 	}
-	reason, until := s.halted()
-	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.frozenBy(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
+	reason, until := s.Halted()
+	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.Frozen(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
 	v, progress := driver.Advance(ctx, handler)
 	if progress != operation.UnderWay {
 		status.Operation = nil
@@ -92,14 +92,14 @@ func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
 // mayDefragment reports whether a defragmentation may begin: once all parts of the registry
 // are ready, or at once where etcd is full.
 func (s *scope) mayDefragment(handler defragmentation.Handler) bool {
-	return !s.ReadOnly() && (s.steady() || handler.Full() && handler.Busy == "")
+	return !s.ReadOnly() && (s.Unsteady() == "" || handler.Full() && handler.Busy == "")
 }
 
 // giveWay gives up an operation where etcd is full and something can be done about it, for
 // which the operation would wait. It begins again after that.
 func (r *Reconciler) giveWay(s *scope) {
 	other := s.Registry.Status.Operation
-	if other == nil || s.defragmenting() || !s.ownEtcd() || !s.members.State.NoSpace() {
+	if other == nil || s.defragmenting() || !s.ownEtcd() || !s.Members.State.NoSpace() {
 		return
 	}
 	if !s.givesWay(other) {
@@ -118,7 +118,7 @@ func (r *Reconciler) giveWay(s *scope) {
 // since it is recorded elsewhere how far those are.
 func (s *scope) givesWay(other *operatorv1alpha1.Operation) bool {
 	return other.Phase == operatorv1alpha1.PhasePreflight || other.Type == operatorv1alpha1.OperationRotation || other.Type == operatorv1alpha1.OperationEncryption ||
-		membership.Is(other) && !membership.UnderWay(s.identity.Record)
+		membership.Is(other) && !s.Identity.Record.Changing()
 }
 
 // requested returns the defragmentation that a person has asked for, if one is.
@@ -152,12 +152,4 @@ func (s *scope) held(handler defragmentation.Handler) verdict.Verdict {
 		note(handler.Held())
 	}
 	return v
-}
-
-// replacingMembers says that etcd members are being replaced, or are about to be.
-func (s *scope) replacingMembers() string {
-	if s.members.Rolling == "" && s.members.Replacing {
-		return "etcd members are being replaced"
-	}
-	return s.members.Rolling
 }

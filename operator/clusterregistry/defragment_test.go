@@ -13,6 +13,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -23,13 +24,13 @@ func fragmented(t *testing.T, version, operation string) *scope {
 	s := look(t, "{spec: {version: "+version+", mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.1.0, etcdVersion: v3.6.14, etcd: {members: [{name: m0}, {name: m1}, {name: m2}]}"+operation+
 		", history: [{version: v0.1.0, state: Completed, startTime: null}]}}")
 	recorded := etcd.Identity{ClusterID: "c", Members: map[string]string{"m0": "a0", "m1": "a1", "m2": "a2"}}
-	s.identity.Record = &etcd.Record{EtcdVersion: "v3.6.14", Identity: recorded}
+	s.Identity.Record = &etcd.Record{EtcdVersion: "v3.6.14", Identity: recorded}
 	for _, name := range []string{"m0", "m1", "m2"} {
-		s.members.State.Members = append(s.members.State.Members, etcd.Member{Name: name, ID: recorded.Members[name], ClusterID: "c", Leader: "a0", Term: 1, DBSize: 300 << 20, DBSizeInUse: 290 << 20})
-		s.members.State.List = append(s.members.State.List, etcd.Listed{ID: recorded.Members[name], Name: name})
+		s.Members.State.Members = append(s.Members.State.Members, etcd.Member{Name: name, ID: recorded.Members[name], ClusterID: "c", Leader: "a0", Term: 1, DBSize: 300 << 20, DBSizeInUse: 290 << 20})
+		s.Members.State.List = append(s.Members.State.List, etcd.Listed{ID: recorded.Members[name], Name: name})
 	}
-	s.members.State.Members[1].DBSizeInUse = 1 << 20
-	for _, kind := range parts(s.Registry.Spec.Mode) {
+	s.Members.State.Members[1].DBSizeInUse = 1 << 20
+	for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 		s.record(kind, done)
 	}
 	return s
@@ -46,12 +47,12 @@ func TestDefragmentBegins(t *testing.T) {
 		{"a server is not ready", func(s *scope) {
 			s.record(operatorv1alpha1.ConditionServerReady, verdict.Waiting("ServersNotReady", "1 of 2").DegradedIf(true))
 		}, false},
-		{"servers are being replaced", func(s *scope) { s.servers.Rolling = "servers: 1 of 2 updated" }, false},
-		{"members are to be replaced", func(s *scope) { s.members.Replacing = true }, false},
+		{"servers are being replaced", func(s *scope) { s.Servers.Rolling = "servers: 1 of 2 updated" }, false},
+		{"members are to be replaced", func(s *scope) { s.Members.Replacing = true }, false},
 		{"it is paused", func(s *scope) { s.Freeze("spec.paused is false") }, false},
 		{"it was never complete", func(s *scope) { s.Registry.Status.History = nil }, false},
 		{"etcd is external", func(s *scope) { s.Registry.Spec.Etcd.External = &operatorv1alpha1.ExternalEtcd{} }, false},
-		{"little is free", func(s *scope) { s.members.State.Members[1].DBSizeInUse = 290 << 20 }, false},
+		{"little is free", func(s *scope) { s.Members.State.Members[1].DBSizeInUse = 290 << 20 }, false},
 	} {
 		s := fragmented(t, "v0.1.0", "")
 		test.change(s)
@@ -72,8 +73,8 @@ func TestDefragmentAndUpgrade(t *testing.T) {
 		if waits != strings.Contains(v.Message, "the upgrade to v0.2.0 starts when the defragmentation of etcd is complete (the condition Progressing says what is awaited); v0.1.0 keeps running") || waits != (v.Reason == operatorv1alpha1.ReasonOperationInProgress) || waits != (s.upgrade == nil) {
 			t.Errorf("%s: %+v, %+v", phase, v, s.Registry.Status.Operation)
 		}
-		if s.release.Version != "v0.1.0" {
-			t.Errorf("%s: it renders %s", phase, s.release.Version)
+		if s.Release.Version != "v0.1.0" {
+			t.Errorf("%s: it renders %s", phase, s.Release.Version)
 		}
 	}
 	s := fragmented(t, "v0.1.0", ", operation: {type: Defragmentation, to: m1, phase: Defragmentation, phaseStartedTime: null}")
@@ -109,7 +110,7 @@ func TestMaintenanceWindow(t *testing.T) {
 		}, false, "DefragmentationPending", "much of the file is free of m1, to be defragmented in the maintenance window, which opens next at ", 2 * time.Hour, time.Hour},
 		{"nothing waits for it", func(s *scope) {
 			s.Registry.Spec.Etcd.MaintenanceWindow = window(s.Now.Add(2*time.Hour).UTC().Format("4 15 * * *"), "")
-			s.members.State.Members[1].DBSizeInUse = 290 << 20
+			s.Members.State.Members[1].DBSizeInUse = 290 << 20
 		}, false, "Ready", "etcd members ready", 0, 0},
 		{"a time zone that there is not", func(s *scope) { s.Registry.Spec.Etcd.MaintenanceWindow = window("0 2 * * *", "Europe/Atlantis") }, false, "MaintenanceWindowInvalid", `timeZone "Europe/Atlantis" is not known`, 0, 0},
 		{"nonsense, and something else to know", func(s *scope) {
@@ -152,7 +153,7 @@ func TestDefragmentRequest(t *testing.T) {
 		{"in a paused registry", "-1m,m2", func(s *scope) { s.Freeze("spec.paused is false") }, false, "DefragmentationPending", "a person has asked for m2 to be defragmented, which begins when", 0},
 	} {
 		s := fragmented(t, "v0.1.0", "")
-		s.members.State.Members[1].DBSizeInUse = 290 << 20
+		s.Members.State.Members[1].DBSizeInUse = 290 << 20
 		at, member, _ := strings.Cut(test.request, ",")
 		request := at
 		if after, err := time.ParseDuration(at); err == nil {
@@ -173,11 +174,11 @@ func TestDefragmentRequest(t *testing.T) {
 
 // full makes a registry's etcd one that is full of what could be compacted.
 func full(s *scope) {
-	for i := range s.members.State.Members {
-		m := &s.members.State.Members[i]
+	for i := range s.Members.State.Members {
+		m := &s.Members.State.Members[i]
 		m.Quota, m.DBSize, m.DBSizeInUse, m.Revision = 300<<20, 300<<20, 290<<20, 1000
 	}
-	s.members.State.Alarms = []etcd.Alarm{{MemberID: "a0", Type: etcd.AlarmNoSpace}}
+	s.Members.State.Alarms = []etcd.Alarm{{MemberID: "a0", Type: etcd.AlarmNoSpace}}
 	s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting(operatorv1alpha1.ReasonNoSpace, "it is full").DegradedIf(true))
 }
 
@@ -194,7 +195,7 @@ func TestDefragmentFull(t *testing.T) {
 		{"a server is not ready", func(s *scope) {
 			s.record(operatorv1alpha1.ConditionServerReady, verdict.Waiting("ReplicasNotReady", "1 of 2"))
 		}, true, false},
-		{"members get a larger quota", func(s *scope) { s.members.Replacing = true }, false, false},
+		{"members get a larger quota", func(s *scope) { s.Members.Replacing = true }, false, false},
 		{"it is paused", func(s *scope) { s.Freeze("spec.paused is false") }, false, false},
 		{"the last compaction is of now", func(s *scope) {
 			s.Registry.Status.Etcd.Compaction = &operatorv1alpha1.EtcdCompaction{Revision: 1000, CompletionTime: &metav1.Time{Time: s.Now}}
@@ -205,7 +206,7 @@ func TestDefragmentFull(t *testing.T) {
 		{"an upgrade has touched nothing yet", func(s *scope) { s.upgradeIn(operatorv1alpha1.PhasePreflight) }, true, false},
 		{"an upgrade has touched nothing yet, and nothing can be done", func(s *scope) {
 			s.upgradeIn(operatorv1alpha1.PhasePreflight)
-			s.members.State.Members[0].Err = errors.New("down")
+			s.Members.State.Members[0].Err = errors.New("down")
 		}, false, true},
 		{"a change of members has touched nothing yet", func(s *scope) {
 			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationScale, Phase: operatorv1alpha1.PhasePreflight}
@@ -217,7 +218,7 @@ func TestDefragmentFull(t *testing.T) {
 			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, Phase: operatorv1alpha1.PhaseIssuance}
 		}, true, false},
 		{"a change of members has begun", func(s *scope) {
-			s.identity.Record.Joining = "m2"
+			s.Identity.Record.Joining = "m2"
 			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationScale, Phase: operatorv1alpha1.PhaseMemberAddition}
 		}, false, false},
 		{"an upgrade has begun", func(s *scope) { s.upgradeIn(operatorv1alpha1.PhaseServer) }, false, true},
@@ -239,9 +240,9 @@ func TestDefragmentFull(t *testing.T) {
 	}
 	s := fragmented(t, "v0.1.0", "")
 	r := reading(t, s)
-	s.members.State.Members[1].DBSizeInUse = 290 << 20
-	for i := range s.members.State.Members {
-		s.members.State.Members[i].Revision = 900
+	s.Members.State.Members[1].DBSizeInUse = 290 << 20
+	for i := range s.Members.State.Members {
+		s.Members.State.Members[i].Revision = 900
 	}
 	began := s.Now
 	r.defragment(t.Context(), s)

@@ -41,7 +41,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 		waits = err.Error()
 	}
 	// After what may hurt the host cluster, whatever becomes of it.
-	all, failed := r.settleBackups(ctx, client.ObjectKeyFromObject(s.Registry), s.deleting())
+	all, failed := r.settleBackups(ctx, client.ObjectKeyFromObject(s.Registry), s.Deleting())
 	if failed != nil && waits == "" {
 		waits = failed.Error()
 	}
@@ -115,11 +115,11 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 // when the data goes with the registry. Which they are is in the record of etcd's identity,
 // which goes next.
 func (s *scope) releaseVolumes(ctx context.Context) error {
-	if !s.dropsData() || s.identity == nil || s.identity.Record == nil {
+	if !s.dropsData() || s.Identity == nil || s.Identity.Record == nil {
 		return nil
 	}
-	for _, volume := range s.identity.Record.Kept {
-		if _, err := membership.Release(ctx, s.Objects, s.identity.Record, volume); err != nil {
+	for _, volume := range s.Identity.Record.Kept {
+		if _, err := membership.Release(ctx, s.Objects, s.Identity.Record, volume); err != nil {
 			return err
 		}
 	}
@@ -167,7 +167,7 @@ func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (regi
 		}
 		// Another issuer may have taken the place of this CA, whose Certificate is
 		// gone then; its key was kept for a return to it.
-		for _, n := range s.authorities.ServingGenerations() {
+		for _, n := range s.Authorities.ServingGenerations() {
 			rest = append(rest, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: s.Registry.Namespace, Name: s.Name(contract.Generation(contract.ServingCASuffix, n))})
 		}
 	}

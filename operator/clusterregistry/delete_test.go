@@ -89,8 +89,8 @@ func TestReleaseVolumes(t *testing.T) {
 		volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv", Annotations: map[string]string{operatorv1alpha1.AnnotationReclaimPolicy: "Delete"}}, Spec: corev1.PersistentVolumeSpec{
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain, ClaimRef: &corev1.ObjectReference{Namespace: "team", Name: "data-fleet-etcd-1", UID: "1"}}}
 		r := reading(t, s, volume)
-		s.identity = identity.New(s.Objects)
-		s.identity.Record = &etcd.Record{Identity: etcd.Identity{ClusterID: "c"}, Kept: []etcd.KeptVolume{{Name: "gone", Claim: "0", Policy: "Delete", Cluster: "c"}, {Name: "pv", Claim: "1", Policy: "Delete", Cluster: "c"}}}
+		s.Identity = identity.New(s.Objects)
+		s.Identity.Record = &etcd.Record{Identity: etcd.Identity{ClusterID: "c"}, Kept: []etcd.KeptVolume{{Name: "gone", Claim: "0", Policy: "Delete", Cluster: "c"}, {Name: "pv", Claim: "1", Policy: "Delete", Cluster: "c"}}}
 		for range 2 { // an operator that was killed before the record was deleted
 			if err := s.releaseVolumes(t.Context()); err != nil {
 				t.Fatal(err)

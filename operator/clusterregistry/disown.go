@@ -21,7 +21,7 @@ func (s *scope) disown(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	stage := members.Stage{Objects: s.Objects, Authorities: s.authorities}
+	stage := members.Stage{Objects: s.Objects, Authorities: s.Authorities}
 	access, v := stage.External(ctx)
 	why := v.Message
 	if v.Complete() {

@@ -36,20 +36,20 @@ func (s *scope) readKeys(ctx context.Context) error {
 	if s.Registry.Spec.Etcd.External != nil {
 		return nil
 	}
-	if s.identity.Err != nil {
+	if s.Identity.Err != nil {
 		if s.Before.Encryption != nil || s.Registry.Spec.Server.Encryption != nil {
-			s.keys.Held = verdict.Waiting(operatorv1alpha1.ReasonEncryptionInvalid, "the record of the keys in use can't be read, and no server is made or changed: %s", s.identity.Err)
+			s.Keys.Held = verdict.Waiting(operatorv1alpha1.ReasonEncryptionInvalid, "the record of the keys in use can't be read, and no server is made or changed: %s", s.Identity.Err)
 		}
 		return nil
 	}
-	s.keys = keyring.Read(ctx, s.Objects, s.identity.Record)
-	if s.keys.Unrecorded && s.keys.InUse != nil && s.identity.Record != nil && !s.ReadOnly() && s.pausedUntil() == "" {
-		if err := s.identity.Write(ctx, keyring.Record(*s.identity.Record, s.keys.InUse)); err != nil {
+	s.Keys = keyring.Read(ctx, s.Objects, s.Identity.Record)
+	if s.Keys.Unrecorded && s.Keys.InUse != nil && s.Identity.Record != nil && !s.ReadOnly() && s.PausedUntil() == "" {
+		if err := s.Identity.Write(ctx, keyring.Record(*s.Identity.Record, s.Keys.InUse)); err != nil {
 			return fmt.Errorf("record the keys in use: %w", err)
 		}
 	}
-	if s.keys.InUse != nil {
-		s.Registry.Status.Encryption = s.keys.Status()
+	if s.Keys.InUse != nil {
+		s.Registry.Status.Encryption = s.Keys.Status()
 	} // else it is what was last known
 	return nil
 }
@@ -58,8 +58,8 @@ func (s *scope) readKeys(ctx context.Context) error {
 // and what they do without last.
 func (s *scope) withheld() verdict.Verdict {
 	switch {
-	case s.keys.Held.State == verdict.Blocked || s.audit.Held.Complete() && !s.keys.Held.Complete():
-		return s.keys.Held
+	case s.Keys.Held.State == verdict.Blocked || s.audit.Held.Complete() && !s.Keys.Held.Complete():
+		return s.Keys.Held
 	case !s.audit.Held.Complete():
 		return s.audit.Held
 	}
@@ -68,11 +68,11 @@ func (s *scope) withheld() verdict.Verdict {
 
 // reveal decrypts what etcd holds, nil where nothing is encrypted.
 func (s *scope) reveal() migration.Reveal {
-	if s.keys.Render() == nil {
+	if s.Keys.Render() == nil {
 		return nil
 	}
 	return func(ctx context.Context, key string, content []byte) ([]byte, error) {
-		reader, err := s.keys.InUse.Reader()
+		reader, err := s.Keys.InUse.Reader()
 		if err != nil {
 			return nil, err
 		}
@@ -96,11 +96,11 @@ func (r *Reconciler) changeKeys(ctx context.Context, s *scope) verdict.Verdict {
 		handler.Operation = status.Operation
 		return handler.Waiting("starts").In(verdict.AtOnce)
 	}
-	if s.keys.InUse == nil || s.identity.Record == nil {
-		return handler.Waiting("it is not known which keys the servers have: %s", s.keys.Held.Message).In(verdict.Resync)
+	if s.Keys.InUse == nil || s.Identity.Record == nil {
+		return handler.Waiting("it is not known which keys the servers have: %s", s.Keys.Held.Message).In(verdict.Resync)
 	}
-	reason, until := s.halted()
-	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.frozenBy(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
+	reason, until := s.Halted()
+	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.Frozen(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
 	if driver.ReadOnly == "" && s.ReadOnly() {
 		driver.ReadOnly = "it continues when " + s.ReadOnlyUntil()
 	}
@@ -108,7 +108,7 @@ func (r *Reconciler) changeKeys(ctx context.Context, s *scope) verdict.Verdict {
 	if progress == operation.UnderWay {
 		return v
 	}
-	if keys := s.keys.InUse; s.keys.Desired != nil && len(s.keyState().Former()) == 0 && s.identity.Record.StoredUnder == keys[0].ID() { // else it ended for want of what is desired
+	if keys := s.Keys.InUse; s.Keys.Desired != nil && len(s.keyState().Former()) == 0 && s.Identity.Record.StoredUnder == keys[0].ID() { // else it ended for want of what is desired
 		s.Event(corev1.EventTypeNormal, "KeysChanged", operatorv1alpha1.ConditionServerReady, "clusters are stored under %s, and the servers have no other key than %s", keys[0].ID(), strings.Join(keys.IDs(), ", "))
 	}
 	status.Operation = nil
@@ -118,10 +118,10 @@ func (r *Reconciler) changeKeys(ctx context.Context, s *scope) verdict.Verdict {
 
 // noteKeys says what a change of keys that is due waits for, or why there can't be one.
 func (s *scope) noteKeys() {
-	if operation := s.Registry.Status.Operation; operation != nil && operation.Type == operatorv1alpha1.OperationEncryption || s.identity.Record == nil {
+	if operation := s.Registry.Status.Operation; operation != nil && operation.Type == operatorv1alpha1.OperationEncryption || s.Identity.Record == nil {
 		return
 	}
-	h := keychange.Handler{State: s.keyState(), Verified: cmp.Or(s.identity.Record.StoredUnder, encryption.Identity.ID())}
+	h := keychange.Handler{State: s.keyState(), Verified: cmp.Or(s.Identity.Record.StoredUnder, encryption.Identity.ID())}
 	message := "the keys to encrypt with are changed when " + s.rotationAwaits()
 	if conflict := h.State.Check(); conflict != nil {
 		message = conflict.Error()
@@ -133,38 +133,38 @@ func (s *scope) noteKeys() {
 
 // keyIDs are the names of the keys that servers have, as far as is known.
 func (s *scope) keyIDs() []string {
-	if known := s.Registry.Status.Encryption; s.keys.InUse == nil && known != nil {
+	if known := s.Registry.Status.Encryption; s.Keys.InUse == nil && known != nil {
 		return known.Reads
 	}
-	return s.keys.InUse.IDs()
+	return s.Keys.InUse.IDs()
 }
 
 // keyState is what is known of the keys before it is known what the servers have loaded.
 func (s *scope) keyState() encryption.State {
-	out := encryption.State{InUse: s.keys.InUse, Desired: s.keys.Desired}
-	if s.identity.Record == nil || s.identity.Record.Lineage == "" {
+	out := encryption.State{InUse: s.Keys.InUse, Desired: s.Keys.Desired}
+	if s.Identity.Record == nil || s.Identity.Record.Lineage == "" {
 		return out // there are no backups
 	}
 	if s.backups.unread {
-		out.Needed = s.keys.InUse.IDs() // one of them may need any
+		out.Needed = s.Keys.InUse.IDs() // one of them may need any
 		return out
 	}
-	out.Needed = backup.Keys(s.backups.all, s.identity.Record.Lineage)
+	out.Needed = backup.Keys(s.backups.all, s.Identity.Record.Lineage)
 	return out
 }
 
 // keyChange returns the change of keys that is under way, or could begin.
 func (r *Reconciler) keyChange(ctx context.Context, s *scope) (keychange.Handler, error) {
-	h := keychange.Handler{Operation: s.Registry.Status.Operation, Now: s.Now, Busy: s.unsteady(), State: s.keyState()}
-	if h.State.InUse == nil || s.identity.Record == nil {
+	h := keychange.Handler{Operation: s.Registry.Status.Operation, Now: s.Now, Busy: s.Unsteady(), State: s.keyState()}
+	if h.State.InUse == nil || s.Identity.Record == nil {
 		h.State = encryption.State{InUse: encryption.Keys{encryption.Identity}}
 		return h, nil // nothing is known to be desired
 	}
-	h.Verified = cmp.Or(s.identity.Record.StoredUnder, encryption.Identity.ID())
+	h.Verified = cmp.Or(s.Identity.Record.StoredUnder, encryption.Identity.ID())
 	h.Verify = func(ctx context.Context) error {
-		record := *s.identity.Record
-		record.StoredUnder = s.keys.InUse[0].ID()
-		return s.identity.Write(ctx, &record)
+		record := *s.Identity.Record
+		record.StoredUnder = s.Keys.InUse[0].ID()
+		return s.Identity.Write(ctx, &record)
 	}
 	h.Record = func(ctx context.Context, keys encryption.Keys) error { return r.recordKeys(ctx, s, keys) }
 	h.Rewrite = func(ctx context.Context) (map[string]int, string, error) { return r.rewrite(ctx, s) }
@@ -183,14 +183,14 @@ func (r *Reconciler) keyChange(ctx context.Context, s *scope) (keychange.Handler
 // them, since these still write; nothing when all have. Not from the cache, which has no
 // annotations of pods.
 func (s *scope) withoutKeys(ctx context.Context) (string, error) {
-	if s.servers.Rolling != "" {
-		return s.servers.Rolling, nil
+	if s.Servers.Rolling != "" {
+		return s.Servers.Rolling, nil
 	}
 	if v, reached := s.verdicts[operatorv1alpha1.ConditionServerReady]; !reached || !v.Complete() {
 		return operatorv1alpha1.ConditionServerReady + ": " + v.Message, nil
 	}
 	digest := ""
-	if rendered := s.keys.Render(); rendered != nil {
+	if rendered := s.Keys.Render(); rendered != nil {
 		digest = rendered.Digest
 	}
 	pods := &corev1.PodList{}
@@ -229,22 +229,22 @@ func (r *Reconciler) recordKeys(ctx context.Context, s *scope, keys encryption.K
 			}
 		}
 	}
-	return s.identity.Write(ctx, keyring.Record(*s.identity.Record, keys))
+	return s.Identity.Write(ctx, keyring.Record(*s.Identity.Record, keys))
 }
 
 // rewrite has clusters stored again under the key that writes.
 func (r *Reconciler) rewrite(ctx context.Context, s *scope) (map[string]int, string, error) {
-	registry, err := r.access(s).RegistryClient(ctx, s.authorities.Serving.Bundle())
+	registry, err := r.access(s).RegistryClient(ctx, s.Authorities.Serving.Bundle())
 	if err != nil {
 		return nil, "0", err
 	}
 	until := time.Now().Add(rewriteTime)
 	walk := r.keyWalk(s.Registry.UID)
-	next, stored, progress, err := walk.Continue(ctx, s.keys.InUse, keychange.Storage{
+	next, stored, progress, err := walk.Continue(ctx, s.Keys.InUse, keychange.Storage{
 		Read: func(ctx context.Context, after string, each func(string, []byte) error) (etcd.Stored, error) {
-			return s.members.Access.Stored(ctx, contract.ObjectPrefix(v1beta1.GroupName, "clusters"), after, each)
+			return s.Members.Access.Stored(ctx, contract.ObjectPrefix(v1beta1.GroupName, "clusters"), after, each)
 		},
-		Rewrite: func(ctx context.Context, name string) error { return registry.Rewrite(ctx, s.release.Stores, name) },
+		Rewrite: func(ctx context.Context, name string) error { return registry.Rewrite(ctx, s.Release.Stores, name) },
 		Over:    func() bool { return time.Now().After(until) },
 	})
 	r.keyWalks.Store(s.Registry.UID, next)
@@ -258,7 +258,7 @@ func (r *Reconciler) readable(ctx context.Context, s *scope) (string, error) {
 	if revision == 0 {
 		return "Waiting for the stored clusters to be read again", nil
 	}
-	compacted, err := s.members.Access.Compacted(ctx, revision)
+	compacted, err := s.Members.Access.Compacted(ctx, revision)
 	if err != nil || compacted {
 		return "", err
 	}

@@ -24,15 +24,15 @@ func TestRecordKeys(t *testing.T) {
 	}
 	plain := encryption.Keys{encryption.Identity}
 	s := encrypting(t, plain, aKey(t, "a"))
-	s.release = releases[len(releases)-1]
-	s.release.Members = version.Members{Release: s.release.Version, Etcd: s.release.Etcd, Helper: s.release.Helper, Layout: s.release.Layout}
+	s.Release = releases[len(releases)-1]
+	s.Release.Members = version.Members{Release: s.Release.Version, Etcd: s.Release.Etcd, Helper: s.Release.Helper, Layout: s.Release.Layout}
 	registry := s.Registry.DeepCopy()
 	registry.ResourceVersion = ""
 	r := reading(t, s, registry)
 	r.Environment = render.Environment{Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"}
-	record := *s.identity.Record
-	s.identity = identity.New(s.Objects)
-	if err := s.identity.Write(t.Context(), &record); err != nil {
+	record := *s.Identity.Record
+	s.Identity = identity.New(s.Objects)
+	if err := s.Identity.Write(t.Context(), &record); err != nil {
 		t.Fatal(err)
 	}
 	both := slices.Concat(plain, aKey(t, "a"))
@@ -54,7 +54,7 @@ func TestRecordKeys(t *testing.T) {
 	if !found.InUse.Equal(both) {
 		t.Errorf("the next reconcile finds %v", found.InUse)
 	}
-	s.identity, s.keys = again, found
+	s.Identity, s.Keys = again, found
 	if err := r.recordKeys(t.Context(), s, plain); err != nil {
 		t.Fatal(err)
 	}

@@ -33,12 +33,12 @@ func aKey(t *testing.T, name string) encryption.Keys {
 func encrypting(t *testing.T, inUse, desired encryption.Keys) *scope {
 	t.Helper()
 	s := rotating(t, "Aggregated", "{}", one, one)
-	s.identity = identity.New(s.Objects)
-	s.identity.Record = &etcd.Record{InitialClusterState: "existing", Replicas: 1, Names: []string{"fleet-etcd-0"}}
+	s.Identity = identity.New(s.Objects)
+	s.Identity.Record = &etcd.Record{InitialClusterState: "existing", Replicas: 1, Names: []string{"fleet-etcd-0"}}
 	if inUse != nil {
-		s.identity.Record = keyring.Record(*s.identity.Record, inUse)
+		s.Identity.Record = keyring.Record(*s.Identity.Record, inUse)
 	}
-	s.keys = keyring.Found{InUse: inUse, Desired: desired}
+	s.Keys = keyring.Found{InUse: inUse, Desired: desired}
 	return s
 }
 
@@ -57,12 +57,12 @@ func TestKeysBegin(t *testing.T) {
 		{"switched on", plain, a, nothing, "identity to secretbox/a", ""},
 		{"another key", a, both, nothing, "secretbox/a to secretbox/b", ""},
 		{"switched off", a, plain, nothing, "secretbox/a to identity", ""},
-		{"stored, as is known", a, a, func(s *scope) { s.identity.Record.StoredUnder = "secretbox/a" }, "", ""},
+		{"stored, as is known", a, a, func(s *scope) { s.Identity.Record.StoredUnder = "secretbox/a" }, "", ""},
 		{"stored, or not: a change was interrupted", a, a, nothing, "secretbox/a to secretbox/a", ""},
 		{"it is not known what is desired", a, nil, nothing, "", ""},
 		{"it is not known what is in use", nil, a, nothing, "", ""},
 		{"it is paused", plain, a, func(s *scope) { s.Freeze("spec.paused is false") }, "", "the keys to encrypt with are changed when spec.paused is false"},
-		{"servers are being replaced", plain, a, func(s *scope) { s.servers.Rolling = "servers: 1 of 2 updated" }, "", "when this is resolved: servers: 1 of 2 updated"},
+		{"servers are being replaced", plain, a, func(s *scope) { s.Servers.Rolling = "servers: 1 of 2 updated" }, "", "when this is resolved: servers: 1 of 2 updated"},
 		{"etcd is not ready", plain, a, func(s *scope) {
 			s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting("MembersNotReady", "2 of 3").DegradedIf(true))
 		}, "", "when this is resolved: EtcdReady: 2 of 3"},
@@ -99,7 +99,7 @@ func TestKeysOfBackups(t *testing.T) {
 		"it is not known what backups need": {"l", true, nil},
 	} {
 		s := encrypting(t, inUse, aKey(t, "b"))
-		s.identity.Record.Lineage = test.lineage
+		s.Identity.Record.Lineage = test.lineage
 		s.backups = backups{all: []*operatorv1alpha1.ClusterRegistryBackup{taken}, unread: test.unread}
 		if got := s.keyState().Former().IDs(); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v may be removed, want %v", reason, got, test.want)
@@ -119,9 +119,9 @@ func TestKeysUnknown(t *testing.T) {
 		for _, recorded := range []bool{true, false} {
 			s := encrypting(t, nil, nil)
 			if !recorded {
-				s.identity.Record = nil
+				s.Identity.Record = nil
 			}
-			s.keys.Held = verdict.Waiting("EncryptionInvalid", "Secret fleet-encryption-x does not exist")
+			s.Keys.Held = verdict.Waiting("EncryptionInvalid", "Secret fleet-encryption-x does not exist")
 			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationEncryption, Phase: phase, From: "identity", To: "secretbox/a"}
 			v := reading(t, s).changeKeys(t.Context(), s)
 			if o := s.Registry.Status.Operation; o == nil || o.Phase != phase || v.Complete() || !strings.Contains(v.Message, "Secret fleet-encryption-x does not exist") {
@@ -180,7 +180,7 @@ func TestWithoutKeys(t *testing.T) {
 // recorded which are in use, and that everything is stored under the one that writes.
 func TestKeysStay(t *testing.T) {
 	a := aKey(t, "a")
-	stored := func(s *scope) { s.identity.Record.StoredUnder = "secretbox/a" }
+	stored := func(s *scope) { s.Identity.Record.StoredUnder = "secretbox/a" }
 	for reason, test := range map[string]struct {
 		inUse  encryption.Keys
 		change func(*scope)
@@ -188,13 +188,13 @@ func TestKeysStay(t *testing.T) {
 	}{
 		"they are not known":                       {nil, stored, true},
 		"all is stored under the one in use":       {a, stored, false},
-		"something may be under another one":       {a, func(s *scope) { s.identity.Record.StoredUnder = "unknown" }, true},
+		"something may be under another one":       {a, func(s *scope) { s.Identity.Record.StoredUnder = "unknown" }, true},
 		"it is not known under which":              {a, func(*scope) {}, true},
-		"there is no record":                       {a, func(s *scope) { s.identity.Record = nil }, true},
-		"the record has no keys":                   {encryption.Keys{encryption.Identity}, func(s *scope) { s.identity.Record.KeyIDs = nil }, true},
-		"the record is to be written again":        {a, func(s *scope) { stored(s); s.keys.Unrecorded = true }, true},
+		"there is no record":                       {a, func(s *scope) { s.Identity.Record = nil }, true},
+		"the record has no keys":                   {encryption.Keys{encryption.Identity}, func(s *scope) { s.Identity.Record.KeyIDs = nil }, true},
+		"the record is to be written again":        {a, func(s *scope) { stored(s); s.Keys.Unrecorded = true }, true},
 		"nothing is encrypted any more":            {encryption.Keys{encryption.Identity}, func(*scope) {}, false},
-		"the record names it as that of those use": {a, func(s *scope) { stored(s); s.identity.Record.Keys = "0123456789abcdef" }, true},
+		"the record names it as that of those use": {a, func(s *scope) { stored(s); s.Identity.Record.Keys = "0123456789abcdef" }, true},
 	} {
 		s := encrypting(t, test.inUse, nil)
 		test.change(s)

@@ -6,6 +6,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/history"
+	"github.com/clusterregistry/operator/operator/pass"
 )
 
 // advanceHistory begins the installation's entry, and completes it when all that clients
@@ -15,11 +16,11 @@ func (s *scope) advanceHistory(conditions []metav1.Condition) {
 		return
 	}
 	last := history.Last(s.Registry)
-	if !s.Installed() && last.Version != s.release.Version {
+	if !s.Installed() && last.Version != s.Release.Version {
 		if last.State == operatorv1alpha1.TransitionProgressing {
 			history.Complete(s.Registry, operatorv1alpha1.TransitionAbandoned, "", s.Now)
 		}
-		history.Begin(s.Registry, s.release.Version, s.Now)
+		history.Begin(s.Registry, s.Release.Version, s.Now)
 		last = history.Last(s.Registry)
 	}
 	if last.State == operatorv1alpha1.TransitionProgressing && s.served(conditions) {
@@ -30,7 +31,7 @@ func (s *scope) advanceHistory(conditions []metav1.Condition) {
 // served reports whether the registry is ready, whatever its controller does.
 func (s *scope) served(conditions []metav1.Condition) bool {
 	var needed []metav1.Condition
-	for _, kind := range parts(s.Registry.Spec.Mode) {
+	for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 		if condition := meta.FindStatusCondition(conditions, kind); condition != nil {
 			needed = append(needed, *condition)
 		}

@@ -30,7 +30,7 @@ func TestHostFlaps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := seen.input(render.Environment{}).HostVersion; got != "1.36" || seen.host != answer || seen.Registry.Status.HostVersion != answer {
+		if got := seen.input(render.Environment{}).HostVersion; got != "1.36" || seen.HostVersion != answer || seen.Registry.Status.HostVersion != answer {
 			t.Errorf("the host says %s, and servers are made for %s", answer, got)
 		}
 	}
@@ -68,7 +68,7 @@ func TestHostToRender(t *testing.T) {
 		begin, got := s.Now, ""
 		for _, a := range test.answers {
 			var err error
-			s.host, s.Now = a.answer, begin.Add(time.Duration(a.minutes)*time.Minute)
+			s.HostVersion, s.Now = a.answer, begin.Add(time.Duration(a.minutes)*time.Minute)
 			if got, err = r.hostToRender(t.Context(), s); err != nil {
 				t.Fatal(err)
 			}

@@ -49,13 +49,13 @@ func (s *scope) saved() bool {
 // neverStored reports whether the registry has no data: no etcd of it has formed, as its record
 // says, or it is still being restored from a backup. Volumes without a record may have data.
 func (s *scope) neverStored() bool {
-	if s.identity.Err != nil || s.Installed() {
+	if s.Identity.Err != nil || s.Installed() {
 		return false
 	}
-	if s.identity.Record == nil {
-		return len(s.volumes.Members) == 0
+	if s.Identity.Record == nil {
+		return len(s.Volumes.Members) == 0
 	}
-	return s.identity.Record.ClusterID == "" || s.identity.Record.Restored.Pending()
+	return s.Identity.Record.ClusterID == "" || s.Identity.Record.Restored.Pending()
 }
 
 // dropsData reports whether the data goes with the registry. What deletionPolicy Snapshot did
@@ -77,7 +77,7 @@ func (s *scope) dropsData() bool {
 // savesFirst reports whether nothing may be deleted yet: the last backup is not verified. What
 // is in the way of a restore stays, and needs none.
 func (s *scope) savesFirst() bool {
-	return s.restore.inTheWay == "" && s.deleting() != "" && s.Registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicySnapshot && !s.Terminating && !s.saved() && !s.neverStored()
+	return s.restore.inTheWay == "" && s.Deleting() != "" && s.Registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicySnapshot && !s.Terminating && !s.saved() && !s.neverStored()
 }
 
 // needsLast is the backup that a deletion waits for.
@@ -86,8 +86,8 @@ func (s *scope) needsLast() backup.Needed {
 	if at := s.Registry.DeletionTimestamp; at != nil {
 		needed.Prefix = fmt.Sprintf("%s-%s-del", s.Registry.Name, at.UTC().Format("20060102-150405"))
 	}
-	if s.identity.Record != nil {
-		needed.Lineage = s.identity.Record.Lineage
+	if s.Identity.Record != nil {
+		needed.Lineage = s.Identity.Record.Lineage
 	}
 	return needed
 }
@@ -151,7 +151,7 @@ func (s *scope) newBackup(name string, reason operatorv1alpha1.BackupReason) *op
 func (s *scope) awaitsLast(parts []metav1.Condition) string {
 	out := "nothing of it is deleted before its last backup is verified: "
 	waits := firstNotTrue(slices.DeleteFunc(slices.Clone(parts), func(c metav1.Condition) bool { return c.Type == operatorv1alpha1.ConditionBackupReady }))
-	switch halted, until := s.halted(); {
+	switch halted, until := s.Halted(); {
 	case s.saved():
 		return s.backups.last.Message
 	case s.verdicts[operatorv1alpha1.ConditionBackupReady].Err != nil:

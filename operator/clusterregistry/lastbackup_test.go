@@ -120,7 +120,7 @@ func TestLastBackupStale(t *testing.T) {
 func TestLastBackupOfAnother(t *testing.T) {
 	w := newDeletedWorld(t)
 	s := w.scope()
-	s.Registry.Status.Backup = &operatorv1alpha1.BackupStatus{Lineage: s.identity.Record.Lineage, Deletion: &operatorv1alpha1.BackupSuccess{Name: "fleet-20250101-000000-del1"}}
+	s.Registry.Status.Backup = &operatorv1alpha1.BackupStatus{Lineage: s.Identity.Record.Lineage, Deletion: &operatorv1alpha1.BackupSuccess{Name: "fleet-20250101-000000-del1"}}
 	if err := w.raw.Status().Update(t.Context(), s.Registry); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestLastBackupBlocked(t *testing.T) {
 		"no etcd":    {func(*scope) {}, "waiting for etcd to be complete"},
 	} {
 		s := newDeletedWorld(t).scope()
-		s.aggregation = done
+		s.Aggregation = done
 		test.change(s)
 		if got := awaited(s); !strings.Contains(got, test.says) || !strings.HasSuffix(got, orNoBackup) {
 			t.Errorf("%s: %q", reason, got)
@@ -230,11 +230,11 @@ func TestLastBackupBlocked(t *testing.T) {
 	}
 	// One that has no data needs none.
 	for _, record := range []*etcd.Record{nil, {InitialClusterState: "new"}} {
-		if s.identity.Record = record; s.savesFirst() || s.dropsData() {
+		if s.Identity.Record = record; s.savesFirst() || s.dropsData() {
 			t.Errorf("with the record %+v it waits for a backup of nothing", record)
 		}
 	}
-	s.identity.Record, s.volumes.Members = nil, make([]corev1.PersistentVolumeClaim, 1)
+	s.Identity.Record, s.Volumes.Members = nil, make([]corev1.PersistentVolumeClaim, 1)
 	if !s.savesFirst() {
 		t.Error("volumes without a record go without a backup")
 	}

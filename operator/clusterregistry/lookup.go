@@ -107,11 +107,11 @@ func endOf(job *batchv1.Job) time.Time {
 
 // target is what the backup would be restored into.
 func (s *scope) target(releases []version.Release) restore.Target {
-	t := restore.Target{Releases: releases, Release: s.release, Host: s.host, Storage: render.EtcdStorage(s.Registry), SHA256: s.restore.source.sha256, Needs: s.restore.source.keys}
-	keys := s.keys.Desired
+	t := restore.Target{Releases: releases, Release: s.Release, Host: s.HostVersion, Storage: render.EtcdStorage(s.Registry), SHA256: s.restore.source.sha256, Needs: s.restore.source.keys}
+	keys := s.Keys.Desired
 	if s.restore.recovery.asked {
 		t.Again = "name another one in spec.recovery.name"
-		keys = s.keys.InUse // in a recovery, servers keep those that they have
+		keys = s.Keys.InUse // in a recovery, servers keep those that they have
 	}
 	if keyring.Rendered(keys) != nil {
 		t.Keys = keys.IDs()

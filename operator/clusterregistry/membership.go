@@ -25,7 +25,7 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 	if !s.changeable() {
 		return done
 	}
-	if s.members.Acted {
+	if s.Members.Acted {
 		return done.In(verdict.AtOnce) // what was observed is no longer so
 	}
 	change := r.memberChange(s)
@@ -45,13 +45,13 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 
 // changeable reports whether etcd's members can be changed, as far as they were observed.
 func (s *scope) changeable() bool {
-	return s.identity.Record != nil && s.Registry.Spec.Etcd.External == nil && len(s.members.State.Members) > 0 && s.frozenBy() == ""
+	return s.Identity.Record != nil && s.Registry.Spec.Etcd.External == nil && len(s.Members.State.Members) > 0 && s.Frozen() == ""
 }
 
 // memberChange returns a change of etcd's members as they were observed.
 func (r *Reconciler) memberChange(s *scope) *membership.Change {
 	operation := s.Registry.Status.Operation
-	return &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State, Etcd: r.membersAccess(s),
+	return &membership.Change{Objects: s.Objects, Identity: s.Identity, State: s.Members.State, Etcd: r.membersAccess(s),
 		Repair: operation != nil && !membership.Is(operation), TakeSnapshot: s.saveBefore}
 }
 
@@ -73,7 +73,7 @@ func (r *Reconciler) stepMembers(ctx context.Context, s *scope, change *membersh
 		return change.Act(ctx, step)
 	}
 	begun := change.Begin(step)
-	begins := begun.Type == operatorv1alpha1.OperationScale && !membership.UnderWay(s.identity.Record)
+	begins := begun.Type == operatorv1alpha1.OperationScale && !s.Identity.Record.Changing()
 	if begins && !s.Installed() {
 		return done // what there is comes up first
 	}
@@ -92,14 +92,14 @@ func (r *Reconciler) stepMembers(ctx context.Context, s *scope, change *membersh
 // Members that can't be, since they move where their volumes can't follow, wait for more
 // members.
 func (s *scope) rolls() bool {
-	moves := s.members.Reason == operatorv1alpha1.ReasonMembersBlocked || s.members.Reason == operatorv1alpha1.ReasonMembersChanging
-	return s.servers.Rolling != "" || s.replacingMembers() != "" && !moves
+	moves := s.Members.Reason == operatorv1alpha1.ReasonMembersBlocked || s.Members.Reason == operatorv1alpha1.ReasonMembersChanging
+	return s.Servers.Rolling != "" || s.ReplacingMembers() != "" && !moves
 }
 
 // driveMembers drives the operation that changes members.
 func (s *scope) driveMembers(ctx context.Context, handler membership.Handler) verdict.Verdict {
 	status := &s.Registry.Status
-	reason, until := s.halted()
+	reason, until := s.Halted()
 	if s.ReadOnly() {
 		return verdict.Waiting(reason, "%s: it continues when %s", handler.Title(), until).In(verdict.Resync)
 	}
@@ -115,8 +115,8 @@ func (s *scope) driveMembers(ctx context.Context, handler membership.Handler) ve
 
 // membersAccess returns how the recorded members are changed.
 func (r *Reconciler) membersAccess(s *scope) membersAccess {
-	recorded, name := s.identity.Record.Members, client.ObjectKeyFromObject(s.Registry).String()
-	return membersAccess{s.members.Access.Among(slices.Collect(maps.Keys(recorded))...), func(member string, ask func() error) error {
+	recorded, name := s.Identity.Record.Members, client.ObjectKeyFromObject(s.Registry).String()
+	return membersAccess{s.Members.Access.Among(slices.Collect(maps.Keys(recorded))...), func(member string, ask func() error) error {
 		return r.comparisons.Outlier(etcd.Compared{Etcd: name, Member: member, ID: recorded[member]}, s.Now, ask)
 	}, func() { r.comparisons.Forget(name) }}
 }

@@ -27,23 +27,23 @@ func TestMembersBegin(t *testing.T) {
 		{"a member is lost", replace, func(*scope) {}, operatorv1alpha1.OperationReplacement, "etcd member fleet-etcd-1 is replaced: starts"},
 		{"nothing is to be done", plan.Step{Action: plan.Done, Ordinal: plan.None}, func(*scope) {}, "", ""},
 		{"it waits for something that is said elsewhere", plan.Step{Action: plan.Wait, Ordinal: plan.None, Message: "no majority"}, func(*scope) {}, "", ""},
-		{"servers are being replaced", scale, func(s *scope) { s.servers.Rolling = "servers: 1 of 2 updated" }, "", "when nothing of the registry is being replaced any more"},
-		{"members are being replaced", scale, func(s *scope) { s.members.Rolling = "etcd: 1 of 3 members updated" }, "", "when nothing of the registry is being replaced any more"},
+		{"servers are being replaced", scale, func(s *scope) { s.Servers.Rolling = "servers: 1 of 2 updated" }, "", "when nothing of the registry is being replaced any more"},
+		{"members are being replaced", scale, func(s *scope) { s.Members.Rolling = "etcd: 1 of 3 members updated" }, "", "when nothing of the registry is being replaced any more"},
 		{"members can't be replaced before there are more", scale, func(s *scope) {
-			s.members.Rolling, s.members.Verdict = "etcd: 0 of 1 members updated", verdict.Waiting(operatorv1alpha1.ReasonMembersBlocked, "it can't be moved")
+			s.Members.Rolling, s.Members.Verdict = "etcd: 0 of 1 members updated", verdict.Waiting(operatorv1alpha1.ReasonMembersBlocked, "it can't be moved")
 		}, operatorv1alpha1.OperationScale, "starts"},
-		{"a member is lost while others are being replaced", replace, func(s *scope) { s.members.Rolling = "etcd: 1 of 3 members updated" }, operatorv1alpha1.OperationReplacement, "starts"},
+		{"a member is lost while others are being replaced", replace, func(s *scope) { s.Members.Rolling = "etcd: 1 of 3 members updated" }, operatorv1alpha1.OperationReplacement, "starts"},
 		{"it was never complete", scale, func(s *scope) { s.Registry.Status.History = nil }, "", ""},
 		{"it was never complete, and has lost a member", replace, func(s *scope) { s.Registry.Status.History = nil }, operatorv1alpha1.OperationReplacement, "starts"},
 		{"it took over data in the middle of a change", plan.Step{Action: plan.Promote, Ordinal: 3}, func(s *scope) {
-			s.Registry.Status.History, s.identity.Record.Joining, s.identity.Record.Target = nil, "fleet-etcd-3", 5
+			s.Registry.Status.History, s.Identity.Record.Joining, s.Identity.Record.Target = nil, "fleet-etcd-3", 5
 		}, operatorv1alpha1.OperationScale, "starts"},
 		{"it is paused", replace, func(s *scope) { s.Freeze("spec.paused is false") }, "", ""},
 	} {
 		s := fragmented(t, "v0.1.0", "")
 		s.Registry.Spec.Etcd.Replicas = 5
 		test.change(s)
-		v := reading(t, s).stepMembers(t.Context(), s, &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State}, test.step)
+		v := reading(t, s).stepMembers(t.Context(), s, &membership.Change{Objects: s.Objects, Identity: s.Identity, State: s.Members.State}, test.step)
 		o := s.Registry.Status.Operation
 		if (o != nil) != (test.begins != "") || o != nil && (o.Type != test.begins || o.Phase != operatorv1alpha1.PhasePreflight) || !strings.Contains(v.Message, test.says) || (v.Message == "") != (test.says == "") {
 			t.Errorf("%s: %+v, %+v", test.reason, o, v)
@@ -109,7 +109,7 @@ func TestOutlierIsAskedSeldom(t *testing.T) {
 	if asked != 1 {
 		t.Errorf("asked %d times in three minutes", asked)
 	}
-	s.identity.Record.Members["fleet-etcd-0"] = "another"
+	s.Identity.Record.Members["fleet-etcd-0"] = "another"
 	if _ = r.membersAccess(s).seldom("fleet-etcd-0", ask); asked != 2 {
 		t.Error("what is known of a member counts for the one in its place")
 	}

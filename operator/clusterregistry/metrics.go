@@ -26,7 +26,7 @@ func (s *scope) measured() metrics.Registry {
 	if back := s.wentBack(); back != nil {
 		out.WentBack = back.From - back.To
 	}
-	for _, member := range s.members.State.Members {
+	for _, member := range s.Members.State.Members {
 		if member.DBSize > 0 {
 			out.DatabaseSizes[member.Name] = member.DBSize
 		}
@@ -35,7 +35,7 @@ func (s *scope) measured() metrics.Registry {
 		}
 	}
 	if s.Registry.Spec.Etcd.External == nil {
-		out.Quota = s.volumes.EtcdQuota(s.Registry)
+		out.Quota = s.Volumes.EtcdQuota(s.Registry)
 	}
 	return out
 }

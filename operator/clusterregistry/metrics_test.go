@@ -28,7 +28,7 @@ func TestMeasured(t *testing.T) {
 			metrics.Registry{Mode: "Independent", Servers: 4, DatabaseSizes: map[string]int64{"a": 1}, Quota: 2 << 30}},
 	} {
 		s := look(t, test.registry)
-		s.members.State.Members = test.members
+		s.Members.State.Members = test.members
 		s.Rendered = nil
 		if test.rendered {
 			s.Rendered = rendered(t, s)

@@ -23,10 +23,10 @@ func TestUntilEnd(t *testing.T) {
 		{"it went back", func(_ *scope, record *etcd.Record) { record.WentBack = &etcd.WentBack{ID: "c1-2", From: 100, To: 60} }, 100},
 	} {
 		r, s, _ := lostScope(t, "null")
-		record := *s.identity.Record
+		record := *s.Identity.Record
 		record.Joining, record.Newest = "", etcd.Newest{Position: etcd.Position{Revision: 100, Mark: 90}, Time: s.Now}
 		test.change(s, &record)
-		if err := s.identity.Write(t.Context(), &record); err != nil {
+		if err := s.Identity.Write(t.Context(), &record); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Client.Create(t.Context(), s.Registry.DeepCopy()); err != nil {

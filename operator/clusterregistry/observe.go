@@ -38,12 +38,12 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	if err != nil {
 		return nil, fmt.Errorf("ask the host cluster for its version: %w", err)
 	}
-	s.host, registry.Status.HostVersion = host.GitVersion, host.GitVersion
+	s.HostVersion, registry.Status.HostVersion = host.GitVersion, host.GitVersion
 	if s.hostMinor, err = r.hostToRender(ctx, s); err != nil {
 		return nil, err
 	}
 	if registry.Spec.Etcd.External == nil {
-		s.identity = identity.Read(ctx, s.Objects)
+		s.Identity = identity.Read(ctx, s.Objects)
 	}
 	if err := s.readInTheWay(ctx); err != nil {
 		return nil, err
@@ -51,13 +51,13 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	if err := s.readAuthorities(ctx); err != nil {
 		return nil, err
 	}
-	if clients := s.authorities.Clients.Bundle(); len(clients) > 0 {
+	if clients := s.Authorities.Clients.Bundle(); len(clients) > 0 {
 		registry.Status.ClientCABundle = clients
 	}
 	if s.addresses, err = address.Addresses(ctx, r.Client, registry); err != nil {
 		return nil, err
 	}
-	if s.volumes, err = volumes.Read(ctx, s.Live, registry, s.identity.Members()); err != nil {
+	if s.Volumes, err = volumes.Read(ctx, s.Live, registry, s.Identity.Members()); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -67,17 +67,17 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 func (s *scope) readAuthorities(ctx context.Context) error {
 	asked, inUse, copied := s.Registry.Spec.TLS.Rotation.Etcd, generation.InUse{}, trust.Copy{}
 	var err error
-	if s.identity.Record != nil {
-		inUse, copied = s.identity.Record.Generations, trust.Copy{Serving: s.identity.Record.ServingCA, Clients: s.identity.Record.ClientCA}
+	if s.Identity.Record != nil {
+		inUse, copied = s.Identity.Record.Generations, trust.Copy{Serving: s.Identity.Record.ServingCA, Clients: s.Identity.Record.ClientCA}
 	} else if inUse, err = trust.FirstInUse(ctx, s.Objects, contract.EtcdCASuffix, contract.EtcdServerSuffix, asked); err != nil {
 		return err
 	}
 	inUse.Signing = max(inUse.Signing, generation.First)
-	if s.authorities, err = trust.Read(ctx, s.Objects, inUse, copied); err != nil {
+	if s.Authorities, err = trust.Read(ctx, s.Objects, inUse, copied); err != nil {
 		return err
 	}
-	if asked > generation.First && s.identity.Err != nil {
-		s.authorities.Err = s.identity.Err // which generation signs is in there
+	if asked > generation.First && s.Identity.Err != nil {
+		s.Authorities.Err = s.Identity.Err // which generation signs is in there
 	}
 	s.withdraw()
 	s.abandon()
@@ -88,7 +88,7 @@ func (s *scope) readAuthorities(ctx context.Context) error {
 // such as 1.37: that for which they are made already, until the host has been
 // another one for long enough.
 func (r *Reconciler) hostToRender(ctx context.Context, s *scope) (string, error) {
-	answered := semver.MajorMinor(s.host)
+	answered := semver.MajorMinor(s.HostVersion)
 	steady := s.Now.Sub(r.host.heard(answered, s.Now))
 	if s.Registry.Spec.Mode != operatorv1alpha1.ModeAggregated {
 		return strings.TrimPrefix(answered, "v"), nil

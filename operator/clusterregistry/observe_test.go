@@ -47,7 +47,7 @@ func TestObserveClientCAs(t *testing.T) {
 func TestObserveVolumes(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-1"}}
 	s := observing(t, "{spec: {mode: Aggregated, version: v0.1.0, etcd: {replicas: 3}}}", claim)
-	if len(s.volumes.Members) != 1 || s.volumes.Members[0].Name != claim.Name {
-		t.Errorf("%+v", s.volumes)
+	if len(s.Volumes.Members) != 1 || s.Volumes.Members[0].Name != claim.Name {
+		t.Errorf("%+v", s.Volumes)
 	}
 }

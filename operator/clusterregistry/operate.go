@@ -58,24 +58,3 @@ func (s *scope) note(kind, reason, message string) {
 		s.verdicts[kind] = v.Note(cmp.Or(v.Reason, reason), message)
 	}
 }
-
-// steady reports whether the registry was complete once, all its parts are ready and nothing
-// that serves clients is being replaced. Which release it should run does not matter.
-func (s *scope) steady() bool { return s.unsteady() == "" }
-
-// unsteady says what is not as steady says, nothing when all is.
-func (s *scope) unsteady() string {
-	for _, kind := range parts(s.Registry.Spec.Mode) {
-		switch v, reached := s.verdicts[kind]; {
-		case kind == planned:
-		case !reached:
-			return kind + " is not known yet"
-		case !v.Complete():
-			return kind + ": " + v.Message
-		}
-	}
-	if !s.Installed() {
-		return "the registry is being installed"
-	}
-	return cmp.Or(s.servers.Rolling, s.replacingMembers())
-}

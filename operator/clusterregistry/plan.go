@@ -19,7 +19,7 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 	if operation := s.Registry.Status.Operation; operation != nil && s.operating() == "" && !membership.Is(operation) {
 		return s.planUpgrade(releases)
 	}
-	wanted, running := string(s.Registry.Spec.Version), s.running()
+	wanted, running := string(s.Registry.Spec.Version), s.Running()
 	release, err := version.Find(releases, wanted)
 	if err == nil {
 		err = version.CheckUpgrade(releases, running, wanted)
@@ -30,8 +30,8 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 	case running != "" && running != wanted:
 		return s.planStep(releases, release)
 	}
-	s.release = release
-	err = release.CheckHost(s.host)
+	s.Release = release
+	err = release.CheckHost(s.HostVersion)
 	if err == nil && running != "" {
 		err = version.CheckSupport(releases, running, true)
 	}
@@ -48,7 +48,7 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 	if last := history.Last(s.Registry); last.State == operatorv1alpha1.TransitionRolledBack && last.Version == to.Version && last.Generation == s.Registry.Generation {
 		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonRolledBack, "the upgrade to %s was rolled back, and is retried when the spec changes: %s", to.Version, last.Message))
 	}
-	err := to.CheckHost(s.host)
+	err := to.CheckHost(s.HostVersion)
 	if seen := s.Registry.Status.EtcdVersion; err == nil && s.Registry.Spec.Etcd.External == nil && seen != "" {
 		err = version.CheckEtcd(seen, to.Members.Etcd)
 	}
@@ -64,13 +64,13 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 	if membership.Is(s.Registry.Status.Operation) {
 		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when the change of etcd's members is complete", to.Version)).In(verdict.Soon)
 	}
-	from, err := version.Find(releases, s.running())
+	from, err := version.Find(releases, s.Running())
 	if err != nil {
 		return verdict.Failed(err)
 	}
-	if reason, _ := s.halted(); !s.Installed() || reason != "" {
+	if reason, _ := s.Halted(); !s.Installed() || reason != "" {
 		// Retained data is first taken over by the release that wrote it.
-		s.release = from
+		s.Release = from
 		return done
 	}
 	s.begin(from, to)
@@ -79,11 +79,11 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 
 // stay keeps to the release that runs, if one does.
 func (s *scope) stay(releases []version.Release, v verdict.Verdict) verdict.Verdict {
-	running, err := version.Find(releases, s.running())
+	running, err := version.Find(releases, s.Running())
 	if err != nil || s.Registry.Status.Version == "" {
 		return v.In(verdict.Resync)
 	}
-	s.release = running
+	s.Release = running
 	v.Message += "; " + running.Version + " keeps running"
 	return v.In(verdict.Resync).DegradedIf(true)
 }

@@ -42,14 +42,14 @@ func TestPlan(t *testing.T) {
 			status = "{version: '" + test.running + "', history: [{version: v0.2.0, state: RolledBack, generation: 7, message: no image, startTime: null}, {version: v0.1.0, state: Completed, startTime: null}]}"
 		}
 		s := look(t, "{spec: {version: '"+test.spec+"', mode: Aggregated, etcd: {replicas: 1}}, status: "+status+"}")
-		s.host, s.release.Version = test.host, ""
+		s.HostVersion, s.Release.Version = test.host, ""
 		v := s.plan(released)
 		if (v.Complete()) != (test.reason == "") || !v.Complete() && (v.Reason != test.reason || !strings.Contains(v.Message, test.says) || v.Err != nil) {
 			t.Errorf("%s: %+v", test.what, v)
 		}
 		// Only a usable verdict lets the stages run, since nothing is rendered yet.
-		if goes := v.Usable(); goes != (test.renders != "") || goes && s.release.Version != test.renders {
-			t.Errorf("%s: renders %q (%+v), want %q", test.what, s.release.Version, v, test.renders)
+		if goes := v.Usable(); goes != (test.renders != "") || goes && s.Release.Version != test.renders {
+			t.Errorf("%s: renders %q (%+v), want %q", test.what, s.Release.Version, v, test.renders)
 		}
 		begins := ""
 		if u := s.Registry.Status.Operation; u != nil {
@@ -86,13 +86,13 @@ func TestPlanOutOfSupport(t *testing.T) {
 			status = "{}"
 		}
 		s := look(t, "{spec: {version: '"+test.spec+"', mode: Aggregated, etcd: {replicas: 1}}, status: "+status+"}")
-		s.release.Version = ""
+		s.Release.Version = ""
 		v := s.plan(releases)
 		if v.Complete() != (test.reason == "") || !v.Complete() && (v.Reason != test.reason || !strings.Contains(v.Message, test.says)) {
 			t.Errorf("%s: %+v", test.what, v)
 		}
-		if v.Usable() != (test.renders != "") || v.Usable() && s.release.Version != test.renders {
-			t.Errorf("%s: renders %q (%+v)", test.what, s.release.Version, v)
+		if v.Usable() != (test.renders != "") || v.Usable() && s.Release.Version != test.renders {
+			t.Errorf("%s: renders %q (%+v)", test.what, s.Release.Version, v)
 		}
 		begins := ""
 		if operation := s.Registry.Status.Operation; operation != nil {

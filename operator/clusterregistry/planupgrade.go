@@ -16,7 +16,7 @@ func (s *scope) begin(from, to version.Release) {
 	s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationUpgrade, From: from.Version, To: to.Version}
 	s.upgrade = &upgrade.Upgrade{Operation: s.Registry.Status.Operation, From: from, To: to}
 	s.enter(operatorv1alpha1.PhasePreflight)
-	s.release = s.upgrade.Release()
+	s.Release = s.upgrade.Release()
 }
 
 // enter has the next reconcile begin a phase.
@@ -39,7 +39,7 @@ func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
 	var v verdict.Verdict
 	switch wanted := string(s.Registry.Spec.Version); wanted {
 	case to.Version:
-		if err := to.CheckHost(s.host); err != nil {
+		if err := to.CheckHost(s.HostVersion); err != nil {
 			v = verdict.Waiting(reasonOf(err), "%s", err).In(verdict.Resync).DegradedIf(true)
 		}
 	case from.Version:
@@ -48,9 +48,9 @@ func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
 		v = verdict.Waiting(operatorv1alpha1.ReasonUpgradeInProgress, "the upgrade from %s to %s is in progress: %s must wait until it completes, or until spec.version is set back to %s", from.Version, to.Version, wanted, from.Version).In(verdict.Resync).DegradedIf(true)
 	}
 	if s.upgrade == nil {
-		s.release = from
+		s.Release = from
 	} else {
-		s.release = s.upgrade.Release()
+		s.Release = s.upgrade.Release()
 	}
 	return v
 }

@@ -87,12 +87,12 @@ func (s *scope) isKeys(reference operatorv1alpha1.ObjectReference) bool {
 // writes. What is recorded nowhere any more, such as of a record that got lost together with the
 // status, may be in that Secret alone.
 func (s *scope) mayNeed(reference operatorv1alpha1.ObjectReference) bool {
-	record := s.identity.Record
-	if s.keys.InUse == nil || record == nil || len(record.KeyIDs) == 0 || s.keys.Unrecorded {
+	record := s.Identity.Record
+	if s.Keys.InUse == nil || record == nil || len(record.KeyIDs) == 0 || s.Keys.Unrecorded {
 		return true
 	}
 	return reference.Name == s.Name(contract.EncryptionSuffix)+"-"+record.Keys ||
-		cmp.Or(record.StoredUnder, encryption.Identity.ID()) != s.keys.InUse[0].ID()
+		cmp.Or(record.StoredUnder, encryption.Identity.ID()) != s.Keys.InUse[0].ID()
 }
 
 // mounts reports whether a pod mounts a ConfigMap or a Secret.

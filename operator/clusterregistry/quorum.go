@@ -24,8 +24,8 @@ import (
 // The verdict is not done when a recovery has begun.
 func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membership.Change) verdict.Verdict {
 	status, name := &s.Registry.Status, client.ObjectKeyFromObject(s.Registry).String()
-	if s.members.State.ListErr == nil {
-		r.revisions.Note(name, etcd.Seen{Revision: s.members.State.Revision(), Time: s.Now})
+	if s.Members.State.ListErr == nil {
+		r.revisions.Note(name, etcd.Seen{Revision: s.Members.State.Revision(), Time: s.Now})
 		status.Recovery = nil
 		return done
 	}
@@ -36,7 +36,7 @@ func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membershi
 	if members == nil {
 		return done
 	}
-	cluster := s.identity.Record.ClusterID
+	cluster := s.Identity.Record.ClusterID
 	before := status.Recovery
 	if before == nil || !strings.HasPrefix(before.ID, cluster+"-") {
 		before = &operatorv1alpha1.RecoveryStatus{ID: cluster + "-" + string(uuid.NewUUID())[:8], LostTime: metav1.Time{Time: s.Now}}
@@ -48,9 +48,9 @@ func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membershi
 	if known {
 		held := r.approve(ctx, s, found)
 		switch {
-		case s.recovering() != nil:
-			v := verdict.Waiting(operatorv1alpha1.ReasonRecovering, "etcd is recovered with the data of %s: all servers and etcd members are stopped first", recovery.Copy(s.recovering())).In(verdict.AtOnce)
-			found.Phase, found.Message, s.verdicts[operatorv1alpha1.ConditionEtcdReady] = s.recovering().Phase, v.Message, v
+		case s.Recovering() != nil:
+			v := verdict.Waiting(operatorv1alpha1.ReasonRecovering, "etcd is recovered with the data of %s: all servers and etcd members are stopped first", recovery.Copy(s.Recovering())).In(verdict.AtOnce)
+			found.Phase, found.Message, s.verdicts[operatorv1alpha1.ConditionEtcdReady] = s.Recovering().Phase, v.Message, v
 			return v
 		case !held.Complete():
 			found.Message = held.Message
@@ -68,7 +68,7 @@ func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membershi
 // noteQuorumFirst is noteQuorum for a registry that was not complete yet, as one that takes over
 // retained data: its etcd may have lost its quorum before.
 func (r *Reconciler) noteQuorumFirst(ctx context.Context, s *scope) {
-	if !s.changeable() || s.members.Acted {
+	if !s.changeable() || s.Members.Acted {
 		return
 	}
 	if v := r.noteQuorum(ctx, s, r.memberChange(s)); !v.Complete() {
@@ -159,7 +159,7 @@ func (s *scope) newestVerified() *operatorv1alpha1.RecoveryBackup {
 	for _, b := range s.backups.all {
 		status := b.Status
 		verified := status.Phase == operatorv1alpha1.BackupCompleted && status.VerifiedTime != nil && status.TakenTime != nil && b.DeletionTimestamp == nil
-		if !verified || status.Lineage == "" || status.Lineage != s.identity.Record.Lineage || newest != nil && newest.Revision >= status.Revision {
+		if !verified || status.Lineage == "" || status.Lineage != s.Identity.Record.Lineage || newest != nil && newest.Revision >= status.Revision {
 			continue
 		}
 		newest = &operatorv1alpha1.RecoveryBackup{Name: b.Name, Time: *status.TakenTime, Revision: status.Revision, Location: status.Location}

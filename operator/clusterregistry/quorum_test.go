@@ -66,7 +66,7 @@ func TestQuorumLostSays(t *testing.T) {
 // TestNewestVerified chooses no backup of other data, and none that was not verified.
 func TestNewestVerified(t *testing.T) {
 	s := fragmented(t, "v0.1.0", "")
-	s.identity.Record.Lineage = "l"
+	s.Identity.Record.Lineage = "l"
 	now := metav1.NewTime(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
 	add := func(name, lineage string, phase operatorv1alpha1.BackupPhase, revision int64, verified *metav1.Time) {
 		b := &operatorv1alpha1.ClusterRegistryBackup{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -101,12 +101,12 @@ func TestNoteQuorum(t *testing.T) {
 		s := fragmented(t, "v0.1.0", "")
 		s.Registry.Status.Recovery = &operatorv1alpha1.RecoveryStatus{ID: "c-1"}
 		s.Registry.Spec.Recovery = &operatorv1alpha1.Recovery{From: operatorv1alpha1.RecoverFromMember, Name: "fleet-etcd-0", AcceptDataLossUpTo: 1 << 40, ApprovedFor: "c-1"}
-		if s.members.State.ListErr = test.known; test.known != nil {
-			for i := range s.members.State.Members {
-				s.members.State.Members[i].Leader, s.members.State.Members[i].Err = "", test.known
+		if s.Members.State.ListErr = test.known; test.known != nil {
+			for i := range s.Members.State.Members {
+				s.Members.State.Members[i].Leader, s.Members.State.Members[i].Err = "", test.known
 			}
 		}
-		change := &membership.Change{Objects: s.Objects, Identity: s.identity, State: s.members.State}
+		change := &membership.Change{Objects: s.Objects, Identity: s.Identity, State: s.Members.State}
 		if v := reading(t, s).noteQuorum(t.Context(), s, change); !v.Complete() {
 			t.Fatal(v)
 		}
@@ -116,8 +116,8 @@ func TestNoteQuorum(t *testing.T) {
 		if v := s.verdicts[operatorv1alpha1.ConditionEtcdReady]; !v.Complete() {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
-		if s.recovering() != nil {
-			t.Errorf("%s: members that may serve are given up: %+v", test.reason, s.recovering())
+		if s.Recovering() != nil {
+			t.Errorf("%s: members that may serve are given up: %+v", test.reason, s.Recovering())
 		}
 	}
 }

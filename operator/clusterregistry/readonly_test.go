@@ -29,12 +29,12 @@ func TestReadOnly(t *testing.T) {
 		if v := s.plan(released); !v.Complete() {
 			t.Fatal(v)
 		}
-		s.identity.Record = &etcd.Record{Release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
+		s.Identity.Record = &etcd.Record{Release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
 		s.record("CertificatesReady", verdict.Waiting("CertificateNotReady", "Secrets can't be read").AsReadOnly())
 		before := *s.Registry.Status.DeepCopy()
 		// It has nothing to write with.
 		v := reading(t, s).advance(t.Context(), s)
-		if v.Complete() || v.Reason != phase || s.upgrade == nil || string(s.upgrade.Phase) != phase || s.upgrade.PhaseCompleted || s.identity.Record.Release != "v0.2.0" ||
+		if v.Complete() || v.Reason != phase || s.upgrade == nil || string(s.upgrade.Phase) != phase || s.upgrade.PhaseCompleted || s.Identity.Record.Release != "v0.2.0" ||
 			len(s.Registry.Status.History) != len(before.History) || s.Registry.Status.History[0].State != before.History[0].State {
 			t.Errorf("%s: it advances: %+v, %+v", phase, s.Registry.Status.Operation, v)
 		}
@@ -49,7 +49,7 @@ func TestReadOnlyWrites(t *testing.T) {
 		t.Fatal(v)
 	}
 	s.Freeze("spec.paused is false")
-	s.identity.Record = &etcd.Record{Release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
+	s.Identity.Record = &etcd.Record{Release: "v0.2.0", Identity: etcd.Identity{ClusterID: "c"}}
 	r := reading(t, s)
 	s.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageSnapshot: {{Object: map[string]any{"kind": "Job"}}}}
 	s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{{Kind: "ConfigMap", Namespace: "team", Name: "fleet-old"}}
@@ -64,8 +64,8 @@ func TestReadOnlyWrites(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if s.identity.Record.Release != "v0.2.0" {
-		t.Errorf("it goes on as if %s were recorded", s.identity.Record.Release)
+	if s.Identity.Record.Release != "v0.2.0" {
+		t.Errorf("it goes on as if %s were recorded", s.Identity.Record.Release)
 	}
 	if err := apply.IgnoreReadOnly(errors.New("no route")); err == nil {
 		t.Error("an error of another kind is lost")

@@ -11,6 +11,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/auditing"
 	"github.com/clusterregistry/operator/operator/operation/membership"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -39,10 +40,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if s == nil {
 		return reconcile.Result{}, r.sweep(ctx, request.NamespacedName)
 	}
-	if s.Registry.Status.Operation == nil || s.deleting() != "" {
+	if s.Registry.Status.Operation == nil || s.Deleting() != "" {
 		r.notes.Forget(s.Registry.UID)
 	}
-	if s.deleting() != "" {
+	if s.Deleting() != "" {
 		r.retractions.Delete(s.Registry.UID)
 		if s.savesFirst() {
 			return r.saveFirst(ctx, s)
@@ -62,16 +63,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // run goes through plan, render and stages, as far as it gets.
 func (r *Reconciler) run(ctx context.Context, s *scope) {
-	s.aggregation = r.aggregation(s)
+	s.Aggregation = r.aggregation(s)
 	proceed := s.record(operatorv1alpha1.ConditionVersionSupported, s.plan(r.Releases))
-	if !s.aggregation.Complete() {
+	if !s.Aggregation.Complete() {
 		defer s.notAggregated()
 	}
-	if !proceed || !s.aggregation.Complete() && !s.Installed() {
+	if !proceed || !s.Aggregation.Complete() && !s.Installed() {
 		return
 	}
 	var err error
-	if s.authorities.Serving, err = certificates.Retire(ctx, r.access(s), s.authorities.Serving); err != nil {
+	if s.Authorities.Serving, err = certificates.Retire(ctx, r.access(s), s.Authorities.Serving); err != nil {
 		s.record(operatorv1alpha1.ConditionCertificatesReady, verdict.Failed(err))
 		return
 	}
@@ -97,11 +98,11 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	r.observeRecovery(ctx, s)
 	rendered, err := render.Render(s.input(r.Environment))
 	if err != nil {
-		s.record(operatorv1alpha1.ConditionVersionSupported, verdict.Failed(fmt.Errorf("render the objects of %s: %w", s.release.Version, err)))
+		s.record(operatorv1alpha1.ConditionVersionSupported, verdict.Failed(fmt.Errorf("render the objects of %s: %w", s.Release.Version, err)))
 		return
 	}
 	s.Rendered = rendered
-	if until := s.pausedUntil(); until != "" {
+	if until := s.PausedUntil(); until != "" {
 		s.Freeze(until)
 	}
 	if v := s.lookUp(ctx, r.Releases); s.restore.recovery.asked && !v.Complete() {
@@ -110,7 +111,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		s.record(operatorv1alpha1.ConditionEtcdReady, v)
 		return
 	}
-	for _, condition := range parts(s.Registry.Spec.Mode)[1:] {
+	for _, condition := range pass.Parts(s.Registry.Spec.Mode)[1:] {
 		if !s.record(condition, stages[condition](r, ctx, s)) {
 			r.noteQuorumFirst(ctx, s)
 			return
@@ -128,12 +129,12 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	err := s.prune(ctx)
 	r.giveWay(s)
 	drive := r.changeMembers
-	if s.recovering() != nil {
+	if s.Recovering() != nil {
 		drive = r.recover
 	}
 	v := drive(ctx, s)
 	switch {
-	case s.recovering() != nil: // all else waits
+	case s.Recovering() != nil: // all else waits
 	case s.upgrade != nil:
 		v = s.besides(v, r.advance(ctx, s))
 	case !membership.Is(s.Registry.Status.Operation):
@@ -161,17 +162,17 @@ func (s *scope) input(environment render.Environment) render.Input {
 		Snapshot:    snapshot,
 		Backup:      s.backups.rendered(),
 		Restore:     s.restore.rendered(),
-		Members:     s.identity.Members(),
-		Certified:   s.identity.Certified(),
-		Endpoints:   s.identity.Endpoints(),
-		Volumes:     s.volumes.Rendered(),
+		Members:     s.Identity.Members(),
+		Certified:   s.Identity.Certified(),
+		Endpoints:   s.Identity.Endpoints(),
+		Volumes:     s.Volumes.Rendered(),
 		Registry:    s.Registry,
-		Release:     render.ReleaseOf(s.release),
+		Release:     render.ReleaseOf(s.Release),
 		HostVersion: s.hostMinor,
-		Trust:       s.authorities.Rendered(),
-		Authorities: s.authorities.InUse(),
+		Trust:       s.Authorities.Rendered(),
+		Authorities: s.Authorities.InUse(),
 		Addresses:   s.addresses,
-		Encryption:  s.keys.Render(),
+		Encryption:  s.Keys.Render(),
 		Audit:       s.audit.Render,
 		Visibility:  s.visibility.shown,
 		Reached:     s.reach.namespaces,

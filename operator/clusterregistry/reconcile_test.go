@@ -69,7 +69,7 @@ func TestNotPruned(t *testing.T) {
 // TestNothingEmptyIsPublished applies no object that would publish an empty bundle.
 func TestNothingEmptyIsPublished(t *testing.T) {
 	s := look(t, "{spec: {version: v0.3.0, mode: Aggregated}}")
-	s.release, s.authorities.Etcd.Current = version.WithMembers(released, "")[2], []byte("CA")
+	s.Release, s.Authorities.Etcd.Current = version.WithMembers(released, "")[2], []byte("CA")
 	r := reading(t, s, s.Registry.DeepCopy())
 	var err error
 	if s.Rendered, err = render.Render(s.input(render.Environment{})); err != nil {

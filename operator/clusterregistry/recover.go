@@ -22,18 +22,10 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// recovering returns the recovery from a lost quorum that is under way, nil when none is.
-func (s *scope) recovering() *etcd.Recovered {
-	if record := s.identity.Record; record != nil && record.Recovered.Pending() {
-		return record.Recovered
-	}
-	return nil
-}
-
 // stopped is what does not run while a lost quorum is recovered: no server serves what etcd is
 // about to give up, and none writes before the new etcd is recorded.
 func (s *scope) stopped() render.Stopped {
-	recovered := s.recovering()
+	recovered := s.Recovering()
 	return render.Stopped{Servers: recovered != nil, Members: recovered != nil && recovered.Phase == operatorv1alpha1.RecoveryStopping}
 }
 
@@ -41,12 +33,12 @@ func (s *scope) stopped() render.Stopped {
 // why it does not. It is done when it has begun, or nothing is approved.
 func (r *Reconciler) approve(ctx context.Context, s *scope, found *operatorv1alpha1.RecoveryStatus) verdict.Verdict {
 	asked := s.Registry.Spec.Recovery
-	if asked == nil || s.recovering() != nil && asked.ApprovedFor != found.ID {
+	if asked == nil || s.Recovering() != nil && asked.ApprovedFor != found.ID {
 		return done
 	}
-	approval := restore.Approval{Recovery: *asked, Lost: *found, Joining: s.identity.Record.Joining}
+	approval := restore.Approval{Recovery: *asked, Lost: *found, Joining: s.Identity.Record.Joining}
 	backup, v := s.approved(approval)
-	halted, until := s.halted()
+	halted, until := s.Halted()
 	switch {
 	case !v.Complete():
 		return v
@@ -54,22 +46,22 @@ func (r *Reconciler) approve(ctx context.Context, s *scope, found *operatorv1alp
 		return recoveryHeld("nothing is recovered until %s", s.ReadOnlyUntil())
 	case halted != "":
 		return recoveryHeld("nothing is recovered until %s", until)
-	case s.recovering().Of(*asked):
+	case s.Recovering().Of(*asked):
 		return s.rebound(ctx, approval)
 	}
-	if v := recovery.Retain(ctx, s.Objects, s.identity, approval.Recovery); !v.Complete() {
+	if v := recovery.Retain(ctx, s.Objects, s.Identity, approval.Recovery); !v.Complete() {
 		return v
 	}
 	if err := r.readClear(ctx, s); err != nil {
 		return verdict.Failed(fmt.Errorf("have the servers read what is stored in clear: %w", err))
 	}
-	if err := recovery.Begin(ctx, s.Objects, s.identity, approval, backup); err != nil {
+	if err := recovery.Begin(ctx, s.Objects, s.Identity, approval, backup); err != nil {
 		return verdict.Failed(fmt.Errorf("record the recovery of etcd: %w", err))
 	}
 	// What was found to be stored may not be what the copy has.
 	r.notes.Forget(s.Registry.UID)
 	r.keyWalks.Delete(s.Registry.UID)
-	s.Event(corev1.EventTypeNormal, operatorv1alpha1.ReasonRecovering, operatorv1alpha1.ConditionEtcdReady, "the recovery from the lost quorum %s is approved, with the data of %s: all servers and etcd members are stopped first", found.ID, recovery.Copy(s.recovering()))
+	s.Event(corev1.EventTypeNormal, operatorv1alpha1.ReasonRecovering, operatorv1alpha1.ConditionEtcdReady, "the recovery from the lost quorum %s is approved, with the data of %s: all servers and etcd members are stopped first", found.ID, recovery.Copy(s.Recovering()))
 	return done
 }
 
@@ -79,7 +71,7 @@ func (s *scope) approved(approval restore.Approval) (*etcd.Restored, verdict.Ver
 	if err := approval.Refuse(); err != nil {
 		return nil, recoveryHeld("%s", err)
 	}
-	if approval.From != operatorv1alpha1.RecoverFromBackup || s.recovering().Of(approval.Recovery) {
+	if approval.From != operatorv1alpha1.RecoverFromBackup || s.Recovering().Of(approval.Recovery) {
 		return nil, done
 	}
 	if v := s.restore.recovery.verdict; !v.Complete() {
@@ -94,7 +86,7 @@ func (s *scope) approved(approval restore.Approval) (*etcd.Restored, verdict.Ver
 // readClear has the servers that come up with the copy read what is stored in clear, too: it may
 // have clusters from before these were encrypted.
 func (r *Reconciler) readClear(ctx context.Context, s *scope) error {
-	keys := s.keys.InUse
+	keys := s.Keys.InUse
 	if _, has := keys.Find(encryption.Identity.ID()); has || keyring.Rendered(keys) == nil {
 		return nil
 	}
@@ -103,9 +95,9 @@ func (r *Reconciler) readClear(ctx context.Context, s *scope) error {
 
 // rebound records how much may be lost, where that was changed while the recovery is under way.
 func (s *scope) rebound(ctx context.Context, approval restore.Approval) verdict.Verdict {
-	recovered := s.recovering()
+	recovered := s.Recovering()
 	if least := approval.Least(); recovered.From == operatorv1alpha1.RecoverFromMember && least != recovered.Revision {
-		if err := recovery.Bound(ctx, s.identity, least); err != nil {
+		if err := recovery.Bound(ctx, s.Identity, least); err != nil {
 			return verdict.Failed(fmt.Errorf("record how much may be lost: %w", err))
 		}
 	}
@@ -121,7 +113,7 @@ func recoveryHeld(format string, args ...any) verdict.Verdict {
 func (r *Reconciler) recover(ctx context.Context, s *scope) verdict.Verdict {
 	status := &s.Registry.Status
 	if status.Recovery == nil {
-		recovered := s.recovering() // of an earlier ClusterRegistry of the name
+		recovered := s.Recovering() // of an earlier ClusterRegistry of the name
 		status.Recovery = &operatorv1alpha1.RecoveryStatus{ID: recovered.ID, LostTime: metav1.NewTime(recovered.LostTime), LastRevision: recovered.LastRevision}
 		for _, name := range slices.Sorted(maps.Keys(recovered.Members)) {
 			status.Recovery.Members = append(status.Recovery.Members, operatorv1alpha1.RecoveryMember{Name: name, Message: "what is left of it is not known any more"})
@@ -134,9 +126,9 @@ func (r *Reconciler) recover(ctx context.Context, s *scope) verdict.Verdict {
 	if held.Err != nil {
 		return held
 	}
-	step := &recovery.Recovery{Objects: s.Objects, Identity: s.identity, State: s.members.State, Members: s.members.Verdict, Rolling: s.members.Rolling}
+	step := &recovery.Recovery{Objects: s.Objects, Identity: s.Identity, State: s.Members.State, Members: s.Members.Verdict, Rolling: s.Members.Rolling}
 	v := step.Step(ctx)
-	recovered := s.recovering()
+	recovered := s.Recovering()
 	if recovered == nil {
 		status.Recovery = nil
 		s.reportRecovered()
@@ -152,10 +144,10 @@ func (r *Reconciler) recover(ctx context.Context, s *scope) verdict.Verdict {
 
 // reportRecovered writes to the status how the last lost quorum was recovered from.
 func (s *scope) reportRecovered() {
-	if s.identity.Record == nil || s.identity.Record.Recovered == nil || s.identity.Record.Recovered.Pending() {
+	if s.Identity.Record == nil || s.Identity.Record.Recovered == nil || s.Identity.Record.Recovered.Pending() {
 		return
 	}
-	recovered := s.identity.Record.Recovered
+	recovered := s.Identity.Record.Recovered
 	s.Registry.Status.Recovered = &operatorv1alpha1.RecoveredStatus{
 		ID: recovered.ID, From: recovered.From, Name: recovered.Name, LostTime: metav1.NewTime(recovered.LostTime), LastRevision: recovered.LastRevision,
 		Revision: recovered.Ended, Lineage: recovered.Lineage, CompletionTime: metav1.NewTime(*recovered.Completed),
@@ -176,8 +168,8 @@ type recoveryLookUp struct {
 // is stopped: what can't be restored is refused while all is as it was.
 func (r *Reconciler) observeRecovery(ctx context.Context, s *scope) {
 	asked, lost := s.Registry.Spec.Recovery, s.Before.Recovery
-	due := asked != nil && lost != nil && s.identity.Record != nil && asked.From == operatorv1alpha1.RecoverFromBackup && asked.ApprovedFor == lost.ID
-	if !due || s.recovering().Of(*asked) {
+	due := asked != nil && lost != nil && s.Identity.Record != nil && asked.From == operatorv1alpha1.RecoverFromBackup && asked.ApprovedFor == lost.ID
+	if !due || s.Recovering().Of(*asked) {
 		return
 	}
 	s.restore.recovery.verdict = r.backupOf(ctx, s, restore.Approval{Recovery: *asked, Lost: *lost})
@@ -193,8 +185,8 @@ func (r *Reconciler) backupOf(ctx context.Context, s *scope, approval restore.Ap
 	if err != nil {
 		return recoveryHeld("spec.recovery.name is %s, and there is no ClusterRegistryBackup of that name in namespace %s: name one of the backups that kubectl registry backup list prints", approval.Name, s.Registry.Namespace)
 	}
-	lineage := s.identity.Record.Lineage
-	if recovered := s.recovering(); recovered != nil {
+	lineage := s.Identity.Record.Lineage
+	if recovered := s.Recovering(); recovered != nil {
 		lineage = recovered.Before
 	}
 	if err := approval.RefuseBackup(b, lineage); err != nil {
@@ -218,7 +210,7 @@ func (r *Reconciler) backupOf(ctx context.Context, s *scope, approval restore.Ap
 // foundBackup has the recovery restore the backup that was looked up. What is written under
 // other keys than the servers have is refused before.
 func (s *scope) foundBackup(report contract.BackupReport) verdict.Verdict {
-	if err := restore.RefuseRelease(report.Name, report.Release, s.running()); err != nil {
+	if err := restore.RefuseRelease(report.Name, report.Release, s.Running()); err != nil {
 		return recoveryHeld("%s", err)
 	}
 	source := s.restore.source

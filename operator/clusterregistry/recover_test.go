@@ -30,7 +30,7 @@ func lostScope(t *testing.T, approval string, objects ...client.Object) (*Reconc
 	s := restoringScope(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}, recovery: "+approval+"}, status: {version: v0.4.0, etcd: {}, inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]"+operandtest.Complete+"}}", objects...)
 	record := etcd.NewRecord(3, "ca", etcd.Identity{ClusterID: "c1", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}, true)
 	record.Lineage, record.Joining = "one", "fleet-etcd-2"
-	if err := s.identity.Write(t.Context(), record); err != nil {
+	if err := s.Identity.Write(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
 	found := &operatorv1alpha1.RecoveryStatus{ID: "c1-1", LastRevision: 100, Members: []operatorv1alpha1.RecoveryMember{
@@ -68,7 +68,7 @@ func TestApprove(t *testing.T) {
 		if v.Err != nil || v.Complete() != (test.says == "") || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s: %+v, want %q", reason, v, test.says)
 		}
-		recovered := s.recovering()
+		recovered := s.Recovering()
 		if (recovered != nil) != test.begins || s.stopped() != (render.Stopped{Servers: test.begins, Members: test.begins}) {
 			t.Errorf("%s: %+v, stopped %+v", reason, recovered, s.stopped())
 		}
@@ -112,16 +112,16 @@ func TestRecover(t *testing.T) {
 	}
 	s.Registry.Spec.Recovery = nil
 	says("are being stopped")
-	lineage := s.recovering().Lineage
+	lineage := s.Recovering().Lineage
 	s.Registry.Spec.Recovery = &operatorv1alpha1.Recovery{From: "Member", Name: "fleet-etcd-2", AcceptDataLossUpTo: 60, ApprovedFor: "c1-1"}
-	s.identity.Record.Joining = ""
+	s.Identity.Record.Joining = ""
 	says("are being stopped")
-	if now := s.recovering(); now.Name != "fleet-etcd-2" || now.Revision != 40 || now.Lineage == lineage {
+	if now := s.Recovering(); now.Name != "fleet-etcd-2" || now.Revision != 40 || now.Lineage == lineage {
 		t.Errorf("another copy is approved: %+v", now)
 	}
 	s.Registry.Spec.Recovery.AcceptDataLossUpTo = 80
 	says("are being stopped")
-	if now := s.recovering(); now.Revision != 20 {
+	if now := s.Recovering(); now.Revision != 20 {
 		t.Errorf("more may be lost: %+v", now)
 	}
 }
@@ -130,15 +130,15 @@ func TestRecover(t *testing.T) {
 func TestRecovered(t *testing.T) {
 	_, s, _ := lostScope(t, "null")
 	s.reportRecovered()
-	s.identity.Record.Recovered = &etcd.Recovered{ID: "c1-1", From: "Member", Name: "fleet-etcd-0", LastRevision: 100}
+	s.Identity.Record.Recovered = &etcd.Recovered{ID: "c1-1", From: "Member", Name: "fleet-etcd-0", LastRevision: 100}
 	if s.reportRecovered(); s.Registry.Status.Recovered != nil {
 		t.Errorf("it is reported too early: %+v", s.Registry.Status.Recovered)
 	}
-	s.identity.Record.Recovered = s.identity.Record.Recovered.Done(90, s.Now)
-	if s.reportRecovered(); s.Registry.Status.Recovered == nil || s.Registry.Status.Recovered.Revision != 90 || s.recovering() != nil {
+	s.Identity.Record.Recovered = s.Identity.Record.Recovered.Done(90, s.Now)
+	if s.reportRecovered(); s.Registry.Status.Recovered == nil || s.Registry.Status.Recovered.Revision != 90 || s.Recovering() != nil {
 		t.Errorf("%+v", s.Registry.Status.Recovered)
 	}
-	s.identity.Record.Members = map[string]string{"fleet-etcd-2": "b"}
+	s.Identity.Record.Members = map[string]string{"fleet-etcd-2": "b"}
 	if got := s.growing(); !strings.Contains(got, "grows from 1 to 3 members") {
 		t.Errorf("%s", got)
 	}
@@ -161,7 +161,7 @@ func TestRecoveryBackup(t *testing.T) {
 	}{
 		"it is there":                   {append(objects[:2:2], secret), nil, "", true},
 		"there is none":                 {nil, nil, "there is no ClusterRegistryBackup of that name in namespace team", false},
-		"it is of other data":           {append(objects[:2:2], secret), func(s *scope) { s.identity.Record.Lineage = "two" }, "is of other data", false},
+		"it is of other data":           {append(objects[:2:2], secret), func(s *scope) { s.Identity.Record.Lineage = "two" }, "is of other data", false},
 		"its store is not known":        {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Backup = nil }, "is not set: set it first", false},
 		"too much is lost":              {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.AcceptDataLossUpTo = 3 }, "backup b lacks 20 known revisions", false},
 		"the Secret is gone":            {objects[:2:2], nil, "before Secret store exists", false},
@@ -202,11 +202,11 @@ func TestReadClear(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.release = releases[len(releases)-1]
+	s.Release = releases[len(releases)-1]
 	if err := s.Client.Create(t.Context(), s.Registry.DeepCopy()); err != nil { // its status has the inventory
 		t.Fatal(err)
 	}
-	s.keys.InUse = aKey(t, "a")
+	s.Keys.InUse = aKey(t, "a")
 	if err := r.readClear(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
@@ -223,12 +223,12 @@ func TestReadClear(t *testing.T) {
 // no other record may have one restored.
 func TestRestoreInRecovery(t *testing.T) {
 	r, s, _ := lostScope(t, "null")
-	s.identity.Record.Restored, s.identity.Record.Recovered = &etcd.Restored{Store: &s3Store, Lineage: "one"}, &etcd.Recovered{Phase: operatorv1alpha1.RecoveryRestoring}
+	s.Identity.Record.Restored, s.Identity.Record.Recovered = &etcd.Restored{Store: &s3Store, Lineage: "one"}, &etcd.Recovered{Phase: operatorv1alpha1.RecoveryRestoring}
 	if v := r.observeRestore(t.Context(), s); !v.Complete() || s.restore.rendered() == nil {
 		t.Errorf("%+v, %+v", v, s.restore.rendered())
 	}
 	_, s, _ = lostScope(t, "null")
-	s.identity.Record.Restored = &etcd.Restored{Store: &s3Store, Lineage: "one"}
+	s.Identity.Record.Restored = &etcd.Restored{Store: &s3Store, Lineage: "one"}
 	if v := r.observeRestore(t.Context(), s); v.State != verdict.ReadOnly || s.restore.rendered() != nil {
 		t.Errorf("%+v, %+v", v, s.restore.rendered())
 	}
@@ -279,7 +279,7 @@ func TestAdoptedRecovery(t *testing.T) {
 // complete already.
 func TestOlderRecovery(t *testing.T) {
 	r, s, _ := lostScope(t, "null")
-	s.identity.Record.Recovered = &etcd.Recovered{ID: "c1-1", Phase: operatorv1alpha1.RecoveryStopping}
+	s.Identity.Record.Recovered = &etcd.Recovered{ID: "c1-1", Phase: operatorv1alpha1.RecoveryStopping}
 	s.Before.Recovered = &operatorv1alpha1.RecoveredStatus{ID: "c1-1"}
 	if v := r.observeRestore(t.Context(), s); v.State != verdict.ReadOnly || !strings.Contains(v.Message, "the record is older than etcd") {
 		t.Errorf("%+v", v)

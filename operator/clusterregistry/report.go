@@ -87,10 +87,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, conditions []met
 		}
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
-	if s.deleting() == "" && len(s.Registry.Spec.Controllers.Functions()) == 0 {
+	if s.Deleting() == "" && len(s.Registry.Spec.Controllers.Functions()) == 0 {
 		meta.RemoveStatusCondition(&status.Conditions, operatorv1alpha1.ConditionControllerReady)
 	}
-	if s.deleting() == "" && s.Registry.Spec.Backup == nil {
+	if s.Deleting() == "" && s.Registry.Spec.Backup == nil {
 		meta.RemoveStatusCondition(&status.Conditions, operatorv1alpha1.ConditionBackupReady)
 	}
 	measure(s)

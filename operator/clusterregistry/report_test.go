@@ -15,6 +15,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -42,7 +43,7 @@ func TestConditions(t *testing.T) {
 			"EtcdReady": "False Held: 2 of 3", "ServerReady": "True Ready: 2/2 servers ready (v0.1.0)", "Progressing": "False UpToDate: the registry is up to date", "Ready": "False Held: EtcdReady: 2 of 3"}},
 		"two parts fail: the first is the sum": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "2 of 3", "ServerReady": "1 of 2", "APIServiceReady": ""}, nil, map[string]string{
 			"Ready": "False Held: EtcdReady: 2 of 3"}},
-		"members are replaced": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "m-1 is next", "ServerReady": "", "APIServiceReady": ""}, func(s *scope) { s.servers.Rolling = "etcd: 1 of 3 members updated" }, map[string]string{
+		"members are replaced": {"mode: Aggregated", complete[2:], results{"VersionSupported": "", "CertificatesReady": "", "EtcdReady": "m-1 is next", "ServerReady": "", "APIServiceReady": ""}, func(s *scope) { s.Servers.Rolling = "etcd: 1 of 3 members updated" }, map[string]string{
 			"Progressing": "True Progressing: etcd: 1 of 3 members updated", "Ready": "False Held: EtcdReady: m-1 is next"}},
 		"a version that can't run": {"mode: Aggregated", "", results{"VersionSupported": "unknown"}, func(s *scope) { s.Rendered = nil }, map[string]string{
 			"VersionSupported": "False Held: unknown", "EtcdReady": "Unknown Waiting: Waiting for VersionSupported", "Progressing": "False Held: nothing is changed: unknown", "Ready": "False Held: VersionSupported: unknown"}},
@@ -155,7 +156,7 @@ func TestObservedGeneration(t *testing.T) {
 		whole  int64
 	}{
 		"all is well": {func(s *scope) {
-			for _, kind := range parts(s.Registry.Spec.Mode) {
+			for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 				s.record(kind, done)
 			}
 		}, 7},
@@ -175,7 +176,7 @@ func TestObservedGeneration(t *testing.T) {
 		if err := r.Client.Get(t.Context(), client.ObjectKeyFromObject(s.Registry), now); err != nil {
 			t.Fatal(err)
 		}
-		for _, kind := range append(parts(s.Registry.Spec.Mode), operatorv1alpha1.ConditionProgressing, operatorv1alpha1.ConditionReady) {
+		for _, kind := range append(pass.Parts(s.Registry.Spec.Mode), operatorv1alpha1.ConditionProgressing, operatorv1alpha1.ConditionReady) {
 			c := meta.FindStatusCondition(now.Status.Conditions, kind)
 			if c == nil || c.ObservedGeneration != 7 || kind == operatorv1alpha1.ConditionReady && (c.Status == "True") != (reason == "all is well") {
 				t.Errorf("%s: %s is %+v", reason, kind, c)
@@ -238,7 +239,7 @@ func TestResyncPeriod(t *testing.T) {
 		s := look(t, "{spec: {mode: Aggregated}}")
 		r := reading(t, s, s.Registry.DeepCopy())
 		r.ResyncPeriod, s.Events = test.period, events.NewFakeRecorder(20)
-		for _, kind := range parts(s.Registry.Spec.Mode) {
+		for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 			s.record(kind, done)
 		}
 		s.record("EtcdReady", verdict.Waiting("R", "").In(test.waits))

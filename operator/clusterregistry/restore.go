@@ -66,15 +66,15 @@ func (r restoration) rendered() *render.Restore {
 // observeRestore finds out whether the registry is to begin with a backup and where that is.
 // It is done where there is nothing to restore, or nothing against it.
 func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdict {
-	record, from := s.identity.Record, s.Registry.Spec.RestoreFrom
+	record, from := s.Identity.Record, s.Registry.Spec.RestoreFrom
 	s.reportRestored()
 	switch {
-	case s.identity.Err != nil:
+	case s.Identity.Err != nil:
 		return done // the stage of etcd says so
-	case s.recovering() != nil && s.Before.Recovered != nil && s.Before.Recovered.ID == s.recovering().ID:
+	case s.Recovering() != nil && s.Before.Recovered != nil && s.Before.Recovered.ID == s.Recovering().ID:
 		return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "ConfigMap %s, the record of etcd's identity, says that the recovery %s is under way, and that was complete at %s (status.recovered): the record is older than etcd, as after it was restored from a backup; nothing is changed until a newer one is brought back",
-			s.Name(contract.IdentitySuffix), s.recovering().ID, s.Before.Recovered.CompletionTime.UTC().Format(time.RFC3339)).AsReadOnly()
-	case s.recovering() != nil:
+			s.Name(contract.IdentitySuffix), s.Recovering().ID, s.Before.Recovered.CompletionTime.UTC().Format(time.RFC3339)).AsReadOnly()
+	case s.Recovering() != nil:
 		if record.Restored.Pending() {
 			s.restore.pending, s.restore.lineage = record.Restored, record.Lineage
 		}
@@ -100,8 +100,8 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 	case s.Before.Etcd.ClusterID != "":
 		return done // its record is lost: its data is not
 	}
-	if s.keys.Desired == nil && s.Registry.Spec.Server.Encryption != nil {
-		return verdict.Waiting(s.keys.Held.Reason, "nothing is restored before it is known which keys the servers have: %s", s.keys.Held.Message).In(verdict.Backstop)
+	if s.Keys.Desired == nil && s.Registry.Spec.Server.Encryption != nil {
+		return verdict.Waiting(s.Keys.Held.Reason, "nothing is restored before it is known which keys the servers have: %s", s.Keys.Held.Message).In(verdict.Backstop)
 	}
 	source, v := r.restoreSource(ctx, s, *from)
 	if !v.Complete() {
@@ -142,7 +142,7 @@ func (s *scope) hasData(what string) string {
 // readInTheWay finds out what an earlier registry of the name has left that a backup would
 // replace. It is not this registry's: whatever its deletionPolicy, it does not go with it.
 func (s *scope) readInTheWay(ctx context.Context) error {
-	record, from := s.identity.Record, s.Registry.Spec.RestoreFrom
+	record, from := s.Identity.Record, s.Registry.Spec.RestoreFrom
 	switch {
 	case from == nil, s.Installed(), s.servedRestored():
 		return nil
@@ -151,7 +151,7 @@ func (s *scope) readInTheWay(ctx context.Context) error {
 	case record != nil && record.Restored != nil && record.Restored.From == restore.ID(*from):
 		return nil
 	}
-	if unknown := s.identity.Err != nil; record != nil || unknown {
+	if unknown := s.Identity.Err != nil; record != nil || unknown {
 		s.restore.inTheWay = "ConfigMap " + s.Name(contract.IdentitySuffix)
 		return nil //nolint:nilerr // it is kept, and the stage of etcd says so
 	}
@@ -194,7 +194,7 @@ func (s *scope) beginWith(report contract.BackupReport) {
 	source, member := s.restore.source, contract.EtcdMember(s.Registry.Name, 0)
 	restored := etcd.Restored{From: restore.ID(*s.Registry.Spec.RestoreFrom), Backup: source.backup, Store: &source.Store, Lineage: source.Lineage, Report: report}
 	peer := render.EtcdMembers(s.Registry, []string{member})[0].PeerURL()
-	keys := s.keys.Desired
+	keys := s.Keys.Desired
 	s.restore.begin = func(first *etcd.Record) *etcd.Record {
 		record := etcd.RestoredRecord(*first, member, peer, string(uuid.NewUUID()), restored)
 		if keyring.Rendered(keys) == nil {
@@ -217,12 +217,12 @@ func (s *scope) beginWith(report contract.BackupReport) {
 // reportRestored writes to the status what is recorded of a restore, but for one of an earlier
 // registry that is in the way of another.
 func (s *scope) reportRestored() {
-	if s.identity.Record == nil || s.identity.Record.Restored == nil || s.restore.inTheWay != "" {
+	if s.Identity.Record == nil || s.Identity.Record.Restored == nil || s.restore.inTheWay != "" {
 		return
 	}
-	restored := s.identity.Record.Restored
+	restored := s.Identity.Record.Restored
 	report := restored.Report
-	status := &operatorv1alpha1.RestoredStatus{Backup: restored.Backup, Location: report.Location, Revision: report.Revision, Release: report.Release, Lineage: s.identity.Record.Lineage, TakenTime: metav1.NewTime(report.Time)}
+	status := &operatorv1alpha1.RestoredStatus{Backup: restored.Backup, Location: report.Location, Revision: report.Revision, Release: report.Release, Lineage: s.Identity.Record.Lineage, TakenTime: metav1.NewTime(report.Time)}
 	if report.VerifiedTime != nil {
 		status.VerifiedTime = new(metav1.NewTime(*report.VerifiedTime))
 	}
@@ -237,7 +237,7 @@ func (s *scope) noteRestored() {
 	s.reportRestored()
 	if now := s.Registry.Status.Restored; now != nil && now.CompletionTime != nil && !s.servedRestored() {
 		s.Event(corev1.EventTypeNormal, "Restored", operatorv1alpha1.ConditionEtcdReady, "etcd serves what was restored from %s, of revision %d", now.Location, now.Revision)
-		if over := restore.PassedOver(s.identity.Record.Restored.Report); over != "" {
+		if over := restore.PassedOver(s.Identity.Record.Restored.Report); over != "" {
 			s.Event(corev1.EventTypeWarning, "BackupsPassedOver", operatorv1alpha1.ConditionEtcdReady, "%s", over)
 		}
 	}
@@ -247,7 +247,7 @@ func (s *scope) noteRestored() {
 // when it has, or an operation says so: clients are served before that, and the registry is
 // not ready.
 func (s *scope) growing() string {
-	record, asked := s.identity.Record, s.Registry.Spec.Etcd.Replicas
+	record, asked := s.Identity.Record, s.Registry.Spec.Etcd.Replicas
 	if record == nil || record.Restored == nil && record.Recovered == nil || len(record.Members) >= int(asked) || s.Registry.Status.Operation != nil {
 		return ""
 	}

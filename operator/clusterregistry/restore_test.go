@@ -39,8 +39,8 @@ const byRef = "{spec: {etcd: {replicas: 3}, restoreFrom: {backupRef: {name: b, n
 func restoringScope(t *testing.T, text string, objects ...client.Object) *scope {
 	t.Helper()
 	s := newScope(operandtest.New(t, text, objects...))
-	s.release = version.Release{Version: "v0.4.0", Members: version.Members{Etcd: "v3.7.3"}}
-	s.host = "v1.37.1"
+	s.Release = version.Release{Version: "v0.4.0", Members: version.Members{Etcd: "v3.7.3"}}
+	s.HostVersion = "v1.37.1"
 	return s
 }
 
@@ -64,14 +64,14 @@ func TestObserveRestore(t *testing.T) {
 	completed := append(saved(operatorv1alpha1.BackupCompleted, s3Store), secret)
 	asked := restore.ID(operatorv1alpha1.RestoreFrom{BackupRef: &operatorv1alpha1.BackupReference{Name: "b", Namespace: "old"}})
 	recorded := func(restored *etcd.Restored) func(*scope) {
-		return func(s *scope) { s.identity.Record = &etcd.Record{Lineage: "new", Restored: restored} }
+		return func(s *scope) { s.Identity.Record = &etcd.Record{Lineage: "new", Restored: restored} }
 	}
 	deleted := saved(operatorv1alpha1.BackupCompleted, s3Store)
 	deleted[0].SetDeletionTimestamp(new(metav1.Now()))
 	deleted[0].SetFinalizers([]string{operatorv1alpha1.Finalizer})
 	served, underWay := &operatorv1alpha1.RestoredStatus{CompletionTime: new(metav1.Now())}, &etcd.Record{Lineage: "new", Restored: &etcd.Restored{From: asked, Store: &s3Store}}
 	before := func(status *operatorv1alpha1.RestoredStatus, record *etcd.Record) func(*scope) {
-		return func(s *scope) { s.Before.Restored, s.Before.Etcd.ClusterID, s.identity.Record = status, "c", record }
+		return func(s *scope) { s.Before.Restored, s.Before.Etcd.ClusterID, s.Identity.Record = status, "c", record }
 	}
 	for reason, test := range map[string]struct {
 		text    string
@@ -101,7 +101,7 @@ func TestObserveRestore(t *testing.T) {
 		"its record was made up after it":     {byRef, completed, before(served, &etcd.Record{}), "", "", false},
 		"its record is older than etcd":       {byRef, completed, before(served, underWay), operatorv1alpha1.ReasonIdentityMismatch, "the record is older than etcd", false},
 		"it is older than the registry":       {strings.Replace(byRef, "}}}}", "}}}, status: {etcd: {}"+operandtest.Complete+"}}", 1), completed, before(nil, underWay), operatorv1alpha1.ReasonIdentityMismatch, "the record is older than etcd", false},
-		"its keys are missing":                {strings.Replace(byRef, "{spec: {", "{spec: {server: {encryption: {secretRef: {name: keys}}}, ", 1), completed, func(s *scope) { s.keys.Held = verdict.Waiting("EncryptionInvalid", "no Secret") }, "EncryptionInvalid", "no Secret", false},
+		"its keys are missing":                {strings.Replace(byRef, "{spec: {", "{spec: {server: {encryption: {secretRef: {name: keys}}}, ", 1), completed, func(s *scope) { s.Keys.Held = verdict.Waiting("EncryptionInvalid", "no Secret") }, "EncryptionInvalid", "no Secret", false},
 	} {
 		s := restoringScope(t, test.text, test.objects...)
 		if test.change != nil {
@@ -168,9 +168,9 @@ func TestInTheWayStays(t *testing.T) {
 		for _, policy := range []operatorv1alpha1.DeletionPolicy{operatorv1alpha1.DeletionPolicyRetain, operatorv1alpha1.DeletionPolicyDelete, operatorv1alpha1.DeletionPolicySnapshot} {
 			s := restoringScope(t, byRef, test.claims...)
 			s.Registry.Spec.DeletionPolicy, s.Registry.DeletionTimestamp = policy, new(metav1.Now())
-			s.identity.Record, s.Before.Restored = test.record, test.restored
+			s.Identity.Record, s.Before.Restored = test.record, test.restored
 			if strings.Contains(reason, "can't be read") {
-				s.identity.Err = errors.New("no answer")
+				s.Identity.Err = errors.New("no answer")
 			}
 			if err := s.readInTheWay(t.Context()); err != nil {
 				t.Fatal(err)
@@ -196,7 +196,7 @@ func TestInTheWayStays(t *testing.T) {
 func TestRestorePending(t *testing.T) {
 	from := restore.ID(operatorv1alpha1.RestoreFrom{BackupRef: &operatorv1alpha1.BackupReference{Name: "b", Namespace: "old"}})
 	s := restoringScope(t, byRef)
-	s.identity.Record = &etcd.Record{Lineage: "new", Restored: &etcd.Restored{From: from, Store: &s3Store, Lineage: "one"}}
+	s.Identity.Record = &etcd.Record{Lineage: "new", Restored: &etcd.Restored{From: from, Store: &s3Store, Lineage: "one"}}
 	if v := (&Reconciler{}).observeRestore(t.Context(), s); !v.Complete() {
 		t.Fatal(v)
 	}
@@ -239,7 +239,7 @@ func TestLookedUp(t *testing.T) {
 		}
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{batchv1.ControllerUidLabel: "job"}}}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: backup.Container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: test.exit, Message: test.message}}}}
-		v := s.lookedUp(t.Context(), job, backup.Read(job, []corev1.Pod{pod}), []version.Release{s.release})
+		v := s.lookedUp(t.Context(), job, backup.Read(job, []corev1.Pod{pod}), []version.Release{s.Release})
 		if v.Reason != test.reason || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s: %+v", reason, v)
 		}
@@ -268,8 +268,8 @@ func TestRestoringOlder(t *testing.T) {
 	if got := <-recorder.Events; !strings.Contains(got, "Warning BackupsPassedOver the restored backup b, taken at 0001-01-01T00:00:00Z, is not the newest: what was written since is in others that can't be used: c: it has format 2") {
 		t.Errorf("it begins with %q", got)
 	}
-	s.identity.Record = s.restore.begin(etcd.NewRecord(1, "ca", etcd.Identity{}, false))
-	s.identity.Record.Restored = s.identity.Record.Restored.Done(s.Now)
+	s.Identity.Record = s.restore.begin(etcd.NewRecord(1, "ca", etcd.Identity{}, false))
+	s.Identity.Record.Restored = s.Identity.Record.Restored.Done(s.Now)
 	s.noteRestored()
 	if restored, older := <-recorder.Events, <-recorder.Events; !strings.Contains(restored, "Normal Restored ") || !strings.Contains(older, "Warning BackupsPassedOver the restored backup b") {
 		t.Errorf("it ends with %q and %q", restored, older)
@@ -282,7 +282,7 @@ func TestRestoringOlder(t *testing.T) {
 func TestBeginEncrypted(t *testing.T) {
 	key := aKey(t, "first")
 	s := restoringScope(t, byRef)
-	s.keys = keyring.Found{InUse: encryption.Keys{encryption.Identity}, Desired: key}
+	s.Keys = keyring.Found{InUse: encryption.Keys{encryption.Identity}, Desired: key}
 	s.restore.source = &restoreSource{Store: s3Store, Lineage: "one", keys: []string{"aescbc/old"}}
 	if got := s.target(nil).Needs; !slices.Equal(got, []string{"aescbc/old"}) {
 		t.Errorf("the backup needs the keys %v", got)

@@ -19,7 +19,7 @@ const retractTime = 5 * time.Second
 // more. How far that got is remembered until the operator ends, and found out again.
 func (r *Reconciler) retract(ctx context.Context, s *scope) verdict.Verdict {
 	retraction := controller.Retraction{Objects: s.Objects, Awaits: s.awaited(), Step: func(ctx context.Context) (bool, error) {
-		client, err := r.access(s).RegistryClient(ctx, s.authorities.Serving.Bundle())
+		client, err := r.access(s).RegistryClient(ctx, s.Authorities.Serving.Bundle())
 		if err != nil {
 			return false, err
 		}

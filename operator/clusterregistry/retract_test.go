@@ -14,6 +14,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/controller"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -26,7 +27,7 @@ func withoutController(t *testing.T) *scope {
 	s := look(t, "{spec: {mode: Aggregated}, status: {"+complete[2:]+"}}")
 	s.Rendered = &render.Result{}
 	s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{controller.Lease(s.Objects)}
-	for _, kind := range parts(s.Registry.Spec.Mode) {
+	for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 		s.record(kind, done)
 	}
 	return s

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/operation/rotation"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -31,9 +32,9 @@ const (
 func (r *Reconciler) rotations(s *scope) []rotation.Handler {
 	asked, independent := s.Registry.Spec.TLS.Rotation, s.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent
 	var out []rotation.Handler
-	if s.identity.Record != nil {
+	if s.Identity.Record != nil {
 		ca := newEtcdCA(r, s)
-		h := handlerOf(caEtcd, ca, s.authorities.Etcd, automatic(asked.Etcd))
+		h := handlerOf(caEtcd, ca, s.Authorities.Etcd, automatic(asked.Etcd))
 		h.Servers = ca.Servers
 		out = append(out, h)
 	}
@@ -42,18 +43,18 @@ func (r *Reconciler) rotations(s *scope) []rotation.Handler {
 		if independent {
 			desired.Replaceable, desired.Dropped = asked.Drop.Serving, asked.Drop.Serving
 		}
-		out = append(out, handlerOf(caServing, newServingCA(r, s), s.authorities.Serving, desired))
+		out = append(out, handlerOf(caServing, newServingCA(r, s), s.Authorities.Serving, desired))
 	}
 	if independent {
 		desired := automatic(asked.Client)
 		desired.Dropped = asked.Drop.Client
-		if former := s.authorities.Clients.Former(); len(former) > 0 && slices.Max(former) > asked.Drop.Client {
+		if former := s.Authorities.Clients.Former(); len(former) > 0 && slices.Max(former) > asked.Drop.Client {
 			desired.Dropped = 0 // all go at once, so that the newest is to be named
 		}
-		out = append(out, handlerOf(caClient, newClientCA(r, s), s.authorities.Clients, desired))
+		out = append(out, handlerOf(caClient, newClientCA(r, s), s.Authorities.Clients, desired))
 	}
 	for i := range out {
-		out[i].Operation, out[i].Now, out[i].Busy = s.Registry.Status.Operation, s.Now, s.unsteady()
+		out[i].Operation, out[i].Now, out[i].Busy = s.Registry.Status.Operation, s.Now, s.Unsteady()
 	}
 	return out
 }
@@ -85,7 +86,7 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope) verdict.Verdict {
 	status, all := &s.Registry.Status, r.rotations(s)
 	if status.Operation == nil {
 		i := slices.IndexFunc(all, rotation.Handler.Due)
-		if i < 0 || s.ReadOnly() || s.unsteady() != "" {
+		if i < 0 || s.ReadOnly() || s.Unsteady() != "" {
 			return done
 		}
 		status.Operation = all[i].Begin()
@@ -101,11 +102,11 @@ func (r *Reconciler) rotate(ctx context.Context, s *scope) verdict.Verdict {
 		status.Operation = nil // rotationNoted says what to do
 		return done.In(verdict.AtOnce)
 	}
-	if s.verdicts[planned].Reason == operatorv1alpha1.ReasonOperationInProgress && all[i].GivesWay() && !s.ReadOnly() {
+	if s.verdicts[pass.Planned].Reason == operatorv1alpha1.ReasonOperationInProgress && all[i].GivesWay() && !s.ReadOnly() {
 		return s.putOff(ctx, all[i])
 	}
-	reason, until := s.halted()
-	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.frozenBy(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
+	reason, until := s.Halted()
+	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.Frozen(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
 	if driver.ReadOnly == "" && s.ReadOnly() {
 		driver.ReadOnly = "it continues when " + s.ReadOnlyUntil()
 	}
@@ -141,7 +142,7 @@ func (s *scope) withdraw() {
 	if s.rotated() == "" {
 		return
 	}
-	a, phase := s.authorities, s.Registry.Status.Operation.Phase
+	a, phase := s.Authorities, s.Registry.Status.Operation.Phase
 	withdrawal := phase == operatorv1alpha1.PhaseWithdrawal
 	switch ca := s.rotated(); {
 	case ca == caEtcd && phase == operatorv1alpha1.PhaseServer:
@@ -161,7 +162,7 @@ func (s *scope) withdraw() {
 // which there is no certificate, as after the status got lost or the rotation gave way: a
 // Certificate that is not issued would hold everything up, that of a later rotation too.
 func (s *scope) abandon() {
-	for name, ca := range map[string]*trust.Authority{caEtcd: &s.authorities.Etcd, caServing: &s.authorities.Serving, caClient: &s.authorities.Clients} {
+	for name, ca := range map[string]*trust.Authority{caEtcd: &s.Authorities.Etcd, caServing: &s.Authorities.Serving, caClient: &s.Authorities.Clients} {
 		if name != s.rotated() {
 			ca.Abandon()
 		}
@@ -170,7 +171,7 @@ func (s *scope) abandon() {
 
 // takeBack records what abandon has left out. The rotation begins again when it can.
 func (r *Reconciler) takeBack(ctx context.Context, s *scope) error {
-	if known := s.authorities.Err == nil; !known || s.ReadOnly() {
+	if known := s.Authorities.Err == nil; !known || s.ReadOnly() {
 		return nil
 	}
 	for _, c := range []ownCA{newEtcdCA(r, s).ownCA, newServingCA(r, s).ownCA, newClientCA(r, s).ownCA} {
@@ -220,7 +221,7 @@ func (s *scope) rotationNoted(h rotation.Handler) (reason, message string) {
 // dropPending says that certificates of earlier generations are accepted until a person drops
 // them.
 func (s *scope) dropPending(h rotation.Handler) string {
-	former := s.authorities.Clients.Former()
+	former := s.Authorities.Clients.Former()
 	which := fmt.Sprintf("generation %d", h.InUse.Also)
 	newest := h.InUse.Also
 	if len(former) > 1 {
@@ -277,8 +278,8 @@ func (s *scope) rotationAwaits() string {
 		return "the change of etcd's members is complete"
 	case s.ReadOnly():
 		return s.ReadOnlyUntil()
-	case s.unsteady() != "":
-		return "this is resolved: " + s.unsteady()
+	case s.Unsteady() != "":
+		return "this is resolved: " + s.Unsteady()
 	}
 	return "nothing else is under way"
 }

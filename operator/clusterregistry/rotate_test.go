@@ -23,6 +23,7 @@ import (
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/trust/trusttest"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -33,8 +34,8 @@ import (
 func rotating(t *testing.T, mode, asked string, serving, clients generation.InUse) *scope {
 	t.Helper()
 	s := look(t, "{spec: {version: v0.1.0, mode: "+mode+", etcd: {replicas: 3}, tls: {rotation: "+asked+"}}, status: {version: v0.1.0, history: [{version: v0.1.0, state: Completed, startTime: null}]}}")
-	s.authorities.Serving.InUse, s.authorities.Clients.InUse = serving, clients
-	for _, kind := range parts(s.Registry.Spec.Mode) {
+	s.Authorities.Serving.InUse, s.Authorities.Clients.InUse = serving, clients
+	for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 		s.record(kind, done)
 	}
 	return s
@@ -54,8 +55,8 @@ func TestDropPending(t *testing.T) {
 		begins bool
 	}{{"", false}, {", drop: {client: 1}", false}, {", drop: {client: 2}", true}} {
 		s := rotating(t, "Independent", "{client: 3"+test.drop+"}", one, generation.InUse{Signing: 3, Also: 1})
-		s.authorities.Clients.Name = "fleet-client-ca"
-		s.authorities.Clients.Published = slices.Concat(trusttest.NamedCA(t, "fleet-client-ca", later).PEM, trusttest.NamedCA(t, "fleet-client-ca-2", later).PEM)
+		s.Authorities.Clients.Name = "fleet-client-ca"
+		s.Authorities.Clients.Published = slices.Concat(trusttest.NamedCA(t, "fleet-client-ca", later).PEM, trusttest.NamedCA(t, "fleet-client-ca-2", later).PEM)
 		r := reading(t, s)
 		all := r.rotations(s)
 		h := all[len(all)-1]
@@ -96,7 +97,7 @@ func TestRotateBegins(t *testing.T) {
 			s.Registry.Spec.TLS.IssuerRef = &operatorv1alpha1.IssuerReference{Name: "corporate"}
 		}, "", "Ready", ""},
 		{"it is paused", "Independent", "{client: 2}", one, one, func(s *scope) { s.Freeze("spec.paused is false") }, "", "RotationPending", "the client CA is rotated to generation 2 when spec.paused is false"},
-		{"servers are being replaced", "Independent", "{client: 2}", one, one, func(s *scope) { s.servers.Rolling = "servers: 1 of 2 updated" }, "", "RotationPending", "the client CA is rotated to generation 2 when this is resolved: servers: 1 of 2 updated"},
+		{"servers are being replaced", "Independent", "{client: 2}", one, one, func(s *scope) { s.Servers.Rolling = "servers: 1 of 2 updated" }, "", "RotationPending", "the client CA is rotated to generation 2 when this is resolved: servers: 1 of 2 updated"},
 		{"etcd is not ready", "Independent", "{client: 2}", one, one, func(s *scope) {
 			s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting("MembersNotReady", "2 of 3").DegradedIf(true))
 		}, "", "RotationPending", "when this is resolved: EtcdReady: 2 of 3"},
@@ -104,7 +105,7 @@ func TestRotateBegins(t *testing.T) {
 		{"a defragmentation is under way", "Independent", "{client: 2}", one, one, func(s *scope) {
 			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationDefragmentation, Phase: "Preflight"}
 			s.Before.Operation = s.Registry.Status.Operation.DeepCopy()
-			s.members.Replacing = true // it waits
+			s.Members.Replacing = true // it waits
 		}, "", "RotationPending", "the client CA is rotated to generation 2 when the defragmentation of etcd is complete"},
 	} {
 		s := rotating(t, test.mode, test.asked, test.serving, test.clients)
@@ -164,7 +165,7 @@ func TestRotateEnds(t *testing.T) {
 	}
 	s = begun()
 	first, second := trusttest.NamedCA(t, "fleet-serving-ca", time.Now().Add(time.Hour)).PEM, trusttest.NamedCA(t, "fleet-serving-ca-2", time.Now().Add(time.Hour)).PEM
-	s.authorities.Serving.Current, s.authorities.Serving.Also, s.authorities.Serving.Published = first, second, slices.Concat(first, second)
+	s.Authorities.Serving.Current, s.Authorities.Serving.Also, s.Authorities.Serving.Published = first, second, slices.Concat(first, second)
 	r := reading(t, s)
 	if v := r.operate(t.Context(), s); !v.Complete() || s.Registry.Status.Operation != nil {
 		t.Errorf("both are trusted: %+v, %+v", v, s.Registry.Status.Operation)
@@ -190,7 +191,7 @@ func TestWithdraw(t *testing.T) {
 		{"another operation", "client 2", "Withdrawal", both, both, false, false, false, true},
 	} {
 		s := rotating(t, "Independent", "{}", test.serving, test.clients)
-		for _, a := range []*trust.Authority{&s.authorities.Serving, &s.authorities.Clients} {
+		for _, a := range []*trust.Authority{&s.Authorities.Serving, &s.Authorities.Clients} {
 			a.Also, a.Published = []byte("also"), []byte("published")
 		}
 		if test.to != "" {
@@ -200,8 +201,8 @@ func TestWithdraw(t *testing.T) {
 			s.Registry.Status.Operation.Type = operatorv1alpha1.OperationUpgrade
 		}
 		s.withdraw()
-		if (s.authorities.Serving.Also == nil) != test.withoutS || (s.authorities.Clients.Also == nil) != test.withoutC || (s.authorities.Clients.Published == nil) != test.unpublished || s.authorities.Serving.Published == nil {
-			t.Errorf("%s: %+v", test.reason, s.authorities)
+		if (s.Authorities.Serving.Also == nil) != test.withoutS || (s.Authorities.Clients.Also == nil) != test.withoutC || (s.Authorities.Clients.Published == nil) != test.unpublished || s.Authorities.Serving.Published == nil {
+			t.Errorf("%s: %+v", test.reason, s.Authorities)
 		}
 	}
 }
@@ -240,7 +241,7 @@ func TestServingCA(t *testing.T) {
 		s := rotating(t, "Aggregated", "{}", both, generation.InUse{})
 		r := reading(t, s, append(test.pods, operandtest.Secret("fleet-serving", test.leaf))...)
 		r.AskServer = func(context.Context, health.Server) (string, error) { return "v0.1.0", test.refuses }
-		s.authorities.Serving = trust.Authority{Source: "Secret fleet-serving-ca-2", InUse: both, Current: second.PEM, Also: test.also, Published: test.published}
+		s.Authorities.Serving = trust.Authority{Source: "Secret fleet-serving-ca-2", InUse: both, Current: second.PEM, Also: test.also, Published: test.published}
 		if test.notReady != "" {
 			s.record(test.notReady, verdict.Waiting("R", "not yet").DegradedIf(true))
 		}
@@ -288,12 +289,12 @@ func TestClientCA(t *testing.T) {
 		s := rotating(t, "Independent", "{}", one, both)
 		r := reading(t, s, readyServer("fleet-server-x"), operandtest.Secret("fleet-admin", test.leaf))
 		r.Handshake = func(context.Context, handshake.Server) (handshake.Shown, error) { return test.shows, test.err }
-		s.authorities.Clients = trust.Authority{Source: "Secret fleet-client-ca-2", InUse: both, Current: second.PEM, Also: first.PEM}
+		s.Authorities.Clients = trust.Authority{Source: "Secret fleet-client-ca-2", InUse: both, Current: second.PEM, Also: first.PEM}
 		if test.notReady {
 			s.record(operatorv1alpha1.ConditionCertificatesReady, verdict.Waiting("NotOwned", "not ours").DegradedIf(true))
 		}
 		if test.withdrawing {
-			s.authorities.Clients.Also = nil
+			s.Authorities.Clients.Also = nil
 		}
 		s.Before.ClientCABundle = test.status
 		ca := newClientCA(r, s)
@@ -343,8 +344,8 @@ func TestRotatePutOff(t *testing.T) {
 		putOff bool
 	}{
 		{"nothing is published", func(*scope) {}, true},
-		{"the new CA is issued, and so published", func(s *scope) { s.authorities.Clients.Also = ca }, false},
-		{"it was published, and is lost", func(s *scope) { s.authorities.Clients.Lost = true }, false},
+		{"the new CA is issued, and so published", func(s *scope) { s.Authorities.Clients.Also = ca }, false},
+		{"it was published, and is lost", func(s *scope) { s.Authorities.Clients.Lost = true }, false},
 		{"the new CA was issued, and its Secret is gone", func(s *scope) {
 			s.Registry.Status.Operation.Phase, s.Before.Operation.Phase = operatorv1alpha1.PhaseTrust, operatorv1alpha1.PhaseTrust
 		}, false},
@@ -353,18 +354,18 @@ func TestRotatePutOff(t *testing.T) {
 	} {
 		s := rotating(t, "Independent", "{client: 2}", one, next)
 		s.Registry.Spec.Version = "v0.2.0"
-		s.authorities.Clients.Current = ca
+		s.Authorities.Clients.Current = ca
 		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, From: "client 1", To: "client 2", Phase: operatorv1alpha1.PhaseIssuance}
 		s.Before.Operation = s.Registry.Status.Operation.DeepCopy()
 		test.change(s)
 		r := reading(t, s, s.Registry.DeepCopy())
-		s.record(planned, s.plan(released))
+		s.record(pass.Planned, s.plan(released))
 		v := r.operate(t.Context(), s)
-		lost := s.authorities.Clients.Lost
+		lost := s.Authorities.Clients.Lost
 		if ended := s.Registry.Status.Operation == nil; ended != (test.putOff || lost) || v.Err != nil {
 			t.Errorf("%s: %+v, %+v", test.reason, v, s.Registry.Status.Operation)
 		}
-		if got, want := s.authorities.Copy().Clients, map[bool]string{true: "1"}[test.putOff]; got != want {
+		if got, want := s.Authorities.Copy().Clients, map[bool]string{true: "1"}[test.putOff]; got != want {
 			t.Errorf("%s: recorded is %q, want %q", test.reason, got, want)
 		}
 		if !test.putOff {
@@ -406,8 +407,8 @@ func TestAbandoned(t *testing.T) {
 			objects = append(objects, operandtest.Secret("fleet-client-ca-2", test.issued))
 		}
 		r := reading(t, s, objects...)
-		s.identity = identity.New(s.Objects)
-		if err := s.identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 3, Generations: next, ClientCA: "1,2", Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
+		s.Identity = identity.New(s.Objects)
+		if err := s.Identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 3, Generations: next, ClientCA: "1,2", Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
 			t.Fatal(err)
 		}
 		if test.rotated != "" {
@@ -419,8 +420,8 @@ func TestAbandoned(t *testing.T) {
 		if err := s.readAuthorities(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if s.authorities.Clients.InUse != test.inUse {
-			t.Errorf("%s: rendered is %s", test.reason, s.authorities.Clients.InUse)
+		if s.Authorities.Clients.InUse != test.inUse {
+			t.Errorf("%s: rendered is %s", test.reason, s.Authorities.Clients.InUse)
 		}
 		if err := r.takeBack(t.Context(), s); err != nil {
 			t.Errorf("%s: %v", test.reason, err)
@@ -442,8 +443,8 @@ func TestTakenBackLast(t *testing.T) {
 		s := rotating(t, "Independent", "{client: 2}", one, one)
 		record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-ca-generations", Labels: operandtest.Secret("", nil).Labels}, Data: map[string]string{"client": "1,2"}}
 		r := reading(t, s, s.Registry.DeepCopy(), record)
-		s.identity = identity.New(s.Objects)
-		if err := s.identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 3, ClientCA: "1,2", Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
+		s.Identity = identity.New(s.Objects)
+		if err := s.Identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 3, ClientCA: "1,2", Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.readAuthorities(t.Context()); err != nil {
@@ -481,7 +482,7 @@ func TestRotateLost(t *testing.T) {
 		{"another one is asked for while it is rotated", "{serving: 3}", "Trust", true, false, "", ""},
 	} {
 		s := rotating(t, "Independent", test.asked, next, one)
-		s.authorities.Serving.Lost = true
+		s.Authorities.Serving.Lost = true
 		if test.phase != "" {
 			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, From: "serving 1", To: "serving 2", Phase: operatorv1alpha1.OperationPhase(test.phase)}
 			s.Before.Operation = s.Registry.Status.Operation.DeepCopy()
@@ -547,14 +548,14 @@ func TestWithdrawNamed(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	first, replaced, second := trusttest.NamedCA(t, "fleet-client-ca", later), trusttest.NamedCA(t, "fleet-client-ca-2", later), trusttest.NamedCA(t, "fleet-client-ca-2", later)
 	s := rotating(t, "Independent", "{}", one, both)
-	s.authorities.Clients = trust.Authority{Name: "fleet-client-ca", InUse: both, Current: second.PEM, Also: first.PEM, Published: slices.Concat(first.PEM, replaced.PEM, second.PEM)}
+	s.Authorities.Clients = trust.Authority{Name: "fleet-client-ca", InUse: both, Current: second.PEM, Also: first.PEM, Published: slices.Concat(first.PEM, replaced.PEM, second.PEM)}
 	s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, To: "client 2", Phase: operatorv1alpha1.PhaseWithdrawal}
 	s.withdraw()
-	if got, want := string(s.authorities.Clients.Bundle()), string(slices.Concat(second.PEM, replaced.PEM)); got != want {
+	if got, want := string(s.Authorities.Clients.Bundle()), string(slices.Concat(second.PEM, replaced.PEM)); got != want {
 		t.Errorf("accepted are\n%s", got)
 	}
 	r := reading(t, s, readyServer("fleet-server-x"))
-	s.Before.ClientCABundle = s.authorities.Clients.Bundle()
+	s.Before.ClientCABundle = s.Authorities.Clients.Bundle()
 	r.Handshake = func(context.Context, handshake.Server) (handshake.Shown, error) {
 		return handshake.Shown{Accepts: [][]byte{trust.Parse(second.PEM)[0].RawSubject}}, nil
 	}
@@ -568,8 +569,8 @@ func TestWithdrawNamed(t *testing.T) {
 func TestGenerationsCopied(t *testing.T) {
 	s := rotating(t, "Independent", "{client: 2, drop: {client: 1}}", one, both)
 	r := reading(t, s, s.Registry.DeepCopy())
-	s.identity = identity.New(s.Objects)
-	if err := s.identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 3, Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
+	s.Identity = identity.New(s.Objects)
+	if err := s.Identity.Write(t.Context(), &etcd.Record{InitialClusterState: "existing", Replicas: 3, Identity: etcd.Identity{ClusterID: "c"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := newClientCA(r, s).Record(t.Context(), two); err != nil {
@@ -586,8 +587,8 @@ func TestGenerationsCopied(t *testing.T) {
 	if err := r.Client.Delete(t.Context(), lost); err != nil {
 		t.Fatal(err)
 	}
-	s.identity = stored
-	if err := s.readAuthorities(t.Context()); err != nil || s.authorities.Clients.InUse != two {
-		t.Errorf("%s is in use, %v", s.authorities.Clients.InUse, err)
+	s.Identity = stored
+	if err := s.readAuthorities(t.Context()); err != nil || s.Authorities.Clients.InUse != two {
+		t.Errorf("%s is in use, %v", s.Authorities.Clients.InUse, err)
 	}
 }

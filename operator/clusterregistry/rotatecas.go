@@ -14,6 +14,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/trust"
 )
@@ -54,12 +55,12 @@ func (c ownCA) Issued(context.Context) error {
 // record comes after it, but for a step back: the one of the two that is further counts, so that
 // a step is taken with the first that is further, and taken back with the last.
 func (s *scope) writeGenerations(ctx context.Context, in trust.Generations) error {
-	if s.authorities.TakesBack(in) {
-		if err := s.writeCopy(ctx, s.authorities.CopyWith(in)); err != nil {
+	if s.Authorities.TakesBack(in) {
+		if err := s.writeCopy(ctx, s.Authorities.CopyWith(in)); err != nil {
 			return err
 		}
 	}
-	if err := s.authorities.Record(ctx, s.Objects, in); err != nil {
+	if err := s.Authorities.Record(ctx, s.Objects, in); err != nil {
 		return err
 	}
 	return s.copyGenerations(ctx)
@@ -68,35 +69,35 @@ func (s *scope) writeGenerations(ctx context.Context, in trust.Generations) erro
 // copyGenerations keeps a copy of that record beside the identity of the registry's own etcd,
 // which counts where the record gets lost, or is brought back from before.
 func (s *scope) copyGenerations(ctx context.Context) error {
-	return s.writeCopy(ctx, s.authorities.Copy())
+	return s.writeCopy(ctx, s.Authorities.Copy())
 }
 
 // writeCopy writes that copy where it is another one.
 func (s *scope) writeCopy(ctx context.Context, now trust.Copy) error {
-	known := s.authorities.Err == nil && s.identity.Record != nil
+	known := s.Authorities.Err == nil && s.Identity.Record != nil
 	if !known || s.ReadOnly() {
 		return nil
 	}
-	record := *s.identity.Record
+	record := *s.Identity.Record
 	if record.ServingCA == now.Serving && record.ClientCA == now.Clients {
 		return nil
 	}
 	record.ServingCA, record.ClientCA = now.Serving, now.Clients
-	return s.identity.Write(ctx, &record)
+	return s.Identity.Write(ctx, &record)
 }
 
 // servingCA is the CA of the servers, as rotation.CA.
 type servingCA struct{ ownCA }
 
 func newServingCA(r *Reconciler, s *scope) servingCA {
-	return servingCA{ownCA{r, s, contract.ServingCASuffix, &s.authorities.Serving, func(ctx context.Context, u generation.InUse) error {
+	return servingCA{ownCA{r, s, contract.ServingCASuffix, &s.Authorities.Serving, func(ctx context.Context, u generation.InUse) error {
 		return s.writeGenerations(ctx, trust.Generations{Serving: trust.Recorded{InUse: u}})
 	}}}
 }
 
 // Trusted implements rotation.CA: the host cluster, or clients, are given both.
 func (c servingCA) Trusted(context.Context) error {
-	if err := c.s.complete(operatorv1alpha1.ConditionCertificatesReady, c.s.lastPart()); err != nil {
+	if err := c.s.Await(operatorv1alpha1.ConditionCertificatesReady, pass.Last(c.s.Registry.Spec.Mode)); err != nil {
 		return err
 	}
 	if !c.ca.Announced() {
@@ -107,14 +108,14 @@ func (c servingCA) Trusted(context.Context) error {
 
 // Shown implements rotation.CA: every server shows a certificate of the one that signs.
 func (c servingCA) Shown(ctx context.Context) error {
-	if err := c.s.signed(ctx, c.s.authorities.Serving, contract.ServingSuffix); err != nil {
+	if err := c.s.signed(ctx, c.s.Authorities.Serving, contract.ServingSuffix); err != nil {
 		return err
 	}
 	pods, err := c.s.serverPods(ctx)
 	if err != nil {
 		return err
 	}
-	answers, err := c.r.access(c.s).AskPods(ctx, pods, c.s.ServerName(), c.s.authorities.Serving.Current)
+	answers, err := c.r.access(c.s).AskPods(ctx, pods, c.s.ServerName(), c.s.Authorities.Serving.Current)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (c servingCA) Shown(ctx context.Context) error {
 
 // Withdrawn implements rotation.CA: nothing else is published.
 func (c servingCA) Withdrawn(context.Context) error {
-	if err := c.s.complete(operatorv1alpha1.ConditionCertificatesReady, c.s.lastPart()); err != nil {
+	if err := c.s.Await(operatorv1alpha1.ConditionCertificatesReady, pass.Last(c.s.Registry.Spec.Mode)); err != nil {
 		return err
 	}
 	if c.ca.Replaced() || c.ca.Also != nil {
@@ -141,7 +142,7 @@ func (c servingCA) Withdrawn(context.Context) error {
 type clientCA struct{ ownCA }
 
 func newClientCA(r *Reconciler, s *scope) clientCA {
-	return clientCA{ownCA{r, s, contract.ClientCASuffix, &s.authorities.Clients, func(ctx context.Context, u generation.InUse) error {
+	return clientCA{ownCA{r, s, contract.ClientCASuffix, &s.Authorities.Clients, func(ctx context.Context, u generation.InUse) error {
 		return s.writeGenerations(ctx, trust.Generations{Clients: trust.Recorded{InUse: u}})
 	}}}
 }
@@ -149,10 +150,10 @@ func newClientCA(r *Reconciler, s *scope) clientCA {
 // Trusted implements rotation.CA: both are the registry's own, and every server says that it
 // accepts clients of both.
 func (c clientCA) Trusted(ctx context.Context) error {
-	if err := c.s.complete(operatorv1alpha1.ConditionCertificatesReady); err != nil {
+	if err := c.s.Await(operatorv1alpha1.ConditionCertificatesReady); err != nil {
 		return err
 	}
-	authorities := trust.Parse(c.s.authorities.Clients.Trusted())
+	authorities := trust.Parse(c.s.Authorities.Clients.Trusted())
 	return c.ask(ctx, func(shake servers.Handshake) error {
 		if !shake.AcceptsAll(authorities) {
 			return fmt.Errorf("waiting until pod %s accepts clients of both CAs, for which its node takes up to two minutes", shake.Pod)
@@ -178,7 +179,7 @@ func (c clientCA) Shown(ctx context.Context) error {
 	if err := c.s.signed(ctx, *c.ca, leaves...); err != nil {
 		return err
 	}
-	if err := c.s.complete(operatorv1alpha1.ConditionCertificatesReady, c.s.lastPart()); err != nil {
+	if err := c.s.Await(operatorv1alpha1.ConditionCertificatesReady, pass.Last(c.s.Registry.Spec.Mode)); err != nil {
 		return err
 	}
 	return c.followed(ctx)
@@ -293,22 +294,6 @@ func (s *scope) signed(ctx context.Context, a trust.Authority, suffixes ...strin
 		}
 	}
 	return nil
-}
-
-// complete returns nil when parts of the registry are ready.
-func (s *scope) complete(kinds ...string) error {
-	for _, kind := range kinds {
-		if v, reached := s.verdicts[kind]; !reached || !v.Complete() {
-			return fmt.Errorf("waiting until %s is True: %s", kind, v.Message)
-		}
-	}
-	return nil
-}
-
-// lastPart is the condition of the last stage, by which the registry is published.
-func (s *scope) lastPart() string {
-	all := parts(s.Registry.Spec.Mode)
-	return all[len(all)-1]
 }
 
 // retire has the Secrets of generations that are in use no more go: the Certificate and the

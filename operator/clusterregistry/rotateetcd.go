@@ -19,18 +19,18 @@ import (
 type etcdCA struct{ ownCA }
 
 func newEtcdCA(r *Reconciler, s *scope) etcdCA {
-	return etcdCA{ownCA{r, s, contract.EtcdCASuffix, &s.authorities.Etcd, s.writeEtcdCA}}
+	return etcdCA{ownCA{r, s, contract.EtcdCASuffix, &s.Authorities.Etcd, s.writeEtcdCA}}
 }
 
 // writeEtcdCA records the generations of etcd's CA. The record has the fingerprints of both CAs
 // while two sign for what is in use.
 func (s *scope) writeEtcdCA(ctx context.Context, u generation.InUse) error {
-	before, record := s.authorities.Etcd, *s.identity.Record
+	before, record := s.Authorities.Etcd, *s.Identity.Record
 	record.Generations, record.AlsoCA = u, ""
 	if u.Signing != before.InUse.Signing {
 		record.CA, record.AlsoCA = trust.KeyFingerprint(before.Also), trust.KeyFingerprint(before.Current)
 	}
-	return s.identity.Write(ctx, &record)
+	return s.Identity.Write(ctx, &record)
 }
 
 // Trusted implements rotation.CA: all members and servers are of a template with both, and
@@ -39,7 +39,7 @@ func (c etcdCA) Trusted(ctx context.Context) error {
 	if err := c.replaced(); err != nil {
 		return err
 	}
-	authorities := trust.Parse(c.s.authorities.Etcd.Trusted())
+	authorities := trust.Parse(c.s.Authorities.Etcd.Trusted())
 	return c.ask(ctx, func(where string, shown handshake.Shown) error {
 		if !shown.AcceptsAll(authorities) {
 			return fmt.Errorf("waiting until %s trusts both CAs", where)
@@ -51,11 +51,11 @@ func (c etcdCA) Trusted(ctx context.Context) error {
 // Shown implements rotation.CA: members show certificates of the one that signs to clients
 // and to each other, and the client certificate is of it.
 func (c etcdCA) Shown(ctx context.Context) error {
-	if err := c.s.signed(ctx, c.s.authorities.Etcd, contract.EtcdServerSuffix, contract.EtcdPeerSuffix, contract.EtcdClientSuffix); err != nil {
+	if err := c.s.signed(ctx, c.s.Authorities.Etcd, contract.EtcdServerSuffix, contract.EtcdPeerSuffix, contract.EtcdClientSuffix); err != nil {
 		return err
 	}
 	return c.ask(ctx, func(where string, shown handshake.Shown) error {
-		if !trust.SignedBy(shown.Chain, c.s.authorities.Etcd.Current) {
+		if !trust.SignedBy(shown.Chain, c.s.Authorities.Etcd.Current) {
 			return fmt.Errorf("waiting until %s shows a certificate of the new CA, for which its node takes up to two minutes", where)
 		}
 		return nil
@@ -72,7 +72,7 @@ func (c etcdCA) Withdrawn(ctx context.Context) error {
 	if err := c.replaced(); err != nil {
 		return err
 	}
-	current := trust.Parse(c.s.authorities.Etcd.Current)
+	current := trust.Parse(c.s.Authorities.Etcd.Current)
 	return c.ask(ctx, func(where string, shown handshake.Shown) error {
 		if !shown.AcceptsOnly(current) {
 			return fmt.Errorf("waiting until %s no longer trusts the previous CA", where)
@@ -83,10 +83,10 @@ func (c etcdCA) Withdrawn(ctx context.Context) error {
 
 // replaced returns nil when all members and servers are as they are rendered, and ready.
 func (c etcdCA) replaced() error {
-	if err := c.s.complete(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ConditionServerReady); err != nil {
+	if err := c.s.Await(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ConditionServerReady); err != nil {
 		return err
 	}
-	if why := c.s.unsteady(); why != "" {
+	if why := c.s.Unsteady(); why != "" {
 		return fmt.Errorf("waiting until this is resolved: %s", why)
 	}
 	return nil
@@ -99,11 +99,11 @@ func (c etcdCA) ask(ctx context.Context, look func(where string, shown handshake
 		return err
 	}
 	pods = operand.Staying(operand.Running(pods))
-	if want := len(c.s.identity.Members()); len(pods) != want {
+	if want := len(c.s.Identity.Members()); len(pods) != want {
 		return fmt.Errorf("waiting until all etcd members can be asked: %d of %d have a pod", len(pods), want)
 	}
 	var client *tls.Certificate
-	if config := c.s.members.Access.TLS; config != nil && len(config.Certificates) > 0 {
+	if config := c.s.Members.Access.TLS; config != nil && len(config.Certificates) > 0 {
 		client = &config.Certificates[0]
 	}
 	for _, pod := range pods {

@@ -33,11 +33,11 @@ func rotatingEtcd(t *testing.T, u generation.InUse, first, second trusttest.CA) 
 	t.Helper()
 	s := rotating(t, "Aggregated", "{etcd: 2}", one, generation.InUse{})
 	s.Registry.Spec.Etcd.Replicas = 1
-	s.release = version.WithMembers(released, "")[3]
-	s.identity.Record = &etcd.Record{InitialClusterState: "existing", Replicas: 1, CA: trust.KeyFingerprint(first.PEM), Generations: u, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a"}}}
-	s.authorities.Etcd = trust.Authority{Source: "Secret fleet-etcd-ca", InUse: u, Current: first.PEM, Also: second.PEM}
+	s.Release = version.WithMembers(released, "")[3]
+	s.Identity.Record = &etcd.Record{InitialClusterState: "existing", Replicas: 1, CA: trust.KeyFingerprint(first.PEM), Generations: u, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a"}}}
+	s.Authorities.Etcd = trust.Authority{Source: "Secret fleet-etcd-ca", InUse: u, Current: first.PEM, Also: second.PEM}
 	if u.Previous() {
-		s.authorities.Etcd.Source, s.authorities.Etcd.Current, s.authorities.Etcd.Also = "Secret fleet-etcd-ca-2", second.PEM, first.PEM
+		s.Authorities.Etcd.Source, s.Authorities.Etcd.Current, s.Authorities.Etcd.Also = "Secret fleet-etcd-ca-2", second.PEM, first.PEM
 	}
 	return s
 }
@@ -84,19 +84,19 @@ func TestEtcdCA(t *testing.T) {
 		{"it trusts the new one alone", shows(second.Leaf(), second), shows(second.Leaf(), second), nil, second.Leaf(), nil, "trusts both CAs", "", ""},
 		{"of other members it trusts both", shows(second.Leaf(), second), now, nil, second.Leaf(), nil, "trusts both CAs", "", at + "no longer trusts the previous CA"},
 		{"it can't be asked", now, now, errors.New("no route"), second.Leaf(), nil, "no route", "no route", "no route"},
-		{"members are being replaced", now, now, nil, second.Leaf(), func(s *scope) { s.members.Rolling = "etcd: 0 of 1 members updated" }, "etcd: 0 of 1", "", "etcd: 0 of 1"},
+		{"members are being replaced", now, now, nil, second.Leaf(), func(s *scope) { s.Members.Rolling = "etcd: 0 of 1 members updated" }, "etcd: 0 of 1", "", "etcd: 0 of 1"},
 		{"servers are not ready", now, now, nil, second.Leaf(), func(s *scope) {
 			s.record(operatorv1alpha1.ConditionServerReady, verdict.Waiting("ReplicasNotReady", "1 of 2").DegradedIf(true))
 		}, "waiting until ServerReady is True: 1 of 2", "", "waiting until ServerReady is True: 1 of 2"},
-		{"a member has no pod", now, now, nil, second.Leaf(), func(s *scope) { s.identity.Record.Replicas = 3 }, "all etcd members can be asked: 1 of 3 have a pod", "1 of 3", "1 of 3"},
+		{"a member has no pod", now, now, nil, second.Leaf(), func(s *scope) { s.Identity.Record.Replicas = 3 }, "all etcd members can be asked: 1 of 3 have a pod", "1 of 3", "1 of 3"},
 	} {
 		s := rotatingEtcd(t, both, first, second)
 		pod := readyServer("fleet-etcd-0")
 		pod.Labels[operatorv1alpha1.LabelComponent] = "etcd"
 		r := reading(t, s, pod, operandtest.Secret("fleet-etcd-server", test.leaf), operandtest.Secret("fleet-etcd-peer", test.leaf), operandtest.Secret("fleet-etcd-client", test.leaf))
-		record := s.identity.Record
-		s.identity = identity.New(s.Objects)
-		s.identity.Record = record
+		record := s.Identity.Record
+		s.Identity = identity.New(s.Objects)
+		s.Identity.Record = record
 		r.Handshake = func(_ context.Context, server handshake.Server) (handshake.Shown, error) {
 			if _, port, _ := net.SplitHostPort(server.Address); port == "2380" {
 				return test.peer, test.err
@@ -135,12 +135,12 @@ func TestEtcdCARecord(t *testing.T) {
 	} {
 		s := rotatingEtcd(t, test.from, first, second)
 		r := reading(t, s, s.Registry.DeepCopy())
-		record := *s.identity.Record
+		record := *s.Identity.Record
 		if test.from.Previous() {
 			record.CA, record.AlsoCA = two2, one1
 		}
-		s.identity = identity.New(s.Objects)
-		s.identity.Record = &record
+		s.Identity = identity.New(s.Objects)
+		s.Identity.Record = &record
 		if err := newEtcdCA(r, s).Record(t.Context(), test.to); err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestEtcdCAWithdrawn(t *testing.T) {
 		s := rotatingEtcd(t, test.inUse, first, second)
 		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, To: "etcd 2", Phase: test.phase}
 		s.withdraw()
-		if got := s.authorities.Rendered(); string(got.Etcd) != test.members || string(got.EtcdClients) != test.clients {
+		if got := s.Authorities.Rendered(); string(got.Etcd) != test.members || string(got.EtcdClients) != test.clients {
 			t.Errorf("%s, %s in use: members trust\n%s\nclients\n%s", test.phase, test.inUse, got.Etcd, got.EtcdClients)
 		}
 	}

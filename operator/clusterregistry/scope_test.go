@@ -21,7 +21,7 @@ var released = []version.Release{
 func look(t *testing.T, text string) *scope {
 	t.Helper()
 	s := newScope(operandtest.New(t, text))
-	s.host, s.release = "v1.37.1", released[0]
+	s.HostVersion, s.Release = "v1.37.1", released[0]
 	return s
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/health"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
@@ -38,7 +39,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 	if err := r.takeBack(ctx, s); err != nil {
 		return verdict.Failed(err)
 	}
-	stage := certificates.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities}
+	stage := certificates.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.Authorities}
 	v := stage.Run(ctx)
 	if err := s.copyGenerations(ctx); err != nil && v.Err == nil && v.State != verdict.ReadOnly {
 		return verdict.Failed(fmt.Errorf("keep a copy of which CAs are in use: %w", err))
@@ -47,7 +48,7 @@ func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict
 }
 
 func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
-	stage := members.Stage{Objects: s.Objects, Ask: r.AskEtcd, Dial: r.DialEtcd, Authorities: s.authorities, Identity: s.identity, Volumes: s.volumes, Release: s.release.Members.Release,
+	stage := members.Stage{Objects: s.Objects, Ask: r.AskEtcd, Dial: r.DialEtcd, Authorities: s.Authorities, Identity: s.Identity, Volumes: s.Volumes, Release: s.Release.Members.Release,
 		Remembered: r.revisions.Newest(client.ObjectKeyFromObject(s.Registry).String())}
 	stage.Disarm = func(ctx context.Context, access etcd.Access, state etcd.State) error {
 		return access.DisarmNoSpace(ctx, state)
@@ -57,36 +58,36 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	}
 	stage.Ownership = members.Ownership{Owned: etcd.Access.Owned, Own: etcd.Access.Own, Watches: r.Watches}
 	stage.Begin = s.restore.begin
-	s.members = stage.Run(ctx)
+	s.Members = stage.Run(ctx)
 	s.noteRestored()
 	s.reportRecovered()
 	r.decide(ctx, s)
-	return s.members.Verdict
+	return s.Members.Verdict
 }
 
 func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	// A version of the API that the servers to come lack is unregistered before they come.
-	if v := apiservice.Unregister(ctx, s.Objects, s.release.Version); !v.Complete() {
+	if v := apiservice.Unregister(ctx, s.Objects, s.Release.Version); !v.Complete() {
 		return v
 	}
-	held, replacing := s.withheld(), s.members.Replacing
-	if s.recovering() != nil {
+	held, replacing := s.withheld(), s.Members.Replacing
+	if s.Recovering() != nil {
 		held, replacing = done, false // they are stopped
 	}
-	stage := server.Stage{Access: r.access(s), Serving: s.authorities.Serving.Bundle(), Identity: s.identity, Upgrading: s.upgrade != nil, MembersReplacing: replacing, Held: held}
-	s.servers = stage.Run(ctx)
-	return s.servers.Verdict
+	stage := server.Stage{Access: r.access(s), Serving: s.Authorities.Serving.Bundle(), Identity: s.Identity, Upgrading: s.upgrade != nil, MembersReplacing: replacing, Held: held}
+	s.Servers = stage.Run(ctx)
+	return s.Servers.Verdict
 }
 
 func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA,
-		Servers: s.verdicts[operatorv1alpha1.ConditionServerReady], Answering: s.servers.Answering}
+		Servers: s.verdicts[operatorv1alpha1.ConditionServerReady], Answering: s.Servers.Answering}
 	s.registration = stage.Run(ctx)
 	return s.registration.Verdict
 }
 
 func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
-	stage := endpoint.Stage{Access: r.access(s), Addresses: s.addresses, Serving: s.authorities.Serving.Bundle(), Certificates: s.verdicts[operatorv1alpha1.ConditionCertificatesReady],
+	stage := endpoint.Stage{Access: r.access(s), Addresses: s.addresses, Serving: s.Authorities.Serving.Bundle(), Certificates: s.verdicts[operatorv1alpha1.ConditionCertificatesReady],
 		Meet: health.Meet, Silences: &r.silences}
 	return stage.Run(ctx)
 }
@@ -97,7 +98,7 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 	if len(s.Registry.Spec.Controllers.Functions()) == 0 {
 		return // what there was of it is pruned
 	}
-	stage := controller.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.authorities, Release: s.release,
+	stage := controller.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.Authorities, Release: s.Release,
 		NotAllowed: render.ControllerNotAllowed(s.Registry.Namespace, r.Environment), TakenBy: s.registration.TakenBy, Unreached: s.reach.refused}
 	s.controller = stage.Run(ctx)
 	if err := s.controller.Err; err != nil {
@@ -110,7 +111,7 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 func (r *Reconciler) available(ctx context.Context, s *scope) available.Found {
 	host, reached := s.verdicts[operatorv1alpha1.ConditionAPIServiceReady]
 	check := available.Check{Access: r.access(s), Outages: &r.outages, Awaits: s.firstUnusable(), Verified: reached && host.Complete(),
-		Servers: s.servers, Serving: s.authorities.Serving.Bundle(), Versions: s.reliable(r.Releases), Known: known(r.Releases)}
+		Servers: s.Servers, Serving: s.Authorities.Serving.Bundle(), Versions: s.reliable(r.Releases), Known: known(r.Releases)}
 	return check.Run(ctx)
 }
 
@@ -122,7 +123,7 @@ func (r *Reconciler) access(s *scope) servers.Access {
 // firstUnusable returns the first part that a registry which was never complete still
 // needs before clients can be served, nothing when there is none.
 func (s *scope) firstUnusable() string {
-	for _, kind := range parts(s.Registry.Spec.Mode) {
+	for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 		if v, reached := s.verdicts[kind]; !reached || !v.Usable() {
 			return kind
 		}
@@ -136,8 +137,8 @@ func (s *scope) reliable(releases []version.Release) []string {
 	if s.upgrade != nil {
 		return version.ServesBoth(s.upgrade.From, s.upgrade.To)
 	}
-	if len(s.release.Serves) > 0 {
-		return s.release.Serves
+	if len(s.Release.Serves) > 0 {
+		return s.Release.Serves
 	}
 	if s.Registry.Status.Operation != nil {
 		return nil // an upgrade of another operator may have taken a version away

@@ -12,6 +12,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -28,7 +29,7 @@ func TestServersWaitForMembers(t *testing.T) {
 		changed["changed"] = "yes"
 		rendered.SetLabels(changed)
 		s.Rendered = &render.Result{Stages: map[render.Stage][]*unstructured.Unstructured{render.StageServer: {rendered}}}
-		s.members.Replacing = replacing
+		s.Members.Replacing = replacing
 		r.server(t.Context(), s)
 		now, err := s.Deployment(t.Context())
 		if err != nil {
@@ -43,7 +44,7 @@ func TestServersWaitForMembers(t *testing.T) {
 // TestNoted has a part that is done with a note stay True, and the registry Ready.
 func TestNoted(t *testing.T) {
 	s := look(t, "{spec: {mode: Aggregated, etcd: {replicas: 1}}}")
-	for _, kind := range parts(s.Registry.Spec.Mode) {
+	for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 		s.record(kind, done)
 	}
 	s.record(operatorv1alpha1.ConditionEtcdReady, done.Note(operatorv1alpha1.ReasonVolumesDiffer, "data-fleet-etcd-0 has 8Gi"))

@@ -44,7 +44,7 @@ func (r *Reconciler) unread(ctx context.Context, err error) (reconcile.Result, e
 // tellUndecodable has backups that can't be decoded say so, and those that can no longer.
 // Whatever becomes of that, the registry is driven further.
 func (s *scope) tellUndecodable(ctx context.Context, undecodable []*operatorv1alpha1.ClusterRegistryBackup) {
-	if s.pausedUntil() != "" {
+	if s.PausedUntil() != "" {
 		return
 	}
 	for _, b := range undecodable[:min(atOnceTold, len(undecodable))] {

@@ -8,14 +8,15 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/snapshot"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // advance takes the upgrade one step further.
 func (r *Reconciler) advance(ctx context.Context, s *scope) verdict.Verdict {
-	reason, until := s.halted()
-	driver := operation.Driver{Status: s.upgrade.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.frozenBy(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
+	reason, until := s.Halted()
+	driver := operation.Driver{Status: s.upgrade.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.Frozen(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
 	v, progress := driver.Advance(ctx, r.upgradeHandler(s))
 	switch progress {
 	case operation.Completed:
@@ -33,12 +34,12 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) verdict.Verdict {
 // upgradeHandler returns the upgrade that is under way with what was found in this
 // reconcile.
 func (r *Reconciler) upgradeHandler(s *scope) upgrade.Handler {
-	h := upgrade.Handler{Upgrade: s.upgrade, Registry: s.Registry, Now: s.Now, Verdicts: s.verdicts, EtcdState: s.members.State, EtcdAccess: s.members.Access,
-		EtcdQuota: s.volumes.EtcdQuota(s.Registry), EtcdDetail: s.members.Detail, ServersFailure: s.servers.Failure, Notes: &r.notes, Actions: upgradeActions{r, s}}
+	h := upgrade.Handler{Upgrade: s.upgrade, Registry: s.Registry, Now: s.Now, Verdicts: s.verdicts, EtcdState: s.Members.State, EtcdAccess: s.Members.Access,
+		EtcdQuota: s.Volumes.EtcdQuota(s.Registry), EtcdDetail: s.Members.Detail, ServersFailure: s.Servers.Failure, Notes: &r.notes, Actions: upgradeActions{r, s}}
 	h.Reveal = s.reveal()
-	h.Stages = parts(s.Registry.Spec.Mode)[1:]
-	if s.identity.Record != nil {
-		h.EtcdIdentity = s.identity.Record.Identity
+	h.Stages = pass.Parts(s.Registry.Spec.Mode)[1:]
+	if s.Identity.Record != nil {
+		h.EtcdIdentity = s.Identity.Record.Identity
 	}
 	return h
 }
@@ -51,7 +52,7 @@ type upgradeActions struct {
 
 // Client implements upgrade.Actions.
 func (a upgradeActions) Client(ctx context.Context) (upgrade.Registry, error) {
-	client, err := a.r.access(a.s).RegistryClient(ctx, a.s.authorities.Serving.Bundle())
+	client, err := a.r.access(a.s).RegistryClient(ctx, a.s.Authorities.Serving.Bundle())
 	if err != nil {
 		return nil, err // not a nil pointer
 	}
@@ -60,7 +61,7 @@ func (a upgradeActions) Client(ctx context.Context) (upgrade.Registry, error) {
 
 // RecordRelease implements upgrade.Actions.
 func (a upgradeActions) RecordRelease(ctx context.Context, release string) error {
-	return a.s.identity.WriteRelease(ctx, release)
+	return a.s.Identity.WriteRelease(ctx, release)
 }
 
 // TakeSnapshot implements upgrade.Actions.

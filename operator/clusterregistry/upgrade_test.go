@@ -39,7 +39,7 @@ func TestLayouts(t *testing.T) {
 		{"Preflight", "v0.4.0", "v1", "v2"}, // tried again
 	} {
 		s := upgrading(t, "v0.3.0", "v0.4.0", test.phase, "")
-		s.identity.Record = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
+		s.Identity.Record = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
 		if v := s.plan(released); !v.Complete() {
 			t.Errorf("%+v: %+v", test, v)
 		}
@@ -60,12 +60,12 @@ func TestMembersStay(t *testing.T) {
 		{"v0.9.0", "", "etcd members are of v0.9.0, which this operator does not know"},
 	} {
 		s := look(t, "{spec: {version: v0.3.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.3.0, etcd: {members: [{name: a, version: v3.7.3}]}}}")
-		s.identity.Record = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
+		s.Identity.Record = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
 		v := s.plan(released)
 		if (v.Complete()) != (test.says == "") || !v.Complete() && !strings.Contains(v.Message, test.says) {
 			t.Errorf("%+v: %+v", test, v)
 		}
-		if m := s.release.Members; v.Complete() && m.Helper+" "+m.Layout != test.want {
+		if m := s.Release.Members; v.Complete() && m.Helper+" "+m.Layout != test.want {
 			t.Errorf("%+v: %+v", test, m)
 		}
 	}
@@ -75,13 +75,13 @@ func TestMembersStay(t *testing.T) {
 // release has.
 func TestEtcdIsNeverTurnedBack(t *testing.T) {
 	s := look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0, etcd: {members: [{name: a, version: v3.6.14}, {name: b, version: v3.7.3}]}}}")
-	if v := s.plan(released); !v.Complete() || s.release.Members.Etcd != "v3.7.3" || s.release.Members.Helper != "v0.3.0" {
-		t.Errorf("a member runs it: %+v, %+v", s.release, v)
+	if v := s.plan(released); !v.Complete() || s.Release.Members.Etcd != "v3.7.3" || s.Release.Members.Helper != "v0.3.0" {
+		t.Errorf("a member runs it: %+v, %+v", s.Release, v)
 	}
 	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0}}")
-	s.identity.Record = &etcd.Record{EtcdVersion: "v3.7.2"}
-	if v := s.plan(released); !v.Complete() || s.release.Members.Etcd != "v3.7.2" {
-		t.Errorf("it is recorded: %s, %+v", s.release.Members.Etcd, v)
+	s.Identity.Record = &etcd.Record{EtcdVersion: "v3.7.2"}
+	if v := s.plan(released); !v.Complete() || s.Release.Members.Etcd != "v3.7.2" {
+		t.Errorf("it is recorded: %s, %+v", s.Release.Members.Etcd, v)
 	}
 }
 
@@ -110,10 +110,10 @@ func TestRetainedData(t *testing.T) {
 		{"no release is recorded", "", "v0.2.0", "v0.2.0", ""},
 	} {
 		s := look(t, "{spec: {version: "+test.wanted+", mode: Aggregated, etcd: {replicas: 3}}}")
-		s.identity.Record, s.release.Version = &etcd.Record{Release: test.wrote}, ""
+		s.Identity.Record, s.Release.Version = &etcd.Record{Release: test.wrote}, ""
 		v := s.plan(released)
-		if s.release.Version != test.renders || (v.Complete()) != (test.says == "") || !v.Complete() && !strings.Contains(v.Message, test.says) {
-			t.Errorf("%s: renders %q, %+v", test.reason, s.release.Version, v)
+		if s.Release.Version != test.renders || (v.Complete()) != (test.says == "") || !v.Complete() && !strings.Contains(v.Message, test.says) {
+			t.Errorf("%s: renders %q, %+v", test.reason, s.Release.Version, v)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestStrangeUpgrade(t *testing.T) {
 // TestAdvance says what follows which phase, and when.
 func TestAdvance(t *testing.T) {
 	ok := func(*scope) {}
-	failing := func(s *scope) { s.servers.Failure = errors.New("pod x: container server ended") }
+	failing := func(s *scope) { s.Servers.Failure = errors.New("pod x: container server ended") }
 	for _, test := range []struct {
 		reason, from, to, phase, spec string
 		with                          func(*scope)
@@ -174,8 +174,8 @@ func TestAdvance(t *testing.T) {
 	}{
 		{"all is well", "v0.1.0", "v0.2.0", "Preflight", "", ok, "Snapshot", "Progressing", "Snapshot", "starts"},
 		{"something is not", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.record("ServerReady", verdict.Waiting("X", "1 of 2")) }, "Preflight", "Progressing", "Preflight", "starts when ServerReady is True: 1 of 2"},
-		{"an alarm", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.members.State.Alarms = []etcd.Alarm{{Type: "NOSPACE"}} }, "Preflight", "Progressing", "Preflight", "starts when etcd is healthy: etcd's alarm NOSPACE"},
-		{"no room", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.members.State.Members[2].DBSize = 4 << 30 }, "Preflight", "Progressing", "Preflight", "takes 4096 of 4096 MiB"},
+		{"an alarm", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.Members.State.Alarms = []etcd.Alarm{{Type: "NOSPACE"}} }, "Preflight", "Progressing", "Preflight", "starts when etcd is healthy: etcd's alarm NOSPACE"},
+		{"no room", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.Members.State.Members[2].DBSize = 4 << 30 }, "Preflight", "Progressing", "Preflight", "takes 4096 of 4096 MiB"},
 		{"paused before it touches anything", "v0.1.0", "v0.2.0", "Preflight", ", paused: true", ok, "Preflight", "Progressing", "Paused", "Preflight completed; Snapshot starts when spec.paused is false"},
 		{"members are replaced", "v0.2.0", "v0.3.0", "Etcd", "", func(s *scope) { s.Registry.Status.Etcd.Members[0].Version = "v3.7.3" }, "Etcd", "Progressing", "Etcd", "etcd 1/3 members on v3.7.3"},
 		{"servers come", "v0.1.0", "v0.2.0", "Server", "", func(s *scope) { s.record("ServerReady", verdict.Waiting("X", "one ends")) }, "Server", "Progressing", "Server", "servers 0/2 on v0.2.0; one ends"},
@@ -186,7 +186,7 @@ func TestAdvance(t *testing.T) {
 		{"they are back", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.upgrade.Message = "no image" }, "", "RolledBack", "", ""},
 		{"they are back, since a person wanted it", "v0.1.0", "v0.2.0", "Rollback", "", ok, "", "Abandoned", "", ""},
 		{"it does not serve, for now", "v0.1.0", "v0.2.0", "Verification", "", func(s *scope) { s.record("APIServiceReady", verdict.Waiting("X", "not available")) }, "Verification", "Progressing", "Verification", "APIServiceReady is not True: not available"},
-		{"members hold the same data before they are touched, as far as can be told", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.members.Access.Endpoints = map[string]string{"fleet-etcd-0": "http://no-tls"} }, "Preflight", "Progressing", "Preflight", "starts when the etcd members are verified to hold the same data: member fleet-etcd-0"},
+		{"members hold the same data before they are touched, as far as can be told", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.Members.Access.Endpoints = map[string]string{"fleet-etcd-0": "http://no-tls"} }, "Preflight", "Progressing", "Preflight", "starts when the etcd members are verified to hold the same data: member fleet-etcd-0"},
 		{"it has not begun yet", "v0.1.0", "v0.2.0", "Preflight", "", func(s *scope) { s.Before.Operation = nil }, "Preflight", "Progressing", "Preflight", "starts"},
 		{"it was told to return just now", "v0.1.0", "v0.2.0", "Rollback", "", func(s *scope) { s.Before.Operation.Phase = "Server" }, "Rollback", "Progressing", "Rollback", "starts"},
 	} {
@@ -194,10 +194,10 @@ func TestAdvance(t *testing.T) {
 		if v := s.plan(released); !v.Complete() {
 			t.Fatalf("%s: %+v", test.reason, v)
 		}
-		s.identity.Record = &etcd.Record{Release: test.to, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}}
-		for name, id := range s.identity.Record.Members {
-			s.members.State.Members = append(s.members.State.Members, etcd.Member{Name: name, ID: id, ClusterID: "c", Leader: "a0", Term: 1, Version: "3.6.14"})
-			s.members.State.List = append(s.members.State.List, etcd.Listed{ID: id, Name: name})
+		s.Identity.Record = &etcd.Record{Release: test.to, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}}
+		for name, id := range s.Identity.Record.Members {
+			s.Members.State.Members = append(s.Members.State.Members, etcd.Member{Name: name, ID: id, ClusterID: "c", Leader: "a0", Term: 1, Version: "3.6.14"})
+			s.Members.State.List = append(s.Members.State.List, etcd.Listed{ID: id, Name: name})
 			s.Registry.Status.Etcd.Members = append(s.Registry.Status.Etcd.Members, operatorv1alpha1.EtcdMember{Name: name, Version: "v3.6.14"})
 		}
 		test.with(s)
@@ -234,11 +234,11 @@ func TestPauseInThePhases(t *testing.T) {
 		if v := s.plan(released); !v.Complete() {
 			t.Fatal(v)
 		}
-		if (s.pausedUntil() != "") != frozen {
-			t.Errorf("%s: paused %v", phase, s.pausedUntil())
+		if (s.PausedUntil() != "") != frozen {
+			t.Errorf("%s: paused %v", phase, s.PausedUntil())
 		}
 		s.upgrade.PhaseCompleted = true
-		if s.pausedUntil() == "" {
+		if s.PausedUntil() == "" {
 			t.Errorf("%s is complete: not paused", phase)
 		}
 	}
@@ -265,11 +265,11 @@ func TestResumed(t *testing.T) {
 		if v := s.plan(released); !v.Complete() {
 			t.Fatal(v)
 		}
-		s.aggregation = verdict.Waiting(operatorv1alpha1.ReasonAggregationNotAllowed, "not here")
+		s.Aggregation = verdict.Waiting(operatorv1alpha1.ReasonAggregationNotAllowed, "not here")
 		if v := reading(t, s).advance(t.Context(), s); v.Complete() || string(s.upgrade.Phase) != phase || !s.upgrade.PhaseCompleted {
 			t.Errorf("%s: it goes on where nothing may be changed: %+v", phase, v)
 		}
-		s.aggregation = done
+		s.Aggregation = done
 		v := reading(t, s).advance(t.Context(), s)
 		if v.Complete() || string(s.upgrade.Phase) != test.then || s.upgrade.PhaseCompleted {
 			t.Errorf("%s: %s: it goes on in %s (complete: %t): %+v", phase, test.why, s.upgrade.Phase, s.upgrade.PhaseCompleted, v)
@@ -280,8 +280,8 @@ func TestResumed(t *testing.T) {
 		// Members that run the new etcd keep it, although the upgrade begins again.
 		again := upgrading(t, "v0.2.0", "v0.3.0", "Preflight", "")
 		again.Before.Etcd = s.Before.Etcd
-		if v := again.plan(released); !v.Complete() || again.release.Members.Etcd != "v3.7.3" || again.release.Members.Helper != "v0.3.0" || again.release.Version != "v0.2.0" {
-			t.Errorf("it renders %+v, %+v", again.release, v)
+		if v := again.plan(released); !v.Complete() || again.Release.Members.Etcd != "v3.7.3" || again.Release.Members.Helper != "v0.3.0" || again.Release.Version != "v0.2.0" {
+			t.Errorf("it renders %+v, %+v", again.Release, v)
 		}
 	}
 }

@@ -39,19 +39,19 @@ func (s *scope) recordVisibility(ctx context.Context) error {
 	if status := s.Registry.Status.Visibility; status != nil {
 		id = status.ID
 	}
-	if s.identity.Record == nil || s.identity.Record.Visibility == id || s.ReadOnly() || s.pausedUntil() != "" {
+	if s.Identity.Record == nil || s.Identity.Record.Visibility == id || s.ReadOnly() || s.PausedUntil() != "" {
 		return nil
 	}
-	record := *s.identity.Record
+	record := *s.Identity.Record
 	record.Visibility = id
-	return s.identity.Write(ctx, &record)
+	return s.Identity.Write(ctx, &record)
 }
 
 // decideVisibility decides by whether the servers hide clusters now, where there are any, and
 // keeps the status.
 func (s *scope) decideVisibility(hides, exist bool) shown {
 	server, status := s.Registry.Spec.Server, &s.Registry.Status
-	if record := s.identity.Record; status.Visibility == nil && record != nil && record.Visibility != "" {
+	if record := s.Identity.Record; status.Visibility == nil && record != nil && record.Visibility != "" {
 		status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: record.Visibility}
 	}
 	if hides && status.Visibility == nil {

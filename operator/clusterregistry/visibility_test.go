@@ -58,7 +58,7 @@ func TestVisibility(t *testing.T) {
 		if test.recorded != "" {
 			s.Registry.Status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: test.recorded}
 		}
-		s.identity.Record = &etcd.Record{Visibility: test.left}
+		s.Identity.Record = &etcd.Record{Visibility: test.left}
 		if test.change != nil {
 			test.change(s)
 		}
@@ -83,12 +83,12 @@ func TestRecordVisibility(t *testing.T) {
 	registry := s.Registry.DeepCopy()
 	registry.ResourceVersion = ""
 	reading(t, s, registry)
-	s.identity = identity.New(s.Objects)
+	s.Identity = identity.New(s.Objects)
 	hidden := &operatorv1alpha1.VisibilityStatus{ID: "x7k2mq4p"}
-	if s.Registry.Status.Visibility = hidden; s.recordVisibility(t.Context()) != nil || s.identity.Record != nil {
-		t.Errorf("before there is an etcd: %+v", s.identity.Record)
+	if s.Registry.Status.Visibility = hidden; s.recordVisibility(t.Context()) != nil || s.Identity.Record != nil {
+		t.Errorf("before there is an etcd: %+v", s.Identity.Record)
 	}
-	if err := s.identity.Write(t.Context(), &etcd.Record{InitialClusterState: "new", Replicas: 1}); err != nil {
+	if err := s.Identity.Write(t.Context(), &etcd.Record{InitialClusterState: "new", Replicas: 1}); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -100,12 +100,12 @@ func TestRecordVisibility(t *testing.T) {
 		if err := s.recordVisibility(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if s.identity = identity.Read(t.Context(), s.Objects); s.identity.Err != nil || s.identity.Record.Visibility != test.want {
-			t.Errorf("%s: %v, %+v", test.reason, s.identity.Err, s.identity.Record)
+		if s.Identity = identity.Read(t.Context(), s.Objects); s.Identity.Err != nil || s.Identity.Record.Visibility != test.want {
+			t.Errorf("%s: %v, %+v", test.reason, s.Identity.Err, s.Identity.Record)
 		}
 	}
 	s.Freeze("a person says so")
-	if s.Registry.Status.Visibility = hidden; s.recordVisibility(t.Context()) != nil || s.identity.Record.Visibility != "" {
-		t.Errorf("while nothing may be written: %+v", s.identity.Record)
+	if s.Registry.Status.Visibility = hidden; s.recordVisibility(t.Context()) != nil || s.Identity.Record.Visibility != "" {
+		t.Errorf("while nothing may be written: %+v", s.Identity.Record)
 	}
 }

@@ -18,10 +18,10 @@ import (
 
 // wentBack returns how etcd went back, nil when it did not or a person has decided.
 func (s *scope) wentBack() *etcd.WentBack {
-	if s.identity.Record == nil || s.recovering() != nil {
+	if s.Identity.Record == nil || s.Recovering() != nil {
 		return nil
 	}
-	return s.identity.Record.WentBack
+	return s.Identity.Record.WentBack
 }
 
 // decide says in status.recovery what each side of an etcd has that went back, and does what a
@@ -29,19 +29,19 @@ func (s *scope) wentBack() *etcd.WentBack {
 // copy, it is recovered as from a lost quorum. It comes before the pass is read-only.
 func (r *Reconciler) decide(ctx context.Context, s *scope) {
 	back := s.wentBack()
-	if back == nil || s.members.Reason != operatorv1alpha1.ReasonWentBack {
+	if back == nil || s.Members.Reason != operatorv1alpha1.ReasonWentBack {
 		return
 	}
 	if !s.ReadOnly() {
 		// What it would save lacks what is missing, and what it would remove may have that.
 		if err := s.deleteBackupJob(ctx); err != nil {
-			s.members.Err = fmt.Errorf("stop the backup that is under way: %w", err)
+			s.Members.Err = fmt.Errorf("stop the backup that is under way: %w", err)
 			return
 		}
 	}
 	members, err := r.memberChange(s).Left(ctx)
 	if err != nil {
-		s.members.Err = fmt.Errorf("find out which member has what etcd lacks: %w", err)
+		s.Members.Err = fmt.Errorf("find out which member has what etcd lacks: %w", err)
 		return
 	}
 	status := &s.Registry.Status
@@ -62,23 +62,23 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) {
 		return
 	}
 	if asked.From == operatorv1alpha1.RecoverFromMember && s.serves(asked.Name) {
-		s.members.Verdict = r.accept(ctx, s, *asked)
+		s.Members.Verdict = r.accept(ctx, s, *asked)
 		return
 	}
 	switch held := r.approve(ctx, s, found); {
-	case s.recovering() != nil:
-		found.Phase = s.recovering().Phase
-		s.members.Verdict = verdict.Waiting(operatorv1alpha1.ReasonRecovering, "etcd, which went back, continues with the data of %s: all servers and etcd members are stopped first", recovery.Copy(s.recovering())).In(verdict.AtOnce)
-		found.Message = s.members.Message
+	case s.Recovering() != nil:
+		found.Phase = s.Recovering().Phase
+		s.Members.Verdict = verdict.Waiting(operatorv1alpha1.ReasonRecovering, "etcd, which went back, continues with the data of %s: all servers and etcd members are stopped first", recovery.Copy(s.Recovering())).In(verdict.AtOnce)
+		found.Message = s.Members.Message
 	case !held.Complete():
 		found.Message = held.Message
-		s.members.Message += "; spec.recovery does nothing yet: " + held.Message
+		s.Members.Message += "; spec.recovery does nothing yet: " + held.Message
 	}
 }
 
 // serves reports whether a member is one of those that serve.
 func (s *scope) serves(member string) bool {
-	return slices.ContainsFunc(s.members.State.Members, func(m etcd.Member) bool { return m.Name == member && m.Err == nil })
+	return slices.ContainsFunc(s.Members.State.Members, func(m etcd.Member) bool { return m.Name == member && m.Err == nil })
 }
 
 // accept has etcd continue with what it has, where no more is lost than a person accepts.
@@ -86,21 +86,21 @@ func (r *Reconciler) accept(ctx context.Context, s *scope, asked operatorv1alpha
 	status, back := &s.Registry.Status, s.wentBack()
 	held := func(why string) verdict.Verdict {
 		status.Recovery.Message = why
-		v := s.members.Verdict
+		v := s.Members.Verdict
 		v.Message += "; spec.recovery does nothing yet: " + why
 		return v
 	}
-	_, until := s.halted()
+	_, until := s.Halted()
 	if s.ReadOnly() {
 		until = s.ReadOnlyUntil()
 	}
 	if until != "" {
 		return held("nothing is decided until " + until)
 	}
-	if err := (restore.Approval{Recovery: asked, Lost: *status.Recovery, Joining: s.identity.Record.Joining}).Refuse(); err != nil {
+	if err := (restore.Approval{Recovery: asked, Lost: *status.Recovery, Joining: s.Identity.Record.Joining}).Refuse(); err != nil {
 		return held(err.Error())
 	}
-	if err := s.identity.Write(ctx, s.identity.Record.Accept(s.members.State.Newest(), s.Now)); err != nil {
+	if err := s.Identity.Write(ctx, s.Identity.Record.Accept(s.Members.State.Newest(), s.Now)); err != nil {
 		return verdict.Failed(fmt.Errorf("record that etcd continues with what it has: %w", err))
 	}
 	r.revisions.Forget(client.ObjectKeyFromObject(s.Registry).String())

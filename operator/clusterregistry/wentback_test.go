@@ -24,14 +24,14 @@ import (
 func backScope(t *testing.T, approval string) (*Reconciler, *scope) {
 	t.Helper()
 	r, s, _ := lostScope(t, approval)
-	record := *s.identity.Record
+	record := *s.Identity.Record
 	record.Joining, record.Newest, record.WentBack = "", etcd.Newest{Position: etcd.Position{Revision: 140}, Time: s.Now}, &etcd.WentBack{ID: "c1-2", From: 140, To: 100, Time: s.Now}
-	if err := s.identity.Write(t.Context(), &record); err != nil {
+	if err := s.Identity.Write(t.Context(), &record); err != nil {
 		t.Fatal(err)
 	}
 	s.Registry.Status.Recovery = &operatorv1alpha1.RecoveryStatus{ID: "c1-2", LastRevision: 140}
-	s.members.State = etcd.State{Members: []etcd.Member{{Name: "fleet-etcd-0", Err: errors.New("it does not answer")}, {Name: "fleet-etcd-1", ID: "a1", Revision: 110}, {Name: "fleet-etcd-2", ID: "a2", Revision: 110}}}
-	s.members.Verdict = verdict.Waiting(operatorv1alpha1.ReasonWentBack, "etcd went back").AsReadOnly()
+	s.Members.State = etcd.State{Members: []etcd.Member{{Name: "fleet-etcd-0", Err: errors.New("it does not answer")}, {Name: "fleet-etcd-1", ID: "a1", Revision: 110}, {Name: "fleet-etcd-2", ID: "a2", Revision: 110}}}
+	s.Members.Verdict = verdict.Waiting(operatorv1alpha1.ReasonWentBack, "etcd went back").AsReadOnly()
 	return r, s
 }
 
@@ -60,12 +60,12 @@ func TestDecide(t *testing.T) {
 			test.change(s)
 		}
 		r.decide(t.Context(), s)
-		s.record(operatorv1alpha1.ConditionEtcdReady, s.members.Verdict)
-		if v := s.members.Verdict; v.Err != nil || !strings.Contains(v.Message, test.says) {
+		s.record(operatorv1alpha1.ConditionEtcdReady, s.Members.Verdict)
+		if v := s.Members.Verdict; v.Err != nil || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
-		if frozen := s.frozenBy() != ""; frozen != test.frozen || frozen == s.changeable() {
-			t.Errorf("%s: frozen by %q, changeable: %t", test.reason, s.frozenBy(), s.changeable())
+		if frozen := s.Frozen() != ""; frozen != test.frozen || frozen == s.changeable() {
+			t.Errorf("%s: frozen by %q, changeable: %t", test.reason, s.Frozen(), s.changeable())
 		}
 		stored := identity.Read(t.Context(), s.Objects).Record
 		if accepted := stored.WentBack == nil; accepted != test.accepted || accepted && (stored.Newest.Revision != 110 || s.Registry.Status.Recovery != nil) {
@@ -98,7 +98,7 @@ func TestWentBackStopsBackups(t *testing.T) {
 		{"it runs", "fleet", nil, false},
 		{"it is another registry's", "other", nil, true},
 		{"it is paused", "fleet", func(s *scope) { s.Freeze("spec.paused is false") }, true},
-		{"it did not go back", "fleet", func(s *scope) { s.members.Verdict = done }, true},
+		{"it did not go back", "fleet", func(s *scope) { s.Members.Verdict = done }, true},
 	} {
 		r, s := backScope(t, "null")
 		kinds := meta.NewDefaultRESTMapper([]schema.GroupVersion{batchv1.SchemeGroupVersion})
@@ -114,8 +114,8 @@ func TestWentBackStopsBackups(t *testing.T) {
 		}
 		r.decide(t.Context(), s)
 		err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(job), job)
-		if client.IgnoreNotFound(err) != nil || s.members.Err != nil || apierrors.IsNotFound(err) == test.stays {
-			t.Errorf("%s: %v, %v", test.reason, err, s.members.Err)
+		if client.IgnoreNotFound(err) != nil || s.Members.Err != nil || apierrors.IsNotFound(err) == test.stays {
+			t.Errorf("%s: %v, %v", test.reason, err, s.Members.Err)
 		}
 	}
 }

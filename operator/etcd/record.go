@@ -330,6 +330,12 @@ func (r *Record) number(members int32) string {
 	return strconv.Itoa(int(members))
 }
 
+// Changing reports whether a member is recorded that joins or leaves, or the StatefulSet is
+// deleted, to be made again. It is no time to stop. Of no record, nothing changes.
+func (r *Record) Changing() bool {
+	return r != nil && (r.Joining != "" || r.Leaving != "" || r.Recreating != "")
+}
+
 // Check returns ErrCADiffers unless the recorded CA has the key of a fingerprint.
 func (r *Record) Check(ca string) error {
 	if r.CA != ca {

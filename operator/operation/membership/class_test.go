@@ -81,7 +81,7 @@ func TestMoveClassBack(t *testing.T) {
 		w.objects.Registry.Spec.Etcd.Storage.StorageClassName = "slow"
 		w.settle()
 		record := identity.Read(t.Context(), w.objects).Record
-		if got := w.classes(); !slices.Equal(got, []string{"slow", "slow", "slow"}) || UnderWay(record) {
+		if got := w.classes(); !slices.Equal(got, []string{"slow", "slow", "slow"}) || record.Changing() {
 			t.Errorf("after %d steps: %q", steps, got)
 		}
 	}
@@ -165,7 +165,7 @@ func TestClassWithoutVolumes(t *testing.T) {
 		w.objects.Registry.Spec.Etcd.Storage.StorageClassName = asked
 		w.settle()
 		first := w.classes()[0]
-		if record := identity.Read(t.Context(), w.objects).Record; first != want || !w.bound(0) || len(record.Members) != 3 || UnderWay(record) {
+		if record := identity.Read(t.Context(), w.objects).Record; first != want || !w.bound(0) || len(record.Members) != 3 || record.Changing() {
 			t.Errorf("%q is asked for: %q, %+v", asked, w.classes(), record)
 		}
 		if asked == "" && !slices.Equal(w.classes(), []string{"", "slow", "slow"}) {
@@ -221,7 +221,7 @@ func TestTried(t *testing.T) {
 		if len(w.did) > 0 || w.recreated != test.recreated || w.objects.Registry.Status.Operation != nil || !strings.Contains(said, test.says) {
 			t.Errorf("%s: %q, recreated %d times, it says %q", reason, w.did, w.recreated, said)
 		}
-		if record := identity.Read(t.Context(), w.objects).Record; UnderWay(record) {
+		if record := identity.Read(t.Context(), w.objects).Record; record.Changing() {
 			t.Errorf("%s: %+v", reason, record)
 		}
 	}
@@ -235,17 +235,17 @@ func TestRecreating(t *testing.T) {
 	change.recreate(t.Context())
 	record := identity.Read(t.Context(), w.objects)
 	err := w.host.Get(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet-etcd"}, &appsv1.StatefulSet{})
-	if record.Record.Recreating != "set" || !UnderWay(record.Record) || !apierrors.IsNotFound(err) {
+	if record.Record.Recreating != "set" || !record.Record.Changing() || !apierrors.IsNotFound(err) {
 		t.Errorf("%+v, %v", record.Record, err)
 	}
 	again := &Change{Objects: w.objects, Identity: record}
 	again.recreated(t.Context(), false)
-	if !UnderWay(identity.Read(t.Context(), w.objects).Record) {
+	if !identity.Read(t.Context(), w.objects).Record.Changing() {
 		t.Error("it is not there, and forgotten")
 	}
 	w.tick()
 	again.recreated(t.Context(), false)
-	if UnderWay(identity.Read(t.Context(), w.objects).Record) {
+	if identity.Read(t.Context(), w.objects).Record.Changing() {
 		t.Error("it is there, and recorded as deleted")
 	}
 }

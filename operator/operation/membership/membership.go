@@ -82,12 +82,6 @@ func Is(operation *operatorv1alpha1.Operation) bool {
 	return operation != nil && (operation.Type == operatorv1alpha1.OperationScale || operation.Type == operatorv1alpha1.OperationReplacement)
 }
 
-// UnderWay reports whether a member is recorded that joins or leaves, or the StatefulSet is
-// deleted, to be made again. It is no time to stop.
-func UnderWay(record *etcd.Record) bool {
-	return record != nil && (record.Joining != "" || record.Leaving != "" || record.Recreating != "")
-}
-
 // Next returns the next step, once it is known. It notes in the status which members are
 // lost.
 func (c *Change) Next(ctx context.Context) (plan.Step, verdict.Verdict) {

@@ -36,7 +36,7 @@ func TestScale(t *testing.T) {
 			t.Errorf("to %d members: %q in %q", test.members, w.did, phases)
 		}
 		record := identity.Read(t.Context(), w.objects).Record
-		if len(w.list) != int(test.members) || len(record.Members) != int(test.members) || record.Replicas != test.members || record.Endpoints != test.members || record.Claimed != test.members || UnderWay(record) {
+		if len(w.list) != int(test.members) || len(record.Members) != int(test.members) || record.Replicas != test.members || record.Endpoints != test.members || record.Claimed != test.members || record.Changing() {
 			t.Errorf("to %d members: etcd has %+v, and %+v is recorded", test.members, w.list, record)
 		}
 		for ordinal := range Most {
@@ -129,7 +129,7 @@ func TestVerify(t *testing.T) {
 			break
 		}
 	}
-	if record := identity.Read(t.Context(), w.objects).Record; UnderWay(record) || w.objects.Registry.Status.Operation != nil {
+	if record := identity.Read(t.Context(), w.objects).Record; record.Changing() || w.objects.Registry.Status.Operation != nil {
 		t.Errorf("it is not complete: %q, %+v", said, record)
 	}
 
@@ -278,7 +278,7 @@ func TestAfterRecovery(t *testing.T) {
 				}
 			}
 			now := identity.Read(t.Context(), w.objects).Record
-			if len(w.list) != members || len(now.Members) != members || now.Endpoints != int32(members) || UnderWay(now) || now.ClusterID != "c" {
+			if len(w.list) != members || len(now.Members) != members || now.Endpoints != int32(members) || now.Changing() || now.ClusterID != "c" {
 				t.Errorf("%d of %d survived: %+v, %+v", survivor, members, w.list, now)
 			}
 			for _, claim := range claims {
