@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,9 +13,11 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/job"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/schedule"
+	"github.com/clusterregistry/operator/operator/store"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -202,7 +203,7 @@ func (s *scope) backupsBlocked(ctx context.Context) verdict.Verdict {
 	if s.Registry.Spec.Etcd.External != nil {
 		return verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "the operator takes no backups of an external etcd: save it with the tools that it is run with, such as etcdctl snapshot save, and remove spec.backup").In(verdict.Resync)
 	}
-	claim, v := s.storeNeeds(ctx, s.Registry.Spec.Backup.Store, "spec.backup.store", "no backup can be taken")
+	claim, v := store.Needs(ctx, s.Objects, s.Registry.Spec.Backup.Store, "spec.backup.store", "no backup can be taken")
 	if v.Complete() && claim != nil && claim.Labels[operatorv1alpha1.LabelManagedBy] == operatorv1alpha1.ManagedBy {
 		// What the operator makes for a registry, it deletes with it.
 		return verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "no backup can be taken to PersistentVolumeClaim %s, which spec.backup.store names: it is a volume of the registry itself: name another one", claim.Name)
@@ -210,53 +211,21 @@ func (s *scope) backupsBlocked(ctx context.Context) verdict.Verdict {
 	return v
 }
 
-// storeNeeds says which object of the registry's namespace a store needs that does not exist,
-// and what can't be done before; done when there is none. The claim is the one that is the
-// store, if any.
-func (s *scope) storeNeeds(ctx context.Context, store operatorv1alpha1.BackupStore, field, nothing string) (claim *metav1.PartialObjectMetadata, v verdict.Verdict) {
-	needs := map[string]string{"ServiceAccount": store.ServiceAccountName}
-	for _, reference := range render.StoreSecrets(store) {
-		needs["Secret"] = reference
-	}
-	if store.PersistentVolumeClaim != nil {
-		needs["PersistentVolumeClaim"] = store.PersistentVolumeClaim.ClaimName
-	}
-	for _, kind := range []string{"Secret", "ServiceAccount", "PersistentVolumeClaim"} {
-		if needs[kind] == "" {
-			continue
-		}
-		// The metadata alone: what a Secret contains is for the Job to know.
-		object := &metav1.PartialObjectMetadata{}
-		object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
-		err := s.Live.Get(ctx, s.named(needs[kind]), object)
-		if apierrors.IsNotFound(err) {
-			return nil, verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "%s before %s %s exists, which %s names: create it", nothing, kind, needs[kind], field)
-		}
-		if err != nil {
-			return nil, verdict.Failed(fmt.Errorf("find out whether %s %s of %s exists: %w", kind, needs[kind], field, err))
-		}
-		if kind == "PersistentVolumeClaim" {
-			claim = object
-		}
-	}
-	return claim, done
-}
-
 // backupJob has the Job of the present task, and reads what came of it.
 func (s *scope) backupJob(ctx context.Context) (backup.Outcome, error) {
-	stale, err := s.applyJob(ctx, render.StageBackup)
+	stale, err := job.Apply(ctx, s.Objects, render.StageBackup)
 	if err != nil || !stale && s.backups.task == nil {
 		return backup.Outcome{}, err
 	}
 	var outcome backup.Outcome
 	if !stale {
 		var v verdict.Verdict
-		if _, outcome, stale, v = s.readJob(ctx, render.StageBackup, s.backups.task.ID(), operand.ComponentBackup); !v.Complete() {
+		if _, outcome, stale, v = job.Read(ctx, s.Objects, render.StageBackup, s.backups.task.ID(), operand.ComponentBackup); !v.Complete() {
 			return backup.Outcome{Message: v.Message}, v.Err
 		}
 	}
 	if stale {
-		return backup.Outcome{Message: earlierJob}, s.deleteBackupJob(ctx)
+		return backup.Outcome{Message: job.Earlier}, s.deleteBackupJob(ctx)
 	}
 	return outcome, nil
 }

@@ -19,6 +19,8 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/backup"
 	"github.com/clusterregistry/operator/operator/informers"
+	"github.com/clusterregistry/operator/operator/job"
+	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/schedule"
 )
 
@@ -37,10 +39,6 @@ const (
 
 // letGo is how long a store that does not delete a backup holds the deletion of its object.
 const letGo = 10 * time.Minute
-
-func (s *scope) named(name string) client.ObjectKey {
-	return client.ObjectKey{Namespace: s.Registry.Namespace, Name: name}
-}
 
 // backupsOf returns the backups of a registry, as the cache has them, and apart from them those
 // that can't be decoded. What is written about one is refused when it has changed since.
@@ -223,7 +221,7 @@ func (s *scope) pruned(ctx context.Context, t backup.Task, outcome backup.Outcom
 		}
 	}
 	if len(removed) > 0 {
-		s.Event(corev1.EventTypeNormal, eventBackupsPruned, actionBackup, "%d backups were removed by spec.backup.retention: %s", len(removed), names(references(removed)))
+		s.Event(corev1.EventTypeNormal, eventBackupsPruned, actionBackup, "%d backups were removed by spec.backup.retention: %s", len(removed), operand.Names(references(removed)))
 	}
 	status.Pruned = t.Name
 	return nil
@@ -320,7 +318,7 @@ func (s *scope) schedule(ctx context.Context, times schedule.Schedule) error {
 // of data from before etcd was restored or recovered.
 func (s *scope) taken(ctx context.Context, name string) (ofOther bool, err error) {
 	other := &operatorv1alpha1.ClusterRegistryBackup{}
-	if err := s.Live.Get(ctx, s.named(name), other); err != nil {
+	if err := s.Live.Get(ctx, s.Named(name), other); err != nil {
 		return false, err
 	}
 	if other.Spec.RegistryRef.Name != s.Registry.Name {
@@ -351,7 +349,7 @@ func (s *scope) deleteBackup(ctx context.Context, b *operatorv1alpha1.ClusterReg
 }
 
 func (s *scope) deleteBackupJob(ctx context.Context) error {
-	return s.deleteJob(ctx, contract.BackupSuffix)
+	return job.Delete(ctx, s.Objects, contract.BackupSuffix)
 }
 
 // withoutBackups ends what was begun of the backups of a registry that has no store any more.

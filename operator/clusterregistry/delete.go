@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -79,7 +78,7 @@ func (r *Reconciler) forget(key client.ObjectKey) {
 func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 	registration, rest := s.toDelete(r.registrations())
 	if left, err := r.deleteAll(ctx, registration, s.Owner()); err != nil || len(left) > 0 {
-		return "waiting for " + names(left) + " to be deleted", err
+		return "waiting for " + operand.Names(left) + " to be deleted", err
 	}
 	if s.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && len(registration) > 0 {
 		// As long as the host cluster lists an API without a backend, deletions of
@@ -94,7 +93,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 	}
 	left, err := r.deleteAll(ctx, rest, s.Owner())
 	if err != nil || len(left) > 0 {
-		return "waiting for " + names(left) + " to be deleted", err
+		return "waiting for " + operand.Names(left) + " to be deleted", err
 	}
 	for _, component := range []string{operand.ComponentController, operand.ComponentServer, operand.ComponentEtcd, operand.ComponentSnapshot, operand.ComponentBackup, operand.ComponentRestore} {
 		pods, err := s.Pods(ctx, component)
@@ -215,18 +214,6 @@ func (r *Reconciler) deleteAll(ctx context.Context, references []operatorv1alpha
 		}
 	}
 	return left, nil
-}
-
-func names(references []operatorv1alpha1.ObjectReference) string {
-	var out []string
-	for _, reference := range references {
-		out = append(out, reference.String())
-	}
-	const most = 5
-	if len(out) > most {
-		out = append(out[:most], fmt.Sprintf("%d more", len(references)-most))
-	}
-	return strings.Join(out, ", ")
 }
 
 // groupServed reports whether the host still lists a version that was

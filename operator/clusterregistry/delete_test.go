@@ -105,16 +105,3 @@ func TestReleaseVolumes(t *testing.T) {
 		t.Errorf("without a record: %v", err)
 	}
 }
-
-func TestNames(t *testing.T) {
-	var references []operatorv1alpha1.ObjectReference
-	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		references = append(references, operatorv1alpha1.ObjectReference{Kind: "Role", Namespace: "n", Name: name})
-	}
-	if got := names(references[:2]); got != "Role n/a, Role n/b" {
-		t.Error(got)
-	}
-	if got := names(references); got != "Role n/a, Role n/b, Role n/c, Role n/d, Role n/e, 2 more" {
-		t.Error(got)
-	}
-}

@@ -126,7 +126,7 @@ func (s *scope) createBackup(ctx context.Context, name string, reason operatorv1
 	err := s.Client.Create(ctx, s.newBackup(name, reason))
 	if apierrors.IsAlreadyExists(err) {
 		other := &operatorv1alpha1.ClusterRegistryBackup{}
-		if err = s.Live.Get(ctx, s.named(name), other); err == nil && other.Spec.RegistryRef.Name != s.Registry.Name {
+		if err = s.Live.Get(ctx, s.Named(name), other); err == nil && other.Spec.RegistryRef.Name != s.Registry.Name {
 			return fmt.Errorf("ClusterRegistryBackup %s is in the way: it is of ClusterRegistry %s; delete it", name, other.Spec.RegistryRef.Name)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/backup"
+	"github.com/clusterregistry/operator/operator/job"
 	"github.com/clusterregistry/operator/operator/keyring"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
@@ -39,15 +40,15 @@ func (s *scope) lookUp(ctx context.Context, releases []version.Release) verdict.
 		}
 		return pending("the backup is looked up when %s", s.ReadOnlyUntil())
 	}
-	switch stale, err := s.applyJob(ctx, render.StageRestore); {
+	switch stale, err := job.Apply(ctx, s.Objects, render.StageRestore); {
 	case err != nil:
 		return verdict.Failed(err)
 	case stale:
-		return s.lookUpAgain(ctx, earlierJob)
+		return s.lookUpAgain(ctx, job.Earlier)
 	case s.restore.pending != nil:
 		return done
 	}
-	job, outcome, stale, v := s.readJob(ctx, render.StageRestore, s.restore.source.task(), operand.ComponentRestore)
+	found, outcome, stale, v := job.Read(ctx, s.Objects, render.StageRestore, s.restore.source.task(), operand.ComponentRestore)
 	switch {
 	case v.Err != nil:
 		return v
@@ -55,9 +56,9 @@ func (s *scope) lookUp(ctx context.Context, releases []version.Release) verdict.
 		v.Reason = operatorv1alpha1.ReasonRestorePending
 		return v
 	case stale:
-		return s.lookUpAgain(ctx, earlierJob)
+		return s.lookUpAgain(ctx, job.Earlier)
 	}
-	return s.lookedUp(ctx, job, outcome, releases)
+	return s.lookedUp(ctx, found, outcome, releases)
 }
 
 // lookedUp continues with what came of the Job.
@@ -121,7 +122,7 @@ func (s *scope) target(releases []version.Release) restore.Target {
 
 // lookUpAgain deletes the Job, which is made again.
 func (s *scope) lookUpAgain(ctx context.Context, why string) verdict.Verdict {
-	if err := s.deleteJob(ctx, contract.RestoreSuffix); err != nil {
+	if err := job.Delete(ctx, s.Objects, contract.RestoreSuffix); err != nil {
 		return verdict.Failed(err)
 	}
 	return pending("the backup is looked up again: %s", why).In(verdict.Soon)

@@ -19,6 +19,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/restore"
+	"github.com/clusterregistry/operator/operator/store"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -178,7 +179,7 @@ func (r *Reconciler) observeRecovery(ctx context.Context, s *scope) {
 // backupOf finds out where the approved backup is. It is done when it is to be looked up.
 func (r *Reconciler) backupOf(ctx context.Context, s *scope, approval restore.Approval) verdict.Verdict {
 	b := &operatorv1alpha1.ClusterRegistryBackup{}
-	err := s.Live.Get(ctx, s.named(approval.Name), b)
+	err := s.Live.Get(ctx, s.Named(approval.Name), b)
 	if client.IgnoreNotFound(err) != nil {
 		return verdict.Failed(fmt.Errorf("read ClusterRegistryBackup %s: %w", approval.Name, err))
 	}
@@ -200,7 +201,7 @@ func (r *Reconciler) backupOf(ctx context.Context, s *scope, approval restore.Ap
 		v.Reason = operatorv1alpha1.ReasonQuorumLost
 		return v
 	}
-	if _, v := s.storeNeeds(ctx, source.Store, "spec.backup.store", "no backup can be restored"); !v.Complete() {
+	if _, v := store.Needs(ctx, s.Objects, source.Store, "spec.backup.store", "no backup can be restored"); !v.Complete() {
 		return recoveryHeld("%s", v.Message)
 	}
 	s.restore.source, s.restore.recovery.asked = &source, true

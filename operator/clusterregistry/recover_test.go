@@ -214,7 +214,7 @@ func TestReadClear(t *testing.T) {
 	if strings.Join(record.KeyIDs, " ") != "secretbox/a identity" {
 		t.Errorf("recorded is %v", record.KeyIDs)
 	}
-	if err := s.Live.Get(t.Context(), s.named("fleet-encryption-"+record.Keys), &corev1.Secret{}); err != nil {
+	if err := s.Live.Get(t.Context(), s.Named("fleet-encryption-"+record.Keys), &corev1.Secret{}); err != nil {
 		t.Error(err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/clusterregistry/operator/operator/keyring"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/restore"
+	"github.com/clusterregistry/operator/operator/store"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -108,7 +109,7 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 		return v
 	}
 	s.restore.source = &source
-	if _, v := s.storeNeeds(ctx, source.Store, "spec.restoreFrom", "no backup can be restored"); !v.Complete() {
+	if _, v := store.Needs(ctx, s.Objects, source.Store, "spec.restoreFrom", "no backup can be restored"); !v.Complete() {
 		v.Reason = operatorv1alpha1.ReasonRestorePending
 		return v
 	}
@@ -171,7 +172,7 @@ func (s *scope) claimInTheWay(ctx context.Context) (string, error) {
 	for ordinal := range mostOrdinals {
 		claim := &corev1.PersistentVolumeClaim{}
 		claim.Name = contract.EtcdMemberClaim(contract.EtcdMember(s.Registry.Name, ordinal))
-		err := s.Live.Get(ctx, s.named(claim.Name), claim)
+		err := s.Live.Get(ctx, s.Named(claim.Name), claim)
 		if err == nil {
 			return claim.Name, nil
 		}

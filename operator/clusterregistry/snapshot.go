@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/job"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/snapshot"
@@ -46,5 +47,5 @@ func (h snapshotHost) NoPod(ctx context.Context, job *batchv1.Job, pods []corev1
 
 // DeleteJob implements snapshot.Host.
 func (h snapshotHost) DeleteJob(ctx context.Context) error {
-	return h.s.deleteJob(ctx, contract.SnapshotSuffix)
+	return job.Delete(ctx, h.s.Objects, contract.SnapshotSuffix)
 }

@@ -2,6 +2,7 @@ package operand
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,6 +71,24 @@ func (o *Objects) Name(suffix string) string { return o.Registry.Name + suffix }
 // Key returns the key of one of the registry's objects.
 func (o *Objects) Key(suffix string) client.ObjectKey {
 	return client.ObjectKey{Namespace: o.Registry.Namespace, Name: o.Name(suffix)}
+}
+
+// Named returns the key of an object of the registry's namespace, whosever it is.
+func (o *Objects) Named(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: o.Registry.Namespace, Name: name}
+}
+
+// Names lists objects for a person: some of them where there are many.
+func Names(references []operatorv1alpha1.ObjectReference) string {
+	var out []string
+	for _, reference := range references {
+		out = append(out, reference.String())
+	}
+	const most = 5
+	if len(out) > most {
+		out = append(out[:most], fmt.Sprintf("%d more", len(references)-most))
+	}
+	return strings.Join(out, ", ")
 }
 
 // Meta returns the metadata of an object that is not rendered from a manifest.
