@@ -50,9 +50,9 @@ func TestBackupGCSFetchFaults(t *testing.T) {
 		} {
 			t.Log(f.reason)
 			s.Front.Between(f.fault)
-			a.run(nil, 1, f.says, "verify", a.verifyFlags("first")...)
+			a.run(nil, exitOf(f.says), f.says, "verify", a.verifyFlags("first")...)
 			if f.reason != "its bucket is gone" { // by which no list is there to choose from
-				a.run(nil, 1, f.says, "fetch", "--to="+to)
+				a.run(nil, exitOf(f.says), f.says, "fetch", "--to="+to)
 			}
 			if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("%s: a file is left that is not whole: %v", f.reason, err)

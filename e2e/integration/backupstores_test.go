@@ -261,6 +261,17 @@ type storeFault struct {
 	says   string // why no backup is taken, empty when it is taken all the same
 }
 
+// exitOf returns the code that the helper exits with where it says something of a store.
+func exitOf(says string) int {
+	switch says {
+	case "":
+		return 0
+	case "the connection broke", "the store fails", "the store fails: see its own log or status page", "the store is overloaded or limits requests":
+		return contract.StoreUnreachable
+	}
+	return 1
+}
+
 // TestBackupStoreFaults holds "save" to a store that fails: nothing half-written is ever
 // offered, each failure is a sentence, and once the store is well again it is taken.
 func TestBackupStoreFaults(t *testing.T) {
@@ -295,10 +306,7 @@ func (a archive) survives(s *framework.Store, faults []storeFault) {
 	for i, test := range faults {
 		name := fmt.Sprintf("backup-%d", i)
 		s.Front.Between(test.fault)
-		begun, exit := time.Now(), 1
-		if test.says == "" {
-			exit = 0
-		}
+		begun, exit := time.Now(), exitOf(test.says)
 		var taken contract.BackupReport
 		a.run(&taken, exit, test.says, "save", a.saveFlags(name, "uid")...)
 		a.t.Logf("%s: it ended after %s", test.reason, time.Since(begun).Round(100*time.Millisecond))
@@ -318,7 +326,7 @@ func TestBackupFetchFaults(t *testing.T) {
 		a.save("first", "uid")
 		to := filepath.Join(t.TempDir(), "fetched.db")
 		s.Front.Between(framework.CutAnswer(1 << 20).Where(readsSnapshot))
-		a.run(nil, 1, "the connection broke", "fetch", "--to="+to)
+		a.run(nil, contract.StoreUnreachable, "the connection broke", "fetch", "--to="+to)
 		if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("a file is left that is not whole: %v", err)
 		}
@@ -331,11 +339,11 @@ func TestBackupFetchFaults(t *testing.T) {
 		} {
 			t.Log(reason)
 			s.Front.Between(test.fault)
-			a.run(nil, 1, test.says, "fetch", "--to="+to)
+			a.run(nil, exitOf(test.says), test.says, "fetch", "--to="+to)
 			if _, err := os.Stat(to); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("a file is left that is not whole: %v", err)
 			}
-			a.run(nil, 1, test.says, "verify", a.verifyFlags("first")...)
+			a.run(nil, exitOf(test.says), test.says, "verify", a.verifyFlags("first")...)
 		}
 		s.Front.Between(framework.Fault(framework.DamageAnswer).Where(readsSnapshot))
 		a.run(nil, contract.BackupDamaged, "and was saved with", "fetch", "--to="+to)

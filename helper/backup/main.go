@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/clusterregistry/operator/helper/backup/archive"
+	"github.com/clusterregistry/operator/helper/backup/store"
 	"github.com/clusterregistry/operator/helper/command"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/memlimit"
@@ -31,10 +32,14 @@ func commands() []*cobra.Command {
 	return []*cobra.Command{check(), save(), verify(), list(), prune(), remove(), show(), fetch()}
 }
 
-// exitCode returns the code by which the operator knows that a backup can't be used.
+// exitCode returns the code by which the operator knows that a backup can't be used, or that the
+// store can't be reached.
 func exitCode(err error) int {
-	if errors.As(err, new(*archive.DamagedError)) {
+	switch {
+	case errors.As(err, new(*archive.DamagedError)):
 		return contract.BackupDamaged
+	case errors.Is(err, store.ErrUnreachable):
+		return contract.StoreUnreachable
 	}
 	return 1
 }

@@ -72,6 +72,10 @@ type BackupReport struct {
 // used. No other attempt will find otherwise.
 const BackupDamaged = 65
 
+// StoreUnreachable is the exit code of the helper when the store can't be reached: it does not
+// answer, or can't answer now. One that refuses can be reached.
+const StoreUnreachable = 75
+
 // BackupList is what the helper reports of a lineage.
 type BackupList struct {
 	// Count is how many backups there are that can be read.

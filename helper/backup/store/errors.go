@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -22,6 +23,10 @@ import (
 	"golang.org/x/oauth2"
 	"google.golang.org/api/googleapi"
 )
+
+// ErrUnreachable is about a store that does not answer, or that can't answer now: what was asked
+// may succeed as soon as it can. One that refuses is none of these.
+var ErrUnreachable = errors.New("the store can't be reached")
 
 // errSlow is why a request was given up.
 var errSlow = fmt.Errorf("no answer within %s", answering)
@@ -70,10 +75,13 @@ var byStatus = map[int]string{
 	http.StatusTooManyRequests: adviceBusy, http.StatusServiceUnavailable: adviceBusy, http.StatusInternalServerError: adviceBroken, http.StatusBadGateway: adviceBroken, http.StatusGatewayTimeout: adviceBroken, http.StatusNotImplemented: adviceConditions,
 }
 
+// unreachable is what is said of a store that does not answer, or can't answer now.
+var unreachable = []string{adviceDNS, adviceReach, adviceBusy, adviceBroken, adviceCut}
+
 // failure is an error of a store.
 type failure struct {
 	text string
-	// is is ErrExists or ErrAbsent, or the end of a context; else nil.
+	// is is ErrExists, ErrAbsent or ErrUnreachable, or the end of a context; else nil.
 	is error
 }
 
@@ -95,6 +103,8 @@ func (s *Store) explain(doing string, err error) error {
 		f.is, why = ErrAbsent, "it is not there"
 	case errors.Is(err, context.Canceled):
 		f.is = context.Canceled
+	case slices.Contains(unreachable, why):
+		f.is = ErrUnreachable
 	}
 	if why != "" {
 		why += " "

@@ -15,6 +15,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -70,6 +71,7 @@ func TestAnswers(t *testing.T) {
 		{301, "PermanentRedirect", adviceRegion},
 		{400, "AuthorizationHeaderMalformed", adviceRegion},
 		{501, "NotImplemented", adviceConditions},
+		{502, "", adviceBroken},
 		{403, "", adviceRight},
 		{401, "", adviceKey},
 		{503, "SlowDown", adviceBusy},
@@ -77,6 +79,7 @@ func TestAnswers(t *testing.T) {
 		{504, "", adviceBroken},
 		{500, "InternalError", adviceBroken},
 	} {
+		away := slices.Contains([]string{adviceBusy, adviceBroken}, test.advice)
 		server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(test.status)
 			if test.code != "" {
@@ -92,6 +95,9 @@ func TestAnswers(t *testing.T) {
 			err := do()
 			if want := fmt.Sprintf("store s3://backups (endpoint %s, region eu-1): %s: %s (", server.URL, doing, test.advice); err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%d %s: %v, want %s", test.status, test.code, err, want)
+			}
+			if errors.Is(err, ErrUnreachable) != away {
+				t.Errorf("%d %s: it is taken for unreachable: %v, want %v: %v", test.status, test.code, !away, away, err)
 			}
 			if err != nil && (strings.Contains(err.Error(), hiddenKey) || strings.Contains(err.Error(), "hidden-token") || len(err.Error()) > 1500) {
 				t.Errorf("%d %s: it shows a credential, or is too long: %v", test.status, test.code, err)
@@ -161,20 +167,24 @@ func TestConnections(t *testing.T) {
 	closed.Close()
 	own := certificate(server)
 	for reason, test := range map[string]struct {
-		endpoint string
-		ca       []byte
-		advice   string
+		endpoint    string
+		ca          []byte
+		advice      string
+		unreachable bool
 	}{
-		"another CA":           {server.URL, stranger(t), adviceCA},
-		"another host name":    {strings.Replace(server.URL, "127.0.0.1", "localhost", 1), own, adviceName},
-		"no TLS":               {strings.Replace(plain.URL, "http:", "https:", 1), own, advicePlain},
-		"nothing listens":      {closed.URL, own, adviceReach},
-		"a name without an IP": {"https://store.invalid", own, adviceDNS},
-		"it hangs up":          {server.URL, own, ""},
+		"another CA":           {server.URL, stranger(t), adviceCA, false},
+		"another host name":    {strings.Replace(server.URL, "127.0.0.1", "localhost", 1), own, adviceName, false},
+		"no TLS":               {strings.Replace(plain.URL, "http:", "https:", 1), own, advicePlain, false},
+		"nothing listens":      {closed.URL, own, adviceReach, true},
+		"a name without an IP": {"https://store.invalid", own, adviceDNS, true},
+		"it hangs up":          {server.URL, own, "", true},
 	} {
 		_, err := at(t, test.endpoint, test.ca).List(t.Context(), "prod/")
 		if err == nil || !strings.Contains(err.Error(), "list prod/: "+test.advice) {
 			t.Errorf("%s: %v, want %s", reason, err, test.advice)
+		}
+		if errors.Is(err, ErrUnreachable) != test.unreachable {
+			t.Errorf("%s: it is taken for unreachable: %v: %v", reason, !test.unreachable, err)
 		}
 	}
 }
