@@ -103,7 +103,7 @@ func testSavedFirst(t *testing.T, e *framework.Env, s *store, registry *operator
 	if err := e.Client.Delete(t.Context(), registry); err != nil {
 		t.Fatal(err)
 	}
-	e.WaitCondition(registry, operatorv1alpha1.ConditionProgressing, metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, "-del1 is Failed", s.host, "set spec.deletionPolicy to Retain")
+	e.WaitCondition(registry, operatorv1alpha1.ConditionProgressing, metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, "-del1 is Saving", "the store can't be reached since", s.host, "set spec.deletionPolicy to Retain")
 	e.WaitCondition(registry, operatorv1alpha1.ConditionAvailable, metav1.ConditionTrue, operatorv1alpha1.ReasonAvailable)
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyRetain

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,11 +26,13 @@ const (
 	Running State = iota
 	// Succeeded is done, and has reported.
 	Succeeded
-	// Lost is done, but its report is gone with its pod: it is done again, which changes
-	// nothing.
+	// Lost is to be done again, which changes nothing: it is done, but its report is gone with
+	// its pod, or it could not reach the store, and it is time for the next attempt.
 	Lost
 	// Failed may succeed another time.
 	Failed
+	// Unreachable could not reach the store.
+	Unreachable
 	// Damaged has found that the backup can't be used.
 	Damaged
 )
@@ -40,6 +43,8 @@ type Outcome struct {
 	// Message says what the Job waits for or why it failed.
 	Message string
 	report  string
+	// ended is when it was Unreachable.
+	ended time.Time
 }
 
 // Read reads what came of a Job from it and its pods. Others are among these: the pods of an
@@ -62,7 +67,7 @@ func Read(job *batchv1.Job, all []corev1.Pod) Outcome {
 			}
 			return Outcome{State: Lost, Message: "no pod reports what was done any more, and it is done again"}
 		case diagnose.JobFailed(condition):
-			return failed(job, pods)
+			return failed(job, condition, pods)
 		}
 	}
 	for i := range pods {
@@ -74,8 +79,9 @@ func Read(job *batchv1.Job, all []corev1.Pod) Outcome {
 	return Outcome{}
 }
 
-// failed returns why a Job failed, in the words of the newest of its pods that has any.
-func failed(job *batchv1.Job, pods []corev1.Pod) Outcome {
+// failed returns why a Job failed, as its condition says, in the words of the newest of its pods
+// that has any.
+func failed(job *batchv1.Job, condition batchv1.JobCondition, pods []corev1.Pod) Outcome {
 	newestFirst := slices.SortedFunc(slices.Values(pods), func(a, b corev1.Pod) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	for _, pod := range newestFirst {
 		ended := terminated(pod)
@@ -86,6 +92,8 @@ func failed(job *batchv1.Job, pods []corev1.Pod) Outcome {
 		switch {
 		case ended.ExitCode == contract.BackupDamaged:
 			return Outcome{State: Damaged, Message: message}
+		case ended.ExitCode == contract.StoreUnreachable && message != "":
+			return Outcome{State: Unreachable, Message: message, ended: condition.LastTransitionTime.Time}
 		case message != "" && ended.Reason != "OOMKilled":
 			return Outcome{State: Failed, Message: message}
 		}

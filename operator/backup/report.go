@@ -71,6 +71,18 @@ type Finding struct {
 // Judge says how the backups of a registry are. What blocks them, such as a Secret that is
 // missing, is known to the caller, and comes first.
 func Judge(spec operatorv1alpha1.Backup, s schedule.Schedule, status operatorv1alpha1.BackupStatus, all []*operatorv1alpha1.ClusterRegistryBackup, now time.Time) Finding {
+	finding := judge(spec, s, status, all, now)
+	if away := status.StoreUnreachable; away != nil {
+		if finding.Reason != operatorv1alpha1.ReasonVerificationFailed { // which is worse
+			finding = Finding{Reason: operatorv1alpha1.ReasonStoreUnreachable, Message: last(status.LastSuccess)}
+		}
+		finding.Message = unreachable(*away) + "; " + finding.Message
+	}
+	return finding
+}
+
+// judge says how the backups are, whether their store can be reached or not.
+func judge(spec operatorv1alpha1.Backup, s schedule.Schedule, status operatorv1alpha1.BackupStatus, all []*operatorv1alpha1.ClusterRegistryBackup, now time.Time) Finding {
 	success, failure := status.LastSuccess, status.LastFailure
 	if failure != nil && (success == nil || success.Time.Before(&failure.Time)) {
 		finding := Finding{Reason: operatorv1alpha1.ReasonBackupFailed, Message: fmt.Sprintf("backup %s failed at %s: %s; %s", failure.Name, stamp(failure.Time), failure.Message, last(success))}

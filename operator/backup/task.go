@@ -48,9 +48,14 @@ func (t Task) ID() string {
 // Choose returns what to do next about the backups of a registry, nil for nothing: first what
 // was begun, then what is to be deleted, then what follows from a backup that succeeded, then
 // one that waits, and then what is to be verified again: of that there may be any number, and
-// again and again. The lineage is the present one, empty while there is none.
+// again and again. While the store can't be reached, what was begun may last, and no deletion
+// waits for it. The lineage is the present one, empty while there is none.
 func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alpha1.BackupStatus, lineage string) *Task {
 	sorted := oldestFirst(all)
+	deletion := nextDeletion(sorted)
+	if deletion != nil && status.StoreUnreachable != nil {
+		return deletion
+	}
 	for _, b := range sorted {
 		switch b.Status.Phase {
 		case operatorv1alpha1.BackupSaving:
@@ -59,10 +64,8 @@ func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alph
 			return &Task{Step: Verify, Object: b, Name: b.Status.Name, Lineage: b.Status.Lineage}
 		}
 	}
-	for _, b := range sorted {
-		if b.DeletionTimestamp != nil && controllerutil.ContainsFinalizer(b, operatorv1alpha1.FinalizerBackup) && HasContent(b) {
-			return &Task{Step: Delete, Object: b, Name: b.Name, Lineage: b.Status.Lineage}
-		}
+	if deletion != nil {
+		return deletion
 	}
 	if lineage != "" {
 		if newest := newestSuccess(sorted, lineage); newest != nil && newest.Name != status.Pruned {
@@ -75,6 +78,17 @@ func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alph
 	for _, b := range sorted {
 		if request := verifyRequest(b); request != "" {
 			return &Task{Step: Verify, Object: b, Name: b.Name, Lineage: b.Status.Lineage, Request: request}
+		}
+	}
+	return nil
+}
+
+// nextDeletion returns the deletion of a backup in the store whose object waits for that, nil when
+// none does. One that is being verified is not among them.
+func nextDeletion(sorted []*operatorv1alpha1.ClusterRegistryBackup) *Task {
+	for _, b := range sorted {
+		if b.DeletionTimestamp != nil && controllerutil.ContainsFinalizer(b, operatorv1alpha1.FinalizerBackup) && HasContent(b) && b.Status.Phase.Ended() {
+			return &Task{Step: Delete, Object: b, Name: b.Name, Lineage: b.Status.Lineage}
 		}
 	}
 	return nil

@@ -192,6 +192,9 @@ func (s *scope) judgeBackups(times schedule.Schedule, invalid error, step verdic
 	if s.backups.task != nil {
 		v.After = min(v.After, verdict.Backstop)
 	}
+	if away := status.StoreUnreachable; away != nil && away.NextAttempt != nil {
+		v.After = min(v.After, max(verdict.AtOnce, away.NextAttempt.Sub(s.Now)))
+	}
 	if status.NextRun != nil {
 		v.After = min(v.After, max(verdict.AtOnce, status.NextRun.Sub(s.Now)))
 	}

@@ -226,7 +226,7 @@ func (w *backupWorld) run() {
 	case step == "prune" || step == "delete":
 		message = "{}"
 	}
-	condition := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}
+	condition := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(w.now)}
 	if exit != 0 {
 		condition.Type = batchv1.JobFailed
 	}

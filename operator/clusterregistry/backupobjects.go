@@ -37,9 +37,6 @@ const (
 	actionBackup           = "Backup"
 )
 
-// letGo is how long a store that does not delete a backup holds the deletion of its object.
-const letGo = 10 * time.Minute
-
 // backupsOf returns the backups of a registry, as the cache has them, and apart from them those
 // that can't be decoded. What is written about one is refused when it has changed since.
 func backupsOf(ctx context.Context, reader client.Reader, key client.ObjectKey) (out, undecodable []*operatorv1alpha1.ClusterRegistryBackup, err error) {
@@ -138,9 +135,15 @@ func (s *scope) runBackupTask(ctx context.Context) error {
 		}
 	}
 	outcome, err := s.backupJob(ctx)
-	if err != nil || t == nil {
+	if err != nil {
 		return err
 	}
+	status := s.Registry.Status.Backup
+	if t == nil {
+		status.StoreUnreachable = nil // nobody tries to reach it
+		return nil
+	}
+	outcome = backup.Reach(status, *t, outcome, s.Now)
 	switch t.Step {
 	case backup.Prune:
 		return s.pruned(ctx, *t, outcome)
@@ -241,7 +244,7 @@ func (s *scope) contentDeleted(ctx context.Context, t backup.Task, outcome backu
 	switch {
 	case outcome.State == backup.Running:
 		return nil
-	case outcome.State == backup.Failed && s.Now.Sub(t.Object.DeletionTimestamp.Time) > letGo:
+	case outcome.State == backup.Failed && s.Now.Sub(t.Object.DeletionTimestamp.Time) > backup.LetGo:
 		s.Event(corev1.EventTypeWarning, eventBackupContentLeft, actionBackup, "the content of backup %s is left at %s: %s", t.Object.Name, t.Object.Status.Location, outcome.Message)
 	case outcome.State != backup.Succeeded:
 		return s.deleteBackupJob(ctx)

@@ -49,7 +49,7 @@ func (s *scope) backUpBefore(ctx context.Context, snapshotName string) verdict.V
 		}
 	}
 	v := verdict.Waiting(operatorv1alpha1.ReasonProgressing, "a backup comes first: %s", wait.Message)
-	if wait.Failing {
+	if status := s.Registry.Status.Backup; wait.Failing || status != nil && status.StoreUnreachable != nil {
 		v.Message = "nothing was changed: " + v.Message + orSuspend
 	}
 	return v

@@ -71,7 +71,7 @@ func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.O
 		return pending("the backup is being looked up: %s", outcome.Message)
 	case backup.Lost:
 		return s.lookUpAgain(ctx, outcome.Message)
-	case backup.Failed, backup.Damaged:
+	case backup.Failed, backup.Damaged, backup.Unreachable:
 		if ended := endOf(job); !ended.IsZero() && s.Now.Sub(ended) > retryLookUp {
 			return s.lookUpAgain(ctx, outcome.Message)
 		}

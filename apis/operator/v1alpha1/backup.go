@@ -281,6 +281,26 @@ type BackupStatus struct {
 	// pruned is the last backup after which old ones were removed.
 	// +optional
 	Pruned string `json:"pruned,omitempty"`
+
+	// storeUnreachable says since when the store can't be reached. It is not set while it can,
+	// or when nothing is to be done there.
+	// +optional
+	StoreUnreachable *StoreUnreachable `json:"storeUnreachable,omitempty"`
+}
+
+// StoreUnreachable is a time in which a store can't be reached.
+type StoreUnreachable struct {
+	// since is when the first attempt to reach the store failed.
+	// +required
+	Since metav1.Time `json:"since"`
+
+	// nextAttempt is when the next attempt begins. It is not set while one is in progress.
+	// +optional
+	NextAttempt *metav1.Time `json:"nextAttempt,omitempty"`
+
+	// message says why the last attempt failed.
+	// +optional
+	Message string `json:"message,omitempty"`
 }
 
 // BackupSuccess is a backup that succeeded.

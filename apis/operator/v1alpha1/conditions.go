@@ -319,6 +319,9 @@ const (
 	ReasonFirstBackupPending = "FirstBackupPending"
 	// ReasonBackupFailed is the reason of a last backup that failed: the message says why.
 	ReasonBackupFailed = "BackupFailed"
+	// ReasonStoreUnreachable is the reason of a store that can't be reached: the message says
+	// since when, and when the operator tries again.
+	ReasonStoreUnreachable = "StoreUnreachable"
 	// ReasonBackupOverdue is the reason of a registry without a backup that succeeded for two
 	// periods of its schedule.
 	ReasonBackupOverdue = "BackupOverdue"
