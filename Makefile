@@ -18,7 +18,7 @@ LINT := $(GO) tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint
 # What others import without the rest. Each stands on those before it.
 LIBRARIES := apis/clusterregistry client provider
 # These, the product, the local cluster, and what develops the product: each stands on
-# those before it. hack/olm stands on all of them.
+# those before it. hack/olm and hack/helm stand on all of them.
 MODULES := $(LIBRARIES) . hack/cluster hack
 # In a part of hack/parts.sh the events of tests are kept for its report.
 TEST := $(if $(PARTS_PROGRAM),$(PARTS_PROGRAM) test,$(GO) test)
@@ -317,6 +317,13 @@ verify-bundle: # that it is as "make bundle" makes it, and as OperatorHub wants 
 verify-chart: # that it is as "make chart" makes it
 	@hack/run chart verify
 
+# Not a part of verify: Helm takes minutes to build.
+.PHONY: verify-helm
+verify-helm: ## Try the chart with Helm: lint, each value, mistakes, notes, package, push and pull; and that it installs what the manifests do
+	$(GO) mod -C hack/helm tidy -diff
+	cd hack/helm && $(LINT) run --allow-parallel-runners ./...
+	$(TEST) -C hack/helm -count=1 -timeout 25m ./... # Go does not know which files Helm reads
+
 .PHONY: verify-ledger
 verify-ledger: # says what has not been tried for long, and fails for nothing else than a broken file
 	@hack/run ledger old 100
@@ -355,7 +362,7 @@ update-gofmt:
 
 .PHONY: update-mod
 update-mod: # in this order: what a module stands on comes first
-	for module in $(MODULES) hack/olm; do $(GO) mod -C $$module tidy || exit 1; done
+	for module in $(MODULES) hack/olm hack/helm; do $(GO) mod -C $$module tidy || exit 1; done
 
 .PHONY: clean
 clean: cluster-down ## Remove the cluster and all that was built here

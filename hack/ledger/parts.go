@@ -80,6 +80,7 @@ func parts() []part {
 	all := []part{
 		{name: "unit", minutes: 40, command: words("make unit"), env: full},
 		{name: "alerts", minutes: 10, command: words("make verify-alerts")},
+		{name: "chart", minutes: 15, command: words("make verify-helm")},
 		{name: "ui", minutes: 5, command: words("make verify-ui")},
 		{name: "core", minutes: 60, command: words("hack/test.sh core")},
 		{name: "core-busy", minutes: 75, command: words("hack/test.sh core"), busy: true},

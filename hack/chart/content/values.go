@@ -33,8 +33,6 @@ var (
 	// A name of a namespace, as the API server wants it.
 	namespaceName = object{"type": "string", "pattern": `^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$`}
 	stringMap     = object{"type": "object", "additionalProperties": text}
-	// Labels that the selectors of the Deployment and of others depend on are not for values.
-	freeLabels = object{"type": "object", "additionalProperties": text, "propertyNames": object{"not": object{"pattern": `^app\.kubernetes\.io/`}}}
 )
 
 func listOf(item object) object { return object{"type": "array", "items": item} }
@@ -74,7 +72,7 @@ func newValues(o Options, deployment *unstructured.Unstructured) (values, error)
 		{"affinity", "Affinity of the pods. What you set is merged with the default, which has what the image is built for.", pod("affinity"), anyObject},
 		{"topologySpreadConstraints", "How the pods are spread.", pod("topologySpreadConstraints"), listOf(anyObject)},
 		{"priorityClassName", "Priority class of the pods. Registries serve without the operator, and are repaired by it.", "", text},
-		{"podLabels", "Labels of the pods, besides those that begin with app.kubernetes.io/.", object{}, freeLabels},
+		{"podLabels", "Labels of the pods, besides those that begin with app.kubernetes.io/.", object{}, stringMap},
 		{"podAnnotations", "Annotations of the pods.", object{}, stringMap},
 		{"podDisruptionBudget.enabled", "Let drains of nodes evict one pod at a time.", true, yesOrNo},
 		{"networkPolicy.enabled", "Admit connections to the ports for metrics and probes only.", true, yesOrNo},
@@ -104,9 +102,9 @@ func images(o Options) values {
 func monitors() values {
 	return values{
 		{"serviceMonitor.enabled", "Have Prometheus Operator scrape the operator. Bind the ClusterRole clusterregistry:metrics-reader to the ServiceAccount of Prometheus.", false, yesOrNo},
-		{"serviceMonitor.labels", "Labels by which your Prometheus selects ServiceMonitors.", object{}, freeLabels},
+		{"serviceMonitor.labels", "Labels by which your Prometheus selects ServiceMonitors.", object{}, stringMap},
 		{"prometheusRule.enabled", "Install the alerts.", false, yesOrNo},
-		{"prometheusRule.labels", "Labels by which your Prometheus selects PrometheusRules.", object{}, freeLabels},
+		{"prometheusRule.labels", "Labels by which your Prometheus selects PrometheusRules.", object{}, stringMap},
 		{"dashboard.enabled", "Install the Grafana dashboard as a ConfigMap with the label grafana_dashboard.", false, yesOrNo},
 	}
 }
