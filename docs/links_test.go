@@ -47,7 +47,7 @@ func pages(t *testing.T) []string {
 // TestLinks expects that every link to a file of this repository, and to a heading
 // in one, leads somewhere.
 func TestLinks(t *testing.T) {
-	documents := append(pages(t), "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md", "../RELEASE.md", "../SECURITY.md", "../hack/cluster/README.md")
+	documents := append(pages(t), "../README.md", "../CONTRIBUTING.md", "../CHANGELOG.md", "../RELEASE.md", "../SECURITY.md", "../GOVERNANCE.md", "../MAINTAINERS.md", "../CODE_OF_CONDUCT.md", "../hack/cluster/README.md")
 	links := 0
 	for _, document := range documents {
 		content, err := os.ReadFile(document)

@@ -59,7 +59,7 @@ var code = regexp.MustCompile("`[^`\n]*`")
 // explain" shows, and in alerts. A "make verify" fails by it, as by any unit test.
 func TestWords(t *testing.T) {
 	texts := map[string]string{}
-	for _, path := range append(pages(t), "../README.md", "../CONTRIBUTING.md", "../RELEASE.md", "../SECURITY.md", "../hack/cluster/README.md") {
+	for _, path := range append(pages(t), "../README.md", "../CONTRIBUTING.md", "../RELEASE.md", "../SECURITY.md", "../GOVERNANCE.md", "../MAINTAINERS.md", "../CODE_OF_CONDUCT.md", "../hack/cluster/README.md") {
 		texts[path] = code.ReplaceAllString(fenced.ReplaceAllString(read(t, path), ""), "")
 	}
 	const crd, alerts = "../manifests/operator/crd/operator.clusterregistry.io_clusterregistries.yaml", "../manifests/monitoring/prometheusrule.yaml"
