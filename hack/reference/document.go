@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -14,7 +15,7 @@ const intro = `# Reference: %s
 
 Every field of %s, version %s, kind %s (short name %s). [configure.md](../how-to/configure.md) is the guide that shows how they are used; ` + "`kubectl explain %s.spec`" + ` shows the same as this page in a terminal.
 
-"Refused with" quotes the sentence that answers a wrong value when the object is applied; "a change" is one of a field that was set before.
+"Refused with" quotes the error for an invalid value, once for all fields that have it; "a change" is one of a field that was set before.
 `
 
 // document returns the reference in Markdown.
@@ -41,12 +42,40 @@ func document(crd *apiextensionsv1.CustomResourceDefinition) string {
 	return out.String()
 }
 
-// writeSections writes a table for each section.
+// column is one that a table has if any of its fields has something in it.
+type column struct {
+	title string
+	cell  func(*field) string
+}
+
+var columns = []column{
+	{"Field", func(f *field) string { return "`" + f.path + "`" }},
+	{"Type", typed},
+	{"Default", func(f *field) string { return code(f.fallback) }},
+	{"Allowed", func(f *field) string { return cell(strings.Join(f.allowed, "; ")) }},
+}
+
+// writeSections writes a table for each section. A message that several fields have is
+// quoted at the first of them.
 func writeSections(out *strings.Builder, fields []*field) {
+	first := map[string]string{}
 	for _, section := range sections(fields) {
-		fmt.Fprintf(out, "\n## %s\n\n| Field | Type | Default | Allowed | What it is |\n|---|---|---|---|---|\n", sectionOf(section[0]))
+		used := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
+			return !slices.ContainsFunc(section, func(f *field) bool { return c.cell(f) != "" })
+		})
+		used = append(used, column{"What it is", func(f *field) string { return about(f, first) }})
+		fmt.Fprintf(out, "\n## %s\n\n", sectionOf(section[0]))
+		line, rule := "|", "|"
+		for _, c := range used {
+			line, rule = line+" "+c.title+" |", rule+"---|"
+		}
+		fmt.Fprintln(out, line+"\n"+rule)
 		for _, f := range section {
-			fmt.Fprintln(out, row(f))
+			line := "|"
+			for _, c := range used {
+				line += " " + c.cell(f) + " |"
+			}
+			fmt.Fprintln(out, line)
 		}
 	}
 }
@@ -77,28 +106,79 @@ func sectionOf(f *field) string {
 	return parts[0]
 }
 
-// row is a field's line in its table.
-func row(f *field) string {
+// typed is the type of a field, and whether it has to be set or can be changed.
+func typed(f *field) string {
 	kind := f.kind
 	if f.required {
 		kind += ", **required**"
 	}
-	refused := "A change may be refused with: "
 	if f.fixed {
-		kind, refused = kind+", **immutable**", "A change is refused with: "
+		kind += ", **immutable**"
 	}
-	about := []string{cell(f.description)}
-	for _, message := range f.rules {
-		about = append(about, "Refused with: "+quoted(message)+".")
+	return kind
+}
+
+// about is what there is to say of a field. The map has the field at which each message
+// was quoted first.
+func about(f *field, first map[string]string) string {
+	out := []string{described(f)}
+	if f.like != "" {
+		out = append(out, "It has the fields of "+code(f.like)+".")
 	}
-	for _, message := range f.changes {
-		about = append(about, refused+quoted(message)+".")
+	changed := "A change may be refused with: "
+	if f.fixed {
+		changed = "A change is refused with: "
 	}
-	fallback := f.fallback
-	if fallback != "" {
-		fallback = "`" + fallback + "`"
+	if quotes := quotedOnce(f.path, f.rules, first); quotes != "" {
+		out = append(out, "Refused with: "+quotes+".")
 	}
-	return fmt.Sprintf("| `%s` | %s | %s | %s | %s |", f.path, kind, fallback, cell(strings.Join(f.allowed, "; ")), strings.Join(about, " "))
+	if quotes := quotedOnce(f.path, f.changes, first); quotes != "" {
+		out = append(out, changed+quotes+".")
+	}
+	return strings.Join(out, " ")
+}
+
+// quotedOnce quotes the messages of a field that no field before had, and names those fields
+// for the others.
+func quotedOnce(path string, messages []string, first map[string]string) string {
+	var out []string
+	for _, message := range messages {
+		quote := quoted(message)
+		if at := first[message]; at != "" {
+			quote = "as " + code(at)
+		} else {
+			first[message] = path
+		}
+		if !slices.Contains(out, quote) {
+			out = append(out, quote)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// described is the description of a field without what its line says anyway: its name in the
+// beginning, as "kubectl explain" shows it, and its default.
+func described(f *field) string {
+	text := cell(f.description)
+	name := strings.TrimSuffix(f.path[strings.LastIndex(f.path, ".")+1:], "[]")
+	for _, verb := range []string{" is ", " are "} {
+		if rest, is := strings.CutPrefix(text, name+verb); is && len(rest) > 1 {
+			text = strings.ToUpper(rest[:1]) + rest[1:]
+			break
+		}
+	}
+	if f.fallback != "" {
+		text = strings.TrimSuffix(text, " Default: "+f.fallback+".")
+	}
+	return text
+}
+
+// code returns a text as code, or "" as it is.
+func code(text string) string {
+	if text == "" {
+		return ""
+	}
+	return "`" + text + "`"
 }
 
 // quoted returns what the API server says.

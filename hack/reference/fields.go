@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,6 +23,8 @@ type field struct {
 	// rules are what refuses a value, changes what refuses a change.
 	rules, changes []string
 	description    string
+	// like is the path of an earlier field with the same fields below it.
+	like string
 }
 
 // foreign are fields of Kubernetes' own types, whose insides its documentation
@@ -35,24 +38,30 @@ var foreign = map[string]string{
 	"conditions":                "Condition",
 }
 
+// labelSelector is the type of Kubernetes that is told by its fields, whatever its name.
+const labelSelector = "LabelSelector"
+
 // walk collects the fields of a schema, in the order of their paths.
 type walk struct {
 	fields []*field
 	byPath map[string]*field
 	// rules are those of each path: some are met before their field is.
 	rules map[string]apiextensionsv1.ValidationRules
+	// objects are the paths of larger objects by what is below them.
+	objects map[string]string
 }
 
 // walked returns all fields of an object, and the rules that are about none of
 // them but the whole.
 func walked(schema *apiextensionsv1.JSONSchemaProps) ([]*field, []string) {
-	w := &walk{byPath: map[string]*field{}, rules: map[string]apiextensionsv1.ValidationRules{}}
+	w := &walk{byPath: map[string]*field{}, rules: map[string]apiextensionsv1.ValidationRules{}, objects: map[string]string{}}
 	w.object("", schema)
 	var whole []string
 	for _, path := range slices.Sorted(maps.Keys(w.rules)) {
 		for _, rule := range w.rules[path] {
-			f := w.byPath[path]
+			f := w.at(path)
 			switch {
+			case w.has(f, rule.Message):
 			case f == nil:
 				whole = append(whole, rule.Message)
 			case strings.Contains(rule.Rule, "oldSelf") && rule.OptionalOldSelf == nil:
@@ -64,6 +73,22 @@ func walked(schema *apiextensionsv1.JSONSchemaProps) ([]*field, []string) {
 		}
 	}
 	return w.fields, whole
+}
+
+// at returns the field of a path, or the one that stands for it in an earlier object with
+// the same fields. It is nil for the whole object.
+func (w *walk) at(path string) *field {
+	for above := range w.byPath {
+		if below, is := strings.CutPrefix(path, above+"."); is && w.byPath[above].like != "" {
+			return w.byPath[w.byPath[above].like+"."+below]
+		}
+	}
+	return w.byPath[path]
+}
+
+// has reports whether a message is one of a field, or of the one that it refers to.
+func (w *walk) has(f *field, message string) bool {
+	return f != nil && (slices.Contains(f.rules, message) || slices.Contains(f.changes, message) || w.has(w.byPath[f.like], message))
 }
 
 // fixes reports whether a rule refuses every change of the field that it is about:
@@ -91,7 +116,10 @@ func (w *walk) field(path, name string, schema *apiextensionsv1.JSONSchemaProps,
 	}
 	w.fields = append(w.fields, f)
 	w.byPath[path] = f
-	if foreign[name] != "" {
+	if foreign[name] != "" || f.kind == labelSelector {
+		return
+	}
+	if f.like = w.earlier(path, schema); f.like != "" {
 		return
 	}
 	w.object(path, schema)
@@ -110,6 +138,23 @@ func (w *walk) field(path, name string, schema *apiextensionsv1.JSONSchemaProps,
 	}
 }
 
+// earlier returns the path of the object that was met before with the same fields and rules
+// as this one, or "". An object with one field is shorter than a reference.
+func (w *walk) earlier(path string, schema *apiextensionsv1.JSONSchemaProps) string {
+	if len(schema.Properties) < 2 {
+		return ""
+	}
+	below, err := json.Marshal(apiextensionsv1.JSONSchemaProps{Properties: schema.Properties, Required: schema.Required, XValidations: schema.XValidations})
+	if err != nil {
+		return ""
+	}
+	if met := w.objects[string(below)]; met != "" {
+		return met
+	}
+	w.objects[string(below)] = path
+	return ""
+}
+
 // keep files rules by the field that they are about.
 func (w *walk) keep(path string, rules apiextensionsv1.ValidationRules) {
 	for _, rule := range rules {
@@ -123,6 +168,8 @@ func kind(name string, schema *apiextensionsv1.JSONSchemaProps) string {
 	switch {
 	case schema.XIntOrString:
 		return "quantity"
+	case schema.Properties["matchLabels"].Type != "" && schema.Properties["matchExpressions"].Type != "":
+		return labelSelector
 	case schema.Format == "date-time":
 		return "time"
 	case schema.Format == "byte":

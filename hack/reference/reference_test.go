@@ -49,8 +49,8 @@ func TestClusterRows(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\n## spec.access[]\n",
-		"| `spec.endpoints` | list of object |  |  | endpoints are the ways",
-		"| `spec.endpoints[].name` | string, **required** |  |  | name tells",
+		"| `spec.endpoints` | list of object | The ways",
+		"| `spec.endpoints[].name` | string, **required** | name tells",
 		"| `spec.endpoints[].caBundle` | base64 |",
 		"| `spec.access[].oidc.issuerURL` | string, **required** |",
 		"| `status.conditions` | list of Condition |",
@@ -74,30 +74,35 @@ func TestRows(t *testing.T) {
 	}
 	lines := map[string]string{}
 	for _, line := range strings.Split(text, "\n") {
-		if cells := strings.SplitN(line, " | ", 5); strings.HasPrefix(line, "| `") && len(cells) == 5 {
+		if cells := strings.SplitN(line, " | ", 3); strings.HasPrefix(line, "| `") && len(cells) == 3 {
 			lines[strings.Trim(cells[0], "| `")] = line
 		}
 	}
 	for path, want := range map[string][]string{
-		"spec.mode":                           {"string, **required**", "`Aggregated`, `Independent`", "**immutable**", "A change is refused with: \"the mode of a registry can't be changed"},
-		"spec.version":                        {"string, **required** |", "`v0.1.0`", "A change may be refused with: ", "can't be brought to this one"},
-		"spec.deletionPolicy":                 {"| `Retain` |"},
-		"spec.server.replicas":                {"integer", "| `2` |", "1 to 16"},
-		"spec.server.service":                 {"Refused with: \"an Aggregated registry is reached through the API of the host cluster"},
-		"spec.etcd.replicas":                  {"Refused with: \"etcd has 1, 3 or 5 members"},
-		"spec.etcd.external.endpoints":        {"list of string, **required**", "1 to 9 entries", "each at most 512 characters", "without a path"},
-		"spec.etcd.storage":                   {"| object | ", "A change may be refused with: \"the size of etcd's volumes can grow but not shrink"},
-		"spec.etcd.storage.size":              {"quantity", "| `8Gi` |"},
-		"spec.tls.rotation":                   {"| object | ", "A change may be refused with: \"rotation.etcd can't be lowered"},
-		"spec.server.tolerations":             {"list of Toleration of a pod"},
-		"spec.server.extraArgs":               {"map to string", "at most 7 keys", "each 1 to 256 characters"},
-		"spec.tls.caBundle":                   {"there is a private key in it"},
-		"status.certificates[].notAfter":      {"time"},
-		"status.history[].snapshot":           {"claim &lt;name>-snapshots"},
-		"spec.images.pullSecrets[].name":      {"**required**", "1 to 253 characters"},
-		"spec.server.service.type":            {"`ClusterIP`, `NodePort`, `LoadBalancer`"},
-		"spec.etcd.resources":                 {"a request is greater than its limit"},
-		"spec.server.progressDeadlineSeconds": {"30 to 86400"},
+		"spec.mode":                            {"string, **required**", "`Aggregated`, `Independent`", "**immutable**", "A change is refused with: \"the mode of a registry can't be changed"},
+		"spec.version":                         {"string, **required** |", "`v0.1.0`", "A change may be refused with: ", "can't be brought to this one"},
+		"spec.deletionPolicy":                  {"| `Retain` |"},
+		"spec.server.replicas":                 {"integer", "| `2` |", "1 to 16"},
+		"spec.server.service":                  {"Refused with: \"an Aggregated registry is reached through the API of the host cluster"},
+		"spec.etcd.replicas":                   {"Refused with: \"etcd has 1, 3 or 5 members"},
+		"spec.etcd.external.endpoints":         {"list of string, **required**", "1 to 9 entries", "each at most 512 characters", "without a path"},
+		"spec.etcd.storage":                    {"| object | ", "A change may be refused with: \"the size of etcd's volumes can grow but not shrink"},
+		"spec.etcd.storage.size":               {"quantity", "| `8Gi` |"},
+		"spec.tls.rotation":                    {"| object | ", "A change may be refused with: \"rotation.etcd can't be lowered"},
+		"spec.server.tolerations":              {"list of Toleration of a pod"},
+		"spec.server.extraArgs":                {"map to string", "at most 7 keys", "each 1 to 256 characters"},
+		"spec.backup.store.azure.caBundle":     {"there is a private key in it"},
+		"spec.tls.caBundle":                    {"Refused with: as `spec.backup.store.azure.caBundle`."},
+		"spec.restoreFrom.store":               {"elsewhere. It has the fields of `spec.backup.store`. |"},
+		"spec.backup.retention.keepLast":       {"| How many of the newest", "1 to 1000. |"},
+		"status.certificates[].notAfter":       {"time"},
+		"status.history[].snapshot":            {"claim &lt;name>-snapshots"},
+		"spec.images.pullSecrets[].name":       {"**required**", "1 to 253 characters"},
+		"spec.server.service.type":             {"`ClusterIP`, `NodePort`, `LoadBalancer`"},
+		"spec.controllers.resources":           {"a request is greater than its limit"},
+		"spec.etcd.resources":                  {"It has the fields of `spec.controllers.resources`. |"},
+		"spec.controllers.clusterAPI.selector": {"LabelSelector"},
+		"spec.server.progressDeadlineSeconds":  {"30 to 86400"},
 	} {
 		for _, text := range want {
 			if !strings.Contains(lines[path], text) {
@@ -110,14 +115,14 @@ func TestRows(t *testing.T) {
 			t.Errorf("%s: immutable: %t", path, fixed)
 		}
 	}
-	for _, absent := range []string{"tolerations[]", "metadata", "conditions[]"} {
+	for _, absent := range []string{"tolerations[]", "metadata", "conditions[]", "spec.restoreFrom.store."} {
 		for path := range lines {
 			if strings.Contains(path, absent) {
 				t.Errorf("%s is Kubernetes' own", path)
 			}
 		}
 	}
-	if !strings.Contains(text, "metadata.name becomes a part of Service names") {
-		t.Error("the rule about the object's name is missing")
+	if whole := text[:strings.Index(text, "\n## ")]; strings.Count(whole, "\n- ") != 1 || !strings.Contains(whole, "metadata.name becomes a part of Service names") {
+		t.Errorf("the rule about the object's name is to be the only one of the whole:\n%s", whole)
 	}
 }
