@@ -72,11 +72,11 @@ func TestStoreAway(t *testing.T) {
 func TestStoreRefuses(t *testing.T) {
 	w := newBackupWorld(t)
 	w.fails = map[string]string{"save": "1 error: the store does not accept the credentials"}
-	s := w.settle()
+	w.settle()
 	jobs := w.jobs
 	for minute := range 30 {
 		w.now, w.reconciles = w.now.Add(time.Minute), 0
-		s = w.settle()
+		s := w.settle()
 		if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; w.jobs > jobs || v.Reason != operatorv1alpha1.ReasonBackupFailed {
 			t.Fatalf("after %d minutes there were %d attempts: %+v", minute, w.jobs, v)
 		}
