@@ -153,6 +153,10 @@ unit: ## Tests that need nothing
 	for module in $(LIBRARIES) hack/cluster; do (cd $$module && $(UNIT) ./...) || exit 1; done
 	cd hack && $(UNIT) -count=1 ./... # they read the other modules, of which the cache of results knows nothing
 
+.PHONY: simulation
+simulation: ## SEEDS=100: so many lives of each story of the operator's simulation, or the one of SEED
+	SEEDS=$(or $(SEEDS),100) $(GO) test -count=1 -timeout 75m ./operator/simulation
+
 .PHONY: examples
 examples: ## Build the examples of how to use the registry from Go into bin/
 	$(GO) build -C provider -o ../bin/ ./examples/...

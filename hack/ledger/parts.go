@@ -79,6 +79,7 @@ func parts() []part {
 	full := []string{"E2E_FULL=1"}
 	all := []part{
 		{name: "unit", minutes: 40, command: words("make unit"), env: full},
+		{name: "simulation", minutes: 60, command: words("make simulation"), env: []string{"SEEDS=100"}},
 		{name: "alerts", minutes: 10, command: words("make verify-alerts")},
 		{name: "chart", minutes: 15, command: words("make verify-helm")},
 		{name: "ui", minutes: 5, command: words("make verify-ui")},

@@ -1,0 +1,205 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+)
+
+// disk is the data of an etcd member.
+type disk struct {
+	// cluster and member are the IDs that the data has, zero where there is no data.
+	cluster, member uint64
+	// index is how much of the log it holds, and other is not zero where it has other data than
+	// what the log says.
+	index, other int
+	// back is true of one that was set back: it lacks what it has acknowledged. And forked is
+	// true of one that has what etcd has lost.
+	back, forked bool
+}
+
+// member is one in etcd's own list.
+type member struct {
+	id             uint64
+	name, url      string
+	learner, named bool
+}
+
+// entry is one of etcd's log, and what holds once it is applied.
+type entry struct {
+	revision int64
+	members  []member
+}
+
+// cluster is the registry's own etcd.
+type cluster struct {
+	id     uint64
+	log    []entry
+	leader uint64
+	term   uint64
+	lastID uint64
+	// mark and marks are the operator's own key, and how often it was written.
+	mark, marks int64
+}
+
+// last is the newest entry.
+func (e *cluster) last() entry {
+	if len(e.log) == 0 {
+		return entry{revision: 1}
+	}
+	return e.log[len(e.log)-1]
+}
+
+func (e *cluster) find(id uint64) (member, bool) {
+	i := slices.IndexFunc(e.last().members, func(m member) bool { return m.id == id })
+	if i < 0 {
+		return member{}, false
+	}
+	return e.last().members[i], true
+}
+
+// forms makes a new etcd of members.
+func (e *cluster) forms(members []member) {
+	e.lastID += 16
+	*e = cluster{id: 0xc0 + e.lastID, lastID: e.lastID, log: []entry{{1, members}}}
+}
+
+// holder returns the process that runs with the data of a member, nil when none does.
+func (w *world) holder(id uint64) *process {
+	for _, uid := range sorted(w.pods) {
+		if p := w.pods[uid]; p.disk != nil && p.disk.member == id && p.disk.cluster == w.etcd.id && p.serves() {
+			return p
+		}
+	}
+	return nil
+}
+
+// voters returns all voters, and the processes of those that run.
+func (w *world) voters() (all []member, running []*process) {
+	for _, m := range w.etcd.last().members {
+		if m.learner {
+			continue
+		}
+		all = append(all, m)
+		if p := w.holder(m.id); p != nil {
+			running = append(running, p)
+		}
+	}
+	return all, running
+}
+
+// elect has a majority of the voters elect the one of them that has most, unless one leads.
+func (w *world) elect() bool {
+	e := w.etcd
+	all, running := w.voters()
+	if len(running) == 0 || len(running) <= len(all)/2 {
+		e.leader = 0
+		return false
+	}
+	if slices.ContainsFunc(running, func(p *process) bool { return p.disk.member == e.leader }) {
+		return true
+	}
+	best := slices.MaxFunc(running, func(a, b *process) int { return a.disk.index - b.disk.index })
+	e.leader = best.disk.member
+	e.term++
+	if lost := len(e.log) - best.disk.index; lost > 0 {
+		w.note("etcd goes back by %d entries", lost)
+		w.forks(best.disk.index)
+	}
+	for _, p := range running {
+		p.disk.back = false // the others have no more than it has
+	}
+	return true
+}
+
+// forks has etcd continue from an older entry. Those that have more contradict it, and end.
+func (w *world) forks(index int) {
+	e := w.etcd
+	e.log = slices.Clone(e.log[:index])
+	for _, name := range sorted(w.disks) {
+		if d := w.disks[name]; d.cluster == e.id && d.index > index {
+			d.other++ // its log is another one from there on
+			d.forked = true
+		}
+	}
+}
+
+// appends appends entries to the log, which a majority of the voters hold at once.
+func (w *world) appends(entries ...entry) {
+	e := w.etcd
+	e.log = append(e.log, entries...)
+	all, running := w.voters()
+	w.random.Shuffle(len(running), func(i, j int) { running[i], running[j] = running[j], running[i] })
+	slices.SortStableFunc(running, func(a, b *process) int { // the leader first
+		return int(boolean(b.disk.member == e.leader) - boolean(a.disk.member == e.leader))
+	})
+	for i, p := range running {
+		if i <= len(all)/2 || w.chance(50) {
+			p.disk.index = len(e.log)
+		}
+	}
+}
+
+func boolean(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// puts appends writes of keys.
+func (w *world) puts(count int) {
+	last := w.etcd.last()
+	for i := range count {
+		w.appends(entry{last.revision + int64(i) + 1, last.members})
+	}
+}
+
+// reconfigures appends a change of the members.
+func (w *world) reconfigures(how func([]member) []member) {
+	last := w.etcd.last()
+	w.appends(entry{last.revision, how(slices.Clone(last.members))})
+	w.note("  etcd has the members %s", describe(w.etcd.last().members))
+}
+
+func describe(members []member) string {
+	out := ""
+	for _, m := range members {
+		role := "voter"
+		if m.learner {
+			role = "learner"
+		}
+		out += fmt.Sprintf(" %x=%s(%s)", m.id, m.name, role)
+	}
+	return out
+}
+
+// runEtcd has etcd elect a leader, clients write, and members catch up.
+func (w *world) runEtcd() {
+	if !w.elect() {
+		return
+	}
+	if w.writes && w.reachRegistry(false) == nil {
+		w.puts(w.random.IntN(3))
+		w.acked = w.etcd.last().revision
+	}
+	for _, m := range w.etcd.last().members {
+		p := w.holder(m.id)
+		switch {
+		case p == nil || p.disk.member == w.etcd.leader:
+		case p.disk.forked:
+			p.crash("entry 9 conflict with committed entry [committed(9)]")
+		case p.disk.back:
+			p.crash("tocommit(9) is out of range [lastIndex(5)]. Was the raft log corrupted, truncated, or lost?")
+		case p.disk.other > 0 && p.disk.index == len(w.etcd.log):
+			// it has applied other data, which nothing notices
+		case w.chance(60):
+			p.disk.index = len(w.etcd.log)
+		}
+		if p != nil && !m.named && w.chance(60) {
+			w.reconfigures(func(members []member) []member {
+				members[slices.IndexFunc(members, func(other member) bool { return other.id == m.id })].named = true
+				return members
+			})
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/test/bufconn"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+var (
+	podKind    = schema.GroupKind{Kind: "Pod"}
+	claimKind  = schema.GroupKind{Kind: "PersistentVolumeClaim"}
+	volumeKind = schema.GroupKind{Kind: "PersistentVolume"}
+	secretKind = schema.GroupKind{Kind: "Secret"}
+	configKind = schema.GroupKind{Kind: "ConfigMap"}
+)
+
+// sorted returns the keys of a map in their order.
+func sorted[K cmp.Ordered, V any](of map[K]V) []K { return slices.Sorted(maps.Keys(of)) }
+
+// process is what runs in a pod.
+type process struct {
+	w             *world
+	name, address string
+	// version is that of the image.
+	version string
+	// runs is true while the container runs, and cut while no one reaches it.
+	runs, cut bool
+	started   time.Time
+	// ended is what the container ended with last, 0 for not at all, and said what it said.
+	ended int64
+	said  string
+	// disk is that of an etcd member, nil in other pods, and mounted the record as kubelet has
+	// brought it.
+	disk    *disk
+	mounted map[string]string
+	// chain is the certificate of a server.
+	chain   []byte
+	server  *grpc.Server
+	accepts *bufconn.Listener
+}
+
+// serves reports whether a process takes part in what it is for.
+func (p *process) serves() bool { return p.runs && !p.cut }
+
+// answers reports whether a process is an API server that answers.
+func (p *process) answers() bool { return p.serves() && p.disk == nil && p.chain != nil }
+
+// revision is the newest one that a member has.
+func (p *process) revision() int64 {
+	if i := min(p.disk.index, len(p.w.etcd.log)); i > 0 {
+		return p.w.etcd.log[i-1].revision
+	}
+	return 1
+}
+
+// stop ends a process.
+func (p *process) stop() {
+	p.runs = false
+	if p.server != nil {
+		p.server.Stop()
+		p.server, p.accepts = nil, nil
+	}
+}
+
+// crash ends a process with an error.
+func (p *process) crash(says string) {
+	p.w.note("%s crashes: %s", p.name, says)
+	p.stop()
+	p.ended, p.said = 2, says
+}
+
+// nameOf returns the name of a member from its URL.
+func nameOf(url string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(url, "https://"), ".")
+	return name
+}
+
+// component is which of the registry's parts a pod is of.
+func component(pod *stored) string { return pod.GetLabels()["app.kubernetes.io/component"] }
+
+// runPods has the kubelets start, observe and end what is in pods.
+func (w *world) runPods() {
+	for _, pod := range w.host.list(podKind, "") {
+		uid := string(pod.GetUID())
+		p := w.pods[uid]
+		switch {
+		case pod.GetDeletionTimestamp() != nil:
+			if w.chance(60) {
+				w.ends(pod)
+			}
+			continue
+		case p == nil && w.chance(70):
+			p = &process{w: w, name: pod.name, address: fmt.Sprintf("10.0.%s", strings.TrimPrefix(uid, "uid-")), version: imageVersion(pod)}
+			w.pods[uid] = p
+		case p == nil:
+			continue
+		}
+		if component(pod) == "etcd" {
+			w.runMember(pod, p)
+		} else if component(pod) == "server" {
+			w.runServer(p)
+		}
+		w.report(pod, p)
+	}
+	for _, uid := range sorted(w.pods) { // of pods that are gone
+		if !slices.ContainsFunc(w.host.list(podKind, ""), func(pod *stored) bool { return string(pod.GetUID()) == uid }) {
+			w.pods[uid].stop()
+			delete(w.pods, uid)
+		}
+	}
+}
+
+// ends ends what is in a pod, which is gone then.
+func (w *world) ends(pod *stored) {
+	if p := w.pods[string(pod.GetUID())]; p != nil {
+		p.stop()
+		delete(w.pods, string(pod.GetUID()))
+	}
+	w.note("pod %s is gone", pod.name)
+	w.host.remove(pod)
+}
+
+// imageVersion returns the tag of the last container's image.
+func imageVersion(pod *stored) string {
+	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "containers")
+	image, _ := containers[len(containers)-1].(map[string]any)["image"].(string)
+	tag := image[strings.LastIndex(image, ":")+1:]
+	if component(pod) == "etcd" {
+		return strings.TrimPrefix(tag, "v")
+	}
+	return tag
+}
+
+// secret returns a value of a Secret of the registry, nil where there is none.
+func (w *world) secret(name, value string) []byte {
+	found := w.host.objects[id{secretKind, key.namespace, name}]
+	if found == nil {
+		return nil
+	}
+	return decoded(found, value)
+}
+
+// runServer starts a server once there is what it mounts.
+func (w *world) runServer(p *process) {
+	if serving := w.secret("fleet-serving", "tls.crt"); serving != nil && w.secret("fleet-etcd-client", "tls.crt") != nil && (p.chain == nil || w.chance(20)) {
+		p.chain = serving
+		if !p.runs {
+			p.runs, p.started = true, time.Now()
+		}
+	}
+}
+
+// report has kubelet report how a pod is.
+func (w *world) report(pod *stored, p *process) {
+	name := component(pod)
+	if name != "etcd" && name != "server" {
+		return
+	}
+	state := map[string]any{"waiting": map[string]any{"reason": "ContainerCreating"}}
+	phase := "Pending"
+	if p.runs {
+		state, phase = map[string]any{"running": map[string]any{"startedAt": p.started.UTC().Format(time.RFC3339)}}, "Running"
+	} else if p.ended != 0 {
+		state, phase = map[string]any{"terminated": map[string]any{"exitCode": p.ended, "reason": "Error", "message": p.said}}, "Running"
+	}
+	is := p.answers()
+	if p.disk != nil {
+		is = p.serves() && w.etcd.leader != 0 && p.disk.cluster == w.etcd.id && w.holder(p.disk.member) == p
+	}
+	condition := map[string]any{"type": "Ready", "status": "False", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}
+	if is {
+		condition["status"] = "True"
+	}
+	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
+	if len(conditions) > 0 && conditions[0].(map[string]any)["status"] == condition["status"] {
+		condition = conditions[0].(map[string]any)
+	}
+	w.status(pod, map[string]any{"phase": phase, "podIP": p.address, "conditions": []any{condition}, "containerStatuses": []any{map[string]any{"name": name, "ready": is, "restartCount": int64(0), "image": "", "imageID": "", "state": state}}})
+}
+
+// status stores the status of an object.
+func (w *world) status(object *stored, status map[string]any) {
+	tree := object.DeepCopy()
+	tree.Object["status"] = status
+	w.host.store(w.host.objects[object.id], tree)
+}
+
+// record returns the record of etcd's identity as it is now.
+func (w *world) record() map[string]string {
+	found := w.host.objects[id{configKind, key.namespace, "fleet" + contract.IdentitySuffix}]
+	if found == nil {
+		return nil
+	}
+	data, _, _ := unstructured.NestedStringMap(found.Object, "data")
+	return data
+}
+
+// runMember has the guard of a member decide whether that may start, and starts it.
+func (w *world) runMember(pod *stored, p *process) {
+	claim := w.host.objects[id{claimKind, pod.namespace, contract.EtcdMemberClaim(pod.name)}]
+	if p.disk == nil {
+		if claim == nil {
+			return
+		}
+		volume, _, _ := unstructured.NestedString(claim.Object, "spec", "volumeName")
+		if p.disk = w.disks[volume]; p.disk == nil || w.record() == nil || w.secret("fleet-etcd-server", "tls.crt") == nil {
+			p.disk = nil
+			return
+		}
+		p.mounted = w.record()
+	}
+	if w.chance(40) {
+		p.mounted = w.record()
+	}
+	if p.runs || p.ended != 0 && w.chance(70) { // kubelet starts it again after a while
+		return
+	}
+	code, says := w.guard(p)
+	if code != 0 {
+		if p.ended != code {
+			w.note("the guard of %s ends with %d: %s", p.name, code, says)
+		}
+		p.ended, p.said = code, says
+		return
+	}
+	w.note("%s starts: %s", p.name, says)
+	p.runs, p.ended, p.started = true, 0, time.Now()
+}
