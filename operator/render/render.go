@@ -76,8 +76,20 @@ func renderLayout(in Input, layout string) (*Result, error) {
 // layouts has the manifests of each layout, in a directory of its name below root.
 var layouts fs.FS = manifests.Registry
 
-// build runs kustomize over the embedded manifests and an overlay.
+// builds are what kustomize made of the overlays that were used last.
+var builds memory
+
+// build returns what the embedded manifests are with an overlay.
 func build(overlay kustomize.Kustomization) ([]*unstructured.Unstructured, error) {
+	content, err := yaml.Marshal(overlay)
+	if err != nil {
+		return nil, err
+	}
+	return builds.of(string(content), func() ([]*unstructured.Unstructured, error) { return run(content) })
+}
+
+// run runs kustomize over the embedded manifests and an overlay.
+func run(overlay []byte) ([]*unstructured.Unstructured, error) {
 	memory := filesys.MakeFsInMemory()
 	err := fs.WalkDir(layouts, root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -92,11 +104,7 @@ func build(overlay kustomize.Kustomization) ([]*unstructured.Unstructured, error
 	if err != nil {
 		return nil, err
 	}
-	content, err := yaml.Marshal(overlay)
-	if err != nil {
-		return nil, err
-	}
-	if err := memory.WriteFile("kustomization.yaml", content); err != nil {
+	if err := memory.WriteFile("kustomization.yaml", overlay); err != nil {
 		return nil, err
 	}
 	options := krusty.MakeDefaultOptions()
