@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -103,7 +104,7 @@ func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	case s.Deleting() != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, operatorv1alpha1.ReasonDeleting, s.Deleting()
 		if s.savingFirst {
-			condition.Message += ": " + s.awaitsLast(parts)
+			condition.Message += ": " + s.saving().AwaitsLast(firstNotTrue(slices.DeleteFunc(slices.Clone(parts), func(c metav1.Condition) bool { return c.Type == operatorv1alpha1.ConditionBackupReady })))
 		}
 	case s.upgrading():
 		condition.Reason, condition.Message = v.Reason, fmt.Sprintf("%s -> %s: %s", s.upgrade.From.Version, s.upgrade.To.Version, v.Message)

@@ -40,14 +40,14 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 		waits = err.Error()
 	}
 	// After what may hurt the host cluster, whatever becomes of it.
-	all, failed := r.settleBackups(ctx, client.ObjectKeyFromObject(s.Registry), s.Deleting())
+	all, failed := r.backupKind.Settle(ctx, r.HostCluster, client.ObjectKeyFromObject(s.Registry), s.Deleting())
 	if failed != nil && waits == "" {
 		waits = failed.Error()
 	}
 	err = errors.Join(err, failed)
-	gap := s.gap(all)
+	gap := s.saving().Gap(all)
 	if failed == nil {
-		r.tellGap(s, gap)
+		s.saving().TellGap(gap)
 	}
 	if waits == "" {
 		s.disown(ctx)
@@ -63,6 +63,18 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 		return reconcile.Result{}, errors.Join(err, client.IgnoreNotFound(writeErr))
 	}
 	return reconcile.Result{RequeueAfter: verdict.Soon}, err
+}
+
+// saveFirst has a registry that is being deleted run on, as if it were not, until its last
+// backup is verified, and records that before anything goes.
+func (r *Reconciler) saveFirst(ctx context.Context, s *scope) (reconcile.Result, error) {
+	if !controllerutil.ContainsFinalizer(s.Registry, operatorv1alpha1.Finalizer) {
+		return reconcile.Result{}, nil
+	}
+	s.savingFirst = true
+	r.run(ctx, s)
+	s.available = r.available(ctx, s)
+	return r.report(ctx, s)
 }
 
 // forget drops what the operator holds in memory of a registry that goes.
@@ -104,7 +116,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 			return fmt.Sprintf("waiting for pod %s to terminate", pods[0].Name), nil
 		}
 	}
-	if !s.dropsData() {
+	if !s.saving().DropsData() {
 		return "", nil
 	}
 	return r.deleteClaims(ctx, s)
@@ -114,7 +126,7 @@ func (r *Reconciler) takeDown(ctx context.Context, s *scope) (string, error) {
 // when the data goes with the registry. Which they are is in the record of etcd's identity,
 // which goes next.
 func (s *scope) releaseVolumes(ctx context.Context) error {
-	if !s.dropsData() || s.Identity == nil || s.Identity.Record == nil {
+	if !s.saving().DropsData() || s.Identity == nil || s.Identity.Record == nil {
 		return nil
 	}
 	for _, volume := range s.Identity.Record.Kept {
@@ -139,7 +151,7 @@ func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (regi
 	retained := map[operatorv1alpha1.ObjectReference]bool{}
 	for _, reference := range s.retainable() {
 		// Backups that stay may need keys of which this is the only copy.
-		retained[reference] = !s.dropsData() || s.isKeys(reference) && s.Registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete
+		retained[reference] = !s.saving().DropsData() || s.isKeys(reference) && s.Registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicyDelete
 	}
 	for _, reference := range s.Registry.Status.Inventory {
 		switch {
@@ -155,7 +167,7 @@ func (s *scope) toDelete(registrations []operatorv1alpha1.ObjectReference) (regi
 			}
 		}
 	}
-	if s.dropsData() {
+	if s.saving().DropsData() {
 		// A registry that never came as far as its etcd may have an older one's record,
 		// which must not outlive the volumes: it would keep a new etcd from starting.
 		if !slices.Contains(rest, identity.Reference(s.Objects)) {
@@ -292,6 +304,6 @@ func (r *Reconciler) sweep(ctx context.Context, key client.ObjectKey) error {
 		}
 	}
 	_, err := r.deleteAll(ctx, left, key.String())
-	_, failed := r.settleBackups(ctx, key, fmt.Sprintf("there is no ClusterRegistry %s in this namespace", key.Name))
+	_, failed := r.backupKind.Settle(ctx, r.HostCluster, key, fmt.Sprintf("there is no ClusterRegistry %s in this namespace", key.Name))
 	return errors.Join(err, failed)
 }

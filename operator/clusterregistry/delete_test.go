@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,9 +55,9 @@ func TestToDeleteKeys(t *testing.T) {
 	keys := operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: "fleet-encryption-0123456789"}
 	identity := operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: "team", Name: "fleet-etcd-identity"}
 	for policy, goes := range map[operatorv1alpha1.DeletionPolicy]bool{operatorv1alpha1.DeletionPolicyRetain: false, operatorv1alpha1.DeletionPolicySnapshot: false, operatorv1alpha1.DeletionPolicyDelete: true} {
-		w := newDeletedWorld(t)
-		w.settle()
-		s := w.scope()
+		s := look(t, "{spec: {deletionPolicy: Snapshot}}")
+		s.Registry.DeletionTimestamp = new(metav1.NewTime(time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC)))
+		s.Registry.Status.Backup = &operatorv1alpha1.BackupStatus{Deletion: &operatorv1alpha1.BackupSuccess{Name: "fleet-20260301-102000-del1"}}
 		s.Registry.Spec.DeletionPolicy, s.Registry.Status.Inventory = policy, []operatorv1alpha1.ObjectReference{keys, identity}
 		_, rest := s.toDelete(nil)
 		if slices.Contains(rest, keys) != goes || slices.Contains(rest, identity) != (policy != operatorv1alpha1.DeletionPolicyRetain) {

@@ -131,25 +131,17 @@ func (s *scope) noteKeys() {
 	s.note(operatorv1alpha1.ConditionServerReady, operatorv1alpha1.ReasonEncryptionPending, message)
 }
 
-// keyIDs are the names of the keys that servers have, as far as is known.
-func (s *scope) keyIDs() []string {
-	if known := s.Registry.Status.Encryption; s.Keys.InUse == nil && known != nil {
-		return known.Reads
-	}
-	return s.Keys.InUse.IDs()
-}
-
 // keyState is what is known of the keys before it is known what the servers have loaded.
 func (s *scope) keyState() encryption.State {
 	out := encryption.State{InUse: s.Keys.InUse, Desired: s.Keys.Desired}
 	if s.Identity.Record == nil || s.Identity.Record.Lineage == "" {
 		return out // there are no backups
 	}
-	if s.backups.unread {
+	if s.backups.Unread {
 		out.Needed = s.Keys.InUse.IDs() // one of them may need any
 		return out
 	}
-	out.Needed = backup.Keys(s.backups.all, s.Identity.Record.Lineage)
+	out.Needed = backup.Keys(s.backups.All, s.Identity.Record.Lineage)
 	return out
 }
 

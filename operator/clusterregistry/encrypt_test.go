@@ -16,6 +16,7 @@ import (
 	"github.com/clusterregistry/operator/operator/keyring"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/stage/backups"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -100,14 +101,14 @@ func TestKeysOfBackups(t *testing.T) {
 	} {
 		s := encrypting(t, inUse, aKey(t, "b"))
 		s.Identity.Record.Lineage = test.lineage
-		s.backups = backups{all: []*operatorv1alpha1.ClusterRegistryBackup{taken}, unread: test.unread}
+		s.backups = backups.Found{All: []*operatorv1alpha1.ClusterRegistryBackup{taken}, Unread: test.unread}
 		if got := s.keyState().Former().IDs(); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v may be removed, want %v", reason, got, test.want)
 		}
 	}
 	s := encrypting(t, nil, nil)
 	s.Registry.Status.Encryption = &operatorv1alpha1.EncryptionStatus{Writes: "secretbox/a", Reads: []string{"secretbox/a", "identity"}}
-	if got := s.keyIDs(); !slices.Equal(got, []string{"secretbox/a", "identity"}) {
+	if got := s.KeyIDs(); !slices.Equal(got, []string{"secretbox/a", "identity"}) {
 		t.Errorf("while the keys in use are not known, a backup is noted to need %v", got)
 	}
 }

@@ -156,7 +156,7 @@ func lost(revisions int64) string {
 // that was verified and is still there; nil when there is none.
 func (s *scope) newestVerified() *operatorv1alpha1.RecoveryBackup {
 	var newest *operatorv1alpha1.RecoveryBackup
-	for _, b := range s.backups.all {
+	for _, b := range s.backups.All {
 		status := b.Status
 		verified := status.Phase == operatorv1alpha1.BackupCompleted && status.VerifiedTime != nil && status.TakenTime != nil && b.DeletionTimestamp == nil
 		if !verified || status.Lineage == "" || status.Lineage != s.Identity.Record.Lineage || newest != nil && newest.Revision >= status.Revision {

@@ -71,7 +71,7 @@ func TestNewestVerified(t *testing.T) {
 	add := func(name, lineage string, phase operatorv1alpha1.BackupPhase, revision int64, verified *metav1.Time) {
 		b := &operatorv1alpha1.ClusterRegistryBackup{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		b.Status.Lineage, b.Status.Phase, b.Status.Revision, b.Status.VerifiedTime, b.Status.TakenTime = lineage, phase, revision, verified, &now
-		s.backups.all = append(s.backups.all, b)
+		s.backups.All = append(s.backups.All, b)
 	}
 	add("unverified", "l", operatorv1alpha1.BackupCompleted, 9, nil)
 	add("damaged", "l", operatorv1alpha1.BackupDamaged, 8, &now)

@@ -45,7 +45,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if s.Deleting() != "" {
 		r.retractions.Delete(s.Registry.UID)
-		if s.savesFirst() {
+		if s.saving().SavesFirst() {
 			return r.saveFirst(ctx, s)
 		}
 		return r.delete(ctx, s)
@@ -89,8 +89,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Failed(err))
 		return
 	}
-	s.backups.unreadable = r.backupKind.readable(ctx, s.Live, s.Registry.Namespace)
-	s.observeBackups(ctx)
+	s.backups = s.saving().Observe(ctx, r.backupKind.Readable(ctx, s.Live, s.Registry.Namespace))
 	if v := r.observeRestore(ctx, s); !v.Complete() {
 		s.record(operatorv1alpha1.ConditionEtcdReady, v)
 		return
@@ -160,7 +159,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 	}
 	return render.Input{
 		Snapshot:    snapshot,
-		Backup:      s.backups.rendered(),
+		Backup:      s.backups.Rendered(),
 		Restore:     s.restore.rendered(),
 		Members:     s.Identity.Members(),
 		Certified:   s.Identity.Certified(),

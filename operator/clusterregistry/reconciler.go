@@ -19,6 +19,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/stage/backups"
 	"github.com/clusterregistry/operator/operator/stage/endpoint"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -54,7 +55,7 @@ type Reconciler struct {
 	Handshake func(context.Context, handshake.Server) (handshake.Shown, error)
 
 	certManager issuance.CertManager
-	backupKind  backupKind
+	backupKind  backups.Kind
 	outages     available.Outages
 	silences    endpoint.Silences
 	notes       upgrade.Notes

@@ -280,3 +280,21 @@ func TestOldDefinition(t *testing.T) {
 		t.Errorf("the event is %q", event)
 	}
 }
+
+// TestBackupConditions is about what Ready makes of backups.
+func TestBackupConditions(t *testing.T) {
+	s := look(t, "{spec: {mode: Aggregated}}")
+	for _, test := range []struct {
+		v    verdict.Verdict
+		want metav1.ConditionStatus
+	}{
+		{verdict.Verdict{Reason: operatorv1alpha1.ReasonBackedUp, Message: "m"}, metav1.ConditionTrue},
+		{verdict.Waiting(operatorv1alpha1.ReasonFirstBackupPending, "m"), metav1.ConditionUnknown},
+		{verdict.Waiting(operatorv1alpha1.ReasonBackupFailed, "m"), metav1.ConditionFalse},
+	} {
+		s.verdicts[operatorv1alpha1.ConditionBackupReady] = test.v
+		if c := s.condition(operatorv1alpha1.ConditionBackupReady, ""); c.Status != test.want || c.Reason != test.v.Reason || c.Message != "m" {
+			t.Errorf("%+v becomes %+v", test.v, c)
+		}
+	}
+}

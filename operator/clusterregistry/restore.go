@@ -29,9 +29,6 @@ type restoration struct {
 	pending *etcd.Restored
 	// lineage is the ID of the data that begins with it.
 	lineage string
-	// inTheWay is what an earlier registry of the name has left, which a backup would replace;
-	// empty when there is nothing, or nothing is to be restored.
-	inTheWay string
 	// begin makes the first record, nil as long as none is to be made.
 	begin func(*etcd.Record) *etcd.Record
 	// recovery is the backup that a recovery from a lost quorum is approved with.
@@ -96,8 +93,8 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 		return done // it is what was asked for
 	case s.Registry.Spec.Etcd.External != nil:
 		return refused("the operator does not restore an external etcd: restore it with the tools that it is run with, and remove spec.restoreFrom")
-	case s.restore.inTheWay != "":
-		return refused("%s", s.hasData(s.restore.inTheWay))
+	case s.InTheWay != "":
+		return refused("%s", s.hasData(s.InTheWay))
 	case s.Before.Etcd.ClusterID != "":
 		return done // its record is lost: its data is not
 	}
@@ -153,12 +150,12 @@ func (s *scope) readInTheWay(ctx context.Context) error {
 		return nil
 	}
 	if unknown := s.Identity.Err != nil; record != nil || unknown {
-		s.restore.inTheWay = "ConfigMap " + s.Name(contract.IdentitySuffix)
+		s.InTheWay = "ConfigMap " + s.Name(contract.IdentitySuffix)
 		return nil //nolint:nilerr // it is kept, and the stage of etcd says so
 	}
 	claim, err := s.claimInTheWay(ctx)
 	if claim != "" {
-		s.restore.inTheWay = "PersistentVolumeClaim " + claim
+		s.InTheWay = "PersistentVolumeClaim " + claim
 	}
 	return err
 }
@@ -218,7 +215,7 @@ func (s *scope) beginWith(report contract.BackupReport) {
 // reportRestored writes to the status what is recorded of a restore, but for one of an earlier
 // registry that is in the way of another.
 func (s *scope) reportRestored() {
-	if s.Identity.Record == nil || s.Identity.Record.Restored == nil || s.restore.inTheWay != "" {
+	if s.Identity.Record == nil || s.Identity.Record.Restored == nil || s.InTheWay != "" {
 		return
 	}
 	restored := s.Identity.Record.Restored

@@ -175,14 +175,14 @@ func TestInTheWayStays(t *testing.T) {
 			if err := s.readInTheWay(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if wants := policy == operatorv1alpha1.DeletionPolicyDelete && !test.stays; s.dropsData() != wants {
-				t.Errorf("%s, %s: drops the data: %v", reason, policy, s.dropsData())
+			if wants := policy == operatorv1alpha1.DeletionPolicyDelete && !test.stays; s.saving().DropsData() != wants {
+				t.Errorf("%s, %s: drops the data: %v", reason, policy, s.saving().DropsData())
 			}
-			if s.savesFirst() {
+			if s.saving().SavesFirst() {
 				t.Errorf("%s, %s: a backup is waited for", reason, policy)
 			}
 			_, rest := s.toDelete(nil)
-			if goes := slices.Contains(rest, identity.Reference(s.Objects)); goes != s.dropsData() {
+			if goes := slices.Contains(rest, identity.Reference(s.Objects)); goes != s.saving().DropsData() {
 				t.Errorf("%s, %s: the record goes: %v", reason, policy, goes)
 			}
 			if s.reportRestored(); test.stays && s.Registry.Status.Restored != nil {

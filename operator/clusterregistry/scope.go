@@ -12,6 +12,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
+	"github.com/clusterregistry/operator/operator/stage/backups"
 	"github.com/clusterregistry/operator/operator/stage/controller"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -46,7 +47,7 @@ type scope struct {
 	controller   controller.Found
 	available    available.Found
 	// backups are those of the registry, and what is to be done about them.
-	backups backups
+	backups backups.Found
 	// savingFirst is true of a registry that is being deleted, and runs on until its last
 	// backup is verified.
 	savingFirst bool

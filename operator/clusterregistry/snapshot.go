@@ -15,6 +15,15 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
+// saveBefore takes the snapshot before an operation that can't be taken back and, where
+// spec.backup has a store, a backup before that: the snapshot is beside the data.
+func (s *scope) saveBefore(ctx context.Context, name string) (snapshot.Saved, verdict.Verdict) {
+	if v := s.saving().TakeBefore(ctx, name); !v.Complete() {
+		return snapshot.Saved{}, v
+	}
+	return s.takeSnapshot(ctx, name)
+}
+
 // takeSnapshot takes a named snapshot of the registry's own etcd.
 func (s *scope) takeSnapshot(ctx context.Context, name string) (snapshot.Saved, verdict.Verdict) {
 	return snapshot.Take(ctx, snapshotHost{s}, snapshot.Request{Name: name, Objects: s.Rendered.Stages[render.StageSnapshot], Now: s.Now})

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
+	"github.com/clusterregistry/operator/operator/stage/backups"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
 	"github.com/clusterregistry/operator/operator/stage/controller"
 	"github.com/clusterregistry/operator/operator/stage/endpoint"
@@ -105,6 +106,17 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 		logf.FromContext(ctx).Error(err, "run the controller of the registry; the operator will retry")
 	}
 	s.verdicts[operatorv1alpha1.ConditionControllerReady] = s.controller.Verdict
+}
+
+// saving is the stage of backups, with what is known by now.
+func (s *scope) saving() *backups.Stage { return &backups.Stage{Pass: s.Pass, Found: s.backups} }
+
+// backUp takes backups, where the spec asks for any. Whatever becomes of it, the registry is
+// driven further.
+func (s *scope) backUp(ctx context.Context) {
+	if s.backups = s.saving().Run(ctx); s.Registry.Spec.Backup != nil {
+		s.verdicts[operatorv1alpha1.ConditionBackupReady] = s.backups.Verdict
+	}
 }
 
 // available reads from the registry as clients do, however far the stages have got.

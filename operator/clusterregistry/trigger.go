@@ -62,7 +62,7 @@ func (r *Reconciler) Triggers(late func(Trigger) error) []Trigger {
 		}
 		return nil
 	}
-	r.backupKind.watch = func() error {
+	r.backupKind.Watch = func() error {
 		return late(Trigger{&operatorv1alpha1.ClusterRegistryBackup{}, r.savedBy, every})
 	}
 	out := []Trigger{

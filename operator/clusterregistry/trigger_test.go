@@ -41,11 +41,11 @@ func TestTriggers(t *testing.T) {
 			t.Errorf("pods call for %v registries", n)
 		}
 	}
-	if r.certManager.Watch() == nil || r.backupKind.watch() == nil {
+	if r.certManager.Watch() == nil || r.backupKind.Watch() == nil {
 		t.Error("what can't be watched counts as watched")
 	}
 	refuse = nil
-	if err := errors.Join(r.certManager.Watch(), r.backupKind.watch()); err != nil || len(late) != 3 {
+	if err := errors.Join(r.certManager.Watch(), r.backupKind.Watch()); err != nil || len(late) != 3 {
 		t.Errorf("%v are watched, %v", late, err)
 	}
 }

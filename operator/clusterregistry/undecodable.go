@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -20,10 +17,6 @@ import (
 // correct them, and are told in the status, which is written as a tree. What such a registry
 // runs stays as it is.
 
-// atOnceTold bounds how many such backups are reported in one reconcile: anyone who may create
-// backups may create many.
-const atOnceTold = 10
-
 // unread is what becomes of a registry that could not be observed.
 func (r *Reconciler) unread(ctx context.Context, err error) (reconcile.Result, error) {
 	why := &informers.UndecodableError{}
@@ -33,28 +26,4 @@ func (r *Reconciler) unread(ctx context.Context, err error) (reconcile.Result, e
 	return reconcile.Result{RequeueAfter: verdict.Resync}, undecodable.Describe(ctx, r.HostCluster, why,
 		metav1.Condition{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionFalse, Message: err.Error() + "; until then nothing of this registry is changed"},
 		metav1.Condition{Type: operatorv1alpha1.ConditionAvailable, Status: metav1.ConditionUnknown, Message: err.Error()})
-}
-
-// tellUndecodable has backups that can't be decoded say so, and those that can no longer.
-// Whatever becomes of that, the registry is driven further.
-func (s *scope) tellUndecodable(ctx context.Context, unread []*operatorv1alpha1.ClusterRegistryBackup) {
-	if s.PausedUntil() != "" {
-		return
-	}
-	for _, b := range unread[:min(atOnceTold, len(unread))] {
-		err := informers.Read(ctx, s.Live, client.ObjectKeyFromObject(b), &operatorv1alpha1.ClusterRegistryBackup{})
-		if why := (*informers.UndecodableError)(nil); errors.As(err, &why) {
-			err = undecodable.Describe(ctx, s.HostCluster, why, metav1.Condition{Type: operatorv1alpha1.BackupConditionDecodable, Status: metav1.ConditionFalse, Message: err.Error() + "; until then nothing is done about this backup, and no encryption key is removed"})
-		}
-		if client.IgnoreNotFound(err) != nil {
-			logf.FromContext(ctx).Error(err, "report a ClusterRegistryBackup that can't be decoded; the operator will retry", "backup", b.Name)
-		}
-	}
-	for _, b := range s.backups.all {
-		if err := enter(ctx, s.Client, b, func(b *operatorv1alpha1.ClusterRegistryBackup) {
-			meta.RemoveStatusCondition(&b.Status.Conditions, operatorv1alpha1.BackupConditionDecodable)
-		}); client.IgnoreNotFound(err) != nil {
-			logf.FromContext(ctx).Error(err, "report a ClusterRegistryBackup that can be decoded again; the operator will retry", "backup", b.Name)
-		}
-	}
 }

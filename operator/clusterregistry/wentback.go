@@ -10,7 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/job"
 	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/restore"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -34,7 +36,7 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) {
 	}
 	if !s.ReadOnly() {
 		// What it would save lacks what is missing, and what it would remove may have that.
-		if err := s.deleteBackupJob(ctx); err != nil {
+		if err := job.Delete(ctx, s.Objects, contract.BackupSuffix); err != nil {
 			s.Members.Err = fmt.Errorf("stop the backup that is under way: %w", err)
 			return
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -103,7 +104,7 @@ func TestWentBackStopsBackups(t *testing.T) {
 		r, s := backScope(t, "null")
 		kinds := meta.NewDefaultRESTMapper([]schema.GroupVersion{batchv1.SchemeGroupVersion})
 		kinds.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
-		s.Applier = apply.New(mapped{s.Client, kinds}, s.Live)
+		s.Applier = apply.New(operandtest.Mapped{Client: s.Client, Kinds: kinds}, s.Live)
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-backup", Labels: map[string]string{
 			operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: "team", operatorv1alpha1.LabelInstance: test.owner}}}
 		if err := s.Client.Create(t.Context(), job); err != nil {

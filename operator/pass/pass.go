@@ -35,6 +35,9 @@ type Pass struct {
 	Keys keyring.Found
 	// Aggregation tells whether the registry may be a part of the host cluster's API.
 	Aggregation verdict.Verdict
+	// InTheWay is what an earlier registry of the name has left, which the backup that etcd is
+	// to begin with would replace; empty when there is nothing, or nothing is to be restored.
+	InTheWay string
 	// Release is what is rendered.
 	Release version.Release
 	// Members and Servers are what the stages of that name have found.
@@ -189,4 +192,12 @@ func (p Pass) Lineage() string {
 		return ""
 	}
 	return p.Identity.Record.Lineage
+}
+
+// KeyIDs are the names of the keys that servers have, as far as is known.
+func (p Pass) KeyIDs() []string {
+	if known := p.Registry.Status.Encryption; p.Keys.InUse == nil && known != nil {
+		return known.Reads
+	}
+	return p.Keys.InUse.IDs()
 }

@@ -1,4 +1,4 @@
-package clusterregistry
+package backups
 
 import (
 	"context"
@@ -7,23 +7,13 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/backup"
-	"github.com/clusterregistry/operator/operator/snapshot"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// saveBefore takes the snapshot before an operation that can't be taken back and, where
-// spec.backup has a store, a backup before that: the snapshot is beside the data.
-func (s *scope) saveBefore(ctx context.Context, name string) (snapshot.Saved, verdict.Verdict) {
-	if v := s.backUpBefore(ctx, name); !v.Complete() {
-		return snapshot.Saved{}, v
-	}
-	return s.takeSnapshot(ctx, name)
-}
-
-// backUpBefore takes the backup that belongs to a snapshot, or waits for it. There is none
+// TakeBefore takes the backup that belongs to a snapshot, or waits for it. There is none
 // where spec.backup is not set or suspended, or the release that runs can't be backed up.
-func (s *scope) backUpBefore(ctx context.Context, snapshotName string) verdict.Verdict {
-	spec, blocked := s.Registry.Spec.Backup, s.backups.blocked
+func (s *Stage) TakeBefore(ctx context.Context, snapshotName string) verdict.Verdict {
+	spec, blocked := s.Registry.Spec.Backup, s.Found.blocked
 	if spec == nil || spec.Suspend || blocked.Reason == operatorv1alpha1.ReasonBackupUnsupported {
 		return done
 	}
@@ -35,7 +25,7 @@ func (s *scope) backUpBefore(ctx context.Context, snapshotName string) verdict.V
 	if s.Identity.Record != nil {
 		needed.Lineage = s.Identity.Record.Lineage
 	}
-	wait := needed.Await(s.backups.all, s.Now)
+	wait := needed.Await(s.Found.All, s.Now)
 	if wait.Done != nil {
 		return done
 	}

@@ -1,4 +1,4 @@
-package clusterregistry
+package backups
 
 import (
 	"strings"
@@ -14,7 +14,6 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
-	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -41,25 +40,22 @@ func (w *backupWorld) attempts() string {
 	return strings.ReplaceAll(w.phases(), "fleet-"+at, "fleet")
 }
 
-// awaited is what the condition Progressing says of a registry that is to be saved first.
-func awaited(s *scope) string {
-	s.savingFirst = true
-	return s.progressing(nil).Message
-}
+// awaited is what is said of a registry that is to be saved first.
+func awaited(s *Stage) string { return s.AwaitsLast(nil) }
 
 // TestLastBackup expects a registry with deletionPolicy Snapshot to be saved and verified
 // before anything of it goes, though backups are suspended and not verified otherwise, and
 // that to be recorded.
 func TestLastBackup(t *testing.T) {
 	w := newDeletedWorld(t)
-	if s := w.scope(); !s.savesFirst() || s.dropsData() {
-		t.Fatalf("before, it saves first: %v, drops data: %v", s.savesFirst(), s.dropsData())
+	if s := w.scope(); !s.SavesFirst() || s.DropsData() {
+		t.Fatalf("before, it saves first: %v, drops data: %v", s.SavesFirst(), s.DropsData())
 	}
 	if s := w.reconcile(); !strings.Contains(awaited(s), "nothing of it is deleted before its last backup is verified: a backup is being created; to delete the registry without it, set spec.deletionPolicy to Retain") {
 		t.Errorf("at first it says %q", awaited(s))
 	}
 	s := w.settle()
-	if got := w.attempts(); got != "fleet-del1 Completed" || !s.saved() || s.savesFirst() || !s.dropsData() {
+	if got := w.attempts(); got != "fleet-del1 Completed" || !s.saved() || s.SavesFirst() || !s.DropsData() {
 		t.Errorf("there are %s, saved %v", got, s.saved())
 	}
 	if last := w.scope().Registry.Status.Backup.Deletion; last == nil || last.VerifiedTime == nil || last.Revision != 42 || !strings.HasSuffix(last.Name, "-del1") {
@@ -100,7 +96,7 @@ func TestLastBackupStale(t *testing.T) {
 	says := ""
 	for i := 0; i < 20 && !strings.Contains(w.attempts(), "del2"); i++ {
 		w.run()
-		says = w.reconcile().backups.last.Message
+		says = w.reconcile().Found.last.Message
 	}
 	if s := w.scope(); s.saved() || !strings.HasPrefix(w.attempts(), "fleet-del1 Completed, fleet-del2") || !strings.Contains(says, "what was written since is not in it") {
 		t.Fatalf("saved %v, %s, %q", s.saved(), w.attempts(), says)
@@ -110,7 +106,7 @@ func TestLastBackupStale(t *testing.T) {
 		t.Errorf("saved %v, %s", s.saved(), w.attempts())
 	}
 	w.now = w.now.Add(24 * time.Hour)
-	if s = w.scope(); !s.saved() || s.savesFirst() {
+	if s = w.scope(); !s.saved() || s.SavesFirst() {
 		t.Error("a deletion that has begun goes back")
 	}
 }
@@ -124,8 +120,8 @@ func TestLastBackupOfAnother(t *testing.T) {
 	if err := w.raw.Status().Update(t.Context(), s.Registry); err != nil {
 		t.Fatal(err)
 	}
-	if s = w.scope(); s.saved() || !s.savesFirst() || s.dropsData() {
-		t.Errorf("saved %v, saves first %v, drops data %v", s.saved(), s.savesFirst(), s.dropsData())
+	if s = w.scope(); s.saved() || !s.SavesFirst() || s.DropsData() {
+		t.Errorf("saved %v, saves first %v, drops data %v", s.saved(), s.SavesFirst(), s.DropsData())
 	}
 	if s = w.settle(); !s.saved() || w.attempts() != "fleet-del1 Completed" {
 		t.Errorf("saved %v, %s", s.saved(), w.attempts())
@@ -162,8 +158,8 @@ func TestBackupInTheWay(t *testing.T) {
 	before.Spec.RegistryRef.Name = "other"
 	w = newBackupWorld(t, before)
 	s = w.scope()
-	s.observeBackups(t.Context())
-	if v := s.backUpBefore(t.Context(), "v0.4.0-before-v0.5.0-20260301t102000z"); v.Err == nil || !strings.Contains(v.Err.Error(), before.Name+" is in the way") {
+	s.Observe(t.Context(), nil)
+	if v := s.TakeBefore(t.Context(), "v0.4.0-before-v0.5.0-20260301t102000z"); v.Err == nil || !strings.Contains(v.Err.Error(), before.Name+" is in the way") {
 		t.Errorf("an upgrade: %+v", v)
 	}
 	if err := s.createBackup(t.Context(), "gone", operatorv1alpha1.BackupUpgrade); err != nil {
@@ -180,16 +176,16 @@ func TestLastBackupFails(t *testing.T) {
 	w := newDeletedWorld(t)
 	w.fails = map[string]string{"save": "1 no route"}
 	s := w.settle()
-	if got := awaited(s); w.attempts() != "fleet-del1 Failed" || s.saved() || !s.savesFirst() || !strings.Contains(got, "no route; the next one is taken at ") || !strings.HasSuffix(got, orNoBackup) {
+	if got := awaited(s); w.attempts() != "fleet-del1 Failed" || s.saved() || !s.SavesFirst() || !strings.Contains(got, "no route; the next one is taken at ") || !strings.HasSuffix(got, orNoBackup) {
 		t.Fatalf("%s: %q", w.attempts(), got)
 	}
-	if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; v.After <= 0 || v.After > 5*time.Minute || s.Registry.Status.Backup.NextRun != nil {
+	if v := s.Found.Verdict; v.After <= 0 || v.After > 5*time.Minute || s.Registry.Status.Backup.NextRun != nil {
 		t.Errorf("it comes back after %s", v.After)
 	}
 	for policy, drops := range map[operatorv1alpha1.DeletionPolicy]bool{operatorv1alpha1.DeletionPolicyRetain: false, operatorv1alpha1.DeletionPolicyDelete: true} {
 		other := w.scope()
-		if other.Registry.Spec.DeletionPolicy = policy; other.savesFirst() || other.dropsData() != drops {
-			t.Errorf("with %s it still waits, or drops %v", policy, other.dropsData())
+		if other.Registry.Spec.DeletionPolicy = policy; other.SavesFirst() || other.DropsData() != drops {
+			t.Errorf("with %s it still waits, or drops %v", policy, other.DropsData())
 		}
 	}
 	w.fails, w.now = map[string]string{"verify": "65 hash"}, w.now.Add(6*time.Minute)
@@ -205,16 +201,16 @@ func TestLastBackupFails(t *testing.T) {
 // TestLastBackupBlocked is about what keeps the last backup from being taken.
 func TestLastBackupBlocked(t *testing.T) {
 	for reason, test := range map[string]struct {
-		change func(*scope)
+		change func(*Stage)
 		says   string
 	}{
-		"paused":   {func(s *scope) { s.Registry.Spec.Paused = true }, "no backup is taken until spec.paused is false"},
-		"no store": {func(s *scope) { s.Registry.Spec.Backup = nil }, "it has no spec.backup, which names the store"},
-		"no Secret": {func(s *scope) {
-			s.backups.blocked = verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "there is no Secret")
+		"paused":   {func(s *Stage) { s.Registry.Spec.Paused = true }, "no backup is taken until spec.paused is false"},
+		"no store": {func(s *Stage) { s.Registry.Spec.Backup = nil }, "it has no spec.backup, which names the store"},
+		"no Secret": {func(s *Stage) {
+			s.Found.blocked = verdict.Waiting(operatorv1alpha1.ReasonStoreSecretMissing, "there is no Secret")
 		}, "there is no Secret"},
-		"foreground": {func(s *scope) { s.Registry.Finalizers = append(s.Registry.Finalizers, "foregroundDeletion") }, "remove the finalizer foregroundDeletion from it"},
-		"no etcd":    {func(*scope) {}, "waiting for etcd to be complete"},
+		"foreground": {func(s *Stage) { s.Registry.Finalizers = append(s.Registry.Finalizers, "foregroundDeletion") }, "remove the finalizer foregroundDeletion from it"},
+		"no etcd":    {func(*Stage) {}, "waiting for etcd to be complete"},
 	} {
 		s := newDeletedWorld(t).scope()
 		s.Aggregation = done
@@ -224,18 +220,18 @@ func TestLastBackupBlocked(t *testing.T) {
 		}
 	}
 	s := newDeletedWorld(t).scope()
-	got := s.awaitsLast([]metav1.Condition{{Type: "BackupReady", Status: "False"}, {Type: "EtcdReady", Status: "False", Message: "no quorum"}})
+	got := s.AwaitsLast(&metav1.Condition{Type: "EtcdReady", Status: "False", Message: "no quorum"})
 	if !strings.Contains(got, "waiting for EtcdReady: no quorum") {
 		t.Errorf("without etcd: %q", got)
 	}
 	// One that has no data needs none.
 	for _, record := range []*etcd.Record{nil, {InitialClusterState: "new"}} {
-		if s.Identity.Record = record; s.savesFirst() || s.dropsData() {
+		if s.Identity.Record = record; s.SavesFirst() || s.DropsData() {
 			t.Errorf("with the record %+v it waits for a backup of nothing", record)
 		}
 	}
 	s.Identity.Record, s.Volumes.Members = nil, make([]corev1.PersistentVolumeClaim, 1)
-	if !s.savesFirst() {
+	if !s.SavesFirst() {
 		t.Error("volumes without a record go without a backup")
 	}
 }
@@ -269,19 +265,19 @@ func TestTerminatingNamespace(t *testing.T) {
 		} else {
 			all = all[len(all)-1:]
 		}
-		gap := s.gap(all)
-		if s.savesFirst() || s.dropsData() || !strings.HasPrefix(gap, noBackupThere) || !strings.Contains(gap, test.says) {
-			t.Errorf("%s: saves first %v, drops %v: %q", test.reason, s.savesFirst(), s.dropsData(), gap)
+		gap := s.Gap(all)
+		if s.SavesFirst() || s.DropsData() || !strings.HasPrefix(gap, noBackupThere) || !strings.Contains(gap, test.says) {
+			t.Errorf("%s: saves first %v, drops %v: %q", test.reason, s.SavesFirst(), s.DropsData(), gap)
 		}
 		recorder := events.NewFakeRecorder(10)
-		r := &Reconciler{HostCluster: operand.HostCluster{Events: recorder}}
-		r.tellGap(s, gap)
+		s.Events = recorder
+		s.TellGap(gap)
 		s.Before.Conditions = []metav1.Condition{{Type: operatorv1alpha1.ConditionProgressing, Message: "waiting; " + gap}}
-		r.tellGap(s, gap)
+		s.TellGap(gap)
 		if len(recorder.Events) != 1 || !strings.Contains(<-recorder.Events, "ClusterRegistry team/fleet: "+noBackupThere) {
 			t.Errorf("%s: not one event", test.reason)
 		}
-		if s.Registry.Spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyRetain; s.gap(all) != "" {
+		if s.Registry.Spec.DeletionPolicy = operatorv1alpha1.DeletionPolicyRetain; s.Gap(all) != "" {
 			t.Errorf("%s: with Retain there is a gap", test.reason)
 		}
 	}
@@ -300,37 +296,37 @@ func TestBackupBefore(t *testing.T) {
 	w.settle()
 	before := w.phases()
 	v := w.scope()
-	v.observeBackups(t.Context())
-	if got := v.backUpBefore(t.Context(), snapshot); got.Complete() || got.Reason != operatorv1alpha1.ReasonProgressing || got.Message != "a backup comes first: a backup is being created" {
+	v.Observe(t.Context(), nil)
+	if got := v.TakeBefore(t.Context(), snapshot); got.Complete() || got.Reason != operatorv1alpha1.ReasonProgressing || got.Message != "a backup comes first: a backup is being created" {
 		t.Fatalf("at first: %+v", got)
 	}
 	w.fails = map[string]string{"save": "1 no route"}
 	w.settle()
 	s := w.scope()
-	s.observeBackups(t.Context())
-	if got := s.backUpBefore(t.Context(), snapshot); got.Complete() || !strings.HasPrefix(got.Message, "nothing was changed: a backup comes first: backup fleet-20260301t102000z-op1 is Failed: 1 no route; the next one is taken at ") || !strings.HasSuffix(got.Message, "; to continue without a backup, set spec.backup.suspend to true") {
+	s.Observe(t.Context(), nil)
+	if got := s.TakeBefore(t.Context(), snapshot); got.Complete() || !strings.HasPrefix(got.Message, "nothing was changed: a backup comes first: backup fleet-20260301t102000z-op1 is Failed: 1 no route; the next one is taken at ") || !strings.HasSuffix(got.Message, "; to continue without a backup, set spec.backup.suspend to true") {
 		t.Errorf("the store is down: %+v", got)
 	}
-	for reason, change := range map[string]func(*scope){
-		"suspended": func(s *scope) { s.Registry.Spec.Backup.Suspend = true },
-		"no store":  func(s *scope) { s.Registry.Spec.Backup = nil },
-		"external":  func(s *scope) { s.backups.blocked = verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "") },
+	for reason, change := range map[string]func(*Stage){
+		"suspended": func(s *Stage) { s.Registry.Spec.Backup.Suspend = true },
+		"no store":  func(s *Stage) { s.Registry.Spec.Backup = nil },
+		"external":  func(s *Stage) { s.Found.blocked = verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "") },
 	} {
 		s := w.scope()
-		if change(s); !s.backUpBefore(t.Context(), snapshot).Complete() {
+		if change(s); !s.TakeBefore(t.Context(), snapshot).Complete() {
 			t.Errorf("%s: it waits", reason)
 		}
 	}
 	w.fails, w.now = nil, w.now.Add(6*time.Minute)
 	for range 2 { // it is created, and then taken
 		s = w.scope()
-		s.observeBackups(t.Context())
-		s.backUpBefore(t.Context(), snapshot)
+		s.Observe(t.Context(), nil)
+		s.TakeBefore(t.Context(), snapshot)
 		w.settle()
 	}
 	s = w.scope()
-	s.observeBackups(t.Context())
-	if got := s.backUpBefore(t.Context(), snapshot); !got.Complete() || !strings.Contains(w.phases(), "fleet-20260301t102000z-op2 Completed") {
+	s.Observe(t.Context(), nil)
+	if got := s.TakeBefore(t.Context(), snapshot); !got.Complete() || !strings.Contains(w.phases(), "fleet-20260301t102000z-op2 Completed") {
 		t.Errorf("then it works: %s, after %s: %+v", w.phases(), before, got)
 	}
 }

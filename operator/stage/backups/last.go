@@ -1,4 +1,4 @@
-package clusterregistry
+package backups
 
 import (
 	"context"
@@ -8,12 +8,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/backup"
@@ -41,14 +38,14 @@ const (
 
 // saved reports whether the data is in a backup that was taken for this deletion. What is
 // recorded of another one, as in a status that was restored with its registry, says nothing.
-func (s *scope) saved() bool {
+func (s *Stage) saved() bool {
 	prefix, status := s.needsLast().Prefix, s.Registry.Status.Backup
 	return prefix != "" && status != nil && status.Deletion != nil && strings.HasPrefix(status.Deletion.Name, prefix)
 }
 
 // neverStored reports whether the registry has no data: no etcd of it has formed, as its record
 // says, or it is still being restored from a backup. Volumes without a record may have data.
-func (s *scope) neverStored() bool {
+func (s *Stage) neverStored() bool {
 	if s.Identity.Err != nil || s.Installed() {
 		return false
 	}
@@ -58,11 +55,11 @@ func (s *scope) neverStored() bool {
 	return s.Identity.Record.ClusterID == "" || s.Identity.Record.Restored.Pending()
 }
 
-// dropsData reports whether the data goes with the registry. What deletionPolicy Snapshot did
+// DropsData reports whether the data goes with the registry. What deletionPolicy Snapshot did
 // not save stays, as with Retain, and so does what is in the way of a restore that was refused:
 // it is of an earlier registry.
-func (s *scope) dropsData() bool {
-	if s.restore.inTheWay != "" {
+func (s *Stage) DropsData() bool {
+	if s.InTheWay != "" {
 		return false
 	}
 	switch s.Registry.Spec.DeletionPolicy {
@@ -74,14 +71,14 @@ func (s *scope) dropsData() bool {
 	return false
 }
 
-// savesFirst reports whether nothing may be deleted yet: the last backup is not verified. What
+// SavesFirst reports whether nothing may be deleted yet: the last backup is not verified. What
 // is in the way of a restore stays, and needs none.
-func (s *scope) savesFirst() bool {
-	return s.restore.inTheWay == "" && s.Deleting() != "" && s.Registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicySnapshot && !s.Terminating && !s.saved() && !s.neverStored()
+func (s *Stage) SavesFirst() bool {
+	return s.InTheWay == "" && s.Deleting() != "" && s.Registry.Spec.DeletionPolicy == operatorv1alpha1.DeletionPolicySnapshot && !s.Terminating && !s.saved() && !s.neverStored()
 }
 
 // needsLast is the backup that a deletion waits for.
-func (s *scope) needsLast() backup.Needed {
+func (s *Stage) needsLast() backup.Needed {
 	needed := backup.Needed{Verified: true, Fresh: lastBackupAge}
 	if at := s.Registry.DeletionTimestamp; at != nil {
 		needed.Prefix = fmt.Sprintf("%s-%s-del", s.Registry.Name, at.UTC().Format("20060102-150405"))
@@ -92,80 +89,41 @@ func (s *scope) needsLast() backup.Needed {
 	return needed
 }
 
-// saveFirst has a registry that is being deleted run on, as if it were not, until its last
-// backup is verified, and records that before anything goes.
-func (r *Reconciler) saveFirst(ctx context.Context, s *scope) (reconcile.Result, error) {
-	if !controllerutil.ContainsFinalizer(s.Registry, operatorv1alpha1.Finalizer) {
-		return reconcile.Result{}, nil
-	}
-	s.savingFirst = true
-	r.run(ctx, s)
-	s.available = r.available(ctx, s)
-	return r.report(ctx, s)
-}
-
 // awaitLast creates the last backup of a registry, or waits for it.
-func (s *scope) awaitLast(ctx context.Context) error {
-	wait := s.needsLast().Await(s.backups.all, s.Now)
-	s.backups.last = wait
+func (s *Stage) awaitLast(ctx context.Context) error {
+	wait := s.needsLast().Await(s.Found.All, s.Now)
+	s.Found.last = wait
 	if done := wait.Done; done != nil {
 		s.Registry.Status.Backup.Deletion = &operatorv1alpha1.BackupSuccess{Time: *done.Status.CompletionTime, Name: done.Name, Revision: done.Status.Revision, Bytes: done.Status.Bytes, Location: done.Status.Location, VerifiedTime: done.Status.VerifiedTime}
-		s.backups.last.Message, s.backups.last.After = fmt.Sprintf("backup %s is verified", done.Name), verdict.AtOnce
+		s.Found.last.Message, s.Found.last.After = fmt.Sprintf("backup %s is verified", done.Name), verdict.AtOnce
 		s.Event(corev1.EventTypeNormal, eventLastBackup, actionDelete, "the registry is deleted now, since its last backup %s is verified and stays at %s", done.Name, done.Status.Location)
 		return nil
 	}
-	if wait.Create == "" || !s.backups.blocked.Complete() {
+	if wait.Create == "" || !s.Found.blocked.Complete() {
 		return nil
 	}
 	return s.createBackup(ctx, wait.Create, operatorv1alpha1.BackupDeletion)
 }
 
-// createBackup creates a backup that something waits for. One that another operator has created,
-// or that the cache does not have yet, is the same. One of another registry is in the way.
-func (s *scope) createBackup(ctx context.Context, name string, reason operatorv1alpha1.BackupReason) error {
-	err := s.Client.Create(ctx, s.newBackup(name, reason))
-	if apierrors.IsAlreadyExists(err) {
-		other := &operatorv1alpha1.ClusterRegistryBackup{}
-		if err = s.Live.Get(ctx, s.Named(name), other); err == nil && other.Spec.RegistryRef.Name != s.Registry.Name {
-			return fmt.Errorf("ClusterRegistryBackup %s is in the way: it is of ClusterRegistry %s; delete it", name, other.Spec.RegistryRef.Name)
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("create ClusterRegistryBackup %s: %w", name, err)
-	}
-	return nil
-}
-
-// newBackup returns a backup that the operator takes for a reason.
-func (s *scope) newBackup(name string, reason operatorv1alpha1.BackupReason) *operatorv1alpha1.ClusterRegistryBackup {
-	b := &operatorv1alpha1.ClusterRegistryBackup{Spec: operatorv1alpha1.ClusterRegistryBackupSpec{
-		RegistryRef: operatorv1alpha1.LocalObjectReference{Name: s.Registry.Name}, DeletionPolicy: operatorv1alpha1.BackupDeletionPolicyRetain}}
-	b.Namespace, b.Name = s.Registry.Namespace, name
-	b.Labels = map[string]string{operatorv1alpha1.LabelRegistry: s.Registry.Name}
-	b.Annotations = map[string]string{operatorv1alpha1.AnnotationBackupReason: string(reason)}
-	return b
-}
-
-// awaitsLast says what the deletion of a registry waits for before anything of it goes, and
+// AwaitsLast says what the deletion of a registry waits for before anything of it goes, and
 // how a person ends that.
-func (s *scope) awaitsLast(parts []metav1.Condition) string {
+func (s *Stage) AwaitsLast(waits *metav1.Condition) string {
 	out := "nothing of it is deleted before its last backup is verified: "
-	waits := firstNotTrue(slices.DeleteFunc(slices.Clone(parts), func(c metav1.Condition) bool { return c.Type == operatorv1alpha1.ConditionBackupReady }))
 	switch halted, until := s.Halted(); {
 	case s.saved():
-		return s.backups.last.Message
-	case s.verdicts[operatorv1alpha1.ConditionBackupReady].Err != nil:
-		out += s.verdicts[operatorv1alpha1.ConditionBackupReady].Message
+		return s.Found.last.Message
+	case s.Found.Verdict.Err != nil:
+		out += s.Found.Verdict.Message
 	case s.Registry.Spec.Backup == nil:
 		out += "it has no spec.backup, which names the store"
 	case halted != "":
 		out += "no backup is taken until " + until
-	case !s.backups.blocked.Complete():
-		out += s.backups.blocked.Message
-	case waits != nil && s.backups.task == nil:
+	case !s.Found.blocked.Complete():
+		out += s.Found.blocked.Message
+	case waits != nil && s.Found.task == nil:
 		out += "waiting for " + waits.Type + ": " + waits.Message
-	case s.backups.last.Message != "":
-		out += s.backups.last.Message
+	case s.Found.last.Message != "":
+		out += s.Found.last.Message
 	default:
 		out += "waiting for etcd to be complete"
 	}
@@ -175,9 +133,9 @@ func (s *scope) awaitsLast(parts []metav1.Condition) string {
 	return out + orNoBackup
 }
 
-// gap says what is lost with a registry whose namespace is terminating before its last backup
+// Gap says what is lost with a registry whose namespace is terminating before its last backup
 // could be taken, nothing when that is not so.
-func (s *scope) gap(all []*operatorv1alpha1.ClusterRegistryBackup) string {
+func (s *Stage) Gap(all []*operatorv1alpha1.ClusterRegistryBackup) string {
 	if s.Registry.Spec.DeletionPolicy != operatorv1alpha1.DeletionPolicySnapshot || !s.Terminating || s.saved() || s.neverStored() {
 		return ""
 	}
@@ -192,13 +150,13 @@ func (s *scope) gap(all []*operatorv1alpha1.ClusterRegistryBackup) string {
 	return noBackupThere + fmt.Sprintf("backup %s of %s, at %s, is the newest that is verified, and what was written since is in none", newest.Name, newest.Status.TakenTime.UTC().Format(time.RFC3339), newest.Status.Location)
 }
 
-// tellGap says once, in an event, what is lost with a namespace that is terminating. The event
+// TellGap says once, in an event, what is lost with a namespace that is terminating. The event
 // is about the namespace: within it, the host cluster lets no event be created.
-func (r *Reconciler) tellGap(s *scope, gap string) {
+func (s *Stage) TellGap(gap string) {
 	if before := meta.FindStatusCondition(s.Before.Conditions, operatorv1alpha1.ConditionProgressing); gap == "" || before != nil && strings.Contains(before.Message, noBackupThere) {
 		return
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Registry.Namespace}}
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	r.Events.Eventf(namespace, nil, corev1.EventTypeWarning, eventNoLastBackup, actionDelete, "ClusterRegistry %s: %s", client.ObjectKeyFromObject(s.Registry), gap)
+	s.Events.Eventf(namespace, nil, corev1.EventTypeWarning, eventNoLastBackup, actionDelete, "ClusterRegistry %s: %s", client.ObjectKeyFromObject(s.Registry), gap)
 }

@@ -1,4 +1,4 @@
-package clusterregistry
+package backups
 
 import (
 	"fmt"
@@ -34,7 +34,7 @@ func TestStoreAway(t *testing.T) {
 			begun := w.now
 			s, jobs, most := w.attempt(), w.jobs, len(w.list())
 			for w.now.Sub(begun) < 5*time.Minute {
-				v := s.verdicts[operatorv1alpha1.ConditionBackupReady]
+				v := s.Found.Verdict
 				if v.Complete() || v.Err != nil || v.Reason != operatorv1alpha1.ReasonStoreUnreachable || !strings.Contains(v.Message, "since "+begun.Format(time.RFC3339)) || !strings.Contains(v.Message, "no route to store") {
 					t.Fatalf("after %s it says %+v", w.now.Sub(begun), v)
 				}
@@ -52,8 +52,8 @@ func TestStoreAway(t *testing.T) {
 			}
 			back := w.now
 			w.fails = nil
-			for w.phases() != map[bool]string{false: good, true: "fleet-20260301-1000 Completed"}[step == "delete"] || !s.verdicts[operatorv1alpha1.ConditionBackupReady].Complete() {
-				v := s.verdicts[operatorv1alpha1.ConditionBackupReady]
+			for w.phases() != map[bool]string{false: good, true: "fleet-20260301-1000 Completed"}[step == "delete"] || !s.Found.Verdict.Complete() {
+				v := s.Found.Verdict
 				w.now = w.now.Add(max(time.Second, v.After))
 				if w.now.Sub(back) > time.Minute {
 					t.Fatalf("a minute after its return there are %s: %+v", w.phases(), v)
@@ -77,14 +77,14 @@ func TestStoreRefuses(t *testing.T) {
 	for minute := range 30 {
 		w.now, w.reconciles = w.now.Add(time.Minute), 0
 		s := w.settle()
-		if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; w.jobs > jobs || v.Reason != operatorv1alpha1.ReasonBackupFailed {
+		if v := s.Found.Verdict; w.jobs > jobs || v.Reason != operatorv1alpha1.ReasonBackupFailed {
 			t.Fatalf("after %d minutes there were %d attempts: %+v", minute, w.jobs, v)
 		}
 	}
 }
 
 // attempt reconciles, and has Jobs run, until no phase changes and no other Job runs.
-func (w *backupWorld) attempt() *scope {
+func (w *backupWorld) attempt() *Stage {
 	w.t.Helper()
 	for {
 		phases, jobs, created := w.phases(), w.jobs, w.created

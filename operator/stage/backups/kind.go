@@ -1,4 +1,4 @@
-package clusterregistry
+package backups
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
-// backupKind knows whether the operator can read ClusterRegistryBackups. An operator that was
+// Kind knows whether the operator can read ClusterRegistryBackups. An operator that was
 // upgraded before its CustomResourceDefinitions and rights has to drive registries all the same,
 // without backups, and to take these up as soon as it can.
-type backupKind struct {
-	// watch has the operator watch them, nil where nothing is watched. It is called once they
+type Kind struct {
+	// Watch has the operator watch them, nil where nothing is watched. It is called once they
 	// can be read, again when it failed, and then no more.
-	watch func() error
+	Watch func() error
 
 	mu             sync.Mutex
 	watching, told bool
@@ -34,12 +34,12 @@ func (e *unreadableError) Error() string {
 	return fmt.Sprintf("the operator can't read ClusterRegistryBackups: apply the CustomResourceDefinitions and the roles of the operator's release (%v)", e.why)
 }
 
-// readable returns an unreadableError as long as the operator can't read the backups of a
+// Readable returns an unreadableError as long as the operator can't read the backups of a
 // namespace, and has them watched from then on.
-func (k *backupKind) readable(ctx context.Context, live client.Reader, namespace string) error {
+func (k *Kind) Readable(ctx context.Context, live client.Reader, namespace string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.watching || k.watch == nil {
+	if k.watching || k.Watch == nil {
 		return nil
 	}
 	// Not through the cache, which waits until a kind is served.
@@ -57,7 +57,7 @@ func (k *backupKind) readable(ctx context.Context, live client.Reader, namespace
 	case err != nil:
 		return fmt.Errorf("find out whether ClusterRegistryBackups can be read: %w", err)
 	}
-	if err := k.watch(); err != nil {
+	if err := k.Watch(); err != nil {
 		return fmt.Errorf("watch ClusterRegistryBackups: %w", err)
 	}
 	k.watching = true

@@ -1,4 +1,4 @@
-package clusterregistry
+package backups
 
 import (
 	"context"
@@ -28,6 +28,7 @@ import (
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -82,7 +83,7 @@ func (w *backupWorld) client() client.Client {
 	}
 	jobs := meta.NewDefaultRESTMapper([]schema.GroupVersion{batchv1.SchemeGroupVersion})
 	jobs.Add(batchv1.SchemeGroupVersion.WithKind("Job"), meta.RESTScopeNamespace)
-	return mapped{interceptor.NewClient(w.raw, interceptor.Funcs{
+	return operandtest.Mapped{Client: interceptor.NewClient(w.raw, interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 			if err := count(); err != nil {
 				return err
@@ -123,16 +124,8 @@ func (w *backupWorld) client() client.Client {
 			}
 			return c.Apply(ctx, configuration, options...)
 		},
-	}), jobs}
+	}), Kinds: jobs}
 }
-
-// mapped knows which kinds there are, as the client that is a fake does not.
-type mapped struct {
-	client.Client
-	kinds meta.RESTMapper
-}
-
-func (m mapped) RESTMapper() meta.RESTMapper { return m.kinds }
 
 // applied is what is applied, as far as it matters for a Job.
 type applied interface {
@@ -160,7 +153,7 @@ func (w *backupWorld) applyJob(ctx context.Context, object applied) error {
 }
 
 // scope is one of a new reconcile: it knows what is stored, and nothing else.
-func (w *backupWorld) scope() *scope {
+func (w *backupWorld) scope() *Stage {
 	w.t.Helper()
 	registry := &operatorv1alpha1.ClusterRegistry{}
 	if err := w.raw.Get(w.t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"}, registry); err != nil {
@@ -168,26 +161,26 @@ func (w *backupWorld) scope() *scope {
 	}
 	operatorv1alpha1.SetDefaults(registry)
 	c := w.client()
-	s := newScope(&operand.Objects{HostCluster: operand.HostCluster{Client: c, Live: c, Applier: apply.New(c, c), Events: events.NewFakeRecorder(200)},
-		Registry: registry, Before: *registry.Status.DeepCopy(), Now: w.now, Rendered: &render.Result{}})
+	s := &Stage{Pass: pass.New(&operand.Objects{HostCluster: operand.HostCluster{Client: c, Live: c, Applier: apply.New(c, c), Events: events.NewFakeRecorder(200)},
+		Registry: registry, Before: *registry.Status.DeepCopy(), Now: w.now, Rendered: &render.Result{}}, nil)}
 	s.Identity = identity.Read(w.t.Context(), s.Objects)
 	return s
 }
 
 // reconcile does what a reconcile does about backups.
-func (w *backupWorld) reconcile() *scope {
+func (w *backupWorld) reconcile() *Stage {
 	w.t.Helper()
 	w.writes = 0
 	s := w.scope()
-	s.observeBackups(w.t.Context())
+	s.Observe(w.t.Context(), nil)
 	s.Rendered = &render.Result{Stages: map[render.Stage][]*unstructured.Unstructured{}}
-	if r := s.backups.rendered(); r.Step != "" {
+	if r := s.Found.Rendered(); r.Step != "" {
 		job := operandtest.Rendered(batchv1.SchemeGroupVersion.WithKind("Job"), "fleet-backup")
 		job.SetLabels(map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelNamespace: "team", operatorv1alpha1.LabelInstance: "fleet"})
 		job.SetAnnotations(map[string]string{operatorv1alpha1.AnnotationBackup: r.Task})
 		s.Rendered.Stages[render.StageBackup] = append(s.Rendered.Stages[render.StageBackup], job)
 	}
-	s.backUp(w.t.Context())
+	s.Run(w.t.Context())
 	before := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet"}, Status: s.Before}
 	after := before.DeepCopy()
 	after.Status = s.Registry.Status
@@ -243,9 +236,9 @@ func (w *backupWorld) run() {
 }
 
 // settle reconciles until nothing changes any more, and returns the last scope.
-func (w *backupWorld) settle() *scope {
+func (w *backupWorld) settle() *Stage {
 	w.t.Helper()
-	var s *scope
+	var s *Stage
 	for quiet := 0; quiet < 2; {
 		jobs := w.jobs
 		s = w.reconcile()
@@ -287,7 +280,7 @@ const good = "fleet-20260301-1000 Completed, mine Completed"
 func TestBackups(t *testing.T) {
 	w := newBackupWorld(t, asked("mine"))
 	s := w.settle()
-	v, status := s.verdicts[operatorv1alpha1.ConditionBackupReady], s.Registry.Status.Backup
+	v, status := s.Found.Verdict, s.Registry.Status.Backup
 	if got := w.phases(); got != good || !v.Complete() || v.Reason != operatorv1alpha1.ReasonBackedUp || len(w.saved) != 2 {
 		t.Errorf("%s (%v): %+v", got, w.saved, v)
 	}
@@ -327,7 +320,7 @@ func TestBackupsKilled(t *testing.T) {
 				w.run() // or the next operator is faster than the Job
 			}
 			s := w.settle()
-			if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; w.phases() != good || !v.Complete() {
+			if v := s.Found.Verdict; w.phases() != good || !v.Complete() {
 				t.Fatalf("killed in reconcile %d at write %d: %s, %+v", round, write, w.phases(), v)
 			}
 		}
@@ -351,11 +344,11 @@ func TestBackupsFail(t *testing.T) {
 		w := newBackupWorld(t)
 		w.fails = test.fails
 		s := w.settle()
-		if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; w.phases() != "fleet-20260301-1000 "+string(test.phase) || v.Reason != test.want || !strings.Contains(v.Message, test.says) {
+		if v := s.Found.Verdict; w.phases() != "fleet-20260301-1000 "+string(test.phase) || v.Reason != test.want || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s: %s, %+v", test.reason, w.phases(), v)
 		}
 		w.fails, w.now = nil, w.now.Add(2*time.Hour)
-		if v := w.settle().verdicts[operatorv1alpha1.ConditionBackupReady]; !v.Complete() || !strings.Contains(w.phases(), "fleet-20260301-1200 Completed") || strings.Contains(w.phases(), "Failed") {
+		if v := w.settle().Found.Verdict; !v.Complete() || !strings.Contains(w.phases(), "fleet-20260301-1200 Completed") || strings.Contains(w.phases(), "Failed") {
 			t.Errorf("%s, and then it works: %s, %+v", test.reason, w.phases(), v)
 		}
 	}
@@ -366,7 +359,7 @@ func TestBackupsInTheWay(t *testing.T) {
 	other := asked("fleet-20260301-1000")
 	other.Spec.RegistryRef.Name = "other"
 	w := newBackupWorld(t, other)
-	if v := w.settle().verdicts[operatorv1alpha1.ConditionBackupReady]; v.Complete() || v.Reason != operatorv1alpha1.ReasonBackupFailed || !strings.Contains(v.Message, "it is of ClusterRegistry other") || w.phases() != "fleet-20260301-1000 " {
+	if v := w.settle().Found.Verdict; v.Complete() || v.Reason != operatorv1alpha1.ReasonBackupFailed || !strings.Contains(v.Message, "it is of ClusterRegistry other") || w.phases() != "fleet-20260301-1000 " {
 		t.Errorf("the name is taken: %s, %+v", w.phases(), v)
 	}
 
@@ -375,7 +368,7 @@ func TestBackupsInTheWay(t *testing.T) {
 	if err := w.raw.Delete(t.Context(), secret.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	if v := w.settle().verdicts[operatorv1alpha1.ConditionBackupReady]; v.Reason != operatorv1alpha1.ReasonStoreSecretMissing || w.phases() != "mine Pending" || w.jobs != 0 {
+	if v := w.settle().Found.Verdict; v.Reason != operatorv1alpha1.ReasonStoreSecretMissing || w.phases() != "mine Pending" || w.jobs != 0 {
 		t.Errorf("there is no Secret: %s, %d Jobs, %+v", w.phases(), w.jobs, v)
 	}
 	if err := w.raw.Create(t.Context(), secret); err != nil {
@@ -389,8 +382,8 @@ func TestBackupsInTheWay(t *testing.T) {
 // TestBackupsBlocked is about registries that can't be backed up.
 func TestBackupsBlocked(t *testing.T) {
 	w := newBackupWorld(t)
-	for reason, change := range map[string]func(*scope){
-		"external": func(s *scope) { s.Registry.Spec.Etcd.External = &operatorv1alpha1.ExternalEtcd{} },
+	for reason, change := range map[string]func(*Stage){
+		"external": func(s *Stage) { s.Registry.Spec.Etcd.External = &operatorv1alpha1.ExternalEtcd{} },
 	} {
 		s := w.scope()
 		change(s)
@@ -400,17 +393,17 @@ func TestBackupsBlocked(t *testing.T) {
 	}
 	s := w.scope()
 	s.Registry.Spec.Backup.Schedule = "0 2 30 2 *"
-	s.observeBackups(t.Context())
-	s.backUp(t.Context())
-	if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; v.Reason != operatorv1alpha1.ReasonScheduleInvalid || !strings.Contains(v.Message, "spec.backup.schedule") {
+	s.Observe(t.Context(), nil)
+	s.Run(t.Context())
+	if v := s.Found.Verdict; v.Reason != operatorv1alpha1.ReasonScheduleInvalid || !strings.Contains(v.Message, "spec.backup.schedule") {
 		t.Errorf("a day that there never is: %+v", v)
 	}
 	// A read-only pass writes nothing.
 	s = w.scope()
 	s.Freeze("spec.paused is false")
 	w.kill = 0
-	if s.backUp(t.Context()); s.verdicts[operatorv1alpha1.ConditionBackupReady].Err != nil {
-		t.Errorf("read-only: %+v", s.verdicts)
+	if s.Run(t.Context()); s.Found.Verdict.Err != nil {
+		t.Errorf("read-only: %+v", s.Found.Verdict)
 	}
 }
 
@@ -430,7 +423,7 @@ func TestVerifyRequestNotStored(t *testing.T) {
 	w.old = true
 	var v verdict.Verdict
 	for i := 0; i < 10 && v.Err == nil; i++ {
-		v = w.reconcile().verdicts[operatorv1alpha1.ConditionBackupReady]
+		v = w.reconcile().Found.Verdict
 		w.run()
 	}
 	if v.Err == nil || !strings.Contains(v.Err.Error(), "CustomResourceDefinition clusterregistrybackups.operator.clusterregistry.io") {
@@ -445,7 +438,7 @@ func TestVerifyRequestNotStored(t *testing.T) {
 		t.Errorf("then there is no backup: %s", w.phases())
 	}
 	w.old = false
-	if v = w.settle().verdicts[operatorv1alpha1.ConditionBackupReady]; !v.Complete() || v.Err != nil {
+	if v = w.settle().Found.Verdict; !v.Complete() || v.Err != nil {
 		t.Errorf("with the right one, it says %+v", v)
 	}
 }
@@ -506,9 +499,9 @@ func TestBackupsSettled(t *testing.T) {
 	}
 	s := w.scope()
 	recorder := events.NewFakeRecorder(10)
-	r := &Reconciler{HostCluster: operand.HostCluster{Client: s.Client, Events: recorder}}
+	host, kind := operand.HostCluster{Client: s.Client, Events: recorder}, &Kind{}
 	for range 2 {
-		if _, err := r.settleBackups(t.Context(), client.ObjectKey{Namespace: "team", Name: "fleet"}, "there is no ClusterRegistry fleet in this namespace"); err != nil {
+		if _, err := kind.Settle(t.Context(), host, client.ObjectKey{Namespace: "team", Name: "fleet"}, "there is no ClusterRegistry fleet in this namespace"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -517,24 +510,6 @@ func TestBackupsSettled(t *testing.T) {
 	}
 	if len(recorder.Events) != 1 || !strings.Contains(<-recorder.Events, "s3://b/one/held") {
 		t.Error("no event says where the content is")
-	}
-}
-
-// TestBackupConditions is about what Ready makes of backups.
-func TestBackupConditions(t *testing.T) {
-	s := newBackupWorld(t).scope()
-	for _, test := range []struct {
-		v    verdict.Verdict
-		want metav1.ConditionStatus
-	}{
-		{verdict.Verdict{Reason: operatorv1alpha1.ReasonBackedUp, Message: "m"}, metav1.ConditionTrue},
-		{verdict.Waiting(operatorv1alpha1.ReasonFirstBackupPending, "m"), metav1.ConditionUnknown},
-		{verdict.Waiting(operatorv1alpha1.ReasonBackupFailed, "m"), metav1.ConditionFalse},
-	} {
-		s.verdicts[operatorv1alpha1.ConditionBackupReady] = test.v
-		if c := s.condition(operatorv1alpha1.ConditionBackupReady, ""); c.Status != test.want || c.Reason != test.v.Reason || c.Message != "m" {
-			t.Errorf("%+v becomes %+v", test.v, c)
-		}
 	}
 }
 
@@ -566,7 +541,7 @@ func TestManyAsked(t *testing.T) {
 		t.Errorf("one too many is %+v", refused.Status)
 	}
 	s := w.reconcile()
-	if n := len(s.backups.all); n > backup.Most || s.Registry.Status.Backup.LastFailure != nil || !s.verdicts[operatorv1alpha1.ConditionBackupReady].Complete() {
+	if n := len(s.Found.All); n > backup.Most || s.Registry.Status.Backup.LastFailure != nil || !s.Found.Verdict.Complete() {
 		t.Errorf("then there are %d, %+v", n, s.Registry.Status.Backup)
 	}
 }
@@ -591,7 +566,7 @@ func TestStoreDownForAnHour(t *testing.T) {
 	for minute := 1; minute <= 60; minute++ {
 		w.now, w.reconciles = w.now.Add(time.Minute), 0
 		s := w.settle()
-		v, status := s.verdicts[operatorv1alpha1.ConditionBackupReady], s.Registry.Status.Backup
+		v, status := s.Found.Verdict, s.Registry.Status.Backup
 		switch {
 		case minute < 10:
 			if !v.Complete() {
@@ -599,13 +574,13 @@ func TestStoreDownForAnHour(t *testing.T) {
 			}
 		case v.Complete() || v.Reason != operatorv1alpha1.ReasonBackupFailed || !strings.Contains(v.Message, "no route to store") || !strings.Contains(v.Message, before.Name):
 			t.Fatalf("after %d minutes it says %+v", minute, v)
-		case status.LastSuccess.Name != before.Name || status.NextRun == nil || status.NextRun.Sub(w.now) > 10*time.Minute || len(s.backups.all) > 5:
+		case status.LastSuccess.Name != before.Name || status.NextRun == nil || status.NextRun.Sub(w.now) > 10*time.Minute || len(s.Found.All) > 5:
 			t.Fatalf("after %d minutes the status is %+v, with %s", minute, status, w.phases())
 		}
 	}
 	w.fails, w.now, w.reconciles = nil, w.now.Add(10*time.Minute), 0
 	s := w.settle()
-	if v := s.verdicts[operatorv1alpha1.ConditionBackupReady]; !v.Complete() || strings.Contains(w.phases(), "Failed") || !s.Registry.Status.Backup.LastSuccess.Time.After(before.Time.Time) {
+	if v := s.Found.Verdict; !v.Complete() || strings.Contains(w.phases(), "Failed") || !s.Registry.Status.Backup.LastSuccess.Time.After(before.Time.Time) {
 		t.Errorf("when it is back: %s, %+v", w.phases(), v)
 	}
 }

@@ -1,4 +1,4 @@
-package clusterregistry
+package backups
 
 import (
 	"context"
@@ -26,27 +26,27 @@ func (u unlisted) List(context.Context, client.ObjectList, ...client.ListOption)
 // rights: it says so, and watches backups once, as soon as it can read them.
 func TestBackupsUnreadable(t *testing.T) {
 	watched, fails := 0, error(nil)
-	kind := &backupKind{watch: func() error { watched++; return fails }}
+	kind := &Kind{Watch: func() error { watched++; return fails }}
 	for reason, refusal := range map[string]error{
 		"they are not served":   &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "ClusterRegistryBackup"}},
 		"they are served later": apierrors.NewNotFound(schema.GroupResource{Resource: "clusterregistrybackups"}, ""),
 		"it has no right":       apierrors.NewForbidden(schema.GroupResource{Resource: "clusterregistrybackups"}, "", nil),
 	} {
-		err := kind.readable(t.Context(), unlisted{err: refusal}, "team")
+		err := kind.Readable(t.Context(), unlisted{err: refusal}, "team")
 		if !errors.As(err, new(*unreadableError)) || !strings.Contains(err.Error(), "apply the CustomResourceDefinitions and the roles of the operator's release") {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}
-	if err := kind.readable(t.Context(), unlisted{err: errors.New("a bad day")}, "team"); err == nil || errors.As(err, new(*unreadableError)) || watched != 0 {
+	if err := kind.Readable(t.Context(), unlisted{err: errors.New("a bad day")}, "team"); err == nil || errors.As(err, new(*unreadableError)) || watched != 0 {
 		t.Errorf("on a bad day: %v, watched %d times", err, watched)
 	}
 	fails = errors.New("the cache has ended")
-	if err := kind.readable(t.Context(), unlisted{}, "team"); err == nil || watched != 1 {
+	if err := kind.Readable(t.Context(), unlisted{}, "team"); err == nil || watched != 1 {
 		t.Errorf("not watched: %v", err)
 	}
 	fails = nil
 	for range 2 {
-		if err := kind.readable(t.Context(), unlisted{}, "team"); err != nil || watched != 2 {
+		if err := kind.Readable(t.Context(), unlisted{}, "team"); err != nil || watched != 2 {
 			t.Errorf("readable: %v, watched %d times", err, watched)
 		}
 	}
@@ -57,26 +57,25 @@ func TestBackupsUnreadable(t *testing.T) {
 func TestWithoutReadableBackups(t *testing.T) {
 	w := newBackupWorld(t, asked("mine"))
 	s := w.scope()
-	s.backups.unreadable = &unreadableError{errors.New("no matches for kind")}
-	s.observeBackups(t.Context())
-	s.backUp(t.Context())
-	v := s.verdicts[operatorv1alpha1.ConditionBackupReady]
+	s.Observe(t.Context(), &unreadableError{errors.New("no matches for kind")})
+	s.Run(t.Context())
+	v := s.Found.Verdict
 	if v.Complete() || v.Err != nil || v.Reason != operatorv1alpha1.ReasonBackupsUnreadable || v.After == 0 || !strings.Contains(v.Message, "no backup can be taken: the operator can't read ClusterRegistryBackups") {
 		t.Errorf("the verdict is %+v", v)
 	}
-	if !s.backups.unread || s.backups.task != nil || w.phases() != "mine " {
-		t.Errorf("%+v, with %s", s.backups, w.phases())
+	if !s.Found.Unread || s.Found.task != nil || w.phases() != "mine " {
+		t.Errorf("%+v, with %s", s.Found, w.phases())
 	}
-	if v := s.backUpBefore(t.Context(), "fleet-snapshot-1"); v.Complete() || !strings.Contains(v.Message, "nothing was changed: a backup comes first") || !strings.Contains(v.Message, "spec.backup.suspend") {
+	if v := s.TakeBefore(t.Context(), "fleet-snapshot-1"); v.Complete() || !strings.Contains(v.Message, "nothing was changed: a backup comes first") || !strings.Contains(v.Message, "spec.backup.suspend") {
 		t.Errorf("before an upgrade: %+v", v)
 	}
-	if v := w.settle().verdicts[operatorv1alpha1.ConditionBackupReady]; w.phases() != good || !v.Complete() {
+	if v := w.settle().Found.Verdict; w.phases() != good || !v.Complete() {
 		t.Errorf("once they can be read: %s, %+v", w.phases(), v)
 	}
 
-	r := &Reconciler{HostCluster: s.HostCluster, backupKind: backupKind{watch: func() error { return nil }}}
-	r.Live = unlisted{err: &meta.NoKindMatchError{}}
-	if all, err := r.settleBackups(t.Context(), client.ObjectKeyFromObject(s.Registry), "it is gone"); err != nil || all != nil {
+	kind, host := &Kind{Watch: func() error { return nil }}, s.HostCluster
+	host.Live = unlisted{err: &meta.NoKindMatchError{}}
+	if all, err := kind.Settle(t.Context(), host, client.ObjectKeyFromObject(s.Registry), "it is gone"); err != nil || all != nil {
 		t.Errorf("a deletion is held: %v, %v", all, err)
 	}
 }
