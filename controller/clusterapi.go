@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -24,6 +25,7 @@ type clusterAPIOptions struct {
 	on                     bool
 	namespaces, labels     []string
 	selectorText, template string
+	grantsFile             string
 	policy                 string
 	grace, period          time.Duration
 
@@ -31,6 +33,7 @@ type clusterAPIOptions struct {
 	selector labels.Selector
 	name     clusterapi.Template
 	copied   labelkeys.AllowList
+	grants   clusterapi.Grants
 }
 
 func (o *clusterAPIOptions) addFlags(fs *pflag.FlagSet) {
@@ -39,6 +42,7 @@ func (o *clusterAPIOptions) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.selectorText, "cluster-api-selector", "", "Selector of labels that a cluster or its namespace must have; where both have a label, that of the cluster counts. Default: all are read, but for those with the label clusterregistry.k8s.io/ignore=true.")
 	fs.StringVar(&o.template, "cluster-api-name-template", "{name}", "Name that a cluster gets in the registry, of {namespace} and {name}.")
 	fs.StringSliceVar(&o.labels, "cluster-api-labels", nil, "Labels of clusters that are copied to the registry, separated by commas: keys, or all with a prefix as example.com/*. Default: none.")
+	fs.StringVar(&o.grantsFile, "cluster-api-grants-file", "", "File with what entries get by the namespace of their cluster, in JSON: accessTemplates and clusterSets, as in spec.controllers.clusterAPI of a ClusterRegistry. It is read at start. Default: nothing.")
 	fs.StringVar(&o.policy, "cluster-api-deletion-policy", string(clusterapi.PolicyRetain), "What happens in the registry when a cluster is deleted or not selected any more: Retain or Delete.")
 	fs.DurationVar(&o.grace, "cluster-api-grace-period", time.Hour, "Time from then until Delete deletes it.")
 	fs.DurationVar(&o.period, "cluster-api-period", 30*time.Second, "Time between two readings of the labels of namespaces, and of whether Cluster API is there, at least 1s.")
@@ -85,6 +89,16 @@ func (o *clusterAPIOptions) validate(all *options) error {
 	if o.copied, err = clusterapi.ParseAllowList(o.labels); err != nil {
 		return fmt.Errorf("--cluster-api-labels: %w", err)
 	}
+	if o.grantsFile == "" {
+		return nil
+	}
+	content, err := os.ReadFile(o.grantsFile)
+	if err != nil {
+		return fmt.Errorf("--cluster-api-grants-file: %w", err)
+	}
+	if o.grants, err = clusterapi.ParseGrants(content); err != nil {
+		return fmt.Errorf("--cluster-api-grants-file: %s: %w", o.grantsFile, err)
+	}
 	return nil
 }
 
@@ -108,7 +122,7 @@ func (p *program) runClusterAPI(ctx context.Context) error {
 	controller, err := clusterapi.New(clusterapi.Config{
 		Source: source, Host: host, Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
 		Registry: p.registryName, Namespace: p.namespace, Namespaces: p.clusterAPI.namespaces,
-		Selector: p.clusterAPI.selector, Name: p.clusterAPI.name, Labels: p.clusterAPI.copied,
+		Selector: p.clusterAPI.selector, Name: p.clusterAPI.name, Labels: p.clusterAPI.copied, Grants: p.clusterAPI.grants,
 		Policy: clusterapi.DeletionPolicy(p.clusterAPI.policy), Grace: p.clusterAPI.grace, Period: p.clusterAPI.period,
 		Unwatched: p.trouble.Lasting, Say: say, Clock: clock.RealClock{}, Metrics: p.metrics.api,
 	})

@@ -43,7 +43,8 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 		// What each function of the controller does: health alone creates no clusters.
 		role("controller:health", clusters("get", "list", "watch"), reports, shown("get", "patch")),
 		role("controller:register-host", clusters("get", "list", "create", "update"), guarded, reports, shown("get", "create", "update", "patch")),
-		role("controller:cluster-api", clusters("get", "list", "watch", "create", "update", "delete"), guarded, reports, shown("get", "create", "update", "patch", "delete")),
+		role("controller:cluster-api", clusters("get", "list", "watch", "create", "update", "delete"), guarded, reports, shown("get", "create", "update", "patch", "delete"),
+			rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clustersets/join"}, Verbs: []string{"create"}}),
 		role("controller:cluster-profiles", clusters("get", "list", "watch"), reports, shown("get", "patch")),
 		role("discovery", rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{
 			"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"}}),

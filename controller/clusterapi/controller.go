@@ -80,6 +80,8 @@ type Config struct {
 	// Name makes names of entries, and Labels says which labels entries get.
 	Name   Template
 	Labels labelkeys.AllowList
+	// Grants are what entries get by the namespace of their Cluster.
+	Grants Grants
 	// Policy is what becomes of an entry whose Cluster is gone, after Grace.
 	Policy DeletionPolicy
 	Grace  time.Duration

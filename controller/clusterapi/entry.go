@@ -72,10 +72,11 @@ func sourceOf(entry *v1beta1.Cluster) (types.NamespacedName, bool) {
 // who can write one can make these parts large.
 func trimEntry(object any) (any, error) {
 	if entry, ok := object.(*v1beta1.Cluster); ok {
-		entry.Spec.Access, entry.Spec.Taints = nil, nil
+		entry.Spec.Taints = nil
 		if _, ours := sourceOf(entry); !ours {
-			entry.ManagedFields, entry.Status = nil, nil
+			entry.Spec.Access, entry.ManagedFields, entry.Status = nil, nil, nil
 		}
+		trimAccess(entry)
 	}
 	return object, nil
 }
@@ -125,6 +126,8 @@ type content struct {
 	// read now.
 	ca      []byte
 	caKnown bool
+	// filling is what the Cluster's namespace was granted.
+	filling filling
 }
 
 // contentOf returns what a Cluster says, and what of it can't be used, for people.
@@ -144,6 +147,7 @@ func (c *Controller) contentOf(ctx context.Context, source *clusterv1.Cluster, n
 		faults = append(faults, err.Error())
 	}
 	out.caKnown = err == nil
+	out.filling = c.fillingOf(source)
 	return out, strings.Join(faults, "; ")
 }
 
@@ -209,7 +213,7 @@ func (d content) fill(entry *v1beta1.Cluster) {
 		delete(entry.Annotations, KeepAnnotation)
 	}
 	for key := range entry.Labels {
-		if _, ok := d.labels[key]; !ok && mine.Has(fieldpath.MakePathOrDie("metadata", "labels", key)) {
+		if _, ok := d.labels[key]; !ok && key != v1beta1.ClusterSetLabel && mine.Has(fieldpath.MakePathOrDie("metadata", "labels", key)) {
 			delete(entry.Labels, key)
 		}
 	}
@@ -217,6 +221,12 @@ func (d content) fill(entry *v1beta1.Cluster) {
 		entry.Labels = map[string]string{}
 	}
 	maps.Copy(entry.Labels, d.labels)
+	d.lead(entry, mine)
+	d.filling.fillIn(entry, mine) // which depends on where the entry leads
+}
+
+// lead brings the endpoint of an entry up to date.
+func (d content) lead(entry *v1beta1.Cluster, mine *fieldpath.Set) {
 	at := slices.IndexFunc(entry.Spec.Endpoints, func(e v1beta1.Endpoint) bool { return e.Name == endpointName })
 	if at < 0 && d.url != "" {
 		entry.Spec.Endpoints = append(slices.Clip(entry.Spec.Endpoints), v1beta1.Endpoint{Name: endpointName})

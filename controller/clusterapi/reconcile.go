@@ -97,10 +97,7 @@ func (c *Controller) take(ctx context.Context, source *clusterv1.Cluster, view v
 		wanted.url, fault = "", fmt.Sprintf("it is the host cluster, which is registered as %q: set the label %s=true on the Cluster", host, IgnoreLabel)
 	}
 	updated, err := c.update(ctx, entry, wanted.fill)
-	if err == nil {
-		_, err = c.write(ctx, updated, reportOf(source, updated))
-	}
-	return entry.Name, c.settle(ctx, source, entry.Name, fault, err)
+	return entry.Name, c.finish(ctx, wanted, updated, entry.Name, fault, err)
 }
 
 // enter makes the entry of a Cluster that has none, or holds the Cluster.
@@ -117,10 +114,7 @@ func (c *Controller) enter(ctx context.Context, source *clusterv1.Cluster, view 
 			return "", nil
 		}
 		adopted, err := c.update(ctx, known, func(entry *v1beta1.Cluster) { wanted.bind(entry); wanted.fill(entry) })
-		if err == nil {
-			_, err = c.write(ctx, adopted, reportOf(source, adopted))
-		}
-		return name, c.settle(ctx, source, name, fault, err)
+		return name, c.finish(ctx, wanted, adopted, name, fault, err)
 	}
 	if rival := c.elder(source, name); rival != nil {
 		c.hold(ctx, source, hold{reason: HeldNameTaken, name: name, message: fmt.Sprintf("the older Cluster %s gets the name %q: rename one of them, set a clusterAPI.nameTemplate with {namespace}, or the label %s=true on one of them", keyOf(rival), name, IgnoreLabel)})
@@ -131,10 +125,18 @@ func (c *Controller) enter(ctx context.Context, source *clusterv1.Cluster, view 
 		return "", nil
 	}
 	made, err := c.Clusters.Create(ctx, wanted.fresh(name), metav1.CreateOptions{FieldManager: Manager})
+	return name, c.finish(ctx, wanted, made, name, fault, err)
+}
+
+// finish reports of a Cluster in its entry, which has been written, and settles what is left.
+func (c *Controller) finish(ctx context.Context, wanted content, entry *v1beta1.Cluster, name, fault string, err error) error {
 	if err == nil {
-		_, err = c.write(ctx, made, reportOf(source, made))
+		_, err = c.write(ctx, entry, reportOf(wanted.source, entry))
+		if why := wanted.filling.withheld(entry); why != "" {
+			fault = strings.TrimPrefix(fault+"; "+why, "; ")
+		}
 	}
-	return name, c.settle(ctx, source, name, fault, err)
+	return c.settle(ctx, wanted.source, name, fault, err)
 }
 
 // nameOf returns the name of the entry of a Cluster, or why there is none, for people.

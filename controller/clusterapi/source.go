@@ -133,6 +133,7 @@ func trimSource(object any) (any, error) {
 		}
 	}
 	kept.Spec.Paused, kept.Spec.ControlPlaneEndpoint = full.Spec.Paused, full.Spec.ControlPlaneEndpoint
+	kept.Spec.InfrastructureRef, kept.Spec.ControlPlaneRef = full.Spec.InfrastructureRef, full.Spec.ControlPlaneRef
 	kept.Spec.Topology.Version = full.Spec.Topology.Version
 	kept.Status.Conditions = full.Status.Conditions
 	if full.Status.ControlPlane != nil {

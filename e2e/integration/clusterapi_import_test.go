@@ -36,6 +36,7 @@ func TestClusterAPI(t *testing.T) {
 	i.awaitState(contract.FunctionRunning)
 
 	east := testImported(t, i)
+	testConfined(t, i, east)
 	testFollowed(t, i, east)
 	testHeld(t, i)
 	testIgnored(t, i, east)
@@ -79,6 +80,12 @@ func testImported(t *testing.T, i *importer) *clusterv1.Cluster {
 		Manager:   &v1beta1.Manager{Name: contract.ClusterAPIReporter},
 		SourceRef: &v1beta1.SourceReference{APIVersion: "cluster.x-k8s.io/v1beta2", Kind: "Cluster", Namespace: "team-a", Name: "east", UID: string(east.UID)},
 		Endpoints: []v1beta1.Endpoint{{Name: "cluster-api", URL: "https://east.team-a.example.com:6443", CABundle: ca.PEM}},
+		// What was granted to the namespace.
+		ClusterSet: "gold",
+		Access: []v1beta1.Access{
+			{Name: "login", Audience: v1beta1.AudienceController, Exec: &v1beta1.ExecAccess{APIVersion: "client.authentication.k8s.io/v1", Command: "login", Args: []string{"--cluster=team-a/east"}}},
+			{Name: "secretreader", Audience: v1beta1.AudienceController, Provider: &v1beta1.ProviderAccess{}},
+		},
 	}
 	i.awaitEntry("east", "all that the Cluster says", func(e *v1beta1.Cluster) error {
 		var kinds []string
@@ -91,7 +98,7 @@ func testImported(t *testing.T, i *importer) *clusterv1.Cluster {
 		for k := range reported {
 			reported[k] = contract.ClusterAPIReporter + " " + reported[k]
 		}
-		if marshaled(t, e.Spec) != marshaled(t, want) || !reflect.DeepEqual(e.Labels, map[string]string{"env": "prod", "example.com/tier": "gold"}) ||
+		if marshaled(t, e.Spec) != marshaled(t, want) || !reflect.DeepEqual(e.Labels, map[string]string{"env": "prod", "example.com/tier": "gold", v1beta1.ClusterSetLabel: "gold"}) ||
 			clusterStatus(e).Version.Kubernetes != "v1.37.0" || !reflect.DeepEqual(kinds, reported) || conditionOf(e, "Joined").Reason != "Imported" {
 			return fmt.Errorf("%s, labels %v, %q, %+v", marshaled(t, e.Spec), e.Labels, kinds, e.Status)
 		}
@@ -100,12 +107,54 @@ func testImported(t *testing.T, i *importer) *clusterv1.Cluster {
 	return east
 }
 
+// testConfined has whoever may write a Cluster lead it elsewhere: at no moment an entry has both
+// access and an address where its credentials may not go.
+func testConfined(t *testing.T, i *importer, east *clusterv1.Cluster) {
+	before, err := i.clusters.Get(t.Context(), "east", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := i.clusters.Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=east", ResourceVersion: before.ResourceVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seen.Stop()
+	lead := func(host string, ways int) {
+		i.change(east, func(c *clusterv1.Cluster) { c.Spec.ControlPlaneEndpoint.Host = host })
+		i.awaitEntry("east", host, func(e *v1beta1.Cluster) error {
+			if e.Spec.Endpoints[0].URL != "https://"+host+":6443" || len(e.Spec.Access) != ways {
+				return fmt.Errorf("%s", marshaled(t, e.Spec))
+			}
+			return nil
+		})
+	}
+	lead("east.team-b.example.com", 0)
+	i.awaitState(contract.FunctionRunning, "1 Cluster held", "clusterAPI.accessTemplates[1] is not entered", "https://east.team-b.example.com:6443")
+	lead("east.team-a.example.com", 2)
+	i.awaitState(contract.FunctionRunning)
+	outside, back := 0, false
+	for !back {
+		event := <-seen.ResultChan()
+		entry, ok := event.Object.(*v1beta1.Cluster)
+		if !ok {
+			t.Fatalf("the watch ended: %+v", event)
+		}
+		if strings.Contains(entry.Spec.Endpoints[0].URL, "team-b") {
+			if outside++; len(entry.Spec.Access) > 0 {
+				t.Errorf("with access, it leads elsewhere: %s", marshaled(t, entry.Spec))
+			}
+		}
+		back = outside > 0 && len(entry.Spec.Access) == 2
+	}
+}
+
 // testFollowed changes a Cluster and its entry, and expects that each keeps what is its
 // own; then that nothing is written any more.
 func testFollowed(t *testing.T, i *importer, east *clusterv1.Cluster) {
 	own := framework.NewAuthority(t, "own").PEM
 	i.edit("east", func(e *v1beta1.Cluster) {
 		e.Labels["mine"], e.Spec.DisplayName = "x", "East"
+		e.Spec.Access[0].Exec.Args = []string{"--mine"}
 		e.Spec.Endpoints = append(e.Spec.Endpoints, v1beta1.Endpoint{Name: "vpn", URL: "https://east.vpn", CABundle: own})
 	})
 	i.change(east, func(c *clusterv1.Cluster) {
@@ -114,9 +163,13 @@ func testFollowed(t *testing.T, i *importer, east *clusterv1.Cluster) {
 	})
 	i.report(east, metav1.ConditionFalse)
 	i.awaitEntry("east", "what was changed", func(e *v1beta1.Cluster) error {
-		if !reflect.DeepEqual(e.Labels, map[string]string{"env": "test", "mine": "x"}) || e.Spec.DisplayName != "East" || len(e.Spec.Endpoints) != 2 || e.Spec.Endpoints[0].URL != "https://10.0.0.1:6443" ||
+		if !reflect.DeepEqual(e.Labels, map[string]string{"env": "test", "mine": "x", v1beta1.ClusterSetLabel: "gold"}) || e.Spec.DisplayName != "East" || len(e.Spec.Endpoints) != 2 || e.Spec.Endpoints[0].URL != "https://10.0.0.1:6443" ||
 			e.Spec.Endpoints[0].CABundle != nil || string(e.Spec.Endpoints[1].CABundle) != string(own) || !slices.ContainsFunc(clusterStatus(e).Reporters[0].Conditions, unavailable) {
 			return fmt.Errorf("%s, %v, %s", marshaled(t, e.Spec), e.Labels, marshaled(t, e.Status))
+		}
+		// No template is for it any more, and one way to sign in is a person's since.
+		if len(e.Spec.Access) != 1 || e.Spec.Access[0].Exec == nil || e.Spec.Access[0].Exec.Args[0] != "--mine" || e.Spec.ClusterSet != "gold" {
+			return fmt.Errorf("%s", marshaled(t, e.Spec))
 		}
 		return nil
 	})

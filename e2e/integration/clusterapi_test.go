@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/client/clientset/versioned"
 	typed "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/e2e/framework"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -40,6 +43,14 @@ type importer struct {
 }
 
 const importerUser = "importer"
+
+// importerGrants are what entries get by the namespace of their Cluster: those of "team-b" what
+// looks like the same from elsewhere.
+const importerGrants = `{"accessTemplates": [
+	{"namespaces": ["team-b"], "hosts": ["*.team-b.example.com"], "access": [{"name": "login", "exec": {"command": "login-b"}}]},
+	{"namespaces": ["team-a"], "matchLabels": {"example.com/tier": "gold"}, "hosts": ["*.team-a.example.com"], "access": [
+		{"name": "login", "exec": {"command": "login", "args": ["--cluster={namespace}/{name}"]}}, {"name": "secretreader", "provider": {}}]}],
+	"clusterSets": [{"namespace": "team-a", "clusterSet": "gold"}]}`
 
 // newImporter prepares both sides: the registry "hub" in the namespace "registries", and
 // the namespaces "team-a", which lets it in, and "team-b", which doesn't.
@@ -70,12 +81,17 @@ func newImporter(t *testing.T) *importer {
 			rbacv1.PolicyRule{APIGroups: []string{"cluster.x-k8s.io"}, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch"}})...)
 	}
 	i.grantInRegistry(config)
+	grants := filepath.Join(t.TempDir(), "grants.json")
+	if err := os.WriteFile(grants, []byte(importerGrants), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	i.flags = []string{"--kubeconfig=" + registry.Kubeconfig(t, clients.Issue(importerUser, nil)), "--host-kubeconfig=" + host.Kubeconfig(importerUser), "--namespace=registries",
-		"--registry-name=hub", "--cluster-api", "--cluster-api-namespaces=team-a,team-b", "--cluster-api-period=1s", "--cluster-api-labels=env,example.com/*"}
+		"--registry-name=hub", "--cluster-api", "--cluster-api-namespaces=team-a,team-b", "--cluster-api-period=1s", "--cluster-api-labels=env,example.com/*", "--cluster-api-grants-file=" + grants}
 	return i
 }
 
-// grantInRegistry gives the controller its rights in the registry.
+// grantInRegistry gives the controller its rights in the registry, and makes the set that is
+// granted.
 func (i *importer) grantInRegistry(config *rest.Config) {
 	i.t.Helper()
 	rbac, group := clientset(i.t, config).RbacV1(), []string{"clusterregistry.k8s.io"}
@@ -83,10 +99,18 @@ func (i *importer) grantInRegistry(config *rest.Config) {
 		{APIGroups: group, Resources: []string{"clusters"}, Verbs: []string{"get", "list", "watch", "create", "update", "delete"}},
 		{APIGroups: group, Resources: []string{"clusters/status"}, Verbs: []string{"patch"}},
 		{APIGroups: group, Resources: []string{"clusters/endpoints", "clusters/identity"}, Verbs: []string{"update"}},
+		{APIGroups: group, Resources: []string{"clustersets/join"}, Verbs: []string{"create"}},
 	}}, metav1.CreateOptions{})
 	if err == nil {
 		_, err = rbac.ClusterRoleBindings().Create(i.t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: importerUser},
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: importerUser}, Subjects: importing()}, metav1.CreateOptions{})
+	}
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	registry, err := versioned.NewForConfig(config)
+	if err == nil {
+		_, err = registry.ClusterregistryV1beta1().ClusterSets().Create(i.t.Context(), &v1beta1.ClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "gold"}}, metav1.CreateOptions{})
 	}
 	if err != nil {
 		i.t.Fatal(err)

@@ -34,7 +34,7 @@ var wrong = []struct{ old, new, at, says string }{
 	{"server: {}", "server: {resources: {requests: {memory: much}}}", "spec.server.resources.requests", "each request is a quantity above zero"},
 	{"server: {}", "server: {podLabels: {app.kubernetes.io/instance: other}}", "spec.server.podLabels", "the operator and Kubernetes find pods by labels of operator.clusterregistry.io, app.kubernetes.io"},
 	{"server: {}", "server: {podLabels: {pod-template-hash: a}}", "spec.server.podLabels", "choose another label"},
-	{"server: {}", "server: {podLabels: {a: 'b c'}}", "spec.server.podLabels.a", "should match"},
+	{"server: {}", "server: {podLabels: {a: 'b c'}}", "spec.server.podLabels.a", "write the value of a label"},
 	{"server: {}", "server: {podAnnotations: {operator.clusterregistry.io/stage: none}}", "spec.server.podAnnotations", "annotations of operator.clusterregistry.io are the operator's own: leave them out"},
 	{"server: {}", "server: {podSecurityContext: {runAsUser: 0}}", "spec.server.podSecurityContext.runAsUser", "greater than or equal to 1"},
 	{"server: {}", "server: {podSecurityContext: {fsGroup: 4294967295}}", "spec.server.podSecurityContext.fsGroup", "less than or equal to 4294967294"},
@@ -158,6 +158,28 @@ var wrong = []struct{ old, new, at, says string }{
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['*']}}", "spec.controllers.clusterAPI.labels[0]", "write the key of a label"},
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['" + strings.Repeat("a", 254) + "/c']}}", "spec.controllers.clusterAPI.labels[0]", "write the key of a label"},
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], labels: ['clusterregistry.k8s.io/*']}}", "spec.controllers.clusterAPI.labels", "are not copied: remove them"},
+	{"tls: {}", template("{namespaces: [], hosts: ['*.example.com'], access: [{name: a, provider: {}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].namespaces", "should have at least 1 items"},
+	{"tls: {}", template("{namespaces: [b], hosts: ['*.example.com'], access: [{name: a, provider: {}}]}"), "spec.controllers.clusterAPI", "a template of accessTemplates is for a namespace that is not read"},
+	{"tls: {}", template("{namespaces: [a], access: [{name: a, provider: {}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].hosts", "Required value"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.com'], access: [{name: a, provider: {}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].hosts[0]", "all names below one of at least two parts"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['10.8.0.1'], access: [{name: a, provider: {}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].hosts[0]", "one address: 10.8.0.1/32"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['0.0.0.0/0'], access: [{name: a, provider: {}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].hosts[0]", "write a range as its first address and its length, of 8 at least"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['10.8.0.1/16'], access: [{name: a, provider: {}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].hosts[0]", "write a range as its first address"},
+	{"tls: {}", template("{namespaces: [a], infrastructureKinds: ['a.b'], hosts: ['*.example.com'], access: [{name: a, provider: {}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].infrastructureKinds[0]", "write the kind of spec.infrastructureRef"},
+	{"tls: {}", template("{namespaces: [a], matchLabels: {a: '$(x)'}, hosts: ['*.example.com'], access: [{name: a, provider: {}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].matchLabels.a", "write the value of a label"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: a}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0]", "set exactly one of exec and provider"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: a, exec: {command: '{name}'}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0].exec.command", "A Cluster does not choose it"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: a, provider: {type: '{name}'}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0].provider.type", "write the name of an access provider"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: a, exec: {command: a, args: ['{zone}']}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0].exec.args[0]", "only {namespace}, {name} and {controlPlane} are known"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: a, exec: {command: a, args: ['{name}']}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0].exec.args[0]", "could name a cluster of another namespace"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: a, exec: {command: a, args: ['{namespace}-{controlPlane}']}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0].exec.args[0]", "could name a cluster of another namespace"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: a, exec: {command: a, args: ['--token=abc']}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0].exec.args[0]", "this looks like a credential"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: a, exec: {command: a, env: [{name: API_TOKEN, value: abc}]}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0].exec.env[0]", "this variable is for a credential"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: a, provider: {config: {clientSecret: abc}}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0].provider.config", "a key of config is for a credential"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: a, provider: {config: {'" + strings.Repeat("a", 64) + "': abc}}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0].provider.config", "a key of config has 63 characters at most"},
+	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: argo-cd-builtin-aws, provider: {}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0].name", "names that begin with argo-cd-builtin- are reserved"},
+	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], clusterSets: [{namespace: b, clusterSet: x}]}}", "spec.controllers.clusterAPI", "clusterSets has a namespace that is not read"},
+	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], clusterSets: [{namespace: a, clusterSet: A}]}}", "spec.controllers.clusterAPI.clusterSets[0].clusterSet", "write the name of a ClusterSet"},
 	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, labels: ['.b/c']}]}", "spec.controllers.clusterProfiles[0].labels[0]", "write the key of a label"},
 	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, providers: [argo-cd-builtin-gcp]}]}", "spec.controllers.clusterProfiles[0].providers[0]", "names that begin with argo-cd-builtin- are reserved"},
 	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, providers: ['a,b']}]}", "spec.controllers.clusterProfiles[0].providers[0]", "write the name of an access provider"},
@@ -267,4 +289,9 @@ var changes = []struct {
 	{[]string{"tls: {}", "tls: {rotation: {etcd: 1, serving: 1, client: 1}}"}, nil, "", ""},
 	{[]string{"tls: {}", "tls: {rotation: {client: 4, drop: {client: 3}}}"}, []string{"tls: {}", "tls: {rotation: {client: 4}}"}, "", ""},
 	{[]string{"tls: {}", "tls: {rotation: {serving: 2}}"}, []string{"tls: {}", "tls: {issuerRef: {name: corporate}, caBundle: " + encoded("", "") + "}"}, "", ""},
+}
+
+// template are controllers with one template for the clusters of Cluster API.
+func template(content string) string {
+	return "controllers: {clusterAPI: {namespaces: [a], accessTemplates: [" + content + "]}}"
 }

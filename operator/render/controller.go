@@ -1,6 +1,8 @@
 package render
 
 import (
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,13 +70,29 @@ func controllerPatches(in Input) map[target][]operation {
 			deployment = append(deployment, add(pod+"/containers/0/args/-", argument))
 		}
 		groups = append(groups, add("/spec/subject/organizations/-", controllerGroups[function]))
-		if ca := hostCA(spec); function == contract.RegisterHostFunction && ca != "" {
-			out[target{kind: "ConfigMap", name: controllerName}] = []operation{add("/data/"+hostCAKey, ca)}
-		}
+	}
+	files := controllerFiles(spec)
+	for _, key := range slices.Sorted(maps.Keys(files)) {
+		at := target{kind: "ConfigMap", name: controllerName}
+		out[at] = append(out[at], add("/data/"+key, files[key]))
 	}
 	out[target{kind: "Deployment", name: controllerName}] = deployment
 	if in.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
 		out[target{kind: "Certificate", name: controllerName}] = groups
+	}
+	return out
+}
+
+// controllerFiles returns what the controller reads of its ConfigMap at start, by key.
+func controllerFiles(spec *operatorv1alpha1.Controllers) map[string]string {
+	out := map[string]string{}
+	if spec == nil {
+		return out
+	}
+	for key, content := range map[string]string{hostCAKey: hostCA(spec), grantsKey: grantsText(spec.ClusterAPI)} {
+		if content != "" {
+			out[key] = content
+		}
 	}
 	return out
 }

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -84,6 +86,7 @@ func clusterAPIArguments(spec operatorv1alpha1.ClusterAPI, registry string) []st
 		{"selector", selectorText(spec.Selector)},
 		{"name-template", spec.NameTemplate},
 		{"labels", joined(spec.Labels)},
+		{"grants-file", grantsFile(&spec)},
 		{"deletion-policy", string(spec.DeletionPolicy)},
 	} {
 		if flag.value != "" {
@@ -94,6 +97,37 @@ func clusterAPIArguments(spec operatorv1alpha1.ClusterAPI, registry string) []st
 		out = append(out, "--cluster-api-grace-period="+strconv.Itoa(int(*spec.GracePeriodSeconds))+"s")
 	}
 	return out
+}
+
+// grantsKey is the key, in the controller's ConfigMap, of what entries get by the namespace of
+// their Cluster: it is larger than an argument may be.
+const grantsKey = "cluster-api-grants.json"
+
+// grantsFile returns where the controller finds that, empty for nothing.
+func grantsFile(spec *operatorv1alpha1.ClusterAPI) string {
+	if grantsText(spec) == "" {
+		return ""
+	}
+	return "/config/" + grantsKey
+}
+
+// grantsText returns what the spec grants to namespaces as the controller reads it, empty for
+// nothing.
+func grantsText(spec *operatorv1alpha1.ClusterAPI) string {
+	if spec == nil || len(spec.AccessTemplates)+len(spec.ClusterSets) == 0 {
+		return ""
+	}
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false) // six bytes for each such character
+	err := encoder.Encode(struct {
+		AccessTemplates []operatorv1alpha1.AccessTemplate      `json:"accessTemplates,omitempty"`
+		ClusterSets     []operatorv1alpha1.NamespaceClusterSet `json:"clusterSets,omitempty"`
+	}{spec.AccessTemplates, spec.ClusterSets})
+	if err != nil {
+		return "" // it is nothing but texts
+	}
+	return out.String()
 }
 
 // clusterProfilesArguments returns the flags of that function.

@@ -12,7 +12,8 @@ import (
 // TestNeighborFlags expects what the controller is told of selectors and labels, and that a
 // selector which the API can't check turns a function off, and nothing else.
 func TestNeighborFlags(t *testing.T) {
-	in := input(t, merged(t, `{controllers: {health: {}, clusterAPI: {namespaces: [a, b], selector: {matchLabels: {env: prod}, matchExpressions: [{key: tier, operator: NotIn, values: [x]}]}, labels: [region, example.com/*]},
+	in := input(t, merged(t, `{controllers: {health: {}, clusterAPI: {namespaces: [a, b], selector: {matchLabels: {env: prod}, matchExpressions: [{key: tier, operator: NotIn, values: [x]}]}, labels: [region, example.com/*],
+			clusterSets: [{namespace: a, clusterSet: gold}]},
 		clusterProfiles: [{namespace: a}, {namespace: b, selector: {matchLabels: {env: prod}}, labels: [region], providers: [secretreader, gke]}]}}`))
 	arguments := func() []string {
 		var out []string
@@ -23,7 +24,8 @@ func TestNeighborFlags(t *testing.T) {
 	}
 	want := []string{
 		"--health", "--health-period=60s",
-		"--cluster-api", "--registry-name=fleet", "--cluster-api-namespaces=a,b", "--cluster-api-selector=env=prod,tier notin (x)", "--cluster-api-name-template={name}", "--cluster-api-labels=region,example.com/*", "--cluster-api-deletion-policy=Retain", "--cluster-api-grace-period=3600s",
+		"--cluster-api", "--registry-name=fleet", "--cluster-api-namespaces=a,b", "--cluster-api-selector=env=prod,tier notin (x)", "--cluster-api-name-template={name}", "--cluster-api-labels=region,example.com/*",
+		"--cluster-api-grants-file=/config/cluster-api-grants.json", "--cluster-api-deletion-policy=Retain", "--cluster-api-grace-period=3600s",
 		"--registry-name=fleet", "--cluster-profiles=a", "--cluster-profiles=b:env=prod", "--cluster-profiles-labels=b:region", "--cluster-profiles-providers=b:secretreader,gke",
 	}
 	if got := arguments(); !slices.Equal(got, want) {

@@ -44,6 +44,9 @@ const (
 // ClusterAPI says which clusters of Cluster API have entries. Only Clusters of
 // cluster.x-k8s.io/v1beta2 are read, and no Secrets. A Cluster or a namespace with the label
 // clusterregistry.k8s.io/ignore: "true" is left out.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.accessTemplates) || self.accessTemplates.all(t, t.namespaces.all(n, n in self.namespaces))",message="a template of accessTemplates is for a namespace that is not read: add it to namespaces, or remove it there"
+// +kubebuilder:validation:XValidation:rule="!has(self.clusterSets) || self.clusterSets.all(s, s.namespace in self.namespaces)",message="clusterSets has a namespace that is not read: add it to namespaces, or remove it there"
 type ClusterAPI struct {
 	// namespaces are those of the host cluster whose Clusters are read. Each, other than the
 	// registry's own, needs the label registry.clusterregistry.io/NAME with the registry's
@@ -78,6 +81,21 @@ type ClusterAPI struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('clusterregistry.k8s.io/'))",message="labels of clusterregistry.k8s.io say something of entries of the registry, and are not copied: remove them"
 	Labels []LabelPattern `json:"labels,omitempty"`
+
+	// accessTemplates are ways to sign in that entries get which have none of that name, by
+	// the namespace of their Cluster. At most 8. Default: none.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	AccessTemplates []AccessTemplate `json:"accessTemplates,omitempty"`
+
+	// clusterSets are the ClusterSets that entries are put in which no one else has put in one,
+	// by the namespace of their Cluster and nothing else. At most 32. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=namespace
+	// +kubebuilder:validation:MaxItems=32
+	ClusterSets []NamespaceClusterSet `json:"clusterSets,omitempty"`
 
 	// deletionPolicy says what becomes of the entry of a Cluster that was deleted or is no
 	// longer selected: Retain keeps it, with the condition Joined False, Delete deletes it

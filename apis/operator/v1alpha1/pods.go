@@ -117,12 +117,6 @@ type PodSecurityContext struct {
 	SELinuxOptions *corev1.SELinuxOptions `json:"seLinuxOptions,omitempty"`
 }
 
-// LabelValue is the value of a label.
-//
-// +kubebuilder:validation:MaxLength=63
-// +kubebuilder:validation:Pattern=`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`
-type LabelValue string
-
 // AnnotationValue is the value of an annotation.
 //
 // +kubebuilder:validation:MaxLength=4096

@@ -71,6 +71,7 @@ func TestDangerousRules(t *testing.T) {
 
 		controller + " events":                                "create []",
 		controller + ":cluster-api clusters":                  "get,list,watch,create,update,delete []",
+		controller + ":cluster-api clustersets/join":          "create []",
 		controller + ":cluster-api:namespace namespaces":      "get []",
 		controller + ":cluster-api:namespace configmaps":      "get []",
 		controller + ":cluster-api:namespace clusters":        "get,list,watch []",
