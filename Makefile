@@ -70,6 +70,7 @@ digests: ## Record the digests of the images of releases of the registry that ar
 .PHONY: release
 release: ## Make all that VERSION=v0.2.0 is published as into dist/v0.2.0, see RELEASE.md; REHEARSE=1 although it is not ready
 	@hack/run dist $(if $(REHEARSE),-rehearse) $(if $(PUBLISHED),-published=$(PUBLISHED)) $(VERSION)
+	@$(if $(REHEARSE),hack/run publish -rehearse dist/$(VERSION))
 
 # The packages that the page is built with, as the lock file says: fetched again only
 # when that has changed.
