@@ -195,6 +195,7 @@ e2e: e2e-ready ## E2e tests on the cluster that is up, with the operator install
 e2e-ready: RELEASES = $(addprefix e2e/,$(PACKAGES))
 e2e-ready: load examples
 	@bin/cluster binaries kubernetes v1.32.13 kubectl
+	@$(if $(filter shipping,$(PACKAGES)),bin/cluster binaries helm v4.3.1 helm)
 	@$(LOCAL) $(MAKE) --no-print-directory install dist
 
 .PHONY: e2e-run

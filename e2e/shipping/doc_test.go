@@ -1,5 +1,5 @@
 // Package shipping tells the stories of how the operator comes to a host, without
-// OLM: as one file for kubectl, as a kustomize base at a URL, from a mirror of
+// OLM: as one file for kubectl, with Helm, as a kustomize base at a URL, from a mirror of
 // images, and once more after somebody deleted it with all registries.
 //
 // The commands and files are those of the documents. They replace the operator

@@ -155,9 +155,9 @@ func (o *options) onLocal(run func(context.Context, *local.Cluster, []string) er
 // binaries returns the command that builds programs without a cluster, for
 // tests that run a bare API server.
 func (o *options) binaries() *cobra.Command {
-	const choices = "kubernetes, etcd, versitygw, fake-gcs-server or azurite"
+	const choices = "kubernetes, etcd, helm, versitygw, fake-gcs-server or azurite"
 	catalog := map[string]func(string) components.Component{
-		"kubernetes": components.Kubernetes, "etcd": components.Etcd,
+		"kubernetes": components.Kubernetes, "etcd": components.Etcd, "helm": components.Helm,
 		"versitygw": components.VersityGW, "fake-gcs-server": components.FakeGCS, "azurite": components.Azurite,
 	}
 	return &cobra.Command{Use: "binaries COMPONENT VERSION [PROGRAM...]", Short: "Build programs (" + choices + ") and print their folder", Args: cobra.MinimumNArgs(2),

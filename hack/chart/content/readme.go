@@ -34,7 +34,7 @@ helm install %[5]s oci://%[2]s/charts/%[5]s --version %[3]s --namespace clusterr
 kubectl label namespace clusterregistry-system pod-security.kubernetes.io/enforce=restricted
 ` + "```" + `
 
-One host cluster has one operator. Over one that kubectl has installed, add ` + "`--take-ownership --force-conflicts`" + `.
+One host cluster has one operator. Over one that kubectl has installed, add ` + "`--take-ownership --force-conflicts`" + `, and ` + "`--force-conflicts`" + ` to later upgrades and rollbacks: both own the fields that both have applied.
 
 ## Upgrade and roll back
 ` + "`helm upgrade`" + ` replaces the operator and the CustomResourceDefinitions; registries keep serving, and keep their release. ` + "`helm rollback`" + ` brings back the older definitions, too: fields that they do not have are dropped from registries. With ` + "`crds.install=false`" + `, from the first install on, the definitions are yours to upgrade.

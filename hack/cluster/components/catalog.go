@@ -98,3 +98,8 @@ func FakeGCS(version string) Component {
 func Azurite(version string) Component {
 	return Component{Name: "azurite", Version: version, Scripts: map[string]string{"azurite-blob": "azurite/dist/src/blob/main.js"}}
 }
+
+// Helm returns what people install the chart with.
+func Helm(version string) Component {
+	return Component{Name: "helm", Version: version, Packages: map[string]string{"helm": "helm.sh/helm/v4/cmd/helm"}}
+}
