@@ -52,7 +52,7 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 		return verdict.Failed(err)
 	}
 	if held == "" && !certified.Complete() {
-		return certified
+		return s.led(ctx, certified)
 	}
 	deployment := &appsv1.Deployment{}
 	switch v := s.Applied(ctx, render.StageController, deployment); {
@@ -60,7 +60,7 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	case held != "" && v.Reason == operatorv1alpha1.ReasonWaiting:
 		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "%s", held)
 	default:
-		return v
+		return s.led(ctx, v)
 	}
 	pods, err := s.Pods(ctx, operand.ComponentController)
 	if err != nil {
@@ -147,9 +147,9 @@ func (s *Stage) wellKnown(ctx context.Context, on []string, deployment *appsv1.D
 	}
 	if !replicas.Complete() {
 		// Pods that can't come up for want of rights say so.
-		return s.withoutRights(ctx, on, unbound, s.abandoned(lease, replicas))
+		return s.abandoned(lease, s.withoutRights(ctx, on, unbound, replicas))
 	}
-	return s.withoutRights(ctx, on, unbound, s.reported(lease, on))
+	return s.abandoned(lease, s.withoutRights(ctx, on, unbound, s.reported(lease, on)))
 }
 
 // replicas is done when as many replicas as desired are of the latest template and ready.

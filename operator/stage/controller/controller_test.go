@@ -172,6 +172,10 @@ func TestRun(t *testing.T) {
 			killed := &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137, FinishedAt: metav1.Now()}
 			p.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "controller", State: corev1.ContainerState{Terminated: killed}}}}
 		}), leased(runs)), "OOMKilled", "raise spec.controllers.resources.limits.memory"},
+		{"it was killed for want of memory, and no one leads any more", healthOnly, "v0.2.0", "v0.2.0", append(running(func(d *appsv1.Deployment, p *corev1.Pod) {
+			killed := &corev1.ContainerStateTerminated{Reason: "OOMKilled", ExitCode: 137, FinishedAt: metav1.Now()}
+			p.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "controller", State: corev1.ContainerState{Terminated: killed}}}}
+		}), abandoned()), "LeaderLost", "may be out of date: 0 of 1 replicas ready: pod fleet-controller-x: container controller was killed at"},
 		{"it is rolled out", healthOnly, "v0.2.0", "v0.2.0", append(running(func(d *appsv1.Deployment, _ *corev1.Pod) { d.Status.UpdatedReplicas = 0 }), leased(runs)), "ReplicasNotReady", "controller: 0 of 1 updated"},
 		{"a selector is not valid", healthOnly[:len(healthOnly)-1] + ", clusterProfiles: [{namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", append(running(asItWas), leased(runs)), "Refused", "clusterProfiles does not run: spec.controllers.clusterProfiles[0].selector is not valid"},
 		{"nothing but that", "controllers: {clusterProfiles: [{namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", nil, "Refused", "selector is not valid"},
@@ -202,6 +206,21 @@ func TestUnreached(t *testing.T) {
 		s.Unreached = "open it: kubectl label namespace a"
 		if found := s.Run(t.Context()); found.Reason != test.want || test.want == "NamespaceNotAllowed" && found.Message != s.Unreached {
 			t.Errorf("%s: %+v", test.report, found)
+		}
+	}
+}
+
+// TestLeaderLost has no replica lead any more, whatever else is wrong: readers of the condition
+// take what entries say for unknown by that reason, and the message has the rest.
+func TestLeaderLost(t *testing.T) {
+	silent := abandoned()
+	for _, lease := range []*coordinationv1.Lease{silent, leased("")} {
+		s := newStage(t, both, "v0.3.0", "v0.3.0", append(running(asItWas), lease)...)
+		allowing(s, func(authorizationv1.ResourceAttributes) bool { return false }, nothing)
+		lost := lease == silent
+		found, want := s.Run(t.Context()), map[bool]string{true: "LeaderLost", false: "RightsMissing"}[lost]
+		if found.Reason != want || strings.Contains(found.Message, "since 2020-01-02T03:04:05Z") != lost || !strings.Contains(found.Message, "ServiceAccount fleet-controller lacks rights in the host cluster") {
+			t.Errorf("%s: %+v", want, found)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -52,13 +53,23 @@ func (s *Stage) reported(lease *coordinationv1.Lease, functions []string) verdic
 	return states(status.Functions, functions)
 }
 
-// abandoned adds to why replicas are not ready that none of them leads any more, and since
-// when: what entries say of their clusters is of then.
+// led adds to what is wrong with the controller that no replica leads any more, if so.
+func (s *Stage) led(ctx context.Context, v verdict.Verdict) verdict.Verdict {
+	lease, err := s.lease(ctx)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	return s.abandoned(lease, v)
+}
+
+// abandoned adds to what is wrong with the controller, whatever that is, that no replica leads
+// any more, and since when: what entries say of their clusters is of then, and who reads them
+// goes by that reason.
 func (s *Stage) abandoned(lease *coordinationv1.Lease, v verdict.Verdict) verdict.Verdict {
-	if lease == nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+	if v.Complete() || v.Err != nil || v.Reason == operatorv1alpha1.ReasonLeaderLost || lease == nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 		return v
 	}
-	if since, lost := s.lost(lease); lost && v.Reason == operatorv1alpha1.ReasonReplicasNotReady {
+	if since, lost := s.lost(lease); lost {
 		v.Reason = operatorv1alpha1.ReasonLeaderLost
 		v.Message = fmt.Sprintf("no replica has renewed the Lease %s since %s, so that what entries say of their clusters may be out of date: %s", lease.Name, since, v.Message)
 	}
