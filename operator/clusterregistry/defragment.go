@@ -19,8 +19,8 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// defragmenting reports whether a defragmentation of etcd is under way.
-func (s *scope) defragmenting() bool {
+// isDefragmented reports whether a defragmentation of etcd is under way.
+func (s *scope) isDefragmented() bool {
 	o := s.Registry.Status.Operation
 	return o != nil && o.Type == operatorv1alpha1.OperationDefragmentation
 }
@@ -52,13 +52,29 @@ func (r *Reconciler) defragmentation(s *scope) defragmentation.Handler {
 	}
 }
 
-// defragment takes a defragmentation of the registry's own etcd one step further, or begins
-// one where members have much free space and nothing else is going on, or where etcd is full.
-func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
-	if !s.ownEtcd() {
-		return done
+// defragmenting is the defragmentation of the registry's own etcd: it begins where members have
+// much free space and nothing else is going on, or where etcd is full.
+func (r *Reconciler) defragmenting(s *scope) operation.Operation {
+	return operation.Operation{
+		Types: []operatorv1alpha1.OperationType{operatorv1alpha1.OperationDefragmentation},
+		Begin: func(context.Context) (*operatorv1alpha1.Operation, verdict.Verdict) {
+			handler := r.askedDefragmentation(s)
+			if !s.mayDefragment(handler) || !handler.Due() {
+				return nil, s.held(handler)
+			}
+			handler.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationDefragmentation}
+			operation.Enter(handler.Operation, operatorv1alpha1.PhasePreflight, s.Now)
+			return handler.Operation, handler.Waiting("starts").In(verdict.AtOnce)
+		},
+		Handler: func(context.Context) (operation.Handler, verdict.Verdict) { return r.askedDefragmentation(s), done },
+		Ended:   func(operation.Progress) {},
 	}
-	handler, status := r.defragmentation(s), &s.Registry.Status
+}
+
+// askedDefragmentation is the defragmentation with what a person asks for of it. What can't be
+// followed of that is noted.
+func (r *Reconciler) askedDefragmentation(s *scope) defragmentation.Handler {
+	handler := r.defragmentation(s)
 	handler.Relax()
 	var err error
 	if handler.Request, err = s.requested(handler); err != nil {
@@ -67,26 +83,7 @@ func (r *Reconciler) defragment(ctx context.Context, s *scope) verdict.Verdict {
 	if err := handler.Window.Err(); err != nil {
 		s.note(operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ReasonMaintenanceWindowInvalid, err.Error()+"; until then no etcd member is defragmented")
 	}
-	switch {
-	case status.Operation == nil:
-		if s.mayDefragment(handler) && handler.Due() {
-			status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationDefragmentation}
-			handler.Operation = status.Operation
-			operation.Enter(status.Operation, operatorv1alpha1.PhasePreflight, s.Now)
-			return handler.Waiting("starts").In(verdict.AtOnce)
-		}
-		return s.held(handler)
-	case !s.defragmenting():
-		return done
-	}
-	reason, until := s.Halted()
-	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.Frozen(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
-	v, progress := driver.Advance(ctx, handler)
-	if progress != operation.UnderWay {
-		status.Operation = nil
-		return done.In(verdict.AtOnce)
-	}
-	return v
+	return handler
 }
 
 // mayDefragment reports whether a defragmentation may begin: once all parts of the registry
@@ -99,7 +96,7 @@ func (s *scope) mayDefragment(handler defragmentation.Handler) bool {
 // which the operation would wait. It begins again after that.
 func (r *Reconciler) giveWay(s *scope) {
 	other := s.Registry.Status.Operation
-	if other == nil || s.defragmenting() || !s.ownEtcd() || !s.Members.State.NoSpace() {
+	if other == nil || s.isDefragmented() || !s.ownEtcd() || !s.Members.State.NoSpace() {
 		return
 	}
 	if !s.givesWay(other) {
@@ -109,7 +106,8 @@ func (r *Reconciler) giveWay(s *scope) {
 		return
 	}
 	if handler := r.defragmentation(s); s.mayDefragment(handler) && handler.Due() {
-		s.Registry.Status.Operation, s.upgrade = nil, nil
+		operation.End(s.Registry)
+		s.upgrade = nil
 	}
 }
 

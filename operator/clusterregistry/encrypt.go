@@ -80,45 +80,45 @@ func (s *scope) reveal() migration.Reveal {
 	}
 }
 
-// changeKeys takes a change of keys one step further, or begins one that is due.
-func (r *Reconciler) changeKeys(ctx context.Context, s *scope) verdict.Verdict {
-	status := &s.Registry.Status
-	handler, err := r.keyChange(ctx, s)
-	if err != nil {
-		return verdict.Failed(err)
+// keysOperation is the change of the keys to encrypt with.
+func (r *Reconciler) keysOperation(s *scope) operation.Operation {
+	return operation.Operation{
+		Types:  []operatorv1alpha1.OperationType{operatorv1alpha1.OperationEncryption},
+		Writes: true,
+		Begin: func(ctx context.Context) (*operatorv1alpha1.Operation, verdict.Verdict) {
+			handler, err := r.keyChange(ctx, s)
+			switch {
+			case err != nil:
+				return nil, verdict.Failed(err)
+			case !handler.Due() || s.ReadOnly() || handler.Busy != "":
+				return nil, done
+			}
+			r.keyWalks.Delete(s.Registry.UID)
+			handler.Operation = handler.Begin()
+			return handler.Operation, handler.Waiting("starts").In(verdict.AtOnce)
+		},
+		Handler: func(ctx context.Context) (operation.Handler, verdict.Verdict) {
+			handler, err := r.keyChange(ctx, s)
+			switch {
+			case err != nil:
+				return nil, verdict.Failed(err)
+			case s.Keys.InUse == nil || s.Identity.Record == nil:
+				return nil, handler.Waiting("it is not known which keys the servers have: %s", s.Keys.Held.Message).In(verdict.Resync)
+			}
+			return handler, done
+		},
+		Ended: func(operation.Progress) {
+			if keys := s.Keys.InUse; s.Keys.Desired != nil && len(s.keyState().Former()) == 0 && s.Identity.Record.StoredUnder == keys[0].ID() { // else it ended for want of what is desired
+				s.Event(corev1.EventTypeNormal, "KeysChanged", operatorv1alpha1.ConditionServerReady, "clusters are stored under %s, and the servers have no other key than %s", keys[0].ID(), strings.Join(keys.IDs(), ", "))
+			}
+			r.keyWalks.Delete(s.Registry.UID)
+		},
 	}
-	if status.Operation == nil {
-		if !handler.Due() || s.ReadOnly() || handler.Busy != "" {
-			return done
-		}
-		r.keyWalks.Delete(s.Registry.UID)
-		status.Operation = handler.Begin()
-		handler.Operation = status.Operation
-		return handler.Waiting("starts").In(verdict.AtOnce)
-	}
-	if s.Keys.InUse == nil || s.Identity.Record == nil {
-		return handler.Waiting("it is not known which keys the servers have: %s", s.Keys.Held.Message).In(verdict.Resync)
-	}
-	reason, until := s.Halted()
-	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.Frozen(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
-	if driver.ReadOnly == "" && s.ReadOnly() {
-		driver.ReadOnly = "it continues when " + s.ReadOnlyUntil()
-	}
-	v, progress := driver.Advance(ctx, handler)
-	if progress == operation.UnderWay {
-		return v
-	}
-	if keys := s.Keys.InUse; s.Keys.Desired != nil && len(s.keyState().Former()) == 0 && s.Identity.Record.StoredUnder == keys[0].ID() { // else it ended for want of what is desired
-		s.Event(corev1.EventTypeNormal, "KeysChanged", operatorv1alpha1.ConditionServerReady, "clusters are stored under %s, and the servers have no other key than %s", keys[0].ID(), strings.Join(keys.IDs(), ", "))
-	}
-	status.Operation = nil
-	r.keyWalks.Delete(s.Registry.UID)
-	return done.In(verdict.AtOnce)
 }
 
 // noteKeys says what a change of keys that is due waits for, or why there can't be one.
 func (s *scope) noteKeys() {
-	if operation := s.Registry.Status.Operation; operation != nil && operation.Type == operatorv1alpha1.OperationEncryption || s.Identity.Record == nil {
+	if under := s.Registry.Status.Operation; under != nil && under.Type == operatorv1alpha1.OperationEncryption || s.Identity.Record == nil {
 		return
 	}
 	h := keychange.Handler{State: s.keyState(), Verified: cmp.Or(s.Identity.Record.StoredUnder, encryption.Identity.ID())}

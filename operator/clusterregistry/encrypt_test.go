@@ -70,7 +70,7 @@ func TestKeysBegin(t *testing.T) {
 	} {
 		s := encrypting(t, test.inUse, test.desired)
 		test.change(s)
-		v := reading(t, s).changeKeys(t.Context(), s)
+		v := s.driver().Step(t.Context(), reading(t, s).keysOperation(s))
 		s.noteKeys()
 		begins := ""
 		if o := s.Registry.Status.Operation; o != nil {
@@ -124,7 +124,7 @@ func TestKeysUnknown(t *testing.T) {
 			}
 			s.Keys.Held = verdict.Waiting("EncryptionInvalid", "Secret fleet-encryption-x does not exist")
 			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationEncryption, Phase: phase, From: "identity", To: "secretbox/a"}
-			v := reading(t, s).changeKeys(t.Context(), s)
+			v := s.driver().Step(t.Context(), reading(t, s).keysOperation(s))
 			if o := s.Registry.Status.Operation; o == nil || o.Phase != phase || v.Complete() || !strings.Contains(v.Message, "Secret fleet-encryption-x does not exist") {
 				t.Errorf("%s, recorded %t: %+v, %+v", phase, recorded, o, v)
 			}

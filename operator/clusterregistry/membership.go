@@ -50,9 +50,9 @@ func (s *scope) changeable() bool {
 
 // memberChange returns a change of etcd's members as they were observed.
 func (r *Reconciler) memberChange(s *scope) *membership.Change {
-	operation := s.Registry.Status.Operation
+	under := s.Registry.Status.Operation
 	return &membership.Change{Objects: s.Objects, Identity: s.Identity, State: s.Members.State, Etcd: r.membersAccess(s),
-		Repair: operation != nil && !membership.Is(operation), TakeSnapshot: s.saveBefore}
+		Repair: under != nil && !membership.Is(under), TakeSnapshot: s.saveBefore}
 }
 
 // stepMembers takes a step, in an operation of its own unless another one is under way.
@@ -80,7 +80,7 @@ func (r *Reconciler) stepMembers(ctx context.Context, s *scope, change *membersh
 	if begins && s.rolls() {
 		return verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "the number of etcd members is changed from %s to %s when nothing of the registry is being replaced any more", begun.From, begun.To).In(verdict.Soon)
 	}
-	status.Operation = begun
+	operation.Begin(s.Registry, begun)
 	starts := "starts"
 	if step.Message != "" {
 		starts += ", since " + step.Message
@@ -98,19 +98,18 @@ func (s *scope) rolls() bool {
 
 // driveMembers drives the operation that changes members.
 func (s *scope) driveMembers(ctx context.Context, handler membership.Handler) verdict.Verdict {
-	status := &s.Registry.Status
-	reason, until := s.Halted()
-	if s.ReadOnly() {
-		return verdict.Waiting(reason, "%s: it continues when %s", handler.Title(), until).In(verdict.Resync)
-	}
-	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
-	v, progress := driver.Advance(ctx, handler)
-	if progress == operation.UnderWay {
-		return v
-	}
-	s.Event(corev1.EventTypeNormal, "MembersChanged", operatorv1alpha1.ConditionEtcdReady, "%s", handler.Completed())
-	status.Operation = nil
-	return done.In(verdict.AtOnce)
+	return s.driver().Step(ctx, operation.Operation{
+		Types: []operatorv1alpha1.OperationType{operatorv1alpha1.OperationScale, operatorv1alpha1.OperationReplacement},
+		Handler: func(context.Context) (operation.Handler, verdict.Verdict) {
+			if reason, until := s.Halted(); s.ReadOnly() {
+				return nil, verdict.Waiting(reason, "%s: it continues when %s", handler.Title(), until).In(verdict.Resync)
+			}
+			return handler, done
+		},
+		Ended: func(operation.Progress) {
+			s.Event(corev1.EventTypeNormal, "MembersChanged", operatorv1alpha1.ConditionEtcdReady, "%s", handler.Completed())
+		},
+	})
 }
 
 // membersAccess returns how the recorded members are changed.

@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/history"
+	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -16,7 +17,7 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "etcd members are of %s, which this operator does not know: install the operator that upgraded them, or a newer one; nothing is changed until then", recorded).In(verdict.Resync)
 	}
 	releases := version.WithMembers(all, recorded, s.etcdSeen()...)
-	if operation := s.Registry.Status.Operation; operation != nil && s.operating() == "" && !membership.Is(operation) {
+	if under := s.Registry.Status.Operation; under != nil && s.operating() == "" && !membership.Is(under) {
 		return s.planUpgrade(releases)
 	}
 	wanted, running := string(s.Registry.Spec.Version), s.Running()
@@ -55,11 +56,11 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 	if err != nil {
 		return s.stay(releases, verdict.Waiting(reasonOf(err), "%s", err))
 	}
-	if operation := s.operating(); operation != "" {
-		if s.Registry.Status.Operation.Phase != operatorv1alpha1.PhasePreflight || s.defragmenting() && s.wasFull() {
-			return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when %s is complete (the condition %s says what is awaited)", to.Version, operation, operatorv1alpha1.ConditionProgressing)).In(verdict.Soon)
+	if under := s.operating(); under != "" {
+		if s.Registry.Status.Operation.Phase != operatorv1alpha1.PhasePreflight || s.isDefragmented() && s.wasFull() {
+			return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when %s is complete (the condition %s says what is awaited)", to.Version, under, operatorv1alpha1.ConditionProgressing)).In(verdict.Soon)
 		}
-		s.Registry.Status.Operation = nil // nothing is touched yet
+		operation.End(s.Registry) // nothing is touched yet
 	}
 	if membership.Is(s.Registry.Status.Operation) {
 		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when the change of etcd's members is complete", to.Version)).In(verdict.Soon)

@@ -13,7 +13,7 @@ import (
 
 // begin begins an upgrade. It touches nothing yet.
 func (s *scope) begin(from, to version.Release) {
-	s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationUpgrade, From: from.Version, To: to.Version}
+	operation.Begin(s.Registry, &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationUpgrade, From: from.Version, To: to.Version})
 	s.upgrade = &upgrade.Upgrade{Operation: s.Registry.Status.Operation, From: from, To: to}
 	s.enter(operatorv1alpha1.PhasePreflight)
 	s.Release = s.upgrade.Release()
@@ -75,7 +75,8 @@ func (s *scope) finish(state operatorv1alpha1.TransitionState, message string) {
 	if last := history.Last(s.Registry); last.State == operatorv1alpha1.TransitionProgressing && s.Installed() {
 		history.Complete(s.Registry, state, message, s.Now)
 	}
-	s.Registry.Status.Operation, s.upgrade = nil, nil
+	operation.End(s.Registry)
+	s.upgrade = nil
 }
 
 func reasonOf(err error) string {

@@ -15,6 +15,7 @@ import (
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/keyring"
+	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/render"
@@ -121,7 +122,7 @@ func (r *Reconciler) recover(ctx context.Context, s *scope) verdict.Verdict {
 		}
 	}
 	if membership.Is(status.Operation) {
-		status.Operation = nil // it was about members that are no more
+		operation.End(s.Registry) // it was about members that are no more
 	}
 	held := r.approve(ctx, s, status.Recovery)
 	if held.Err != nil {

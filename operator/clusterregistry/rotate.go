@@ -81,42 +81,38 @@ func (s *scope) rotated() string {
 	return name
 }
 
-// rotate takes the rotation of a CA one step further, or begins one that is due.
-func (r *Reconciler) rotate(ctx context.Context, s *scope) verdict.Verdict {
-	status, all := &s.Registry.Status, r.rotations(s)
-	if status.Operation == nil {
-		i := slices.IndexFunc(all, rotation.Handler.Due)
-		if i < 0 || s.ReadOnly() || s.Unsteady() != "" {
-			return done
-		}
-		status.Operation = all[i].Begin()
-		all[i].Operation = status.Operation
-		return all[i].Waiting("starts").In(verdict.AtOnce)
-	}
+// rotation is the rotation of a CA: of the one that is being rotated, or the first one that is
+// due.
+func (r *Reconciler) rotation(s *scope) operation.Operation {
+	all := r.rotations(s)
 	i := slices.IndexFunc(all, func(h rotation.Handler) bool { return h.Name == s.rotated() })
-	if i < 0 {
-		status.Operation = nil // it can't be rotated any more, as with an issuer in its place
-		return done.In(verdict.AtOnce)
+	return operation.Operation{
+		Types:  []operatorv1alpha1.OperationType{operatorv1alpha1.OperationRotation},
+		Writes: true,
+		Begin: func(context.Context) (*operatorv1alpha1.Operation, verdict.Verdict) {
+			due := slices.IndexFunc(all, rotation.Handler.Due)
+			if due < 0 || s.ReadOnly() || s.Unsteady() != "" {
+				return nil, done
+			}
+			handler := all[due]
+			handler.Operation = handler.Begin()
+			return handler.Operation, handler.Waiting("starts").In(verdict.AtOnce)
+		},
+		Handler: func(ctx context.Context) (operation.Handler, verdict.Verdict) {
+			switch {
+			case i < 0: // it can't be rotated any more, as with an issuer in its place
+				return nil, done
+			case all[i].Outdated(): // rotationNoted says what to do
+				return nil, done
+			case s.verdicts[pass.Planned].Reason == operatorv1alpha1.ReasonOperationInProgress && all[i].GivesWay() && !s.ReadOnly():
+				return nil, s.putOff(ctx, all[i])
+			}
+			return all[i], done
+		},
+		Ended: func(operation.Progress) {
+			s.Event(corev1.EventTypeNormal, "CARotated", operatorv1alpha1.ConditionCertificatesReady, "%s", s.rotationEnded(all[i]))
+		},
 	}
-	if all[i].Outdated() {
-		status.Operation = nil // rotationNoted says what to do
-		return done.In(verdict.AtOnce)
-	}
-	if s.verdicts[pass.Planned].Reason == operatorv1alpha1.ReasonOperationInProgress && all[i].GivesWay() && !s.ReadOnly() {
-		return s.putOff(ctx, all[i])
-	}
-	reason, until := s.Halted()
-	driver := operation.Driver{Status: status.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.Frozen(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
-	if driver.ReadOnly == "" && s.ReadOnly() {
-		driver.ReadOnly = "it continues when " + s.ReadOnlyUntil()
-	}
-	v, progress := driver.Advance(ctx, all[i])
-	if progress == operation.UnderWay {
-		return v
-	}
-	s.Event(corev1.EventTypeNormal, "CARotated", operatorv1alpha1.ConditionCertificatesReady, "%s", s.rotationEnded(all[i]))
-	status.Operation = nil
-	return done.In(verdict.AtOnce)
 }
 
 // putOff has an upgrade come before a rotation of which nothing is published yet: it may wait
@@ -126,8 +122,7 @@ func (s *scope) putOff(ctx context.Context, h rotation.Handler) verdict.Verdict 
 		return verdict.Failed(fmt.Errorf("put the rotation of the %s CA off: %w", h.Name, err))
 	}
 	s.Event(corev1.EventTypeNormal, "CARotationPutOff", operatorv1alpha1.ConditionCertificatesReady, "the %s CA is rotated after the upgrade to %s: nothing has been published of the new CA", h.Name, s.Registry.Spec.Version)
-	s.Registry.Status.Operation = nil
-	return done.In(verdict.AtOnce)
+	return done
 }
 
 // rotationEnded says what came of a rotation.

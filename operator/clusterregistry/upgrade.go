@@ -15,20 +15,11 @@ import (
 
 // advance takes the upgrade one step further.
 func (r *Reconciler) advance(ctx context.Context, s *scope) verdict.Verdict {
-	reason, until := s.Halted()
-	driver := operation.Driver{Status: s.upgrade.Operation, Recorded: s.Before.Operation, Now: s.Now, ReadOnly: s.Frozen(), HeldReason: reason, HeldUntil: until, HeldRetry: verdict.Resync}
-	v, progress := driver.Advance(ctx, r.upgradeHandler(s))
-	switch progress {
-	case operation.Completed:
-		return r.end(s, operatorv1alpha1.TransitionCompleted)
-	case operation.RolledBack:
-		if s.upgrade.Message == "" {
-			return r.end(s, operatorv1alpha1.TransitionAbandoned)
-		}
-		return r.end(s, operatorv1alpha1.TransitionRolledBack)
-	case operation.UnderWay:
-	}
-	return v
+	return s.driver().Step(ctx, operation.Operation{
+		Types:   []operatorv1alpha1.OperationType{operatorv1alpha1.OperationUpgrade},
+		Handler: func(context.Context) (operation.Handler, verdict.Verdict) { return r.upgradeHandler(s), done },
+		Ended:   s.endUpgrade,
+	})
 }
 
 // upgradeHandler returns the upgrade that is under way with what was found in this
@@ -81,13 +72,18 @@ var ended = map[operatorv1alpha1.TransitionState]string{
 	operatorv1alpha1.TransitionAbandoned:  "was abandoned",
 }
 
-// end reports the end of the upgrade.
-func (r *Reconciler) end(s *scope, state operatorv1alpha1.TransitionState) verdict.Verdict {
-	u, kind, message := s.upgrade, corev1.EventTypeNormal, ""
+// endUpgrade reports the end of the upgrade. What is rendered is another release's by now.
+func (s *scope) endUpgrade(progress operation.Progress) {
+	u, state, kind, message := s.upgrade, operatorv1alpha1.TransitionCompleted, corev1.EventTypeNormal, ""
+	if progress == operation.RolledBack {
+		state = operatorv1alpha1.TransitionRolledBack
+	}
+	if progress == operation.RolledBack && u.Message == "" {
+		state = operatorv1alpha1.TransitionAbandoned
+	}
 	if u.Message != "" {
 		kind, message = corev1.EventTypeWarning, ": "+u.Message
 	}
 	s.finish(state, u.Message)
 	s.Event(kind, string(state), "Upgrade", "the upgrade from %s to %s %s%s", u.From.Version, u.To.Version, ended[state], message)
-	return done.In(verdict.AtOnce) // what is rendered is another release's by now
 }
