@@ -25,6 +25,7 @@ import (
 	"github.com/clusterregistry/operator/apiserver/storage/clusterset"
 	"github.com/clusterregistry/operator/apiserver/storage/lock"
 	"github.com/clusterregistry/operator/apiserver/storage/rbac"
+	"github.com/clusterregistry/operator/apiserver/storage/redial"
 	"github.com/clusterregistry/operator/apiserver/storage/remainder"
 	"github.com/clusterregistry/operator/apiserver/storage/retry"
 	"github.com/clusterregistry/operator/apiserver/storage/stored"
@@ -33,6 +34,8 @@ import (
 
 // storage sets where objects are kept, and how they are encoded and encrypted there.
 func (o *Options) storage(config *genericserver.Config) error {
+	// Of the health checks, too, which go by the options.
+	o.Recommended.Etcd.StorageConfig.Transport.EgressLookup = redial.Lookup(config.DrainedNotify())
 	// Through its ApplyTo, EtcdOptions would ignore the media type.
 	storage := o.Recommended.Etcd.StorageConfig
 	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
