@@ -47,7 +47,10 @@ var writes = []struct{ method, path, kind string }{
 	{"PATCH", "v1beta1/clusters/full?fieldManager=a&force=true", applyPatch + "; ="},
 	{"PATCH", "v1alpha1/clusters/full", mergePatch},
 	{"PUT", "v1beta1/clusters/full/status", plain},
+	{"PUT", "v1alpha1/clusters/full/status", plain},
+	{"PATCH", "v1beta1/clusters/full/status", jsonPatch},
 	{"PATCH", "v1beta1/clusters/full/status", mergePatch},
+	{"PATCH", "v1alpha1/clusters/full/status", mergePatch},
 	{"PATCH", "v1beta1/clusters/full/status", "application/strategic-merge-patch+json"},
 	{"PATCH", "v1beta1/clusters/full/status?fieldManager=a&force=true", applyPatch},
 	{"POST", "v1beta1/clustersets", plain},
@@ -101,6 +104,19 @@ func bodies() (out []string) {
 			"apiVersion: clusterregistry.k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: full}\nspec:\n  access:\n"+strings.Repeat("  - {}\n", size/7),
 			"apiVersion: clusterregistry.k8s.io/v1beta1\nkind: Cluster\nmetadata: {name: full}\nx: &a [{},{},{},{},{},{},{},{}]\nspec:\n  access:\n"+strings.Repeat("  - *a\n", size/9),
 		)
+	}
+	return out
+}
+
+// tooMany returns bodies with lists of empty items: one that is longer than a body may be, of which
+// each item was once checked for 34 seconds, and one that is just short enough. Each write gets them.
+func tooMany() (out []string) {
+	for _, size := range []int{2_900_000, 1_030_000} {
+		items := "[" + strings.TrimSuffix(strings.Repeat("{},", size/3), ",") + "]"
+		for _, rest := range []string{`"spec":{"access":` + items + `}`, `"status":{"conditions":` + items + `}`} {
+			out = append(out, inCluster("v1beta1", rest), inCluster("v1alpha1", rest))
+		}
+		out = append(out, `[{"op":"add","path":"/spec/access","value":`+items+`}]`, `[{"op":"add","path":"/status/conditions","value":`+items+`}]`)
 	}
 	return out
 }
@@ -163,6 +179,9 @@ func FuzzBodies(f *testing.F) {
 		all = append(all, []byte(content))
 	}
 	for write := range writes {
+		for _, content := range tooMany() {
+			f.Add(uint8(write), []byte(content))
+		}
 		for i, content := range all {
 			// Each short body meets each write. Of the others one in eight does: among them is
 			// what takes most, a patch that makes of a cluster of v1alpha1 one of v1beta1.
