@@ -48,6 +48,16 @@ var pageWords = map[string]*regexp.Regexp{
 	"at the latest":                          regexp.MustCompile(`\bat latest\b`),
 	"as usual":                               regexp.MustCompile(`\bas (ever|always)\b`),
 	"has received":                           regexp.MustCompile(`\bhas got\b`),
+	"whether, for ...":                       regexp.MustCompile(`\bbe it\b`),
+	"sets, makes, requires":                  regexp.MustCompile(`\bhas it be\b|\bhave it be\b`),
+	"irreversible":                           regexp.MustCompile(`(?i)\bcan't be taken back\b`),
+	"keeps it running, keeps it":             regexp.MustCompile(`\bkeeps? (it|them) so\b`),
+	"is counted, is not lost":                regexp.MustCompile(`\bcounts? as there\b`),
+	"is your decision":                       regexp.MustCompile(`\b(is|are) for a person to\b`),
+	"for callers who may not":                regexp.MustCompile(`\bto who may\b`),
+	"authenticates, its CA":                  regexp.MustCompile(`(?i)\bvouch(es)?\b|\bwhom to trust\b`),
+	"one or the other":                       regexp.MustCompile(`\bthe one or the other\b`),
+	"forever":                                regexp.MustCompile(`\bfor ever\b`),
 }
 
 // generated are the pages whose texts are those of fields and flags.
