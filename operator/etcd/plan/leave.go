@@ -100,8 +100,10 @@ func (p planner) expel(m Listed) Step {
 		return wait("%s is removed when %s serves again", p.name(m.Ordinal), p.name(dead))
 	}
 	switch {
-	case all == 0:
+	case all == 0, why == "" && p.Differs != "":
 		return Step{Action: RecordStays, Ordinal: m.Ordinal}
+	case why == "" && p.Uncompared != "":
+		return wait("%s is removed when it is known that all members hold the same data: %s", p.name(m.Ordinal), p.Uncompared)
 	case p.Replicas == 1 && all == 1 && !p.Snapshot && why == "":
 		return Step{Action: TakeSnapshot, Ordinal: None, Message: "one member has no other copy"}
 	case serve < majority(all+1)-boolean(m.Serves) || serve < majority(all):

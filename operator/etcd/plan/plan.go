@@ -153,10 +153,19 @@ func (p planner) replaced(ordinal int) string {
 	if why := p.Lost[ordinal]; why != "" {
 		return why
 	}
-	if slices.Contains(p.Replace, p.IDs[ordinal]) {
+	if p.asked(ordinal) {
 		return "a person asked for it"
 	}
 	return p.Moves[ordinal]
+}
+
+// asked reports whether a person wants a member replaced.
+func (p planner) asked(ordinal int) bool { return slices.Contains(p.Replace, p.IDs[ordinal]) }
+
+// agree reports whether those voters that serve are enough to change the members.
+func (p planner) agree() bool {
+	all, serve := p.voters(None)
+	return serve >= majority(all)
 }
 
 // abandoned reports whether an ordinal has a claim that may have the last copy of what it has.

@@ -22,6 +22,14 @@ func etcdOf(members int) (Record, Observed) {
 	return record, seen
 }
 
+// removedWithOneDown has one of five members, whose data was lost, be removed, and another one
+// be silent.
+func removedWithOneDown(r *Record, o *Observed) {
+	delete(r.IDs, 1)
+	o.List = slices.Delete(o.List, 1, 2)
+	o.List[3].Serves, o.List[3].Leads = false, false
+}
+
 // unsafe says what would be wrong with a step, whatever it is decided from.
 func unsafe(step Step, spec Spec, record Record, seen Observed) string {
 	voters, serve, learners := 0, 0, 0
@@ -257,7 +265,28 @@ func TestDecisions(t *testing.T) {
 		{"a claim of before", 1, Spec{Replicas: 3}, func(r *Record, o *Observed) {
 			r.Target, o.Named, o.Claims[1], r.Claimed = 3, 3, Claim{UID: "x"}, 3
 		}, Step{Action: DeleteClaim, Ordinal: 1, UID: "x"}, ""},
-		{"a voter is down", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.List[1].Serves = false }, wait(""), "when fleet-etcd-1 serves again, or is replaced"},
+		{"a voter is down, and more are asked for", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.List[1].Serves = false }, Step{Action: RecordTarget, Ordinal: None, Size: 5}, ""},
+		{"a voter is down, and fewer are asked for", 5, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.List[1].Serves = false }, wait(""), "when fleet-etcd-1 serves again, or is replaced"},
+		{"a voter is down, and another one was lost and removed", 5, Spec{Replicas: 5}, removedWithOneDown, Step{Action: RecordJoining, Ordinal: 1}, ""},
+		{"a voter is down, and another one is about to be added again", 5, Spec{Replicas: 5}, func(r *Record, o *Observed) {
+			removedWithOneDown(r, o)
+			r.Joining = 1
+		}, Step{Action: AddLearner, Ordinal: 1}, ""},
+		{"a voter is down and asked for, and another one was lost and removed", 5, Spec{Replicas: 5, Replace: []string{"a4"}}, removedWithOneDown, Step{Action: RecordLeaving, Ordinal: 4, ID: "a4", UID: "claim-4"}, "a person asked for it"},
+		{"a voter serves and is asked for, and another one was lost and removed", 5, Spec{Replicas: 5, Replace: []string{"a3"}}, removedWithOneDown, Step{Action: RecordJoining, Ordinal: 1}, ""},
+		{"no majority serves, and one was lost and removed", 5, Spec{Replicas: 5}, func(r *Record, o *Observed) {
+			removedWithOneDown(r, o)
+			o.List[0].Serves = false
+		}, wait(""), "fleet-etcd-1 is added when a majority of the members serves again"},
+		{"fewer are asked for, and members hold different data", 5, Spec{Replicas: 3}, func(r *Record, o *Observed) {
+			r.Target, o.Servers, o.Differs = 3, 3, "members fleet-etcd-0 and fleet-etcd-1 hold different data at revision 7"
+		}, hold(""), "fleet-etcd-4 is not removed: members fleet-etcd-0 and fleet-etcd-1 hold different data at revision 7, and what is right might go with it"},
+		{"fewer are asked for, and it is not known whether members hold the same data", 5, Spec{Replicas: 3}, func(r *Record, o *Observed) { r.Target, o.Servers, o.Uncompared = 3, 3, "no answer" }, wait(""), "fleet-etcd-4 is removed when it is known that all members hold the same data: no answer"},
+		{"one leaves, and by now members hold different data", 5, Spec{Replicas: 3}, func(r *Record, o *Observed) { r.Target, r.Leaving, o.Servers, o.Differs = 3, 4, 3, "they differ" }, Step{Action: RecordStays, Ordinal: 4}, ""},
+		{"one leaves, and by now it is not known whether members hold the same data", 5, Spec{Replicas: 3}, func(r *Record, o *Observed) {
+			r.Target, r.Leaving, o.Servers, o.Uncompared = 3, 4, 3, "no answer"
+		}, wait(""), "fleet-etcd-4 is removed when it is known"},
+		{"members hold different data, and one of them is asked for", 5, Spec{Replicas: 3, Replace: []string{"a0"}}, func(r *Record, o *Observed) { r.Target, o.Servers, o.Differs = 3, 3, "they differ" }, Step{Action: RecordLeaving, Ordinal: 0, ID: "a0", UID: "claim-0"}, "a person asked for it"},
 		{"a voter is down, and nothing is asked for", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.List[1].Serves = false }, Step{Action: Done, Ordinal: None}, ""},
 		{"a voter is lost, before more are added", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.List[1].Serves, o.Lost[1] = false, "it is empty" }, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, "it is empty"},
 		{"one is to run elsewhere", 3, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.Moves = map[int]string{1: "its volume stays", 2: "its volume stays"} }, Step{Action: RecordLeaving, Ordinal: 1, ID: "a1", UID: "claim-1"}, "its volume stays"},

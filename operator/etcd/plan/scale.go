@@ -12,8 +12,8 @@ func (p planner) begin() Step {
 	case p.Alarm != "" && p.Target != p.Replicas:
 		return p.alarmed() // what has begun is completed
 	}
-	if dead := p.silent(None); dead != None && (p.missing() != None || len(p.IDs) != p.Replicas || p.Target != p.Replicas) {
-		return wait("the number of members changes when %s serves again, or is replaced: every voter must serve before that", p.name(dead))
+	if dead := p.silent(None); dead != None && (len(p.IDs) > p.Replicas || p.Target > p.Replicas) {
+		return wait("the number of members is reduced when %s serves again, or is replaced: every voter must serve before that", p.name(dead))
 	}
 	if p.Target != p.Replicas {
 		return Step{Action: RecordTarget, Ordinal: None, Size: p.Replicas}
@@ -43,7 +43,9 @@ func (p planner) replace() (Step, bool) {
 			continue
 		}
 		why := p.replaced(ordinal)
-		if why == "" || p.Lost[ordinal] == "" && (p.short() || p.Alarm != "" || p.lostBut(ordinal)) {
+		m, _ := p.listed(ordinal)
+		short := p.short() && (m.Serves || !p.asked(ordinal)) // one that is silent is no more of use
+		if why == "" || p.Lost[ordinal] == "" && (short || p.Alarm != "" || p.lostBut(ordinal)) {
 			continue // one that serves waits until there are as many as there were, and no alarm
 		}
 		if p.Lost[ordinal] == "" && p.needed(ordinal) {
@@ -104,8 +106,12 @@ func (p planner) missing() int {
 	return None
 }
 
-// add begins to add a member, once everything that it needs is there.
+// add begins to add a member, once everything that it needs is there. That a voter is silent does
+// not matter: a learner has no vote, and is safe while a majority serves.
 func (p planner) add(ordinal int) Step {
+	if !p.agree() {
+		return wait("%s is added when a majority of the members serves again", p.name(ordinal))
+	}
 	if p.Nodes < p.Replicas {
 		return hold("%s is not added: there is room for %d of %d members, each on a node of its own; add nodes that members may run on, or set spec.etcd.replicas back to %d", p.name(ordinal), p.Nodes, p.Replicas, p.back())
 	}
@@ -149,6 +155,10 @@ func (p planner) reduce() Step {
 	switch {
 	case p.Servers > p.Replicas:
 		return Step{Action: PointServers, Ordinal: None, Size: p.Replicas}
+	case p.Differs != "":
+		return hold("%s is not removed: %s, and what is right might go with it; find out which member has other data than most (etcdctl endpoint hashkv), and have that one replaced (kubectl registry etcd replace), or set spec.etcd.replicas back to %d", p.name(ordinal), p.Differs, p.back())
+	case p.Uncompared != "":
+		return wait("%s is removed when it is known that all members hold the same data: %s", p.name(ordinal), p.Uncompared)
 	case p.Replicas == 1 && !p.Snapshot:
 		return Step{Action: TakeSnapshot, Ordinal: None, Message: "one member has no other copy"}
 	}
@@ -169,8 +179,8 @@ func (p planner) join() Step {
 	case ordinal >= p.Replicas, lost:
 		return p.leaving(ordinal) // someone has changed their mind, or its data is lost
 	case !recorded:
-		if dead := p.silent(None); dead != None {
-			return wait("%s is added when %s serves again", p.name(ordinal), p.name(dead))
+		if !p.agree() {
+			return wait("%s is added when a majority of the members serves again", p.name(ordinal))
 		}
 		return Step{Action: AddLearner, Ordinal: ordinal}
 	case p.Size <= ordinal:

@@ -79,6 +79,10 @@ type Observed struct {
 	Nodes int
 	// Snapshot is true while there is a fresh and verified snapshot.
 	Snapshot bool
+	// Differs says which members hold different data, and Uncompared why it is not known whether
+	// any do. Both are empty where all hold the same, and matter only where there are more members
+	// than are asked for: what the ones that go have alone would go with them.
+	Differs, Uncompared string
 	// Kept is true while there are old volumes of members that were replaced, which need not
 	// be kept any longer than it takes for the new ones to serve.
 	Kept bool

@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/clusterregistry/operator/operator/etcd"
@@ -41,6 +42,19 @@ func (c *Change) alarms(ctx context.Context, seen *plan.Observed) {
 	c.differs = c.member(ordinal)
 	seen.Alarm, seen.Lost[ordinal] = "", "its data differs from that of all other members"
 	seen.List[i].Serves, seen.List[i].Leads = false, false
+}
+
+// compared says which members hold different data, or why that is not known; nothing where all
+// hold the same.
+func (c *Change) compared(ctx context.Context) (differs, unknown string) {
+	err := c.Etcd.Outlier(ctx, "")
+	if found := (*etcd.DataDiffers)(nil); errors.As(err, &found) {
+		return found.Error(), ""
+	}
+	if err != nil {
+		return "", err.Error()
+	}
+	return "", ""
 }
 
 // asIfServing takes members for such as serve that have a leader: no one completes a read.

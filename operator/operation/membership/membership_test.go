@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -43,6 +44,29 @@ func TestScale(t *testing.T) {
 			if claimed := w.claim(ordinal) != ""; claimed != (ordinal < int(test.members)) {
 				t.Errorf("with %d members, member %d has a claim: %t", test.members, ordinal, claimed)
 			}
+		}
+	}
+}
+
+// TestDifferentDataStays has no member go for fewer of them to be left as long as their data
+// differs, or is not known to be the same.
+func TestDifferentDataStays(t *testing.T) {
+	for says, differs := range map[string]error{
+		"hold different data at revision 7, and what is right might go with it": &etcd.DataDiffers{First: "fleet-etcd-0", Second: "fleet-etcd-1", Revision: 7},
+		"when it is known that all members hold the same data: no answer":       errors.New("no answer"),
+	} {
+		w := newWorld(t, 3)
+		w.objects.Registry.Spec.Etcd.Replicas, w.differs = 1, differs
+		said := ""
+		for range 20 {
+			said, _ = w.reconcile()
+		}
+		if len(w.did) > 0 || len(w.list) != 3 || !strings.Contains(said, says) {
+			t.Errorf("%v: it did %q and says %q", differs, w.did, said)
+		}
+		w.differs = nil
+		if w.settle(); len(w.list) != 1 {
+			t.Errorf("%v: when all is the same again, etcd has %+v", differs, w.list)
 		}
 	}
 }

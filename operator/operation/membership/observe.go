@@ -102,6 +102,9 @@ func (c *Change) observeRest(ctx context.Context, seen *plan.Observed, record pl
 			return err
 		}
 	}
+	if len(record.IDs) > c.spec().Replicas {
+		seen.Differs, seen.Uncompared = c.compared(ctx)
+	}
 	if operation := c.Registry.Status.Operation; Is(operation) && operation.SnapshotTime != nil {
 		seen.Snapshot = c.Now.Sub(operation.SnapshotTime.Time) < fresh
 	}

@@ -52,6 +52,9 @@ func (w *world) Agree(_ context.Context, names ...string) error {
 
 // Outlier implements Etcd.
 func (w *world) Outlier(_ context.Context, member string) error {
+	if member == "" && w.differs != nil {
+		return w.differs
+	}
 	for _, l := range w.list {
 		if (l.Name == w.corrupt) != (l.Name == member) {
 			return errors.New("others have other data, too")
