@@ -16,6 +16,9 @@ var apiServices = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APISe
 
 // check holds the world to what must be true at every moment.
 func (w *world) check() {
+	if w.broken != "" {
+		w.fails("%s", w.broken)
+	}
 	w.checkData()
 	for _, service := range w.host.list(apiServices, "") { // invariants 2 and 9
 		bundle, _, _ := unstructured.NestedString(service.Object, "spec", "caBundle")
@@ -115,12 +118,13 @@ func (w *world) retained(claim types.UID) bool {
 }
 
 // checkRemoval expects of a voter that is removed that those which are left have what it has:
-// not only other data (invariant 1).
+// not only other data (invariant 1). It is asked where the world can't fail, and has that fail
+// later.
 func (w *world) checkRemoval(m member, left []*process) {
 	w.note("  member %s is removed", m.name)
 	p := w.holder(m.id)
 	same := func(other *process) bool { return other.disk.other == p.disk.other }
 	if p != nil && p.disk.other == 0 && len(left) > 0 && !slices.ContainsFunc(left, same) {
-		w.fails("%s is removed, and those that are left have other data", m.name)
+		w.broken = m.name + " is removed, and those that are left have other data"
 	}
 }

@@ -145,7 +145,7 @@ func (c writer) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 	if !c.holds(object) {
 		return c.reader.Get(ctx, key, object, options...)
 	}
-	return c.cache.get(key, object)
+	return c.get(key, object)
 }
 
 // List implements client.Reader.
@@ -153,7 +153,7 @@ func (c writer) List(ctx context.Context, list client.ObjectList, options ...cli
 	if _, is := list.(*unstructured.UnstructuredList); is {
 		return c.reader.List(ctx, list, options...)
 	}
-	return c.cache.list(list, options...)
+	return c.list(list, options...)
 }
 
 // written fills an object with what became of it.

@@ -43,6 +43,8 @@ type process struct {
 	// brought it.
 	disk    *disk
 	mounted map[string]string
+	// trust has the CAs that a member has read at its start.
+	trust []byte
 	// chain is the certificate of a server.
 	chain   []byte
 	server  *grpc.Server
@@ -234,5 +236,20 @@ func (w *world) runMember(pod *stored, p *process) {
 		return
 	}
 	w.note("%s starts: %s", p.name, says)
-	p.runs, p.ended, p.started = true, 0, time.Now()
+	p.runs, p.ended, p.started, p.trust = true, 0, time.Now(), w.mounts(pod, "trust", "etcd-ca.crt")
+}
+
+// mounts returns what a pod has of a ConfigMap that it mounts.
+func (w *world) mounts(pod *stored, volume, value string) []byte {
+	volumes, _, _ := unstructured.NestedSlice(pod.Object, "spec", "volumes")
+	for _, mounted := range volumes {
+		if mounted := mounted.(map[string]any); mounted["name"] == volume {
+			of, _, _ := unstructured.NestedString(mounted, "configMap", "name")
+			if found := w.host.objects[id{configKind, pod.namespace, of}]; found != nil {
+				text, _, _ := unstructured.NestedString(found.Object, "data", value)
+				return []byte(text)
+			}
+		}
+	}
+	return nil
 }

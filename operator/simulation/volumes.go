@@ -2,7 +2,6 @@ package simulation
 
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/clusterregistry/operator/internal/contract"
 )
@@ -44,7 +43,7 @@ func (w *world) provision(claim *stored) {
 
 // released removes a claim that is used no more, and its volume unless that is retained.
 func (w *world) released(claim *stored, volume string) {
-	retained := w.retained(types.UID(claim.GetUID()))
+	retained := w.retained(claim.GetUID())
 	w.note("claim %s is gone, its volume retained: %t", claim.name, retained)
 	w.host.remove(claim)
 	if found := w.host.objects[id{volumeKind, "", volume}]; found != nil && !retained {

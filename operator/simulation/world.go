@@ -52,6 +52,8 @@ type world struct {
 	acked  int64
 	// accepted is true once a person has accepted that what was acknowledged may be lost.
 	accepted bool
+	// broken is what was found to be wrong where a test can't fail.
+	broken string
 	// trace is all that happened, and written counts the operator's writes.
 	trace   []string
 	written int
