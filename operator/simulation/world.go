@@ -88,7 +88,8 @@ func newWorld(t *testing.T, seed uint64) *world {
 	}
 	w.make("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "certificates.cert-manager.io", nil)
 	for i := range nodes {
-		w.make("v1", "Node", "", fmt.Sprintf("n%d", i), map[string]any{"metadata": map[string]any{"labels": map[string]any{"kubernetes.io/hostname": fmt.Sprintf("n%d", i)}}})
+		w.make("v1", "Node", "", fmt.Sprintf("n%d", i), map[string]any{"metadata": map[string]any{"labels": map[string]any{
+			"kubernetes.io/hostname": fmt.Sprintf("n%d", i), "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}}})
 	}
 	return w
 }

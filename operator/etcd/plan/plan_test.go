@@ -277,7 +277,7 @@ func TestDecisions(t *testing.T) {
 		{"no majority serves, and one was lost and removed", 5, Spec{Replicas: 5}, func(r *Record, o *Observed) {
 			removedWithOneDown(r, o)
 			o.List[0].Serves = false
-		}, wait(""), "fleet-etcd-1 is added when a majority of the members serves again"},
+		}, wait(""), "fleet-etcd-1 is added when a majority of the members is ready again"},
 		{"fewer are asked for, and members hold different data", 5, Spec{Replicas: 3}, func(r *Record, o *Observed) {
 			r.Target, o.Servers, o.Differs = 3, 3, "members fleet-etcd-0 and fleet-etcd-1 hold different data at revision 7"
 		}, hold(""), "fleet-etcd-4 is not removed: members fleet-etcd-0 and fleet-etcd-1 hold different data at revision 7, and what is right might go with it"},

@@ -110,7 +110,7 @@ func (p planner) missing() int {
 // not matter: a learner has no vote, and is safe while a majority serves.
 func (p planner) add(ordinal int) Step {
 	if !p.agree() {
-		return wait("%s is added when a majority of the members serves again", p.name(ordinal))
+		return wait("%s is added when a majority of the members is ready again", p.name(ordinal))
 	}
 	if p.Nodes < p.Replicas {
 		return hold("%s is not added: there is room for %d of %d members, each on a node of its own; add nodes that members may run on, or set spec.etcd.replicas back to %d", p.name(ordinal), p.Nodes, p.Replicas, p.back())
@@ -180,7 +180,7 @@ func (p planner) join() Step {
 		return p.leaving(ordinal) // someone has changed their mind, or its data is lost
 	case !recorded:
 		if !p.agree() {
-			return wait("%s is added when a majority of the members serves again", p.name(ordinal))
+			return wait("%s is added when a majority of the members is ready again", p.name(ordinal))
 		}
 		return Step{Action: AddLearner, Ordinal: ordinal}
 	case p.Size <= ordinal:
