@@ -36,8 +36,10 @@ func (w *world) rests(most time.Duration) {
 	w.faults = faults{}
 	w.until("the registry is ready and at rest", most, w.ready)
 	quiet := 3 * time.Minute
-	w.writes = false  // how far etcd is would be recorded
-	w.pass(2 * quiet) // what is left to be tidied up
+	w.writes = false // how far etcd is would be recorded
+	// What is left to be tidied up, and how far etcd got: five minutes after that was recorded
+	// last, with the next look.
+	w.pass(8 * time.Minute)
 	written := w.written
 	w.pass(quiet)
 	if w.written != written {
