@@ -42,6 +42,12 @@ type Options struct {
 	// Available says whether a cluster is available, and if not, why, in the place of its
 	// condition Available: for registries whose clusters nothing probes.
 	Available func(*v1beta1.Cluster) error
+	// Probed returns when whoever probes the clusters of the registry was last at work, such as
+	// by the Lease of the registry's controller (Renewed). Entries don't say how old they are:
+	// nothing is written to one while its cluster does not change. When Probed has returned
+	// nothing new for two minutes, no condition Available is believed until it does again. It is
+	// asked every 15 seconds. Nil means that conditions are believed whatever their age.
+	Probed func(context.Context) (time.Time, error)
 	// Timeout bounds each of the steps by which a cluster is engaged: to get credentials and
 	// an answer, and to fill caches; and then each request of the cluster's client, and each
 	// read of its cache. Zero means 30 seconds.

@@ -55,6 +55,10 @@ type Provider struct {
 	members  map[string]*member
 	held     map[string]string
 	failures map[string]failure
+	// probing is what is known of whether clusters are probed, and unprobed why they are not, nil
+	// when they are, or no one is asked.
+	probing  probing
+	unprobed error
 }
 
 // failure says until when a cluster that failed is left alone, while its target is the same.
@@ -160,6 +164,10 @@ func (p *Provider) Start(ctx context.Context, controllers multicluster.Aware) er
 	if !cache.WaitForCacheSync(ctx.Done(), p.informer.HasSynced) {
 		return nil
 	}
+	if p.options.Probed != nil {
+		p.askProbing(ctx)
+		p.running.Go(func() { p.watchProbing(ctx) })
+	}
 	stop := context.AfterFunc(ctx, p.queue.ShutDown)
 	defer stop()
 	for {
@@ -211,6 +219,9 @@ func (p *Provider) reconcile(ctx context.Context, name string, controllers multi
 	}
 	if why == nil {
 		why = p.options.Available(c)
+	}
+	if why == nil {
+		why = p.unprobed
 	}
 	if why != nil {
 		if p.held[name] != why.Error() {

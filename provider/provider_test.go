@@ -118,13 +118,26 @@ type fleet struct {
 // start starts a provider over a registry with the given clusters.
 func start(t *testing.T, timeout time.Duration, entries ...*v1beta1.Cluster) *fleet {
 	t.Helper()
-	f := &fleet{t: t, registry: fake.NewSimpleClientset(), engagements: make(chan engagement, 100)}
-	var err error
-	f.Provider, err = New(Options{loopback: true, Registry: f.registry, Timeout: timeout, Plugins: []Plugin{{Name: "fleet", Authorize: func(_ context.Context, config *rest.Config, _ *v1beta1.Cluster, access *v1beta1.Access) error {
+	o := optionsProbed(t, nil)
+	o.Timeout = timeout
+	return startWith(t, o, entries...)
+}
+
+// optionsProbed are options of a provider that asks whether clusters are probed.
+func optionsProbed(t *testing.T, probed func(context.Context) (time.Time, error)) Options {
+	t.Helper()
+	return Options{loopback: true, Registry: fake.NewSimpleClientset(), Timeout: 5 * time.Second, Probed: probed, Plugins: []Plugin{{Name: "fleet", Authorize: func(_ context.Context, config *rest.Config, _ *v1beta1.Cluster, access *v1beta1.Access) error {
 		config.BearerToken = "of " + access.Provider.Config["path"]
 		return nil
-	}}}})
-	if err != nil {
+	}}}}
+}
+
+// startWith is start with options.
+func startWith(t *testing.T, o Options, entries ...*v1beta1.Cluster) *fleet {
+	t.Helper()
+	f := &fleet{t: t, registry: o.Registry.(*fake.Clientset), engagements: make(chan engagement, 100)}
+	var err error
+	if f.Provider, err = New(o); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range entries {
