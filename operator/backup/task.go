@@ -48,12 +48,12 @@ func (t Task) ID() string {
 // Choose returns what to do next about the backups of a registry, nil for nothing: first what
 // was begun, then what is to be deleted, then what follows from a backup that succeeded, then
 // one that waits, and then what is to be verified again: of that there may be any number, and
-// again and again. While the store can't be reached, what was begun may last, and no deletion
-// waits for it. The lineage is the present one, empty while there is none.
+// again and again. While the store can't be reached, what was begun may last, and a deletion does not wait
+// for it, but for an attempt that is in progress. The lineage is the present one, empty while there is none.
 func Choose(all []*operatorv1alpha1.ClusterRegistryBackup, status operatorv1alpha1.BackupStatus, lineage string) *Task {
 	sorted := oldestFirst(all)
 	deletion := nextDeletion(sorted)
-	if deletion != nil && status.StoreUnreachable != nil {
+	if away := status.StoreUnreachable; deletion != nil && away != nil && away.NextAttempt != nil {
 		return deletion
 	}
 	for _, b := range sorted {

@@ -38,19 +38,24 @@ func Reach(status *operatorv1alpha1.BackupStatus, t Task, o Outcome, now time.Ti
 		o.State = Failed
 		return o
 	}
-	ended := o.ended
-	if ended.After(now.Add(ahead)) {
-		ended = now // the clock that wrote it was wrong
+	away := status.StoreUnreachable
+	if away == nil {
+		away = &operatorv1alpha1.StoreUnreachable{Since: metav1.NewTime(now)}
+		if o.ended.Before(now) {
+			away.Since = metav1.NewTime(o.ended)
+		}
+		status.StoreUnreachable = away
 	}
-	if status.StoreUnreachable == nil {
-		status.StoreUnreachable = &operatorv1alpha1.StoreUnreachable{Since: metav1.NewTime(ended)}
+	// Reckoned once for each attempt, and by one clock: that of kube-controller-manager, which says
+	// when a Job has ended, may be another.
+	if away.NextAttempt == nil || away.NextAttempt.Sub(now) > pauseMost {
+		away.NextAttempt = new(metav1.NewTime(now.Add(min(max(now.Sub(away.Since.Time), pauseFirst), pauseMost))))
 	}
-	next := metav1.NewTime(ended.Add(min(max(ended.Sub(status.StoreUnreachable.Since.Time), pauseFirst), pauseMost)))
-	status.StoreUnreachable.NextAttempt, status.StoreUnreachable.Message = &next, o.Message
-	o.State, o.Message = Running, unreachable(*status.StoreUnreachable)
-	if !now.Before(next.Time) {
-		o.State = Lost
+	o.State, away.Message = Running, o.Message
+	if !now.Before(away.NextAttempt.Time) {
+		o.State, away.NextAttempt = Lost, nil // it begins
 	}
+	o.Message = unreachable(*away)
 	return o
 }
 

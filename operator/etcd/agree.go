@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -66,6 +67,9 @@ func (a Access) Agree(ctx context.Context) error {
 	return err
 }
 
+// hashTime is how long a member may take to read all of its data, unless Access.Timeout is longer.
+const hashTime = 30 * time.Second
+
 // Outlier returns nil when all members but the given one hold the same data, and are a
 // majority, and that one holds other data. It works while the alarm CORRUPT
 // is raised, when no member takes writes. With no member given, all are to hold the
@@ -114,6 +118,7 @@ func (a Access) agree(ctx context.Context, names []string, revision int64) (firs
 
 // hash asks a member for the hash of its data up to a revision, 0 for its newest.
 func (a Access) hash(ctx context.Context, name string, revision int64) (answer *pb.HashKVResponse, err error) {
+	a.Timeout = max(a.Timeout, hashTime)
 	err = a.call(ctx, name, func(ctx context.Context, client *clientv3.Client) (err error) {
 		answer, err = pb.NewMaintenanceClient(client.ActiveConnection()).HashKV(ctx, &pb.HashKVRequest{Revision: revision})
 		return rpctypes.Error(err)

@@ -108,6 +108,9 @@ func (s *memberServer) MemberAdd(_ context.Context, request *pb.MemberAddRequest
 		return nil, err
 	}
 	w := s.p.w
+	if all, running := w.voters(); len(all) > 1 && len(running) < (len(all)+1)/2+1 {
+		return nil, rpctypes.ErrGRPCUnhealthy
+	}
 	for _, m := range w.etcd.last().members {
 		if m.learner {
 			return nil, rpctypes.ErrGRPCTooManyLearners

@@ -162,10 +162,17 @@ func (p planner) replaced(ordinal int) string {
 // asked reports whether a person wants a member replaced.
 func (p planner) asked(ordinal int) bool { return slices.Contains(p.Replace, p.IDs[ordinal]) }
 
-// agree reports whether those voters that serve are enough to change the members.
-func (p planner) agree() bool {
+// silentAsked reports whether a person wants a member replaced that does not serve.
+func (p planner) silentAsked() bool {
+	return slices.ContainsFunc(p.List, func(m Listed) bool { return !m.Learner && !m.Serves && p.asked(m.Ordinal) })
+}
+
+// accepts reports whether etcd accepts another member. That a voter is silent need not matter,
+// since a learner has no vote; but etcd asks for a majority of the voters as if the learner
+// were one (mayAddMember in etcd's server, with its default --strict-reconfig-check).
+func (p planner) accepts() bool {
 	all, serve := p.voters(None)
-	return serve >= majority(all)
+	return all == 1 || serve >= majority(all+1)
 }
 
 // abandoned reports whether an ordinal has a claim that may have the last copy of what it has.

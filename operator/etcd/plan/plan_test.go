@@ -265,7 +265,14 @@ func TestDecisions(t *testing.T) {
 		{"a claim of before", 1, Spec{Replicas: 3}, func(r *Record, o *Observed) {
 			r.Target, o.Named, o.Claims[1], r.Claimed = 3, 3, Claim{UID: "x"}, 3
 		}, Step{Action: DeleteClaim, Ordinal: 1, UID: "x"}, ""},
-		{"a voter is down, and more are asked for", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.List[1].Serves = false }, Step{Action: RecordTarget, Ordinal: None, Size: 5}, ""},
+		{"a voter is down, and more are asked for", 3, Spec{Replicas: 5}, func(_ *Record, o *Observed) { o.List[1].Serves = false }, wait(""), "members are added when fleet-etcd-1 serves again, or is replaced"},
+		{"a voter is down, and more were asked for", 3, Spec{Replicas: 3}, func(r *Record, o *Observed) { r.Target, o.List[1].Serves = 5, false }, Step{Action: RecordTarget, Ordinal: None, Size: 3}, ""},
+		{"a voter is down, and etcd would refuse the one that joins", 3, Spec{Replicas: 5}, func(r *Record, o *Observed) {
+			r.Target, r.Joining, o.List[1].Serves = 5, 3, false
+		}, wait(""), "fleet-etcd-3 is added when fleet-etcd-1 serves again, or is replaced"},
+		{"a voter is down and asked for, and etcd would refuse the one that joins", 3, Spec{Replicas: 5, Replace: []string{"a1"}}, func(r *Record, o *Observed) {
+			r.Target, r.Joining, o.List[1].Serves = 5, 3, false
+		}, Step{Action: RecordLeft, Ordinal: 3}, ""},
 		{"a voter is down, and fewer are asked for", 5, Spec{Replicas: 3}, func(_ *Record, o *Observed) { o.List[1].Serves = false }, wait(""), "when fleet-etcd-1 serves again, or is replaced"},
 		{"a voter is down, and another one was lost and removed", 5, Spec{Replicas: 5}, removedWithOneDown, Step{Action: RecordJoining, Ordinal: 1}, ""},
 		{"a voter is down, and another one is about to be added again", 5, Spec{Replicas: 5}, func(r *Record, o *Observed) {
@@ -277,7 +284,7 @@ func TestDecisions(t *testing.T) {
 		{"no majority serves, and one was lost and removed", 5, Spec{Replicas: 5}, func(r *Record, o *Observed) {
 			removedWithOneDown(r, o)
 			o.List[0].Serves = false
-		}, wait(""), "fleet-etcd-1 is added when a majority of the members is ready again"},
+		}, wait(""), "members are added when fleet-etcd-0 serves again, or is replaced"},
 		{"fewer are asked for, and members hold different data", 5, Spec{Replicas: 3}, func(r *Record, o *Observed) {
 			r.Target, o.Servers, o.Differs = 3, 3, "members fleet-etcd-0 and fleet-etcd-1 hold different data at revision 7"
 		}, hold(""), "fleet-etcd-4 is not removed: members fleet-etcd-0 and fleet-etcd-1 hold different data at revision 7, and what is right might go with it"},

@@ -12,8 +12,12 @@ func (p planner) begin() Step {
 	case p.Alarm != "" && p.Target != p.Replicas:
 		return p.alarmed() // what has begun is completed
 	}
-	if dead := p.silent(None); dead != None && (len(p.IDs) > p.Replicas || p.Target > p.Replicas) {
+	switch dead := p.silent(None); {
+	case dead == None:
+	case len(p.IDs) > p.Replicas:
 		return wait("the number of members is reduced when %s serves again, or is replaced: every voter must serve before that", p.name(dead))
+	case p.missing() != None && !p.accepts():
+		return wait("members are added when %s serves again, or is replaced: etcd refuses a member without which too few would serve", p.name(dead))
 	}
 	if p.Target != p.Replicas {
 		return Step{Action: RecordTarget, Ordinal: None, Size: p.Replicas}
@@ -106,12 +110,8 @@ func (p planner) missing() int {
 	return None
 }
 
-// add begins to add a member, once everything that it needs is there. That a voter is silent does
-// not matter: a learner has no vote, and is safe while a majority serves.
+// add begins to add a member, once everything that it needs is there.
 func (p planner) add(ordinal int) Step {
-	if !p.agree() {
-		return wait("%s is added when a majority of the members is ready again", p.name(ordinal))
-	}
 	if p.Nodes < p.Replicas {
 		return hold("%s is not added: there is room for %d of %d members, each on a node of its own; add nodes that members may run on, or set spec.etcd.replicas back to %d", p.name(ordinal), p.Nodes, p.Replicas, p.back())
 	}
@@ -174,14 +174,13 @@ func (p planner) join() Step {
 	switch {
 	case isAdded:
 		return Step{Action: RecordID, Ordinal: ordinal, ID: added.ID}
-	case !recorded && (ordinal >= p.Replicas || others):
+	case !recorded && (ordinal >= p.Replicas || others || !p.accepts() && p.silentAsked()):
 		return Step{Action: RecordLeft, Ordinal: ordinal} // nothing was added yet
 	case ordinal >= p.Replicas, lost:
 		return p.leaving(ordinal) // someone has changed their mind, or its data is lost
+	case !recorded && !p.accepts():
+		return wait("%s is added when %s serves again, or is replaced", p.name(ordinal), p.name(p.silent(None)))
 	case !recorded:
-		if !p.agree() {
-			return wait("%s is added when a majority of the members is ready again", p.name(ordinal))
-		}
 		return Step{Action: AddLearner, Ordinal: ordinal}
 	case p.Size <= ordinal:
 		return Step{Action: Resize, Ordinal: ordinal, Size: ordinal + 1}

@@ -65,7 +65,9 @@ func (s *Stage) runBackupTask(ctx context.Context) error {
 	}
 	status := s.Registry.Status.Backup
 	if t == nil {
-		status.StoreUnreachable = nil // nobody tries to reach it
+		if s.Found.blocked.Complete() && !s.Found.Unread {
+			status.StoreUnreachable = nil // nobody tries to reach it
+		}
 		return nil
 	}
 	outcome = backup.Reach(status, *t, outcome, s.Now)

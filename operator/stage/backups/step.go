@@ -94,7 +94,7 @@ func (s *Stage) judgeBackups(times schedule.Schedule, invalid error, step verdic
 	if s.Found.task != nil {
 		v.After = min(v.After, verdict.Backstop)
 	}
-	if away := status.StoreUnreachable; away != nil && away.NextAttempt != nil {
+	if away := status.StoreUnreachable; away != nil && away.NextAttempt != nil && !s.ReadOnly() {
 		v.After = min(v.After, max(verdict.AtOnce, away.NextAttempt.Sub(s.Now)))
 	}
 	if status.NextRun != nil {
