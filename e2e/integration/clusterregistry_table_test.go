@@ -52,6 +52,7 @@ var wrong = []struct{ old, new, at, says string }{
 	{"server: {}", "server: {service: {type: NodePort, loadBalancerClass: a/b}}", "spec.server.service.loadBalancerClass", "only a Service of type LoadBalancer has a loadBalancerClass"},
 	{"server: {}", "server: {service: {type: NodePort, loadBalancerSourceRanges: [203.0.113.0/24]}}", "spec.server.service.loadBalancerSourceRanges", "only a Service of type LoadBalancer has loadBalancerSourceRanges"},
 	{"server: {}", "server: {service: {externalTrafficPolicy: Local}}", "spec.server.service.externalTrafficPolicy", "a Service of type ClusterIP has no externalTrafficPolicy: use type NodePort or LoadBalancer, or remove externalTrafficPolicy"},
+	{"server: {}", "server: {service: {type: NodePort, externalTrafficPolicy: Local}}", "spec.server.service.externalTrafficPolicy", "name hostnames that lead to such nodes, or use Cluster"},
 	{"server: {}", "server: {service: {ipFamilies: [IPv4, IPv6]}}", "spec.server.service.ipFamilies", "two address families need ipFamilyPolicy PreferDualStack or RequireDualStack"},
 	{"server: {}", "server: {service: {type: NodePort, nodePort: 70000}}", "spec.server.service.nodePort", "less than or equal to 65535"},
 	{"server: {}", "server: {service: {type: ExternalName}}", "spec.server.service.type", `Unsupported value: "ExternalName"`},
@@ -257,6 +258,10 @@ var changes = []struct {
 	at, says string
 }{
 	{nil, []string{"Independent", "Aggregated"}, "spec.mode", "the mode of a registry can't be changed: create another registry and copy the clusters"},
+	{[]string{"server: {}", "server: {service: {type: LoadBalancer, loadBalancerClass: a/b}}"}, []string{"server: {}", "server: {service: {type: LoadBalancer, loadBalancerClass: a/c}}"}, "spec.server.service.loadBalancerClass", "set type to ClusterIP first"},
+	{[]string{"server: {}", "server: {service: {type: LoadBalancer}}"}, []string{"server: {}", "server: {service: {type: LoadBalancer, loadBalancerClass: a/c}}"}, "spec.server.service.loadBalancerClass", "set type to ClusterIP first"},
+	{[]string{"server: {}", "server: {service: {type: ClusterIP}}"}, []string{"server: {}", "server: {service: {type: LoadBalancer, loadBalancerClass: a/c}}"}, "", ""},
+	{[]string{"server: {}", "server: {service: {ipFamilies: [IPv4]}}"}, []string{"server: {}", "server: {service: {ipFamilies: [IPv6]}}"}, "spec.server.service.ipFamilies", "leave it first, and add or remove the second one"},
 	{nil, []string{"paused: false", "restoreFrom: {backupRef: {name: b}}"}, "spec.restoreFrom", "a registry is restored once, when it is created"},
 	{[]string{"paused: false", "restoreFrom: {backupRef: {name: b}}"}, nil, "spec.restoreFrom", "a registry is restored once, when it is created"},
 	{[]string{"paused: false", "restoreFrom: {backupRef: {name: b}}"}, []string{"paused: false", "restoreFrom: {backupRef: {name: c}}"}, "spec.restoreFrom", "a registry is restored once, when it is created"},

@@ -5,6 +5,7 @@ package platforms
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,7 @@ func TestOpenShift(t *testing.T) {
 		namespace.Annotations = map[string]string{"openshift.io/sa.scc.uid-range": "1000680000/10000"}
 	})
 	e.Apply("openshift.yaml", e.Namespace)
+	refuses(t, e, "runAsUser must be in the range")
 	saves(t, e, registry(e))
 }
 
@@ -35,6 +37,7 @@ func TestOpenShift(t *testing.T) {
 func TestOrganization(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	e.Apply("organization.yaml", e.Namespace)
+	refuses(t, e, "the label cost-center is required")
 	pods := operatorv1alpha1.Pods{
 		PodLabels:      map[string]operatorv1alpha1.LabelValue{"cost-center": "42"},
 		PodAnnotations: map[string]operatorv1alpha1.AnnotationValue{"sidecar.istio.io/inject": "false"},
@@ -44,6 +47,24 @@ func TestOrganization(t *testing.T) {
 	wanted.Spec.Controllers = &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}, Pods: pods}
 	wanted.Spec.Jobs = &operatorv1alpha1.Jobs{Pods: pods, Scratch: &operatorv1alpha1.Scratch{}}
 	saves(t, e, wanted)
+}
+
+// refuses waits until policies are followed that were just applied: one refuses a pod that has
+// nothing of what it asks for.
+func refuses(t *testing.T, e *framework.Env, why string) {
+	t.Helper()
+	e.Eventually("the policies to refuse a pod", func(ctx context.Context) error {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other", Namespace: e.Namespace}, Spec: corev1.PodSpec{
+			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: new(true), RunAsUser: new(int64(1)), FSGroup: new(int64(1)), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+			Containers: []corev1.Container{{Name: "c", Image: "i", SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(bool), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+				Resources: corev1.ResourceRequirements{
+					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")},
+					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Mi")}}}}}}
+		if err := e.Client.Create(ctx, pod, client.DryRunAll); err == nil || !strings.Contains(err.Error(), why) {
+			return fmt.Errorf("a pod that should be refused because %s: %v", why, err)
+		}
+		return nil
+	})
 }
 
 // registry returns a small registry that keeps backups on a claim.

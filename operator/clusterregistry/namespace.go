@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -11,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/informers"
 )
 
@@ -49,6 +51,20 @@ func (r *Reconciler) listed(ctx context.Context, options ...client.ListOption) [
 // run as: a pod that names another one is refused.
 const uidRange = "openshift.io/sa.scc.uid-range"
 
+// unreadRange stands for the range of users of a namespace that can't be read: there is one if the
+// servers run without a user of the manifests. To guess would replace all pods by such as the
+// platform refuses.
+func (r *Reconciler) unreadRange(ctx context.Context, s *scope) (string, error) {
+	servers := &appsv1.Deployment{}
+	if err := r.Client.Get(ctx, s.Key(contract.ServerSuffix), servers); err != nil {
+		return "", client.IgnoreNotFound(err)
+	}
+	if context := servers.Spec.Template.Spec.SecurityContext; context != nil && context.FSGroup == nil {
+		return "unknown", nil
+	}
+	return "", nil
+}
+
 // readNamespace notes what the registry's namespace says: whether it is being deleted, which can't
 // be called back, and which users pods get there. Where an older release's Role does not let the
 // operator ask, the deletion of the ClusterRegistry itself is what it goes by.
@@ -57,7 +73,8 @@ func (r *Reconciler) readNamespace(ctx context.Context, s *scope) error {
 	err := r.Live.Get(ctx, client.ObjectKey{Name: name}, namespace)
 	if apierrors.IsForbidden(err) {
 		logf.FromContext(ctx).Info("may not read the namespace, so that its deletion is noticed late: apply the operator's Role there again", "error", err.Error())
-		return nil
+		s.uidRange, err = r.unreadRange(ctx, s)
+		return err
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read namespace %s: %w", name, err)

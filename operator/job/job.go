@@ -4,6 +4,7 @@ package job
 
 import (
 	"context"
+	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,10 +24,13 @@ const Earlier = "Waiting for an earlier Job to be deleted"
 func Apply(ctx context.Context, o *operand.Objects, stage render.Stage) (stale bool, err error) {
 	for _, object := range o.Rendered.Stages[stage] {
 		err := o.Apply(ctx, object)
-		if object.GetKind() == "Job" && apierrors.IsInvalid(err) {
+		switch {
+		case err == nil:
+		case object.GetKind() == "Job" && verdict.Immutable(err):
 			return true, nil
-		}
-		if err != nil {
+		case object.GetKind() == "Job" && apierrors.IsInvalid(err):
+			return false, fmt.Errorf("correct spec.jobs or spec.etcd, by which the pods of Jobs are made: %w", err)
+		default:
 			return false, err
 		}
 	}

@@ -141,6 +141,11 @@ func runAs(template map[string]any, uidRange string, wanted *operatorv1alpha1.Po
 	if err != nil {
 		return err
 	}
+	if wanted.RunAsUser != nil || wanted.RunAsGroup != nil {
+		// The files of a volume may be another user's, who ran the pods before. kubelet gives them
+		// to the group, unless it goes by the directory alone.
+		fields["fsGroupChangePolicy"] = string(corev1.FSGroupChangeAlways)
+	}
 	for field, value := range fields {
 		if err := unstructured.SetNestedField(template, value, "securityContext", field); err != nil {
 			return err
@@ -172,9 +177,40 @@ func requireResources(template map[string]any, component string, resources opera
 					return err
 				}
 			}
+			if err := fit(container, resources); err != nil {
+				return err
+			}
 		}
 		if err := unstructured.SetNestedSlice(template, containers, field); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// fit raises the limits of a container to the requests of the spec, or lowers the requests to its
+// limits, where the spec has only one of them: the host refuses a request above its limit.
+func fit(container map[string]any, resources operatorv1alpha1.Resources) error {
+	given, other, above := resources.Requests, "limits", 1
+	if len(given) == 0 {
+		given, other, above = resources.Limits, "requests", -1
+	}
+	if len(resources.Requests) > 0 && len(resources.Limits) > 0 {
+		return nil
+	}
+	for name, amount := range given {
+		text, found, err := unstructured.NestedString(container, "resources", other, string(name))
+		if !found || err != nil {
+			continue
+		}
+		standing, err := resource.ParseQuantity(text)
+		if err != nil {
+			return err
+		}
+		if amount.Cmp(standing) == above {
+			if err := unstructured.SetNestedField(container, amount.String(), "resources", other, string(name)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -115,6 +115,31 @@ func TestPlatformsUsers(t *testing.T) {
 	}
 }
 
+// TestResourcesFit has what the spec leaves out give way to what it says: the host refuses a
+// request above its limit.
+func TestResourcesFit(t *testing.T) {
+	for jobs, want := range map[string][2]string{
+		`{requests: {memory: 512Mi}}`: {"512Mi", "512Mi"}, `{limits: {memory: 12Mi}}`: {"12Mi", "12Mi"},
+		`{requests: {memory: 1Mi}, limits: {memory: 2Mi}}`: {"1Mi", "2Mi"},
+	} {
+		containers := dressed(t, `{jobs: {resources: `+jobs+`}, `+stored+`}`, "")["Job fleet-snapshot"].Spec.Containers
+		if got := containers[0].Resources; got.Requests.Memory().String() != want[0] || got.Limits.Memory().String() != want[1] {
+			t.Errorf("%s: %v", jobs, got)
+		}
+	}
+}
+
+// TestOtherUsers has kubelet go through all files of a volume when the spec names a user: those
+// of the user before have to be the group's.
+func TestOtherUsers(t *testing.T) {
+	for etcd, want := range map[string]corev1.PodFSGroupChangePolicy{`{runAsUser: 2000}`: corev1.FSGroupChangeAlways, `{fsGroup: 2000}`: corev1.FSGroupChangeOnRootMismatch} {
+		context := dressed(t, `{etcd: {replicas: 3, podSecurityContext: `+etcd+`}}`, "")["StatefulSet fleet-etcd"].Spec.SecurityContext
+		if context.FSGroupChangePolicy == nil || *context.FSGroupChangePolicy != want {
+			t.Errorf("%s: %v", etcd, context)
+		}
+	}
+}
+
 // TestLabelsOfPodsStay gives labels and annotations of the operator's precedence over those that
 // came past the schema: by them pods are found.
 func TestLabelsOfPodsStay(t *testing.T) {

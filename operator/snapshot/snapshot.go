@@ -115,9 +115,11 @@ func applyPart(ctx context.Context, host Host, object *unstructured.Unstructured
 	switch {
 	case err == nil:
 		return verdict.Verdict{}
-	case object.GetKind() == "Job" && apierrors.IsInvalid(err):
+	case object.GetKind() == "Job" && verdict.Immutable(err):
 		// A Job can't be changed, and this one is of another snapshot or spec.
 		return again(ctx, host, "the Job of an earlier snapshot is removed")
+	case object.GetKind() == "Job" && apierrors.IsInvalid(err):
+		return verdict.Waiting(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since the host cluster refuses the Job that takes a snapshot of etcd: correct spec.jobs or spec.etcd, by which its pods are made (%s)", err)
 	case object.GetKind() == "PersistentVolumeClaim" && (apierrors.IsInvalid(err) || apierrors.IsForbidden(err)):
 		// As where a ResourceQuota has no room for it.
 		return verdict.Waiting(operatorv1alpha1.ReasonSnapshotFailed, "nothing was changed, since there is no space for a snapshot of etcd: the host cluster refuses PersistentVolumeClaim %s (%s)", object.GetName(), err)

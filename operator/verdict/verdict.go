@@ -6,7 +6,13 @@ package verdict
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
@@ -80,6 +86,19 @@ func Failed(err error) Verdict {
 	v := Waiting(operatorv1alpha1.ReasonInternalError, "%s", err)
 	v.Err = err
 	return v
+}
+
+// Immutable reports whether the host refuses a change of what can't be changed. What it refuses
+// for another reason, it would refuse of a new object as well.
+func Immutable(err error) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsInvalid(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0 || slices.ContainsFunc(details.Causes, func(cause metav1.StatusCause) bool {
+		return strings.Contains(cause.Message, apivalidation.FieldImmutableErrorMsg)
+	})
 }
 
 // Complete reports whether the stage is Done.

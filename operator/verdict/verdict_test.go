@@ -6,6 +6,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // TestVerdict is about how verdicts are derived from each other.
@@ -60,5 +65,26 @@ func TestBounded(t *testing.T) {
 	}
 	if got := Bounded("short"); got != "short" {
 		t.Error(got)
+	}
+}
+
+// TestImmutable tells a change of what can't be changed from what the host would refuse of a new
+// object as well.
+func TestImmutable(t *testing.T) {
+	kind := schema.GroupKind{Group: "batch", Kind: "Job"}
+	template := field.NewPath("spec", "template")
+	for reason, test := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"a change":              {apierrors.NewInvalid(kind, "j", apivalidation.ValidateImmutableField("a", "b", template)), true},
+		"an older host":         {apierrors.NewInvalid(kind, "j", nil), true},
+		"a request above limit": {apierrors.NewInvalid(kind, "j", field.ErrorList{field.Invalid(template, "128Mi", "must be less than or equal to memory limit of 64Mi")}), false},
+		"something else":        {apierrors.NewConflict(schema.GroupResource{}, "j", nil), false},
+		"nothing":               {nil, false},
+	} {
+		if got := Immutable(test.err); got != test.want {
+			t.Errorf("%s: %t", reason, got)
+		}
 	}
 }

@@ -26,9 +26,11 @@ type AccessTemplate struct {
 	InfrastructureKinds []InfrastructureKind `json:"infrastructureKinds,omitempty"`
 
 	// hosts are where the credentials may go: names, all names below one, such as
-	// *.eks.amazonaws.com, and ranges of addresses, such as 10.8.0.0/16. An entry with an
+	// *.clusters.example.com, and ranges of addresses, such as 10.8.0.0/16. An entry with an
 	// endpoint elsewhere gets no access, and its Cluster is held. List those where no one but
-	// your platform runs a server. At most 16.
+	// your platform runs a server, at any port: who may write a Cluster chooses the port and the
+	// CA. That is not so of the addresses of nodes, nor below a domain where a cloud gives names
+	// to all its customers. At most 16.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -77,7 +79,7 @@ type InfrastructureKind string
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253
-// +kubebuilder:validation:XValidation:rule="self.contains('/') || self.matches('^([*][.])?([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z]([-a-z0-9]*[a-z0-9])?$')",message="write a name in lowercase, such as api.example.com, all names below one of at least two parts, such as *.eks.amazonaws.com, or a range of addresses, such as 10.8.0.0/16 (one address: 10.8.0.1/32)"
+// +kubebuilder:validation:XValidation:rule="self.contains('/') || self.matches('^([*][.])?([a-z0-9]([-a-z0-9]*[a-z0-9])?[.])+[a-z]([-a-z0-9]*[a-z0-9])?$')",message="write a name in lowercase, such as api.example.com, all names below one of at least two parts, such as *.clusters.example.com, or a range of addresses, such as 10.8.0.0/16 (one address: 10.8.0.1/32)"
 // +kubebuilder:validation:XValidation:rule="!self.contains('/') || isCIDR(self) && cidr(self) == cidr(self).masked() && cidr(self).prefixLength() >= 8",message="write a range as its first address and its length, of 8 at least, such as 10.8.0.0/16 or fd00:8::/32"
 type HostPattern string
 

@@ -123,9 +123,9 @@ type PodSecurityContext struct {
 type AnnotationValue string
 
 // Jobs says how the pods of Jobs are made: those that save, verify, prune and remove backups,
-// that look up a backup to be restored, and that take a snapshot before an upgrade. What it
-// leaves out of nodeSelector, affinity, tolerations, priorityClassName, runtimeClassName and
-// podSecurityContext is as in spec.etcd.
+// that look up a backup to be restored, and that take a snapshot before an upgrade. Each of
+// nodeSelector, affinity, tolerations, priorityClassName, runtimeClassName and podSecurityContext
+// that it leaves out is as in spec.etcd, as a whole; of affinity, that for nodes alone.
 type Jobs struct {
 	// resources are what each container of a Job asks for and may use. Default: requests of
 	// 10m to 50m of CPU and 16Mi to 128Mi of memory, and limits of 64Mi to 2Gi of memory, by
@@ -136,13 +136,14 @@ type Jobs struct {
 	Pods `json:",inline"`
 
 	// scratch is the volume in which a backup or a snapshot is put together before it is
-	// stored. It has to hold three copies of etcd's data. Default: a part of the node's own
+	// stored. It holds three copies of etcd's data. A Job that fails is tried up to four times,
+	// and keeps the volume of each try until it is removed. Default: a part of the node's own
 	// disk, with that as its limit, of which nothing is reserved.
 	// +optional
 	Scratch *Scratch `json:"scratch,omitempty"`
 }
 
-// Scratch is a volume that is made for a pod and removed with it.
+// Scratch is a volume that is made for each pod of a Job, and removed with the Job.
 type Scratch struct {
 	// storageClassName is the StorageClass of the volume. Default: the cluster's.
 	// +optional

@@ -78,6 +78,9 @@ type Argument string
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.nodePort) || self.type != 'ClusterIP'",fieldPath=".nodePort",message="a Service of type ClusterIP has no nodePort: use type NodePort or LoadBalancer, or remove nodePort"
 // +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerClass) || self.type == 'LoadBalancer'",fieldPath=".loadBalancerClass",message="only a Service of type LoadBalancer has a loadBalancerClass: set type to LoadBalancer, or remove loadBalancerClass"
+// +kubebuilder:validation:XValidation:rule="self.type != 'LoadBalancer' || oldSelf.type != 'LoadBalancer' || has(self.loadBalancerClass) == has(oldSelf.loadBalancerClass) && (!has(self.loadBalancerClass) || self.loadBalancerClass == oldSelf.loadBalancerClass)",fieldPath=".loadBalancerClass",message="Kubernetes does not change the class of a Service's load balancer: set type to ClusterIP first, and then to LoadBalancer with the other class"
+// +kubebuilder:validation:XValidation:rule="!has(self.ipFamilies) || !has(oldSelf.ipFamilies) || self.ipFamilies[0] == oldSelf.ipFamilies[0]",fieldPath=".ipFamilies",message="Kubernetes does not change the first address family of a Service: leave it first, and add or remove the second one"
+// +kubebuilder:validation:XValidation:rule="!has(self.externalTrafficPolicy) || self.externalTrafficPolicy != 'Local' || self.type != 'NodePort' || has(self.hostnames)",fieldPath=".externalTrafficPolicy",message="with Local, only nodes that run a server answer at the node port, and these change: name hostnames that lead to such nodes, or use Cluster"
 // +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerSourceRanges) || self.type == 'LoadBalancer'",fieldPath=".loadBalancerSourceRanges",message="only a Service of type LoadBalancer has loadBalancerSourceRanges: set type to LoadBalancer, or remove loadBalancerSourceRanges"
 // +kubebuilder:validation:XValidation:rule="!has(self.externalTrafficPolicy) || self.type != 'ClusterIP'",fieldPath=".externalTrafficPolicy",message="a Service of type ClusterIP has no externalTrafficPolicy: use type NodePort or LoadBalancer, or remove externalTrafficPolicy"
 // +kubebuilder:validation:XValidation:rule="!has(self.ipFamilies) || size(self.ipFamilies) < 2 || has(self.ipFamilyPolicy) && self.ipFamilyPolicy != 'SingleStack'",fieldPath=".ipFamilies",message="two address families need ipFamilyPolicy PreferDualStack or RequireDualStack: set that, or name one family"
@@ -135,6 +138,7 @@ type Service struct {
 	// changed: IPv4, IPv6 or both. Default: by the cluster and ipFamilyPolicy.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=2
 	// +kubebuilder:validation:items:Enum=IPv4;IPv6
 	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
