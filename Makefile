@@ -297,7 +297,7 @@ verify-gofmt:
 
 .PHONY: verify-mod
 verify-mod:
-	for module in $(MODULES); do $(GO) mod -C $$module tidy -diff || exit 1; done
+	for module in $(MODULES) hack/helm; do $(GO) mod -C $$module tidy -diff || exit 1; done
 	$(GO) mod verify # what is shipped is made of what go.sum says, not of a cache that someone has changed
 
 .PHONY: verify-codegen
@@ -326,7 +326,6 @@ verify-chart: # that it is as "make chart" makes it
 # Not a part of verify: Helm takes minutes to build.
 .PHONY: verify-helm
 verify-helm: ## Try the chart with Helm: lint, each value, mistakes, notes, package, push and pull; and that it installs what the manifests do
-	$(GO) mod -C hack/helm tidy -diff
 	cd hack/helm && $(LINT) run --allow-parallel-runners ./...
 	$(TEST) -C hack/helm -count=1 -timeout 25m ./... # Go does not know which files Helm reads
 
