@@ -402,7 +402,7 @@ func TestBackupsBlocked(t *testing.T) {
 	s = w.scope()
 	s.Freeze("spec.paused is false")
 	w.kill = 0
-	if s.Run(t.Context()); s.Found.Verdict.Err != nil {
+	if s.Run(t.Context()); s.Found.Err != nil {
 		t.Errorf("read-only: %+v", s.Found.Verdict)
 	}
 }
@@ -541,7 +541,7 @@ func TestManyAsked(t *testing.T) {
 		t.Errorf("one too many is %+v", refused.Status)
 	}
 	s := w.reconcile()
-	if n := len(s.Found.All); n > backup.Most || s.Registry.Status.Backup.LastFailure != nil || !s.Found.Verdict.Complete() {
+	if n := len(s.Found.All); n > backup.Most || s.Registry.Status.Backup.LastFailure != nil || !s.Found.Complete() {
 		t.Errorf("then there are %d, %+v", n, s.Registry.Status.Backup)
 	}
 }

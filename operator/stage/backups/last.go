@@ -112,8 +112,8 @@ func (s *Stage) AwaitsLast(waits *metav1.Condition) string {
 	switch halted, until := s.Halted(); {
 	case s.saved():
 		return s.Found.last.Message
-	case s.Found.Verdict.Err != nil:
-		out += s.Found.Verdict.Message
+	case s.Found.Err != nil:
+		out += s.Found.Message
 	case s.Registry.Spec.Backup == nil:
 		out += "it has no spec.backup, which names the store"
 	case halted != "":

@@ -52,7 +52,7 @@ func TestStoreAway(t *testing.T) {
 			}
 			back := w.now
 			w.fails = nil
-			for w.phases() != map[bool]string{false: good, true: "fleet-20260301-1000 Completed"}[step == "delete"] || !s.Found.Verdict.Complete() {
+			for w.phases() != map[bool]string{false: good, true: "fleet-20260301-1000 Completed"}[step == "delete"] || !s.Found.Complete() {
 				v := s.Found.Verdict
 				w.now = w.now.Add(max(time.Second, v.After))
 				if w.now.Sub(back) > time.Minute {
