@@ -129,7 +129,7 @@ func testConfined(t *testing.T, i *importer, east *clusterv1.Cluster) {
 		})
 	}
 	lead("east.team-b.example.com", 0)
-	i.awaitState(contract.FunctionRunning, "1 Cluster held", "clusterAPI.accessTemplates[1] is not entered", "https://east.team-b.example.com:6443")
+	i.awaitState(contract.FunctionRunning, "1 Clusters held", "clusterAPI.accessTemplates[1] is not entered", "https://east.team-b.example.com:6443")
 	lead("east.team-a.example.com", 2)
 	i.awaitState(contract.FunctionRunning)
 	outside, back := 0, false
