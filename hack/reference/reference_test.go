@@ -122,7 +122,7 @@ func TestRows(t *testing.T) {
 			}
 		}
 	}
-	if whole := text[:strings.Index(text, "\n## ")]; strings.Count(whole, "\n- ") != 1 || !strings.Contains(whole, "metadata.name becomes a part of Service names") {
+	if whole, _, _ := strings.Cut(text, "\n## "); strings.Count(whole, "\n- ") != 1 || !strings.Contains(whole, "metadata.name becomes a part of Service names") {
 		t.Errorf("the rule about the object's name is to be the only one of the whole:\n%s", whole)
 	}
 }
