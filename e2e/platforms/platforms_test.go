@@ -60,8 +60,12 @@ func refuses(t *testing.T, e *framework.Env, why string) {
 				Resources: corev1.ResourceRequirements{
 					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("16Mi")},
 					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Mi")}}}}}}
-		if err := e.Client.Create(ctx, pod, client.DryRunAll); err == nil || !strings.Contains(err.Error(), why) {
-			return fmt.Errorf("a pod that should be refused because %s: %v", why, err)
+		err := e.Client.Create(ctx, pod, client.DryRunAll)
+		if err == nil {
+			return fmt.Errorf("a pod is accepted that should be refused: %s", why)
+		}
+		if !strings.Contains(err.Error(), why) {
+			return fmt.Errorf("a pod should be refused because %s: %w", why, err)
 		}
 		return nil
 	})
