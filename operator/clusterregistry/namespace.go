@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -51,16 +52,20 @@ func (r *Reconciler) listed(ctx context.Context, options ...client.ListOption) [
 // run as: a pod that names another one is refused.
 const uidRange = "openshift.io/sa.scc.uid-range"
 
-// unreadRange stands for the range of users of a namespace that can't be read: there is one if the
-// servers run without a user of the manifests. To guess would replace all pods by such as the
-// platform refuses.
+// unreadRange stands for the range of users of a namespace that can't be read: there is one if pods
+// of the registry are made without a user or group that the manifests name. To guess would replace
+// all pods, and the platform would refuse the new ones. The cache has no templates.
 func (r *Reconciler) unreadRange(ctx context.Context, s *scope) (string, error) {
-	servers := &appsv1.Deployment{}
-	if err := r.Client.Get(ctx, s.Key(contract.ServerSuffix), servers); err != nil {
-		return "", client.IgnoreNotFound(err)
+	servers, members := &appsv1.Deployment{}, &appsv1.StatefulSet{}
+	for suffix, workload := range map[string]client.Object{contract.ServerSuffix: servers, contract.EtcdSuffix: members} {
+		if err := r.Live.Get(ctx, s.Key(suffix), workload); client.IgnoreNotFound(err) != nil {
+			return "", fmt.Errorf("find out whether the platform gives users to the pods: %w", err)
+		}
 	}
-	if context := servers.Spec.Template.Spec.SecurityContext; context != nil && context.FSGroup == nil {
-		return "unknown", nil
+	for _, pods := range []corev1.PodSpec{servers.Spec.Template.Spec, members.Spec.Template.Spec} {
+		if user := pods.SecurityContext; user != nil && (user.RunAsUser == nil || user.RunAsGroup == nil || user.FSGroup == nil) {
+			return "unknown", nil
+		}
 	}
 	return "", nil
 }
