@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
-	"github.com/clusterregistry/operator/operator/stage/server"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -45,7 +45,7 @@ type Check struct {
 	// Verified is true when the reconcile has read through the host cluster already.
 	Verified bool
 	// Servers is what the stage of the servers found.
-	Servers server.Found
+	Servers pass.Servers
 	// Serving are the CAs that the servers' certificate may be signed by, in PEM.
 	Serving []byte
 	// Versions are the versions of the API that clients can rely on now; there are none

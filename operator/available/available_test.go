@@ -14,8 +14,8 @@ import (
 
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/servers"
-	"github.com/clusterregistry/operator/operator/stage/server"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -93,7 +93,7 @@ func TestAvailable(t *testing.T) {
 		}
 		s.Awaits, s.Verified = test.got.awaits, test.got.verified
 		if test.answering >= 0 {
-			s.Servers = server.Found{Asked: true, Answering: test.answering}
+			s.Servers = pass.Servers{Asked: true, Answering: test.answering}
 		}
 		key := client.ObjectKeyFromObject(s.Registry)
 		if test.failing > 0 {

@@ -13,8 +13,6 @@ import (
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/keyring"
 	"github.com/clusterregistry/operator/operator/operand"
-	"github.com/clusterregistry/operator/operator/stage/members"
-	"github.com/clusterregistry/operator/operator/stage/server"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -41,8 +39,8 @@ type Pass struct {
 	// Release is what is rendered.
 	Release version.Release
 	// Members and Servers are what the stages of that name have found.
-	Members members.Found
-	Servers server.Found
+	Members Members
+	Servers Servers
 
 	verdicts map[string]verdict.Verdict
 }

@@ -16,14 +16,15 @@ import (
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // Run observes etcd, and replaces a member where one is to be replaced and may be.
-func (s *Stage) Run(ctx context.Context) Found {
-	s.found = Found{}
+func (s *Stage) Run(ctx context.Context) pass.Members {
+	s.found = pass.Members{}
 	if s.Registry.Spec.Etcd.External != nil {
 		s.found.Verdict = s.external(ctx)
 	} else {

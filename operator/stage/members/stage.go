@@ -10,6 +10,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/turn"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -42,24 +43,7 @@ type Stage struct {
 	// an empty etcd; nil where etcd begins empty, or with the data that it has.
 	Begin func(*etcd.Record) *etcd.Record
 
-	found Found
-}
-
-// Found is what the stage found.
-type Found struct {
-	verdict.Verdict
-	// State is what etcd said, and Access how it was asked. Both are empty when it was not
-	// asked.
-	State  etcd.State
-	Access etcd.Access
-	// Rolling says which members are being replaced, nothing when none is.
-	Rolling string
-	// Detail is the verdict's message without Rolling.
-	Detail string
-	// Acted is true when a pod was evicted, or the leadership moved, since State was said.
-	Acted bool
-	// Replacing is true while members are replaced, or can be and are to be.
-	Replacing bool
+	found pass.Members
 }
 
 // done is the verdict of a part that has nothing to say.

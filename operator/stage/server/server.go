@@ -13,14 +13,15 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // Run applies the servers and observes them.
-func (s *Stage) Run(ctx context.Context) Found {
-	s.found = Found{}
+func (s *Stage) Run(ctx context.Context) pass.Servers {
+	s.found = pass.Servers{}
 	s.found.Verdict = s.run(ctx)
 	return s.found
 }

@@ -4,6 +4,7 @@ package server
 
 import (
 	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -22,20 +23,7 @@ type Stage struct {
 	// Held says what of the spec the servers don't get. Blocked, none is made or changed.
 	Held verdict.Verdict
 
-	found Found
-}
-
-// Found is what the stage found.
-type Found struct {
-	verdict.Verdict
-	// Asked is true when the servers were asked, and Answering counts those that answered.
-	Asked     bool
-	Answering int
-	// Failure says why the servers that are rendered will not come up, as far as can be
-	// told; nil as long as they may.
-	Failure error
-	// Rolling says which servers are being replaced, nothing when none is.
-	Rolling string
+	found pass.Servers
 }
 
 // done is the verdict of a part that has nothing to say.
