@@ -11,7 +11,7 @@ import (
 // TestMemory makes of an overlay what it is once, hands out copies, and forgets what was not
 // used for longest.
 func TestMemory(t *testing.T) {
-	var m memory
+	m := newMemory()
 	builds := 0
 	of := func(overlay string) *unstructured.Unstructured {
 		made, err := m.of(overlay, func() ([]*unstructured.Unstructured, error) {
@@ -35,10 +35,13 @@ func TestMemory(t *testing.T) {
 	if before := builds; of("a") == nil || builds != before {
 		t.Error("what was used a moment ago is forgotten")
 	}
-	if before := builds; of("0") == nil || builds != before+1 || len(m.made) != remembered || len(m.order) != remembered {
-		t.Errorf("%d are remembered, in an order of %d", len(m.made), len(m.order))
+	if before := builds; of("0") == nil || builds != before+1 || m.made.Len() != remembered {
+		t.Errorf("%d are remembered", m.made.Len())
 	}
-	if _, err := m.of("fails", func() ([]*unstructured.Unstructured, error) { return nil, errors.New("no") }); err == nil || m.made["fails"] != nil {
+	if _, err := m.of("fails", func() ([]*unstructured.Unstructured, error) { return nil, errors.New("no") }); err == nil {
+		t.Error("what fails is no error")
+	}
+	if _, known := m.made.Get("fails"); known {
 		t.Error("what fails is remembered")
 	}
 }

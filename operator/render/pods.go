@@ -4,21 +4,14 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
-
-// safeToEvict names the volumes of a pod on a node's own disk that may be lost: without it,
-// the cluster autoscaler keeps the node for ever
-// (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md).
-const safeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
 
 // The components of a registry that have pods, as the label of each names them.
 const (
@@ -152,162 +145,4 @@ func runAs(template map[string]any, uidRange string, wanted *operatorv1alpha1.Po
 		}
 	}
 	return nil
-}
-
-// requireResources sets the resources of the container that a workload is about, or of all
-// containers of a Job, which run one after the other.
-func requireResources(template map[string]any, component string, resources operatorv1alpha1.Resources) error {
-	wanted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&resources)
-	if err != nil || len(wanted) == 0 {
-		return err
-	}
-	for _, field := range []string{"initContainers", "containers"} {
-		containers, _, err := unstructured.NestedSlice(template, field)
-		if err != nil {
-			return err
-		}
-		long := slices.Contains([]string{ComponentServer, ComponentEtcd, ComponentController}, component)
-		if len(containers) == 0 || long && field == "initContainers" {
-			continue
-		}
-		for i := range containers {
-			container := containers[i].(map[string]any)
-			for kind, amounts := range wanted {
-				if err := unstructured.SetNestedField(container, amounts, "resources", kind); err != nil {
-					return err
-				}
-			}
-			if err := fit(container, resources); err != nil {
-				return err
-			}
-		}
-		if err := unstructured.SetNestedSlice(template, containers, field); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// fit raises the limits of a container to the requests of the spec, or lowers the requests to its
-// limits, where the spec has only one of them: the host refuses a request above its limit.
-func fit(container map[string]any, resources operatorv1alpha1.Resources) error {
-	given, other, above := resources.Requests, "limits", 1
-	if len(given) == 0 {
-		given, other, above = resources.Limits, "requests", -1
-	}
-	if len(resources.Requests) > 0 && len(resources.Limits) > 0 {
-		return nil
-	}
-	for name, amount := range given {
-		text, found, err := unstructured.NestedString(container, "resources", other, string(name))
-		if !found || err != nil {
-			continue
-		}
-		standing, err := resource.ParseQuantity(text)
-		if err != nil {
-			return err
-		}
-		if amount.Cmp(standing) == above {
-			if err := unstructured.SetNestedField(container, amount.String(), "resources", other, string(name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// scratchVolume is the name that the manifests give the volume in which a Job works.
-const scratchVolume = "scratch"
-
-// provisionScratch has the scratch volume of a Job be one of a StorageClass in place of a part
-// of the node's disk.
-func provisionScratch(template map[string]any, class, size string) error {
-	volumes, _, err := unstructured.NestedSlice(template, "volumes")
-	if err != nil {
-		return err
-	}
-	for i := range volumes {
-		if volumes[i].(map[string]any)["name"] != scratchVolume {
-			continue
-		}
-		quantity, err := resource.ParseQuantity(size)
-		if err != nil {
-			return err
-		}
-		spec := corev1.PersistentVolumeClaimSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: quantity}},
-		}
-		if class != "" {
-			spec.StorageClassName = &class
-		}
-		claim, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&spec)
-		if err != nil {
-			return err
-		}
-		volumes[i] = map[string]any{"name": scratchVolume, "ephemeral": map[string]any{"volumeClaimTemplate": map[string]any{"spec": claim}}}
-	}
-	return unstructured.SetNestedSlice(template, volumes, "volumes")
-}
-
-// localVolumes returns the names of the volumes that are a part of the node's disk.
-func localVolumes(template map[string]any) string {
-	volumes, _, _ := unstructured.NestedSlice(template, "volumes")
-	var names []string
-	for _, volume := range volumes {
-		if volume, is := volume.(map[string]any); is && volume["emptyDir"] != nil {
-			names = append(names, volume["name"].(string))
-		}
-	}
-	slices.Sort(names)
-	return strings.Join(names, ",")
-}
-
-// mark sets the labels and annotations of pods. Those of the manifests come first: past the
-// schema, a label of the spec must not make a pod another's.
-func mark(in Input, object *unstructured.Unstructured, component string, pods operatorv1alpha1.Pods, local string) error {
-	labels, annotations := map[string]string{}, map[string]string{}
-	for key, value := range pods.PodLabels {
-		labels[key] = string(value)
-	}
-	for key, value := range pods.PodAnnotations {
-		if !ours(key) {
-			annotations[key] = string(value)
-		}
-	}
-	if local != "" && annotations[safeToEvict] == "" {
-		annotations[safeToEvict] = local
-	}
-	if azureIdentity(in, component) {
-		labels["azure.workload.identity/use"] = "true"
-	}
-	for field, wanted := range map[string]map[string]string{"labels": labels, "annotations": annotations} {
-		given, _, err := unstructured.NestedStringMap(object.Object, "spec", "template", "metadata", field)
-		if err != nil {
-			return err
-		}
-		maps.Copy(wanted, given)
-		if len(wanted) == 0 {
-			continue
-		}
-		if err := unstructured.SetNestedStringMap(object.Object, wanted, "spec", "template", "metadata", field); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// azureIdentity reports whether the pods of a component sign in to a store by the identity of
-// their ServiceAccount in Azure, whose webhook looks at pods with a label of its own.
-func azureIdentity(in Input, component string) bool {
-	signsIn := func(store operatorv1alpha1.BackupStore) bool {
-		return store.Azure != nil && store.ServiceAccountName != ""
-	}
-	switch component {
-	case ComponentBackup:
-		return in.Registry.Spec.Backup != nil && signsIn(in.Registry.Spec.Backup.Store)
-	case ComponentRestore, ComponentEtcd:
-		return in.Restore != nil && signsIn(in.Restore.Store) && (component == ComponentRestore || in.Restore.Lineage != "")
-	}
-	return false
 }

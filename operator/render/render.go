@@ -77,7 +77,7 @@ func renderLayout(in Input, layout string) (*Result, error) {
 var layouts fs.FS = manifests.Registry
 
 // builds are what kustomize made of the overlays that were used last.
-var builds memory
+var builds = newMemory()
 
 // build returns what the embedded manifests are with an overlay.
 func build(overlay kustomize.Kustomization) ([]*unstructured.Unstructured, error) {
