@@ -51,10 +51,9 @@ func fits(content []byte) error {
 	return err
 }
 
-// foreign are the fields of a spec that are of Kubernetes' own types. Their descriptions say
-// where "kubectl explain" has those of the fields within, which would be half of the definition
-// with each of its components.
-var foreign = []string{"affinity", "dnsConfig", "seLinuxOptions", "tolerations", "topologySpreadConstraints"}
+// elsewhere is what the description of a field of one of Kubernetes' own types says: there its
+// fields are described, which would be half of the definition with each of its components.
+const elsewhere = `see "kubectl explain pod.`
 
 // withoutForeign returns a definition, in YAML, without descriptions within fields of Kubernetes'
 // own types.
@@ -63,43 +62,28 @@ func withoutForeign(content []byte) ([]byte, error) {
 	if err := yaml.Unmarshal(content, &crd); err != nil {
 		return nil, err
 	}
-	walkProperties(crd, func(name string, schema map[string]any) {
-		if slices.Contains(foreign, name) {
-			description := schema["description"]
-			forget(schema)
-			schema["description"] = description
-		}
-	})
+	shorten(crd, false)
 	content, err := yaml.Marshal(crd)
 	return append([]byte("---\n"), content...), err
 }
 
-// walkProperties calls visit for each property of the schemas in a tree, outer ones first.
-func walkProperties(tree any, visit func(name string, schema map[string]any)) {
+// shorten removes descriptions from a tree of schemas: all of them within a field whose own says
+// that they are elsewhere.
+func shorten(tree any, within bool) {
 	switch node := tree.(type) {
 	case map[string]any:
-		properties, _ := node["properties"].(map[string]any)
-		for name, schema := range properties {
-			if schema, is := schema.(map[string]any); is {
-				visit(name, schema)
-			}
+		description, _ := node["description"].(string)
+		if within && description != "" {
+			delete(node, "description")
 		}
+		within = within || strings.Contains(strings.Join(strings.Fields(description), " "), elsewhere)
 		for _, value := range node {
-			walkProperties(value, visit)
+			shorten(value, within)
 		}
 	case []any:
 		for _, value := range node {
-			walkProperties(value, visit)
+			shorten(value, within)
 		}
-	}
-}
-
-// forget removes the descriptions of a schema and of all within.
-func forget(schema map[string]any) {
-	delete(schema, "description")
-	walkProperties(schema, func(_ string, schema map[string]any) { delete(schema, "description") })
-	if items, is := schema["items"].(map[string]any); is {
-		delete(items, "description")
 	}
 }
 
