@@ -88,7 +88,7 @@ func builtBy(version, commit string, getenv func(string) string) attest.Build {
 	return build
 }
 
-// rehearse publishes a release where nobody gets it from, and verifies what is there. The
+// rehearse publishes a release where no one gets it from, and verifies what is there. The
 // public key stays beside the sums, so that their signature can be verified with openssl.
 func rehearse(ctx context.Context, dir string, build attest.Build, hub []byte) (err error) {
 	blobs, err := os.MkdirTemp("", "registry-")

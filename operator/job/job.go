@@ -16,7 +16,7 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// Earlier is what is waited for where the Job of another task is in the way.
+// Earlier says what to wait for where the Job of another task is in the way.
 const Earlier = "Waiting for an earlier Job to be deleted"
 
 // Apply applies what is rendered of a stage. Stale is true where its Job is of another task

@@ -10,7 +10,7 @@ import (
 )
 
 // An Operation is one kind of long operation of a registry, as one reconcile has found it: when
-// it begins, and how it goes on.
+// it begins, and how it continues.
 type Operation struct {
 	// Types are those that it is of in the status while it is under way.
 	Types []operatorv1alpha1.OperationType

@@ -66,7 +66,7 @@ func (s *Stage) runBackupTask(ctx context.Context) error {
 	status := s.Registry.Status.Backup
 	if t == nil {
 		if s.Found.blocked.Complete() && !s.Found.Unread {
-			status.StoreUnreachable = nil // nobody tries to reach it
+			status.StoreUnreachable = nil // no one tries to reach it
 		}
 		return nil
 	}
