@@ -115,8 +115,9 @@ func (s *scope) driveMembers(ctx context.Context, handler membership.Handler) ve
 // membersAccess returns how the recorded members are changed.
 func (r *Reconciler) membersAccess(s *scope) membersAccess {
 	recorded, name := s.Identity.Record.Members, client.ObjectKeyFromObject(s.Registry).String()
+	alarm, _ := s.Members.State.Raised()
 	return membersAccess{s.Members.Access.Among(slices.Collect(maps.Keys(recorded))...), func(member string, ask func() error) error {
-		return r.comparisons.Outlier(etcd.Compared{Etcd: name, Member: member, ID: recorded[member]}, s.Now, ask)
+		return r.comparisons.Outlier(etcd.Compared{Etcd: name, Member: member, ID: recorded[member], Alarm: alarm}, s.Now, ask)
 	}, func() { r.comparisons.Forget(name) }}
 }
 

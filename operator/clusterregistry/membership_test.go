@@ -113,8 +113,12 @@ func TestOutlierIsAskedSeldom(t *testing.T) {
 	if _ = r.membersAccess(s).seldom("fleet-etcd-0", ask); asked != 2 {
 		t.Error("what is known of a member counts for the one in its place")
 	}
-	r.comparisons.Forget("team/fleet")
+	s.Members.State.Alarms = []etcd.Alarm{{Type: etcd.AlarmCorrupt, MemberID: "another"}}
 	if _ = r.membersAccess(s).seldom("fleet-etcd-0", ask); asked != 3 {
+		t.Error("what was known before an alarm counts after it")
+	}
+	r.comparisons.Forget("team/fleet")
+	if _ = r.membersAccess(s).seldom("fleet-etcd-0", ask); asked != 4 {
 		t.Error("it is not forgotten with the registry")
 	}
 }

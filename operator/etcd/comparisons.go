@@ -20,6 +20,9 @@ type Compared struct {
 	// Member may hold other data than all others, and ID is its ID: a member that takes its
 	// place has another one. Both are empty where all members are compared.
 	Member, ID string
+	// Alarm is the one that is raised, by State.Raised: what was the same before it was raised
+	// may differ since, and to disarm it on that word would let members take writes that differ.
+	Alarm Alarm
 }
 
 // Comparisons remembers what comparisons of the members' data said, so that members which wait

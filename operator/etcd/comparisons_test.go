@@ -10,7 +10,7 @@ import (
 // minutes, one that was not to be had for less, and each for that etcd and that member alone.
 func TestComparisons(t *testing.T) {
 	start := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
-	of := Compared{"team/fleet", "m0", "a"}
+	of := Compared{Etcd: "team/fleet", Member: "m0", ID: "a"}
 	for _, test := range []struct {
 		reason string
 		err    error
@@ -26,9 +26,10 @@ func TestComparisons(t *testing.T) {
 		{"a member did not answer, a moment ago", errors.New("no answer"), of, failedFor - time.Second, false},
 		{"a member did not answer", errors.New("no answer"), of, failedFor, true},
 		{"the member did not answer, unlike the others", &NoAnswer{"m0", errors.New("no answer")}, of, failedFor, true},
-		{"another member", nil, Compared{"team/fleet", "m1", "b"}, time.Second, true},
-		{"the one that took its place", nil, Compared{"team/fleet", "m0", "c"}, time.Second, true},
-		{"another etcd", nil, Compared{"team/other", "m0", "a"}, time.Second, true},
+		{"another member", nil, Compared{Etcd: "team/fleet", Member: "m1", ID: "b"}, time.Second, true},
+		{"the one that took its place", nil, Compared{Etcd: "team/fleet", Member: "m0", ID: "c"}, time.Second, true},
+		{"another etcd", nil, Compared{Etcd: "team/other", Member: "m0", ID: "a"}, time.Second, true},
+		{"an alarm was raised since", nil, Compared{Etcd: "team/fleet", Member: "m0", ID: "a", Alarm: Alarm{Type: AlarmCorrupt, MemberID: "b"}}, time.Second, true},
 		{"the clock went back", nil, of, -time.Hour, true},
 	} {
 		var c Comparisons
@@ -47,7 +48,7 @@ func TestComparisonsForgotten(t *testing.T) {
 	var c Comparisons
 	now, none := time.Now(), func() error { return nil }
 	for i := range 100 {
-		_ = c.Outlier(Compared{"team/fleet", "m0", string(rune('a' + i))}, now.Add(time.Duration(i)*time.Hour), none)
+		_ = c.Outlier(Compared{Etcd: "team/fleet", Member: "m0", ID: string(rune('a' + i))}, now.Add(time.Duration(i)*time.Hour), none)
 	}
 	if len(c.of) != 1 {
 		t.Errorf("%d are kept", len(c.of))
