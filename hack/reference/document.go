@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,7 +16,7 @@ const intro = `# Reference: %s
 
 Every field of %s, version %s, kind %s (short name %s). [configure.md](../how-to/configure.md) is the guide that shows how they are used; ` + "`kubectl explain %s.spec`" + ` shows the same as this page in a terminal.
 
-"Refused with" quotes the error for an invalid value, once for all fields that have it; "a change" is one of a field that was set before.
+"Refused with" quotes the error for fields that don't go together, and "a change" is one of a field that was set before. The error for an invalid value says what to write.
 `
 
 // document returns the reference in Markdown.
@@ -56,10 +57,11 @@ var columns = []column{
 }
 
 // writeSections writes a table for each section. A message that several fields have is
-// quoted at the first of them.
+// quoted at the first of them, and a field that is the same as one before is only named.
 func writeSections(out *strings.Builder, fields []*field) {
-	first := map[string]string{}
-	for _, section := range sections(fields) {
+	first, met := map[string]string{}, map[string]*field{}
+	for _, all := range sections(fields) {
+		section, repeated := apart(all, met)
 		used := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
 			return !slices.ContainsFunc(section, func(f *field) bool { return c.cell(f) != "" })
 		})
@@ -77,7 +79,46 @@ func writeSections(out *strings.Builder, fields []*field) {
 			}
 			fmt.Fprintln(out, line)
 		}
+		for _, r := range repeated {
+			fmt.Fprintf(out, "\nThe same as in %s: %s.\n", code(r.of), strings.Join(r.fields, ", "))
+		}
 	}
+}
+
+// repetition names fields that are the same as those of their names in another object.
+type repetition struct {
+	of     string
+	fields []string
+}
+
+// apart takes the fields of a section apart: those to describe, and those that are the same as
+// one that was met before, by the object that has that one.
+func apart(section []*field, met map[string]*field) ([]*field, []*repetition) {
+	var described []*field
+	var repeated []*repetition
+	for _, f := range section {
+		_, name := cutLast(f.path)
+		key := fmt.Sprint(name, typed(f), f.fallback, f.allowed, f.description, f.rules, f.changes, f.like)
+		before := met[key]
+		if before == nil || sectionOf(f) == "status" {
+			met[key] = f
+			described = append(described, f)
+			continue
+		}
+		above, _ := cutLast(before.path)
+		at := slices.IndexFunc(repeated, func(r *repetition) bool { return r.of == above })
+		if at < 0 {
+			at, repeated = len(repeated), append(repeated, &repetition{of: above})
+		}
+		repeated[at].fields = append(repeated[at].fields, code(f.path))
+	}
+	return described, repeated
+}
+
+// cutLast cuts the last name off a path.
+func cutLast(path string) (above, name string) {
+	at := strings.LastIndex(path, ".")
+	return path[:max(at, 0)], path[at+1:]
 }
 
 // sections groups fields by the section that they belong to, in the order in which
@@ -156,11 +197,22 @@ func quotedOnce(path string, messages []string, first map[string]string) string 
 	return strings.Join(out, "; ")
 }
 
+// counted matches the sentence about how many entries or keys there may be.
+var counted = regexp.MustCompile(` At most ([0-9]+)\.`)
+
 // described is the description of a field without what its line says anyway: its name in the
-// beginning, as "kubectl explain" shows it, and its default.
+// beginning, as "kubectl explain" shows it, its default, and how many entries it may have.
 func described(f *field) string {
 	text := cell(f.description)
-	name := strings.TrimSuffix(f.path[strings.LastIndex(f.path, ".")+1:], "[]")
+	_, name := cutLast(f.path)
+	name = strings.TrimSuffix(name, "[]")
+	text = counted.ReplaceAllStringFunc(text, func(sentence string) string {
+		most := counted.FindStringSubmatch(sentence)[1]
+		if strings.Contains(strings.Join(f.allowed, ";"), most+" entries") || strings.Contains(strings.Join(f.allowed, ";"), most+" keys") {
+			return ""
+		}
+		return sentence
+	})
 	for _, verb := range []string{" is ", " are "} {
 		if rest, is := strings.CutPrefix(text, name+verb); is && len(rest) > 1 {
 			text = strings.ToUpper(rest[:1]) + rest[1:]

@@ -99,7 +99,7 @@ func fixes(rule apiextensionsv1.ValidationRule) bool {
 }
 
 func (w *walk) object(path string, schema *apiextensionsv1.JSONSchemaProps) {
-	w.keep(path, schema.XValidations)
+	w.keep(path, schema)
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		child := schema.Properties[name]
 		if path == "" && !slices.Contains([]string{"spec", "status"}, name) {
@@ -126,10 +126,10 @@ func (w *walk) field(path, name string, schema *apiextensionsv1.JSONSchemaProps,
 	if schema.Items != nil {
 		items := schema.Items.Schema
 		f.allowed = append(f.allowed, each(bounds(items))...)
-		for _, rule := range items.XValidations {
-			rule.FieldPath = ""
-			w.keep(path, apiextensionsv1.ValidationRules{rule})
+		for i := range items.XValidations {
+			items.XValidations[i].FieldPath = ""
 		}
+		w.keep(path, items)
 		items.XValidations = nil
 		w.object(path+"[]", items)
 	}
@@ -155,9 +155,13 @@ func (w *walk) earlier(path string, schema *apiextensionsv1.JSONSchemaProps) str
 	return ""
 }
 
-// keep files rules by the field that they are about.
-func (w *walk) keep(path string, rules apiextensionsv1.ValidationRules) {
-	for _, rule := range rules {
+// keep files rules by the field that they are about. A rule about the form of a single value is
+// left out: who breaks it is told what to write.
+func (w *walk) keep(path string, schema *apiextensionsv1.JSONSchemaProps) {
+	for _, rule := range schema.XValidations {
+		if len(schema.Properties) == 0 && !strings.Contains(rule.Rule, "oldSelf") {
+			continue
+		}
 		at := strings.TrimPrefix(path+rule.FieldPath, ".")
 		w.rules[at] = append(w.rules[at], rule)
 	}

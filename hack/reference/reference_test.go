@@ -84,20 +84,17 @@ func TestRows(t *testing.T) {
 		"spec.deletionPolicy":                  {"| `Retain` |"},
 		"spec.server.replicas":                 {"integer", "| `2` |", "1 to 16"},
 		"spec.server.service":                  {"Refused with: \"an Aggregated registry is reached through the API of the host cluster"},
-		"spec.etcd.replicas":                   {"Refused with: \"etcd has 1, 3 or 5 members"},
-		"spec.etcd.external.endpoints":         {"list of string, **required**", "1 to 9 entries", "each at most 512 characters", "without a path"},
+		"spec.etcd.external.endpoints":         {"list of string, **required**", "1 to 9 entries", "each at most 512 characters", "when one fails. |"},
 		"spec.etcd.storage":                    {"| object | ", "A change may be refused with: \"the size of etcd's volumes can grow but not shrink"},
 		"spec.etcd.storage.size":               {"quantity", "| `8Gi` |"},
 		"spec.tls.rotation":                    {"| object | ", "A change may be refused with: \"rotation.etcd can't be lowered"},
-		"spec.server.tolerations":              {"list of Toleration of a pod"},
+		"spec.controllers.tolerations":         {"list of Toleration of a pod"},
 		"spec.server.extraArgs":                {"map to string", "at most 7 keys", "each 1 to 256 characters"},
-		"spec.backup.store.azure.caBundle":     {"there is a private key in it"},
-		"spec.tls.caBundle":                    {"Refused with: as `spec.backup.store.azure.caBundle`."},
+		"spec.etcd":                            {"Refused with: \"say how many members etcd has"},
 		"spec.restoreFrom.store":               {"elsewhere. It has the fields of `spec.backup.store`. |"},
 		"spec.backup.retention.keepLast":       {"| How many of the newest", "1 to 1000. |"},
 		"status.certificates[].notAfter":       {"time"},
 		"status.history[].snapshot":            {"claim &lt;name>-snapshots"},
-		"spec.images.pullSecrets[].name":       {"**required**", "1 to 253 characters"},
 		"spec.server.service.type":             {"`ClusterIP`, `NodePort`, `LoadBalancer`"},
 		"spec.controllers.resources":           {"a request is greater than its limit"},
 		"spec.etcd.resources":                  {"It has the fields of `spec.controllers.resources`. |"},
@@ -124,5 +121,30 @@ func TestRows(t *testing.T) {
 	}
 	if whole, _, _ := strings.Cut(text, "\n## "); strings.Count(whole, "\n- ") != 1 || !strings.Contains(whole, "metadata.name becomes a part of Service names") {
 		t.Errorf("the rule about the object's name is to be the only one of the whole:\n%s", whole)
+	}
+}
+
+// TestSaidOnce expects that a field that several objects have is described once, and that the
+// page leaves to the server what is wrong with the form of a value.
+func TestSaidOnce(t *testing.T) {
+	text, err := reference(fromHere + crdFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"\n\nThe same as in `spec.controllers`: `spec.etcd.affinity`, ", "`spec.etcd.topologySpreadConstraints`.\n",
+		"\n\nThe same as in `spec.backup.store.azure.secretRef`: `spec.images.pullSecrets[].name`.\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	for _, path := range []string{"spec.etcd.affinity", "spec.backup.store.s3.prefix"} {
+		if strings.Contains(text, "| `"+path+"` |") {
+			t.Errorf("%s is described again", path)
+		}
+	}
+	if strings.Contains(text, "write the name of a bucket") {
+		t.Error("the error for a value that is not valid is quoted")
 	}
 }
