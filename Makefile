@@ -351,7 +351,7 @@ update: update-codegen update-golden update-gofmt update-mod bundle chart ## Bri
 update-codegen: # needs protoc, which it installs on Debian and Ubuntu
 	hack/update-codegen.sh
 	@# What unit tests compare.
-	UPDATE_DOCS=1 $(GO) test -count=1 -run '^(TestFlagsAreDocumented|TestSessions)$$' ./operator ./apiserver ./controller ./helper ./helper/backup ./cli/kubectl-registry
+	UPDATE_DOCS=1 $(GO) test -count=1 -run '^(TestFlagsAreDocumented|TestSessions)$$' ./operator ./apiserver ./controller ./cli/kubectl-registry
 
 .PHONY: update-golden
 update-golden: # what each release makes of each fixture; "make unit" compares it. Refused for a release that is released

@@ -38,7 +38,7 @@ func TestFlagsAreDocumented(t *testing.T) {
 	flagdoc.Check(t, "../docs/reference/flags.md", cmd.Name(), documented(cmd.Flags()))
 	for _, sub := range cmd.Commands() {
 		if sub.Name() == "verify-storage" {
-			flagdoc.Check(t, "../docs/reference/flags.md", cmd.Name()+" "+sub.Name(), sub.Flags())
+			flagdoc.Described(t, cmd.Name()+" "+sub.Name(), sub.Flags()) // the operator's Jobs set them
 		}
 	}
 }

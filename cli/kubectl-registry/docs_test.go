@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/clusterregistry/operator/cli/command"
 	"github.com/clusterregistry/operator/internal/flagdoc"
@@ -31,9 +32,11 @@ func leaves(cmd *cobra.Command, visit func(*cobra.Command)) {
 func TestFlagsAreDocumented(t *testing.T) {
 	cmd := root(command.New())
 	flagdoc.Check(t, flagsPage, "kubectl registry", cmd.PersistentFlags())
+	commands := map[string]*pflag.FlagSet{}
 	leaves(cmd, func(cmd *cobra.Command) {
-		flagdoc.Check(t, flagsPage, cmd.CommandPath(), cmd.LocalNonPersistentFlags())
+		commands[strings.TrimPrefix(cmd.CommandPath(), "kubectl registry ")] = cmd.LocalNonPersistentFlags()
 	})
+	flagdoc.CheckCommands(t, flagsPage, "the commands of kubectl registry", commands)
 }
 
 // TestCommandsAreDocumented expects of each command what a user needs of it: examples

@@ -3,6 +3,8 @@ package flagdoc
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -12,6 +14,7 @@ func flags() *pflag.FlagSet {
 	fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 	fs.String("name", "", "The `NAME` of it.")
 	fs.StringSlice("list", nil, "Some, a|b or <c>.\nMany\nlines.")
+	fs.String("mode", "", "One of `a|b`.")
 	fs.Bool("quick", true, "Do it quickly.")
 	fs.Int("old", 1, "An old one.")
 	_ = fs.MarkDeprecated("old", "it is old")
@@ -21,16 +24,52 @@ func flags() *pflag.FlagSet {
 func TestTable(t *testing.T) {
 	const want = "| Flag | Default | What it is |\n|---|---|---|\n" +
 		"| `--list strings` |  | Some, a\\|b or &lt;c>. (see `--help`) |\n" +
+		"| `--mode a\\|b` |  | One of a\\|b. |\n" +
 		"| `--name NAME` |  | The NAME of it. |\n" +
 		"| `--quick` | `true` | Do it quickly. |\n"
-	if got, err := table(flags()); err != nil || got != want {
-		t.Errorf("got %v\n%swant\n%s", err, got, want)
+	if got := checked(t, func(page string) { Check(t, page, "it", flags()) }); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
-	silent := pflag.NewFlagSet("", pflag.ContinueOnError)
+	silent := flags()
 	silent.Bool("silent", false, "")
-	if _, err := table(silent); err == nil {
-		t.Error("a flag without a usage passes")
+	if got := undescribed(silent); !slices.Equal(got, []string{"silent"}) {
+		t.Errorf("%q have no description", got)
 	}
+}
+
+// TestCommands expects a row for each form of a flag, with the commands that have it.
+func TestCommands(t *testing.T) {
+	other := pflag.NewFlagSet("", pflag.ContinueOnError)
+	other.Bool("quick", true, "Do it quickly.")
+	other.String("name", "it", "Another `NAME`.")
+	const want = "| Flag | Commands | Default | What it is |\n|---|---|---|---|\n" +
+		"| `--list strings` | `go` |  | Some, a\\|b or &lt;c>. (see `--help`) |\n" +
+		"| `--mode a\\|b` | `go` |  | One of a\\|b. |\n" +
+		"| `--name NAME` | `go` |  | The NAME of it. |\n" +
+		"| `--name NAME` | `stop` | `it` | Another NAME. |\n" +
+		"| `--quick` | `go`, `stop` | `true` | Do it quickly. |\n"
+	if got := checked(t, func(page string) {
+		CheckCommands(t, page, "it", map[string]*pflag.FlagSet{"stop": other, "go": flags()})
+	}); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// checked returns the table that a check writes.
+func checked(t *testing.T, check func(page string)) string {
+	t.Helper()
+	page := filepath.Join(t.TempDir(), "flags.md")
+	if err := os.WriteFile(page, []byte("<!-- begin flags of it -->\n<!-- end flags of it -->\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(Update, "1")
+	check(page)
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.TrimPrefix(string(content), "<!-- begin flags of it -->\n")
+	return strings.TrimSuffix(text, "<!-- end flags of it -->\n")
 }
 
 // TestUpdate expects that a page that was updated passes, and keeps all else.
@@ -43,10 +82,7 @@ func TestUpdate(t *testing.T) {
 	Check(t, page, "it", flags())
 	t.Setenv(Update, "")
 	Check(t, page, "it", flags())
-	want, err := table(flags())
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := checked(t, func(page string) { Check(t, page, "it", flags()) })
 	if got, err := os.ReadFile(page); err != nil || string(got) != "before\n<!-- begin flags of it -->\n"+want+"<!-- end flags of it -->\nafter\n" {
 		t.Errorf("the page is %s, %v", got, err)
 	}
