@@ -115,24 +115,16 @@ func said(t *testing.T) (literals []string, used map[string]bool) {
 				}
 			case *ast.AssignStmt:
 				for i, left := range n.Lhs {
-					target, is := left.(*ast.SelectorExpr)
-					if !is || i >= len(n.Rhs) || !strings.EqualFold(target.Sel.Name, "reason") {
+					if i >= len(n.Rhs) || !strings.EqualFold(named(left), "reason") {
 						continue
 					}
-					if value, literal := text(n.Rhs[i]); literal {
+					if value, literal := text(n.Rhs[i]); literal && value != "" {
 						literals = append(literals, value)
 					}
 				}
 			case *ast.CallExpr:
 				at := map[string]int{"event": 2, "Event": 1}
-				name := ""
-				switch f := n.Fun.(type) {
-				case *ast.Ident:
-					name = f.Name
-				case *ast.SelectorExpr:
-					name = f.Sel.Name
-				}
-				if i, is := at[name]; is && i < len(n.Args) {
+				if i, is := at[named(n.Fun)]; is && i < len(n.Args) {
 					if value, literal := text(n.Args[i]); literal {
 						literals = append(literals, value)
 					}
@@ -142,6 +134,17 @@ func said(t *testing.T) (literals []string, used map[string]bool) {
 		})
 	}
 	return literals, used
+}
+
+// named returns the name of a variable, a field or a function.
+func named(of ast.Expr) string {
+	switch of := of.(type) {
+	case *ast.Ident:
+		return of.Name
+	case *ast.SelectorExpr:
+		return of.Sel.Name
+	}
+	return ""
 }
 
 // TestTroubleshooting compares the guide with the code: every reason that a
@@ -173,8 +176,10 @@ func TestTroubleshooting(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries := map[string]bool{}
-	for _, match := range regexp.MustCompile("(?m)^(?:### (\\w+)$|\\| `(\\w+)` \\|)").FindAllStringSubmatch(string(guide), -1) {
-		entries[match[1]+match[2]] = true
+	for _, match := range regexp.MustCompile("(?m)^(?:### (\\w+)$|\\| ((?:`\\w+`,? )+)\\|)").FindAllStringSubmatch(string(guide), -1) {
+		for _, entry := range regexp.MustCompile(`\w+`).FindAllString(match[1]+match[2], -1) {
+			entries[entry] = true
+		}
 	}
 	for _, reason := range slices.Sorted(maps.Keys(reasons)) {
 		if !entries[reason] {
