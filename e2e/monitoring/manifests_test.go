@@ -21,7 +21,7 @@ import (
 func TestManifests(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	for dir, want := range map[string][]string{
-		"monitoring":            {"ClusterRole", "ConfigMap", "PrometheusRule", "ServiceMonitor"},
+		"monitoring":            {"ClusterRole", "ClusterRoleBinding", "ConfigMap", "PrometheusRule", "Secret", "ServiceAccount", "ServiceMonitor"},
 		"monitoring/controller": {"PodMonitor", "Secret", "ServiceAccount"},
 	} {
 		if kinds := checkManifests(t, e, dir); !slices.Equal(kinds, want) {

@@ -57,7 +57,10 @@ var effects = map[string]effect{
 	"podAnnotations":              {value: `{"example.com/scan":"true"}`, changes: []string{deployment}, has: "      annotations:\n        example.com/scan: \"true\"\n"},
 	"podDisruptionBudget.enabled": {value: `false`, changes: []string{"PodDisruptionBudget clusterregistry-system/clusterregistry-operator"}},
 	"networkPolicy.enabled":       {value: `false`, changes: []string{"NetworkPolicy clusterregistry-system/clusterregistry-operator"}},
-	"serviceMonitor.enabled":      {value: `true`, changes: []string{"ClusterRole /clusterregistry:metrics-reader", monitor}, has: "port: metrics\n"},
+	"serviceMonitor.enabled":      {value: `true`, changes: []string{
+		"ClusterRole /clusterregistry:metrics-reader", "ClusterRoleBinding /clusterregistry:metrics-reader",
+		"Secret clusterregistry-system/clusterregistry-metrics-reader", "ServiceAccount clusterregistry-system/clusterregistry-metrics-reader", monitor,
+	}, has: "port: metrics\n"},
 	"serviceMonitor.labels":       {value: `{"release":"prometheus"}`, given: "serviceMonitor.enabled=true", changes: []string{monitor}, has: "    release: prometheus\n"},
 	"prometheusRule.enabled":      {value: `true`, changes: []string{alerts}, has: "- alert: "},
 	"prometheusRule.labels":       {value: `{"release":"prometheus"}`, given: "prometheusRule.enabled=true", changes: []string{alerts}, has: "    release: prometheus\n"},

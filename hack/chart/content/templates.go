@@ -31,13 +31,16 @@ const narrowing = "watchNamespaces"
 
 // conditions are the values that objects depend on, by kind, or by kind and name.
 var conditions = map[string]string{
-	"CustomResourceDefinition":                   "crds.install",
-	"PodDisruptionBudget":                        "podDisruptionBudget.enabled",
-	"NetworkPolicy":                              "networkPolicy.enabled",
-	"ServiceMonitor":                             "serviceMonitor.enabled",
-	"ClusterRole clusterregistry:metrics-reader": "serviceMonitor.enabled",
-	"PrometheusRule":                             "prometheusRule.enabled",
-	"ConfigMap clusterregistry-dashboard":        "dashboard.enabled",
+	"CustomResourceDefinition":                          "crds.install",
+	"PodDisruptionBudget":                               "podDisruptionBudget.enabled",
+	"NetworkPolicy":                                     "networkPolicy.enabled",
+	"ServiceMonitor":                                    "serviceMonitor.enabled",
+	"ServiceAccount clusterregistry-metrics-reader":     "serviceMonitor.enabled",
+	"Secret clusterregistry-metrics-reader":             "serviceMonitor.enabled",
+	"ClusterRoleBinding clusterregistry:metrics-reader": "serviceMonitor.enabled",
+	"ClusterRole clusterregistry:metrics-reader":        "serviceMonitor.enabled",
+	"PrometheusRule":                                    "prometheusRule.enabled",
+	"ConfigMap clusterregistry-dashboard":               "dashboard.enabled",
 }
 
 // templates returns a file for each kind of object, and for each definition.
