@@ -150,56 +150,43 @@ var sessions = []session{
 	{section: "report", line: "kubectl registry report fleet"},
 }
 
-// TestSessions runs each command as a person does and compares what the page shows of
-// it. UPDATE_DOCS=1 writes the page. The registry, its host cluster and the member are
+// TestSessions runs each command as a person does and compares what the pages show of
+// it. UPDATE_DOCS=1 writes them. The registry, its host cluster and the member are
 // made up; what is printed is not.
 func TestSessions(t *testing.T) {
-	page, err := filepath.Abs(pluginPage)
+	// A session runs in a directory of its own.
+	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
+	pages, shown := map[string]string{}, map[string]bool{}
+	for _, page := range []string{pluginPage, longPage} {
+		pages[filepath.Join(here, page)] = read(t, page)
 	}
-	text, shown := string(content), map[string]bool{}
 	for _, s := range sessions {
 		shown[s.section] = true
-		begin := strings.Index(text, "\n## "+s.section+"\n")
-		if begin < 0 {
-			t.Fatalf("the page has no section %q", s.section)
+		page := filepath.Join(here, pluginPage)
+		if slices.Contains(long, s.section) {
+			page = filepath.Join(here, longPage)
 		}
 		seen, _ := s.run(t)
-		recorded := "```console\n$ " + s.line + "\n" + seen + "```\n"
-		rest := text[begin+1:]
-		end := len(rest)
-		if next := strings.Index(rest, "\n## "); next >= 0 {
-			end = next + 1
-		}
-		section := rest[:end]
-		if from := strings.Index(section, "```console\n$ "+s.line+"\n"); from >= 0 {
-			to := from + strings.Index(section[from:], "\n```\n") + len("\n```\n")
-			section = section[:from] + recorded + section[to:]
-		} else {
-			// Before the rights, which end each section.
-			rights := strings.Index(section, "**Rights:**")
-			section = section[:rights] + recorded + "\n" + section[rights:]
-		}
-		text = text[:begin+1] + section + rest[end:]
+		pages[page] = recorded(t, pages[page], s, seen)
 	}
 	for _, name := range []string{"join", "unjoin", "status", "clusters", "kubeconfig", "export", "import", "grant", "can-see", "restore plan", "recover plan", "diagnose", "report"} {
 		if !shown[name] {
 			t.Errorf("no session of %s", name)
 		}
 	}
-	if text == string(content) {
-		return
-	}
-	if os.Getenv("UPDATE_DOCS") == "" {
-		t.Fatalf("the sessions in %s differ from what the commands print: run UPDATE_DOCS=1 go test ./cli/kubectl-registry, and compare with git diff", pluginPage)
-	}
-	if err := os.WriteFile(page, []byte(text), 0o644); err != nil { //nolint:gosec // a page of the documentation
-		t.Fatal(err)
+	for page, text := range pages {
+		if text == read(t, page) {
+			continue
+		}
+		if os.Getenv("UPDATE_DOCS") == "" {
+			t.Fatalf("the sessions in %s differ from what the commands print: run UPDATE_DOCS=1 go test ./cli/kubectl-registry, and compare with git diff", page)
+		}
+		if err := os.WriteFile(page, []byte(text), 0o644); err != nil { //nolint:gosec // a page of the documentation
+			t.Fatal(err)
+		}
 	}
 }
 
