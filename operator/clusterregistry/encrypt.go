@@ -22,6 +22,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/keychange"
 	"github.com/clusterregistry/operator/operator/operation/upgrade/migration"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -122,13 +123,13 @@ func (s *scope) noteKeys() {
 		return
 	}
 	h := keychange.Handler{State: s.keyState(), Verified: cmp.Or(s.Identity.Record.StoredUnder, encryption.Identity.ID())}
-	message := "the keys to encrypt with are changed when " + s.rotationAwaits()
+	message := "the keys to encrypt with are changed when " + operation.Awaits(s.Pass)
 	if conflict := h.State.Check(); conflict != nil {
 		message = conflict.Error()
 	} else if h.State.InUse == nil || !h.Due() {
 		return
 	}
-	s.note(operatorv1alpha1.ConditionServerReady, operatorv1alpha1.ReasonEncryptionPending, message)
+	s.note(pass.Note{Condition: operatorv1alpha1.ConditionServerReady, Reason: operatorv1alpha1.ReasonEncryptionPending, Message: message})
 }
 
 // keyState is what is known of the keys before it is known what the servers have loaded.

@@ -52,7 +52,7 @@ func (s *scope) changeable() bool {
 func (r *Reconciler) memberChange(s *scope) *membership.Change {
 	under := s.Registry.Status.Operation
 	return &membership.Change{Objects: s.Objects, Identity: s.Identity, State: s.Members.State, Etcd: r.membersAccess(s),
-		Repair: under != nil && !membership.Is(under), TakeSnapshot: s.saveBefore}
+		Repair: under != nil && !operation.ChangesMembers(under), TakeSnapshot: s.saveBefore}
 }
 
 // stepMembers takes a step, in an operation of its own unless another one is under way.
@@ -60,7 +60,7 @@ func (r *Reconciler) stepMembers(ctx context.Context, s *scope, change *membersh
 	status := &s.Registry.Status
 	waits := step.Action == plan.Wait || step.Action == plan.Hold
 	switch {
-	case membership.Is(status.Operation):
+	case operation.ChangesMembers(status.Operation):
 		return s.driveMembers(ctx, membership.Handler{Change: change, Step: step})
 	case step.Action == plan.Done, waits && !change.Asked(), s.ReadOnly():
 		return done

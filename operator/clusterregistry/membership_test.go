@@ -40,7 +40,7 @@ func TestMembersBegin(t *testing.T) {
 		}, operatorv1alpha1.OperationScale, "starts"},
 		{"it is paused", replace, func(s *scope) { s.Freeze("spec.paused is false") }, "", ""},
 	} {
-		s := fragmented(t, "v0.1.0", "")
+		s := ofThree(t)
 		s.Registry.Spec.Etcd.Replicas = 5
 		test.change(s)
 		v := reading(t, s).stepMembers(t.Context(), s, &membership.Change{Objects: s.Objects, Identity: s.Identity, State: s.Members.State}, test.step)
@@ -53,7 +53,7 @@ func TestMembersBegin(t *testing.T) {
 
 // TestMembersBesideUpgrade adds to an upgrade what is done to members meanwhile.
 func TestMembersBesideUpgrade(t *testing.T) {
-	s := fragmented(t, "v0.1.0", "")
+	s := ofThree(t)
 	members := verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "fleet-etcd-1 is removed next").In(time.Second)
 	upgrade := verdict.Waiting("Etcd", "etcd 1/3").In(time.Minute)
 	if v := s.besides(members, upgrade); v.Message != "etcd 1/3; besides, fleet-etcd-1 is removed next" || v.Reason != "Etcd" || v.After != time.Second {
@@ -67,7 +67,7 @@ func TestMembersBesideUpgrade(t *testing.T) {
 // TestLostNoted says when a lost member is replaced, unless nothing is changed.
 func TestLostNoted(t *testing.T) {
 	for frozen, says := range map[bool]string{false: "; a new member takes its place at ", true: ""} {
-		s := fragmented(t, "v0.1.0", "")
+		s := ofThree(t)
 		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting(operatorv1alpha1.ReasonDataLost, "it is empty"))
 		if frozen {
 			s.Freeze("spec.paused is false")
@@ -97,7 +97,7 @@ func TestOutlierIsAskedAgain(t *testing.T) {
 // TestOutlierIsAskedSeldom has members that wait for something not scan all their data in each
 // reconcile.
 func TestOutlierIsAskedSeldom(t *testing.T) {
-	s := fragmented(t, "v0.1.0", "")
+	s := ofThree(t)
 	r, asked := reading(t, s), 0
 	ask := func() error { asked++; return nil }
 	for i := range 20 {

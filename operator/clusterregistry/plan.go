@@ -1,10 +1,11 @@
 package clusterregistry
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/operation"
-	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -17,7 +18,7 @@ func (s *scope) plan(all []version.Release) verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "etcd members are of %s, which this operator does not know: install the operator that upgraded them, or a newer one; nothing is changed until then", recorded).In(verdict.Resync)
 	}
 	releases := version.WithMembers(all, recorded, s.etcdSeen()...)
-	if under := s.Registry.Status.Operation; under != nil && s.operating() == "" && !membership.Is(under) {
+	if under := s.Registry.Status.Operation; s.Upgrading() || under != nil && operation.Title(under) == "" {
 		return s.planUpgrade(releases)
 	}
 	wanted, running := string(s.Registry.Spec.Version), s.Running()
@@ -56,14 +57,14 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 	if err != nil {
 		return s.stay(releases, verdict.Waiting(reasonOf(err), "%s", err))
 	}
-	if under := s.operating(); under != "" {
-		if s.Registry.Status.Operation.Phase != operatorv1alpha1.PhasePreflight || s.isDefragmented() && s.wasFull() {
+	if operation.ChangesMembers(s.Registry.Status.Operation) {
+		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when the change of etcd's members is complete", to.Version)).In(verdict.Soon)
+	}
+	if under := operation.Title(s.Registry.Status.Operation); under != "" {
+		if s.Registry.Status.Operation.Phase != operatorv1alpha1.PhasePreflight || s.makesRoom() {
 			return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when %s is complete (the condition %s says what is awaited)", to.Version, under, operatorv1alpha1.ConditionProgressing)).In(verdict.Soon)
 		}
 		operation.End(s.Registry) // nothing is touched yet
-	}
-	if membership.Is(s.Registry.Status.Operation) {
-		return s.stay(releases, verdict.Waiting(operatorv1alpha1.ReasonOperationInProgress, "the upgrade to %s starts when the change of etcd's members is complete", to.Version)).In(verdict.Soon)
 	}
 	from, err := version.Find(releases, s.Running())
 	if err != nil {
@@ -76,6 +77,13 @@ func (s *scope) planStep(releases []version.Release, to version.Release) verdict
 	}
 	s.begin(from, to)
 	return done
+}
+
+// makesRoom reports whether the operation that is under way makes room in an etcd that was full
+// in the reconcile before, as far as was said.
+func (s *scope) makesRoom() bool {
+	c := meta.FindStatusCondition(s.Before.Conditions, operatorv1alpha1.ConditionEtcdReady)
+	return s.Registry.Status.Operation.Type == operatorv1alpha1.OperationDefragmentation && c != nil && c.Reason == operatorv1alpha1.ReasonNoSpace
 }
 
 // stay keeps to the release that runs, if one does.

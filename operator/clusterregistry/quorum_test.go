@@ -65,7 +65,7 @@ func TestQuorumLostSays(t *testing.T) {
 
 // TestNewestVerified chooses no backup of other data, and none that was not verified.
 func TestNewestVerified(t *testing.T) {
-	s := fragmented(t, "v0.1.0", "")
+	s := ofThree(t)
 	s.Identity.Record.Lineage = "l"
 	now := metav1.NewTime(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))
 	add := func(name, lineage string, phase operatorv1alpha1.BackupPhase, revision int64, verified *metav1.Time) {
@@ -98,7 +98,7 @@ func TestNoteQuorum(t *testing.T) {
 		{"a majority answers", nil, false},
 		{"it is not certain at the moment", errors.New("no member answers that has a leader"), true},
 	} {
-		s := fragmented(t, "v0.1.0", "")
+		s := ofThree(t)
 		s.Registry.Status.Recovery = &operatorv1alpha1.RecoveryStatus{ID: "c-1"}
 		s.Registry.Spec.Recovery = &operatorv1alpha1.Recovery{From: operatorv1alpha1.RecoverFromMember, Name: "fleet-etcd-0", AcceptDataLossUpTo: 1 << 40, ApprovedFor: "c-1"}
 		if s.Members.State.ListErr = test.known; test.known != nil {

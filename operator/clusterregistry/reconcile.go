@@ -10,7 +10,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/auditing"
-	"github.com/clusterregistry/operator/operator/operation/membership"
+	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
@@ -136,7 +136,7 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	case s.Recovering() != nil: // all else waits
 	case s.upgrade != nil:
 		v = s.besides(v, r.advance(ctx, s))
-	case !membership.Is(s.Registry.Status.Operation):
+	case !operation.ChangesMembers(s.Registry.Status.Operation):
 		s.operation = r.operate(ctx, s)
 	}
 	s.noteRotations(r.rotations(s))

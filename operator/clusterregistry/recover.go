@@ -16,7 +16,6 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/keyring"
 	"github.com/clusterregistry/operator/operator/operation"
-	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/restore"
@@ -121,7 +120,7 @@ func (r *Reconciler) recover(ctx context.Context, s *scope) verdict.Verdict {
 			status.Recovery.Members = append(status.Recovery.Members, operatorv1alpha1.RecoveryMember{Name: name, Message: "what is left of it is not known any more"})
 		}
 	}
-	if membership.Is(status.Operation) {
+	if operation.ChangesMembers(status.Operation) {
 		operation.End(s.Registry) // it was about members that are no more
 	}
 	held := r.approve(ctx, s, status.Recovery)

@@ -13,7 +13,6 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/operation"
-	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/operation/rotation"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/trust"
@@ -190,7 +189,7 @@ func (s *scope) noteRotations(all []rotation.Handler) {
 			continue
 		}
 		if reason, message := s.rotationNoted(h); reason != "" {
-			s.note(operatorv1alpha1.ConditionCertificatesReady, reason, message)
+			s.note(pass.Note{Condition: operatorv1alpha1.ConditionCertificatesReady, Reason: reason, Message: message})
 		}
 	}
 }
@@ -204,7 +203,7 @@ func (s *scope) rotationNoted(h rotation.Handler) (reason, message string) {
 	case h.Lost && h.Desired.Generation <= u.Also:
 		return operatorv1alpha1.ReasonRotationPending, s.lostNext(h)
 	case h.Due():
-		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("the %s CA is rotated to generation %d when %s", h.Name, h.Desired.Generation, s.rotationAwaits())
+		return operatorv1alpha1.ReasonRotationPending, fmt.Sprintf("the %s CA is rotated to generation %d when %s", h.Name, h.Desired.Generation, operation.Awaits(s.Pass))
 	case u.Next():
 		return operatorv1alpha1.ReasonDropPending, fmt.Sprintf("generations %d and %d of the %s CA are published, and the servers show a certificate of the first: give clients the kubeconfig in Secret %s, or status.endpoint.caBundle, again, and then set spec.tls.rotation.drop.%s to %d", u.Signing, u.Also, h.Name, s.Name(contract.KubeconfigSuffix), h.Name, u.Signing) + follows(h)
 	case u.Previous():
@@ -260,21 +259,4 @@ func follows(h rotation.Handler) string {
 		return fmt.Sprintf("; generation %d is made after that", h.Desired.Generation)
 	}
 	return ""
-}
-
-// rotationAwaits says what a rotation that is due waits for.
-func (s *scope) rotationAwaits() string {
-	switch {
-	case s.upgrade != nil:
-		return "the upgrade is complete"
-	case s.operating() != "":
-		return s.operating() + " is complete"
-	case membership.Is(s.Registry.Status.Operation):
-		return "the change of etcd's members is complete"
-	case s.ReadOnly():
-		return s.ReadOnlyUntil()
-	case s.Unsteady() != "":
-		return "this is resolved: " + s.Unsteady()
-	}
-	return "nothing else is under way"
 }

@@ -141,7 +141,7 @@ func (c *Change) nameSnapshot(o *operatorv1alpha1.Operation) {
 // old while something else was waited for is taken again under another name.
 func (c *Change) takeSnapshot(ctx context.Context) verdict.Verdict {
 	o := c.Registry.Status.Operation
-	if !Is(o) {
+	if !operation.ChangesMembers(o) {
 		return c.changing("a snapshot is taken before the last member but one is removed, once the operation that is under way is complete")
 	}
 	saved, v := c.TakeSnapshot(ctx, o.Snapshot)

@@ -77,11 +77,6 @@ type Etcd interface {
 	DisarmCorrupt(ctx context.Context, s etcd.State) error
 }
 
-// Is reports whether an operation is one of this package's.
-func Is(operation *operatorv1alpha1.Operation) bool {
-	return operation != nil && (operation.Type == operatorv1alpha1.OperationScale || operation.Type == operatorv1alpha1.OperationReplacement)
-}
-
 // Next returns the next step, once it is known. It notes in the status which members are
 // lost.
 func (c *Change) Next(ctx context.Context) (plan.Step, verdict.Verdict) {

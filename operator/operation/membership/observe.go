@@ -18,6 +18,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/etcd/plan"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/placement"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/turn"
@@ -41,7 +42,7 @@ func (c *Change) observe(ctx context.Context, record plan.Record) (plan.Observed
 		return plan.Observed{}, c.changing("StatefulSet %s has changed, and its controller has not observed the change yet", set.Name)
 	}
 	seen := plan.Observed{Known: c.State.ListErr == nil, Size: int(*set.Spec.Replicas), Pods: map[int]plan.Pod{}, Claims: map[int]plan.Claim{}, Lost: map[int]string{}, Moves: map[int]string{}, Nodes: Most}
-	if !Is(c.Registry.Status.Operation) {
+	if !operation.ChangesMembers(c.Registry.Status.Operation) {
 		// What else changes the StatefulSet's size is undone when it is applied.
 		seen.Size = len(c.Identity.Members())
 	}
@@ -105,8 +106,8 @@ func (c *Change) observeRest(ctx context.Context, seen *plan.Observed, record pl
 	if len(record.IDs) > c.spec().Replicas {
 		seen.Differs, seen.Uncompared = c.compared(ctx)
 	}
-	if operation := c.Registry.Status.Operation; Is(operation) && operation.SnapshotTime != nil {
-		seen.Snapshot = c.Now.Sub(operation.SnapshotTime.Time) < fresh
+	if o := c.Registry.Status.Operation; operation.ChangesMembers(o) && o.SnapshotTime != nil {
+		seen.Snapshot = c.Now.Sub(o.SnapshotTime.Time) < fresh
 	}
 	return nil
 }
@@ -238,7 +239,7 @@ func (c *Change) certified(ctx context.Context) (int, error) {
 // servers returns how many members the servers use. While that is being changed, it is more
 // than there can be: none of those that they used may go yet.
 func (c *Change) servers(ctx context.Context) (int, error) {
-	if !Is(c.Registry.Status.Operation) {
+	if !operation.ChangesMembers(c.Registry.Status.Operation) {
 		return int(c.Identity.Record.Endpoints), nil
 	}
 	// Not from the cache, which has no arguments of containers.

@@ -349,7 +349,7 @@ func (w *world) reconcile() (said string, done bool) {
 	status := &w.objects.Registry.Status
 	switch {
 	case !v.Complete():
-	case Is(status.Operation):
+	case operation.ChangesMembers(status.Operation):
 		driver := operation.Driver{Status: status.Operation, Recorded: w.objects.Before.Operation, Now: w.objects.Now}
 		next, progress := driver.Advance(w.t.Context(), Handler{change, step})
 		if v = next; progress != operation.UnderWay {
