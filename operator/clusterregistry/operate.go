@@ -7,6 +7,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/defragmentation"
+	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -40,6 +41,52 @@ func (r *Reconciler) giveWay(s *scope) {
 		v.Message += besides
 		s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v
 	}
+}
+
+// members is what is done about etcd's members.
+func (r *Reconciler) members(s *scope) membership.Drive {
+	return membership.Drive{Pass: s.Pass, Comparisons: &r.comparisons, TakeSnapshot: s.saveBefore}
+}
+
+// changeMembers takes a change of the members of the registry's own etcd one step further,
+// or begins one. It does nothing as long as etcd was not observed.
+func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdict {
+	members := r.members(s)
+	if !members.Changeable() {
+		return done
+	}
+	if s.Members.Acted {
+		return done.In(verdict.AtOnce) // what was observed is no longer so
+	}
+	change := members.Change()
+	if v := r.noteQuorum(ctx, s, change); !v.Complete() {
+		return v
+	}
+	found := members.Step(ctx, change)
+	s.noteLost(found.Lost)
+	return found.Verdict
+}
+
+// noteLost adds to an etcd whose data is lost of a member when that is replaced.
+func (s *scope) noteLost(lost string) {
+	if v, reached := s.verdicts[operatorv1alpha1.ConditionEtcdReady]; lost != "" && reached && !v.Complete() {
+		v.Message += "; " + lost
+		s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v
+	}
+}
+
+// besides returns the verdict of an upgrade beside which a member is replaced.
+func (s *scope) besides(members, upgrade verdict.Verdict) verdict.Verdict {
+	if members.After > 0 && (upgrade.After == 0 || members.After < upgrade.After) {
+		upgrade = upgrade.In(members.After)
+	}
+	if members.Complete() || upgrade.Complete() {
+		return upgrade
+	}
+	if upgrade.Message += "; besides, " + members.Message; upgrade.Err == nil {
+		upgrade.Err = members.Err
+	}
+	return upgrade
 }
 
 // driver drives the operations of the registry.

@@ -3,6 +3,7 @@ package clusterregistry
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -82,5 +83,38 @@ func TestFullAndUpgrade(t *testing.T) {
 	s.Before.Conditions = []metav1.Condition{{Type: operatorv1alpha1.ConditionEtcdReady, Status: "False", Reason: operatorv1alpha1.ReasonNoSpace}}
 	if v := s.plan(released); v.Reason != operatorv1alpha1.ReasonOperationInProgress || s.upgrade != nil || s.Registry.Status.Operation == nil {
 		t.Errorf("%+v, %+v", v, s.Registry.Status.Operation)
+	}
+}
+
+// TestMembersBesideUpgrade adds to an upgrade what is done to members meanwhile.
+func TestMembersBesideUpgrade(t *testing.T) {
+	s := look(t, operandtest.InstalledAggregated)
+	members := verdict.Waiting(operatorv1alpha1.ReasonMembersChanging, "fleet-etcd-1 is removed next").In(time.Second)
+	upgrade := verdict.Waiting("Etcd", "etcd 1/3").In(time.Minute)
+	if v := s.besides(members, upgrade); v.Message != "etcd 1/3; besides, fleet-etcd-1 is removed next" || v.Reason != "Etcd" || v.After != time.Second {
+		t.Errorf("%+v", v)
+	}
+	if v := s.besides(done, upgrade); v.Message != upgrade.Message || v.After != time.Minute {
+		t.Errorf("nothing is done to members: %+v", v)
+	}
+}
+
+// TestLostNoted says of an etcd that is not ready when a member that is lost is replaced.
+func TestLostNoted(t *testing.T) {
+	s := look(t, operandtest.InstalledAggregated)
+	s.noteLost("a new one comes")
+	if _, reached := s.verdicts[operatorv1alpha1.ConditionEtcdReady]; reached {
+		t.Error("what was not reached has a verdict")
+	}
+	s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting(operatorv1alpha1.ReasonDataLost, "it is empty"))
+	s.noteLost("")
+	s.noteLost("a new one comes")
+	if got := s.verdicts[operatorv1alpha1.ConditionEtcdReady].Message; got != "it is empty; a new one comes" {
+		t.Errorf("%q", got)
+	}
+	s.record(operatorv1alpha1.ConditionEtcdReady, done)
+	s.noteLost("a new one comes")
+	if got := s.verdicts[operatorv1alpha1.ConditionEtcdReady].Message; got != "" {
+		t.Errorf("one that is ready: %q", got)
 	}
 }

@@ -68,10 +68,10 @@ func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membershi
 // noteQuorumFirst is noteQuorum for a registry that was not complete yet, as one that takes over
 // retained data: its etcd may have lost its quorum before.
 func (r *Reconciler) noteQuorumFirst(ctx context.Context, s *scope) {
-	if !s.changeable() || s.Members.Acted {
+	if !r.members(s).Changeable() || s.Members.Acted {
 		return
 	}
-	if v := r.noteQuorum(ctx, s, r.memberChange(s)); !v.Complete() {
+	if v := r.noteQuorum(ctx, s, r.members(s).Change()); !v.Complete() {
 		s.verdicts[operatorv1alpha1.ConditionProgressing] = v
 	}
 }

@@ -41,7 +41,7 @@ func (r *Reconciler) decide(ctx context.Context, s *scope) {
 			return
 		}
 	}
-	members, err := r.memberChange(s).Left(ctx)
+	members, err := r.members(s).Change().Left(ctx)
 	if err != nil {
 		s.Members.Err = fmt.Errorf("find out which member has what etcd lacks: %w", err)
 		return

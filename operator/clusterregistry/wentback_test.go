@@ -65,8 +65,8 @@ func TestDecide(t *testing.T) {
 		if v := s.Members.Verdict; v.Err != nil || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
-		if frozen := s.Frozen() != ""; frozen != test.frozen || frozen == s.changeable() {
-			t.Errorf("%s: frozen by %q, changeable: %t", test.reason, s.Frozen(), s.changeable())
+		if frozen := s.Frozen() != ""; frozen != test.frozen || frozen == r.members(s).Changeable() {
+			t.Errorf("%s: frozen by %q, changeable: %t", test.reason, s.Frozen(), r.members(s).Changeable())
 		}
 		stored := identity.Read(t.Context(), s.Objects).Record
 		if accepted := stored.WentBack == nil; accepted != test.accepted || accepted && (stored.Newest.Revision != 110 || s.Registry.Status.Recovery != nil) {
