@@ -161,7 +161,7 @@ func (s *site) noErrors() {
 		s.t.Fatalf("%d events, %v", len(list.Items), err)
 	}
 	for _, event := range list.Items {
-		if event.Reason == operatorv1alpha1.ReasonInternalError || strings.Contains(event.Message, "not found") {
+		if event.Reason == operatorv1alpha1.ReasonInternalError || event.Reason == operatorv1alpha1.ReasonHostRefused || strings.Contains(event.Message, "not found") {
 			s.t.Errorf("an event tells of an error: %s", event.Message)
 		}
 	}

@@ -83,9 +83,19 @@ func Failed(err error) Verdict {
 	if errors.As(err, &expected) {
 		return Waiting(expected.Reason(), "%s", err)
 	}
-	v := Waiting(operatorv1alpha1.ReasonInternalError, "%s", err)
+	reason := operatorv1alpha1.ReasonInternalError
+	if refused(err) {
+		reason = operatorv1alpha1.ReasonHostRefused
+	}
+	v := Waiting(reason, "%s", err)
 	v.Err = err
 	return v
+}
+
+// refused reports whether an error is the host's decision on a request, and no failure to make
+// one. Webhooks that give no code refuse with 400.
+func refused(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)
 }
 
 // Immutable reports whether the host refuses a change of what can't be changed. What it refuses

@@ -54,6 +54,14 @@ func TestFailed(t *testing.T) {
 	if got, want := Failed(unexpected), (Verdict{State: Blocked, Reason: "InternalError", Message: "no route", Err: unexpected}); got != want {
 		t.Errorf("unexpected: %+v", got)
 	}
+	for reason, err := range map[string]error{
+		"HostRefused":   apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "a", errors.New("exceeded quota")),
+		"InternalError": apierrors.NewInternalError(errors.New("failed calling webhook")),
+	} {
+		if got := Failed(fmt.Errorf("apply: %w", err)); got.Reason != reason || !errors.Is(got.Err, err) {
+			t.Errorf("%v: %+v", err, got)
+		}
+	}
 	if got, want := Failed(fmt.Errorf("apply: %w", taken{})), (Verdict{State: Blocked, Reason: "NotOwned", Message: "apply: the name is taken"}); got != want {
 		t.Errorf("expected: %+v", got)
 	}

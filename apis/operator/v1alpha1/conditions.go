@@ -52,6 +52,10 @@ const (
 	// ReasonInternalError is the reason of a part that the operator failed to read or
 	// change: the message has the error, and the operator tries again.
 	ReasonInternalError = "InternalError"
+	// ReasonHostRefused is the reason of a part of which the host cluster refuses an object, by a
+	// policy, a webhook or a quota, or a request for which the operator lacks a right: the message
+	// has the host cluster's words, and the operator tries again.
+	ReasonHostRefused = "HostRefused"
 	// ReasonUndecodable is the reason of an object that the host cluster stores and the
 	// operator can't decode: the message names the field.
 	ReasonUndecodable = "Undecodable"

@@ -88,7 +88,7 @@ func namespaceRights(o *operand.Objects) []right {
 // of rights and rights are wanting, which ones and how they are granted. The host cluster
 // is asked only then.
 func (s *Stage) withoutRights(ctx context.Context, functions []string, unbound []*unstructured.Unstructured, v verdict.Verdict) verdict.Verdict {
-	if v.Complete() && len(unbound) == 0 || slices.Contains([]string{operatorv1alpha1.ReasonIsolated, operatorv1alpha1.ReasonRefused, operatorv1alpha1.ReasonInternalError}, v.Reason) && len(unbound) == 0 {
+	if v.Complete() && len(unbound) == 0 || slices.Contains([]string{operatorv1alpha1.ReasonIsolated, operatorv1alpha1.ReasonRefused, operatorv1alpha1.ReasonInternalError, operatorv1alpha1.ReasonHostRefused}, v.Reason) && len(unbound) == 0 {
 		return v
 	}
 	var roles, missing []string
