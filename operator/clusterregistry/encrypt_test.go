@@ -33,7 +33,7 @@ func aKey(t *testing.T, name string) encryption.Keys {
 // encrypting returns the scope of a complete registry that is ready, with keys.
 func encrypting(t *testing.T, inUse, desired encryption.Keys) *scope {
 	t.Helper()
-	s := rotating(t, "Aggregated", "{}", one, one)
+	s := ready(t, "Aggregated")
 	s.Identity = identity.New(s.Objects)
 	s.Identity.Record = &etcd.Record{InitialClusterState: "existing", Replicas: 1, Names: []string{"fleet-etcd-0"}}
 	if inUse != nil {

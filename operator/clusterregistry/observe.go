@@ -10,13 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/address"
-	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/operand"
-	"github.com/clusterregistry/operator/operator/trust"
+	"github.com/clusterregistry/operator/operator/operation/rotation"
 	"github.com/clusterregistry/operator/operator/volumes"
 )
 
@@ -48,7 +46,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	if err := s.readInTheWay(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.readAuthorities(ctx); err != nil {
+	if s.Authorities, err = rotation.Read(ctx, s.Pass); err != nil {
 		return nil, err
 	}
 	if clients := s.Authorities.Clients.Bundle(); len(clients) > 0 {
@@ -61,27 +59,6 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 		return nil, err
 	}
 	return s, nil
-}
-
-// readAuthorities reads the CAs, and takes out of them what is being withdrawn.
-func (s *scope) readAuthorities(ctx context.Context) error {
-	asked, inUse, copied := s.Registry.Spec.TLS.Rotation.Etcd, generation.InUse{}, trust.Copy{}
-	var err error
-	if s.Identity.Record != nil {
-		inUse, copied = s.Identity.Record.Generations, trust.Copy{Serving: s.Identity.Record.ServingCA, Clients: s.Identity.Record.ClientCA}
-	} else if inUse, err = trust.FirstInUse(ctx, s.Objects, contract.EtcdCASuffix, contract.EtcdServerSuffix, asked); err != nil {
-		return err
-	}
-	inUse.Signing = max(inUse.Signing, generation.First)
-	if s.Authorities, err = trust.Read(ctx, s.Objects, inUse, copied); err != nil {
-		return err
-	}
-	if asked > generation.First && s.Identity.Err != nil {
-		s.Authorities.Err = s.Identity.Err // which generation signs is in there
-	}
-	s.withdraw()
-	s.abandon()
-	return nil
 }
 
 // hostToRender returns the version of the host that servers are to be made for,

@@ -8,6 +8,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/defragmentation"
 	"github.com/clusterregistry/operator/operator/operation/membership"
+	"github.com/clusterregistry/operator/operator/operation/rotation"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -16,13 +17,18 @@ import (
 // the first one that is due, in this order.
 func (r *Reconciler) operate(ctx context.Context, s *scope) verdict.Verdict {
 	free := r.defragmentation(s)
-	all := []operation.Operation{r.rotation(s), r.keysOperation(s)}
+	all := []operation.Operation{r.rotation(s).Operation(), r.keysOperation(s)}
 	if free.Ours() {
 		all = append(all, free.Operation())
 	}
 	v := s.driver().All(ctx, all)
 	s.note(free.Notes()...)
 	return v
+}
+
+// rotation is what is done about the CAs of the registry's own.
+func (r *Reconciler) rotation(s *scope) rotation.Drive {
+	return rotation.Drive{Pass: s.Pass, Access: r.access(s)}
 }
 
 // defragmentation is what is done about the free pages of etcd.

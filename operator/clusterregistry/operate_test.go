@@ -10,6 +10,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -116,5 +117,26 @@ func TestLostNoted(t *testing.T) {
 	s.noteLost("a new one comes")
 	if got := s.verdicts[operatorv1alpha1.ConditionEtcdReady].Message; got != "" {
 		t.Errorf("one that is ready: %q", got)
+	}
+}
+
+// TestRotateAndUpgrade has an upgrade wait for a rotation that has begun to change something,
+// and come first otherwise; a rotation waits for an upgrade.
+func TestRotateAndUpgrade(t *testing.T) {
+	for phase, waits := range map[operatorv1alpha1.OperationPhase]bool{"Preflight": false, "Issuance": true, "Withdrawal": true} {
+		s := ready(t, "Independent")
+		s.Registry.Spec.Version, s.Registry.Spec.TLS.Rotation.Client = "v0.2.0", 2
+		s.Authorities.Clients.InUse = generation.InUse{Signing: 1}
+		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, From: "client 1", To: "client 2", Phase: phase}
+		v := s.plan(released)
+		if waits != strings.Contains(v.Message, "the upgrade to v0.2.0 starts when the rotation of a CA is complete (the condition Progressing says what is awaited); v0.1.0 keeps running") || waits == (s.upgrade != nil) {
+			t.Errorf("%s: %+v, %+v", phase, v, s.Registry.Status.Operation)
+		}
+		if s.upgrade != nil {
+			s.note(reading(t, s).rotation(s).Notes()...)
+			if c := s.condition(operatorv1alpha1.ConditionCertificatesReady, ""); c.Reason != "RotationPending" || !strings.Contains(c.Message, "the client CA is rotated to generation 2 when the upgrade is complete") {
+				t.Errorf("in an upgrade: %+v", c)
+			}
+		}
 	}
 }

@@ -139,7 +139,7 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	case !operation.ChangesMembers(s.Registry.Status.Operation):
 		s.operation = r.operate(ctx, s)
 	}
-	s.noteRotations(r.rotations(s))
+	s.note(r.rotation(s).Notes()...)
 	s.noteKeys()
 	if err == nil {
 		return v

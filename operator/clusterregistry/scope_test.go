@@ -38,6 +38,16 @@ func reading(t *testing.T, s *scope, objects ...client.Object) *Reconciler {
 	return r
 }
 
+// ready returns the scope of a complete registry that is ready, in a mode.
+func ready(t *testing.T, mode string) *scope {
+	t.Helper()
+	s := look(t, "{spec: {version: v0.1.0, mode: "+mode+", etcd: {replicas: 3}}, status: {version: v0.1.0"+operandtest.Complete+"}}")
+	for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
+		s.record(kind, done)
+	}
+	return s
+}
+
 // ofThree returns the scope of a complete registry that is ready, with three members.
 func ofThree(t *testing.T) *scope {
 	t.Helper()

@@ -37,12 +37,13 @@ var stages = map[string]func(*Reconciler, context.Context, *scope) verdict.Verdi
 }
 
 func (r *Reconciler) certificates(ctx context.Context, s *scope) verdict.Verdict {
-	if err := r.takeBack(ctx, s); err != nil {
+	cas := r.rotation(s)
+	if err := cas.TakeBack(ctx); err != nil {
 		return verdict.Failed(err)
 	}
 	stage := certificates.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.Authorities}
 	v := stage.Run(ctx)
-	if err := s.copyGenerations(ctx); err != nil && v.Err == nil && v.State != verdict.ReadOnly {
+	if err := cas.KeepCopy(ctx); err != nil && v.Err == nil && v.State != verdict.ReadOnly {
 		return verdict.Failed(fmt.Errorf("keep a copy of which CAs are in use: %w", err))
 	}
 	return v

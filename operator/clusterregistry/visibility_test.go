@@ -53,7 +53,7 @@ func TestVisibility(t *testing.T) {
 		{reason: "not approved, in an upgrade", hides: true, recorded: id, change: upgrading, want: sets, keeps: true},
 		{reason: "hidden, in an upgrade", spec: sets, hides: true, recorded: id, change: upgrading, want: sets, keeps: true},
 	} {
-		s := rotating(t, "Aggregated", "{}", one, one)
+		s := ready(t, "Aggregated")
 		s.Registry.Spec.Server.Authorization = &operatorv1alpha1.Authorization{Visibility: test.spec, VisibilityApprovedFor: test.approved}
 		if test.recorded != "" {
 			s.Registry.Status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: test.recorded}
@@ -79,7 +79,7 @@ func TestVisibility(t *testing.T) {
 // TestRecordVisibility leaves with the data that clusters were hidden, until it was approved to
 // show them.
 func TestRecordVisibility(t *testing.T) {
-	s := rotating(t, "Aggregated", "{}", one, one)
+	s := ready(t, "Aggregated")
 	registry := s.Registry.DeepCopy()
 	registry.ResourceVersion = ""
 	reading(t, s, registry)

@@ -1,4 +1,4 @@
-package clusterregistry
+package rotation
 
 import (
 	"context"
@@ -9,12 +9,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/generation"
@@ -24,16 +18,14 @@ import (
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/trust/trusttest"
 	"github.com/clusterregistry/operator/operator/verdict"
-	"github.com/clusterregistry/operator/operator/version"
 )
 
 // rotatingEtcd returns the scope of a complete registry with one member, whose CA of etcd has
 // the given generations in use and is to have the second, of the newest release.
-func rotatingEtcd(t *testing.T, u generation.InUse, first, second trusttest.CA) *scope {
+func rotatingEtcd(t *testing.T, u generation.InUse, first, second trusttest.CA) *known {
 	t.Helper()
 	s := rotating(t, "Aggregated", "{etcd: 2}", one, generation.InUse{})
 	s.Registry.Spec.Etcd.Replicas = 1
-	s.Release = version.WithMembers(released, "")[3]
 	s.Identity.Record = &etcd.Record{InitialClusterState: "existing", Replicas: 1, CA: trust.KeyFingerprint(first.PEM), Generations: u, Identity: etcd.Identity{ClusterID: "c", Members: map[string]string{"fleet-etcd-0": "a"}}}
 	s.Authorities.Etcd = trust.Authority{Source: "Secret fleet-etcd-ca", InUse: u, Current: first.PEM, Also: second.PEM}
 	if u.Previous() {
@@ -47,9 +39,8 @@ func TestEtcdCABegins(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	first, second := trusttest.NamedCA(t, "fleet-etcd-ca", later), trusttest.NamedCA(t, "fleet-etcd-ca-2", later)
 	s := rotatingEtcd(t, one, first, second)
-	reading(t, s)
-	r := reading(t, s)
-	s.operation = r.operate(t.Context(), s)
+	s.in(t)
+	s.run(t)
 	if o := s.Registry.Status.Operation; o == nil || o.From != "etcd 1" || o.To != "etcd 2" {
 		t.Errorf("%+v", o)
 	}
@@ -74,7 +65,7 @@ func TestEtcdCA(t *testing.T) {
 		client, peer              handshake.Shown
 		err                       error
 		leaf                      []byte
-		change                    func(*scope)
+		change                    func(*known)
 		trusted, shown, withdrawn string
 	}{
 		{"both are trusted, and shown is the new one", now, now, nil, second.Leaf(), nil, "", "", "no longer trusts the previous CA"},
@@ -84,20 +75,20 @@ func TestEtcdCA(t *testing.T) {
 		{"it trusts the new one alone", shows(second.Leaf(), second), shows(second.Leaf(), second), nil, second.Leaf(), nil, "trusts both CAs", "", ""},
 		{"of other members it trusts both", shows(second.Leaf(), second), now, nil, second.Leaf(), nil, "trusts both CAs", "", at + "no longer trusts the previous CA"},
 		{"it can't be asked", now, now, errors.New("no route"), second.Leaf(), nil, "no route", "no route", "no route"},
-		{"members are being replaced", now, now, nil, second.Leaf(), func(s *scope) { s.Members.Rolling = "etcd: 0 of 1 members updated" }, "etcd: 0 of 1", "", "etcd: 0 of 1"},
-		{"servers are not ready", now, now, nil, second.Leaf(), func(s *scope) {
-			s.record(operatorv1alpha1.ConditionServerReady, verdict.Waiting("ReplicasNotReady", "1 of 2").DegradedIf(true))
+		{"members are being replaced", now, now, nil, second.Leaf(), func(s *known) { s.Members.Rolling = "etcd: 0 of 1 members updated" }, "etcd: 0 of 1", "", "etcd: 0 of 1"},
+		{"servers are not ready", now, now, nil, second.Leaf(), func(s *known) {
+			s.Verdicts[operatorv1alpha1.ConditionServerReady] = verdict.Waiting("ReplicasNotReady", "1 of 2").DegradedIf(true)
 		}, "waiting until ServerReady is True: 1 of 2", "", "waiting until ServerReady is True: 1 of 2"},
-		{"a member has no pod", now, now, nil, second.Leaf(), func(s *scope) { s.Identity.Record.Replicas = 3 }, "all etcd members can be asked: 1 of 3 have a pod", "1 of 3", "1 of 3"},
+		{"a member has no pod", now, now, nil, second.Leaf(), func(s *known) { s.Identity.Record.Replicas = 3 }, "all etcd members can be asked: 1 of 3 have a pod", "1 of 3", "1 of 3"},
 	} {
 		s := rotatingEtcd(t, both, first, second)
 		pod := readyServer("fleet-etcd-0")
 		pod.Labels[operatorv1alpha1.LabelComponent] = "etcd"
-		r := reading(t, s, pod, operandtest.Secret("fleet-etcd-server", test.leaf), operandtest.Secret("fleet-etcd-peer", test.leaf), operandtest.Secret("fleet-etcd-client", test.leaf))
+		s.in(t, pod, operandtest.Secret("fleet-etcd-server", test.leaf), operandtest.Secret("fleet-etcd-peer", test.leaf), operandtest.Secret("fleet-etcd-client", test.leaf))
 		record := s.Identity.Record
 		s.Identity = identity.New(s.Objects)
 		s.Identity.Record = record
-		r.Handshake = func(_ context.Context, server handshake.Server) (handshake.Shown, error) {
+		s.access.Handshake = func(_ context.Context, server handshake.Server) (handshake.Shown, error) {
 			if _, port, _ := net.SplitHostPort(server.Address); port == "2380" {
 				return test.peer, test.err
 			}
@@ -106,7 +97,7 @@ func TestEtcdCA(t *testing.T) {
 		if test.change != nil {
 			test.change(s)
 		}
-		ca := newEtcdCA(r, s)
+		ca := s.drive().etcdCA()
 		for what, got := range map[string]struct {
 			err  error
 			want string
@@ -134,14 +125,14 @@ func TestEtcdCARecord(t *testing.T) {
 		{"the previous one is dropped", both, two, two2, "", "2"},
 	} {
 		s := rotatingEtcd(t, test.from, first, second)
-		r := reading(t, s, s.Registry.DeepCopy())
+		s.in(t, s.Registry.DeepCopy())
 		record := *s.Identity.Record
 		if test.from.Previous() {
 			record.CA, record.AlsoCA = two2, one1
 		}
 		s.Identity = identity.New(s.Objects)
 		s.Identity.Record = &record
-		if err := newEtcdCA(r, s).Record(t.Context(), test.to); err != nil {
+		if err := s.drive().etcdCA().Record(t.Context(), test.to); err != nil {
 			t.Fatal(err)
 		}
 		read := identity.Read(t.Context(), s.Objects)
@@ -171,88 +162,9 @@ func TestEtcdCAWithdrawn(t *testing.T) {
 	} {
 		s := rotatingEtcd(t, test.inUse, first, second)
 		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, To: "etcd 2", Phase: test.phase}
-		s.withdraw()
+		s.drive().withdraw()
 		if got := s.Authorities.Rendered(); string(got.Etcd) != test.members || string(got.EtcdClients) != test.clients {
 			t.Errorf("%s, %s in use: members trust\n%s\nclients\n%s", test.phase, test.inUse, got.Etcd, got.EtcdClients)
-		}
-	}
-}
-
-// TestMounted keeps bundles and Secrets that are not rendered any more as long as a pod has
-// them, or one that is made now would.
-func TestMounted(t *testing.T) {
-	spec := func(bundle string) corev1.PodSpec {
-		return corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data"}, {Name: "trust", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: bundle}}}}}}
-	}
-	meta := metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd-0", Labels: map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: "fleet"}}
-	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}, Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{Spec: spec("fleet-etcd-trust-2")}}}
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-server"}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: spec("fleet-etcd-client-trust-1")}}}
-	s := rotating(t, "Aggregated", "{}", one, generation.InUse{})
-	for _, name := range []string{"fleet-etcd-trust-0", "fleet-etcd-trust-1", "fleet-etcd-trust-2", "fleet-etcd-client-trust-1", "fleet-etcd-client-trust-2", "fleet-trust"} {
-		s.Registry.Status.Inventory = append(s.Registry.Status.Inventory, operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: "team", Name: name})
-	}
-	for _, name := range []string{"fleet-audit-1", "fleet-audit-2", "fleet-etcd-ca-1"} {
-		s.Registry.Status.Inventory = append(s.Registry.Status.Inventory, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: name})
-	}
-	deployment.Spec.Template.Spec.Volumes = append(deployment.Spec.Template.Spec.Volumes, corev1.Volume{Name: "audit", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "fleet-audit-2"}}})
-	reading(t, s, []client.Object{&corev1.Pod{ObjectMeta: meta, Spec: spec("fleet-etcd-trust-1")}, set, deployment}...)
-	mounted, err := s.mounted(t.Context())
-	var names []string
-	for _, reference := range mounted {
-		names = append(names, reference.Name)
-	}
-	if want := []string{"fleet-etcd-trust-1", "fleet-etcd-trust-2", "fleet-etcd-client-trust-1", "fleet-audit-2"}; err != nil || !slices.Equal(names, want) {
-		t.Errorf("kept are %v, %v", names, err)
-	}
-}
-
-// TestMountedByOthers is about bundles and Secrets that no pod has which runs: what has ended needs
-// none, a Job that tries again does, and so do servers of an earlier template while a rollout is
-// not over, since the Deployment makes them again.
-func TestMountedByOthers(t *testing.T) {
-	former := []operatorv1alpha1.ObjectReference{
-		{Kind: "ConfigMap", Namespace: "team", Name: "fleet-etcd-trust-1"},
-		{Kind: "ConfigMap", Namespace: "team", Name: "fleet-etcd-client-trust-1"}, {Kind: "Secret", Namespace: "team", Name: "fleet-audit-1"},
-	}
-	meta := metav1.ObjectMeta{Namespace: "team", Name: "fleet-server", Labels: map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: "fleet"}}
-	all := corev1.PodSpec{}
-	for _, reference := range former {
-		source := corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: reference.Name}}
-		if reference.Kind == "ConfigMap" {
-			source = corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: reference.Name}}}
-		}
-		all.Volumes = append(all.Volumes, corev1.Volume{Name: "any", VolumeSource: source})
-	}
-	pod := func(phase corev1.PodPhase) client.Object {
-		return &corev1.Pod{ObjectMeta: meta, Spec: all, Status: corev1.PodStatus{Phase: phase}}
-	}
-	job := func(conditions ...batchv1.JobCondition) client.Object {
-		return &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: all}}, Status: batchv1.JobStatus{Conditions: conditions}}
-	}
-	deployment := func(status appsv1.DeploymentStatus) client.Object {
-		return &appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: new(int32(1))}, Status: status}
-	}
-	for _, test := range []struct {
-		reason string
-		object client.Object
-		want   []operatorv1alpha1.ObjectReference
-	}{
-		{"a pod runs", pod(corev1.PodRunning), former},
-		{"a pod starts", pod(corev1.PodPending), former},
-		{"a pod was evicted by its node", pod(corev1.PodFailed), nil},
-		{"a pod of a Job is done", pod(corev1.PodSucceeded), nil},
-		{"a Job tries again", job(batchv1.JobCondition{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}, batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionFalse}), former},
-		{"a Job is complete", job(batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}), nil},
-		{"a Job has failed", job(batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}), nil},
-		{"servers are replaced, and the only pod of the template before was lost", deployment(appsv1.DeploymentStatus{Replicas: 2, UpdatedReplicas: 1}), former[1:]},
-		{"none is replaced yet", deployment(appsv1.DeploymentStatus{Replicas: 1}), former[1:]},
-		{"all were replaced", deployment(appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1}), nil},
-	} {
-		s := rotating(t, "Aggregated", "{}", one, generation.InUse{})
-		s.Registry.Status.Inventory = former
-		reading(t, s, test.object)
-		if kept, err := s.mounted(t.Context()); err != nil || !slices.Equal(kept, test.want) {
-			t.Errorf("%s: kept are %v, %v", test.reason, kept, err)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package clusterregistry
+package rotation
 
 import (
 	"context"
@@ -19,10 +19,9 @@ import (
 	"github.com/clusterregistry/operator/operator/trust"
 )
 
-// ownCA is what all CAs of a registry have in common as rotation.CA.
+// ownCA is what all CAs of a registry have in common as CA.
 type ownCA struct {
-	r *Reconciler
-	s *scope
+	d Drive
 	// suffix is that of the name of the first generation, and ca what is in use.
 	suffix string
 	ca     *trust.Authority
@@ -30,22 +29,22 @@ type ownCA struct {
 	write func(context.Context, generation.InUse) error
 }
 
-// Record implements rotation.CA.
+// Record implements CA.
 func (c ownCA) Record(ctx context.Context, u generation.InUse) error {
-	if err := c.s.retire(ctx, c.suffix, c.ca.InUse, u); err != nil {
+	if err := c.d.retire(ctx, c.suffix, c.ca.InUse, u); err != nil {
 		return err
 	}
 	return c.write(ctx, u)
 }
 
-// Issued implements rotation.CA: the other generation of the CA has a certificate.
+// Issued implements CA: the other generation of the CA has a certificate.
 func (c ownCA) Issued(context.Context) error {
 	if c.ca.Also != nil {
 		return nil
 	}
-	name := c.s.Name(contract.Generation(c.suffix, c.ca.InUse.Also))
+	name := c.d.Name(contract.Generation(c.suffix, c.ca.InUse.Also))
 	waiting := fmt.Errorf("waiting for cert-manager to issue Certificate %s, the new CA", name)
-	if v := c.s.verdicts[operatorv1alpha1.ConditionCertificatesReady]; !v.Complete() {
+	if v, _ := c.d.Verdict(operatorv1alpha1.ConditionCertificatesReady); !v.Complete() {
 		return fmt.Errorf("%w (CertificatesReady: %s)", waiting, v.Message)
 	}
 	return waiting
@@ -54,50 +53,50 @@ func (c ownCA) Issued(context.Context) error {
 // writeGenerations records the generations of the CAs of servers and clients. The copy of the
 // record comes after it, but for a step back: the one of the two that is further counts, so that
 // a step is taken with the first that is further, and taken back with the last.
-func (s *scope) writeGenerations(ctx context.Context, in trust.Generations) error {
-	if s.Authorities.TakesBack(in) {
-		if err := s.writeCopy(ctx, s.Authorities.CopyWith(in)); err != nil {
+func (d Drive) writeGenerations(ctx context.Context, in trust.Generations) error {
+	if d.Authorities.TakesBack(in) {
+		if err := d.writeCopy(ctx, d.Authorities.CopyWith(in)); err != nil {
 			return err
 		}
 	}
-	if err := s.Authorities.Record(ctx, s.Objects, in); err != nil {
+	if err := d.Authorities.Record(ctx, d.Objects, in); err != nil {
 		return err
 	}
-	return s.copyGenerations(ctx)
+	return d.KeepCopy(ctx)
 }
 
-// copyGenerations keeps a copy of that record beside the identity of the registry's own etcd,
+// KeepCopy keeps a copy of that record beside the identity of the registry's own etcd,
 // which counts where the record gets lost, or is brought back from before.
-func (s *scope) copyGenerations(ctx context.Context) error {
-	return s.writeCopy(ctx, s.Authorities.Copy())
+func (d Drive) KeepCopy(ctx context.Context) error {
+	return d.writeCopy(ctx, d.Authorities.Copy())
 }
 
 // writeCopy writes that copy where it is another one.
-func (s *scope) writeCopy(ctx context.Context, now trust.Copy) error {
-	known := s.Authorities.Err == nil && s.Identity.Record != nil
-	if !known || s.ReadOnly() {
+func (d Drive) writeCopy(ctx context.Context, now trust.Copy) error {
+	known := d.Authorities.Err == nil && d.Identity.Record != nil
+	if !known || d.ReadOnly() {
 		return nil
 	}
-	record := *s.Identity.Record
+	record := *d.Identity.Record
 	if record.ServingCA == now.Serving && record.ClientCA == now.Clients {
 		return nil
 	}
 	record.ServingCA, record.ClientCA = now.Serving, now.Clients
-	return s.Identity.Write(ctx, &record)
+	return d.Identity.Write(ctx, &record)
 }
 
-// servingCA is the CA of the servers, as rotation.CA.
+// servingCA is the CA of the servers, as CA.
 type servingCA struct{ ownCA }
 
-func newServingCA(r *Reconciler, s *scope) servingCA {
-	return servingCA{ownCA{r, s, contract.ServingCASuffix, &s.Authorities.Serving, func(ctx context.Context, u generation.InUse) error {
-		return s.writeGenerations(ctx, trust.Generations{Serving: trust.Recorded{InUse: u}})
+func (d Drive) servingCA() servingCA {
+	return servingCA{ownCA{d, contract.ServingCASuffix, &d.Authorities.Serving, func(ctx context.Context, u generation.InUse) error {
+		return d.writeGenerations(ctx, trust.Generations{Serving: trust.Recorded{InUse: u}})
 	}}}
 }
 
-// Trusted implements rotation.CA: the host cluster, or clients, are given both.
+// Trusted implements CA: the host cluster, or clients, are given both.
 func (c servingCA) Trusted(context.Context) error {
-	if err := c.s.Await(operatorv1alpha1.ConditionCertificatesReady, pass.Last(c.s.Registry.Spec.Mode)); err != nil {
+	if err := c.d.Await(operatorv1alpha1.ConditionCertificatesReady, pass.Last(c.d.Registry.Spec.Mode)); err != nil {
 		return err
 	}
 	if !c.ca.Announced() {
@@ -106,16 +105,16 @@ func (c servingCA) Trusted(context.Context) error {
 	return nil
 }
 
-// Shown implements rotation.CA: every server shows a certificate of the one that signs.
+// Shown implements CA: every server shows a certificate of the one that signs.
 func (c servingCA) Shown(ctx context.Context) error {
-	if err := c.s.signed(ctx, c.s.Authorities.Serving, contract.ServingSuffix); err != nil {
+	if err := c.d.signed(ctx, c.d.Authorities.Serving, contract.ServingSuffix); err != nil {
 		return err
 	}
-	pods, err := c.s.serverPods(ctx)
+	pods, err := c.d.serverPods(ctx)
 	if err != nil {
 		return err
 	}
-	answers, err := c.r.access(c.s).AskPods(ctx, pods, c.s.ServerName(), c.s.Authorities.Serving.Current)
+	answers, err := c.d.Access.AskPods(ctx, pods, c.d.ServerName(), c.d.Authorities.Serving.Current)
 	if err != nil {
 		return err
 	}
@@ -124,12 +123,12 @@ func (c servingCA) Shown(ctx context.Context) error {
 			return fmt.Errorf("waiting until pod %s shows a certificate of the new CA, for which its node takes up to two minutes: %w", answer.Pod, answer.Err)
 		}
 	}
-	return c.s.allAsked(pods, len(answers))
+	return c.d.allAsked(pods, len(answers))
 }
 
-// Withdrawn implements rotation.CA: nothing else is published.
+// Withdrawn implements CA: nothing else is published.
 func (c servingCA) Withdrawn(context.Context) error {
-	if err := c.s.Await(operatorv1alpha1.ConditionCertificatesReady, pass.Last(c.s.Registry.Spec.Mode)); err != nil {
+	if err := c.d.Await(operatorv1alpha1.ConditionCertificatesReady, pass.Last(c.d.Registry.Spec.Mode)); err != nil {
 		return err
 	}
 	if c.ca.Replaced() || c.ca.Also != nil {
@@ -138,22 +137,22 @@ func (c servingCA) Withdrawn(context.Context) error {
 	return nil
 }
 
-// clientCA is the CA of the clients of an independent registry, as rotation.CA.
+// clientCA is the CA of the clients of an independent registry, as CA.
 type clientCA struct{ ownCA }
 
-func newClientCA(r *Reconciler, s *scope) clientCA {
-	return clientCA{ownCA{r, s, contract.ClientCASuffix, &s.Authorities.Clients, func(ctx context.Context, u generation.InUse) error {
-		return s.writeGenerations(ctx, trust.Generations{Clients: trust.Recorded{InUse: u}})
+func (d Drive) clientCA() clientCA {
+	return clientCA{ownCA{d, contract.ClientCASuffix, &d.Authorities.Clients, func(ctx context.Context, u generation.InUse) error {
+		return d.writeGenerations(ctx, trust.Generations{Clients: trust.Recorded{InUse: u}})
 	}}}
 }
 
-// Trusted implements rotation.CA: both are the registry's own, and every server says that it
+// Trusted implements CA: both are the registry's own, and every server says that it
 // accepts clients of both.
 func (c clientCA) Trusted(ctx context.Context) error {
-	if err := c.s.Await(operatorv1alpha1.ConditionCertificatesReady); err != nil {
+	if err := c.d.Await(operatorv1alpha1.ConditionCertificatesReady); err != nil {
 		return err
 	}
-	authorities := trust.Parse(c.s.Authorities.Clients.Trusted())
+	authorities := trust.Parse(c.d.Authorities.Clients.Trusted())
 	return c.ask(ctx, func(shake servers.Handshake) error {
 		if !shake.AcceptsAll(authorities) {
 			return fmt.Errorf("waiting until pod %s accepts clients of both CAs, for which its node takes up to two minutes", shake.Pod)
@@ -162,13 +161,13 @@ func (c clientCA) Trusted(ctx context.Context) error {
 	})
 }
 
-// Shown implements rotation.CA: the operator's own certificates are of the one that signs,
+// Shown implements CA: the operator's own certificates are of the one that signs,
 // that of a controller which is not ready, too, the kubeconfig has the administrator's, and the
 // controller uses its own.
 func (c clientCA) Shown(ctx context.Context) error {
 	leaves := []string{contract.AdminSuffix}
-	if len(c.s.Registry.Spec.Controllers.Functions()) > 0 {
-		controller, err := c.s.SecretValue(ctx, c.s.Name(contract.ControllerSuffix), corev1.TLSCertKey)
+	if len(c.d.Registry.Spec.Controllers.Functions()) > 0 {
+		controller, err := c.d.SecretValue(ctx, c.d.Name(contract.ControllerSuffix), corev1.TLSCertKey)
 		if err != nil {
 			return err
 		}
@@ -176,10 +175,10 @@ func (c clientCA) Shown(ctx context.Context) error {
 			leaves = append(leaves, contract.ControllerSuffix)
 		}
 	}
-	if err := c.s.signed(ctx, *c.ca, leaves...); err != nil {
+	if err := c.d.signed(ctx, *c.ca, leaves...); err != nil {
 		return err
 	}
-	if err := c.s.Await(operatorv1alpha1.ConditionCertificatesReady, pass.Last(c.s.Registry.Spec.Mode)); err != nil {
+	if err := c.d.Await(operatorv1alpha1.ConditionCertificatesReady, pass.Last(c.d.Registry.Spec.Mode)); err != nil {
 		return err
 	}
 	return c.followed(ctx)
@@ -198,11 +197,11 @@ const (
 // signs, which the one in its Secret is. It is not to be refused when the previous CA is
 // dropped: there is no one to ask what it shows.
 func (c clientCA) followed(ctx context.Context) error {
-	content, err := c.s.SecretValue(ctx, c.s.Name(contract.ControllerSuffix), corev1.TLSCertKey)
+	content, err := c.d.SecretValue(ctx, c.d.Name(contract.ControllerSuffix), corev1.TLSCertKey)
 	if err != nil || len(content) == 0 {
 		return err
 	}
-	pods, err := c.s.Pods(ctx, operand.ComponentController)
+	pods, err := c.d.Pods(ctx, operand.ComponentController)
 	if err != nil {
 		return err
 	}
@@ -213,30 +212,30 @@ func (c clientCA) followed(ctx context.Context) error {
 	issued := c.ca.Reissued
 	if issued.IsZero() {
 		// That of the certificate does not tell: it may be renewed more often than that.
-		issued = c.s.Now.Truncate(time.Second)
+		issued = c.d.Now.Truncate(time.Second)
 		noted := trust.Recorded{InUse: c.ca.InUse, Reissued: issued.UTC().Format(time.RFC3339)}
-		if err := c.s.writeGenerations(ctx, trust.Generations{Clients: noted}); err != nil {
+		if err := c.d.writeGenerations(ctx, trust.Generations{Clients: noted}); err != nil {
 			return fmt.Errorf("record since when the controller has a certificate of the new CA: %w", err)
 		}
 		c.ca.Reissued = issued
 	}
-	if !c.s.Now.Before(issued.Add(controllerFollows)) {
+	if !c.d.Now.Before(issued.Add(controllerFollows)) {
 		return nil
 	}
 	for _, pod := range pods {
 		if pod.CreationTimestamp.Time.Before(issued.Add(controllerReads)) {
 			return fmt.Errorf("waiting until pod %s uses the certificate of the new CA, which it does by %s, or once it is replaced (kubectl --namespace=%s rollout restart deployment/%s)",
-				pod.Name, issued.Add(controllerFollows).UTC().Format(time.RFC3339), c.s.Registry.Namespace, c.s.Name(contract.ControllerSuffix))
+				pod.Name, issued.Add(controllerFollows).UTC().Format(time.RFC3339), c.d.Registry.Namespace, c.d.Name(contract.ControllerSuffix))
 		}
 	}
 	return nil
 }
 
-// Withdrawn implements rotation.CA: every server says that it accepts no clients of the
+// Withdrawn implements CA: every server says that it accepts no clients of the
 // previous one, and the status does not have it for servers to come.
 func (c clientCA) Withdrawn(ctx context.Context) error {
 	accepted := c.ca.Bundle()
-	if string(c.s.Before.ClientCABundle) != string(accepted) {
+	if string(c.d.Before.ClientCABundle) != string(accepted) {
 		return errors.New("status.clientCABundle was changed just now")
 	}
 	return c.ask(ctx, func(shake servers.Handshake) error {
@@ -249,11 +248,11 @@ func (c clientCA) Withdrawn(ctx context.Context) error {
 
 // ask looks at what every server shows to clients.
 func (c clientCA) ask(ctx context.Context, look func(servers.Handshake) error) error {
-	pods, err := c.s.serverPods(ctx)
+	pods, err := c.d.serverPods(ctx)
 	if err != nil {
 		return err
 	}
-	shakes := c.r.access(c.s).Handshakes(ctx, pods)
+	shakes := c.d.Access.Handshakes(ctx, pods)
 	for _, shake := range shakes {
 		if shake.Err != nil {
 			return shake.Err
@@ -262,17 +261,17 @@ func (c clientCA) ask(ctx context.Context, look func(servers.Handshake) error) e
 			return err
 		}
 	}
-	return c.s.allAsked(pods, len(shakes))
+	return c.d.allAsked(pods, len(shakes))
 }
 
 // serverPods returns the servers that are not terminating.
-func (s *scope) serverPods(ctx context.Context) ([]corev1.Pod, error) {
-	pods, err := s.Pods(ctx, operand.ComponentServer)
+func (d Drive) serverPods(ctx context.Context) ([]corev1.Pod, error) {
+	pods, err := d.Pods(ctx, operand.ComponentServer)
 	return operand.Staying(operand.Running(pods)), err
 }
 
 // allAsked returns an error unless there are servers, and all were asked.
-func (s *scope) allAsked(pods []corev1.Pod, asked int) error {
+func (d Drive) allAsked(pods []corev1.Pod, asked int) error {
 	if len(pods) == 0 || asked < len(pods) {
 		return fmt.Errorf("waiting until all servers can be asked: %d of %d are ready", asked, len(pods))
 	}
@@ -280,17 +279,17 @@ func (s *scope) allAsked(pods []corev1.Pod, asked int) error {
 }
 
 // signed returns nil when the CA that signs has signed the certificates in Secrets.
-func (s *scope) signed(ctx context.Context, a trust.Authority, suffixes ...string) error {
+func (d Drive) signed(ctx context.Context, a trust.Authority, suffixes ...string) error {
 	if a.Current == nil {
 		return fmt.Errorf("%s has no CA certificate", a.Source)
 	}
 	for _, suffix := range suffixes {
-		content, err := s.SecretValue(ctx, s.Name(suffix), corev1.TLSCertKey)
+		content, err := d.SecretValue(ctx, d.Name(suffix), corev1.TLSCertKey)
 		if err != nil {
 			return err
 		}
 		if len(content) == 0 || !trust.SignedBy(content, a.Current) {
-			return fmt.Errorf("waiting for cert-manager to issue Certificate %s by the CA in %s", s.Name(suffix), a.Source)
+			return fmt.Errorf("waiting for cert-manager to issue Certificate %s by the CA in %s", d.Name(suffix), a.Source)
 		}
 	}
 	return nil
@@ -299,16 +298,16 @@ func (s *scope) signed(ctx context.Context, a trust.Authority, suffixes ...strin
 // retire has the Secrets of generations that are in use no more go: the Certificate and the
 // Issuer go since they are rendered no more, but what cert-manager made stays. In the
 // inventory, it is known before the generation is forgotten.
-func (s *scope) retire(ctx context.Context, suffix string, from, to generation.InUse) error {
+func (d Drive) retire(ctx context.Context, suffix string, from, to generation.InUse) error {
 	for _, n := range from.All() {
 		if slices.Contains(to.All(), n) {
 			continue
 		}
 		secret := &unstructured.Unstructured{}
 		secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-		secret.SetNamespace(s.Registry.Namespace)
-		secret.SetName(s.Name(contract.Generation(suffix, n)))
-		if err := s.Enlist(ctx, secret); err != nil {
+		secret.SetNamespace(d.Registry.Namespace)
+		secret.SetName(d.Name(contract.Generation(suffix, n)))
+		if err := d.Enlist(ctx, secret); err != nil {
 			return err
 		}
 	}

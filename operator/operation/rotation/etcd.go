@@ -1,4 +1,4 @@
-package clusterregistry
+package rotation
 
 import (
 	"context"
@@ -14,32 +14,32 @@ import (
 	"github.com/clusterregistry/operator/operator/trust"
 )
 
-// etcdCA is the CA of the registry's own etcd, as rotation.CA. Members and servers read whom
+// etcdCA is the CA of the registry's own etcd, as CA. Members and servers read whom
 // they trust once, at start: a change of that replaces them, by the stages, one at a time.
 type etcdCA struct{ ownCA }
 
-func newEtcdCA(r *Reconciler, s *scope) etcdCA {
-	return etcdCA{ownCA{r, s, contract.EtcdCASuffix, &s.Authorities.Etcd, s.writeEtcdCA}}
+func (d Drive) etcdCA() etcdCA {
+	return etcdCA{ownCA{d, contract.EtcdCASuffix, &d.Authorities.Etcd, d.writeEtcdCA}}
 }
 
 // writeEtcdCA records the generations of etcd's CA. The record has the fingerprints of both CAs
 // while two sign for what is in use.
-func (s *scope) writeEtcdCA(ctx context.Context, u generation.InUse) error {
-	before, record := s.Authorities.Etcd, *s.Identity.Record
+func (d Drive) writeEtcdCA(ctx context.Context, u generation.InUse) error {
+	before, record := d.Authorities.Etcd, *d.Identity.Record
 	record.Generations, record.AlsoCA = u, ""
 	if u.Signing != before.InUse.Signing {
 		record.CA, record.AlsoCA = trust.KeyFingerprint(before.Also), trust.KeyFingerprint(before.Current)
 	}
-	return s.Identity.Write(ctx, &record)
+	return d.Identity.Write(ctx, &record)
 }
 
-// Trusted implements rotation.CA: all members and servers are of a template with both, and
+// Trusted implements CA: all members and servers are of a template with both, and
 // members say so.
 func (c etcdCA) Trusted(ctx context.Context) error {
 	if err := c.replaced(); err != nil {
 		return err
 	}
-	authorities := trust.Parse(c.s.Authorities.Etcd.Trusted())
+	authorities := trust.Parse(c.d.Authorities.Etcd.Trusted())
 	return c.ask(ctx, func(where string, shown handshake.Shown) error {
 		if !shown.AcceptsAll(authorities) {
 			return fmt.Errorf("waiting until %s trusts both CAs", where)
@@ -48,14 +48,14 @@ func (c etcdCA) Trusted(ctx context.Context) error {
 	})
 }
 
-// Shown implements rotation.CA: members show certificates of the one that signs to clients
+// Shown implements CA: members show certificates of the one that signs to clients
 // and to each other, and the client certificate is of it.
 func (c etcdCA) Shown(ctx context.Context) error {
-	if err := c.s.signed(ctx, c.s.Authorities.Etcd, contract.EtcdServerSuffix, contract.EtcdPeerSuffix, contract.EtcdClientSuffix); err != nil {
+	if err := c.d.signed(ctx, c.d.Authorities.Etcd, contract.EtcdServerSuffix, contract.EtcdPeerSuffix, contract.EtcdClientSuffix); err != nil {
 		return err
 	}
 	return c.ask(ctx, func(where string, shown handshake.Shown) error {
-		if !trust.SignedBy(shown.Chain, c.s.Authorities.Etcd.Current) {
+		if !trust.SignedBy(shown.Chain, c.d.Authorities.Etcd.Current) {
 			return fmt.Errorf("waiting until %s shows a certificate of the new CA, for which its node takes up to two minutes", where)
 		}
 		return nil
@@ -66,13 +66,13 @@ func (c etcdCA) Shown(ctx context.Context) error {
 // they have the client certificate of the new one, which they read at start and follow.
 func (c etcdCA) Servers(context.Context) error { return c.replaced() }
 
-// Withdrawn implements rotation.CA: all members are of a template without the previous CA,
+// Withdrawn implements CA: all members are of a template without the previous CA,
 // and say so.
 func (c etcdCA) Withdrawn(ctx context.Context) error {
 	if err := c.replaced(); err != nil {
 		return err
 	}
-	current := trust.Parse(c.s.Authorities.Etcd.Current)
+	current := trust.Parse(c.d.Authorities.Etcd.Current)
 	return c.ask(ctx, func(where string, shown handshake.Shown) error {
 		if !shown.AcceptsOnly(current) {
 			return fmt.Errorf("waiting until %s no longer trusts the previous CA", where)
@@ -83,10 +83,10 @@ func (c etcdCA) Withdrawn(ctx context.Context) error {
 
 // replaced returns nil when all members and servers are as they are rendered, and ready.
 func (c etcdCA) replaced() error {
-	if err := c.s.Await(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ConditionServerReady); err != nil {
+	if err := c.d.Await(operatorv1alpha1.ConditionCertificatesReady, operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ConditionServerReady); err != nil {
 		return err
 	}
-	if why := c.s.Unsteady(); why != "" {
+	if why := c.d.Unsteady(); why != "" {
 		return fmt.Errorf("waiting until this is resolved: %s", why)
 	}
 	return nil
@@ -94,21 +94,21 @@ func (c etcdCA) replaced() error {
 
 // ask looks at what every member shows, to clients and to other members.
 func (c etcdCA) ask(ctx context.Context, look func(where string, shown handshake.Shown) error) error {
-	pods, err := c.s.Pods(ctx, operand.ComponentEtcd)
+	pods, err := c.d.Pods(ctx, operand.ComponentEtcd)
 	if err != nil {
 		return err
 	}
 	pods = operand.Staying(operand.Running(pods))
-	if want := len(c.s.Identity.Members()); len(pods) != want {
+	if want := len(c.d.Identity.Members()); len(pods) != want {
 		return fmt.Errorf("waiting until all etcd members can be asked: %d of %d have a pod", len(pods), want)
 	}
 	var client *tls.Certificate
-	if config := c.s.Members.Access.TLS; config != nil && len(config.Certificates) > 0 {
+	if config := c.d.Members.Access.TLS; config != nil && len(config.Certificates) > 0 {
 		client = &config.Certificates[0]
 	}
 	for _, pod := range pods {
 		for _, port := range []string{contract.EtcdClientPort, contract.EtcdPeerPort} {
-			shown, err := c.r.Handshake(ctx, handshake.Server{Address: net.JoinHostPort(pod.Status.PodIP, port), Client: client})
+			shown, err := c.d.Access.Handshake(ctx, handshake.Server{Address: net.JoinHostPort(pod.Status.PodIP, port), Client: client})
 			if err != nil {
 				return err
 			}
