@@ -19,6 +19,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/util/compatibility"
@@ -58,24 +59,33 @@ const east = `{"apiVersion":"clusterregistry.k8s.io/v1beta1","kind":"Cluster","m
 // newDesk starts a server that has the cluster east and guards fields in a way.
 func newDesk(t testing.TB, fields cluster.GuardedFields) *desk {
 	t.Helper()
-	d := &desk{t: t, stored: newMemory()}
+	stored := newMemory()
+	d := newDeskOn(t, fields, stored)
+	d.stored = stored
+	return d
+}
+
+// newDeskOn starts a server that keeps its objects somewhere else.
+func newDeskOn(t testing.TB, fields cluster.GuardedFields, stored generic.RESTOptionsGetter) *desk {
+	t.Helper()
+	d := &desk{t: t}
 	config := &Config{generic: genericserver.NewRecommendedConfig(codecs), collection: rest.Unsupported, guarded: cluster.GuardedFieldsOff}
 	options, err := NewOptions()
 	if err != nil {
 		t.Fatal(err)
 	}
-	generic := &config.generic.Config
-	describe(generic)
-	generic.ExternalAddress, generic.LoopbackClientConfig = "localhost:443", &restclient.Config{}
-	generic.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
-	generic.RESTOptionsGetter = d.stored
-	generic.MergedResourceConfig = nil
-	generic.RequestTimeout = options.Run.RequestTimeout
-	generic.Authorization.Authorizer = d
-	generic.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+	common := &config.generic.Config
+	describe(common)
+	common.ExternalAddress, common.LoopbackClientConfig = "localhost:443", &restclient.Config{}
+	common.EffectiveVersion = compatibility.DefaultBuildEffectiveVersion()
+	common.RESTOptionsGetter = stored
+	common.MergedResourceConfig = nil
+	common.RequestTimeout = options.Run.RequestTimeout
+	common.Authorization.Authorizer = d
+	common.Authentication.Authenticator = authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
 		return &authenticator.Response{User: &user.DefaultInfo{Name: "ann", Groups: []string{"fleet"}}}, true, nil
 	})
-	generic.AdmissionControl = cluster.Complete(d)
+	common.AdmissionControl = cluster.Complete(d)
 	config.guarded = fields
 	server, err := config.Complete().New()
 	if err != nil {
