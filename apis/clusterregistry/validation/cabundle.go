@@ -5,43 +5,53 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
 )
 
-// bundles are the CA bundles of a stored cluster. To parse certificates is most of what
-// a write costs, and what is stored already makes no write fail.
-type bundles map[string]bool
+// bundles are CA bundles that need not be looked at: those of the stored cluster, since
+// what is stored already makes no write fail, and those that were found right. To parse
+// certificates is most of what a creation costs, and both forms and all endpoints of a
+// cluster mostly have the same.
+type bundles struct{ known [][]byte }
 
 // bundlesOf returns those of a stored cluster, none for a new one.
-func bundlesOf(spec *clusterregistry.ClusterSpec) bundles {
+func bundlesOf(spec *clusterregistry.ClusterSpec) *bundles {
 	if spec == nil {
-		return nil
+		return &bundles{}
 	}
-	known := bundles{string(spec.KubernetesAPIEndpoints.CABundle): true}
+	known := [][]byte{spec.KubernetesAPIEndpoints.CABundle}
 	for _, endpoint := range spec.Endpoints {
-		known[string(endpoint.CABundle)] = true
+		known = append(known, endpoint.CABundle)
 	}
-	return known
+	return &bundles{known}
+}
+
+// has reports whether a bundle need not be looked at.
+func (b *bundles) has(bundle []byte) bool {
+	return slices.ContainsFunc(b.known, func(known []byte) bool { return bytes.Equal(known, bundle) })
 }
 
 // caBundles returns the faults of an object's CA bundles. What is known is not parsed. The
 // values are not repeated: one that is refused may be a private key.
-func caBundles(given map[*field.Path][]byte, known bundles) field.ErrorList {
+func caBundles(given map[*field.Path][]byte, known *bundles) field.ErrorList {
 	var faults field.ErrorList
 	for path, bundle := range given {
 		if len(bundle) > MaxCABundle {
 			faults = append(faults, size(path, len(bundle), MaxCABundle, fmt.Sprintf("may not be more than %d bytes", MaxCABundle))...)
 			continue
 		}
-		if known[string(bundle)] {
+		if known.has(bundle) {
 			continue
 		}
 		if fault := certificatesOnly(bundle); fault != "" {
 			faults = append(faults, field.Invalid(path, fmt.Sprintf("%d bytes", len(bundle)), fault))
+			continue
 		}
+		known.known = append(known.known, bundle)
 	}
 	return faults
 }

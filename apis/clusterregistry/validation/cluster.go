@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
+	"github.com/clusterregistry/operator/apis/clusterregistry/equality"
 	"github.com/clusterregistry/operator/apis/clusterregistry/form"
 )
 
@@ -29,13 +30,29 @@ func Cluster(cluster *clusterregistry.Cluster, version string) field.ErrorList {
 // that came in a version. What the stored cluster has wrong, too, and in no lesser
 // measure, is none.
 func ClusterUpdate(cluster, old *clusterregistry.Cluster, version string) field.ErrorList {
+	if equality.DeepEqual(cluster.Spec, old.Spec) {
+		return metadataUpdate(cluster, old)
+	}
 	if faults := outOfBounds(cluster, old, version); len(faults) > 0 {
 		return discreet(faults)
 	}
-	faults := apivalidation.ValidateObjectMetaUpdate(&cluster.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
-	faults = append(faults, reserved(cluster)...)
-	faults = append(faults, constants(&cluster.Spec, &old.Spec)...)
+	faults := append(changedMetadata(cluster, old), constants(&cluster.Spec, &old.Spec)...)
 	return discreet(append(faults, spec(&cluster.Spec, &old.Spec, version)...))
+}
+
+// metadataUpdate returns the faults of a change to a cluster whose spec is the stored one,
+// and so has no fault that counts.
+func metadataUpdate(cluster, old *clusterregistry.Cluster) field.ErrorList {
+	if faults := added(&cluster.ObjectMeta, &old.ObjectMeta, metadataBounds); len(faults) > 0 {
+		return discreet(faults)
+	}
+	return discreet(changedMetadata(cluster, old))
+}
+
+// changedMetadata returns the faults of metadata that are within their bounds.
+func changedMetadata(cluster, old *clusterregistry.Cluster) field.ErrorList {
+	faults := apivalidation.ValidateObjectMetaUpdate(&cluster.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
+	return append(faults, reserved(cluster)...)
 }
 
 // reserved returns a fault when a client sets what the server alone keeps.
@@ -71,21 +88,21 @@ func spec(spec, old *clusterregistry.ClusterSpec, version string) field.ErrorLis
 }
 
 // plainSpec returns the faults of v1alpha1's form.
-func (known bundles) plainSpec(spec *clusterregistry.ClusterSpec) field.ErrorList {
+func (known *bundles) plainSpec(spec *clusterregistry.ClusterSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	faults := serverEndpoints(&spec.KubernetesAPIEndpoints, known, path.Child("kubernetesApiEndpoints"))
 	return append(faults, providers(spec.AuthInfo.Providers, path.Child("authInfo", "providers"))...)
 }
 
 // richSpec returns the faults of v1beta1's form.
-func (known bundles) richSpec(spec *clusterregistry.ClusterSpec) field.ErrorList {
+func (known *bundles) richSpec(spec *clusterregistry.ClusterSpec) field.ErrorList {
 	path := field.NewPath("spec")
 	faults := identity(spec, path)
 	faults = append(faults, endpoints(spec.Endpoints, known, path.Child("endpoints"))...)
 	return append(faults, access(spec.Access, path.Child("access"))...)
 }
 
-func serverEndpoints(endpoints *clusterregistry.KubernetesAPIEndpoints, known bundles, path *field.Path) field.ErrorList {
+func serverEndpoints(endpoints *clusterregistry.KubernetesAPIEndpoints, known *bundles, path *field.Path) field.ErrorList {
 	list := path.Child("serverEndpoints")
 	twins := form.Twins(endpoints.ServerEndpoints)
 	// Two entries for one range would leave it to chance which address a

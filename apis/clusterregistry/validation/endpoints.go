@@ -11,10 +11,10 @@ import (
 )
 
 // endpoints returns the faults of v1beta1's form of where a cluster is.
-func endpoints(endpoints []clusterregistry.Endpoint, known bundles, path *field.Path) field.ErrorList {
+func endpoints(endpoints []clusterregistry.Endpoint, known *bundles, path *field.Path) field.ErrorList {
 	var faults field.ErrorList
 	names, ranges := map[string]bool{}, map[netip.Prefix]bool{}
-	paths := map[string]*field.Path{}
+	seen, distinct := map[string]bool{}, map[*field.Path][]byte{}
 	for i, endpoint := range endpoints {
 		at := path.Index(i)
 		faults = append(faults, name(endpoint.Name, names, at.Child("name"))...)
@@ -28,8 +28,9 @@ func endpoints(endpoints []clusterregistry.Endpoint, known bundles, path *field.
 			faults = append(faults, invalid(at.Child("url"), endpoint.URL, httpsURL(endpoint.URL))...)
 		}
 		faults = append(faults, clientCIDRs(endpoint.ClientCIDRs, ranges, at.Child("clientCIDRs"))...)
-		if _, ok := paths[string(endpoint.CABundle)]; !ok {
-			paths[string(endpoint.CABundle)] = at.Child("caBundle")
+		if !seen[string(endpoint.CABundle)] {
+			seen[string(endpoint.CABundle)] = true
+			distinct[at.Child("caBundle")] = endpoint.CABundle
 		}
 		if endpoint.TLSServerName != "" && !isIP(endpoint.TLSServerName) {
 			for _, fault := range validation.IsDNS1123Subdomain(strings.ToLower(endpoint.TLSServerName)) {
@@ -39,10 +40,6 @@ func endpoints(endpoints []clusterregistry.Endpoint, known bundles, path *field.
 		if endpoint.ProxyURL != "" && len(endpoint.ProxyURL) <= MaxURL {
 			faults = append(faults, invalid(at.Child("proxyURL"), endpoint.ProxyURL, proxyURL(endpoint.ProxyURL))...)
 		}
-	}
-	distinct := map[*field.Path][]byte{}
-	for bundle, at := range paths {
-		distinct[at] = []byte(bundle)
 	}
 	return append(faults, caBundles(distinct, known)...)
 }
