@@ -47,10 +47,26 @@ func lengthOf(cidr string) int {
 	return prefix.Bits() // -1 for what is no range
 }
 
-// bundlesOf returns the distinct CA bundles of endpoints together.
+// bundlesOf returns the distinct CA bundles of endpoints together. A single one is that of
+// an endpoint, not a copy.
 func bundlesOf(endpoints endpointList) []byte {
-	var out []byte
-	seen := map[string]bool{"": true}
+	var single []byte
+	for i, endpoint := range endpoints {
+		switch {
+		case len(endpoint.CABundle) == 0 || bytes.Equal(endpoint.CABundle, single):
+		case single != nil:
+			return joined(endpoints[i:], single)
+		default:
+			single = endpoint.CABundle
+		}
+	}
+	return slices.Clip(single)
+}
+
+// joined returns a CA bundle and what others there are of endpoints, in a slice of its own.
+func joined(endpoints endpointList, first []byte) []byte {
+	out := bytes.Clone(first)
+	seen := map[string]bool{"": true, string(first): true}
 	for _, endpoint := range endpoints {
 		if seen[string(endpoint.CABundle)] {
 			continue

@@ -1,6 +1,7 @@
 package remainder
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
@@ -16,6 +17,8 @@ import (
 type (
 	alpha struct {
 		Spec v1alpha1.ClusterSpec `json:"spec"`
+		// CAFollows says that the CA bundle is left out, since it is that of v1beta1's form.
+		CAFollows bool `json:"caFollows,omitempty"`
 	}
 	beta struct {
 		Spec   v1beta1.ClusterSpec    `json:"spec"`
@@ -32,7 +35,7 @@ func of(cluster *clusterregistry.Cluster, version string) (string, error) {
 	switch {
 	case version == form.V1alpha1 && !alphaIsAll(cluster):
 		err = setBeta(members, cluster)
-	case version == form.V1beta1 && !alphaFollows(&cluster.Spec):
+	case version == form.V1beta1:
 		err = setAlpha(members, &cluster.Spec)
 	}
 	if err != nil {
@@ -63,16 +66,29 @@ func add(remainder string, cluster *clusterregistry.Cluster, version string) err
 	return err
 }
 
+// setAlpha sets the form of v1alpha1 unless it follows from that of v1beta1. What follows is
+// not stored, and neither is a CA bundle that does though the rest does not: it is most of a
+// cluster. So every release has to derive the same: a client may read from a server of one
+// and write to one of another.
 func setAlpha(members map[string]json.RawMessage, spec *clusterregistry.ClusterSpec) error {
+	follows := *spec
+	form.FillV1alpha1(&follows)
+	if equality.DeepEqual(follows, *spec) {
+		return nil
+	}
 	var content alpha
 	if err := v1alpha1.Convert_clusterregistry_ClusterSpec_To_v1alpha1_ClusterSpec(spec, &content.Spec, nil); err != nil {
 		return err
+	}
+	endpoints := &content.Spec.KubernetesAPIEndpoints
+	if len(endpoints.CABundle) > 0 && bytes.Equal(endpoints.CABundle, follows.KubernetesAPIEndpoints.CABundle) {
+		endpoints.CABundle, content.CAFollows = nil, true
 	}
 	return set(members, form.V1alpha1, content)
 }
 
 // addAlpha puts v1alpha1's form into a spec that was stored in v1beta1, if it has one of
-// its own.
+// its own. The spec has what follows from v1beta1's form.
 func addAlpha(plain json.RawMessage, spec *clusterregistry.ClusterSpec) error {
 	if plain == nil {
 		return nil
@@ -80,6 +96,9 @@ func addAlpha(plain json.RawMessage, spec *clusterregistry.ClusterSpec) error {
 	var content alpha
 	if err := json.Unmarshal(plain, &content); err != nil {
 		return err
+	}
+	if content.CAFollows {
+		content.Spec.KubernetesAPIEndpoints.CABundle = spec.KubernetesAPIEndpoints.CABundle
 	}
 	return v1alpha1.Convert_v1alpha1_ClusterSpec_To_clusterregistry_ClusterSpec(&content.Spec, spec, nil)
 }
@@ -127,15 +146,6 @@ func alphaIsAll(cluster *clusterregistry.Cluster) bool {
 		return false
 	}
 	return cluster.Status == nil || equality.DeepEqual(*cluster.Status, clusterregistry.ClusterStatus{Conditions: cluster.Status.Conditions, Version: cluster.Status.Version})
-}
-
-// alphaFollows reports whether the form of v1alpha1 follows from that of v1beta1. What
-// follows is not stored, so every release has to derive the same: a client may read from a
-// server of one and write to one of another.
-func alphaFollows(spec *clusterregistry.ClusterSpec) bool {
-	follows := *spec
-	form.FillV1alpha1(&follows)
-	return equality.DeepEqual(follows, *spec)
 }
 
 func set(members map[string]json.RawMessage, version string, content any) error {

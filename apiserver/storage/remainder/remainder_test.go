@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 
@@ -137,6 +138,51 @@ func TestNothingIsLostInStorage(t *testing.T) {
 					t.Fatalf("stored as %s: %v\n%s", version, err, diff.Diff(cluster, got))
 				}
 			}
+		}
+	}
+}
+
+// TestBundlesAreStoredOnce: a CA bundle that both forms have is not stored a second time with
+// what is v1alpha1's own.
+func TestBundlesAreStoredOnce(t *testing.T) {
+	ca, other := bytes.Repeat([]byte("certificate "), 100), bytes.Repeat([]byte("another one "), 100)
+	addresses := []clusterregistry.ServerAddressByClientCIDR{{ServerAddress: "east:6443"}} // without a scheme, which v1beta1 has no field for
+	endpoint := func(ca []byte) clusterregistry.Endpoint {
+		return clusterregistry.Endpoint{Name: "a", URL: "https://east:6443", CABundle: ca}
+	}
+	storage := codec{plain(v1beta1.SchemeGroupVersion), form.V1beta1}
+	for _, test := range []struct {
+		reason string
+		plain  []byte
+		rich   []clusterregistry.Endpoint
+		// remains says that v1alpha1's own bundle is stored in the remainder.
+		remains bool
+	}{
+		{"the same in both forms", ca, []clusterregistry.Endpoint{endpoint(ca)}, false},
+		{"the same in all endpoints", ca, []clusterregistry.Endpoint{endpoint(ca), endpoint(ca)}, false},
+		{"both together", slices.Concat(ca, []byte("\n"), other), []clusterregistry.Endpoint{endpoint(ca), endpoint(other)}, false},
+		{"one of two", ca, []clusterregistry.Endpoint{endpoint(ca), endpoint(other)}, true},
+		{"another one", other, []clusterregistry.Endpoint{endpoint(ca)}, true},
+		{"no endpoint", ca, nil, true},
+		{"none in v1alpha1", nil, []clusterregistry.Endpoint{endpoint(ca)}, false},
+		{"none", nil, []clusterregistry.Endpoint{endpoint(nil)}, false},
+	} {
+		cluster := &clusterregistry.Cluster{Spec: clusterregistry.ClusterSpec{Endpoints: test.rich, KubernetesAPIEndpoints: clusterregistry.KubernetesAPIEndpoints{CABundle: test.plain, ServerEndpoints: addresses}}}
+		before := cluster.DeepCopy()
+		data, err := runtime.Encode(storage, cluster)
+		if err != nil {
+			t.Fatalf("%s: %v", test.reason, err)
+		}
+		if !apiequality.Semantic.DeepEqual(before, cluster) {
+			t.Errorf("%s: encoding changed the object, which caches share: %+v", test.reason, cluster)
+		}
+		remainder := annotated(t, data)[clusterregistry.RemainderAnnotation]
+		if got := strings.Contains(remainder, "caBundle"); got != test.remains || remainder == "" {
+			t.Errorf("%s: a bundle is stored in the remainder: %t, want %t: %.200s", test.reason, got, test.remains, remainder)
+		}
+		got, err := runtime.Decode(storage, data)
+		if err != nil || !apiequality.Semantic.DeepEqual(got, before) {
+			t.Errorf("%s: %v\n%s", test.reason, err, diff.Diff(before, got))
 		}
 	}
 }
