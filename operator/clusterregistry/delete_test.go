@@ -106,3 +106,15 @@ func TestReleaseVolumes(t *testing.T) {
 		t.Errorf("without a record: %v", err)
 	}
 }
+
+// TestKeysAreRetained keeps the operator's copy of the keys with the data, and no longer.
+func TestKeysAreRetained(t *testing.T) {
+	for policy, retained := range map[string]bool{"Retain": true, "Delete": false} {
+		s := look(t, "{spec: {mode: Independent, deletionPolicy: "+policy+", etcd: {replicas: 1}}}")
+		copied := operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: "fleet-encryption-0123456789abcdef"}
+		s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{copied}
+		if _, rest := s.toDelete(nil); slices.Contains(rest, copied) == retained {
+			t.Errorf("with the policy %s, the keys are deleted: %t", policy, !retained)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/defragmentation"
+	"github.com/clusterregistry/operator/operator/operation/keychange"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/operation/rotation"
 	"github.com/clusterregistry/operator/operator/pass"
@@ -17,7 +18,7 @@ import (
 // the first one that is due, in this order.
 func (r *Reconciler) operate(ctx context.Context, s *scope) verdict.Verdict {
 	free := r.defragmentation(s)
-	all := []operation.Operation{r.rotation(s).Operation(), r.keysOperation(s)}
+	all := []operation.Operation{r.rotation(s).Operation(), r.keyChange(s).Operation()}
 	if free.Ours() {
 		all = append(all, free.Operation())
 	}
@@ -29,6 +30,11 @@ func (r *Reconciler) operate(ctx context.Context, s *scope) verdict.Verdict {
 // rotation is what is done about the CAs of the registry's own.
 func (r *Reconciler) rotation(s *scope) rotation.Drive {
 	return rotation.Drive{Pass: s.Pass, Access: r.access(s)}
+}
+
+// keyChange is what is done about the keys to encrypt with.
+func (r *Reconciler) keyChange(s *scope) keychange.Drive {
+	return keychange.Drive{Pass: s.Pass, Access: r.access(s), Input: s.input(r.Environment), Backups: s.backups.All, Unread: s.backups.Unread, Walks: &r.keyWalks}
 }
 
 // defragmentation is what is done about the free pages of etcd.

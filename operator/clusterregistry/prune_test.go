@@ -11,6 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/encryption"
+	"github.com/clusterregistry/operator/operator/encryption/encryptiontest"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/keyring"
+	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/trust"
 )
 
@@ -109,6 +115,52 @@ func TestMountedByOthers(t *testing.T) {
 		reading(t, s, test.object)
 		if kept, err := s.mounted(t.Context()); err != nil || !slices.Equal(kept, test.want) {
 			t.Errorf("%s: kept are %v, %v", test.reason, kept, err)
+		}
+	}
+}
+
+// encrypting returns the scope of a complete registry that is ready, with keys.
+func encrypting(t *testing.T, inUse, desired encryption.Keys) *scope {
+	t.Helper()
+	s := ready(t, "Aggregated")
+	s.Identity = identity.New(s.Objects)
+	s.Identity.Record = &etcd.Record{InitialClusterState: "existing", Replicas: 1, Names: []string{"fleet-etcd-0"}}
+	if inUse != nil {
+		s.Identity.Record = keyring.Record(*s.Identity.Record, inUse)
+	}
+	s.Keys = keyring.Found{InUse: inUse, Desired: desired}
+	return s
+}
+
+// TestKeysStay deletes no Secret with keys, mounted or not, that what is stored may need: it is
+// recorded which are in use, and that everything is stored under the one that writes.
+func TestKeysStay(t *testing.T) {
+	a := encryptiontest.Key(t, "a")
+	stored := func(s *scope) { s.Identity.Record.StoredUnder = "secretbox/a" }
+	for reason, test := range map[string]struct {
+		inUse  encryption.Keys
+		change func(*scope)
+		stay   bool
+	}{
+		"they are not known":                       {nil, stored, true},
+		"all is stored under the one in use":       {a, stored, false},
+		"something may be under another one":       {a, func(s *scope) { s.Identity.Record.StoredUnder = "unknown" }, true},
+		"it is not known under which":              {a, func(*scope) {}, true},
+		"there is no record":                       {a, func(s *scope) { s.Identity.Record = nil }, true},
+		"the record has no keys":                   {encryption.Keys{encryption.Identity}, func(s *scope) { s.Identity.Record.KeyIDs = nil }, true},
+		"the record is to be written again":        {a, func(s *scope) { stored(s); s.Keys.Unrecorded = true }, true},
+		"nothing is encrypted any more":            {encryption.Keys{encryption.Identity}, func(*scope) {}, false},
+		"the record names it as that of those use": {a, func(s *scope) { stored(s); s.Identity.Record.Keys = "0123456789abcdef" }, true},
+	} {
+		s := encrypting(t, test.inUse, nil)
+		test.change(s)
+		s.Rendered = &render.Result{}
+		former := operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: "fleet-encryption-0123456789abcdef"}
+		s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{former}
+		reading(t, s)
+		keep, err := s.mounted(t.Context())
+		if err != nil || slices.Contains(keep, former) != test.stay {
+			t.Errorf("%s: %v are kept, %v", reason, keep, err)
 		}
 	}
 }

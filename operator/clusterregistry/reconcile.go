@@ -11,6 +11,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/auditing"
 	"github.com/clusterregistry/operator/operator/operation"
+	"github.com/clusterregistry/operator/operator/operation/keychange"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
@@ -76,7 +77,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		s.record(operatorv1alpha1.ConditionCertificatesReady, verdict.Failed(err))
 		return
 	}
-	if err := s.readKeys(ctx); err != nil {
+	if s.Keys, err = keychange.Read(ctx, s.Pass); err != nil {
 		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Failed(err))
 		return
 	}
@@ -140,7 +141,7 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 		s.operation = r.operate(ctx, s)
 	}
 	s.note(r.rotation(s).Notes()...)
-	s.noteKeys()
+	s.note(r.keyChange(s).Notes()...)
 	if err == nil {
 		return v
 	}

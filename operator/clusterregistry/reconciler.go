@@ -17,6 +17,7 @@ import (
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/issuance"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/operation/keychange"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/backups"
@@ -63,8 +64,8 @@ type Reconciler struct {
 	comparisons etcd.Comparisons
 	// retractions are how far reports were taken back, by the UIDs of registries.
 	retractions sync.Map
-	// keyWalks are how far clusters were rewritten under other keys, by the same.
-	keyWalks sync.Map
+	// keyWalks are how far clusters were stored again under other keys.
+	keyWalks keychange.Walks
 	host     answers
 }
 

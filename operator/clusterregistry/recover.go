@@ -12,9 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
-	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/etcd"
-	"github.com/clusterregistry/operator/operator/keyring"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/render"
@@ -53,7 +51,7 @@ func (r *Reconciler) approve(ctx context.Context, s *scope, found *operatorv1alp
 	if v := recovery.Retain(ctx, s.Objects, s.Identity, approval.Recovery); !v.Complete() {
 		return v
 	}
-	if err := r.readClear(ctx, s); err != nil {
+	if err := r.keyChange(s).ReadClear(ctx); err != nil {
 		return verdict.Failed(fmt.Errorf("have the servers read what is stored in clear: %w", err))
 	}
 	if err := recovery.Begin(ctx, s.Objects, s.Identity, approval, backup); err != nil {
@@ -61,7 +59,7 @@ func (r *Reconciler) approve(ctx context.Context, s *scope, found *operatorv1alp
 	}
 	// What was found to be stored may not be what the copy has.
 	r.notes.Forget(s.Registry.UID)
-	r.keyWalks.Delete(s.Registry.UID)
+	r.keyWalks.Forget(s.Registry.UID)
 	s.Event(corev1.EventTypeNormal, operatorv1alpha1.ReasonRecovering, operatorv1alpha1.ConditionEtcdReady, "the recovery from the lost quorum %s is approved, with the data of %s: all servers and etcd members are stopped first", found.ID, recovery.Copy(s.Recovering()))
 	return done
 }
@@ -82,16 +80,6 @@ func (s *scope) approved(approval restore.Approval) (*etcd.Restored, verdict.Ver
 		return nil, recoveryHeld("the backup is looked up next").In(verdict.AtOnce)
 	}
 	return s.restore.recovery.restored, done
-}
-
-// readClear has the servers that come up with the copy read what is stored in clear, too: it may
-// have clusters from before these were encrypted.
-func (r *Reconciler) readClear(ctx context.Context, s *scope) error {
-	keys := s.Keys.InUse
-	if _, has := keys.Find(encryption.Identity.ID()); has || keyring.Rendered(keys) == nil {
-		return nil
-	}
-	return r.recordKeys(ctx, s, append(keys[:len(keys):len(keys)], encryption.Identity))
 }
 
 // rebound records how much may be lost, where that was changed while the recovery is under way.

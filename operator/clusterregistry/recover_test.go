@@ -11,6 +11,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/encryption/encryptiontest"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
@@ -206,8 +207,8 @@ func TestReadClear(t *testing.T) {
 	if err := s.Client.Create(t.Context(), s.Registry.DeepCopy()); err != nil { // its status has the inventory
 		t.Fatal(err)
 	}
-	s.Keys.InUse = aKey(t, "a")
-	if err := r.readClear(t.Context(), s); err != nil {
+	s.Keys.InUse = encryptiontest.Key(t, "a")
+	if err := r.keyChange(s).ReadClear(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	record := identity.Read(t.Context(), s.Objects).Record

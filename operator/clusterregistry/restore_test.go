@@ -17,6 +17,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/backup"
 	"github.com/clusterregistry/operator/operator/encryption"
+	"github.com/clusterregistry/operator/operator/encryption/encryptiontest"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/keyring"
@@ -280,7 +281,7 @@ func TestRestoringOlder(t *testing.T) {
 // be read, too: servers that come up with the backup read all of it, and what is not stored
 // under the first key is stored again.
 func TestBeginEncrypted(t *testing.T) {
-	key := aKey(t, "first")
+	key := encryptiontest.Key(t, "first")
 	s := restoringScope(t, byRef)
 	s.Keys = keyring.Found{InUse: encryption.Keys{encryption.Identity}, Desired: key}
 	s.restore.source = &restoreSource{Store: s3Store, Lineage: "one", keys: []string{"aescbc/old"}}

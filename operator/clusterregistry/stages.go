@@ -81,6 +81,18 @@ func (r *Reconciler) server(ctx context.Context, s *scope) verdict.Verdict {
 	return s.Servers.Verdict
 }
 
+// withheld says what of the spec the servers don't get: what keeps them from being made first,
+// and what they do without last.
+func (s *scope) withheld() verdict.Verdict {
+	switch {
+	case s.Keys.Held.State == verdict.Blocked || s.audit.Held.Complete() && !s.Keys.Held.Complete():
+		return s.Keys.Held
+	case !s.audit.Held.Complete():
+		return s.audit.Held
+	}
+	return s.visibility.held
+}
+
 func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA,
 		Servers: s.verdicts[operatorv1alpha1.ConditionServerReady], Answering: s.Servers.Answering}

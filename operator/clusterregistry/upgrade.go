@@ -27,7 +27,7 @@ func (r *Reconciler) advance(ctx context.Context, s *scope) verdict.Verdict {
 func (r *Reconciler) upgradeHandler(s *scope) upgrade.Handler {
 	h := upgrade.Handler{Upgrade: s.upgrade, Registry: s.Registry, Now: s.Now, Verdicts: s.verdicts, EtcdState: s.Members.State, EtcdAccess: s.Members.Access,
 		EtcdQuota: s.Volumes.EtcdQuota(s.Registry), EtcdDetail: s.Members.Detail, ServersFailure: s.Servers.Failure, Notes: &r.notes, Actions: upgradeActions{r, s}}
-	h.Reveal = s.reveal()
+	h.Reveal = s.Keys.Reveal()
 	h.Stages = pass.Parts(s.Registry.Spec.Mode)[1:]
 	if s.Identity.Record != nil {
 		h.EtcdIdentity = s.Identity.Record.Identity

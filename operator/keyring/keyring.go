@@ -117,6 +117,20 @@ func (f Found) Render() *render.Encryption {
 	return rendered
 }
 
+// Reveal returns what decrypts the values that etcd has, nil where nothing is encrypted.
+func (f Found) Reveal() func(ctx context.Context, key string, content []byte) ([]byte, error) {
+	if f.Render() == nil {
+		return nil
+	}
+	return func(ctx context.Context, key string, content []byte) ([]byte, error) {
+		reader, err := f.InUse.Reader()
+		if err != nil {
+			return nil, err
+		}
+		return reader.Read(ctx, key, content)
+	}
+}
+
 // Rendered returns what servers with the given keys are given, nil for nothing.
 func Rendered(keys encryption.Keys) *render.Encryption {
 	if keys == nil || keys.Equal(none) {

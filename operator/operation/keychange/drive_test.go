@@ -1,4 +1,4 @@
-package clusterregistry
+package keychange
 
 import (
 	"slices"
@@ -11,30 +11,41 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/encryption"
+	"github.com/clusterregistry/operator/operator/encryption/encryptiontest"
 	"github.com/clusterregistry/operator/operator/etcd"
-	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/keyring"
 	"github.com/clusterregistry/operator/operator/operand"
-	"github.com/clusterregistry/operator/operator/render"
-	"github.com/clusterregistry/operator/operator/stage/backups"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/operation"
+	"github.com/clusterregistry/operator/operator/pass/passtest"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// aKey returns a key, alone.
-func aKey(t *testing.T, name string) encryption.Keys {
-	t.Helper()
-	keys, err := encryption.Parse([]byte("apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources:\n- resources: [clusters.clusterregistry.k8s.io]\n  providers:\n  - secretbox: {keys: [{name: " + name + ", secret: c2VjcmV0IGlzIHNlY3VyZSBhbmQgaXMgMzIgYnl0ZXM=}]}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return keys
+// known is what is known of a registry, with its backups.
+type known struct {
+	*passtest.Known
+	backups []*operatorv1alpha1.ClusterRegistryBackup
+	unread  bool
+	walks   Walks
 }
 
-// encrypting returns the scope of a complete registry that is ready, with keys.
-func encrypting(t *testing.T, inUse, desired encryption.Keys) *scope {
+// drive returns what is done about the keys, by what is known now.
+func (s *known) drive() Drive {
+	return Drive{Pass: s.Pass, Backups: s.backups, Unread: s.unread, Walks: &s.walks}
+}
+
+// step has the loop of operations come to the change of keys.
+func (s *known) step(t *testing.T) verdict.Verdict {
 	t.Helper()
-	s := ready(t, "Aggregated")
-	s.Identity = identity.New(s.Objects)
+	return operation.Run{Pass: s.Pass}.Step(t.Context(), s.drive().Operation())
+}
+
+// encrypting returns a complete registry that is ready, with keys, in a host cluster with the
+// given objects.
+func encrypting(t *testing.T, inUse, desired encryption.Keys, objects ...client.Object) *known {
+	t.Helper()
+	s := &known{Known: passtest.New(t, "{spec: {version: v0.1.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.1.0"+operandtest.Complete+"}}", objects...)}
+	s.Ready()
 	s.Identity.Record = &etcd.Record{InitialClusterState: "existing", Replicas: 1, Names: []string{"fleet-etcd-0"}}
 	if inUse != nil {
 		s.Identity.Record = keyring.Record(*s.Identity.Record, inUse)
@@ -45,33 +56,33 @@ func encrypting(t *testing.T, inUse, desired encryption.Keys) *scope {
 
 // TestKeysBegin is about when a change of keys begins, and what is said where it does not.
 func TestKeysBegin(t *testing.T) {
-	plain, a, b := encryption.Keys{encryption.Identity}, aKey(t, "a"), aKey(t, "b")
+	plain, a, b := encryption.Keys{encryption.Identity}, encryptiontest.Key(t, "a"), encryptiontest.Key(t, "b")
 	both := slices.Concat(b, a)
-	nothing := func(*scope) {}
+	nothing := func(*known) {}
 	for _, test := range []struct {
 		reason         string
 		inUse, desired encryption.Keys
-		change         func(*scope)
+		change         func(*known)
 		begins, says   string
 	}{
 		{"nothing is asked for", plain, plain, nothing, "", ""},
 		{"switched on", plain, a, nothing, "identity to secretbox/a", ""},
 		{"another key", a, both, nothing, "secretbox/a to secretbox/b", ""},
 		{"switched off", a, plain, nothing, "secretbox/a to identity", ""},
-		{"stored, as is known", a, a, func(s *scope) { s.Identity.Record.StoredUnder = "secretbox/a" }, "", ""},
+		{"stored, as is known", a, a, func(s *known) { s.Identity.Record.StoredUnder = "secretbox/a" }, "", ""},
 		{"stored, or not: a change was interrupted", a, a, nothing, "secretbox/a to secretbox/a", ""},
 		{"it is not known what is desired", a, nil, nothing, "", ""},
 		{"it is not known what is in use", nil, a, nothing, "", ""},
-		{"it is paused", plain, a, func(s *scope) { s.Freeze("spec.paused is false") }, "", "the keys to encrypt with are changed when spec.paused is false"},
-		{"servers are being replaced", plain, a, func(s *scope) { s.Servers.Rolling = "servers: 1 of 2 updated" }, "", "when this is resolved: servers: 1 of 2 updated"},
-		{"etcd is not ready", plain, a, func(s *scope) {
-			s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting("MembersNotReady", "2 of 3").DegradedIf(true))
+		{"it is paused", plain, a, func(s *known) { s.Freeze("spec.paused is false") }, "", "the keys to encrypt with are changed when spec.paused is false"},
+		{"servers are being replaced", plain, a, func(s *known) { s.Servers.Rolling = "servers: 1 of 2 updated" }, "", "when this is resolved: servers: 1 of 2 updated"},
+		{"etcd is not ready", plain, a, func(s *known) {
+			s.Verdicts[operatorv1alpha1.ConditionEtcdReady] = verdict.Waiting("MembersNotReady", "2 of 3").DegradedIf(true)
 		}, "", "when this is resolved: EtcdReady: 2 of 3"},
 	} {
 		s := encrypting(t, test.inUse, test.desired)
 		test.change(s)
-		v := s.driver().Step(t.Context(), reading(t, s).keysOperation(s))
-		s.noteKeys()
+		v := s.step(t)
+		notes := s.drive().Notes()
 		begins := ""
 		if o := s.Registry.Status.Operation; o != nil {
 			begins = o.From + " to " + o.To
@@ -79,15 +90,15 @@ func TestKeysBegin(t *testing.T) {
 		if begins != test.begins || (begins != "") == v.Complete() {
 			t.Errorf("%s: begins %q, %+v", test.reason, begins, v)
 		}
-		if noted := s.verdicts[operatorv1alpha1.ConditionServerReady]; !strings.Contains(noted.Message, test.says) || (test.says != "") != (noted.Reason == operatorv1alpha1.ReasonEncryptionPending) {
-			t.Errorf("%s: noted is %+v", test.reason, noted)
+		if noted := test.says != ""; noted != (len(notes) == 1) || noted && (notes[0].Condition != operatorv1alpha1.ConditionServerReady || notes[0].Reason != operatorv1alpha1.ReasonEncryptionPending || !strings.Contains(notes[0].Message, test.says)) {
+			t.Errorf("%s: noted is %+v", test.reason, notes)
 		}
 	}
 }
 
 // TestKeysOfBackups keeps the keys of backups, and all where these can't be read.
 func TestKeysOfBackups(t *testing.T) {
-	inUse := slices.Concat(aKey(t, "b"), aKey(t, "a"), aKey(t, "c"))
+	inUse := slices.Concat(encryptiontest.Key(t, "b"), encryptiontest.Key(t, "a"), encryptiontest.Key(t, "c"))
 	taken := &operatorv1alpha1.ClusterRegistryBackup{Status: operatorv1alpha1.ClusterRegistryBackupStatus{Phase: operatorv1alpha1.BackupCompleted, Lineage: "l", Location: "s3://b", EncryptionKeys: []string{"secretbox/a"}}}
 	for reason, test := range map[string]struct {
 		lineage string
@@ -99,10 +110,10 @@ func TestKeysOfBackups(t *testing.T) {
 		"no backup was ever taken":          {"", true, []string{"secretbox/a", "secretbox/c"}},
 		"it is not known what backups need": {"l", true, nil},
 	} {
-		s := encrypting(t, inUse, aKey(t, "b"))
+		s := encrypting(t, inUse, encryptiontest.Key(t, "b"))
 		s.Identity.Record.Lineage = test.lineage
-		s.backups = backups.Found{All: []*operatorv1alpha1.ClusterRegistryBackup{taken}, Unread: test.unread}
-		if got := s.keyState().Former().IDs(); !slices.Equal(got, test.want) {
+		s.backups, s.unread = []*operatorv1alpha1.ClusterRegistryBackup{taken}, test.unread
+		if got := s.drive().state().Former().IDs(); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %v may be removed, want %v", reason, got, test.want)
 		}
 	}
@@ -124,7 +135,7 @@ func TestKeysUnknown(t *testing.T) {
 			}
 			s.Keys.Held = verdict.Waiting("EncryptionInvalid", "Secret fleet-encryption-x does not exist")
 			s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationEncryption, Phase: phase, From: "identity", To: "secretbox/a"}
-			v := s.driver().Step(t.Context(), reading(t, s).keysOperation(s))
+			v := s.step(t)
 			if o := s.Registry.Status.Operation; o == nil || o.Phase != phase || v.Complete() || !strings.Contains(v.Message, "Secret fleet-encryption-x does not exist") {
 				t.Errorf("%s, recorded %t: %+v, %+v", phase, recorded, o, v)
 			}
@@ -135,7 +146,7 @@ func TestKeysUnknown(t *testing.T) {
 // TestWithoutKeys is about servers that have other keys than those in use: also one that is
 // terminating still writes.
 func TestWithoutKeys(t *testing.T) {
-	a := aKey(t, "a")
+	a := encryptiontest.Key(t, "a")
 	pod := func(name, digest string, change ...func(*corev1.Pod)) client.Object {
 		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, Labels: map[string]string{operatorv1alpha1.LabelInstance: "fleet", operatorv1alpha1.LabelComponent: operand.ComponentServer}}}
 		if digest != "" {
@@ -163,61 +174,14 @@ func TestWithoutKeys(t *testing.T) {
 		{"one that has ended had others", a, []client.Object{pod("x", a.Digest()), pod("y", "b", ended)}, ""},
 		{"there is none", a, nil, "there are no servers"},
 	} {
-		s := encrypting(t, test.inUse, nil)
-		reading(t, s, test.pods...)
-		if got, err := s.withoutKeys(t.Context()); got != test.says || err != nil {
+		s := encrypting(t, test.inUse, nil, test.pods...)
+		if got, err := s.drive().withoutKeys(t.Context()); got != test.says || err != nil {
 			t.Errorf("%s: %q, %v", test.reason, got, err)
 		}
 	}
-	s := encrypting(t, a, nil)
-	reading(t, s, pod("x", a.Digest()))
-	s.record(operatorv1alpha1.ConditionServerReady, verdict.Waiting("ReplicasNotReady", "1 of 2"))
-	if got, err := s.withoutKeys(t.Context()); got != "ServerReady: 1 of 2" || err != nil {
+	s := encrypting(t, a, nil, pod("x", a.Digest()))
+	s.Verdicts[operatorv1alpha1.ConditionServerReady] = verdict.Waiting("ReplicasNotReady", "1 of 2")
+	if got, err := s.drive().withoutKeys(t.Context()); got != "ServerReady: 1 of 2" || err != nil {
 		t.Errorf("while servers are not ready: %q, %v", got, err)
-	}
-}
-
-// TestKeysStay deletes no Secret with keys, mounted or not, that what is stored may need: it is
-// recorded which are in use, and that everything is stored under the one that writes.
-func TestKeysStay(t *testing.T) {
-	a := aKey(t, "a")
-	stored := func(s *scope) { s.Identity.Record.StoredUnder = "secretbox/a" }
-	for reason, test := range map[string]struct {
-		inUse  encryption.Keys
-		change func(*scope)
-		stay   bool
-	}{
-		"they are not known":                       {nil, stored, true},
-		"all is stored under the one in use":       {a, stored, false},
-		"something may be under another one":       {a, func(s *scope) { s.Identity.Record.StoredUnder = "unknown" }, true},
-		"it is not known under which":              {a, func(*scope) {}, true},
-		"there is no record":                       {a, func(s *scope) { s.Identity.Record = nil }, true},
-		"the record has no keys":                   {encryption.Keys{encryption.Identity}, func(s *scope) { s.Identity.Record.KeyIDs = nil }, true},
-		"the record is to be written again":        {a, func(s *scope) { stored(s); s.Keys.Unrecorded = true }, true},
-		"nothing is encrypted any more":            {encryption.Keys{encryption.Identity}, func(*scope) {}, false},
-		"the record names it as that of those use": {a, func(s *scope) { stored(s); s.Identity.Record.Keys = "0123456789abcdef" }, true},
-	} {
-		s := encrypting(t, test.inUse, nil)
-		test.change(s)
-		s.Rendered = &render.Result{}
-		former := operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: "fleet-encryption-0123456789abcdef"}
-		s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{former}
-		reading(t, s)
-		keep, err := s.mounted(t.Context())
-		if err != nil || slices.Contains(keep, former) != test.stay {
-			t.Errorf("%s: %v are kept, %v", reason, keep, err)
-		}
-	}
-}
-
-// TestKeysAreRetained keeps the operator's copy of the keys with the data, and no longer.
-func TestKeysAreRetained(t *testing.T) {
-	for policy, retained := range map[string]bool{"Retain": true, "Delete": false} {
-		s := look(t, "{spec: {mode: Independent, deletionPolicy: "+policy+", etcd: {replicas: 1}}}")
-		copied := operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: "fleet-encryption-0123456789abcdef"}
-		s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{copied}
-		if _, rest := s.toDelete(nil); slices.Contains(rest, copied) == retained {
-			t.Errorf("with the policy %s, the keys are deleted: %t", policy, !retained)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package clusterregistry
+package keychange
 
 import (
 	"slices"
@@ -8,8 +8,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/operator/encryption"
+	"github.com/clusterregistry/operator/operator/encryption/encryptiontest"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/keyring"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -23,23 +25,29 @@ func TestRecordKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	plain := encryption.Keys{encryption.Identity}
-	s := encrypting(t, plain, aKey(t, "a"))
+	s := encrypting(t, plain, encryptiontest.Key(t, "a"))
 	s.Release = releases[len(releases)-1]
 	s.Release.Members = version.Members{Release: s.Release.Version, Etcd: s.Release.Etcd, Helper: s.Release.Helper, Layout: s.Release.Layout}
 	registry := s.Registry.DeepCopy()
 	registry.ResourceVersion = ""
-	r := reading(t, s, registry)
-	r.Environment = render.Environment{Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"}
-	record := *s.Identity.Record
+	s.HostCluster = operandtest.Host(t, registry)
+	first := *s.Identity.Record
 	s.Identity = identity.New(s.Objects)
-	if err := s.Identity.Write(t.Context(), &record); err != nil {
+	if err := s.Identity.Write(t.Context(), &first); err != nil {
 		t.Fatal(err)
 	}
-	both := slices.Concat(plain, aKey(t, "a"))
-	if s.Rendered, err = render.Render(s.input(r.Environment)); err != nil {
+	both := slices.Concat(plain, encryptiontest.Key(t, "a"))
+	in := render.Input{Registry: s.Registry, Release: render.ReleaseOf(s.Release), HostVersion: "1.37", Members: s.Identity.Members(), Certified: s.Identity.Certified(), Endpoints: s.Identity.Endpoints(), Volumes: s.Volumes.Rendered(),
+		Trust: s.Authorities.Rendered(), Authorities: s.Authorities.InUse(), Environment: render.Environment{Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"}}
+	if s.Rendered, err = render.Render(in); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.recordKeys(t.Context(), s, both); err != nil {
+	record := func(keys encryption.Keys) error {
+		d := s.drive()
+		d.Input = in
+		return d.record(t.Context(), keys)
+	}
+	if err := record(both); err != nil {
 		t.Fatal(err)
 	}
 	copied := &corev1.Secret{}
@@ -55,7 +63,7 @@ func TestRecordKeys(t *testing.T) {
 		t.Errorf("the next reconcile finds %v", found.InUse)
 	}
 	s.Identity, s.Keys = again, found
-	if err := r.recordKeys(t.Context(), s, plain); err != nil {
+	if err := record(plain); err != nil {
 		t.Fatal(err)
 	}
 	if last := identity.Read(t.Context(), s.Objects); last.Record.Keys != "" || !slices.Equal(last.Record.KeyIDs, []string{"identity"}) {
