@@ -32,6 +32,9 @@ func (o *Options) aggregated(ctx context.Context, c *Config) error {
 	if err := options.Authorization.ApplyTo(&config.Authorization); err != nil {
 		return err
 	}
+	if err := o.hostDecision(c); err != nil {
+		return err
+	}
 	reviewOnce(&config.Config)
 	if err := options.Features.ApplyTo(&config.Config, client, config.SharedInformerFactory); err != nil {
 		return err

@@ -65,8 +65,8 @@ func newDesk(t testing.TB, fields cluster.GuardedFields) *desk {
 	return d
 }
 
-// newDeskOn starts a server that keeps its objects somewhere else.
-func newDeskOn(t testing.TB, fields cluster.GuardedFields, stored generic.RESTOptionsGetter) *desk {
+// newDeskOn starts a server that keeps its objects somewhere else, and is configured further.
+func newDeskOn(t testing.TB, fields cluster.GuardedFields, stored generic.RESTOptionsGetter, configure ...func(*Config)) *desk {
 	t.Helper()
 	d := &desk{t: t}
 	config := &Config{generic: genericserver.NewRecommendedConfig(codecs), collection: rest.Unsupported, guarded: cluster.GuardedFieldsOff}
@@ -87,6 +87,9 @@ func newDeskOn(t testing.TB, fields cluster.GuardedFields, stored generic.RESTOp
 	})
 	common.AdmissionControl = cluster.Complete(d)
 	config.guarded = fields
+	for _, configure := range configure {
+		configure(config)
+	}
 	server, err := config.Complete().New()
 	if err != nil {
 		t.Fatal(err)

@@ -22,11 +22,15 @@ var objectVerbs = sets.New("get", "update", "patch", "delete")
 // reviewOnce makes the server ask the host once about requests for single objects that the
 // host forwards to it, rather than about each name. Everything else that asks what a caller
 // may do, such as admission or storage, asks the authorizer itself.
-func reviewOnce(config *genericserver.Config) {
+func reviewOnce(config *genericserver.Config) { authorizeRequests(config, namelessFirst) }
+
+// authorizeRequests changes what decides on requests, and on nothing else. What was changed
+// first decides first.
+func authorizeRequests(config *genericserver.Config, change func(authorizer.Authorizer) authorizer.Authorizer) {
 	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericserver.Config) http.Handler {
 		own := *c
-		own.Authorization.Authorizer = namelessFirst(c.Authorization.Authorizer)
+		own.Authorization.Authorizer = change(c.Authorization.Authorizer)
 		return build(handler, &own)
 	}
 }
@@ -39,7 +43,7 @@ func reviewOnce(config *genericserver.Config) {
 // allow all names, as a webhook can, does not arrive here.
 func namelessFirst(exact authorizer.Authorizer) authorizer.Authorizer {
 	return authorizer.AuthorizerFunc(func(ctx context.Context, attributes authorizer.Attributes) (authorizer.Decision, string, error) {
-		if info, ok := request.RequestInfoFrom(ctx); ok && isForwarded(attributes, info) {
+		if info, ok := request.RequestInfoFrom(ctx); ok && info.Name != "" && objectVerbs.Has(info.Verb) && isForwarded(attributes, info) {
 			decision, reason, err := exact.Authorize(ctx, authorizer.AttributesRecord{
 				User: attributes.GetUser(), Verb: info.Verb, Namespace: info.Namespace, APIGroup: info.APIGroup, APIVersion: info.APIVersion,
 				Resource: info.Resource, Subresource: info.Subresource, ResourceRequest: true, Path: info.Path,
@@ -55,10 +59,10 @@ func namelessFirst(exact authorizer.Authorizer) authorizer.Authorizer {
 	})
 }
 
-// isForwarded reports whether attributes are those of a request for one object, and not of
+// isForwarded reports whether attributes are those of a request for a resource, and not of
 // something else that is asked for it, and whether the host forwarded it.
 func isForwarded(a authorizer.Attributes, info *request.RequestInfo) bool {
-	if _, ok := a.GetUser().(forwarded); !ok || !info.IsResourceRequest || info.Name == "" || !objectVerbs.Has(info.Verb) {
+	if _, ok := a.GetUser().(forwarded); !ok || !info.IsResourceRequest {
 		return false
 	}
 	return a.IsResourceRequest() && a.GetVerb() == info.Verb && a.GetName() == info.Name && a.GetNamespace() == info.Namespace &&

@@ -72,6 +72,8 @@ type Options struct {
 	// release reads that of the one before it.
 	StorageVersion string
 
+	// HostDecision is how far the host's own decision on a request counts, in aggregated mode.
+	HostDecision HostDecision
 	// GuardedFields is what becomes of a write that changes guarded fields of a
 	// cluster without the permission for that.
 	GuardedFields cluster.GuardedFields
@@ -91,6 +93,7 @@ func NewOptions() (*Options, error) {
 	}
 	o := &Options{
 		StorageVersion:    v1beta1.SchemeGroupVersion.Version,
+		HostDecision:      HostDecisionAuto,
 		GuardedFields:     cluster.GuardedFieldsOff,
 		Visibility:        visibility.All,
 		VisibilityPeriods: visibility.Periods{Cache: visibilityCache, Recheck: visibilityRecheck},
@@ -132,6 +135,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 
 	aggregated := pflag.NewFlagSet(string(Aggregated), pflag.ContinueOnError)
 	aggregated.BoolVar(&o.TolerateMissingPermissions, "tolerate-missing-admission-permissions", false, "Turn an admission plugin off, instead of refusing to start, when the server lacks the permission to read what it needs.")
+	aggregated.StringVar((*string)(&o.HostDecision), "host-decision", string(o.HostDecision), "What the decision of the host cluster on a request counts for that it forwards: \"Auto\" lets the request pass, unless the host cluster is of a version that may forward what it has not decided on; \"Never\" asks the host cluster again.")
 	o.Recommended.Authentication.AddFlags(aggregated)
 	o.Recommended.Authorization.AddFlags(aggregated)
 	o.Recommended.CoreAPI.AddFlags(aggregated)
@@ -169,6 +173,11 @@ func (o *Options) Validate() error {
 	case cluster.GuardedFieldsOff, cluster.GuardedFieldsWarn, cluster.GuardedFieldsEnforce:
 	default:
 		errs = append(errs, fmt.Errorf("--guarded-fields=%s is unknown; use --guarded-fields=Off, Warn or Enforce", o.GuardedFields))
+	}
+	switch o.HostDecision {
+	case HostDecisionAuto, HostDecisionNever:
+	default:
+		errs = append(errs, fmt.Errorf("--host-decision=%s is unknown; use --host-decision=Auto or Never", o.HostDecision))
 	}
 	switch o.Visibility {
 	case visibility.All, visibility.ClusterSets:

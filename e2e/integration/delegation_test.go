@@ -25,7 +25,7 @@ import (
 // do what, and creates it again, as the operator does. Requests wait meanwhile.
 func TestABindingThatIsGoneForAMoment(t *testing.T) {
 	t.Parallel()
-	host, _ := framework.StartAggregated(t, newest)
+	host, _ := framework.StartAggregated(t, newest, "--host-decision=Never") // so that each request needs a review
 	everyone := rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:authenticated"}
 	framework.Create(t, framework.HostClient(t, host.Config), role("reader", rbacv1.PolicyRule{APIGroups: []string{"clusterregistry.k8s.io"}, Resources: []string{"clusters"}, Verbs: []string{"get"}}, everyone)...)
 	ann := clustersOf(t, as(t, host, "ann"))
