@@ -33,6 +33,8 @@ type history struct {
 	changed  chan struct{}
 	// lag is how many revisions a read of any revision may be behind.
 	lag uint64
+	// listing is called before each list, if it is not nil.
+	listing func(key string, of storage.SelectionPredicate)
 	// reading is called before each read of one object, if it is not nil.
 	reading func(key string)
 	// reported is how many events watches have reported.
@@ -209,6 +211,9 @@ func (h view) GuaranteedUpdate(_ context.Context, key string, out runtime.Object
 
 // GetList returns a page of a revision.
 func (h *history) GetList(_ context.Context, key string, options storage.ListOptions, out runtime.Object) error {
+	if h.listing != nil {
+		h.listing(key, options.Predicate)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	prefix := key

@@ -45,6 +45,18 @@ func (v View) Restrict(p storage.SelectionPredicate) storage.SelectionPredicate 
 	return p
 }
 
+// Parts returns a view of each set alone, in the order of their names: what each shows has an
+// index. There are none of a view of all.
+func (v View) Parts() []View {
+	var parts []View
+	for _, set := range sets.List(v.sets) {
+		part := v
+		part.sets = sets.New(set)
+		parts = append(parts, part)
+	}
+	return parts
+}
+
 // Same reports whether another view shows the same.
 func (v View) Same(other View) bool { return v.hash() == other.hash() }
 

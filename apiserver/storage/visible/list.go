@@ -93,7 +93,7 @@ func (r *REST) page(ctx context.Context, view visibility.View, options *internal
 		options = options.DeepCopy()
 		options.Limit++
 	}
-	object, err := r.through(view).List(ctx, options)
+	object, err := r.read(ctx, view, options)
 	if apierrors.IsResourceExpired(err) && !view.Forever() {
 		return nil, expired() // the store's own error has a token of a negative version
 	}
