@@ -45,7 +45,7 @@ func TestControllerIsNotAwaited(t *testing.T) {
 	if v := s.plan(released); !v.Complete() {
 		t.Fatal(v)
 	}
-	if h := reading(t, s).upgradeHandler(s); slices.Contains(h.Stages, operatorv1alpha1.ConditionControllerReady) {
+	if h := reading(t, s).upgrade(s).Handler(); slices.Contains(h.Stages, operatorv1alpha1.ConditionControllerReady) {
 		t.Errorf("an upgrade waits for %v", h.Stages)
 	}
 }

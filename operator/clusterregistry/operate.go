@@ -10,6 +10,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operation/keychange"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/operation/rotation"
+	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -24,6 +25,20 @@ func (r *Reconciler) operate(ctx context.Context, s *scope) verdict.Verdict {
 	}
 	v := s.driver().All(ctx, all)
 	s.note(free.Notes()...)
+	return v
+}
+
+// upgrade is what is done about the upgrade that is under way.
+func (r *Reconciler) upgrade(s *scope) upgrade.Drive {
+	return upgrade.Drive{Pass: s.Pass, Upgrade: s.upgrade, Access: r.access(s), Notes: &r.notes, Save: s.saveBefore}
+}
+
+// advance takes the upgrade one step further.
+func (r *Reconciler) advance(ctx context.Context, s *scope) verdict.Verdict {
+	v := r.upgrade(s).Step(ctx)
+	if s.Registry.Status.Operation == nil {
+		s.upgrade = nil
+	}
 	return v
 }
 
@@ -88,17 +103,17 @@ func (s *scope) noteLost(lost string) {
 }
 
 // besides returns the verdict of an upgrade beside which a member is replaced.
-func (s *scope) besides(members, upgrade verdict.Verdict) verdict.Verdict {
-	if members.After > 0 && (upgrade.After == 0 || members.After < upgrade.After) {
-		upgrade = upgrade.In(members.After)
+func (s *scope) besides(members, other verdict.Verdict) verdict.Verdict {
+	if members.After > 0 && (other.After == 0 || members.After < other.After) {
+		other = other.In(members.After)
 	}
-	if members.Complete() || upgrade.Complete() {
-		return upgrade
+	if members.Complete() || other.Complete() {
+		return other
 	}
-	if upgrade.Message += "; besides, " + members.Message; upgrade.Err == nil {
-		upgrade.Err = members.Err
+	if other.Message += "; besides, " + members.Message; other.Err == nil {
+		other.Err = members.Err
 	}
-	return upgrade
+	return other
 }
 
 // driver drives the operations of the registry.

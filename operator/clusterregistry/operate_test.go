@@ -45,48 +45,6 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// defragmented returns a complete registry whose etcd is being defragmented, with a version in
-// the spec.
-func defragmented(t *testing.T, version, phase string) *scope {
-	t.Helper()
-	return look(t, "{spec: {version: "+version+", mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.1.0, etcdVersion: v3.6.14, operation: {type: Defragmentation, to: m1, phase: "+phase+", phaseStartedTime: null}"+operandtest.Complete+"}}")
-}
-
-// TestDefragmentAndUpgrade has an upgrade wait for a member that is being defragmented, and
-// come first otherwise.
-func TestDefragmentAndUpgrade(t *testing.T) {
-	for phase, waits := range map[string]bool{"Preflight": false, "Defragmentation": true} {
-		s := defragmented(t, "v0.2.0", phase)
-		v := s.plan(released)
-		if waits != strings.Contains(v.Message, "the upgrade to v0.2.0 starts when the defragmentation of etcd is complete (the condition Progressing says what is awaited); v0.1.0 keeps running") || waits != (v.Reason == operatorv1alpha1.ReasonOperationInProgress) || waits != (s.upgrade == nil) {
-			t.Errorf("%s: %+v, %+v", phase, v, s.Registry.Status.Operation)
-		}
-		if s.Release.Version != "v0.1.0" {
-			t.Errorf("%s: it renders %s", phase, s.Release.Version)
-		}
-	}
-	s := defragmented(t, "v0.1.0", "Defragmentation")
-	if v := s.plan(released); !v.Complete() || s.upgrade != nil {
-		t.Errorf("without an upgrade: %+v", v)
-	}
-	s.operation = verdict.Waiting(string(operatorv1alpha1.PhaseDefragmentation), "m1 is through")
-	if c := s.progressing(nil); c.Status != metav1.ConditionTrue || c.Reason != string(operatorv1alpha1.PhaseDefragmentation) {
-		t.Errorf("it says %+v", c)
-	}
-	if message := s.well(operatorv1alpha1.ConditionVersionSupported); message != "v0.1.0 is supported on Kubernetes v1.37.1" {
-		t.Errorf("it says %q", message)
-	}
-}
-
-// TestFullAndUpgrade has an upgrade wait until etcd has room, also before that is observed.
-func TestFullAndUpgrade(t *testing.T) {
-	s := defragmented(t, "v0.2.0", "Preflight")
-	s.Before.Conditions = []metav1.Condition{{Type: operatorv1alpha1.ConditionEtcdReady, Status: "False", Reason: operatorv1alpha1.ReasonNoSpace}}
-	if v := s.plan(released); v.Reason != operatorv1alpha1.ReasonOperationInProgress || s.upgrade != nil || s.Registry.Status.Operation == nil {
-		t.Errorf("%+v, %+v", v, s.Registry.Status.Operation)
-	}
-}
-
 // TestMembersBesideUpgrade adds to an upgrade what is done to members meanwhile.
 func TestMembersBesideUpgrade(t *testing.T) {
 	s := look(t, operandtest.InstalledAggregated)
@@ -120,23 +78,20 @@ func TestLostNoted(t *testing.T) {
 	}
 }
 
-// TestRotateAndUpgrade has an upgrade wait for a rotation that has begun to change something,
-// and come first otherwise; a rotation waits for an upgrade.
-func TestRotateAndUpgrade(t *testing.T) {
-	for phase, waits := range map[operatorv1alpha1.OperationPhase]bool{"Preflight": false, "Issuance": true, "Withdrawal": true} {
-		s := ready(t, "Independent")
-		s.Registry.Spec.Version, s.Registry.Spec.TLS.Rotation.Client = "v0.2.0", 2
-		s.Authorities.Clients.InUse = generation.InUse{Signing: 1}
-		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationRotation, From: "client 1", To: "client 2", Phase: phase}
-		v := s.plan(released)
-		if waits != strings.Contains(v.Message, "the upgrade to v0.2.0 starts when the rotation of a CA is complete (the condition Progressing says what is awaited); v0.1.0 keeps running") || waits == (s.upgrade != nil) {
-			t.Errorf("%s: %+v, %+v", phase, v, s.Registry.Status.Operation)
-		}
-		if s.upgrade != nil {
-			s.note(reading(t, s).rotation(s).Notes()...)
-			if c := s.condition(operatorv1alpha1.ConditionCertificatesReady, ""); c.Reason != "RotationPending" || !strings.Contains(c.Message, "the client CA is rotated to generation 2 when the upgrade is complete") {
-				t.Errorf("in an upgrade: %+v", c)
-			}
-		}
+// TestOperationNoted says what is under way beside an upgrade, and has what is due wait for one.
+func TestOperationNoted(t *testing.T) {
+	s := ready(t, "Independent")
+	s.operation = verdict.Waiting(string(operatorv1alpha1.PhaseDefragmentation), "m1 is through")
+	if c := s.progressing(nil); c.Status != metav1.ConditionTrue || c.Reason != string(operatorv1alpha1.PhaseDefragmentation) {
+		t.Errorf("it says %+v", c)
+	}
+	if message := s.well(operatorv1alpha1.ConditionVersionSupported); message != "v0.1.0 is supported on Kubernetes v1.37.1" {
+		t.Errorf("it says %q", message)
+	}
+	s.Registry.Spec.TLS.Rotation.Client, s.Authorities.Clients.InUse = 2, generation.InUse{Signing: 1}
+	s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationUpgrade}
+	s.note(reading(t, s).rotation(s).Notes()...)
+	if c := s.condition(operatorv1alpha1.ConditionCertificatesReady, ""); c.Reason != "RotationPending" || !strings.Contains(c.Message, "the client CA is rotated to generation 2 when the upgrade is complete") {
+		t.Errorf("in an upgrade: %+v", c)
 	}
 }

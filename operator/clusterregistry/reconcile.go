@@ -12,10 +12,12 @@ import (
 	"github.com/clusterregistry/operator/operator/auditing"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/keychange"
+	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
 	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
 // Reconcile drives one ClusterRegistry toward its spec:
@@ -120,6 +122,13 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	r.controller(ctx, s)
 	s.backUp(ctx)
 	s.verdicts[operatorv1alpha1.ConditionProgressing] = r.proceed(ctx, s)
+}
+
+// plan decides which release is rendered, and whether an upgrade begins.
+func (s *scope) plan(all []version.Release) verdict.Verdict {
+	planned := upgrade.Plan(s.Pass, all)
+	s.Release, s.upgrade = planned.Release, planned.Upgrade
+	return planned.Verdict
 }
 
 // proceed takes the registry further once the stages have run: what is not rendered any

@@ -22,7 +22,7 @@ func TestUpgradeVerifies(t *testing.T) {
 	}
 	s := upgrading(t, "v0.1.0", "v0.2.0", "Verification", "")
 	s.Registry.Spec.Mode = "Independent"
-	if client, err := (upgradeActions{reading(t, s), s}).Client(t.Context()); client != nil || err == nil || !strings.Contains(err.Error(), "there is no Secret fleet-admin") {
+	if client, err := reading(t, s).upgrade(s).Handler().Actions.Client(t.Context()); client != nil || err == nil || !strings.Contains(err.Error(), "there is no Secret fleet-admin") {
 		t.Errorf("without the administrator's certificate: %v, %v", client, err)
 	}
 }

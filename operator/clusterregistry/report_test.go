@@ -15,6 +15,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -271,7 +272,7 @@ func TestOldDefinition(t *testing.T) {
 			object.(*operatorv1alpha1.ClusterRegistry).Status.Operation = nil
 			return err
 		}})
-	s.begin(released[0], released[1])
+	operation.Begin(s.Registry, &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationUpgrade, From: "v0.1.0", To: "v0.2.0"})
 	err := r.writeStatus(t.Context(), s, nil)
 	if err == nil || !strings.Contains(err.Error(), "clusterregistries.operator.clusterregistry.io is of an earlier release than the operator") {
 		t.Errorf("%v", err)

@@ -85,30 +85,6 @@ func (r *Reconciler) patchFinalizers(ctx context.Context, s *scope, change func(
 	return r.Client.Patch(ctx, after, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
 }
 
-// membersOf returns the release that etcd's members are of, empty when none is
-// recorded.
-func (s *scope) membersOf() string {
-	if s.Identity.Record == nil {
-		return ""
-	}
-	return s.Identity.Record.EtcdRelease
-}
-
-// etcdSeen are the versions of etcd that members have run.
-func (s *scope) etcdSeen() []string {
-	var seen []string
-	if s.Registry.Spec.Etcd.External != nil {
-		return nil
-	}
-	if s.Identity.Record != nil {
-		seen = append(seen, s.Identity.Record.EtcdVersion)
-	}
-	for _, member := range s.Before.Etcd.Members {
-		seen = append(seen, member.Version)
-	}
-	return seen
-}
-
 // allParts are the conditions of parts, and of what acts on the content of the registry
 // where the spec asks for that: what Ready sums up.
 func (s *scope) allParts() []string {

@@ -12,7 +12,6 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/history"
-	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -26,65 +25,6 @@ func upgrading(t *testing.T, from, to, phase, spec string) *scope {
 	return s
 }
 
-// TestLayouts says from which release's manifests the servers and etcd come in
-// each phase: never both of another one at once, and etcd's stay in a return.
-func TestLayouts(t *testing.T) {
-	for _, test := range []struct{ phase, recorded, servers, etcd string }{
-		{"Preflight", "v0.3.0", "v1", "v1"},
-		{"Snapshot", "v0.3.0", "v1", "v1"},
-		{"Etcd", "v0.3.0", "v1", "v2"},
-		{"Server", "v0.4.0", "v2", "v2"},
-		{"Verification", "v0.4.0", "v2", "v2"},
-		{"Rollback", "v0.4.0", "v1", "v2"},
-		{"Preflight", "v0.4.0", "v1", "v2"}, // tried again
-	} {
-		s := upgrading(t, "v0.3.0", "v0.4.0", test.phase, "")
-		s.Identity.Record = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
-		if v := s.plan(released); !v.Complete() {
-			t.Errorf("%+v: %+v", test, v)
-		}
-		in := s.input(render.Environment{}).Release
-		if in.Layout != test.servers || in.EtcdLayout != test.etcd || in.Helper != map[string]string{"v1": "v0.3.0", "v2": "v0.4.0"}[test.etcd] {
-			t.Errorf("%+v: it renders %+v", test, in)
-		}
-	}
-}
-
-// TestMembersStay is about a registry whose upgrade was given up after a member
-// ran with what it brought, and about one that another operator left so.
-func TestMembersStay(t *testing.T) {
-	for _, test := range []struct{ recorded, want, says string }{
-		{"", "v0.3.0 v1", ""},
-		{"v0.3.0", "v0.3.0 v1", ""},
-		{"v0.4.0", "v0.4.0 v2", ""},
-		{"v0.9.0", "", "etcd members are of v0.9.0, which this operator does not know"},
-	} {
-		s := look(t, "{spec: {version: v0.3.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.3.0, etcd: {members: [{name: a, version: v3.7.3}]}}}")
-		s.Identity.Record = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
-		v := s.plan(released)
-		if (v.Complete()) != (test.says == "") || !v.Complete() && !strings.Contains(v.Message, test.says) {
-			t.Errorf("%+v: %+v", test, v)
-		}
-		if m := s.Release.Members; v.Complete() && m.Helper+" "+m.Layout != test.want {
-			t.Errorf("%+v: %+v", test, m)
-		}
-	}
-}
-
-// TestEtcdIsNeverTurnedBack is about members that have run a newer etcd than the
-// release has.
-func TestEtcdIsNeverTurnedBack(t *testing.T) {
-	s := look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0, etcd: {members: [{name: a, version: v3.6.14}, {name: b, version: v3.7.3}]}}}")
-	if v := s.plan(released); !v.Complete() || s.Release.Members.Etcd != "v3.7.3" || s.Release.Members.Helper != "v0.3.0" {
-		t.Errorf("a member runs it: %+v, %+v", s.Release, v)
-	}
-	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.2.0}}")
-	s.Identity.Record = &etcd.Record{EtcdVersion: "v3.7.2"}
-	if v := s.plan(released); !v.Complete() || s.Release.Members.Etcd != "v3.7.2" {
-		t.Errorf("it is recorded: %s, %+v", s.Release.Members.Etcd, v)
-	}
-}
-
 // TestSingleMember is told beforehand that it will be down, unless it has what the
 // upgrade brings: it stayed with that when an earlier one was given up.
 func TestSingleMember(t *testing.T) {
@@ -94,72 +34,9 @@ func TestSingleMember(t *testing.T) {
 		if v := s.plan(released); !v.Complete() {
 			t.Fatalf("%s: %+v", running, v)
 		}
-		if v := reading(t, s).upgradeHandler(s).Waiting("starts"); strings.Contains(v.Message, "the registry is unavailable") != down {
+		if v := reading(t, s).upgrade(s).Handler().Waiting("starts"); strings.Contains(v.Message, "the registry is unavailable") != down {
 			t.Errorf("%s: %s", running, v.Message)
 		}
-	}
-}
-
-// TestRetainedData is about a registry that takes over what another release wrote.
-func TestRetainedData(t *testing.T) {
-	for _, test := range []struct{ reason, wrote, wanted, renders, says string }{
-		{"the release that wrote it", "v0.2.0", "v0.2.0", "v0.2.0", ""},
-		{"the next one: the one that wrote it comes first", "v0.2.0", "v0.3.0", "v0.2.0", ""},
-		{"an older one", "v0.3.0", "v0.2.0", "", "v0.3.0 -> v0.2.0 is a downgrade"},
-		{"one too far", "v0.1.0", "v0.3.0", "", "skips v0.2.0"},
-		{"no release is recorded", "", "v0.2.0", "v0.2.0", ""},
-	} {
-		s := look(t, "{spec: {version: "+test.wanted+", mode: Aggregated, etcd: {replicas: 3}}}")
-		s.Identity.Record, s.Release.Version = &etcd.Record{Release: test.wrote}, ""
-		v := s.plan(released)
-		if s.Release.Version != test.renders || (v.Complete()) != (test.says == "") || !v.Complete() && !strings.Contains(v.Message, test.says) {
-			t.Errorf("%s: renders %q, %+v", test.reason, s.Release.Version, v)
-		}
-	}
-}
-
-// TestChangesOfMind changes spec.version in the middle of v0.2.0 -> v0.3.0 or
-// v0.3.0 -> v0.4.0, which can't go back.
-func TestChangesOfMind(t *testing.T) {
-	for _, test := range []struct {
-		reason, from, to, phase, wanted string
-		phaseThen, state, says          string
-	}{
-		{"a second bump is not mixed in", "v0.2.0", "v0.3.0", "Etcd", "v0.4.0", "Etcd", "Progressing", "the upgrade from v0.2.0 to v0.3.0 is in progress: v0.4.0 must wait"},
-		{"nothing was changed yet", "v0.2.0", "v0.3.0", "Snapshot", "v0.2.0", "", "Abandoned", ""},
-		{"members may have changed, servers not", "v0.2.0", "v0.3.0", "Etcd", "v0.2.0", "", "Abandoned", ""},
-		{"servers are being changed", "v0.2.0", "v0.3.0", "Server", "v0.2.0", "Rollback", "Progressing", ""},
-		{"all are, and are read by the ones before", "v0.2.0", "v0.3.0", "StorageMigration", "v0.2.0", "Rollback", "Progressing", ""},
-		{"it goes back already", "v0.2.0", "v0.3.0", "Rollback", "v0.2.0", "Rollback", "Progressing", ""},
-		{"servers before can't read what is stored", "v0.3.0", "v0.4.0", "Server", "v0.3.0", "Server", "Progressing", "cannot roll back to v0.3.0, since it does not read v1, in which v0.4.0 stores clusters; the upgrade continues"},
-	} {
-		s := upgrading(t, test.from, test.to, test.phase, "")
-		s.Registry.Spec.Version = operatorv1alpha1.Version(test.wanted)
-		v := s.plan(released)
-		if (v.Complete()) != (test.says == "") || !v.Complete() && (!strings.Contains(v.Message, test.says) || v.State != verdict.Degraded) {
-			t.Errorf("%s: %+v", test.reason, v)
-		}
-		phase := ""
-		if s.upgrade != nil {
-			phase = string(s.upgrade.Phase)
-		}
-		if phase != test.phaseThen || (s.upgrade == nil) != (s.Registry.Status.Operation == nil) || string(history.Last(s.Registry).State) != test.state {
-			t.Errorf("%s: phase %q, state %s", test.reason, phase, history.Last(s.Registry).State)
-		}
-	}
-}
-
-// TestStrangeUpgrade is about an upgrade that a newer operator has begun.
-func TestStrangeUpgrade(t *testing.T) {
-	s := upgrading(t, "v0.2.0", "v0.9.0", "Server", "")
-	v := s.plan(released)
-	if v.Complete() || v.State == verdict.Degraded || v.Reason != "VersionUnknown" || !strings.Contains(v.Message, "another operator started the upgrade from v0.2.0 to v0.9.0") {
-		t.Errorf("%+v", v)
-	}
-	s = upgrading(t, "v0.2.0", "v0.3.0", "Server", "")
-	s.Registry.Status.Operation.Type = "Teleport"
-	if v := s.plan(released); v.State != verdict.Blocked || v.Reason != "VersionUnknown" || !strings.Contains(v.Message, "another operator started the operation Teleport") || s.upgrade != nil {
-		t.Errorf("%+v", v)
 	}
 }
 

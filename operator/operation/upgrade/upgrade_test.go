@@ -16,14 +16,6 @@ import (
 
 var now = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// released are the releases of these tests.
-var released = version.WithMembers([]version.Release{
-	{Version: "v0.1.0", Etcd: "v3.6.14", Helper: "v0.1.0", Layout: "v1", Serves: []string{"v1alpha1"}, Reads: []string{"v1alpha1"}, Stores: "v1alpha1"},
-	{Version: "v0.2.0", Etcd: "v3.6.14", Helper: "v0.1.0", Layout: "v1", Serves: []string{"v1alpha1", "v1beta1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1alpha1"},
-	{Version: "v0.3.0", Etcd: "v3.7.3", Helper: "v0.3.0", Layout: "v1", Serves: []string{"v1beta1"}, Reads: []string{"v1alpha1", "v1beta1"}, Stores: "v1beta1"},
-	{Version: "v0.4.0", Etcd: "v3.7.3", Helper: "v0.4.0", Layout: "v2", Serves: []string{"v1beta1"}, Reads: []string{"v1beta1", "v1"}, Stores: "v1"},
-}, "")
-
 // actions do nothing but say what was done.
 type actions struct {
 	// verifies is the error of what clients do; clientErr that there is no client, and
@@ -70,7 +62,7 @@ func upgrading(t *testing.T, from, to, phase string) Handler {
 
 func find(t *testing.T, wanted string) version.Release {
 	t.Helper()
-	release, err := version.Find(released, wanted)
+	release, err := version.Find(version.WithMembers(released, ""), wanted)
 	if err != nil {
 		t.Fatal(err)
 	}

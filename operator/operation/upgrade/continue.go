@@ -1,4 +1,4 @@
-package clusterregistry
+package upgrade
 
 import (
 	"errors"
@@ -6,27 +6,27 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/history"
 	"github.com/clusterregistry/operator/operator/operation"
-	"github.com/clusterregistry/operator/operator/operation/upgrade"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
 // begin begins an upgrade. It touches nothing yet.
-func (s *scope) begin(from, to version.Release) {
-	operation.Begin(s.Registry, &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationUpgrade, From: from.Version, To: to.Version})
-	s.upgrade = &upgrade.Upgrade{Operation: s.Registry.Status.Operation, From: from, To: to}
-	s.enter(operatorv1alpha1.PhasePreflight)
-	s.Release = s.upgrade.Release()
+func (d *planner) begin(from, to version.Release) {
+	operation.Begin(d.Registry, &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationUpgrade, From: from.Version, To: to.Version})
+	d.upgrade = &Upgrade{Operation: d.Registry.Status.Operation, From: from, To: to}
+	d.enter(operatorv1alpha1.PhasePreflight)
+	d.Release = d.upgrade.Release()
 }
 
 // enter has the next reconcile begin a phase.
-func (s *scope) enter(phase operatorv1alpha1.OperationPhase) {
-	operation.Enter(s.upgrade.Operation, phase, s.Now)
+func (d *planner) enter(phase operatorv1alpha1.OperationPhase) {
+	operation.Enter(d.upgrade.Operation, phase, d.Now)
 }
 
 // planUpgrade continues the upgrade that is under way, or rolls it back.
-func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
-	status := s.Registry.Status.Operation
+func (d *planner) planUpgrade(releases []version.Release) verdict.Verdict {
+	status := d.Registry.Status.Operation
 	if status.Type != operatorv1alpha1.OperationUpgrade {
 		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "another operator started the operation %s, which this one does not know: install that one, or a newer one; nothing is changed until then", status.Type).In(verdict.Resync)
 	}
@@ -35,50 +35,51 @@ func (s *scope) planUpgrade(releases []version.Release) verdict.Verdict {
 	if err != nil || toErr != nil {
 		return verdict.Waiting(operatorv1alpha1.ReasonVersionUnknown, "another operator started the upgrade from %s to %s, and this one does not know both releases: install that one, or a newer one; nothing is changed until then", status.From, status.To).In(verdict.Resync)
 	}
-	s.upgrade = &upgrade.Upgrade{Operation: status, From: from, To: to}
+	d.upgrade = &Upgrade{Operation: status, From: from, To: to}
 	var v verdict.Verdict
-	switch wanted := string(s.Registry.Spec.Version); wanted {
+	switch wanted := string(d.Registry.Spec.Version); wanted {
 	case to.Version:
-		if err := to.CheckHost(s.HostVersion); err != nil {
+		if err := to.CheckHost(d.HostVersion); err != nil {
 			v = verdict.Waiting(reasonOf(err), "%s", err).In(verdict.Resync).DegradedIf(true)
 		}
 	case from.Version:
-		v = s.turnBack()
+		v = d.turnBack()
 	default:
 		v = verdict.Waiting(operatorv1alpha1.ReasonUpgradeInProgress, "the upgrade from %s to %s is in progress: %s must wait until it completes, or until spec.version is set back to %s", from.Version, to.Version, wanted, from.Version).In(verdict.Resync).DegradedIf(true)
 	}
-	if s.upgrade == nil {
-		s.Release = from
+	if d.upgrade == nil {
+		d.Release = from
 	} else {
-		s.Release = s.upgrade.Release()
+		d.Release = d.upgrade.Release()
 	}
 	return v
 }
 
 // turnBack gives an upgrade up, since the spec names the version that ran again.
-func (s *scope) turnBack() verdict.Verdict {
-	u := s.upgrade
+func (d *planner) turnBack() verdict.Verdict {
+	u := d.upgrade
 	switch {
 	case u.Phase == operatorv1alpha1.PhaseRollback:
 	case !u.Reached(operatorv1alpha1.PhaseServer):
-		s.finish(operatorv1alpha1.TransitionAbandoned, "")
+		finish(d.Pass, operatorv1alpha1.TransitionAbandoned, "")
+		d.upgrade = nil
 	case version.CanReturn(u.From, u.To):
-		s.enter(operatorv1alpha1.PhaseRollback)
+		d.enter(operatorv1alpha1.PhaseRollback)
 	default:
 		return verdict.Waiting(operatorv1alpha1.ReasonUpgradeUnsupported, "%s; the upgrade continues", u.NoReturn()).In(verdict.Resync).DegradedIf(true)
 	}
 	return done
 }
 
-// finish ends the upgrade.
-func (s *scope) finish(state operatorv1alpha1.TransitionState, message string) {
-	if last := history.Last(s.Registry); last.State == operatorv1alpha1.TransitionProgressing && s.Installed() {
-		history.Complete(s.Registry, state, message, s.Now)
+// finish ends the upgrade that is under way.
+func finish(p pass.Pass, state operatorv1alpha1.TransitionState, message string) {
+	if last := history.Last(p.Registry); last.State == operatorv1alpha1.TransitionProgressing && p.Installed() {
+		history.Complete(p.Registry, state, message, p.Now)
 	}
-	operation.End(s.Registry)
-	s.upgrade = nil
+	operation.End(p.Registry)
 }
 
+// reasonOf is the reason of a condition for what is against a release.
 func reasonOf(err error) string {
 	switch {
 	case errors.Is(err, version.ErrUnknown):
