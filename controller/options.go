@@ -37,7 +37,7 @@ type options struct {
 	registerHostPeriod time.Duration
 
 	clusterAPI clusterAPIOptions
-	profiles   profileOptions
+	exports    exportOptions
 
 	// podAddress is that of this pod, if it is one: no entry may lead there.
 	podAddress string
@@ -79,21 +79,21 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 	fs.DurationVar(&o.registerHostPeriod, "register-host-period", 5*time.Minute, "Time between two readings of the host cluster's version and nodes, at least 1s.")
 
 	o.clusterAPI.addFlags(fs)
-	o.profiles.addFlags(fs)
+	o.exports.addFlags(fs)
 }
 
 // validate completes the options, or says what is wrong with them.
 func (o *options) validate() error {
 	switch {
-	case !o.health && o.registerHost == "" && !o.clusterAPI.on && !o.profiles.on():
-		return fmt.Errorf("no function is on: set --health, --register-host, --cluster-api, --cluster-profiles or several of them")
+	case !o.health && o.registerHost == "" && !o.clusterAPI.on && !o.exports.on():
+		return fmt.Errorf("no function is on: set --health, --register-host, --cluster-api, --exports-file or several of them")
 	case o.leaderElect && o.namespace == "":
 		return fmt.Errorf("--namespace (or POD_NAMESPACE) is not set: it is where the Lease is; without one, set --leader-elect=false")
 	case o.period < time.Second || o.registerHostPeriod < time.Second:
 		return fmt.Errorf("--health-period and --register-host-period must be at least 1s")
 	case o.concurrency < 1:
 		return fmt.Errorf("--health-concurrency must be at least 1")
-	case !o.readHostCIDRs && len(o.hostCIDRs) == 0 && (o.health || o.profiles.on()):
+	case !o.readHostCIDRs && len(o.hostCIDRs) == 0 && (o.health || o.exports.on()):
 		return fmt.Errorf("--host-cidrs must have the ranges of the host cluster's Services and pods when --read-host-cidrs=false: clusters could have their endpoints there otherwise")
 	case o.registerHost == "" && (o.registerHostURL != "" || o.registerHostCAFile != ""):
 		return fmt.Errorf("--register-host-url and --register-host-ca-file mean nothing without --register-host")
@@ -103,7 +103,7 @@ func (o *options) validate() error {
 	if faults := validation.IsDNS1123Label(o.registerHost); o.registerHost != "" && len(faults) > 0 {
 		return fmt.Errorf("--register-host %q is not the name of a cluster: %s", o.registerHost, faults[0])
 	}
-	err := errors.Join(o.clusterAPI.validate(o), o.profiles.validate(o))
+	err := errors.Join(o.clusterAPI.validate(o), o.exports.validate(o))
 	if err != nil {
 		return err
 	}

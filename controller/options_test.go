@@ -12,6 +12,14 @@ import (
 )
 
 func TestOptions(t *testing.T) {
+	directory := t.TempDir()
+	file, empty := filepath.Join(directory, "exports.json"), filepath.Join(directory, "empty.json")
+	for path, content := range map[string]string{file: `[{"namespace": "a", "format": "ClusterProfile"}]`, empty: "[]"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files := strings.NewReplacer("FILE", file, "EMPTY", empty)
 	for _, test := range []struct {
 		reason, args, says string
 	}{
@@ -43,17 +51,13 @@ func TestOptions(t *testing.T) {
 		{"an address that is none", "--namespace=fleet --health --health-client-address=here", "--health-client-address"},
 		{"too often", "--namespace=fleet --health --health-period=10ms", "at least 1s"},
 		{"no probes at all", "--namespace=fleet --health --health-concurrency=0", "--health-concurrency"},
-		{"profiles alone", "--namespace=fleet --registry-name=hub --cluster-profiles=a:tier=gold,env=x --cluster-profiles=b --cluster-profiles-labels=b:tier,example.com/*", ""},
-		{"profiles of no registry", "--namespace=fleet --cluster-profiles=a", "--cluster-profiles needs --registry-name"},
-		{"profiles of a registry nowhere", "--leader-elect=false --registry-name=hub --cluster-profiles=a", "--cluster-profiles needs --registry-name and --namespace"},
-		{"profiles twice", "--namespace=fleet --registry-name=hub --cluster-profiles=a --cluster-profiles=a:tier=gold", "is there twice"},
-		{"profiles too often", "--namespace=fleet --registry-name=hub --cluster-profiles=a --cluster-profiles-period=1ms", "--cluster-profiles-period"},
-		{"labels of no profiles", "--namespace=fleet --health --cluster-profiles-labels=tier", "mean nothing without --cluster-profiles"},
-		{"labels that are none", "--namespace=fleet --registry-name=hub --cluster-profiles=a --cluster-profiles-labels=a:*", "--cluster-profiles-labels"},
-		{"providers", "--namespace=fleet --registry-name=hub --cluster-profiles=a --cluster-profiles-providers=a:secretreader,gke", ""},
-		{"providers of no profiles", "--namespace=fleet --health --cluster-profiles-providers=a:gke", "mean nothing without --cluster-profiles"},
-		{"a client's own program", "--namespace=fleet --registry-name=hub --cluster-profiles=a --cluster-profiles-providers=a:argo-cd-builtin-gcp", "reserved prefix argo-cd-builtin-"},
-		{"profiles without ranges", "--namespace=fleet --registry-name=hub --cluster-profiles=a --read-host-cidrs=false", "--host-cidrs must have"},
+		{"exports alone", "--namespace=fleet --registry-name=hub --exports-file=FILE", ""},
+		{"exports of no registry", "--namespace=fleet --exports-file=FILE", "--exports-file needs --registry-name"},
+		{"exports of a registry nowhere", "--leader-elect=false --registry-name=hub --exports-file=FILE", "--exports-file needs --registry-name and --namespace"},
+		{"exports too often", "--namespace=fleet --registry-name=hub --exports-file=FILE --exports-period=1ms", "--exports-period"},
+		{"exports that are not there", "--namespace=fleet --registry-name=hub --exports-file=/none", "--exports-file: open /none"},
+		{"exports that are none", "--namespace=fleet --registry-name=hub --exports-file=EMPTY", "it has no export"},
+		{"exports without ranges", "--namespace=fleet --registry-name=hub --exports-file=FILE --read-host-cidrs=false", "--host-cidrs must have"},
 		{"a name that is none", "--namespace=fleet --register-host=The_Host", "is not the name of a cluster"},
 		{"an address without a name", "--namespace=fleet --health --register-host-url=https://api", "without --register-host"},
 		{"a CA without an address", "--namespace=fleet --register-host=host --register-host-ca-file=x", "without --register-host-url"},
@@ -61,7 +65,7 @@ func TestOptions(t *testing.T) {
 	} {
 		o, flags := &options{}, pflag.NewFlagSet("", pflag.ContinueOnError)
 		o.addFlags(flags)
-		if err := flags.Parse(strings.Fields(test.args)); err != nil {
+		if err := flags.Parse(strings.Fields(files.Replace(test.args))); err != nil {
 			t.Fatal(err)
 		}
 		if err := o.validate(); (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {

@@ -29,7 +29,7 @@ import (
 	clusterinformers "github.com/clusterregistry/operator/client/informers/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/announce"
 	"github.com/clusterregistry/operator/controller/clusterapi"
-	"github.com/clusterregistry/operator/controller/clusterprofile"
+	"github.com/clusterregistry/operator/controller/export"
 	"github.com/clusterregistry/operator/controller/health"
 	"github.com/clusterregistry/operator/controller/hostentry"
 	"github.com/clusterregistry/operator/controller/probe"
@@ -53,9 +53,9 @@ type program struct {
 	inside           *ranges.Host
 	known, following sync.Once
 	metrics          struct {
-		health   *health.Metrics
-		api      *clusterapi.Metrics
-		profiles *clusterprofile.Metrics
+		health  *health.Metrics
+		api     *clusterapi.Metrics
+		exports *export.Metrics
 	}
 }
 
@@ -150,8 +150,8 @@ func (p *program) manager(hostConfig *rest.Config) (manager.Manager, error) {
 	if p.clusterAPI.on {
 		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runClusterAPI)))
 	}
-	if p.profiles.on() {
-		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runProfiles)))
+	if p.exports.on() {
+		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runExports)))
 	}
 	if p.health {
 		return mgr, errors.Join(err, mgr.Add(manager.RunnableFunc(p.runHealth)))
@@ -171,7 +171,7 @@ func (p *program) register(registry prometheus.Registerer) error {
 	failed = errors.Join(failed, err)
 	p.metrics.api, err = clusterapi.NewMetrics(registry)
 	failed = errors.Join(failed, err)
-	p.metrics.profiles, err = clusterprofile.NewMetrics(registry)
+	p.metrics.exports, err = export.NewMetrics(registry)
 	return errors.Join(failed, err)
 }
 

@@ -48,8 +48,8 @@ func TestMatrixNeighbors(t *testing.T) {
 	before := registry.Spec.Controllers.DeepCopy()
 	e.Change(registry, func(spec *operatorv1alpha1.ClusterRegistrySpec) {
 		spec.Controllers = &operatorv1alpha1.Controllers{
-			ClusterAPI:      &operatorv1alpha1.ClusterAPI{Namespaces: []operatorv1alpha1.NamespaceName{operatorv1alpha1.NamespaceName(source)}, Labels: []operatorv1alpha1.LabelPattern{"tier"}},
-			ClusterProfiles: []operatorv1alpha1.ClusterProfiles{{Namespace: operatorv1alpha1.NamespaceName(target), Labels: []operatorv1alpha1.LabelPattern{"tier"}}},
+			ClusterAPI: &operatorv1alpha1.ClusterAPI{Namespaces: []operatorv1alpha1.NamespaceName{operatorv1alpha1.NamespaceName(source)}, Labels: []operatorv1alpha1.LabelPattern{"tier"}},
+			Exports:    []operatorv1alpha1.Export{{Format: operatorv1alpha1.ExportClusterProfile, Namespace: operatorv1alpha1.NamespaceName(target), Labels: []operatorv1alpha1.LabelPattern{"tier"}}},
 		}
 	})
 	label := "registry.clusterregistry.io/" + registry.Name + "=" + e.Namespace
@@ -57,7 +57,7 @@ func TestMatrixNeighbors(t *testing.T) {
 	checkNeighborRights(t, e, registry, map[string]string{})
 
 	kubectl.Run("label", "namespace", source, target, label)
-	e.WaitCondition(registry, operatorv1alpha1.ConditionControllerReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady, "clusterAPI and clusterProfiles run")
+	e.WaitCondition(registry, operatorv1alpha1.ConditionControllerReady, metav1.ConditionTrue, operatorv1alpha1.ReasonReady, "clusterAPI and exports run")
 	checkNeighborRights(t, e, registry, map[string]string{source: "source", target: "target"})
 	kubectl.Stdin(fmt.Sprintf(importedCluster, source)).Run("create", "-f", "-")
 	prints(e, kubectl, "the entry of the imported cluster", "https://192.0.2.7:6443 "+source+"/imported gold  True",

@@ -35,7 +35,7 @@ func TestClusterProfileConsumer(t *testing.T) {
 	member := framework.StartHostWith(t, newest, map[string]string{"tls-sni-cert-key": serving.Cert + "," + serving.Key})
 	// A member on loopback is none for others: a proxy leads to it by a name.
 	proxy := tunnels(t, map[string]string{"member.test:6443": strings.Trim(strings.TrimPrefix(member.Config.Host, "https:"), "/")})
-	h.start("--cluster-profiles=default", "--cluster-profiles-providers=default:secretreader,kubeconfig-secretreader", "--health-allowed-proxies="+proxy)
+	h.start(h.exports(`{namespace: default, format: ClusterProfile, providers: [secretreader, kubeconfig-secretreader]}`), "--health-allowed-proxies="+proxy)
 	controller := func(name string, provider v1beta1.ProviderAccess) v1beta1.Access {
 		return v1beta1.Access{Name: name, Audience: v1beta1.AudienceController, Provider: &provider}
 	}
@@ -148,7 +148,7 @@ func TestClusterProfilesKilled(t *testing.T) {
 	}
 	for _, after := range []int{50, 1, 7, 20, 39} {
 		events := h.watch()
-		controller := h.start("--cluster-profiles=default", "--cluster-profiles-providers=default:secretreader", "--leader-elect=false")
+		controller := h.start(h.exports(`{namespace: default, format: ClusterProfile, providers: [secretreader]}`), "--leader-elect=false")
 		for i := range clusters {
 			h.say(name(i), fmt.Sprintf("v1.%d.0", after), "")
 		}
@@ -161,7 +161,7 @@ func TestClusterProfilesKilled(t *testing.T) {
 		}
 		controller.Kill()
 	}
-	one, two := h.start("--cluster-profiles=default", "--cluster-profiles-providers=default:secretreader", "--leader-elect=false"), h.start("--cluster-profiles=default", "--cluster-profiles-providers=default:secretreader", "--leader-elect=false")
+	one, two := h.start(h.exports(`{namespace: default, format: ClusterProfile, providers: [secretreader]}`), "--leader-elect=false"), h.start(h.exports(`{namespace: default, format: ClusterProfile, providers: [secretreader]}`), "--leader-elect=false")
 	for i := range clusters {
 		h.say(name(i), "v1.99.0", "")
 	}

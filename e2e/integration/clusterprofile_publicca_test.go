@@ -20,7 +20,7 @@ func TestClusterProfilesPublicCA(t *testing.T) {
 	h.install()
 	cas := filepath.Join(t.TempDir(), "cas.pem")
 	h.must(os.WriteFile(cas, h.ca, 0o600))
-	framework.StartControllerTrusting(t, cas, append(h.flags, "--cluster-profiles=default", "--cluster-profiles-providers=default:secretreader")...)
+	framework.StartControllerTrusting(t, cas, append(h.flags, h.exports(`{namespace: default, format: ClusterProfile, providers: [secretreader]}`))...)
 	h.enter("east", "gold", func(c *v1beta1.Cluster) {
 		c.Spec.Endpoints[0].CABundle, c.Spec.ID = nil, "7a0f"
 	})

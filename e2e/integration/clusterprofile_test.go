@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	apply "github.com/clusterregistry/operator/client/applyconfiguration/clusterregistry/v1beta1"
@@ -65,7 +67,7 @@ func newHub(t *testing.T) *hub {
 	h.permit("default", rbacv1.PolicyRule{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create", "get", "update", "patch"}})
 	h.flags = []string{
 		"--kubeconfig=" + registry.Kubeconfig(t, clients.Issue("controller", []string{contract.HealthGroup})),
-		"--host-kubeconfig=" + host.Kubeconfig("profiles"), "--namespace=default", "--registry-name=hub", "--cluster-profiles-period=1s",
+		"--host-kubeconfig=" + host.Kubeconfig("profiles"), "--namespace=default", "--registry-name=hub", "--exports-period=1s",
 		"--read-host-cidrs=false", "--host-cidrs=198.51.100.0/24",
 	}
 	h.at, h.ca = framework.StartMember(t)
@@ -75,6 +77,16 @@ func newHub(t *testing.T) *hub {
 func (h *hub) start(flags ...string) *framework.Controller {
 	h.t.Helper()
 	return framework.StartController(h.t, slices.Concat(h.flags, flags)...)
+}
+
+// exports returns the flag for a file with exports, each of which is given in YAML.
+func (h *hub) exports(each ...string) string {
+	h.t.Helper()
+	content, err := yaml.YAMLToJSON([]byte("[" + strings.Join(each, ", ") + "]"))
+	h.must(err)
+	file := filepath.Join(h.t.TempDir(), "exports.json")
+	h.must(os.WriteFile(file, content, 0o600))
+	return "--exports-file=" + file
 }
 
 func (h *hub) must(err error) {
@@ -217,7 +229,7 @@ func (h *hub) awaitState(state contract.FunctionState, says string) {
 		if err := json.Unmarshal([]byte(lease.Annotations[contract.ControllerStatusAnnotation]), &status); err != nil {
 			return err
 		}
-		is := status.Functions[contract.ClusterProfilesFunction]
+		is := status.Functions[contract.ExportsFunction]
 		if is.State != state || !strings.Contains(is.Message, says) || says == "" && is.Message != "" {
 			return fmt.Errorf("%+v", is)
 		}
@@ -230,7 +242,7 @@ func (h *hub) awaitState(state contract.FunctionState, says string) {
 func TestClusterProfiles(t *testing.T) {
 	t.Parallel()
 	h := newHub(t)
-	controller := h.start("--cluster-profiles=team-a:tier=gold", "--cluster-profiles-labels=team-a:tier", "--cluster-profiles-providers=team-a:secretreader")
+	controller := h.start(h.exports(`{namespace: team-a, format: ClusterProfile, selector: {matchLabels: {tier: gold}}, labels: [tier], providers: [secretreader]}`))
 	h.enter("east", "gold", func(c *v1beta1.Cluster) { c.Spec.DisplayName = "East" })
 	h.enter("west", "gold")
 	h.enter("north", "silver")
@@ -431,7 +443,8 @@ func (h *hub) testCRD() {
 // testSelector starts the controller with another selector, and a second namespace.
 func (h *hub) testSelector() {
 	h.namespace("team-b")
-	controller := h.start("--cluster-profiles=team-a:tier=silver", "--cluster-profiles-labels=team-a:tier", "--cluster-profiles=team-b", "--cluster-profiles=default:name=none", "--cluster-profiles-providers=team-a:secretreader", "--cluster-profiles-providers=team-b:secretreader")
+	controller := h.start(h.exports(`{namespace: team-a, format: ClusterProfile, selector: {matchLabels: {tier: silver}}, labels: [tier], providers: [secretreader]}`,
+		`{namespace: team-b, format: ClusterProfile, providers: [secretreader]}`, `{namespace: default, format: ClusterProfile, selector: {matchLabels: {name: none}}}`))
 	h.await("team-a", "north", "selected now", whole)
 	for _, name := range []string{"center", "east", "north", "west"} {
 		h.await("team-b", name, "in a second namespace", whole)

@@ -148,7 +148,7 @@ var wrong = []struct{ old, new, at, says string }{
 	{"Independent\n  paused: false\n  server: {}\n  etcd: {replicas: 3}\n  tls: {}", "Aggregated\n  etcd: {replicas: 3}\n  tls: {rotation: {client: 2}}", "spec.tls.rotation.client", "an Aggregated registry has no CA of clients"},
 	{"Independent\n  paused: false\n  server: {}\n  etcd: {replicas: 3}\n  tls: {}", "Aggregated\n  etcd: {replicas: 3}\n  tls: {rotation: {serving: 2, drop: {serving: 1}}}", "spec.tls.rotation.drop", "no client of an Aggregated registry has a copy of a CA"},
 
-	{"tls: {}", "controllers: {}", "spec.controllers", "controllers turns no function on: add health, registerHost, clusterAPI or clusterProfiles, such as health: {}, or remove controllers"},
+	{"tls: {}", "controllers: {}", "spec.controllers", "controllers turns no function on: add health, registerHost, clusterAPI or exports, such as health: {}, or remove controllers"},
 	{"tls: {}", "controllers: {resources: {requests: {cpu: 1}}}", "spec.controllers", "controllers turns no function on"},
 	// What the controller would refuse when it starts, and health with it, is refused here.
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], nameTemplate: 'eu.{name}'}}", "spec.controllers.clusterAPI.nameTemplate", "write lowercase letters, digits, dashes, {namespace}, and {name}"},
@@ -181,10 +181,10 @@ var wrong = []struct{ old, new, at, says string }{
 	{"tls: {}", template("{namespaces: [a], hosts: ['*.example.com'], access: [{name: argo-cd-builtin-aws, provider: {}}]}"), "spec.controllers.clusterAPI.accessTemplates[0].access[0].name", "names that begin with argo-cd-builtin- are reserved"},
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], clusterSets: [{namespace: b, clusterSet: x}]}}", "spec.controllers.clusterAPI", "clusterSets has a namespace that is not read"},
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], clusterSets: [{namespace: a, clusterSet: A}]}}", "spec.controllers.clusterAPI.clusterSets[0].clusterSet", "write the name of a ClusterSet"},
-	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, labels: ['.b/c']}]}", "spec.controllers.clusterProfiles[0].labels[0]", "write the key of a label"},
-	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, providers: [argo-cd-builtin-gcp]}]}", "spec.controllers.clusterProfiles[0].providers[0]", "names that begin with argo-cd-builtin- are reserved"},
-	{"tls: {}", "controllers: {clusterProfiles: [{namespace: a, providers: ['a,b']}]}", "spec.controllers.clusterProfiles[0].providers[0]", "write the name of an access provider"},
-	{"tls: {}", "controllers: {clusterProfiles: [{namespace: A}]}", "spec.controllers.clusterProfiles[0].namespace", "write the name of a namespace"},
+	{"tls: {}", "controllers: {exports: [{format: ClusterProfile, namespace: a, labels: ['.b/c']}]}", "spec.controllers.exports[0].labels[0]", "write the key of a label"},
+	{"tls: {}", "controllers: {exports: [{format: ClusterProfile, namespace: a, providers: [argo-cd-builtin-gcp]}]}", "spec.controllers.exports[0].providers[0]", "names that begin with argo-cd-builtin- are reserved"},
+	{"tls: {}", "controllers: {exports: [{format: ClusterProfile, namespace: a, providers: ['a,b']}]}", "spec.controllers.exports[0].providers[0]", "write the name of an access provider"},
+	{"tls: {}", "controllers: {exports: [{format: ClusterProfile, namespace: A}]}", "spec.controllers.exports[0].namespace", "write the name of a namespace"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 4}}", "spec.controllers.health.periodSeconds", "greater than or equal to 5"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 3601}}", "spec.controllers.health.periodSeconds", "less than or equal to 3600"},
 	{"tls: {}", "controllers: {health: {clientAddress: '10.1.2.3:443'}}", "spec.controllers.health.clientAddress", "write an IP address, without a port, such as 10.1.2.3"},

@@ -96,7 +96,7 @@ func TestControllersAreValid(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(controllers), &patch); err != nil {
 		t.Fatal(err)
 	}
-	if c := patch.Spec.Controllers; c == nil || c.Health == nil || c.RegisterHost == nil || c.RegisterHost.Name != "host" || len(c.ClusterProfiles) != 1 || c.ClusterProfiles[0].Namespace != inventory {
+	if c := patch.Spec.Controllers; c == nil || c.Health == nil || c.RegisterHost == nil || c.RegisterHost.Name != "host" || len(c.Exports) != 1 || c.Exports[0].Format != operatorv1alpha1.ExportClusterProfile || string(c.Exports[0].Namespace) != inventory {
 		t.Errorf("it turns on %+v", c)
 	}
 }

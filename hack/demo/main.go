@@ -36,7 +36,7 @@ const (
 // controllers turns on what fills the list: the host's own entry, and a check of each
 // cluster every five seconds, so that the demo is short, where the default is every minute; and
 // what publishes it.
-const controllers = `{"spec":{"controllers":{"registerHost":{"name":"host"},"health":{"periodSeconds":5},"clusterProfiles":[{"namespace":"` + inventory + `"}]}}}`
+const controllers = `{"spec":{"controllers":{"registerHost":{"name":"host"},"health":{"periodSeconds":5},"exports":[{"format":"ClusterProfile","namespace":"` + inventory + `"}]}}}`
 
 func main() {
 	logf.SetLogger(logr.Discard())

@@ -17,10 +17,10 @@ type ControllerStatus struct {
 
 // The functions of a controller.
 const (
-	HealthFunction          = "health"
-	RegisterHostFunction    = "registerHost"
-	ClusterAPIFunction      = "clusterAPI"
-	ClusterProfilesFunction = "clusterProfiles"
+	HealthFunction       = "health"
+	RegisterHostFunction = "registerHost"
+	ClusterAPIFunction   = "clusterAPI"
+	ExportsFunction      = "exports"
 )
 
 // FunctionStatus is how one function is.

@@ -38,8 +38,8 @@ func TestReach(t *testing.T) {
 		want, says       string
 	}{
 		{"no function", "{}", []string{"*"}, nil, "", ""},
-		{"its own namespace needs nothing", "{clusterProfiles: [{namespace: team}]}", nil, nil, "team", ""},
-		{"an open namespace, of both functions", "{clusterAPI: {namespaces: [open]}, clusterProfiles: [{namespace: open}, {namespace: team}]}", []string{"team"}, nil, "open team", ""},
+		{"its own namespace needs nothing", "{exports: [{format: ClusterProfile, namespace: team}]}", nil, nil, "team", ""},
+		{"an open namespace, of both functions", "{clusterAPI: {namespaces: [open]}, exports: [{format: ClusterProfile, namespace: open}, {format: ClusterProfile, namespace: team}]}", []string{"team"}, nil, "open team", ""},
 		{"no administrator has said so", "{clusterAPI: {namespaces: [open, team]}}", []string{"elsewhere"}, nil, "team", "adds team to --aggregated-namespaces"},
 		{"an operator of some namespaces", "{clusterAPI: {namespaces: [open]}}", []string{"*"}, []string{"team", "open"}, "", "this operator manages some namespaces only"},
 		{"a closed one", "{clusterAPI: {namespaces: [open, closed]}}", []string{"*"}, nil, "open", "kubectl label namespace closed registry.clusterregistry.io/fleet=team"},

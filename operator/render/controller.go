@@ -50,10 +50,10 @@ func ControllerNotAllowed(namespace string, environment Environment) string {
 // controllerGroups are the groups of an independent registry that are permitted what a
 // function does: roles of the registry are bound to them.
 var controllerGroups = map[string]string{
-	contract.HealthFunction:          contract.HealthGroup,
-	contract.RegisterHostFunction:    contract.RegisterHostGroup,
-	contract.ClusterAPIFunction:      contract.ClusterAPIGroup,
-	contract.ClusterProfilesFunction: contract.ClusterProfilesGroup,
+	contract.HealthFunction:       contract.HealthGroup,
+	contract.RegisterHostFunction: contract.RegisterHostGroup,
+	contract.ClusterAPIFunction:   contract.ClusterAPIGroup,
+	contract.ExportsFunction:      contract.ExportsGroup,
 }
 
 // controllerPatches returns what the spec changes in the controller's components.
@@ -89,7 +89,7 @@ func controllerFiles(spec *operatorv1alpha1.Controllers) map[string]string {
 	if spec == nil {
 		return out
 	}
-	for key, content := range map[string]string{hostCAKey: hostCA(spec), grantsKey: grantsText(spec.ClusterAPI)} {
+	for key, content := range map[string]string{hostCAKey: hostCA(spec), grantsKey: grantsText(spec.ClusterAPI), exportsKey: exportsText(spec.Exports)} {
 		if content != "" {
 			out[key] = content
 		}
@@ -121,8 +121,8 @@ func controllerArguments(spec operatorv1alpha1.Controllers, function, registry s
 		}
 	case contract.ClusterAPIFunction:
 		out = clusterAPIArguments(*spec.ClusterAPI, registry)
-	case contract.ClusterProfilesFunction:
-		out = clusterProfilesArguments(spec.ClusterProfiles, registry)
+	case contract.ExportsFunction:
+		out = []string{"--registry-name=" + registry, "--exports-file=/config/" + exportsKey}
 	}
 	return out
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,24 +14,27 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
-// namespaceOf stands, in the manifests, for each namespace that a function reaches: an object
-// in such a namespace is made once in each.
-var namespaceOf = map[string]string{
-	"<cluster-api-namespace>":     contract.ClusterAPIFunction,
-	"<cluster-profile-namespace>": contract.ClusterProfilesFunction,
+// namespacesOf are, by what stands for each of them in the manifests, the namespaces that a
+// function reaches: an object in such a namespace is made once in each.
+func namespacesOf(controllers *operatorv1alpha1.Controllers) map[string][]string {
+	return map[string][]string{
+		"<cluster-api-namespace>":     controllers.Reaches(contract.ClusterAPIFunction),
+		"<cluster-profile-namespace>": controllers.ExportsTo(operatorv1alpha1.ExportClusterProfile),
+	}
 }
 
 // inNamespaces returns objects with those of the namespaces that functions reach made in each
 // of them which is open to the registry.
 func inNamespaces(objects []*unstructured.Unstructured, in Input) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
+	reached := namespacesOf(in.Registry.Spec.Controllers)
 	for _, object := range objects {
-		function, several := namespaceOf[object.GetNamespace()]
+		namespaces, several := reached[object.GetNamespace()]
 		if !several {
 			out = append(out, object)
 			continue
 		}
-		for _, namespace := range in.Registry.Spec.Controllers.Reaches(function) {
+		for _, namespace := range namespaces {
 			if slices.Contains(in.Reached, namespace) {
 				copied := object.DeepCopy()
 				copied.SetNamespace(namespace)
@@ -58,9 +60,9 @@ func InvalidSelector(controllers *operatorv1alpha1.Controllers, function string)
 	switch {
 	case function == contract.ClusterAPIFunction && controllers.ClusterAPI != nil:
 		return check(function, controllers.ClusterAPI.Selector)
-	case function == contract.ClusterProfilesFunction:
-		for i, profiles := range controllers.ClusterProfiles {
-			if err := check(fmt.Sprintf("%s[%d]", function, i), profiles.Selector); err != nil {
+	case function == contract.ExportsFunction:
+		for i, export := range controllers.Exports {
+			if err := check(fmt.Sprintf("%s[%d]", function, i), export.Selector); err != nil {
 				return err
 			}
 		}
@@ -117,31 +119,30 @@ func grantsText(spec *operatorv1alpha1.ClusterAPI) string {
 	if spec == nil || len(spec.AccessTemplates)+len(spec.ClusterSets) == 0 {
 		return ""
 	}
-	var out bytes.Buffer
-	encoder := json.NewEncoder(&out)
-	encoder.SetEscapeHTML(false) // six bytes for each such character
-	err := encoder.Encode(struct {
+	return jsonText(struct {
 		AccessTemplates []operatorv1alpha1.AccessTemplate      `json:"accessTemplates,omitempty"`
 		ClusterSets     []operatorv1alpha1.NamespaceClusterSet `json:"clusterSets,omitempty"`
 	}{spec.AccessTemplates, spec.ClusterSets})
-	if err != nil {
-		return "" // it is nothing but texts
-	}
-	return out.String()
 }
 
-// clusterProfilesArguments returns the flags of that function.
-func clusterProfilesArguments(spec []operatorv1alpha1.ClusterProfiles, registry string) []string {
-	out := []string{"--registry-name=" + registry}
-	for _, profiles := range spec {
-		namespace := string(profiles.Namespace)
-		out = append(out, strings.TrimSuffix("--cluster-profiles="+namespace+":"+selectorText(profiles.Selector), ":"))
-		if len(profiles.Labels) > 0 {
-			out = append(out, "--cluster-profiles-labels="+namespace+":"+joined(profiles.Labels))
-		}
-		if len(profiles.Providers) > 0 {
-			out = append(out, "--cluster-profiles-providers="+namespace+":"+joined(profiles.Providers))
-		}
+// exportsKey is the key, in the controller's ConfigMap, of what is published, where and as what.
+const exportsKey = "exports.json"
+
+// exportsText returns what the spec publishes as the controller reads it, empty for nothing.
+func exportsText(spec []operatorv1alpha1.Export) string {
+	if len(spec) == 0 {
+		return ""
 	}
-	return out
+	return jsonText(spec)
+}
+
+// jsonText returns a value that is nothing but texts as a file has it.
+func jsonText(value any) string {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false) // six bytes for each such character
+	if err := encoder.Encode(value); err != nil {
+		return ""
+	}
+	return out.String()
 }

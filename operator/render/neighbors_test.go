@@ -14,7 +14,7 @@ import (
 func TestNeighborFlags(t *testing.T) {
 	in := input(t, merged(t, `{controllers: {health: {}, clusterAPI: {namespaces: [a, b], selector: {matchLabels: {env: prod}, matchExpressions: [{key: tier, operator: NotIn, values: [x]}]}, labels: [region, example.com/*],
 			clusterSets: [{namespace: a, clusterSet: gold}]},
-		clusterProfiles: [{namespace: a}, {namespace: b, selector: {matchLabels: {env: prod}}, labels: [region], providers: [secretreader, gke]}]}}`))
+		exports: [{format: ClusterProfile, namespace: a}, {format: ClusterProfile, namespace: b, selector: {matchLabels: {env: prod}}, labels: [region], providers: [secretreader, gke]}]}}`))
 	arguments := func() []string {
 		var out []string
 		for _, function := range functions(in) {
@@ -26,20 +26,24 @@ func TestNeighborFlags(t *testing.T) {
 		"--health", "--health-period=60s",
 		"--cluster-api", "--registry-name=fleet", "--cluster-api-namespaces=a,b", "--cluster-api-selector=env=prod,tier notin (x)", "--cluster-api-name-template={name}", "--cluster-api-labels=region,example.com/*",
 		"--cluster-api-grants-file=/config/cluster-api-grants.json", "--cluster-api-deletion-policy=Retain", "--cluster-api-grace-period=3600s",
-		"--registry-name=fleet", "--cluster-profiles=a", "--cluster-profiles=b:env=prod", "--cluster-profiles-labels=b:region", "--cluster-profiles-providers=b:secretreader,gke",
+		"--registry-name=fleet", "--exports-file=/config/exports.json",
 	}
 	if got := arguments(); !slices.Equal(got, want) {
 		t.Errorf("the flags are %q, want %q", got, want)
+	}
+	const exports = `[{"namespace":"a","format":"ClusterProfile"},{"namespace":"b","format":"ClusterProfile","selector":{"matchLabels":{"env":"prod"}},"labels":["region"],"providers":["secretreader","gke"]}]` + "\n"
+	if got := controllerFiles(in.Registry.Spec.Controllers)["exports.json"]; got != exports {
+		t.Errorf("the file of exports has %s", got)
 	}
 	in.Registry.Spec.Controllers.ClusterAPI.Selector.MatchExpressions[0].Values = nil
 	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ClusterAPIFunction); err == nil || !strings.Contains(err.Error(), "spec.controllers.clusterAPI.selector is not valid") {
 		t.Errorf("a selector without values: %v", err)
 	}
-	if got := functions(in); !slices.Equal(got, []string{contract.HealthFunction, contract.ClusterProfilesFunction}) {
+	if got := functions(in); !slices.Equal(got, []string{contract.HealthFunction, contract.ExportsFunction}) {
 		t.Errorf("with an invalid selector, these run: %v", got)
 	}
-	in.Registry.Spec.Controllers.ClusterProfiles[1].Selector.MatchLabels["bad key"] = "x"
-	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ClusterProfilesFunction); err == nil || !strings.Contains(err.Error(), "clusterProfiles[1]") {
+	in.Registry.Spec.Controllers.Exports[1].Selector.MatchLabels["bad key"] = "x"
+	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ExportsFunction); err == nil || !strings.Contains(err.Error(), "exports[1]") {
 		t.Errorf("a key that is none: %v", err)
 	}
 	var none *operatorv1alpha1.Controllers

@@ -74,8 +74,8 @@ func components(in Input, layout string) []string {
 	include("controller-register-host", aggregated && slices.Contains(on, contract.RegisterHostFunction))
 	include("controller-cluster-api", slices.Contains(on, contract.ClusterAPIFunction))
 	include("controller-cluster-api-aggregated", aggregated && slices.Contains(on, contract.ClusterAPIFunction))
-	include("controller-cluster-profiles", slices.Contains(on, contract.ClusterProfilesFunction))
-	include("controller-cluster-profiles-aggregated", aggregated && slices.Contains(on, contract.ClusterProfilesFunction))
+	include("controller-exports-cluster-profiles", slices.Contains(on, contract.ExportsFunction) && len(r.Spec.Controllers.ExportsTo(operatorv1alpha1.ExportClusterProfile)) > 0)
+	include("controller-exports-aggregated", aggregated && slices.Contains(on, contract.ExportsFunction))
 	include("controller-independent", !aggregated)
 	return names
 }

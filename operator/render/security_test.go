@@ -42,13 +42,21 @@ func TestPermissions(t *testing.T) {
 			if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && controllers.RegisterHost != nil {
 				of("clusterregistry:controller:register-host")
 			}
-			for _, function := range []struct{ name, words, role string }{{contract.ClusterAPIFunction, "cluster-api", "clusterregistry:controller:cluster-api"}, {contract.ClusterProfilesFunction, "cluster-profiles", "clusterregistry:controller:cluster-profiles"}} {
-				if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && slices.Contains(controllers.Functions(), function.name) {
-					of(function.role)
+			for name, words := range map[string]string{contract.ClusterAPIFunction: "cluster-api", contract.ExportsFunction: "exports"} {
+				if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && slices.Contains(controllers.Functions(), name) {
+					of("clusterregistry:controller:" + words)
 				}
-				for _, in := range controllers.Reaches(function.name) {
+			}
+			for _, reached := range []struct {
+				words, role string
+				namespaces  []string
+			}{
+				{"cluster-api", "cluster-api:namespace", controllers.Reaches(contract.ClusterAPIFunction)},
+				{"exports-cluster-profiles", "exports:cluster-profiles", controllers.ExportsTo(operatorv1alpha1.ExportClusterProfile)},
+			} {
+				for _, in := range reached.namespaces {
 					if in != "closed" {
-						want = append(want, "RoleBinding "+in+"/"+prefix+":controller-"+function.words+" to ClusterRole "+function.role+":namespace")
+						want = append(want, "RoleBinding "+in+"/"+prefix+":controller-"+reached.words+" to ClusterRole clusterregistry:controller:"+reached.role)
 					}
 				}
 			}

@@ -4,7 +4,7 @@ package v1alpha1
 // NAME-controller, runs the functions that are set, and none is as long as none is set.
 // It has as many replicas as there are servers, two at most, of which one works.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.health) || has(self.registerHost) || has(self.clusterAPI) || has(self.clusterProfiles)",message="controllers turns no function on: add health, registerHost, clusterAPI or clusterProfiles, such as health: {}, or remove controllers"
+// +kubebuilder:validation:XValidation:rule="has(self.health) || has(self.registerHost) || has(self.clusterAPI) || has(self.exports)",message="controllers turns no function on: add health, registerHost, clusterAPI or exports, such as health: {}, or remove controllers"
 type Controllers struct {
 	// health reports of every cluster in the registry whether it can be reached and is
 	// available, in the cluster's conditions. It connects to the addresses in the
@@ -24,17 +24,17 @@ type Controllers struct {
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Clusters of Cluster API"
 	ClusterAPI *ClusterAPI `json:"clusterAPI,omitempty"`
 
-	// clusterProfiles are namespaces of the host cluster in which a ClusterProfile
-	// (multicluster.x-k8s.io) is published for each cluster, for tools that read these.
-	// Anyone who may read ClusterProfiles there sees all of these clusters, whatever
-	// spec.server.authorization.visibility says. At most 16. Default: none.
+	// exports publish each cluster as an object in a namespace of the host cluster, for tools
+	// that read those. Anyone who may read these objects there sees all of these clusters,
+	// whatever spec.server.authorization.visibility says. At most 16. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=namespace
+	// +listMapKey=format
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	// +operator-sdk:csv:customresourcedefinitions:displayName="ClusterProfiles"
-	ClusterProfiles []ClusterProfiles `json:"clusterProfiles,omitempty"`
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Exports"
+	Exports []Export `json:"exports,omitempty"`
 
 	// resources are what each replica asks for and may use. Default: what the
 	// operator finds enough for 10,000 clusters.
@@ -53,7 +53,7 @@ func (c *Controllers) Functions() []string {
 		on   bool
 	}{
 		{"health", c != nil && c.Health != nil}, {"registerHost", c != nil && c.RegisterHost != nil},
-		{"clusterAPI", c != nil && c.ClusterAPI != nil}, {"clusterProfiles", c != nil && len(c.ClusterProfiles) > 0},
+		{"clusterAPI", c != nil && c.ClusterAPI != nil}, {"exports", c != nil && len(c.Exports) > 0},
 	} {
 		if function.on {
 			out = append(out, function.name)
@@ -95,7 +95,7 @@ type HealthController struct {
 	// read from its ServiceCIDRs and from spec.podCIDRs of its nodes. Add those of pods
 	// when a network plugin gives them addresses from elsewhere, as on EKS, and as Calico
 	// and Cilium may: clusters that have their API server in a range that is not known
-	// are probed there. Also holds for clusterProfiles. At most 32. Default: none.
+	// are probed there. Also holds for exports. At most 32. Default: none.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32

@@ -21,7 +21,7 @@ type NamespaceName string
 // +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?|[*])$') && self != '*' && self.indexOf('/') <= 253",message="write the key of a label, such as region, or all keys with a prefix, such as example.com/*"
 type LabelPattern string
 
-// ProviderName is the name of an access provider of ClusterProfiles.
+// ProviderName is the name of an access provider.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253
@@ -122,37 +122,6 @@ func (c *ClusterAPI) setDefaults() {
 	}
 }
 
-// ClusterProfiles says which clusters have ClusterProfiles in a namespace.
-type ClusterProfiles struct {
-	// namespace is a namespace of the host cluster. If it is not the registry's own, it needs
-	// the label registry.clusterregistry.io/NAME with the registry's namespace as its value,
-	// where NAME is the registry's name, and an administrator must have allowed the
-	// registry's namespace to reach others (--aggregated-namespaces of the operator).
-	// +required
-	Namespace NamespaceName `json:"namespace"`
-
-	// selector selects clusters of the registry by their labels. Default: all.
-	// +optional
-	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-
-	// labels are the labels of a cluster that its ClusterProfile gets: keys, or all keys with
-	// a prefix, such as example.com/*. At most 32. Default: none.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=32
-	Labels []LabelPattern `json:"labels,omitempty"`
-
-	// providers are the names of the access providers that may be published there: the
-	// provider.type of an entry of access, or else its name. Anyone who can write an entry
-	// chooses among these which program of a client gets credentials for the entry's
-	// address: list those for which clients have a plugin whose credentials are good for
-	// one cluster alone. At most 32. Default: none, so that profiles have no access.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=32
-	Providers []ProviderName `json:"providers,omitempty"`
-}
-
 // Reaches returns the namespaces of the host cluster that a function reads from or writes
 // into, in the order of the spec.
 func (c *Controllers) Reaches(function string) []string {
@@ -163,9 +132,9 @@ func (c *Controllers) Reaches(function string) []string {
 		for _, namespace := range c.ClusterAPI.Namespaces {
 			out = append(out, string(namespace))
 		}
-	case function == "clusterProfiles":
-		for _, profiles := range c.ClusterProfiles {
-			out = append(out, string(profiles.Namespace))
+	case function == "exports":
+		for _, export := range c.Exports {
+			out = append(out, string(export.Namespace))
 		}
 	}
 	return slices.Clip(out)

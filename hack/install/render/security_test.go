@@ -48,7 +48,7 @@ func TestDangerousRules(t *testing.T) {
 	)
 	want := map[string]string{
 		everywhere + " secrets":             "get,create,patch,delete []",
-		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader clusterregistry:controller clusterregistry:controller:host clusterregistry:controller:metrics clusterregistry:controller:health clusterregistry:controller:register-host clusterregistry:controller:cluster-api clusterregistry:controller:cluster-api:namespace clusterregistry:controller:cluster-profiles clusterregistry:controller:cluster-profiles:namespace]",
+		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader clusterregistry:controller clusterregistry:controller:host clusterregistry:controller:metrics clusterregistry:controller:health clusterregistry:controller:register-host clusterregistry:controller:cluster-api clusterregistry:controller:cluster-api:namespace clusterregistry:controller:exports clusterregistry:controller:exports:cluster-profiles]",
 		everywhere + " clusterrolebindings": "get,list,watch,create,patch,delete []",
 		everywhere + " rolebindings":        "get,list,watch,create,patch,delete []",
 		everywhere + " leases":              "get,list,watch,create,patch,delete []",
@@ -69,14 +69,14 @@ func TestDangerousRules(t *testing.T) {
 		controller + ":register-host clusters": "get,list,create,update []",
 		controller + ":health clusters/status": "patch []",
 
-		controller + " events":                                "create []",
-		controller + ":cluster-api clusters":                  "get,list,watch,create,update,delete []",
-		controller + ":cluster-api clustersets/join":          "create []",
-		controller + ":cluster-api:namespace namespaces":      "get []",
-		controller + ":cluster-api:namespace configmaps":      "get []",
-		controller + ":cluster-api:namespace clusters":        "get,list,watch []",
-		controller + ":cluster-profiles clusters":             "get,list,watch []",
-		controller + ":cluster-profiles:namespace namespaces": "get []",
+		controller + " events":                              "create []",
+		controller + ":cluster-api clusters":                "get,list,watch,create,update,delete []",
+		controller + ":cluster-api clustersets/join":        "create []",
+		controller + ":cluster-api:namespace namespaces":    "get []",
+		controller + ":cluster-api:namespace configmaps":    "get []",
+		controller + ":cluster-api:namespace clusters":      "get,list,watch []",
+		controller + ":exports clusters":                    "get,list,watch []",
+		controller + ":exports:cluster-profiles namespaces": "get []",
 	}
 	never := []string{"pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers", "serviceaccounts/token", "nodes/proxy", "services/proxy",
 		"users", "groups", "uids", "certificatesigningrequests", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}

@@ -154,7 +154,7 @@ func TestRun(t *testing.T) {
 	}{
 		{"all is well", both, "v0.3.0", "v0.3.0", append(running(asItWas), leased(runs)), "", ""},
 		{"objects are held", both, "v0.3.0", "v0.3.0", append(running(asItWas), leased(strings.Replace(runs, `"Running"`, `"Running", "message": "1 held: a."`, 1))), "ObjectsHeld", ": 1 held: a"},
-		{"objects are held, and a selector is not valid", both[:len(both)-1] + ", clusterProfiles: [{namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", append(running(asItWas), leased(strings.Replace(runs, `"Running"`, `"Running", "message": "1 held: a."`, 1))), "Refused", "selector is not valid"},
+		{"objects are held, and a selector is not valid", both[:len(both)-1] + ", exports: [{format: ClusterProfile, namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", append(running(asItWas), leased(strings.Replace(runs, `"Running"`, `"Running", "message": "1 held: a."`, 1))), "Refused", "selector is not valid"},
 		{"the servers come first", healthOnly, "", "v0.2.0", nil, "Waiting", "Waiting for all servers to run v0.2.0; the controller follows"},
 		{"an upgrade leaves the controller as it is", healthOnly, "v0.2.0", "v0.3.0", append(running(asItWas), leased(runs)), "Progressing", "Waiting for all servers to run v0.3.0"},
 		{"what is wrong in an upgrade comes first", healthOnly, "v0.2.0", "v0.3.0", append(running(asItWas), leased(strings.Replace(runs, "Running", "Failing", 1))), "Failing", "health is failing"},
@@ -177,8 +177,8 @@ func TestRun(t *testing.T) {
 			p.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "controller", State: corev1.ContainerState{Terminated: killed}}}}
 		}), abandoned()), "LeaderLost", "may be out of date: 0 of 1 replicas ready: pod fleet-controller-x: container controller was killed at"},
 		{"it is rolled out", healthOnly, "v0.2.0", "v0.2.0", append(running(func(d *appsv1.Deployment, _ *corev1.Pod) { d.Status.UpdatedReplicas = 0 }), leased(runs)), "ReplicasNotReady", "controller: 0 of 1 updated"},
-		{"a selector is not valid", healthOnly[:len(healthOnly)-1] + ", clusterProfiles: [{namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", append(running(asItWas), leased(runs)), "Refused", "clusterProfiles does not run: spec.controllers.clusterProfiles[0].selector is not valid"},
-		{"nothing but that", "controllers: {clusterProfiles: [{namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", nil, "Refused", "selector is not valid"},
+		{"a selector is not valid", healthOnly[:len(healthOnly)-1] + ", exports: [{format: ClusterProfile, namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", append(running(asItWas), leased(runs)), "Refused", "exports does not run: spec.controllers.exports[0].selector is not valid"},
+		{"nothing but that", "controllers: {exports: [{format: ClusterProfile, namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", nil, "Refused", "selector is not valid"},
 	} {
 		s := newStage(t, test.spec, test.servers, test.release, test.objects...)
 		allowing(s, everything, nothing)
@@ -342,7 +342,7 @@ func TestRights(t *testing.T) {
 // right to read where the host cluster's Services and pods are.
 func TestRightsToReadRanges(t *testing.T) {
 	s := newStage(t, healthOnly, "v0.2.0", "v0.2.0")
-	for function, want := range map[string]bool{contract.HealthFunction: true, contract.ClusterProfilesFunction: true, contract.RegisterHostFunction: false, contract.ClusterAPIFunction: false} {
+	for function, want := range map[string]bool{contract.HealthFunction: true, contract.ExportsFunction: true, contract.RegisterHostFunction: false, contract.ClusterAPIFunction: false} {
 		for _, resource := range []string{"nodes", "servicecidrs"} {
 			if got := slices.ContainsFunc(rights(s.Objects, []string{function}), func(r right) bool { return r.role == roleHost && r.attributes.Resource == resource }); got != want {
 				t.Errorf("%s: needs to list %s: %t", function, resource, got)

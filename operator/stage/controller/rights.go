@@ -25,12 +25,12 @@ type right struct {
 
 // The roles of the controller, in manifests/operator/controller.yaml.
 const (
-	roleLease           = "clusterregistry:controller"
-	roleHost            = roleLease + ":host"
-	roleHealth          = roleLease + ":health"
-	roleRegisterHost    = roleLease + ":register-host"
-	roleClusterAPI      = roleLease + ":cluster-api"
-	roleClusterProfiles = roleLease + ":cluster-profiles"
+	roleLease        = "clusterregistry:controller"
+	roleHost         = roleLease + ":host"
+	roleHealth       = roleLease + ":health"
+	roleRegisterHost = roleLease + ":register-host"
+	roleClusterAPI   = roleLease + ":cluster-api"
+	roleExports      = roleLease + ":exports"
 )
 
 // rights are those without which a function does not run: one for each rule that may be
@@ -45,7 +45,7 @@ func rights(o *operand.Objects, functions []string) []right {
 		of(roleLease, "patch", "coordination.k8s.io", "leases", "", o.Registry.Namespace, o.Name(contract.ControllerSuffix)),
 	}
 	aggregated := o.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated
-	if slices.Contains(functions, contract.HealthFunction) || slices.Contains(functions, contract.ClusterProfilesFunction) {
+	if slices.Contains(functions, contract.HealthFunction) || slices.Contains(functions, contract.ExportsFunction) {
 		out = append(out, of(roleHost, "list", "", "nodes", "", "", ""), of(roleHost, "list", "networking.k8s.io", "servicecidrs", "", "", ""))
 	}
 	if slices.Contains(functions, contract.HealthFunction) && aggregated {
@@ -60,8 +60,8 @@ func rights(o *operand.Objects, functions []string) []right {
 	if slices.Contains(functions, contract.ClusterAPIFunction) && aggregated {
 		out = append(out, of(roleClusterAPI, "watch", registry, "clusters", "", "", ""), of(roleClusterAPI, "delete", registry, "clusters", "", "", ""), of(roleClusterAPI, "patch", registry, "clusters", "status", "", ""))
 	}
-	if slices.Contains(functions, contract.ClusterProfilesFunction) && aggregated {
-		out = append(out, of(roleClusterProfiles, "watch", registry, "clusters", "", "", ""))
+	if slices.Contains(functions, contract.ExportsFunction) && aggregated {
+		out = append(out, of(roleExports, "watch", registry, "clusters", "", "", ""))
 	}
 	return append(out, namespaceRights(o)...)
 }
@@ -77,7 +77,7 @@ func namespaceRights(o *operand.Objects) []right {
 		switch roleOf(binding) {
 		case roleClusterAPI + ":namespace":
 			out = append(out, of("watch", "cluster.x-k8s.io", "clusters"))
-		case roleClusterProfiles + ":namespace":
+		case roleExports + ":cluster-profiles":
 			out = append(out, of("watch", "multicluster.x-k8s.io", "clusterprofiles"), of("patch", "multicluster.x-k8s.io", "clusterprofiles"))
 		}
 	}

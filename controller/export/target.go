@@ -1,0 +1,106 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/clusterregistry/operator/controller/export/format"
+	"github.com/clusterregistry/operator/controller/labelkeys"
+)
+
+// Target is a namespace that objects of a format are published in, and of which clusters.
+type Target struct {
+	format.Target
+	Format format.Format
+}
+
+// key tells a target from the others.
+func (t Target) key() string { return t.Namespace + "/" + t.Format.Kind().Name }
+
+// reserved are prefixes of provider names by which clients run something of their own with
+// their own credentials, and no plugin that an administrator has given them for the fleet.
+var reserved = []string{"argo-cd-builtin-"}
+
+// reservedIn returns the reserved prefix that a name of a provider has, or "".
+func reservedIn(name string) string {
+	for _, prefix := range reserved {
+		if strings.HasPrefix(strings.ToLower(name), prefix) {
+			return prefix
+		}
+	}
+	return ""
+}
+
+// entry is what an export says.
+type entry struct {
+	Namespace string                `json:"namespace"`
+	Format    string                `json:"format"`
+	Selector  *metav1.LabelSelector `json:"selector,omitempty"`
+	Labels    []string              `json:"labels,omitempty"`
+	Providers []string              `json:"providers,omitempty"`
+}
+
+// ParseTargets reads exports from a list in JSON, each format once in a namespace: that is one
+// inventory, in which a cluster is found once.
+func ParseTargets(content []byte, formats map[string]format.Format) ([]Target, error) {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	var entries []entry
+	if err := decoder.Decode(&entries); err != nil {
+		return nil, err
+	}
+	if len(entries) == 0 {
+		return nil, fmt.Errorf("it has no export: add one, or leave the file out")
+	}
+	var out []Target
+	for i, e := range entries {
+		target, err := e.target(formats)
+		if err != nil {
+			return nil, fmt.Errorf("export %d: %w", i, err)
+		}
+		if slices.ContainsFunc(out, func(t Target) bool { return t.key() == target.key() }) {
+			return nil, fmt.Errorf("export %d: namespace %q has the format %s twice: give it one selector, such as tier in (gold, silver)", i, e.Namespace, e.Format)
+		}
+		out = append(out, target)
+	}
+	return out, nil
+}
+
+// target returns what an export says, or what is wrong with it.
+func (e entry) target(formats map[string]format.Format) (Target, error) {
+	out := Target{Target: format.Target{Namespace: e.Namespace, Providers: e.Providers}}
+	if faults := validation.IsDNS1123Label(e.Namespace); len(faults) > 0 {
+		return out, fmt.Errorf("%q is not the name of a namespace: %s", e.Namespace, faults[0])
+	}
+	var known bool
+	if out.Format, known = formats[e.Format]; !known {
+		return out, fmt.Errorf("there is no format %q: set one of %s", e.Format, strings.Join(slices.Sorted(maps.Keys(formats)), ", "))
+	}
+	var err error
+	out.Selector = labels.Everything() // an empty selector and none are the same here
+	if e.Selector != nil {
+		if out.Selector, err = metav1.LabelSelectorAsSelector(e.Selector); err != nil {
+			return out, fmt.Errorf("its label selector is not valid: %w", err)
+		}
+	}
+	if out.Labels, err = labelkeys.Parse(e.Labels); err != nil {
+		return out, err
+	}
+	for _, name := range e.Providers {
+		if prefix := reservedIn(name); prefix != "" {
+			return out, fmt.Errorf("the provider %q has the reserved prefix %s: clients would run a program of their own with credentials that are not for the fleet; leave it out, and give clients a plugin under another name", name, prefix)
+		}
+		if name == "" {
+			return out, fmt.Errorf("it has a provider without a name: remove it")
+		}
+	}
+	return out, nil
+}
