@@ -49,16 +49,16 @@ func TestDue(t *testing.T) {
 		overdue          bool
 	}{
 		{"the first one is due at once", "0 * * * *", operatorv1alpha1.BackupStatus{}, "10:00", "11:00", false},
-		{"the one of this hour was begun", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(hour), LastSuccess: success(hour)}, "", "11:00", false},
-		{"many were missed", "* * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(48 * time.Hour), LastSuccess: success(48 * time.Hour)}, "10:20", "10:21", true},
-		{"two periods have not passed", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(hour), LastSuccess: success(80 * time.Minute)}, "", "11:00", false},
-		{"two periods have passed", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(hour), LastSuccess: success(100 * time.Minute)}, "", "11:00", true},
-		{"two have, by less than a backup takes", "15 * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(5*time.Minute + 30*time.Second), LastSuccess: success(70 * time.Minute)}, "", "11:15", false},
-		{"it failed just now", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(8 * time.Hour), LastFailure: failure(time.Minute)}, "10:20 of the day", "11:19", false},
-		{"it failed an hour ago", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(7*time.Hour + hour), LastFailure: failure(65 * time.Minute)}, "10:15", "03:00", false},
-		{"it failed, and another one succeeded", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(7*time.Hour + hour), LastFailure: failure(65 * time.Minute), LastSuccess: success(time.Minute)}, "", "03:00", false},
-		{"the retry was begun", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(5*time.Minute + 30*time.Second), LastFailure: failure(65 * time.Minute)}, "", "03:00", false},
-		{"a clock was wrong", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduledTime: before(-1000 * time.Hour)}, "10:00", "11:00", false},
+		{"the one of this hour was begun", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduleTime: before(hour), LastSuccess: success(hour)}, "", "11:00", false},
+		{"many were missed", "* * * * *", operatorv1alpha1.BackupStatus{LastScheduleTime: before(48 * time.Hour), LastSuccess: success(48 * time.Hour)}, "10:20", "10:21", true},
+		{"two periods have not passed", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduleTime: before(hour), LastSuccess: success(80 * time.Minute)}, "", "11:00", false},
+		{"two periods have passed", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduleTime: before(hour), LastSuccess: success(100 * time.Minute)}, "", "11:00", true},
+		{"two have, by less than a backup takes", "15 * * * *", operatorv1alpha1.BackupStatus{LastScheduleTime: before(5*time.Minute + 30*time.Second), LastSuccess: success(70 * time.Minute)}, "", "11:15", false},
+		{"it failed just now", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduleTime: before(8 * time.Hour), LastFailure: failure(time.Minute)}, "10:20 of the day", "11:19", false},
+		{"it failed an hour ago", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduleTime: before(7*time.Hour + hour), LastFailure: failure(65 * time.Minute)}, "10:15", "03:00", false},
+		{"it failed, and another one succeeded", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduleTime: before(7*time.Hour + hour), LastFailure: failure(65 * time.Minute), LastSuccess: success(time.Minute)}, "", "03:00", false},
+		{"the retry was begun", "0 3 * * *", operatorv1alpha1.BackupStatus{LastScheduleTime: before(5*time.Minute + 30*time.Second), LastFailure: failure(65 * time.Minute)}, "", "03:00", false},
+		{"a clock was wrong", "0 * * * *", operatorv1alpha1.BackupStatus{LastScheduleTime: before(-1000 * time.Hour)}, "10:00", "11:00", false},
 	} {
 		if test.due == "10:20 of the day" {
 			test.due = "03:00" // begun at 2:20, the one of 3:00 was missed
@@ -100,7 +100,7 @@ func TestYears(t *testing.T) {
 		}
 		names[Names("fleet", due, "l")[0]] = true
 		scheduled, ended := metav1.NewTime(due), metav1.NewTime(at)
-		status.LastScheduledTime = &scheduled
+		status.LastScheduleTime = &scheduled
 		if broken {
 			status.LastFailure = &operatorv1alpha1.BackupFailure{Time: ended}
 			continue

@@ -36,10 +36,10 @@ func Due(s schedule.Schedule, status operatorv1alpha1.BackupStatus, now time.Tim
 // begun returns the time of the backup that was begun last; zero when there was none, or
 // the clock that wrote it was wrong: no backup would be due until that time comes.
 func begun(status operatorv1alpha1.BackupStatus, now time.Time) time.Time {
-	if status.LastScheduledTime == nil || status.LastScheduledTime.After(now.Add(ahead)) {
+	if status.LastScheduleTime == nil || status.LastScheduleTime.After(now.Add(ahead)) {
 		return time.Time{}
 	}
-	return status.LastScheduledTime.Time
+	return status.LastScheduleTime.Time
 }
 
 // retryTime returns when a backup is due since the last one failed; zero when it did not.

@@ -269,9 +269,9 @@ type BackupStatus struct {
 	// +optional
 	NextRun *metav1.Time `json:"nextRun,omitempty"`
 
-	// lastScheduledTime is the time in the schedule of the backup that was begun last.
+	// lastScheduleTime is the time in the schedule of the backup that was begun last.
 	// +optional
-	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
+	LastScheduleTime *metav1.Time `json:"lastScheduleTime,omitempty"`
 
 	// deletion is the backup that was taken and verified for deletionPolicy Snapshot. It is
 	// set before the first part of the registry is deleted.

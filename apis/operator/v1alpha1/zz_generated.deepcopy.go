@@ -308,8 +308,8 @@ func (in *BackupStatus) DeepCopyInto(out *BackupStatus) {
 		in, out := &in.NextRun, &out.NextRun
 		*out = (*in).DeepCopy()
 	}
-	if in.LastScheduledTime != nil {
-		in, out := &in.LastScheduledTime, &out.LastScheduledTime
+	if in.LastScheduleTime != nil {
+		in, out := &in.LastScheduleTime, &out.LastScheduleTime
 		*out = (*in).DeepCopy()
 	}
 	if in.Deletion != nil {

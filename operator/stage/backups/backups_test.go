@@ -284,7 +284,7 @@ func TestBackups(t *testing.T) {
 	if got := w.phases(); got != good || !v.Complete() || v.Reason != operatorv1alpha1.ReasonBackedUp || len(w.saved) != 2 {
 		t.Errorf("%s (%v): %+v", got, w.saved, v)
 	}
-	if status.Lineage == "" || status.Lineage != s.Identity.Record.Lineage || status.LastSuccess == nil || status.NextRun.UTC().Hour() != 11 || status.LastScheduledTime.UTC().Hour() != 10 || status.LastSuccess.VerifiedTime == nil || status.Pruned != "mine" { // the last one, at the same time
+	if status.Lineage == "" || status.Lineage != s.Identity.Record.Lineage || status.LastSuccess == nil || status.NextRun.UTC().Hour() != 11 || status.LastScheduleTime.UTC().Hour() != 10 || status.LastSuccess.VerifiedTime == nil || status.Pruned != "mine" { // the last one, at the same time
 		t.Errorf("the status is %+v", status)
 	}
 	lineage := status.Lineage

@@ -43,7 +43,7 @@ func (s *Stage) schedule(ctx context.Context, times schedule.Schedule) error {
 		}
 	}
 	at := metav1.NewTime(due.UTC())
-	status.LastScheduledTime = &at
+	status.LastScheduleTime = &at
 	return nil
 }
 
