@@ -189,8 +189,6 @@ type ResourceKeys struct {
 }
 
 // BackupPhase is how far a backup is.
-//
-// +kubebuilder:validation:Enum=Pending;Saving;Verifying;Completed;Skipped;Failed;Damaged
 type BackupPhase string
 
 // The phases of a backup.

@@ -71,9 +71,8 @@ type Operation struct {
 	Message string `json:"message,omitempty"`
 }
 
-// OperationType is a kind of operation.
-//
-// +kubebuilder:validation:Enum=Upgrade;Defragmentation;Rotation;Scale;Replacement;Encryption
+// OperationType is a kind of operation. As in all of the status, the schema has no list of
+// values, so that an operator can report one that the host cluster's definition does not know.
 type OperationType string
 
 const (
@@ -92,8 +91,6 @@ const (
 )
 
 // OperationPhase is a step of an operation.
-//
-// +kubebuilder:validation:Enum=Preflight;Snapshot;Etcd;Server;Verification;StorageMigration;Rollback;Compaction;Defragmentation;Issuance;Trust;Reissue;Withdrawal;MemberAddition;MemberRemoval;ServerEndpoints;KeyAddition;KeyActivation;KeyRemoval
 type OperationPhase string
 
 // The phases of an upgrade, in their order.
@@ -169,7 +166,6 @@ type Transition struct {
 	// before it was complete, or RolledBack when it failed and the servers
 	// returned to the previous release.
 	// +required
-	// +kubebuilder:validation:Enum=Progressing;Completed;Abandoned;RolledBack
 	State TransitionState `json:"state"`
 
 	// startTime is when it began.

@@ -8,6 +8,7 @@ type Recovery struct {
 	// from is Member to continue with the data of a member that is left, or Backup to continue
 	// with a backup of the registry.
 	// +required
+	// +kubebuilder:validation:Enum=Member;Backup
 	From RecoverySource `json:"from"`
 
 	// name is the name of the member, such as fleet-etcd-1, or of the ClusterRegistryBackup in
@@ -34,8 +35,6 @@ type Recovery struct {
 }
 
 // RecoverySource is a kind of copy of the data.
-//
-// +kubebuilder:validation:Enum=Member;Backup
 type RecoverySource string
 
 const (
@@ -46,8 +45,6 @@ const (
 )
 
 // RecoveryPhase is a step of a recovery.
-//
-// +kubebuilder:validation:Enum=Stopping;Restoring
 type RecoveryPhase string
 
 // The phases of a recovery, in their order.

@@ -302,8 +302,6 @@ type CertificateStatus struct {
 }
 
 // CAUse is what a CA of a registry is used for.
-//
-// +kubebuilder:validation:Enum=Signing;Trusted
 type CAUse string
 
 const (
