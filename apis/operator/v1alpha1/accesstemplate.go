@@ -124,8 +124,8 @@ type TemplateText string
 
 // TemplateExec is a program that prints credentials.
 type TemplateExec struct {
-	// apiVersion is the version of the ExecCredential that the program speaks. Default:
-	// client.authentication.k8s.io/v1.
+	// apiVersion is the version of the ExecCredential that the program speaks:
+	// client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1. Default: the first.
 	// +optional
 	// +kubebuilder:validation:Enum="client.authentication.k8s.io/v1";"client.authentication.k8s.io/v1beta1"
 	APIVersion string `json:"apiVersion,omitempty"`
@@ -151,7 +151,7 @@ type TemplateExec struct {
 	Env []TemplateVariable `json:"env,omitempty"`
 
 	// installHint tells people who lack the program how to get it. Nothing of a Cluster is
-	// filled in here.
+	// filled in here. Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[] !#-[^-z|~]*$')",message="write a sentence in ASCII, without braces, quotation marks and backslashes"
@@ -161,7 +161,8 @@ type TemplateExec struct {
 	// +optional
 	ProvideClusterInfo bool `json:"provideClusterInfo,omitempty"`
 
-	// interactiveMode says whether the program may ask the user. Default: IfAvailable.
+	// interactiveMode says whether the program may ask the user: Never, IfAvailable where there
+	// is a terminal, or Always. Default: IfAvailable.
 	// +optional
 	// +kubebuilder:validation:Enum=Never;IfAvailable;Always
 	InteractiveMode string `json:"interactiveMode,omitempty"`
@@ -178,7 +179,7 @@ type TemplateVariable struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_]*$')",message="write the name of an environment variable, such as AWS_PROFILE"
 	Name string `json:"name"`
 
-	// value is the variable's value.
+	// value is the variable's value. Default: empty.
 	// +optional
 	Value TemplateText `json:"value,omitempty"`
 }

@@ -68,20 +68,20 @@ const (
 
 // AuditFile is a file with audit events, and how it is rotated.
 type AuditFile struct {
-	// maxSizeMiB is the size at which a new file is begun. Default: 100.
+	// maxSizeMiB is the size at which a new file is begun, 1 to 1024 MiB. Default: 100.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1024
 	MaxSizeMiB int32 `json:"maxSizeMiB,omitempty"`
 
-	// maxBackups is how many files are kept beside the one that is written.
+	// maxBackups is how many files are kept beside the one that is written, 1 to 100.
 	// Default: 10.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	MaxBackups int32 `json:"maxBackups,omitempty"`
 
-	// maxAgeDays is after how many days a file that is no longer written is deleted.
+	// maxAgeDays is after how many days a file that is no longer written is deleted, 1 to 3650.
 	// Default: none is deleted for its age.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -24,7 +24,8 @@ type Backup struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'",message="write the name of a time zone in the IANA database, such as Europe/Berlin or UTC"
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// suspend stops scheduled backups. Those that a person creates are still taken.
+	// suspend stops scheduled backups. Those that a person creates are still taken. Default:
+	// false.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Suspend scheduled backups",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Suspend bool `json:"suspend,omitempty"`
@@ -82,7 +83,7 @@ type BackupStore struct {
 
 	// serviceAccountName is the ServiceAccount, in the registry's namespace, to which the
 	// platform gives the right to use the store (workload identity). It takes the place of a
-	// Secret.
+	// Secret. Default: none.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

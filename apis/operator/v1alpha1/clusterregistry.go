@@ -85,7 +85,7 @@ type ClusterRegistrySpec struct {
 
 	// paused stops the operator from changing anything for this registry, but
 	// not the registry: it stays available, and its status is reported. Deletion
-	// is not blocked, but the last backup of deletionPolicy Snapshot is.
+	// is not blocked, but the last backup of deletionPolicy Snapshot is. Default: false.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Paused bool `json:"paused,omitempty"`

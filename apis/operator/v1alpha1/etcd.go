@@ -24,7 +24,7 @@ type Etcd struct {
 	// replicas is how many members etcd has: 1, 3 or 5. With 3, one may fail;
 	// with 5, two; with 1, none, and an upgrade interrupts the service. When it changes,
 	// members are added or removed one at a time, while the registry serves. Before etcd
-	// goes down to one member, a snapshot is taken.
+	// goes down to one member, a snapshot is taken. Required without external.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self in [1, 3, 5]",message="etcd has 1, 3 or 5 members: an even number survives no more failures than one less"
 	// +operator-sdk:csv:customresourcedefinitions:displayName="etcd's members",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:1","urn:alm:descriptor:com.tectonic.ui:select:3","urn:alm:descriptor:com.tectonic.ui:select:5"}

@@ -157,13 +157,14 @@ type Scratch struct {
 type Resources struct {
 	// requests are what a container is guaranteed to get, such as cpu: 100m and
 	// memory: 128Mi. They replace all default requests: give those of memory and
-	// cpu together.
+	// cpu together. At most 4.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=4
 	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).isGreaterThan(quantity('0')))",message="each request is a quantity above zero, such as cpu: 100m or memory: 128Mi"
 	Requests map[corev1.ResourceName]resource.Quantity `json:"requests,omitempty"`
 
 	// limits are what a container may use at most. They replace all default limits.
+	// At most 4.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=4
 	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).isGreaterThan(quantity('0')))",message="each limit is a quantity above zero, such as cpu: 500m or memory: 512Mi"

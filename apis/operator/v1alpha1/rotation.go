@@ -12,7 +12,7 @@ package v1alpha1
 type Rotation struct {
 	// etcd is the generation of the CA that signs for etcd members and for what asks
 	// them. Raising it replaces members and servers, one at a time, twice. Not with an
-	// external etcd. Default: 1.
+	// external etcd. From 1 to 9999. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
@@ -20,7 +20,7 @@ type Rotation struct {
 
 	// serving is the generation of the CA that signs for the servers. Raising it replaces no
 	// pod. In Independent mode the new CA signs when drop.serving says that clients trust
-	// it. Not with issuerRef. Default: 1.
+	// it. Not with issuerRef. From 1 to 9999. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
@@ -28,7 +28,7 @@ type Rotation struct {
 
 	// client is the generation of the CA that signs client certificates. Raising it replaces
 	// no pod. Certificates of the previous CA are accepted until drop.client says otherwise.
-	// Independent mode only. Default: 1.
+	// Independent mode only. From 1 to 9999. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
@@ -46,14 +46,16 @@ type RotationDrop struct {
 	// serving is the newest generation of the servers' CA that no client needs any more,
 	// since all have the kubeconfig or status.endpoint.caBundle with a newer one: servers
 	// then show certificates of the newer CA, and this one and all before are dropped.
-	// Independent mode only: in Aggregated mode no client has a copy. Default: none.
+	// Independent mode only: in Aggregated mode no client has a copy. From 1 to 9999.
+	// Default: none.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
 	Serving int32 `json:"serving,omitempty"`
 
 	// client is the newest generation of the CA of clients whose certificates are to be
-	// refused from now on, with those of all before. Independent mode only. Default: none.
+	// refused from now on, with those of all before. Independent mode only. From 1 to 9999.
+	// Default: none.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999

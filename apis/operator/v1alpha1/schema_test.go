@@ -3,6 +3,9 @@ package v1alpha1
 import (
 	"os"
 	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,14 +21,7 @@ const (
 // TestFieldsAreDescribed looks for each field of the types in the CRD, where it
 // must say what it is, and for each field of the spec in the guide's examples.
 func TestFieldsAreDescribed(t *testing.T) {
-	content, err := os.ReadFile(crdFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var crd apiextensionsv1.CustomResourceDefinition
-	if err := yaml.UnmarshalStrict(content, &crd); err != nil {
-		t.Fatal(err)
-	}
+	crd := readCRD(t, crdFile)
 	guide, err := os.ReadFile(guideFile)
 	if err != nil {
 		t.Fatal(err)
@@ -73,6 +69,95 @@ func eachField(t *testing.T, path string, of reflect.Type, schema apiextensionsv
 			}
 			visit(path+"."+name, name, property)
 			eachField(t, path+"."+name, field.Type, property, visit)
+		}
+	}
+}
+
+// TestNumbersAreDescribed expects of each field of a spec that is a number, a duration, a size or
+// a switch that it says what it is without a value, and of each bound that "kubectl explain" tells
+// it: of numbers from and to, of lists and maps how many.
+func TestNumbersAreDescribed(t *testing.T) {
+	numbers, lists := 0, 0
+	for _, file := range []string{crdFile, backupCRDFile} {
+		root := readCRD(t, file).Spec.Versions[0].Schema.OpenAPIV3Schema
+		eachProperty("spec", root.Properties["spec"], func(path string, required bool, s apiextensionsv1.JSONSchemaProps) {
+			duration := slices.ContainsFunc(s.XValidations, func(rule apiextensionsv1.ValidationRule) bool {
+				return strings.Contains(rule.Rule, "duration(self)")
+			})
+			says := func(what, value string) {
+				if !regexp.MustCompile(`(^|[^0-9])` + regexp.QuoteMeta(value) + `($|[^0-9])`).MatchString(s.Description) {
+					t.Errorf("%s does not say its %s, %s: %q", path, what, value, s.Description)
+				}
+			}
+			if s.Type == "integer" || s.Type == "boolean" || s.XIntOrString || duration {
+				numbers++
+				if !required && !strings.Contains(s.Description, "Default:") && !strings.Contains(s.Description, "Required ") && !strings.HasSuffix(path, ".latest") {
+					t.Errorf("%s does not say what it is without a value (\"Default:\"): %q", path, s.Description)
+				}
+				if s.Default != nil {
+					says("default", strings.Trim(string(s.Default.Raw), `"`))
+				}
+				if s.Minimum != nil {
+					says("minimum", strconv.FormatFloat(*s.Minimum, 'f', -1, 64))
+				}
+				if s.Maximum != nil {
+					says("maximum", strconv.FormatFloat(*s.Maximum, 'f', -1, 64))
+				}
+			}
+			for _, most := range []*int64{s.MaxItems, s.MaxProperties} {
+				if most != nil {
+					lists++
+					says("greatest number of entries", strconv.FormatInt(*most, 10))
+				}
+			}
+		})
+	}
+	if numbers < 30 || lists < 20 {
+		t.Errorf("only %d numbers and %d lists were found", numbers, lists)
+	}
+}
+
+// TestStatusTakesAnyValue expects no list of values in a status: an operator that is newer than
+// the host cluster's definition could not report what is new.
+func TestStatusTakesAnyValue(t *testing.T) {
+	fields := 0
+	for _, file := range []string{crdFile, backupCRDFile} {
+		root := readCRD(t, file).Spec.Versions[0].Schema.OpenAPIV3Schema
+		eachProperty("status", root.Properties["status"], func(path string, _ bool, s apiextensionsv1.JSONSchemaProps) {
+			fields++
+			if len(s.Enum) > 0 && !strings.Contains(path, ".conditions[]") {
+				t.Errorf("%s takes only certain values", path)
+			}
+		})
+	}
+	if fields < 80 {
+		t.Errorf("only %d fields were found", fields)
+	}
+}
+
+func readCRD(t *testing.T, file string) apiextensionsv1.CustomResourceDefinition {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var crd apiextensionsv1.CustomResourceDefinition
+	if err := yaml.UnmarshalStrict(content, &crd); err != nil {
+		t.Fatal(err)
+	}
+	return crd
+}
+
+// eachProperty calls visit with each field below a schema, but for the insides of Kubernetes' own
+// types, whose texts are cut.
+func eachProperty(path string, s apiextensionsv1.JSONSchemaProps, visit func(path string, required bool, s apiextensionsv1.JSONSchemaProps)) {
+	if s.Items != nil && s.Items.Schema != nil {
+		eachProperty(path+"[]", *s.Items.Schema, visit)
+	}
+	for name, child := range s.Properties {
+		visit(path+"."+name, slices.Contains(s.Required, name), child)
+		if !slices.Contains([]string{"affinity", "dnsConfig", "seLinuxOptions", "tolerations", "topologySpreadConstraints"}, name) {
+			eachProperty(path+"."+name, child, visit)
 		}
 	}
 }

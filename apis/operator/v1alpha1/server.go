@@ -24,7 +24,7 @@ type Server struct {
 	// +optional
 	Service *Service `json:"service,omitempty"`
 
-	// extraArgs are flags of the server, without dashes. These can be set: v,
+	// extraArgs are flags of the server, without dashes. These 7 can be set: v,
 	// vmodule, max-requests-inflight, max-mutating-requests-inflight,
 	// request-timeout, min-request-timeout and watch-cache-sizes.
 	// +optional
@@ -36,8 +36,8 @@ type Server struct {
 	// +kubebuilder:validation:XValidation:rule="!('watch-cache-sizes' in self) || self['watch-cache-sizes'].matches('^[a-z][-a-z0-9.]*#[0-9]{1,6}(,[a-z][-a-z0-9.]*#[0-9]{1,6})*$')",message="watch-cache-sizes is a list of resources and sizes, such as clusters.clusterregistry.k8s.io#1000"
 	ExtraArgs map[string]Argument `json:"extraArgs,omitempty"`
 
-	// progressDeadlineSeconds is how long a rollout of the servers may stall, for
-	// example because an image can't be pulled, before it counts as failed: an upgrade
+	// progressDeadlineSeconds is how many seconds a rollout of the servers may stall, 30 to
+	// 86400, as when an image can't be pulled, before it counts as failed: an upgrade
 	// is rolled back to the previous release, if that can read what the new one stores.
 	// Default: 600.
 	// +optional
@@ -99,8 +99,8 @@ type Service struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('operator.clusterregistry.io/'))",message="annotations of operator.clusterregistry.io are the operator's own: leave them out"
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// nodePort is the Service's port on every node, in the range of the host cluster
-	// (most often 30000 to 32767). Default: one that is allocated, and kept.
+	// nodePort is the Service's port on every node, 1 to 65535 and in the range of the host
+	// cluster (most often 30000 to 32767). Default: one that is allocated, and kept.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -135,7 +135,7 @@ type Service struct {
 	IPFamilyPolicy corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
 
 	// ipFamilies are the address families of the Service, the first one of which can't be
-	// changed: IPv4, IPv6 or both. Default: by the cluster and ipFamilyPolicy.
+	// changed: IPv4, IPv6 or both, 2 at most. Default: by the cluster and ipFamilyPolicy.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
