@@ -3,9 +3,8 @@ package v1alpha1
 // AccessTemplate says how to sign in to the clusters of some namespaces, which Cluster API does
 // not know. Of several templates for a Cluster the first counts, alone.
 type AccessTemplate struct {
-	// namespaces are those whose Clusters may get this, of clusterAPI.namespaces. Whoever may
-	// write a Cluster there chooses among the templates that its namespace has here, and no
-	// others. At most 32.
+	// namespaces are those whose Clusters may get this, of clusterAPI.namespaces. Anyone who may
+	// write a Cluster there chooses among the templates of its namespace. At most 32.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -27,18 +26,18 @@ type AccessTemplate struct {
 
 	// hosts are where the credentials may go: names, all names below one, such as
 	// *.clusters.example.com, and ranges of addresses, such as 10.8.0.0/16. An entry with an
-	// endpoint elsewhere gets no access, and its Cluster is held. List those where no one but
-	// your platform runs a server, at any port: who may write a Cluster chooses the port and the
-	// CA. That is not so of the addresses of nodes, nor below a domain where a cloud gives names
-	// to all its customers. At most 16.
+	// endpoint elsewhere gets no access, and its Cluster is held. List only hosts where no one
+	// but your platform runs a server, at any port, because anyone who may write a Cluster
+	// chooses the port and the CA: not the addresses of nodes, nor a domain where a cloud gives
+	// names to all its customers. At most 16.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	Hosts []HostPattern `json:"hosts"`
 
-	// access are ways to sign in to the cluster. One whose name an entry has already, from
-	// someone else, is left as it is. At most 4.
+	// access are ways to authenticate to the cluster. Access of the same name that someone else
+	// has added to an entry stays as it is. At most 4.
 	// +required
 	// +listType=map
 	// +listMapKey=name
@@ -87,12 +86,12 @@ type HostPattern string
 //
 // +kubebuilder:validation:XValidation:rule="has(self.exec) != has(self.provider)",message="set exactly one of exec and provider"
 type TemplateAccess struct {
-	// name tells this way from the others, and is what clients of ClusterProfiles find their
-	// plugin by unless provider.type is set.
+	// name identifies the access. Clients of ClusterProfiles find their plugin by it, unless
+	// provider.type is set.
 	// +required
 	Name ProviderName `json:"name"`
 
-	// audience is who signs in this way: User or Controller. Default: Controller.
+	// audience is who uses this: User or Controller. Default: Controller.
 	// +optional
 	Audience AccessAudience `json:"audience,omitempty"`
 
@@ -124,8 +123,8 @@ type TemplateText string
 
 // TemplateExec is a program that prints credentials.
 type TemplateExec struct {
-	// apiVersion is the version of the ExecCredential that the program speaks:
-	// client.authentication.k8s.io/v1 or client.authentication.k8s.io/v1beta1. Default: the first.
+	// apiVersion is the version of the ExecCredential of the program. Default:
+	// client.authentication.k8s.io/v1.
 	// +optional
 	// +kubebuilder:validation:Enum="client.authentication.k8s.io/v1";"client.authentication.k8s.io/v1beta1"
 	APIVersion string `json:"apiVersion,omitempty"`
@@ -143,7 +142,8 @@ type TemplateExec struct {
 	// +kubebuilder:validation:MaxItems=12
 	Args []TemplateText `json:"args,omitempty"`
 
-	// env are environment variables that the program gets besides the client's own. At most 4.
+	// env are environment variables that the program gets in addition to the client's own. At
+	// most 4.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -186,7 +186,7 @@ type TemplateVariable struct {
 
 // TemplateProvider is a plugin for credentials.
 type TemplateProvider struct {
-	// type tells kinds of plugins apart. Default: the name of the way to sign in.
+	// type is the kind of the plugin. Default: the name of the access.
 	// +optional
 	Type ProviderName `json:"type,omitempty"`
 

@@ -4,11 +4,10 @@ package v1alpha1
 //
 // +kubebuilder:validation:XValidation:rule="has(self.log) || has(self.webhook)",message="say where audit events go: to log, to webhook, or to both"
 type Audit struct {
-	// policyConfigMapRef names the key of a ConfigMap with a Policy of
-	// audit.k8s.io/v1, as kube-apiserver reads it: which requests are recorded, and
-	// how much of each. When it changes, the servers are replaced one at a time. One
-	// that is deleted, or that the servers would refuse, changes nothing: they keep
-	// the previous policy, and ServerReady says so.
+	// policyConfigMapRef names the key of a ConfigMap with a Policy of audit.k8s.io/v1, as
+	// kube-apiserver reads it: which requests are recorded, and how much of each. When it
+	// changes, the servers are replaced one at a time. If it is deleted or not valid, the
+	// servers keep the previous policy, and ServerReady says so.
 	// +required
 	PolicyConfigMapRef AuditPolicySelector `json:"policyConfigMapRef"`
 
@@ -100,9 +99,9 @@ type AuditFile struct {
 
 // AuditWebhook is a server that receives audit events.
 type AuditWebhook struct {
-	// secretRef names the key of a Secret with the kubeconfig of a server that takes
-	// an EventList of audit.k8s.io/v1. The kubeconfig names an https address, and holds
-	// certificates, keys and tokens itself: it refers to no files, and runs no program.
+	// secretRef names the key of a Secret with the kubeconfig of a server that takes an
+	// EventList of audit.k8s.io/v1. The kubeconfig names an https address, contains its
+	// certificates, keys and tokens, and runs no program.
 	// +required
 	SecretRef SecretKeySelector `json:"secretRef"`
 }

@@ -6,10 +6,10 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.store.persistentVolumeClaim) || !has(self.store.serviceAccountName)",fieldPath=".store.serviceAccountName",message="a PersistentVolumeClaim is mounted, and takes no identity: remove store.serviceAccountName"
 type Backup struct {
-	// schedule is when a backup is taken, in the five fields of cron: minute, hour, day of
-	// the month, month and day of the week (0 or sun is Sunday). None is taken while one is
-	// under way, and of several times that have passed only the last one counts. A time that
-	// the clocks skip is skipped, and one that they repeat counts twice.
+	// schedule is when a backup is taken, in the five fields of cron: minute, hour, day of the
+	// month, month and day of the week (0 or sun is Sunday). None is taken while another is in
+	// progress, and missed times count as one. A time that the clocks skip is skipped, and one
+	// that they repeat counts twice.
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?(,([*]|[0-5]?[0-9](-[0-5]?[0-9])?)(/[1-9][0-9]?)?)* ([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?(,([*]|([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)(/[1-9][0-9]?)?)* ([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?(,([*]|(0?[1-9]|[12][0-9]|3[01])(-(0?[1-9]|[12][0-9]|3[01]))?)(/[1-9][0-9]?)?)* ([*]|(0?[1-9]|1[0-2]|[A-Za-z]{3})(-(0?[1-9]|1[0-2]|[A-Za-z]{3}))?)(/[1-9][0-9]?)?(,([*]|(0?[1-9]|1[0-2]|[A-Za-z]{3})(-(0?[1-9]|1[0-2]|[A-Za-z]{3}))?)(/[1-9][0-9]?)?)* ([*]|([0-6]|[A-Za-z]{3})(-([0-6]|[A-Za-z]{3}))?)(/[1-9][0-9]?)?(,([*]|([0-6]|[A-Za-z]{3})(-([0-6]|[A-Za-z]{3}))?)(/[1-9][0-9]?)?)*$')",message="write five fields with one space between two of them: minute, hour, day of the month, month and day of the week, such as 0 * * * *, without a time zone, which is timeZone"
@@ -24,8 +24,7 @@ type Backup struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$') && self.lowerAscii() != 'local'",message="write the name of a time zone in the IANA database, such as Europe/Berlin or UTC"
 	TimeZone string `json:"timeZone,omitempty"`
 
-	// suspend stops scheduled backups. Those that a person creates are still taken. Default:
-	// false.
+	// suspend stops scheduled backups. Backups that you create are still taken. Default: false.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Suspend scheduled backups",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Suspend bool `json:"suspend,omitempty"`
@@ -41,8 +40,8 @@ type Backup struct {
 	// +kubebuilder:default={}
 	Retention BackupRetention `json:"retention,omitempty,omitzero"`
 
-	// verify is Always to have each backup restored on trial and compared with what the
-	// etcd members had, or Never. Default: Always.
+	// verify is Always to test-restore each backup and compare it with the data of the etcd
+	// members, or Never. Default: Always.
 	// +optional
 	// +kubebuilder:default=Always
 	Verify BackupVerification `json:"verify,omitempty"`
@@ -81,9 +80,8 @@ type BackupStore struct {
 	// +optional
 	PersistentVolumeClaim *VolumeStore `json:"persistentVolumeClaim,omitempty"`
 
-	// serviceAccountName is the ServiceAccount, in the registry's namespace, to which the
-	// platform gives the right to use the store (workload identity). It takes the place of a
-	// Secret. Default: none.
+	// serviceAccountName is the ServiceAccount in the registry's namespace to which the platform
+	// grants access to the store (workload identity), in place of a Secret.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -130,8 +128,8 @@ type S3Store struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9-]+$')",message="write a region such as eu-central-1"
 	Region string `json:"region,omitempty"`
 
-	// caBundle holds the CA certificates, in PEM, base64 encoded in JSON and YAML, by which
-	// the endpoint is trusted. At most 64 KiB. Default: those of the system.
+	// caBundle holds the CA certificates, in PEM, base64 encoded, that sign the certificate of
+	// the endpoint. At most 64 KiB. Default: those of the system.
 	// +optional
 	CABundle CABundle `json:"caBundle,omitempty"`
 
@@ -161,8 +159,8 @@ type GCSStore struct {
 	// +kubebuilder:validation:MinLength=1
 	Endpoint StoreEndpoint `json:"endpoint,omitempty"`
 
-	// caBundle holds the CA certificates, in PEM, base64 encoded in JSON and YAML, by which
-	// the endpoint is trusted. At most 64 KiB. Default: those of the system.
+	// caBundle holds the CA certificates, in PEM, base64 encoded, that sign the certificate of
+	// the endpoint. At most 64 KiB. Default: those of the system.
 	// +optional
 	CABundle CABundle `json:"caBundle,omitempty"`
 
@@ -199,8 +197,8 @@ type AzureStore struct {
 	// +kubebuilder:validation:MinLength=1
 	Endpoint StoreEndpoint `json:"endpoint,omitempty"`
 
-	// caBundle holds the CA certificates, in PEM, base64 encoded in JSON and YAML, by which
-	// the endpoint is trusted. At most 64 KiB. Default: those of the system.
+	// caBundle holds the CA certificates, in PEM, base64 encoded, that sign the certificate of
+	// the endpoint. At most 64 KiB. Default: those of the system.
 	// +optional
 	CABundle CABundle `json:"caBundle,omitempty"`
 
@@ -237,9 +235,9 @@ type BackupRetention struct {
 	// +kubebuilder:validation:Maximum=1000
 	KeepLast int32 `json:"keepLast,omitempty"`
 
-	// keepFor is how long each backup is kept at least, in hours, minutes or seconds, up to
-	// 87600h (ten years). Its age is measured from the newest backup, so that none is removed
-	// once backups fail. Default: keepLast alone counts.
+	// keepFor is how long each backup is kept at least, up to 87600h (ten years). Its age is
+	// measured from the newest backup, so that none is removed once backups fail. Default: only
+	// keepLast counts.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

@@ -11,7 +11,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Available",type=string,JSONPath=`.status.conditions[?(@.type=="Available")].status`,description="Whether clients are served now"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the registry is available and matches its spec"
 // +kubebuilder:printcolumn:name="Etcd",type=string,JSONPath=`.status.etcd.ready`,description="etcd members that are ready, of all"
-// +kubebuilder:printcolumn:name="Operation",type=string,JSONPath=`.status.operation.progress`,description="The phase of the operation that is under way, such as an upgrade, and how far it is"
+// +kubebuilder:printcolumn:name="Operation",type=string,JSONPath=`.status.operation.progress`,description="The phase of the operation in progress, such as an upgrade"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Endpoint",type=string,priority=1,JSONPath=`.status.endpoint.url`,description="Where clients reach the registry"
 // +kubebuilder:printcolumn:name="Status",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,description="What the condition Ready says"
@@ -74,29 +74,27 @@ type ClusterRegistrySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Version",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Version Version `json:"version"`
 
-	// mode is Aggregated for a registry that the API server of the host cluster
-	// serves as a part of its own API, to its own users; or Independent for one
-	// with an endpoint, users and roles of its own. It can't be changed. A host
+	// mode is Aggregated for a registry that is a part of the host cluster's API, for its users;
+	// or Independent for one with its own endpoint, users and roles. It can't be changed. A host
 	// cluster can have one aggregated registry and any number of independent ones.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the mode of a registry can't be changed: create another registry and copy the clusters"
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Mode",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Aggregated","urn:alm:descriptor:com.tectonic.ui:select:Independent"}
 	Mode Mode `json:"mode"`
 
-	// paused stops the operator from changing anything for this registry, but
-	// not the registry: it stays available, and its status is reported. Deletion
-	// is not blocked, but the last backup of deletionPolicy Snapshot is. Default: false.
+	// paused stops the operator from changing this registry, which stays available; its status
+	// is still reported. Deletion is not blocked, but the last backup of deletionPolicy Snapshot
+	// is. Default: false.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Paused",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:booleanSwitch"}
 	Paused bool `json:"paused,omitempty"`
 
-	// deletionPolicy says what happens to the data when this object is deleted.
-	// Retain keeps etcd's volumes, the CAs and the record of etcd's identity, and
-	// a new ClusterRegistry of the same name and namespace takes them over. Delete
-	// keeps nothing. Snapshot takes a last backup, in the store of spec.backup, and
-	// deletes the registry when that is verified; until then it runs on, and this field
-	// can still be changed. Deleting the namespace deletes the data under each policy,
-	// and does not wait for a backup. Default: Retain.
+	// deletionPolicy says what happens to the data when this object is deleted. Retain keeps
+	// etcd's volumes, the CAs and the record of etcd's identity, and a new ClusterRegistry of
+	// the same name and namespace takes them over. Delete keeps nothing. Snapshot takes a last
+	// backup in the store of spec.backup, and deletes the registry when that is verified; until
+	// then it keeps running, and this field can be changed. Deleting the namespace always
+	// deletes the data, and does not wait for a backup. Default: Retain.
 	// +optional
 	// +kubebuilder:default=Retain
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Deletion policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Retain","urn:alm:descriptor:com.tectonic.ui:select:Snapshot","urn:alm:descriptor:com.tectonic.ui:select:Delete"}
@@ -118,44 +116,41 @@ type ClusterRegistrySpec struct {
 	// +required
 	Etcd Etcd `json:"etcd"`
 
-	// jobs says how the pods of Jobs are made, such as those that take backups. Not with an
-	// external etcd. Default: where and with what priority etcd's pods run.
+	// jobs configures the pods of Jobs, such as those that take backups. Not with an external
+	// etcd. Default: the placement and priority of etcd's pods.
 	// +optional
 	Jobs *Jobs `json:"jobs,omitempty"`
 
-	// tls is about the certificates, which cert-manager issues.
+	// tls configures the certificates, which cert-manager issues.
 	// +optional
 	// +kubebuilder:default={}
 	TLS TLS `json:"tls,omitempty,omitzero"`
 
-	// controllers turns on functions that act on the content of the registry, such as
-	// health, which reports whether clusters are available. The operator runs them in a
-	// Deployment of their own, and removes it when none is set. Default: none.
+	// controllers turns on functions that act on the clusters in the registry, such as health,
+	// which reports whether they are available. The operator runs them in a Deployment, and
+	// removes it when none is set. Default: none.
 	// +optional
 	Controllers *Controllers `json:"controllers,omitempty"`
 
-	// backup saves what etcd holds, by a schedule and for each ClusterRegistryBackup, to a
-	// store outside of etcd's volumes. Not with an external etcd.
-	// Default: no backups are taken.
+	// backup saves etcd to a store, on a schedule and for each ClusterRegistryBackup. Not with
+	// an external etcd. Default: no backups are taken.
 	// +optional
 	Backup *Backup `json:"backup,omitempty"`
 
-	// restoreFrom has the new registry begin with what a backup holds, instead of empty. It
-	// can be set only when the registry is created, and not be changed or removed: the data is
-	// restored once, and etcd grows from one member to spec.etcd.replicas. Nothing is made
-	// before the backup was found, and was found to fit; status.restored says what it was. Not
-	// with an external etcd. Default: the registry begins empty, or
-	// takes over retained data.
+	// restoreFrom starts the new registry with the data of a backup. It can be set only when the
+	// registry is created, and can't be changed or removed: the data is restored once, and etcd
+	// grows from one member to spec.etcd.replicas. Nothing is created before the backup is found
+	// and fits; status.restored has the details. Not with an external etcd. Default: the
+	// registry begins empty, or takes over retained data.
 	// +optional
 	RestoreFrom *RestoreFrom `json:"restoreFrom,omitempty"`
 
 	// recovery approves with which copy of the data etcd continues after the loss that
 	// status.recovery describes: of its quorum, or of what it had acknowledged before it went
 	// back. The servers and all members are stopped, a new etcd with one member begins with that
-	// copy, and grows to spec.etcd.replicas. The volumes of all other members are kept. Nothing
-	// is stopped where the copy is that of a member that serves an etcd that went back: it
-	// continues with what it has. Not with an external etcd.
-	// Default: nothing is recovered, since a person has to decide what is lost.
+	// copy, and grows to spec.etcd.replicas. The volumes of all other members are kept. If etcd
+	// went back and the copy is that of a ready member, nothing is stopped: etcd continues with
+	// what it has. Not with an external etcd. Default: nothing is recovered.
 	// +optional
 	Recovery *Recovery `json:"recovery,omitempty"`
 }

@@ -82,9 +82,9 @@ type ClusterRegistryBackupStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// phase is how far the backup is: Pending, Saving and Verifying, in this order, and in
-	// the end Completed, Skipped when nothing had changed since the backup before, Failed,
-	// or Damaged when it was verified and can't be used.
+	// phase is the state of the backup: Pending, Saving and Verifying, in this order, and in the
+	// end Completed, Skipped when nothing had changed since the backup before, Failed, or
+	// Damaged when it was verified and can't be used.
 	// +optional
 	Phase BackupPhase `json:"phase,omitempty"`
 
@@ -155,9 +155,9 @@ type ClusterRegistryBackupStatus struct {
 	// +optional
 	TakenTime *metav1.Time `json:"takenTime,omitempty"`
 
-	// verifiedTime is when the backup was restored on trial, was found to have what the etcd
-	// members had, and all of it was read by a server of the release in force. It is not set
-	// when it never was.
+	// verifiedTime is when the backup was test-restored, was found to have what the etcd members
+	// had, and all of it was read by a server of the release in force. It is not set when it
+	// never was.
 	// +optional
 	VerifiedTime *metav1.Time `json:"verifiedTime,omitempty"`
 

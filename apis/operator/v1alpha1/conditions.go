@@ -20,8 +20,8 @@ const (
 	// ConditionControllerReady is true when every function of spec.controllers runs. It
 	// is there only while one is set.
 	ConditionControllerReady = "ControllerReady"
-	// ConditionBackupReady is true when the last backup succeeded and none is overdue. It is
-	// there only while spec.backup is set.
+	// ConditionBackupReady is true when the last backup succeeded and none is overdue. It is set
+	// only while spec.backup is.
 	ConditionBackupReady = "BackupReady"
 	// ConditionProgressing is true while the operator changes something.
 	ConditionProgressing = "Progressing"

@@ -6,14 +6,14 @@ package v1alpha1
 //
 // +kubebuilder:validation:XValidation:rule="has(self.health) || has(self.registerHost) || has(self.clusterAPI) || has(self.exports)",message="controllers turns no function on: add health, registerHost, clusterAPI or exports, such as health: {}, or remove controllers"
 type Controllers struct {
-	// health reports of every cluster in the registry whether it can be reached and is
-	// available, in the cluster's conditions. It connects to the addresses in the
-	// registry, without credentials. {} turns it on. Default: off.
+	// health reports in the conditions of every cluster whether it is reachable and available.
+	// It connects to the addresses in the registry, without credentials. {} turns it on.
+	// Default: off.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Health of clusters"
 	Health *HealthController `json:"health,omitempty"`
 
-	// registerHost keeps an entry of the host cluster in the registry. Default: off.
+	// registerHost registers the host cluster, and keeps its entry up to date. Default: off.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Register the host cluster"
 	RegisterHost *RegisterHost `json:"registerHost,omitempty"`
@@ -36,8 +36,8 @@ type Controllers struct {
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Exports"
 	Exports []Export `json:"exports,omitempty"`
 
-	// resources are what each replica asks for and may use. Default: what the
-	// operator finds enough for 10,000 clusters.
+	// resources are the requests and limits of each replica. Default: enough for 10,000
+	// clusters.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
@@ -81,11 +81,11 @@ type HealthController struct {
 	// +kubebuilder:validation:XValidation:rule="isIP(self)",message="write an IP address, without a port, such as 10.1.2.3"
 	ClientAddress string `json:"clientAddress,omitempty"`
 
-	// allowedCIDRs are ranges of the host cluster's Services and pods in which clusters
-	// may have their API server: everything else there is refused, since who can write
-	// an entry could otherwise have the host cluster's own services asked. Loopback,
-	// link-local, multicast and cloud metadata addresses are refused nevertheless; other
-	// addresses need no permission. At most 32. Default: none.
+	// allowedCIDRs are ranges of the host cluster's Services and pods in which clusters may have
+	// their API server: everything else there is refused, because anyone who can write an entry
+	// could otherwise have the host cluster's own services probed. Loopback, link-local,
+	// multicast and cloud metadata addresses are always refused; other addresses need no
+	// permission. At most 32. Default: none.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -101,10 +101,10 @@ type HealthController struct {
 	// +kubebuilder:validation:MaxItems=32
 	HostCIDRs []CIDR `json:"hostCIDRs,omitempty"`
 
-	// allowedProxies are the HTTP proxies through which clusters may be probed whose
-	// endpoint names one of them in proxyURL; with any other proxyURL, nothing is asked.
-	// Anyone who can write an entry has these proxies connect to wherever they connect
-	// anyone: list none that reaches what no one is to reach. At most 32. Default: none.
+	// allowedProxies are the HTTP proxies that clusters may be probed through, if their endpoint
+	// names one in proxyURL; with any other proxyURL, a cluster is not probed. Anyone who can
+	// write an entry can have these proxies connect to wherever they connect anyone. At most 32.
+	// Default: none.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
@@ -128,17 +128,17 @@ type CIDR string
 //
 // +kubebuilder:validation:XValidation:rule="has(self.url) || !has(self.caBundle)",message="caBundle belongs to url: add url, or remove caBundle to use the address and the CA in kube-public/cluster-info"
 type RegisterHost struct {
-	// name is the name of the entry, a DNS label. After a change of it the previous
-	// entry stays, and has to be deleted before the host cluster is registered again.
+	// name is the name of the entry, a DNS label. After a change, delete the previous entry: the
+	// host cluster is not registered again before.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write a DNS label: lowercase letters, digits and dashes, neither beginning nor ending with a dash, such as management"
 	Name string `json:"name"`
 
-	// url is the address of the host cluster's API server for its clients. It is
-	// published once a server answers there with a certificate that caBundle has signed.
-	// Default: that in the ConfigMap cluster-info of kube-public, with its CA; else none.
+	// url is the address of the host cluster's API server for its clients. It is published once
+	// a server answers there with a certificate of caBundle. Default: that in the ConfigMap
+	// cluster-info of kube-public, with its CA; else none.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048

@@ -4,11 +4,11 @@ package v1alpha1
 type Encryption struct {
 	// secretRef names the key of a Secret with an EncryptionConfiguration of
 	// apiserver.config.k8s.io/v1, as kube-apiserver reads it: one entry of resources, with
-	// clusters.clusterregistry.k8s.io alone, and the providers aescbc, aesgcm, secretbox
-	// and identity. Put a key first to have all clusters stored under it, and remove a key
-	// to have it dropped: the operator gives the servers a copy, key after key, so that
-	// none of them ever finds what it can't read. A key that was replaced is needed by
-	// older backups and snapshots. An invalid Secret, or none, changes nothing.
+	// clusters.clusterregistry.k8s.io alone, and the providers aescbc, aesgcm, secretbox and
+	// identity. Put a key first to store all clusters under it, and remove a key to drop it: the
+	// operator gives the servers a copy, key after key, so that each can read what the others
+	// store. Older backups and snapshots need the keys of their time. If the Secret is missing
+	// or not valid, nothing changes.
 	// +required
 	SecretRef EncryptionSecretSelector `json:"secretRef"`
 }

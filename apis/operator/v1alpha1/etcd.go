@@ -35,47 +35,47 @@ type Etcd struct {
 	// +optional
 	Storage *Storage `json:"storage,omitempty"`
 
-	// resources are what each member requests, and its limits. Default: what is
-	// enough for 100,000 clusters.
+	// resources are the requests and limits of each member. Default: enough for 100,000
+	// clusters.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
 	Pods `json:",inline"`
 
 	// maintenanceWindow is when etcd members may be defragmented. A single member is
-	// defragmented only then, since the registry is unavailable meanwhile. Default: with
-	// three or five members at any time, with a single one never.
+	// defragmented only then, since the registry is unavailable during that. Default: with three
+	// or five members at any time, with a single one never.
 	// +optional
 	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
 
-	// replaceAfter is how long a member whose data is certainly gone is waited for before a
-	// new member takes its place: the volume was lost, emptied or damaged, or its node was
-	// deleted. It takes a majority of the other members. From 0s, which means never, to 24h;
-	// "kubectl registry etcd replace" replaces a member at any time. Default: 5m.
+	// replaceAfter is how long after the data of a member is certainly gone a new member
+	// replaces it: the volume was lost, emptied or damaged, or its node was deleted. A majority
+	// of the members must be ready. From 0s, which means never, to 24h; "kubectl registry etcd
+	// replace" replaces a member at any time. Default: 5m.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) <= duration('24h')",message="write how long a lost member is waited for in hours, minutes or seconds, at most 24h, such as 5m; 0s means that only a person replaces members"
 	ReplaceAfter *metav1.Duration `json:"replaceAfter,omitempty"`
 
-	// heartbeatIntervalMilliseconds is how often the leader of etcd tells the other members
-	// that it lives, 50 to 5000. Raise it to the longest time that a message takes between two
-	// members where they are far apart. Default: 100.
+	// heartbeatIntervalMilliseconds is the time between two heartbeats of the leader, 50 to
+	// 5000. If members are far apart, raise it to the longest time that a message takes between
+	// two of them. Default: 100.
 	// +optional
 	// +kubebuilder:validation:Minimum=50
 	// +kubebuilder:validation:Maximum=5000
 	HeartbeatIntervalMilliseconds int32 `json:"heartbeatIntervalMilliseconds,omitempty"`
 
-	// electionTimeoutMilliseconds is how long a member hears nothing of the leader before it
-	// stands for election, 500 to 50000, and at least five heartbeat intervals. Raise it where
-	// disks or the network are so slow that leaders change while nothing fails; after a failure,
+	// electionTimeoutMilliseconds is how long a member hears nothing from the leader before it
+	// starts an election, 500 to 50000, and at least five heartbeat intervals. Raise it if disks
+	// or the network are so slow that leaders change while nothing fails; after a failure,
 	// writes wait that long. Default: 1000, or ten heartbeat intervals.
 	// +optional
 	// +kubebuilder:validation:Minimum=500
 	// +kubebuilder:validation:Maximum=50000
 	ElectionTimeoutMilliseconds int32 `json:"electionTimeoutMilliseconds,omitempty"`
 
-	// external is an etcd that is run elsewhere, which the operator does not manage.
+	// external is an etcd that the operator does not manage.
 	// +optional
 	External *ExternalEtcd `json:"external,omitempty"`
 }
@@ -91,8 +91,8 @@ type MaintenanceWindow struct {
 	// +operator-sdk:csv:customresourcedefinitions:displayName="When etcd's maintenance window opens",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Schedule string `json:"schedule"`
 
-	// duration is how long the window is open, from 5m to 168h (a week). What was begun in
-	// it is completed after it. Windows that overlap are one.
+	// duration is how long the window is open, from 5m to 168h (a week). What was started in it
+	// is completed after it. Overlapping windows are one.
 	// +required
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -110,19 +110,19 @@ type MaintenanceWindow struct {
 
 // Storage is the volume of an etcd member.
 type Storage struct {
-	// size is the volume's size, at least 256Mi; etcd may fill half of it. It can grow
-	// where the StorageClass allows expansion, and the quota follows, for which members
-	// are replaced one at a time: a single member interrupts the service. Default: 8Gi.
+	// size is the volume's size, at least 256Mi; etcd may fill half of it. It can grow if the
+	// StorageClass allows expansion. The quota follows, and members are replaced one at a time:
+	// a single member interrupts the service. Default: 8Gi.
 	// +optional
 	// +kubebuilder:default="8Gi"
 	// +kubebuilder:validation:XValidation:rule="isQuantity(string(self)) && quantity(string(self)).compareTo(quantity('256Mi')) >= 0",message="the size of a volume is a quantity of at least 256Mi, such as 8Gi: etcd may fill half of it, and its log alone takes 128 MB"
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Size of each member's volume",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:text"}
 	Size resource.Quantity `json:"size,omitempty,omitzero"`
 
-	// storageClassName is the volume's StorageClass; etcd wants a fast disk. When it
-	// changes, members whose volumes are of another class are replaced one at a time by
-	// such as have new volumes, which needs three or five members.
-	// Default: the cluster's default class for new volumes; others keep theirs.
+	// storageClassName is the volume's StorageClass; etcd wants a fast disk. When it changes,
+	// members with volumes of another class are replaced one at a time by members with new
+	// volumes, which needs three or five members. Default: the cluster's default class for new
+	// volumes; others keep theirs.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -131,8 +131,8 @@ type Storage struct {
 
 // ExternalEtcd is an etcd that is run elsewhere, which the operator does not manage.
 type ExternalEtcd struct {
-	// endpoints are the https URLs of all members, with ports, so that the
-	// servers continue with the others when one fails. At most 9.
+	// endpoints are the https URLs of all members, with ports, so that the servers continue when
+	// one fails. At most 9.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1

@@ -49,10 +49,10 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.clusterSets) || self.clusterSets.all(s, s.namespace in self.namespaces)",message="clusterSets has a namespace that is not read: add it to namespaces, or remove it there"
 type ClusterAPI struct {
 	// namespaces are those of the host cluster whose Clusters are read. Each, other than the
-	// registry's own, needs the label registry.clusterregistry.io/NAME with the registry's
-	// namespace as its value, where NAME is the registry's name, and an administrator must
-	// have allowed the registry's namespace to reach others (--aggregated-namespaces of the
-	// operator). At most 32.
+	// registry's own, needs the label registry.clusterregistry.io/NAME, for the registry's name,
+	// with the registry's namespace as its value, and an administrator must have allowed the
+	// registry's namespace to reach others (--aggregated-namespaces of the operator). At most
+	// 32.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -82,30 +82,30 @@ type ClusterAPI struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('clusterregistry.k8s.io/'))",message="labels of clusterregistry.k8s.io say something of entries of the registry, and are not copied: remove them"
 	Labels []LabelPattern `json:"labels,omitempty"`
 
-	// accessTemplates are ways to sign in that entries get which have none of that name, by
-	// the namespace of their Cluster. At most 8. Default: none.
+	// accessTemplates are access that entries get, by the namespace of their Cluster. At most 8.
+	// Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
 	AccessTemplates []AccessTemplate `json:"accessTemplates,omitempty"`
 
-	// clusterSets are the ClusterSets that entries are put in which no one else has put in one,
-	// by the namespace of their Cluster and nothing else. At most 32. Default: none.
+	// clusterSets are the ClusterSets of entries, by the namespace of their Cluster. A set that
+	// someone else has chosen stays. At most 32. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=namespace
 	// +kubebuilder:validation:MaxItems=32
 	ClusterSets []NamespaceClusterSet `json:"clusterSets,omitempty"`
 
-	// deletionPolicy says what becomes of the entry of a Cluster that was deleted or is no
-	// longer selected: Retain keeps it, with the condition Joined False, Delete deletes it
-	// after the grace period. Default: Retain.
+	// deletionPolicy says what happens to the entry of a Cluster that was deleted or is no
+	// longer selected: Retain keeps it, with the condition Joined False, Delete deletes it after
+	// the grace period. Default: Retain.
 	// +optional
 	// +kubebuilder:default=Retain
 	DeletionPolicy ClusterAPIDeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// gracePeriodSeconds is how long an entry stays after its Cluster is gone where
-	// deletionPolicy is Delete, 0 to 2592000 (30 days). Default: 3600.
+	// gracePeriodSeconds is how long an entry stays after its Cluster is gone, with
+	// deletionPolicy Delete, 0 to 2592000 (30 days). Default: 3600.
 	// +optional
 	// +kubebuilder:default=3600
 	// +kubebuilder:validation:Minimum=0

@@ -27,15 +27,15 @@ type Operation struct {
 	// +kubebuilder:validation:MaxLength=64
 	To string `json:"to,omitempty"`
 
-	// phase is the present step. Those of an upgrade are Preflight, Snapshot, Etcd, Server, Verification,
-	// StorageMigration, in this order, or Rollback when the servers return to the
-	// previous release. Those of a defragmentation are Preflight and Defragmentation, for
-	// each member, and between them Compaction when etcd is full. Those of a rotation are Preflight, Issuance, Trust, Reissue, Server (of
-	// etcd's CA alone) and Withdrawal; the first that is not done yet follows Preflight. A
-	// change of etcd's size or a replacement begins with Preflight, and has MemberAddition,
-	// MemberRemoval, ServerEndpoints and, before the last member but one is removed,
-	// Snapshot, as often as it takes. A change of keys has Preflight, KeyAddition, KeyActivation,
-	// StorageMigration and KeyRemoval.
+	// phase is the present step. Those of an upgrade are Preflight, Snapshot, Etcd, Server,
+	// Verification, StorageMigration, in this order, or Rollback when the servers return to the
+	// previous release. Those of a defragmentation are Preflight and Defragmentation, for each
+	// member, and between them Compaction when etcd is full. Those of a rotation are Preflight,
+	// Issuance, Trust, Reissue, Server (of etcd's CA alone) and Withdrawal; the first that is
+	// not done yet follows Preflight. A change of etcd's size or a replacement begins with
+	// Preflight, and has MemberAddition, MemberRemoval, ServerEndpoints and, before etcd goes
+	// down to one member, Snapshot, as often as needed. A change of keys has Preflight,
+	// KeyAddition, KeyActivation, StorageMigration and KeyRemoval.
 	// +required
 	Phase OperationPhase `json:"phase"`
 
@@ -43,7 +43,7 @@ type Operation struct {
 	// +required
 	PhaseStartedTime metav1.Time `json:"phaseStartedTime"`
 
-	// progress is the phase and how far it is, in short, such as "Etcd 2/3".
+	// progress is the phase and its progress, such as "Etcd 2/3".
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Progress of the operation"
 	Progress string `json:"progress,omitempty"`

@@ -10,10 +10,10 @@ import (
 // an ordinary user without privileges, and on Linux nodes of an architecture that the images
 // are built for.
 type Pods struct {
-	// podLabels are added to the pods, such as cost-center: "42" where a policy of the cluster
-	// asks for it. At most 16, and none that the operator or Kubernetes sets: those of
-	// operator.clusterregistry.io, app.kubernetes.io, apps.kubernetes.io,
-	// batch.kubernetes.io and statefulset.kubernetes.io. Default: none.
+	// podLabels are added to the pods, such as cost-center: "42" if a policy of the cluster
+	// requires it. At most 16, and none that the operator or Kubernetes sets: those of
+	// operator.clusterregistry.io, app.kubernetes.io, apps.kubernetes.io, batch.kubernetes.io
+	// and statefulset.kubernetes.io. Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=16
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.matches('^((operator[.]clusterregistry|(apps?|batch|statefulset)[.]kubernetes)[.]io/|(pod-template-hash|controller-revision-hash|controller-uid|job-name)$)'))",message="the operator and Kubernetes find pods by labels of operator.clusterregistry.io, app.kubernetes.io, apps.kubernetes.io, batch.kubernetes.io and statefulset.kubernetes.io: choose another label"
@@ -32,22 +32,21 @@ type Pods struct {
 	// +kubebuilder:validation:MaxProperties=16
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
-	// affinity says which nodes the pods need or prefer, and beside which pods they run or do
-	// not run, as in a pod: see "kubectl explain pod.spec.affinity". The operator adds that
-	// the nodes run Linux on an architecture of the images. Default: none.
+	// affinity is that of the pods: see "kubectl explain pod.spec.affinity". The operator adds
+	// that nodes run Linux on an architecture of the images. Default: none.
 	// +optional
 	Affinity *corev1.Affinity `json:"affinity,omitempty"`
 
-	// tolerations are the taints that the pods tolerate, as in a pod: see "kubectl explain
-	// pod.spec.tolerations". At most 16. Default: none.
+	// tolerations are those of the pods: see "kubectl explain pod.spec.tolerations". At most 16.
+	// Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// topologySpreadConstraints replace the operator's own, which spread the
-	// pods over nodes: see "kubectl explain pod.spec.topologySpreadConstraints". A constraint
-	// without a labelSelector is about the pods of this workload. At most 8.
+	// topologySpreadConstraints replace the operator's own, which spread the pods over nodes:
+	// see "kubectl explain pod.spec.topologySpreadConstraints". A constraint without a
+	// labelSelector applies to the pods of this workload. At most 8.
 	// +optional
 	// +listType=map
 	// +listMapKey=topologyKey
@@ -72,8 +71,8 @@ type Pods struct {
 	// +optional
 	DNSConfig *corev1.PodDNSConfig `json:"dnsConfig,omitempty"`
 
-	// podSecurityContext says as which user the pods run. Default: user and groups 65532, or
-	// those that the platform gives where it gives them, as OpenShift does.
+	// podSecurityContext sets the user of the pods. Default: user and groups 65532, or those of
+	// the platform, as on OpenShift.
 	// +optional
 	PodSecurityContext *PodSecurityContext `json:"podSecurityContext,omitempty"`
 }
@@ -127,18 +126,18 @@ type AnnotationValue string
 // nodeSelector, affinity, tolerations, priorityClassName, runtimeClassName and podSecurityContext
 // that it leaves out is as in spec.etcd, as a whole; of affinity, that for nodes alone.
 type Jobs struct {
-	// resources are what each container of a Job asks for and may use. Default: requests of
-	// 10m to 50m of CPU and 16Mi to 128Mi of memory, and limits of 64Mi to 2Gi of memory, by
-	// what the container does.
+	// resources are the requests and limits of each container of a Job. Default: requests of 10m
+	// to 50m of CPU and 16Mi to 128Mi of memory, and limits of 64Mi to 2Gi of memory, by what
+	// the container does.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
 	Pods `json:",inline"`
 
-	// scratch is the volume in which a backup or a snapshot is put together before it is
-	// stored. It holds three copies of etcd's data. A Job that fails is tried up to four times,
-	// and keeps the volume of each try until it is removed. Default: a part of the node's own
-	// disk, with that as its limit, of which nothing is reserved.
+	// scratch is the volume in which a backup or a snapshot is assembled before it is stored. It
+	// holds three copies of etcd's data. A Job that fails is tried up to four times, and keeps
+	// the volume of each try until it is removed. Default: that much of the
+	// node's own disk, which is not reserved.
 	// +optional
 	Scratch *Scratch `json:"scratch,omitempty"`
 }

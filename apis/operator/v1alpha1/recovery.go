@@ -18,10 +18,10 @@ type Recovery struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// acceptDataLossUpTo is how many revisions of etcd, of those that the operator knows of,
-	// may be lost at most: revisionsLost of that copy in status.recovery says how many it
-	// lacks. Each write is one revision. Clients may have been answered newer ones that the
-	// operator does not know of, and these are lost, too. Default: 0.
+	// acceptDataLossUpTo is how many revisions of etcd, of those that the operator knows of, may
+	// be lost at most: revisionsLost of that copy in status.recovery says how many it lacks.
+	// Each write is one revision. Newer ones that the operator does not know of are lost as
+	// well. Default: 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	AcceptDataLossUpTo int64 `json:"acceptDataLossUpTo,omitempty"`

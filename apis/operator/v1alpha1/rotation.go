@@ -10,17 +10,16 @@ package v1alpha1
 // +kubebuilder:validation:XValidation:rule="!has(self.drop) || !has(self.drop.serving) || self.drop.serving < (has(self.serving) ? self.serving : 1)",fieldPath=".drop.serving",message="drop.serving must be less than serving: raise serving first, which makes the CA that takes the place of the one to drop"
 // +kubebuilder:validation:XValidation:rule="!has(self.drop) || !has(self.drop.client) || self.drop.client < (has(self.client) ? self.client : 1)",fieldPath=".drop.client",message="drop.client must be less than client: raise client first, which makes the CA that takes the place of the one to drop"
 type Rotation struct {
-	// etcd is the generation of the CA that signs for etcd members and for what asks
-	// them. Raising it replaces members and servers, one at a time, twice. Not with an
-	// external etcd. From 1 to 9999. Default: 1.
+	// etcd is the generation of the CA of etcd members and their clients. Raising it replaces
+	// members and servers, one at a time, twice. Not with an external etcd. 1 to 9999. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
 	Etcd int32 `json:"etcd,omitempty"`
 
-	// serving is the generation of the CA that signs for the servers. Raising it replaces no
-	// pod. In Independent mode the new CA signs when drop.serving says that clients trust
-	// it. Not with issuerRef. From 1 to 9999. Default: 1.
+	// serving is the generation of the servers' CA. Raising it replaces no pod. In Independent
+	// mode the new CA signs when drop.serving says that clients trust it. Not with issuerRef.
+	// 1 to 9999. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
@@ -34,28 +33,25 @@ type Rotation struct {
 	// +kubebuilder:validation:Maximum=9999
 	Client int32 `json:"client,omitempty"`
 
-	// drop says which CAs are no longer needed by those to whom certificates or bundles of
-	// CAs were given by hand, of which the operator does not know. The operator drops all
-	// others automatically.
+	// drop confirms which CAs clients with copies of certificates or CAs no longer need. The
+	// operator drops all others automatically.
 	// +optional
 	Drop RotationDrop `json:"drop,omitempty,omitzero"`
 }
 
 // RotationDrop names generations of CAs that are no longer to be trusted.
 type RotationDrop struct {
-	// serving is the newest generation of the servers' CA that no client needs any more,
-	// since all have the kubeconfig or status.endpoint.caBundle with a newer one: servers
-	// then show certificates of the newer CA, and this one and all before are dropped.
-	// Independent mode only: in Aggregated mode no client has a copy. From 1 to 9999.
-	// Default: none.
+	// serving is the newest generation of the servers' CA that no client needs any more, since
+	// all have the kubeconfig or status.endpoint.caBundle with a newer one: servers then present
+	// certificates of the newer CA, and this one and all before are dropped. Independent mode
+	// only. 1 to 9999. Default: none.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999
 	Serving int32 `json:"serving,omitempty"`
 
-	// client is the newest generation of the CA of clients whose certificates are to be
-	// refused from now on, with those of all before. Independent mode only. From 1 to 9999.
-	// Default: none.
+	// client is the newest generation of the client CA whose certificates are refused, with all
+	// before it. Independent mode only. 1 to 9999. Default: none.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=9999

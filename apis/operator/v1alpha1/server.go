@@ -13,14 +13,15 @@ type Server struct {
 	// +operator-sdk:csv:customresourcedefinitions:displayName="API servers",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:podCount"}
 	Replicas int32 `json:"replicas,omitempty"`
 
-	// resources are what each server asks for and may use. Default: what the
-	// operator finds enough for 100,000 clusters.
+	// resources are the requests and limits of each server. Default: enough for 100,000
+	// clusters.
 	// +optional
 	Resources Resources `json:"resources,omitempty,omitzero"`
 
 	Pods `json:",inline"`
 
-	// service says how the registry is reached from outside. Independent mode only.
+	// service configures how clients outside of the host cluster reach the registry. Independent
+	// mode only.
 	// +optional
 	Service *Service `json:"service,omitempty"`
 
@@ -36,9 +37,9 @@ type Server struct {
 	// +kubebuilder:validation:XValidation:rule="!('watch-cache-sizes' in self) || self['watch-cache-sizes'].matches('^[a-z][-a-z0-9.]*#[0-9]{1,6}(,[a-z][-a-z0-9.]*#[0-9]{1,6})*$')",message="watch-cache-sizes is a list of resources and sizes, such as clusters.clusterregistry.k8s.io#1000"
 	ExtraArgs map[string]Argument `json:"extraArgs,omitempty"`
 
-	// progressDeadlineSeconds is how many seconds a rollout of the servers may stall, 30 to
-	// 86400, as when an image can't be pulled, before it counts as failed: an upgrade
-	// is rolled back to the previous release, if that can read what the new one stores.
+	// progressDeadlineSeconds is how long a rollout of the servers may stall before it counts as
+	// failed: an upgrade is then rolled back to the previous release, if that can read what the
+	// new one stores. 30 to 86400.
 	// Default: 600.
 	// +optional
 	// +kubebuilder:default=600
@@ -51,19 +52,18 @@ type Server struct {
 	// +optional
 	Authentication *Authentication `json:"authentication,omitempty"`
 
-	// authorization says who decides what users may do, and what needs a permission of
-	// its own.
+	// authorization configures who decides what users may do, and what needs a separate
+	// permission.
 	// +optional
 	Authorization *Authorization `json:"authorization,omitempty"`
 
-	// encryption has the servers encrypt the clusters that they store in etcd. Not with an
-	// external etcd. Default: they are stored in clear.
+	// encryption makes the servers encrypt the clusters that they store in etcd. Not with an
+	// external etcd. Default: they are not encrypted.
 	// +optional
 	Encryption *Encryption `json:"encryption,omitempty"`
 
-	// audit has the servers record requests. Default: nothing is recorded by the
-	// servers; the host cluster's own audit log has the requests to an Aggregated
-	// registry that came through it.
+	// audit makes the servers record requests. Default: they record nothing; the host cluster's
+	// audit log has the requests that go through it.
 	// +optional
 	Audit *Audit `json:"audit,omitempty"`
 }
@@ -106,9 +106,8 @@ type Service struct {
 	// +kubebuilder:validation:Maximum=65535
 	NodePort int32 `json:"nodePort,omitempty"`
 
-	// loadBalancerClass names the load balancer that serves the Service, such as
-	// service.k8s.aws/nlb, where it is not the cluster's default one. Type LoadBalancer only, and
-	// it can't be changed while the type stays. Default: the cluster's.
+	// loadBalancerClass is the class of the load balancer, such as service.k8s.aws/nlb. Type
+	// LoadBalancer only, and it can't be changed while the type stays. Default: the cluster's.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=316
@@ -121,8 +120,8 @@ type Service struct {
 	// +kubebuilder:validation:MaxItems=32
 	LoadBalancerSourceRanges []CIDR `json:"loadBalancerSourceRanges,omitempty"`
 
-	// externalTrafficPolicy is Local to have connections from outside served on the node that
-	// gets them, so that the server sees the client's address, or Cluster for any node. Types
+	// externalTrafficPolicy is Local to serve connections from outside on the node that receives
+	// them, so that the server sees the client's address, or Cluster for any node. Types
 	// NodePort and LoadBalancer only. Default: Cluster.
 	// +optional
 	// +kubebuilder:validation:Enum=Cluster;Local
@@ -196,28 +195,25 @@ type Authorization struct {
 	// +optional
 	WebhookSecretRef *SecretKeySelector `json:"webhookSecretRef,omitempty"`
 
-	// guardedFields says what happens to a write that changes where a cluster is or how
-	// to sign in to it (endpoints, access) without the permission to update
-	// clusters/endpoints, or that sets its id, manager or sourceRef without that to update
-	// clusters/identity. Enforce refuses it. Warn lets it pass, with a warning that says
-	// what Enforce will refuse. With Off, the right to write a cluster is enough.
-	// Default: Off.
+	// guardedFields says what happens to a write that changes endpoints or access of a cluster
+	// without the permission to update clusters/endpoints, or its id, manager or sourceRef
+	// without that to update clusters/identity. Enforce refuses it. Warn accepts it with a
+	// warning that says what Enforce will refuse. With Off, the right to write a cluster is
+	// enough. Default: Off.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Guarded fields",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Off","urn:alm:descriptor:com.tectonic.ui:select:Warn","urn:alm:descriptor:com.tectonic.ui:select:Enforce"}
 	GuardedFields GuardedFields `json:"guardedFields,omitempty"`
 
-	// visibility says which clusters a user sees and may change, of those that the user's
-	// permissions on clusters reach: All of them, or with ClusterSets those in the
-	// ClusterSets that the user has the same verb on clustersets/clusters for. What
-	// ClusterSets hides is shown to everyone again only when visibilityApprovedFor says so.
-	// Default: All.
+	// visibility says which clusters users with permissions on clusters see and may change: All,
+	// or with ClusterSets those in the ClusterSets for which they have the same verb on
+	// clustersets/clusters. To go back to All, visibilityApprovedFor is required. Default: All.
 	// +optional
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Visibility",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:All","urn:alm:descriptor:com.tectonic.ui:select:ClusterSets"}
 	Visibility Visibility `json:"visibility,omitempty"`
 
-	// visibilityApprovedFor approves that visibility goes back from ClusterSets to All, so
-	// that everyone who may read clusters sees all of them. It is the ID in
-	// status.visibility.id; an approval for another ID does nothing.
+	// visibilityApprovedFor approves a change of visibility from ClusterSets to All, after which
+	// everyone who may read clusters sees all of them. It is the ID in status.visibility.id;
+	// another ID has no effect.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

@@ -12,11 +12,11 @@ type ClusterRegistryStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// conditions say how far each part of the registry is, and what it waits for:
-	// VersionSupported, CertificatesReady, EtcdReady, ServerReady, APIServiceReady
-	// (Aggregated) or EndpointReady (Independent), ControllerReady where spec.controllers
-	// is set, BackupReady where spec.backup is set, Progressing, Available, which says whether clients are served now, and
-	// Ready, which sums them up.
+	// conditions say whether each part of the registry is ready, and what it waits for:
+	// VersionSupported, CertificatesReady, EtcdReady, ServerReady, APIServiceReady (Aggregated)
+	// or EndpointReady (Independent), ControllerReady where spec.controllers is set, BackupReady
+	// where spec.backup is set, Progressing, Available, which says whether clients are served
+	// now, and Ready, which sums them up.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
@@ -80,11 +80,11 @@ type ClusterRegistryStatus struct {
 	// +listMapKey=name
 	Certificates []CertificateStatus `json:"certificates,omitempty"`
 
-	// operation is the long operation that is under way, such as an upgrade.
+	// operation is the long operation in progress, such as an upgrade.
 	// +optional
 	Operation *Operation `json:"operation,omitempty"`
 
-	// backup is the state of the backups. It is there only while spec.backup is set.
+	// backup is the state of the backups. It is set only while spec.backup is.
 	// +optional
 	Backup *BackupStatus `json:"backup,omitempty"`
 

@@ -14,8 +14,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="has(self.issuerRef) || (has(self.rotation) && has(self.rotation.serving) ? self.rotation.serving : 1) >= (has(oldSelf.rotation) && has(oldSelf.rotation.serving) ? oldSelf.rotation.serving : 1)",fieldPath=".rotation",message="rotation.serving can't be lowered, and 1 is what it is without a number: no key is used again; set it to what it was, or raise it to make another CA"
 // +kubebuilder:validation:XValidation:rule="(has(self.rotation) && has(self.rotation.client) ? self.rotation.client : 1) >= (has(oldSelf.rotation) && has(oldSelf.rotation.client) ? oldSelf.rotation.client : 1)",fieldPath=".rotation",message="rotation.client can't be lowered, and 1 is what it is without a number: no key is used again; set it to what it was, or raise it to make another CA"
 type TLS struct {
-	// issuerRef names the issuer of the servers' serving certificate, in place of
-	// the registry's own serving CA. It replaces no other CA. It needs caBundle.
+	// issuerRef is the issuer of the servers' serving certificate, in place of the registry's
+	// own serving CA. It requires caBundle.
 	// +optional
 	IssuerRef *IssuerReference `json:"issuerRef,omitempty"`
 
@@ -33,9 +33,8 @@ type TLS struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') && duration(self) >= duration('1h') && duration(self) <= duration('8760h')",message="write how long a certificate is valid in hours, minutes or seconds, from 1h to 8760h (a year), such as 2160h"
 	Duration *metav1.Duration `json:"duration,omitempty"`
 
-	// renewBefore is how long before its end a certificate is renewed, at least
-	// 5m and less than duration. Renewal interrupts nothing. Default: a third of
-	// duration.
+	// renewBefore is how long before it expires a certificate is renewed, at least 5m and less
+	// than duration. Default: a third of duration.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
