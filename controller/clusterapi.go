@@ -39,13 +39,13 @@ type clusterAPIOptions struct {
 func (o *clusterAPIOptions) addFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.on, "cluster-api", false, "Bring clusters of Cluster API (cluster.x-k8s.io/v1beta2) in the host cluster into the registry.")
 	fs.StringSliceVar(&o.namespaces, "cluster-api-namespaces", nil, "Namespaces of the host cluster whose clusters are read, separated by commas. Each but --namespace must have the label registry.clusterregistry.io/NAME, for the name of the registry, with its namespace as the value.")
-	fs.StringVar(&o.selectorText, "cluster-api-selector", "", "Selector of labels that a cluster or its namespace must have; where both have a label, that of the cluster counts. Default: all are read, but for those with the label clusterregistry.k8s.io/ignore=true.")
+	fs.StringVar(&o.selectorText, "cluster-api-selector", "", "Selector of labels that a cluster or its namespace must have; if both have a label, that of the cluster counts. Default: all, except those with the label clusterregistry.k8s.io/ignore=true.")
 	fs.StringVar(&o.template, "cluster-api-name-template", "{name}", "Name that a cluster gets in the registry, of {namespace} and {name}.")
 	fs.StringSliceVar(&o.labels, "cluster-api-labels", nil, "Labels of clusters that are copied to the registry, separated by commas: keys, or all with a prefix as example.com/*. Default: none.")
-	fs.StringVar(&o.grantsFile, "cluster-api-grants-file", "", "File with what entries get by the namespace of their cluster, in JSON: accessTemplates and clusterSets, as in spec.controllers.clusterAPI of a ClusterRegistry. It is read at start. Default: nothing.")
-	fs.StringVar(&o.policy, "cluster-api-deletion-policy", string(clusterapi.PolicyRetain), "What happens in the registry when a cluster is deleted or not selected any more: Retain or Delete.")
-	fs.DurationVar(&o.grace, "cluster-api-grace-period", time.Hour, "Time from then until Delete deletes it.")
-	fs.DurationVar(&o.period, "cluster-api-period", 30*time.Second, "Time between two readings of the labels of namespaces, and of whether Cluster API is there, at least 1s.")
+	fs.StringVar(&o.grantsFile, "cluster-api-grants-file", "", "File in JSON with accessTemplates and clusterSets, as in spec.controllers.clusterAPI of a ClusterRegistry, read at start. Default: none.")
+	fs.StringVar(&o.policy, "cluster-api-deletion-policy", string(clusterapi.PolicyRetain), "What happens to the entry of a cluster that is deleted or no longer selected: Retain or Delete.")
+	fs.DurationVar(&o.grace, "cluster-api-grace-period", time.Hour, "Time until Delete deletes the entry.")
+	fs.DurationVar(&o.period, "cluster-api-period", 30*time.Second, "Time between two checks of the labels of namespaces and of Cluster API, at least 1s.")
 }
 
 // validate completes the options, or says what is wrong with them.

@@ -43,13 +43,13 @@ func newOptions() *options {
 }
 
 func (o *options) addFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Where metrics are served, by HTTPS to those whom the cluster permits to get /metrics. \"0\" turns them off.")
+	fs.StringVar(&o.metricsAddress, "metrics-bind-address", ":8443", "Where metrics are served, by HTTPS, for callers that the cluster permits to get /metrics. \"0\" turns them off.")
 	fs.StringVar(&o.probeAddress, "health-probe-bind-address", ":8081", "Where /healthz and /readyz are served.")
 	fs.BoolVar(&o.leaderElect, "leader-elect", true, "Use leader election: one of several replicas works, and another one takes over when it fails.")
 	fs.StringSliceVar(&o.namespaces, "watch-namespaces", nil, "Namespaces whose ClusterRegistries are managed, separated by commas. Default: all.")
 	fs.StringSliceVar(&o.aggregated, "aggregated-namespaces", o.aggregated, "Namespaces whose ClusterRegistries may have mode Aggregated, which gives them an API group of the whole cluster, separated by commas; \"*\" means all. Default: $AGGREGATED_NAMESPACES, or none.")
-	fs.DurationVar(&o.resyncPeriod, "resync-period", verdict.Vigil, "How often a ClusterRegistry is reconciled at least, also when the cluster reports no change: Secrets are not watched, and nothing but etcd itself reports its alarms. From 1s to 2m.")
-	fs.StringVar(&o.environment.ImageRepository, "image-repository", o.environment.ImageRepository, "Image repository of registries that name none of their own. Default: $IMAGE_REPOSITORY.")
+	fs.DurationVar(&o.resyncPeriod, "resync-period", verdict.Vigil, "How often a ClusterRegistry is reconciled at least, since Secrets are not watched and etcd does not announce its alarms. From 1s to 2m.")
+	fs.StringVar(&o.environment.ImageRepository, "image-repository", o.environment.ImageRepository, "Image repository of registries without one of their own. Default: $IMAGE_REPOSITORY.")
 	fs.StringVar((*string)(&o.environment.ImageDigests), "image-digests", string(o.environment.ImageDigests), "Where pods of registries refer to images by their published digests: Published means in the repository "+render.PublishedRepository+", Always in every repository, because mirrors keep digests, and Never in none, such as where images were rebuilt. Default: $IMAGE_DIGESTS, or Published.")
 	fs.StringVar(&o.environment.ClusterDomain, "cluster-domain", o.environment.ClusterDomain, "The cluster's domain in DNS. Default: what /etc/resolv.conf says.")
 }
