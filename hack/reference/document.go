@@ -52,7 +52,7 @@ type column struct {
 var columns = []column{
 	{"Field", func(f *field) string { return "`" + f.path + "`" }},
 	{"Type", typed},
-	{"Default", func(f *field) string { return code(f.fallback) }},
+	{"Default", fallback},
 	{"Allowed", func(f *field) string { return cell(strings.Join(f.allowed, "; ")) }},
 }
 
@@ -219,10 +219,28 @@ func described(f *field) string {
 			break
 		}
 	}
-	if f.fallback != "" {
-		text = strings.TrimSuffix(text, " Default: "+f.fallback+".")
-	}
+	text, _ = cutDefault(text)
 	return text
+}
+
+// fallback is the default of a field: that of the schema or, where the operator fills it in,
+// what the description ends with.
+func fallback(f *field) string {
+	if f.fallback != "" {
+		return code(f.fallback)
+	}
+	_, text := cutDefault(cell(f.description))
+	return text
+}
+
+// cutDefault cuts the sentence about the default, if it is the last, off a description.
+func cutDefault(text string) (rest, value string) {
+	rest, value, found := strings.Cut(text, " Default: ")
+	value, ends := strings.CutSuffix(value, ".")
+	if !found || !ends || strings.Contains(value, ". ") {
+		return text, ""
+	}
+	return rest, value
 }
 
 // code returns a text as code, or "" as it is.

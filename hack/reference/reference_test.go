@@ -100,6 +100,7 @@ func TestRows(t *testing.T) {
 		"spec.etcd.resources":                  {"It has the fields of `spec.controllers.resources`. |"},
 		"spec.controllers.clusterAPI.selector": {"LabelSelector"},
 		"spec.server.progressDeadlineSeconds":  {"30 to 86400"},
+		"spec.backup.timeZone":                 {"| string | UTC | 1 to 64 characters |", "such as Europe/Berlin. |"},
 	} {
 		for _, text := range want {
 			if !strings.Contains(lines[path], text) {
