@@ -58,6 +58,7 @@ var pageWords = map[string]*regexp.Regexp{
 	"authenticates, its CA":                  regexp.MustCompile(`(?i)\bvouch(es)?\b|\bwhom to trust\b`),
 	"one or the other":                       regexp.MustCompile(`\bthe one or the other\b`),
 	"forever":                                regexp.MustCompile(`\bfor ever\b`),
+	"anyone who":                             regexp.MustCompile(`(?i)\bwhoever\b`),
 }
 
 // generated are the pages whose texts are those of fields and flags.
