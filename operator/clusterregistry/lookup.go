@@ -14,6 +14,7 @@ import (
 	"github.com/clusterregistry/operator/operator/job"
 	"github.com/clusterregistry/operator/operator/keyring"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/restore"
 	"github.com/clusterregistry/operator/operator/verdict"
@@ -82,7 +83,7 @@ func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.O
 		return refused("the Job %s has reported no backup: the image of the release does not fit this operator; delete the Job to look again", job.Name)
 	}
 	if err := s.target(releases).Refuse(report); err != nil && s.restore.recovery.asked {
-		return recoveryHeld("%s", err)
+		return recovery.Held("%s", err)
 	} else if err != nil {
 		return refused("%s", err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterregistry/operator/operator/metrics"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/render"
 )
 
@@ -23,7 +24,7 @@ func (s *scope) measured() metrics.Registry {
 		ServerMemory:   s.serverMemory(),
 		DatabaseSizes:  map[string]int64{},
 	}
-	if back := s.wentBack(); back != nil {
+	if back := recovery.WentBack(s.Pass); back != nil {
 		out.WentBack = back.From - back.To
 	}
 	for _, member := range s.Members.State.Members {

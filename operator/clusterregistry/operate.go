@@ -9,6 +9,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operation/defragmentation"
 	"github.com/clusterregistry/operator/operator/operation/keychange"
 	"github.com/clusterregistry/operator/operator/operation/membership"
+	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/operation/rotation"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/pass"
@@ -86,12 +87,46 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 		return done.In(verdict.AtOnce) // what was observed is no longer so
 	}
 	change := members.Change()
-	if v := r.noteQuorum(ctx, s, change); !v.Complete() {
+	if v := s.recovered(r.recovery(s).Quorum(ctx, change)); !v.Complete() {
 		return v
 	}
 	found := members.Step(ctx, change)
 	s.noteLost(found.Lost)
 	return found.Verdict
+}
+
+// recovery is what is done about an etcd that has lost its quorum, or went back.
+func (r *Reconciler) recovery(s *scope) *recovery.Drive {
+	return &recovery.Drive{Pass: s.Pass, Changes: r.members(s), Revisions: &r.revisions, Backups: s.backups.All,
+		Backup: s.restore.recovery.Backup, ReadClear: r.keyChange(s).ReadClear, Forget: func() {
+			r.notes.Forget(s.Registry.UID)
+			r.keyWalks.Forget(s.Registry.UID)
+		}}
+}
+
+// recover takes the recovery that is under way one step further.
+func (r *Reconciler) recover(ctx context.Context, s *scope) verdict.Verdict {
+	return s.recovered(r.recovery(s).Step(ctx))
+}
+
+// recovered has the condition of etcd say what was found of its recovery, and returns what that
+// waits for.
+func (s *scope) recovered(found recovery.Found) verdict.Verdict {
+	if found.Etcd != nil {
+		s.verdicts[operatorv1alpha1.ConditionEtcdReady] = *found.Etcd
+	}
+	return found.Verdict
+}
+
+// noteQuorumFirst looks for a lost quorum of a registry that was not complete yet, as one that
+// takes over retained data: its etcd may have lost its quorum before.
+func (r *Reconciler) noteQuorumFirst(ctx context.Context, s *scope) {
+	if !r.members(s).Changeable() || s.Members.Acted {
+		return
+	}
+	if v := s.recovered(r.recovery(s).Quorum(ctx, r.members(s).Change())); !v.Complete() {
+		s.verdicts[operatorv1alpha1.ConditionProgressing] = v
+	}
 }
 
 // noteLost adds to an etcd whose data is lost of a member when that is replaced.

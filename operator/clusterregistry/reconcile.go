@@ -12,6 +12,7 @@ import (
 	"github.com/clusterregistry/operator/operator/auditing"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/keychange"
+	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
@@ -108,7 +109,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		s.Freeze(until)
 	}
 	if v := s.lookUp(ctx, r.Releases); s.restore.recovery.asked && !v.Complete() {
-		s.restore.recovery.verdict = recoveryHeld("%s", v.Message).In(v.After)
+		s.restore.recovery.Verdict = recovery.Held("%s", v.Message).In(v.After)
 	} else if !v.Complete() {
 		s.record(operatorv1alpha1.ConditionEtcdReady, v)
 		return
@@ -185,7 +186,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 		Audit:       s.audit.Render,
 		Visibility:  s.visibility.shown,
 		Reached:     s.reach.namespaces,
-		Stopped:     s.stopped(),
+		Stopped:     recovery.Stopped(s.Pass),
 		UIDRange:    s.uidRange,
 		Environment: environment,
 	}

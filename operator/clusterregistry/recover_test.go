@@ -15,6 +15,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -56,22 +57,22 @@ func TestApprove(t *testing.T) {
 		"it is paused":                   {"{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) { s.Freeze("spec.paused is false") }, "nothing is recovered until spec.paused is false", false},
 		"nothing is approved":            {"null", nil, "", false},
 		"a backup that is not looked up": {"{from: Backup, name: b, acceptDataLossUpTo: 10, approvedFor: c1-1}", nil, "looked up next", false},
-		"a backup that does not fit":     {"{from: Backup, name: b, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) { s.restore.recovery.verdict = recoveryHeld("it does not fit") }, "it does not fit", false},
+		"a backup that does not fit":     {"{from: Backup, name: b, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) { s.restore.recovery.Verdict = recovery.Held("it does not fit") }, "it does not fit", false},
 		"a backup that fits": {"{from: Backup, name: b, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) {
-			s.restore.recovery.restored = &etcd.Restored{From: "f", Store: &s3Store, Lineage: "one"}
+			s.restore.recovery.Restored = &etcd.Restored{From: "f", Store: &s3Store, Lineage: "one"}
 		}, "", true},
 	} {
 		r, s, found := lostScope(t, test.approval)
 		if test.change != nil {
 			test.change(s)
 		}
-		v := r.approve(t.Context(), s, found)
+		v := r.recovery(s).Approve(t.Context(), found)
 		if v.Err != nil || v.Complete() != (test.says == "") || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s: %+v, want %q", reason, v, test.says)
 		}
 		recovered := s.Recovering()
-		if (recovered != nil) != test.begins || s.stopped() != (render.Stopped{Servers: test.begins, Members: test.begins}) {
-			t.Errorf("%s: %+v, stopped %+v", reason, recovered, s.stopped())
+		if (recovered != nil) != test.begins || recovery.Stopped(s.Pass) != (render.Stopped{Servers: test.begins, Members: test.begins}) {
+			t.Errorf("%s: %+v, stopped %+v", reason, recovered, recovery.Stopped(s.Pass))
 		}
 		if stored := identity.Read(t.Context(), s.Objects).Record; stored.Recovered.Pending() != test.begins || stored.ClusterID != "c1" {
 			t.Errorf("%s: recorded is %+v", reason, stored)
@@ -87,7 +88,7 @@ func TestApprove(t *testing.T) {
 func TestRecover(t *testing.T) {
 	const approval = "{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}"
 	r, s, found := lostScope(t, approval)
-	if v := r.approve(t.Context(), s, found); !v.Complete() {
+	if v := r.recovery(s).Approve(t.Context(), found); !v.Complete() {
 		t.Fatal(v)
 	}
 	says := func(text string) {
@@ -130,13 +131,13 @@ func TestRecover(t *testing.T) {
 // TestRecovered reports what was recovered, once it was.
 func TestRecovered(t *testing.T) {
 	_, s, _ := lostScope(t, "null")
-	s.reportRecovered()
+	recovery.Report(s.Pass)
 	s.Identity.Record.Recovered = &etcd.Recovered{ID: "c1-1", From: "Member", Name: "fleet-etcd-0", LastRevision: 100}
-	if s.reportRecovered(); s.Registry.Status.Recovered != nil {
+	if recovery.Report(s.Pass); s.Registry.Status.Recovered != nil {
 		t.Errorf("it is reported too early: %+v", s.Registry.Status.Recovered)
 	}
 	s.Identity.Record.Recovered = s.Identity.Record.Recovered.Done(90, s.Now)
-	if s.reportRecovered(); s.Registry.Status.Recovered == nil || s.Registry.Status.Recovered.Revision != 90 || s.Recovering() != nil {
+	if recovery.Report(s.Pass); s.Registry.Status.Recovered == nil || s.Registry.Status.Recovered.Revision != 90 || s.Recovering() != nil {
 		t.Errorf("%+v", s.Registry.Status.Recovered)
 	}
 	s.Identity.Record.Members = map[string]string{"fleet-etcd-2": "b"}
@@ -176,7 +177,7 @@ func TestRecoveryBackup(t *testing.T) {
 			test.change(s)
 		}
 		r.observeRecovery(t.Context(), s)
-		v := s.restore.recovery.verdict
+		v := s.restore.recovery.Verdict
 		if v.Err != nil || !strings.Contains(v.Message, test.says) || v.Complete() != (test.says == "") || (s.restore.source != nil) != test.looks {
 			t.Errorf("%s: %+v, %+v, want %q", reason, v, s.restore.source, test.says)
 		}
@@ -189,7 +190,7 @@ func TestFoundBackup(t *testing.T) {
 		_, s, _ := lostScope(t, "{from: Backup, name: b, approvedFor: c1-1}")
 		s.restore.source = &restoreSource{Store: s3Store, Lineage: "one", Name: "b"}
 		v := s.foundBackup(contract.BackupReport{Backup: contract.Backup{Name: "b", Release: release}})
-		if v.Complete() != begins || (s.restore.recovery.restored != nil) != begins || !begins && !strings.Contains(v.Message, "was taken from release v0.5.0, and the registry runs v0.4.0") {
+		if v.Complete() != begins || (s.restore.recovery.Restored != nil) != begins || !begins && !strings.Contains(v.Message, "was taken from release v0.5.0, and the registry runs v0.4.0") {
 			t.Errorf("%s: %+v", release, v)
 		}
 	}
@@ -239,7 +240,7 @@ func TestRestoreInRecovery(t *testing.T) {
 // merge patch leaves the name as it was.
 func TestOtherSource(t *testing.T) {
 	r, s, found := lostScope(t, "{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}")
-	if v := r.approve(t.Context(), s, found); !v.Complete() {
+	if v := r.recovery(s).Approve(t.Context(), found); !v.Complete() {
 		t.Fatal(v)
 	}
 	s.Registry.Spec.Recovery.From = operatorv1alpha1.RecoverFromBackup
@@ -257,7 +258,7 @@ func TestOtherSource(t *testing.T) {
 // again: it was never complete, and all of its parts wait for etcd.
 func TestAdoptedRecovery(t *testing.T) {
 	r, s, found := lostScope(t, "{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}")
-	if v := r.approve(t.Context(), s, found); !v.Complete() {
+	if v := r.recovery(s).Approve(t.Context(), found); !v.Complete() {
 		t.Fatal(v)
 	}
 	s.Registry.Status.History, s.Rendered = nil, &render.Result{}

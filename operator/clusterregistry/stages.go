@@ -12,6 +12,7 @@ import (
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/health"
+	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/servers"
@@ -62,8 +63,8 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 	stage.Begin = s.restore.begin
 	s.Members = stage.Run(ctx)
 	s.noteRestored()
-	s.reportRecovered()
-	r.decide(ctx, s)
+	recovery.Report(s.Pass)
+	s.Members.Verdict = r.recovery(s).Decide(ctx)
 	return s.Members.Verdict
 }
 

@@ -60,7 +60,7 @@ func TestDecide(t *testing.T) {
 		if test.change != nil {
 			test.change(s)
 		}
-		r.decide(t.Context(), s)
+		s.Members.Verdict = r.recovery(s).Decide(t.Context())
 		s.record(operatorv1alpha1.ConditionEtcdReady, s.Members.Verdict)
 		if v := s.Members.Verdict; v.Err != nil || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s: %+v", test.reason, v)
@@ -113,7 +113,7 @@ func TestWentBackStopsBackups(t *testing.T) {
 		if test.change != nil {
 			test.change(s)
 		}
-		r.decide(t.Context(), s)
+		s.Members.Verdict = r.recovery(s).Decide(t.Context())
 		err := s.Client.Get(t.Context(), client.ObjectKeyFromObject(job), job)
 		if client.IgnoreNotFound(err) != nil || s.Members.Err != nil || apierrors.IsNotFound(err) == test.stays {
 			t.Errorf("%s: %v, %v", test.reason, err, s.Members.Err)

@@ -1,4 +1,4 @@
-package clusterregistry
+package recovery
 
 import (
 	"errors"
@@ -9,7 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/operation/membership"
+	"github.com/clusterregistry/operator/operator/pass/passtest"
 )
 
 // TestAssess says how much each copy of the data lacks of what is known.
@@ -63,6 +66,21 @@ func TestQuorumLostSays(t *testing.T) {
 	}
 }
 
+// ofThree returns what is done about the etcd of a complete registry that is ready, with three
+// members.
+func ofThree(t *testing.T) *Drive {
+	t.Helper()
+	known := passtest.New(t, "{spec: {version: v0.1.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.1.0, etcdVersion: v3.6.14"+operandtest.Complete+"}}")
+	recorded := etcd.Identity{ClusterID: "c", Members: map[string]string{"m0": "a0", "m1": "a1", "m2": "a2"}}
+	known.Identity.Record = &etcd.Record{EtcdVersion: "v3.6.14", Identity: recorded}
+	for _, name := range []string{"m0", "m1", "m2"} {
+		known.Members.State.Members = append(known.Members.State.Members, etcd.Member{Name: name, ID: recorded.Members[name], ClusterID: "c", Leader: "a0", Term: 1})
+		known.Members.State.List = append(known.Members.State.List, etcd.Listed{ID: recorded.Members[name], Name: name})
+	}
+	known.Ready()
+	return &Drive{Pass: known.Pass, Revisions: &etcd.Revisions{}}
+}
+
 // TestNewestVerified chooses no backup of other data, and none that was not verified.
 func TestNewestVerified(t *testing.T) {
 	s := ofThree(t)
@@ -71,7 +89,7 @@ func TestNewestVerified(t *testing.T) {
 	add := func(name, lineage string, phase operatorv1alpha1.BackupPhase, revision int64, verified *metav1.Time) {
 		b := &operatorv1alpha1.ClusterRegistryBackup{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		b.Status.Lineage, b.Status.Phase, b.Status.Revision, b.Status.VerifiedTime, b.Status.TakenTime = lineage, phase, revision, verified, &now
-		s.backups.All = append(s.backups.All, b)
+		s.Backups = append(s.Backups, b)
 	}
 	add("unverified", "l", operatorv1alpha1.BackupCompleted, 9, nil)
 	add("damaged", "l", operatorv1alpha1.BackupDamaged, 8, &now)
@@ -107,14 +125,15 @@ func TestNoteQuorum(t *testing.T) {
 			}
 		}
 		change := &membership.Change{Objects: s.Objects, Identity: s.Identity, State: s.Members.State}
-		if v := reading(t, s).noteQuorum(t.Context(), s, change); !v.Complete() {
-			t.Fatal(v)
+		found := s.Quorum(t.Context(), change)
+		if !found.Complete() {
+			t.Fatal(found)
 		}
 		if got := s.Registry.Status.Recovery; (got != nil) != test.stays {
 			t.Errorf("%s: %+v", test.reason, got)
 		}
-		if v := s.verdicts[operatorv1alpha1.ConditionEtcdReady]; !v.Complete() {
-			t.Errorf("%s: %+v", test.reason, v)
+		if found.Etcd != nil {
+			t.Errorf("%s: %+v", test.reason, found.Etcd)
 		}
 		if s.Recovering() != nil {
 			t.Errorf("%s: members that may serve are given up: %+v", test.reason, s.Recovering())

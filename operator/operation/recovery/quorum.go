@@ -1,4 +1,4 @@
-package clusterregistry
+package recovery
 
 import (
 	"cmp"
@@ -14,66 +14,53 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/operation/membership"
-	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/restore"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// noteQuorum says that etcd has lost its quorum for good, and what is left of it. What it has
+// Quorum says that etcd has lost its quorum for good, and what is left of it. What it has
 // said stays until a majority answers again: that it is not certain at the moment is no news.
 // The verdict is not done when a recovery has begun.
-func (r *Reconciler) noteQuorum(ctx context.Context, s *scope, change *membership.Change) verdict.Verdict {
-	status, name := &s.Registry.Status, client.ObjectKeyFromObject(s.Registry).String()
-	if s.Members.State.ListErr == nil {
-		r.revisions.Note(name, etcd.Seen{Revision: s.Members.State.Revision(), Time: s.Now})
+func (d *Drive) Quorum(ctx context.Context, change *membership.Change) Found {
+	status, name := &d.Registry.Status, client.ObjectKeyFromObject(d.Registry).String()
+	if d.Members.State.ListErr == nil {
+		d.Revisions.Note(name, etcd.Seen{Revision: d.Members.State.Revision(), Time: d.Now})
 		status.Recovery = nil
-		return done
+		return Found{}
 	}
 	members, err := change.QuorumLost(ctx)
 	if err != nil {
-		return verdict.Failed(fmt.Errorf("find out whether etcd has lost its quorum: %w", err))
+		return Found{Verdict: verdict.Failed(fmt.Errorf("find out whether etcd has lost its quorum: %w", err))}
 	}
 	if members == nil {
-		return done
+		return Found{}
 	}
-	cluster := s.Identity.Record.ClusterID
+	cluster := d.Identity.Record.ClusterID
 	before := status.Recovery
 	if before == nil || !strings.HasPrefix(before.ID, cluster+"-") {
-		before = &operatorv1alpha1.RecoveryStatus{ID: cluster + "-" + string(uuid.NewUUID())[:8], LostTime: metav1.Time{Time: s.Now}}
+		before = &operatorv1alpha1.RecoveryStatus{ID: cluster + "-" + string(uuid.NewUUID())[:8], LostTime: metav1.Time{Time: d.Now}}
 	}
-	found := assess(before, members, s.newestVerified(), r.revisions.Newest(name))
+	found := assess(before, members, d.newestVerified(), d.Revisions.Newest(name))
 	known := status.Recovery != nil && status.Recovery.ID == found.ID // else no one can have approved it
 	status.Recovery = found
 	v := verdict.Waiting(operatorv1alpha1.ReasonQuorumLost, "%s", quorumLost(found)).In(verdict.Backstop)
 	if known {
-		held := r.approve(ctx, s, found)
+		held := d.Approve(ctx, found)
 		switch {
-		case s.Recovering() != nil:
-			v := verdict.Waiting(operatorv1alpha1.ReasonRecovering, "etcd is recovered with the data of %s: all servers and etcd members are stopped first", recovery.Copy(s.Recovering())).In(verdict.AtOnce)
-			found.Phase, found.Message, s.verdicts[operatorv1alpha1.ConditionEtcdReady] = s.Recovering().Phase, v.Message, v
-			return v
+		case d.Recovering() != nil:
+			v := verdict.Waiting(operatorv1alpha1.ReasonRecovering, "etcd is recovered with the data of %s: all servers and etcd members are stopped first", Copy(d.Recovering())).In(verdict.AtOnce)
+			found.Phase, found.Message = d.Recovering().Phase, v.Message
+			return Found{Verdict: v, Etcd: &v}
 		case !held.Complete():
 			found.Message = held.Message
 			v.Message += "; spec.recovery does nothing yet: " + held.Message
 			v = v.In(held.After)
 		}
 	}
-	if s.verdicts[operatorv1alpha1.ConditionEtcdReady].State == verdict.ReadOnly {
+	if before, _ := d.Verdict(operatorv1alpha1.ConditionEtcdReady); before.State == verdict.ReadOnly {
 		v = v.AsReadOnly()
 	}
-	s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v
-	return done
-}
-
-// noteQuorumFirst is noteQuorum for a registry that was not complete yet, as one that takes over
-// retained data: its etcd may have lost its quorum before.
-func (r *Reconciler) noteQuorumFirst(ctx context.Context, s *scope) {
-	if !r.members(s).Changeable() || s.Members.Acted {
-		return
-	}
-	if v := r.noteQuorum(ctx, s, r.members(s).Change()); !v.Complete() {
-		s.verdicts[operatorv1alpha1.ConditionProgressing] = v
-	}
+	return Found{Etcd: &v}
 }
 
 // assess says what is left of an etcd that has lost its quorum, and how much each copy of the
@@ -154,12 +141,12 @@ func lost(revisions int64) string {
 
 // newestVerified returns the backup with the highest revision, of the data that there was,
 // that was verified and is still there; nil when there is none.
-func (s *scope) newestVerified() *operatorv1alpha1.RecoveryBackup {
+func (d *Drive) newestVerified() *operatorv1alpha1.RecoveryBackup {
 	var newest *operatorv1alpha1.RecoveryBackup
-	for _, b := range s.backups.All {
+	for _, b := range d.Backups {
 		status := b.Status
 		verified := status.Phase == operatorv1alpha1.BackupCompleted && status.VerifiedTime != nil && status.TakenTime != nil && b.DeletionTimestamp == nil
-		if !verified || status.Lineage == "" || status.Lineage != s.Identity.Record.Lineage || newest != nil && newest.Revision >= status.Revision {
+		if !verified || status.Lineage == "" || status.Lineage != d.Identity.Record.Lineage || newest != nil && newest.Revision >= status.Revision {
 			continue
 		}
 		newest = &operatorv1alpha1.RecoveryBackup{Name: b.Name, Time: *status.TakenTime, Revision: status.Revision, Location: status.Location}
