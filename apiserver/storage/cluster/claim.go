@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,16 +111,26 @@ func (c *claim) onUpdate(validate rest.ValidateObjectUpdateFunc) rest.ValidateOb
 
 // change makes the claims to what a cluster did not have before.
 func (c *claim) change(ctx context.Context, cluster, old *clusterregistry.Cluster) error {
-	for _, h := range c.holds() {
-		if h.rule.of(cluster) == h.rule.of(old) {
-			continue
-		}
-		if err := c.take(ctx, h, cluster); err != nil {
+	changed := slices.DeleteFunc(c.holds(), func(h *hold) bool { return h.rule.of(cluster) == h.rule.of(old) })
+	errs := make([]error, len(changed))
+	together(changed, func(i int, h *hold) { errs[i] = c.take(ctx, h, cluster) })
+	for _, err := range errs {
+		if err != nil {
 			return err
 		}
 	}
 	c.proposed = true
 	return nil
+}
+
+// together does something with claims at a time: each waits for etcd several times, and none
+// for another.
+func together(holds []*hold, do func(i int, h *hold)) {
+	var all sync.WaitGroup
+	for i, h := range holds {
+		all.Go(func() { do(i, h) })
+	}
+	all.Wait()
 }
 
 // take claims the value that a cluster is given, unless it may not have it. Who writes in
@@ -161,13 +173,14 @@ func (c *claim) settle(ctx context.Context, written runtime.Object, created bool
 	if err != nil && c.proposed && !isAnswer(err) {
 		return err
 	}
-	for _, h := range c.holds() {
-		if h.lock == nil {
-			continue
-		}
-		held := h.lock.Release(ctx)
+	taken := slices.DeleteFunc(c.holds(), func(h *hold) bool { return h.lock == nil })
+	held := make([]bool, len(taken))
+	together(taken, func(i int, h *hold) {
+		held[i] = h.lock.Release(ctx)
 		h.lock = nil
-		if !held && err == nil {
+	})
+	for i, h := range taken {
+		if !held[i] && err == nil {
 			err = c.again(ctx, h, written.(*clusterregistry.Cluster), created)
 		}
 	}
