@@ -11,6 +11,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/available"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
+	"github.com/clusterregistry/operator/operator/stage/restoring"
 )
 
 // conditions returns the conditions, those of the stages first.
@@ -27,7 +28,7 @@ func (s *scope) conditions() []metav1.Condition {
 		out = append(out, s.condition(kind, waitsFor))
 	}
 	ready := s.ready(out)
-	if growing := s.growing(); growing != "" && ready.Status == metav1.ConditionTrue {
+	if growing := restoring.Growing(s.Pass); growing != "" && ready.Status == metav1.ConditionTrue {
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonMembersChanging, growing
 	}
 	return append(out, s.progressing(out), s.availableCondition(), ready)

@@ -22,6 +22,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/membership"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
+	"github.com/clusterregistry/operator/operator/stage/restoring"
 	"github.com/clusterregistry/operator/operator/trust"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -33,7 +34,7 @@ func (r *Reconciler) delete(ctx context.Context, s *scope) (reconcile.Result, er
 	if !controllerutil.ContainsFinalizer(s.Registry, operatorv1alpha1.Finalizer) {
 		return reconcile.Result{}, nil
 	}
-	s.reportRestored() // when the record is gone, this says whose the claims are
+	restoring.Report(s.Pass) // when the record is gone, this says whose the claims are
 	r.forget(client.ObjectKeyFromObject(s.Registry))
 	waits, err := r.takeDown(ctx, s)
 	if err != nil {

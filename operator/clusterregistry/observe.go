@@ -15,6 +15,7 @@ import (
 	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/rotation"
+	"github.com/clusterregistry/operator/operator/stage/restoring"
 	"github.com/clusterregistry/operator/operator/volumes"
 )
 
@@ -43,7 +44,7 @@ func (r *Reconciler) observe(ctx context.Context, key client.ObjectKey) (*scope,
 	if registry.Spec.Etcd.External == nil {
 		s.Identity = identity.Read(ctx, s.Objects)
 	}
-	if err := s.readInTheWay(ctx); err != nil {
+	if s.InTheWay, err = restoring.InTheWay(ctx, s.Pass); err != nil {
 		return nil, err
 	}
 	if s.Authorities, err = rotation.Read(ctx, s.Pass); err != nil {

@@ -98,7 +98,7 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 // recovery is what is done about an etcd that has lost its quorum, or went back.
 func (r *Reconciler) recovery(s *scope) *recovery.Drive {
 	return &recovery.Drive{Pass: s.Pass, Changes: r.members(s), Revisions: &r.revisions, Backups: s.backups.All,
-		Backup: s.restore.recovery.Backup, ReadClear: r.keyChange(s).ReadClear, Forget: func() {
+		Backup: s.restore.Recovery, ReadClear: r.keyChange(s).ReadClear, Forget: func() {
 			r.notes.Forget(s.Registry.UID)
 			r.keyWalks.Forget(s.Registry.UID)
 		}}

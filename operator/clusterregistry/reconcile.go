@@ -94,11 +94,12 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		return
 	}
 	s.backups = s.saving().Observe(ctx, r.backupKind.Readable(ctx, s.Live, s.Registry.Namespace))
-	if v := r.observeRestore(ctx, s); !v.Complete() {
+	var v verdict.Verdict
+	if s.restore, v = r.restoring(s).Observe(ctx); !v.Complete() {
 		s.record(operatorv1alpha1.ConditionEtcdReady, v)
 		return
 	}
-	r.observeRecovery(ctx, s)
+	s.restore = r.restoring(s).ObserveRecovery(ctx)
 	rendered, err := render.Render(s.input(r.Environment))
 	if err != nil {
 		s.record(operatorv1alpha1.ConditionVersionSupported, verdict.Failed(fmt.Errorf("render the objects of %s: %w", s.Release.Version, err)))
@@ -108,9 +109,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	if until := s.PausedUntil(); until != "" {
 		s.Freeze(until)
 	}
-	if v := s.lookUp(ctx, r.Releases); s.restore.recovery.asked && !v.Complete() {
-		s.restore.recovery.Verdict = recovery.Held("%s", v.Message).In(v.After)
-	} else if !v.Complete() {
+	if s.restore, v = r.restoring(s).LookUp(ctx); !v.Complete() {
 		s.record(operatorv1alpha1.ConditionEtcdReady, v)
 		return
 	}
@@ -171,7 +170,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 	return render.Input{
 		Snapshot:    snapshot,
 		Backup:      s.backups.Rendered(),
-		Restore:     s.restore.rendered(),
+		Restore:     s.restore.Rendered(),
 		Members:     s.Identity.Members(),
 		Certified:   s.Identity.Certified(),
 		Endpoints:   s.Identity.Endpoints(),

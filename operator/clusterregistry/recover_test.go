@@ -10,16 +10,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/encryption/encryptiontest"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/operation/recovery"
 	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/stage/restoring"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
+
+// s3Store is a store of the tests.
+var s3Store = operatorv1alpha1.BackupStore{S3: &operatorv1alpha1.S3Store{Bucket: "b", SecretRef: &operatorv1alpha1.LocalObjectReference{Name: "store"}}}
 
 // lostScope returns the scope of a registry whose etcd has lost its quorum, with an approval in
 // YAML, and what was said of the loss before.
@@ -29,7 +32,8 @@ func lostScope(t *testing.T, approval string, objects ...client.Object) (*Reconc
 		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-0", UID: "u0"}},
 		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-1", UID: "u1"}},
 		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-2", UID: "u2"}})
-	s := restoringScope(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}, recovery: "+approval+"}, status: {version: v0.4.0, etcd: {}, inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]"+operandtest.Complete+"}}", objects...)
+	s := newScope(operandtest.New(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}, recovery: "+approval+"}, status: {version: v0.4.0, etcd: {}, inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]"+operandtest.Complete+"}}", objects...))
+	s.Release, s.HostVersion = version.Release{Version: "v0.4.0", Members: version.Members{Etcd: "v3.7.3"}}, "v1.37.1"
 	record := etcd.NewRecord(3, "ca", etcd.Identity{ClusterID: "c1", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}, true)
 	record.Lineage, record.Joining = "one", "fleet-etcd-2"
 	if err := s.Identity.Write(t.Context(), record); err != nil {
@@ -57,9 +61,9 @@ func TestApprove(t *testing.T) {
 		"it is paused":                   {"{from: Member, name: fleet-etcd-0, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) { s.Freeze("spec.paused is false") }, "nothing is recovered until spec.paused is false", false},
 		"nothing is approved":            {"null", nil, "", false},
 		"a backup that is not looked up": {"{from: Backup, name: b, acceptDataLossUpTo: 10, approvedFor: c1-1}", nil, "looked up next", false},
-		"a backup that does not fit":     {"{from: Backup, name: b, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) { s.restore.recovery.Verdict = recovery.Held("it does not fit") }, "it does not fit", false},
+		"a backup that does not fit":     {"{from: Backup, name: b, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) { s.restore.Recovery.Verdict = recovery.Held("it does not fit") }, "it does not fit", false},
 		"a backup that fits": {"{from: Backup, name: b, acceptDataLossUpTo: 10, approvedFor: c1-1}", func(s *scope) {
-			s.restore.recovery.Restored = &etcd.Restored{From: "f", Store: &s3Store, Lineage: "one"}
+			s.restore.Recovery.Restored = &etcd.Restored{From: "f", Store: &s3Store, Lineage: "one"}
 		}, "", true},
 	} {
 		r, s, found := lostScope(t, test.approval)
@@ -141,58 +145,8 @@ func TestRecovered(t *testing.T) {
 		t.Errorf("%+v", s.Registry.Status.Recovered)
 	}
 	s.Identity.Record.Members = map[string]string{"fleet-etcd-2": "b"}
-	if got := s.growing(); !strings.Contains(got, "grows from 1 to 3 members") {
+	if got := restoring.Growing(s.Pass); !strings.Contains(got, "grows from 1 to 3 members") {
 		t.Errorf("%s", got)
-	}
-}
-
-// TestRecoveryBackup looks up a backup of the same data, and nothing before the loss is known.
-func TestRecoveryBackup(t *testing.T) {
-	const approval = "{from: Backup, name: b, acceptDataLossUpTo: 20, approvedFor: c1-1}"
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "store"}}
-	objects := saved(operatorv1alpha1.BackupCompleted, s3Store)
-	for _, object := range objects {
-		object.SetNamespace("team")
-	}
-	objects[0].(*operatorv1alpha1.ClusterRegistryBackup).Status.Revision = 80
-	for reason, test := range map[string]struct {
-		objects []client.Object
-		change  func(*scope)
-		says    string
-		looks   bool
-	}{
-		"it is there":                   {append(objects[:2:2], secret), nil, "", true},
-		"there is none":                 {nil, nil, "there is no ClusterRegistryBackup of that name in namespace team", false},
-		"it is of other data":           {append(objects[:2:2], secret), func(s *scope) { s.Identity.Record.Lineage = "two" }, "is of other data", false},
-		"its store is not known":        {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Backup = nil }, "is not set: set it first", false},
-		"too much is lost":              {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.AcceptDataLossUpTo = 3 }, "backup b lacks 20 known revisions", false},
-		"the Secret is gone":            {objects[:2:2], nil, "before Secret store exists", false},
-		"the loss is not known yet":     {append(objects[:2:2], secret), func(s *scope) { s.Before.Recovery = nil }, "", false},
-		"another loss was approved":     {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.ApprovedFor = "c1-0" }, "", false},
-		"a member's data is to be used": {append(objects[:2:2], secret), func(s *scope) { s.Registry.Spec.Recovery.From = "Member" }, "", false},
-	} {
-		r, s, _ := lostScope(t, approval, test.objects...)
-		s.Registry.Spec.Backup = &operatorv1alpha1.Backup{Store: s3Store}
-		if test.change != nil {
-			test.change(s)
-		}
-		r.observeRecovery(t.Context(), s)
-		v := s.restore.recovery.Verdict
-		if v.Err != nil || !strings.Contains(v.Message, test.says) || v.Complete() != (test.says == "") || (s.restore.source != nil) != test.looks {
-			t.Errorf("%s: %+v, %+v, want %q", reason, v, s.restore.source, test.says)
-		}
-	}
-}
-
-// TestFoundBackup refuses a backup of another release: the servers that run may not read it.
-func TestFoundBackup(t *testing.T) {
-	for release, begins := range map[string]bool{"v0.4.0": true, "v0.5.0": false} {
-		_, s, _ := lostScope(t, "{from: Backup, name: b, approvedFor: c1-1}")
-		s.restore.source = &restoreSource{Store: s3Store, Lineage: "one", Name: "b"}
-		v := s.foundBackup(contract.BackupReport{Backup: contract.Backup{Name: "b", Release: release}})
-		if v.Complete() != begins || (s.restore.recovery.Restored != nil) != begins || !begins && !strings.Contains(v.Message, "was taken from release v0.5.0, and the registry runs v0.4.0") {
-			t.Errorf("%s: %+v", release, v)
-		}
 	}
 }
 
@@ -221,21 +175,6 @@ func TestReadClear(t *testing.T) {
 	}
 }
 
-// TestRestoreInRecovery restores what a recovery has recorded, of a registry that was complete:
-// no other record may have one restored.
-func TestRestoreInRecovery(t *testing.T) {
-	r, s, _ := lostScope(t, "null")
-	s.Identity.Record.Restored, s.Identity.Record.Recovered = &etcd.Restored{Store: &s3Store, Lineage: "one"}, &etcd.Recovered{Phase: operatorv1alpha1.RecoveryRestoring}
-	if v := r.observeRestore(t.Context(), s); !v.Complete() || s.restore.rendered() == nil {
-		t.Errorf("%+v, %+v", v, s.restore.rendered())
-	}
-	_, s, _ = lostScope(t, "null")
-	s.Identity.Record.Restored = &etcd.Restored{Store: &s3Store, Lineage: "one"}
-	if v := r.observeRestore(t.Context(), s); v.State != verdict.ReadOnly || s.restore.rendered() != nil {
-		t.Errorf("%+v, %+v", v, s.restore.rendered())
-	}
-}
-
 // TestOtherSource never takes a change of the source alone for the recovery that is under way: a
 // merge patch leaves the name as it was.
 func TestOtherSource(t *testing.T) {
@@ -244,7 +183,7 @@ func TestOtherSource(t *testing.T) {
 		t.Fatal(v)
 	}
 	s.Registry.Spec.Recovery.From = operatorv1alpha1.RecoverFromBackup
-	r.observeRecovery(t.Context(), s)
+	s.restore = r.restoring(s).ObserveRecovery(t.Context())
 	r.recover(t.Context(), s)
 	if now := identity.Read(t.Context(), s.Objects); now.Err != nil || now.Record.Recovered.From != operatorv1alpha1.RecoverFromMember {
 		t.Errorf("%v, %+v", now.Err, now.Record)
@@ -274,16 +213,5 @@ func TestAdoptedRecovery(t *testing.T) {
 	s.Registry.Status.History, s.Rendered = nil, &render.Result{}
 	if s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting("MembersNotReady", "0 of 3")) {
 		t.Error("servers are made although etcd is not ready")
-	}
-}
-
-// TestOlderRecovery changes nothing by a record that says that a recovery is under way which was
-// complete already.
-func TestOlderRecovery(t *testing.T) {
-	r, s, _ := lostScope(t, "null")
-	s.Identity.Record.Recovered = &etcd.Recovered{ID: "c1-1", Phase: operatorv1alpha1.RecoveryStopping}
-	s.Before.Recovered = &operatorv1alpha1.RecoveredStatus{ID: "c1-1"}
-	if v := r.observeRestore(t.Context(), s); v.State != verdict.ReadOnly || !strings.Contains(v.Message, "the record is older than etcd") {
-		t.Errorf("%+v", v)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
 	"github.com/clusterregistry/operator/operator/stage/backups"
 	"github.com/clusterregistry/operator/operator/stage/controller"
+	"github.com/clusterregistry/operator/operator/stage/restoring"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -52,7 +53,7 @@ type scope struct {
 	// backup is verified.
 	savingFirst bool
 	// restore is the backup that etcd is to begin with, and what is known of it.
-	restore restoration
+	restore restoring.Found
 }
 
 func newScope(objects *operand.Objects) *scope {

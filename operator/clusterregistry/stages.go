@@ -22,6 +22,7 @@ import (
 	"github.com/clusterregistry/operator/operator/stage/controller"
 	"github.com/clusterregistry/operator/operator/stage/endpoint"
 	"github.com/clusterregistry/operator/operator/stage/members"
+	"github.com/clusterregistry/operator/operator/stage/restoring"
 	"github.com/clusterregistry/operator/operator/stage/server"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -60,9 +61,9 @@ func (r *Reconciler) etcd(ctx context.Context, s *scope) verdict.Verdict {
 		return access.Mark(ctx, seen)
 	}
 	stage.Ownership = members.Ownership{Owned: etcd.Access.Owned, Own: etcd.Access.Own, Watches: r.Watches}
-	stage.Begin = s.restore.begin
+	stage.Begin = s.restore.Begin
 	s.Members = stage.Run(ctx)
-	s.noteRestored()
+	restoring.ReportServed(s.Pass)
 	recovery.Report(s.Pass)
 	s.Members.Verdict = r.recovery(s).Decide(ctx)
 	return s.Members.Verdict
@@ -120,6 +121,11 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 		logf.FromContext(ctx).Error(err, "run the controller of the registry; the operator will retry")
 	}
 	s.verdicts[operatorv1alpha1.ConditionControllerReady] = s.controller.Verdict
+}
+
+// restoring is the stage that looks up a backup to begin with, with what is known by now.
+func (r *Reconciler) restoring(s *scope) *restoring.Stage {
+	return &restoring.Stage{Pass: s.Pass, Watches: r.Watches, Releases: r.Releases, Found: s.restore}
 }
 
 // saving is the stage of backups, with what is known by now.

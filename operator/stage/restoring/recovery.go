@@ -1,4 +1,4 @@
-package clusterregistry
+package restoring
 
 import (
 	"context"
@@ -15,26 +15,20 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// recoveryLookUp is what is known of the backup that a recovery is approved with.
-type recoveryLookUp struct {
-	recovery.Backup
-	// asked is true where one is approved, and looked up.
-	asked bool
-}
-
-// observeRecovery has the backup looked up that a recovery is approved with, before anything
+// ObserveRecovery has the backup looked up that a recovery is approved with, before anything
 // is stopped: what can't be restored is refused while all is as it was.
-func (r *Reconciler) observeRecovery(ctx context.Context, s *scope) {
+func (s *Stage) ObserveRecovery(ctx context.Context) Found {
 	asked, lost := s.Registry.Spec.Recovery, s.Before.Recovery
 	due := asked != nil && lost != nil && s.Identity.Record != nil && asked.From == operatorv1alpha1.RecoverFromBackup && asked.ApprovedFor == lost.ID
 	if !due || s.Recovering().Of(*asked) {
-		return
+		return s.Found
 	}
-	s.restore.recovery.Verdict = r.backupOf(ctx, s, restore.Approval{Recovery: *asked, Lost: *lost})
+	s.Found.Recovery.Verdict = s.backupOf(ctx, restore.Approval{Recovery: *asked, Lost: *lost})
+	return s.Found
 }
 
 // backupOf finds out where the approved backup is. It is done when it is to be looked up.
-func (r *Reconciler) backupOf(ctx context.Context, s *scope, approval restore.Approval) verdict.Verdict {
+func (s *Stage) backupOf(ctx context.Context, approval restore.Approval) verdict.Verdict {
 	b := &operatorv1alpha1.ClusterRegistryBackup{}
 	err := s.Live.Get(ctx, s.Named(approval.Name), b)
 	if client.IgnoreNotFound(err) != nil {
@@ -53,7 +47,7 @@ func (r *Reconciler) backupOf(ctx context.Context, s *scope, approval restore.Ap
 	if s.Registry.Spec.Backup == nil {
 		return recovery.Held("spec.backup, which says in which store ClusterRegistryBackup %s is, is not set: set it first", approval.Name)
 	}
-	source, v := r.referred(ctx, s, operatorv1alpha1.BackupReference{Name: approval.Name}, "set spec.recovery.name to ")
+	source, v := s.referred(ctx, operatorv1alpha1.BackupReference{Name: approval.Name}, "set spec.recovery.name to ")
 	if !v.Complete() {
 		v.Reason = operatorv1alpha1.ReasonQuorumLost
 		return v
@@ -61,17 +55,17 @@ func (r *Reconciler) backupOf(ctx context.Context, s *scope, approval restore.Ap
 	if _, v := store.Needs(ctx, s.Objects, source.Store, "spec.backup.store", "no backup can be restored"); !v.Complete() {
 		return recovery.Held("%s", v.Message)
 	}
-	s.restore.source, s.restore.recovery.asked = &source, true
+	s.Found.source, s.Found.asked = &source, true
 	return done
 }
 
 // foundBackup has the recovery restore the backup that was looked up. What is written under
 // other keys than the servers have is refused before.
-func (s *scope) foundBackup(report contract.BackupReport) verdict.Verdict {
+func (s *Stage) foundBackup(report contract.BackupReport) verdict.Verdict {
 	if err := restore.RefuseRelease(report.Name, report.Release, s.Running()); err != nil {
 		return recovery.Held("%s", err)
 	}
-	source := s.restore.source
-	s.restore.recovery.Restored = &etcd.Restored{From: "recovery " + s.Before.Recovery.ID, Backup: source.backup, Store: &source.Store, Lineage: source.Lineage, Report: report}
+	source := s.Found.source
+	s.Found.Recovery.Restored = &etcd.Restored{From: "recovery " + s.Before.Recovery.ID, Backup: source.backup, Store: &source.Store, Lineage: source.Lineage, Report: report}
 	return done
 }

@@ -1,4 +1,8 @@
-package clusterregistry
+// Package restoring is the stage that comes before all others where the data of a registry is to
+// come from a backup: a new registry begins with one, or a recovery is approved with one. It finds
+// out which backup that is, and whether it can be restored, before anything is made or stopped.
+// What is refused is decided by operator/restore.
+package restoring
 
 import (
 	"context"
@@ -15,29 +19,50 @@ import (
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/keyring"
+	"github.com/clusterregistry/operator/operator/operation/recovery"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/restore"
 	"github.com/clusterregistry/operator/operator/store"
 	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/version"
 )
 
-// restoration is the backup that the registry's etcd is to begin with.
-type restoration struct {
-	// source is where it is, nil when nothing is looked up or restored.
-	source *restoreSource
+// Stage is the stage in one reconcile.
+type Stage struct {
+	pass.Pass
+	// Watches reports whether the operator may read the registries of a namespace.
+	Watches func(namespace string) bool
+	// Releases are those that can run.
+	Releases []version.Release
+	// Found is what is known so far.
+	Found Found
+}
+
+// Found is what is known of the backup that the registry's etcd is to begin with, or that a
+// recovery is approved with.
+type Found struct {
+	// Begin makes the first record, nil as long as none is to be made.
+	Begin func(*etcd.Record) *etcd.Record
+	// Recovery is the backup that a recovery from a lost quorum is approved with.
+	Recovery recovery.Backup
+
+	// asked is true where a recovery is approved with a backup, which is looked up.
+	asked bool
+	// source is where the backup is, nil when nothing is looked up or restored.
+	source *source
 	// pending is what is recorded, once it is known which backup it is.
 	pending *etcd.Restored
 	// lineage is the ID of the data that begins with it.
 	lineage string
-	// begin makes the first record, nil as long as none is to be made.
-	begin func(*etcd.Record) *etcd.Record
-	// recovery is the backup that a recovery from a lost quorum is approved with.
-	recovery recoveryLookUp
 }
 
-// restoreSource is a backup that was named, in a way of which the operator has to find out
+// done is the verdict where there is nothing to say.
+var done verdict.Verdict
+
+// source is a backup that was named, in a way of which the operator has to find out
 // which one it is.
-type restoreSource struct {
+type source struct {
 	Store         operatorv1alpha1.BackupStore
 	Lineage, Name string
 	Before        string
@@ -48,24 +73,29 @@ type restoreSource struct {
 }
 
 // task identifies the source, on the Job that looks it up.
-func (s restoreSource) task() string { return "show " + restore.ID(s) }
+func (s source) task() string { return "show " + restore.ID(s) }
 
-// rendered returns what is to be rendered, nil for nothing.
-func (r restoration) rendered() *render.Restore {
+// Rendered returns what is to be rendered, nil for nothing.
+func (f Found) Rendered() *render.Restore {
 	switch {
-	case r.pending != nil:
-		return &render.Restore{Store: *r.pending.Store, Source: r.pending.Lineage, Name: r.pending.Report.Name, SHA256: r.pending.Report.SHA256, Lineage: r.lineage}
-	case r.source != nil:
-		return &render.Restore{Store: r.source.Store, Source: r.source.Lineage, Name: r.source.Name, Before: r.source.Before, Task: r.source.task()}
+	case f.pending != nil:
+		return &render.Restore{Store: *f.pending.Store, Source: f.pending.Lineage, Name: f.pending.Report.Name, SHA256: f.pending.Report.SHA256, Lineage: f.lineage}
+	case f.source != nil:
+		return &render.Restore{Store: f.source.Store, Source: f.source.Lineage, Name: f.source.Name, Before: f.source.Before, Task: f.source.task()}
 	}
 	return nil
 }
 
-// observeRestore finds out whether the registry is to begin with a backup and where that is.
-// It is done where there is nothing to restore, or nothing against it.
-func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdict {
+// Observe finds out whether the registry is to begin with a backup and where that is. It is done
+// where there is nothing to restore, or nothing against it.
+func (s *Stage) Observe(ctx context.Context) (Found, verdict.Verdict) {
+	v := s.observe(ctx)
+	return s.Found, v
+}
+
+func (s *Stage) observe(ctx context.Context) verdict.Verdict {
 	record, from := s.Identity.Record, s.Registry.Spec.RestoreFrom
-	s.reportRestored()
+	Report(s.Pass)
 	switch {
 	case s.Identity.Err != nil:
 		return done // the stage of etcd says so
@@ -74,14 +104,14 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 			s.Name(contract.IdentitySuffix), s.Recovering().ID, s.Before.Recovered.CompletionTime.UTC().Format(time.RFC3339)).AsReadOnly()
 	case s.Recovering() != nil:
 		if record.Restored.Pending() {
-			s.restore.pending, s.restore.lineage = record.Restored, record.Lineage
+			s.Found.pending, s.Found.lineage = record.Restored, record.Lineage
 		}
 		return done
-	case record != nil && record.Restored.Pending() && (s.Installed() || s.servedRestored()):
+	case record != nil && record.Restored.Pending() && (s.Installed() || servedRestored(s.Pass)):
 		return s.recordIsOlder()
 	case record != nil && record.Restored.Pending():
-		s.restore.pending, s.restore.lineage = record.Restored, record.Lineage
-	case s.Installed(), s.servedRestored():
+		s.Found.pending, s.Found.lineage = record.Restored, record.Lineage
+	case s.Installed(), servedRestored(s.Pass):
 		return done
 	case record == nil && s.Before.Restored != nil:
 		return refused("the record of the restore that is under way is gone: bring ConfigMap %s back, as from a backup; or set spec.deletionPolicy to Delete, delete this ClusterRegistry and create it again, which begins the restore again: no client has written to it", s.Name(contract.IdentitySuffix))
@@ -101,11 +131,11 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 	if s.Keys.Desired == nil && s.Registry.Spec.Server.Encryption != nil {
 		return verdict.Waiting(s.Keys.Held.Reason, "nothing is restored before it is known which keys the servers have: %s", s.Keys.Held.Message).In(verdict.Backstop)
 	}
-	source, v := r.restoreSource(ctx, s, *from)
+	source, v := s.sourceOf(ctx, *from)
 	if !v.Complete() {
 		return v
 	}
-	s.restore.source = &source
+	s.Found.source = &source
 	if _, v := store.Needs(ctx, s.Objects, source.Store, "spec.restoreFrom", "no backup can be restored"); !v.Complete() {
 		v.Reason = operatorv1alpha1.ReasonRestorePending
 		return v
@@ -115,13 +145,13 @@ func (r *Reconciler) observeRestore(ctx context.Context, s *scope) verdict.Verdi
 
 // servedRestored reports whether etcd has served what this registry has restored, as its status
 // says: what clients have written since must not be restored over.
-func (s *scope) servedRestored() bool {
-	return s.Before.Restored != nil && s.Before.Restored.CompletionTime != nil
+func servedRestored(p pass.Pass) bool {
+	return p.Before.Restored != nil && p.Before.Restored.CompletionTime != nil
 }
 
 // recordIsOlder is the verdict on a record that says that a restore is under way, of an etcd that
 // has served since: on an empty volume, what it says would take away what was written since.
-func (s *scope) recordIsOlder() verdict.Verdict {
+func (s *Stage) recordIsOlder() verdict.Verdict {
 	return verdict.Waiting(operatorv1alpha1.ReasonIdentityMismatch, "ConfigMap %s, the record of etcd's identity, says that a restore is under way, and etcd has served since: the record is older than etcd, as after it was restored from a backup; nothing is changed until a newer one is brought back, or, if etcd's volumes have their data, its key %s is removed; if that data is lost, create another ClusterRegistry with a newer backup",
 		s.Name(contract.IdentitySuffix), contract.RecordRestore).AsReadOnly()
 }
@@ -132,32 +162,31 @@ func refused(format string, args ...any) verdict.Verdict {
 }
 
 // hasData says what to do about data that an earlier registry has left.
-func (s *scope) hasData(what string) string {
+func (s *Stage) hasData(what string) string {
 	return fmt.Sprintf("there is data of an earlier ClusterRegistry of this name (%s), which a backup would replace: to take that data over, delete this ClusterRegistry, with which that data does not go, and create it again without spec.restoreFrom; to restore beside it, use another name or namespace; to give that data up, delete ConfigMap %s and the PersistentVolumeClaims data-%s-N, all that there are",
 		what, s.Name(contract.IdentitySuffix), s.Name(contract.EtcdSuffix))
 }
 
-// readInTheWay finds out what an earlier registry of the name has left that a backup would
-// replace. It is not this registry's: whatever its deletionPolicy, it does not go with it.
-func (s *scope) readInTheWay(ctx context.Context) error {
-	record, from := s.Identity.Record, s.Registry.Spec.RestoreFrom
+// InTheWay finds out what an earlier registry of the name has left that a backup would replace.
+// It is not this registry's: whatever its deletionPolicy, it does not go with it.
+func InTheWay(ctx context.Context, p pass.Pass) (string, error) {
+	record, from := p.Identity.Record, p.Registry.Spec.RestoreFrom
 	switch {
-	case from == nil, s.Installed(), s.servedRestored():
-		return nil
-	case record == nil && (s.Before.Restored != nil || s.Before.Etcd.ClusterID != ""):
-		return nil // the claims are of this one, which has lost its record
+	case from == nil, p.Installed(), servedRestored(p):
+		return "", nil
+	case record == nil && (p.Before.Restored != nil || p.Before.Etcd.ClusterID != ""):
+		return "", nil // the claims are of this one, which has lost its record
 	case record != nil && record.Restored != nil && record.Restored.From == restore.ID(*from):
-		return nil
+		return "", nil
 	}
-	if unknown := s.Identity.Err != nil; record != nil || unknown {
-		s.InTheWay = "ConfigMap " + s.Name(contract.IdentitySuffix)
-		return nil //nolint:nilerr // it is kept, and the stage of etcd says so
+	if unknown := p.Identity.Err != nil; record != nil || unknown {
+		return "ConfigMap " + p.Name(contract.IdentitySuffix), nil //nolint:nilerr // it is kept, and the stage of etcd says so
 	}
-	claim, err := s.claimInTheWay(ctx)
-	if claim != "" {
-		s.InTheWay = "PersistentVolumeClaim " + claim
+	claim, err := claimInTheWay(ctx, p)
+	if claim == "" {
+		return "", err
 	}
-	return err
+	return "PersistentVolumeClaim " + claim, nil
 }
 
 // mostOrdinals is more than any etcd of a registry has members.
@@ -165,11 +194,11 @@ const mostOrdinals = 9
 
 // claimInTheWay returns the name of a claim that an earlier registry of the name has left,
 // empty when there is none: of any size, whatever this one asks for.
-func (s *scope) claimInTheWay(ctx context.Context) (string, error) {
+func claimInTheWay(ctx context.Context, p pass.Pass) (string, error) {
 	for ordinal := range mostOrdinals {
 		claim := &corev1.PersistentVolumeClaim{}
-		claim.Name = contract.EtcdMemberClaim(contract.EtcdMember(s.Registry.Name, ordinal))
-		err := s.Live.Get(ctx, s.Named(claim.Name), claim)
+		claim.Name = contract.EtcdMemberClaim(contract.EtcdMember(p.Registry.Name, ordinal))
+		err := p.Live.Get(ctx, p.Named(claim.Name), claim)
 		if err == nil {
 			return claim.Name, nil
 		}
@@ -188,12 +217,12 @@ func pending(format string, args ...any) verdict.Verdict {
 // beginWith has the first record of the registry be that of an etcd which begins with a
 // backup. What is recorded there decides from then on, whatever becomes of the spec, the
 // object of the backup or the registry that it is of.
-func (s *scope) beginWith(report contract.BackupReport) {
-	source, member := s.restore.source, contract.EtcdMember(s.Registry.Name, 0)
+func (s *Stage) beginWith(report contract.BackupReport) {
+	source, member := s.Found.source, contract.EtcdMember(s.Registry.Name, 0)
 	restored := etcd.Restored{From: restore.ID(*s.Registry.Spec.RestoreFrom), Backup: source.backup, Store: &source.Store, Lineage: source.Lineage, Report: report}
 	peer := render.EtcdMembers(s.Registry, []string{member})[0].PeerURL()
 	keys := s.Keys.Desired
-	s.restore.begin = func(first *etcd.Record) *etcd.Record {
+	s.Found.Begin = func(first *etcd.Record) *etcd.Record {
 		record := etcd.RestoredRecord(*first, member, peer, string(uuid.NewUUID()), restored)
 		if keyring.Rendered(keys) == nil {
 			return record
@@ -212,41 +241,41 @@ func (s *scope) beginWith(report contract.BackupReport) {
 	}
 }
 
-// reportRestored writes to the status what is recorded of a restore, but for one of an earlier
+// Report writes to the status what is recorded of a restore, but for one of an earlier
 // registry that is in the way of another.
-func (s *scope) reportRestored() {
-	if s.Identity.Record == nil || s.Identity.Record.Restored == nil || s.InTheWay != "" {
+func Report(p pass.Pass) {
+	if p.Identity.Record == nil || p.Identity.Record.Restored == nil || p.InTheWay != "" {
 		return
 	}
-	restored := s.Identity.Record.Restored
+	restored := p.Identity.Record.Restored
 	report := restored.Report
-	status := &operatorv1alpha1.RestoredStatus{Backup: restored.Backup, Location: report.Location, Revision: report.Revision, Release: report.Release, Lineage: s.Identity.Record.Lineage, TakenTime: metav1.NewTime(report.Time)}
+	status := &operatorv1alpha1.RestoredStatus{Backup: restored.Backup, Location: report.Location, Revision: report.Revision, Release: report.Release, Lineage: p.Identity.Record.Lineage, TakenTime: metav1.NewTime(report.Time)}
 	if report.VerifiedTime != nil {
 		status.VerifiedTime = new(metav1.NewTime(*report.VerifiedTime))
 	}
 	if restored.Completed != nil {
 		status.CompletionTime = new(metav1.NewTime(*restored.Completed))
 	}
-	s.Registry.Status.Restored = status
+	p.Registry.Status.Restored = status
 }
 
-// noteRestored reports that etcd serves the restored data, once that was recorded.
-func (s *scope) noteRestored() {
-	s.reportRestored()
-	if now := s.Registry.Status.Restored; now != nil && now.CompletionTime != nil && !s.servedRestored() {
-		s.Event(corev1.EventTypeNormal, "Restored", operatorv1alpha1.ConditionEtcdReady, "etcd serves what was restored from %s, of revision %d", now.Location, now.Revision)
-		if over := restore.PassedOver(s.Identity.Record.Restored.Report); over != "" {
-			s.Event(corev1.EventTypeWarning, "BackupsPassedOver", operatorv1alpha1.ConditionEtcdReady, "%s", over)
+// ReportServed reports that etcd serves the restored data, once that was recorded.
+func ReportServed(p pass.Pass) {
+	Report(p)
+	if now := p.Registry.Status.Restored; now != nil && now.CompletionTime != nil && !servedRestored(p) {
+		p.Event(corev1.EventTypeNormal, "Restored", operatorv1alpha1.ConditionEtcdReady, "etcd serves what was restored from %s, of revision %d", now.Location, now.Revision)
+		if over := restore.PassedOver(p.Identity.Record.Restored.Report); over != "" {
+			p.Event(corev1.EventTypeWarning, "BackupsPassedOver", operatorv1alpha1.ConditionEtcdReady, "%s", over)
 		}
 	}
 }
 
-// growing says that an etcd that was restored or recovered has not yet as many members as the spec asks for, nothing
-// when it has, or an operation says so: clients are served before that, and the registry is
-// not ready.
-func (s *scope) growing() string {
-	record, asked := s.Identity.Record, s.Registry.Spec.Etcd.Replicas
-	if record == nil || record.Restored == nil && record.Recovered == nil || len(record.Members) >= int(asked) || s.Registry.Status.Operation != nil {
+// Growing says that an etcd that was restored or recovered has not yet as many members as the
+// spec asks for, nothing when it has, or an operation says so: clients are served before that,
+// and the registry is not ready.
+func Growing(p pass.Pass) string {
+	record, asked := p.Identity.Record, p.Registry.Spec.Etcd.Replicas
+	if record == nil || record.Restored == nil && record.Recovered == nil || len(record.Members) >= int(asked) || p.Registry.Status.Operation != nil {
 		return ""
 	}
 	return fmt.Sprintf("etcd grows from %d to %d members next", len(record.Members), asked)

@@ -1,4 +1,4 @@
-package clusterregistry
+package restoring
 
 import (
 	"context"
@@ -18,7 +18,6 @@ import (
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/restore"
 	"github.com/clusterregistry/operator/operator/verdict"
-	"github.com/clusterregistry/operator/operator/version"
 )
 
 const (
@@ -29,14 +28,24 @@ const (
 	lookUpHolds = 10 * time.Minute
 )
 
-// lookUp finds out which backup it is and whether it can be restored, before anything is made.
-// It is done when the first record may be made, or there is nothing to look up.
-func (s *scope) lookUp(ctx context.Context, releases []version.Release) verdict.Verdict {
-	if s.restore.source == nil && s.restore.pending == nil {
+// LookUp finds out which backup it is and whether it can be restored, before anything is made.
+// It is done when the first record may be made, or there is nothing to look up: also where a
+// recovery is approved, which waits for its backup, and nothing else does.
+func (s *Stage) LookUp(ctx context.Context) (Found, verdict.Verdict) {
+	v := s.lookUp(ctx)
+	if s.Found.asked && !v.Complete() {
+		s.Found.Recovery.Verdict = recovery.Held("%s", v.Message).In(v.After)
+		v = done
+	}
+	return s.Found, v
+}
+
+func (s *Stage) lookUp(ctx context.Context) verdict.Verdict {
+	if s.Found.source == nil && s.Found.pending == nil {
 		return done
 	}
 	if s.ReadOnly() {
-		if s.restore.pending != nil {
+		if s.Found.pending != nil {
 			return done // the stages say so
 		}
 		return pending("the backup is looked up when %s", s.ReadOnlyUntil())
@@ -46,10 +55,10 @@ func (s *scope) lookUp(ctx context.Context, releases []version.Release) verdict.
 		return verdict.Failed(err)
 	case stale:
 		return s.lookUpAgain(ctx, job.Earlier)
-	case s.restore.pending != nil:
+	case s.Found.pending != nil:
 		return done
 	}
-	found, outcome, stale, v := job.Read(ctx, s.Objects, render.StageRestore, s.restore.source.task(), operand.ComponentRestore)
+	found, outcome, stale, v := job.Read(ctx, s.Objects, render.StageRestore, s.Found.source.task(), operand.ComponentRestore)
 	switch {
 	case v.Err != nil:
 		return v
@@ -59,11 +68,11 @@ func (s *scope) lookUp(ctx context.Context, releases []version.Release) verdict.
 	case stale:
 		return s.lookUpAgain(ctx, job.Earlier)
 	}
-	return s.lookedUp(ctx, found, outcome, releases)
+	return s.lookedUp(ctx, found, outcome)
 }
 
 // lookedUp continues with what came of the Job.
-func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.Outcome, releases []version.Release) verdict.Verdict {
+func (s *Stage) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.Outcome) verdict.Verdict {
 	switch outcome.State {
 	case backup.Running:
 		if outcome.Message == "" {
@@ -82,7 +91,7 @@ func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.O
 	if !ok {
 		return refused("the Job %s has reported no backup: the image of the release does not fit this operator; delete the Job to look again", job.Name)
 	}
-	if err := s.target(releases).Refuse(report); err != nil && s.restore.recovery.asked {
+	if err := s.target().Refuse(report); err != nil && s.Found.asked {
 		return recovery.Held("%s", err)
 	} else if err != nil {
 		return refused("%s", err)
@@ -90,7 +99,7 @@ func (s *scope) lookedUp(ctx context.Context, job *batchv1.Job, outcome backup.O
 	if ended := endOf(job); s.Now.Sub(ended) > lookUpHolds {
 		return s.lookUpAgain(ctx, fmt.Sprintf("what was found at %s may no longer be so", ended.UTC().Format(time.RFC3339)))
 	}
-	if s.restore.recovery.asked {
+	if s.Found.asked {
 		return s.foundBackup(report)
 	}
 	s.beginWith(report)
@@ -108,10 +117,10 @@ func endOf(job *batchv1.Job) time.Time {
 }
 
 // target is what the backup would be restored into.
-func (s *scope) target(releases []version.Release) restore.Target {
-	t := restore.Target{Releases: releases, Release: s.Release, Host: s.HostVersion, Storage: render.EtcdStorage(s.Registry), SHA256: s.restore.source.sha256, Needs: s.restore.source.keys}
+func (s *Stage) target() restore.Target {
+	t := restore.Target{Releases: s.Releases, Release: s.Release, Host: s.HostVersion, Storage: render.EtcdStorage(s.Registry), SHA256: s.Found.source.sha256, Needs: s.Found.source.keys}
 	keys := s.Keys.Desired
-	if s.restore.recovery.asked {
+	if s.Found.asked {
 		t.Again = "name another one in spec.recovery.name"
 		keys = s.Keys.InUse // in a recovery, servers keep those that they have
 	}
@@ -122,7 +131,7 @@ func (s *scope) target(releases []version.Release) restore.Target {
 }
 
 // lookUpAgain deletes the Job, which is made again.
-func (s *scope) lookUpAgain(ctx context.Context, why string) verdict.Verdict {
+func (s *Stage) lookUpAgain(ctx context.Context, why string) verdict.Verdict {
 	if err := job.Delete(ctx, s.Objects, contract.RestoreSuffix); err != nil {
 		return verdict.Failed(err)
 	}

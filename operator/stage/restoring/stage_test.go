@@ -1,7 +1,6 @@
-package clusterregistry
+package restoring
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -19,9 +18,9 @@ import (
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/encryption/encryptiontest"
 	"github.com/clusterregistry/operator/operator/etcd"
-	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/keyring"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/pass/passtest"
 	"github.com/clusterregistry/operator/operator/restore"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -36,12 +35,23 @@ var (
 // byRef is a registry that begins with the backup b of another namespace.
 const byRef = "{spec: {etcd: {replicas: 3}, restoreFrom: {backupRef: {name: b, namespace: old}}}}"
 
-// restoringScope returns the scope of a registry of a release that can restore.
-func restoringScope(t *testing.T, text string, objects ...client.Object) *scope {
+// restoringStage returns the stage of a registry of a release that can restore.
+func restoringStage(t *testing.T, text string, objects ...client.Object) *Stage {
 	t.Helper()
-	s := newScope(operandtest.New(t, text, objects...))
+	s := &Stage{Pass: passtest.New(t, text, objects...).Pass, Watches: func(string) bool { return true }}
 	s.Release = version.Release{Version: "v0.4.0", Members: version.Members{Etcd: "v3.7.3"}}
 	s.HostVersion = "v1.37.1"
+	return s
+}
+
+// lostStage returns the stage of a complete registry whose etcd has lost its quorum, with an
+// approval in YAML.
+func lostStage(t *testing.T, approval string, objects ...client.Object) *Stage {
+	t.Helper()
+	s := restoringStage(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}, recovery: "+approval+"}, status: {version: v0.4.0, etcd: {}"+operandtest.Complete+"}}", objects...)
+	s.Identity.Record = etcd.NewRecord(3, "ca", etcd.Identity{ClusterID: "c1", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}, true)
+	s.Identity.Record.Lineage = "one"
+	s.Before.Recovery = &operatorv1alpha1.RecoveryStatus{ID: "c1-1", LastRevision: 100}
 	return s
 }
 
@@ -64,20 +74,20 @@ func TestObserveRestore(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-4"}}
 	completed := append(saved(operatorv1alpha1.BackupCompleted, s3Store), secret)
 	asked := restore.ID(operatorv1alpha1.RestoreFrom{BackupRef: &operatorv1alpha1.BackupReference{Name: "b", Namespace: "old"}})
-	recorded := func(restored *etcd.Restored) func(*scope) {
-		return func(s *scope) { s.Identity.Record = &etcd.Record{Lineage: "new", Restored: restored} }
+	recorded := func(restored *etcd.Restored) func(*Stage) {
+		return func(s *Stage) { s.Identity.Record = &etcd.Record{Lineage: "new", Restored: restored} }
 	}
 	deleted := saved(operatorv1alpha1.BackupCompleted, s3Store)
 	deleted[0].SetDeletionTimestamp(new(metav1.Now()))
 	deleted[0].SetFinalizers([]string{operatorv1alpha1.Finalizer})
 	served, underWay := &operatorv1alpha1.RestoredStatus{CompletionTime: new(metav1.Now())}, &etcd.Record{Lineage: "new", Restored: &etcd.Restored{From: asked, Store: &s3Store}}
-	before := func(status *operatorv1alpha1.RestoredStatus, record *etcd.Record) func(*scope) {
-		return func(s *scope) { s.Before.Restored, s.Before.Etcd.ClusterID, s.Identity.Record = status, "c", record }
+	before := func(status *operatorv1alpha1.RestoredStatus, record *etcd.Record) func(*Stage) {
+		return func(s *Stage) { s.Before.Restored, s.Before.Etcd.ClusterID, s.Identity.Record = status, "c", record }
 	}
 	for reason, test := range map[string]struct {
 		text    string
 		objects []client.Object
-		change  func(*scope)
+		change  func(*Stage)
 		reason  string
 		says    string
 		looks   bool
@@ -102,27 +112,28 @@ func TestObserveRestore(t *testing.T) {
 		"its record was made up after it":     {byRef, completed, before(served, &etcd.Record{}), "", "", false},
 		"its record is older than etcd":       {byRef, completed, before(served, underWay), operatorv1alpha1.ReasonIdentityMismatch, "the record is older than etcd", false},
 		"it is older than the registry":       {strings.Replace(byRef, "}}}}", "}}}, status: {etcd: {}"+operandtest.Complete+"}}", 1), completed, before(nil, underWay), operatorv1alpha1.ReasonIdentityMismatch, "the record is older than etcd", false},
-		"its keys are missing":                {strings.Replace(byRef, "{spec: {", "{spec: {server: {encryption: {secretRef: {name: keys}}}, ", 1), completed, func(s *scope) { s.Keys.Held = verdict.Waiting("EncryptionInvalid", "no Secret") }, "EncryptionInvalid", "no Secret", false},
+		"its keys are missing":                {strings.Replace(byRef, "{spec: {", "{spec: {server: {encryption: {secretRef: {name: keys}}}, ", 1), completed, func(s *Stage) { s.Keys.Held = verdict.Waiting("EncryptionInvalid", "no Secret") }, "EncryptionInvalid", "no Secret", false},
 	} {
-		s := restoringScope(t, test.text, test.objects...)
+		s := restoringStage(t, test.text, test.objects...)
 		if test.change != nil {
 			test.change(s)
 		}
-		if err := s.readInTheWay(t.Context()); err != nil {
+		var err error
+		if s.InTheWay, err = InTheWay(t.Context(), s.Pass); err != nil {
 			t.Fatal(err)
 		}
-		v := (&Reconciler{}).observeRestore(t.Context(), s)
+		v := s.observe(t.Context())
 		if v.Reason != test.reason || !strings.Contains(v.Message, test.says) || v.Err != nil {
 			t.Errorf("%s: %+v, want %s: %s", reason, v, test.reason, test.says)
 		}
-		if v.State == verdict.ReadOnly && s.restore.rendered() != nil {
+		if v.State == verdict.ReadOnly && s.Found.Rendered() != nil {
 			t.Errorf("%s: it would be restored over", reason)
 		}
 		if strings.Contains(v.Message, "said so") || strings.Contains(v.Message, "s3://") {
 			t.Errorf("%s: it repeats what another namespace says: %s", reason, v.Message)
 		}
-		if looks := v.Complete() && s.restore.rendered() != nil; looks != test.looks {
-			t.Errorf("%s: it renders %+v", reason, s.restore.rendered())
+		if looks := v.Complete() && s.Found.Rendered() != nil; looks != test.looks {
+			t.Errorf("%s: it renders %+v", reason, s.Found.Rendered())
 		}
 	}
 }
@@ -137,58 +148,9 @@ func TestReferredHere(t *testing.T) {
 	} {
 		b := saved(phase, s3Store)[0] // its registry is gone
 		b.SetNamespace("team")
-		s := restoringScope(t, strings.Replace(byRef, "namespace: old", "namespace: team", 1), b)
-		if v := (&Reconciler{}).observeRestore(t.Context(), s); !strings.Contains(v.Message, says) {
+		s := restoringStage(t, strings.Replace(byRef, "namespace: old", "namespace: team", 1), b)
+		if v := s.observe(t.Context()); !strings.Contains(v.Message, says) {
 			t.Errorf("%s: %s, want %s", phase, v.Message, says)
-		}
-	}
-}
-
-// TestInTheWayStays deletes a registry whose restore is refused for data of an earlier one, as
-// the refusal says: that data stays, whatever the policy, and no backup is waited for. What the
-// registry has restored itself goes by its policy, whether it has its record still or not.
-func TestInTheWayStays(t *testing.T) {
-	asked := restore.ID(operatorv1alpha1.RestoreFrom{BackupRef: &operatorv1alpha1.BackupReference{Name: "b", Namespace: "old"}})
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-4"}}
-	formed := etcd.Identity{ClusterID: "c"}
-	for reason, test := range map[string]struct {
-		record   *etcd.Record
-		claims   []client.Object
-		restored *operatorv1alpha1.RestoredStatus
-		stays    bool
-	}{
-		"a record":                          {&etcd.Record{Identity: formed}, nil, nil, true},
-		"a record of another restore":       {&etcd.Record{Identity: formed, Restored: &etcd.Restored{From: "other", Completed: new(time.Now())}}, nil, nil, true},
-		"one that another restore is under": {&etcd.Record{Identity: formed, Restored: &etcd.Restored{From: "other"}}, nil, nil, true},
-		"a claim without a record":          {nil, []client.Object{claim}, nil, true},
-		"nothing":                           {nil, nil, nil, false},
-		"a record that can't be read":       {nil, nil, nil, true},
-		"its own restore":                   {&etcd.Record{Identity: formed, Restored: &etcd.Restored{From: asked}}, []client.Object{claim}, nil, false},
-		"its own claims, the record went":   {nil, []client.Object{claim}, &operatorv1alpha1.RestoredStatus{}, false},
-	} {
-		for _, policy := range []operatorv1alpha1.DeletionPolicy{operatorv1alpha1.DeletionPolicyRetain, operatorv1alpha1.DeletionPolicyDelete, operatorv1alpha1.DeletionPolicySnapshot} {
-			s := restoringScope(t, byRef, test.claims...)
-			s.Registry.Spec.DeletionPolicy, s.Registry.DeletionTimestamp = policy, new(metav1.Now())
-			s.Identity.Record, s.Before.Restored = test.record, test.restored
-			if strings.Contains(reason, "can't be read") {
-				s.Identity.Err = errors.New("no answer")
-			}
-			if err := s.readInTheWay(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			if wants := policy == operatorv1alpha1.DeletionPolicyDelete && !test.stays; s.saving().DropsData() != wants {
-				t.Errorf("%s, %s: drops the data: %v", reason, policy, s.saving().DropsData())
-			}
-			if s.saving().SavesFirst() {
-				t.Errorf("%s, %s: a backup is waited for", reason, policy)
-			}
-			_, rest := s.toDelete(nil)
-			if goes := slices.Contains(rest, identity.Reference(s.Objects)); goes != s.saving().DropsData() {
-				t.Errorf("%s, %s: the record goes: %v", reason, policy, goes)
-			}
-			if s.reportRestored(); test.stays && s.Registry.Status.Restored != nil {
-				t.Errorf("%s, %s: what an earlier registry restored is reported of this one", reason, policy)
-			}
 		}
 	}
 }
@@ -196,15 +158,15 @@ func TestInTheWayStays(t *testing.T) {
 // TestRestorePending continues with what is recorded, whatever became of the backup since.
 func TestRestorePending(t *testing.T) {
 	from := restore.ID(operatorv1alpha1.RestoreFrom{BackupRef: &operatorv1alpha1.BackupReference{Name: "b", Namespace: "old"}})
-	s := restoringScope(t, byRef)
+	s := restoringStage(t, byRef)
 	s.Identity.Record = &etcd.Record{Lineage: "new", Restored: &etcd.Restored{From: from, Store: &s3Store, Lineage: "one"}}
-	if v := (&Reconciler{}).observeRestore(t.Context(), s); !v.Complete() {
+	if v := s.observe(t.Context()); !v.Complete() {
 		t.Fatal(v)
 	}
-	if r := s.restore.rendered(); r == nil || r.Lineage != "new" || r.Source != "one" || r.Store.S3.Bucket != "b" {
+	if r := s.Found.Rendered(); r == nil || r.Lineage != "new" || r.Source != "one" || r.Store.S3.Bucket != "b" {
 		t.Errorf("it renders %+v", r)
 	}
-	if s.Registry.Status.Restored == nil || s.Registry.Status.Restored.CompletionTime != nil || s.growing() == "" {
+	if s.Registry.Status.Restored == nil || s.Registry.Status.Restored.CompletionTime != nil || Growing(s.Pass) == "" {
 		t.Errorf("the status has %+v", s.Registry.Status.Restored)
 	}
 }
@@ -229,8 +191,8 @@ func TestLookedUp(t *testing.T) {
 		"the store was down":      {1, "no route to store", time.Minute, operatorv1alpha1.ReasonRestorePending, "the backup is looked up again"},
 		"a report that is no one": {0, "what", 0, operatorv1alpha1.ReasonRestorePending, "looked up again"},
 	} {
-		s := restoringScope(t, byRef, append(saved(operatorv1alpha1.BackupCompleted, s3Store), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "store"}})...)
-		if v := (&Reconciler{}).observeRestore(t.Context(), s); !v.Complete() {
+		s := restoringStage(t, byRef, append(saved(operatorv1alpha1.BackupCompleted, s3Store), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "store"}})...)
+		if v := s.observe(t.Context()); !v.Complete() {
 			t.Fatal(v)
 		}
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "job"}}
@@ -240,17 +202,18 @@ func TestLookedUp(t *testing.T) {
 		}
 		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{batchv1.ControllerUidLabel: "job"}}}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: backup.Container, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: test.exit, Message: test.message}}}}
-		v := s.lookedUp(t.Context(), job, backup.Read(job, []corev1.Pod{pod}), []version.Release{s.Release})
+		s.Releases = []version.Release{s.Release}
+		v := s.lookedUp(t.Context(), job, backup.Read(job, []corev1.Pod{pod}))
 		if v.Reason != test.reason || !strings.Contains(v.Message, test.says) {
 			t.Errorf("%s: %+v", reason, v)
 		}
-		if (s.restore.begin != nil) != v.Complete() {
-			t.Errorf("%s: it begins: %v", reason, s.restore.begin != nil)
+		if (s.Found.Begin != nil) != v.Complete() {
+			t.Errorf("%s: it begins: %v", reason, s.Found.Begin != nil)
 		}
-		if s.restore.begin == nil {
+		if s.Found.Begin == nil {
 			continue
 		}
-		record := s.restore.begin(etcd.NewRecord(3, "ca", etcd.Identity{}, false))
+		record := s.Found.Begin(etcd.NewRecord(3, "ca", etcd.Identity{}, false))
 		if !record.Restored.Pending() || record.Replicas != 1 || record.CA != "ca" || record.Release != "v0.4.0" || record.Lineage == "" || record.Lineage == "one" || record.Restored.Backup != "old/b" {
 			t.Errorf("%s: recorded is %+v", reason, record)
 		}
@@ -260,18 +223,18 @@ func TestLookedUp(t *testing.T) {
 // TestRestoringOlder says in events that newer backups are passed over, when the restore begins
 // and when it is done.
 func TestRestoringOlder(t *testing.T) {
-	s := restoringScope(t, byRef)
+	s := restoringStage(t, byRef)
 	recorder := events.NewFakeRecorder(10)
 	s.Events = recorder
-	s.restore.source = &restoreSource{Store: s3Store, Lineage: "one"}
+	s.Found.source = &source{Store: s3Store, Lineage: "one"}
 	report := contract.BackupReport{Backup: contract.Backup{Name: "b", Release: "v0.4.0", EtcdVersion: "3.7.3"}, VerifiedTime: new(time.Now()), PassedOver: []string{"c: it has format 2"}}
 	s.beginWith(report)
 	if got := <-recorder.Events; !strings.Contains(got, "Warning BackupsPassedOver the restored backup b, taken at 0001-01-01T00:00:00Z, is not the newest: what was written since is in others that can't be used: c: it has format 2") {
 		t.Errorf("it begins with %q", got)
 	}
-	s.Identity.Record = s.restore.begin(etcd.NewRecord(1, "ca", etcd.Identity{}, false))
+	s.Identity.Record = s.Found.Begin(etcd.NewRecord(1, "ca", etcd.Identity{}, false))
 	s.Identity.Record.Restored = s.Identity.Record.Restored.Done(s.Now)
-	s.noteRestored()
+	ReportServed(s.Pass)
 	if restored, older := <-recorder.Events, <-recorder.Events; !strings.Contains(restored, "Normal Restored ") || !strings.Contains(older, "Warning BackupsPassedOver the restored backup b") {
 		t.Errorf("it ends with %q and %q", restored, older)
 	}
@@ -282,21 +245,97 @@ func TestRestoringOlder(t *testing.T) {
 // under the first key is stored again.
 func TestBeginEncrypted(t *testing.T) {
 	key := encryptiontest.Key(t, "first")
-	s := restoringScope(t, byRef)
+	s := restoringStage(t, byRef)
 	s.Keys = keyring.Found{InUse: encryption.Keys{encryption.Identity}, Desired: key}
-	s.restore.source = &restoreSource{Store: s3Store, Lineage: "one", keys: []string{"aescbc/old"}}
-	if got := s.target(nil).Needs; !slices.Equal(got, []string{"aescbc/old"}) {
+	s.Found.source = &source{Store: s3Store, Lineage: "one", keys: []string{"aescbc/old"}}
+	if got := s.target().Needs; !slices.Equal(got, []string{"aescbc/old"}) {
 		t.Errorf("the backup needs the keys %v", got)
 	}
-	if got := s.target(nil).Keys; !slices.Equal(got, []string{"secretbox/first"}) {
+	if got := s.target().Keys; !slices.Equal(got, []string{"secretbox/first"}) {
 		t.Errorf("the target has the keys %v", got)
 	}
 	s.beginWith(contract.BackupReport{Backup: contract.Backup{Name: "b", Release: "v0.4.0", EtcdVersion: "3.7.3"}})
-	record := s.restore.begin(etcd.NewRecord(1, "ca", etcd.Identity{}, false))
+	record := s.Found.Begin(etcd.NewRecord(1, "ca", etcd.Identity{}, false))
 	if !slices.Equal(record.KeyIDs, []string{"secretbox/first", "identity"}) || record.Keys == "" || record.StoredUnder == "secretbox/first" {
 		t.Errorf("recorded are the keys %v, stored under %s", record.KeyIDs, record.StoredUnder)
 	}
 	if len(key) != 1 {
 		t.Errorf("the keys of the spec are %v now", key.IDs())
+	}
+}
+
+// TestRecoveryBackup looks up a backup of the same data, and nothing before the loss is known.
+func TestRecoveryBackup(t *testing.T) {
+	const approval = "{from: Backup, name: b, acceptDataLossUpTo: 20, approvedFor: c1-1}"
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "store"}}
+	objects := saved(operatorv1alpha1.BackupCompleted, s3Store)
+	for _, object := range objects {
+		object.SetNamespace("team")
+	}
+	objects[0].(*operatorv1alpha1.ClusterRegistryBackup).Status.Revision = 80
+	for reason, test := range map[string]struct {
+		objects []client.Object
+		change  func(*Stage)
+		says    string
+		looks   bool
+	}{
+		"it is there":                   {append(objects[:2:2], secret), nil, "", true},
+		"there is none":                 {nil, nil, "there is no ClusterRegistryBackup of that name in namespace team", false},
+		"it is of other data":           {append(objects[:2:2], secret), func(s *Stage) { s.Identity.Record.Lineage = "two" }, "is of other data", false},
+		"its store is not known":        {append(objects[:2:2], secret), func(s *Stage) { s.Registry.Spec.Backup = nil }, "is not set: set it first", false},
+		"too much is lost":              {append(objects[:2:2], secret), func(s *Stage) { s.Registry.Spec.Recovery.AcceptDataLossUpTo = 3 }, "backup b lacks 20 known revisions", false},
+		"the Secret is gone":            {objects[:2:2], nil, "before Secret store exists", false},
+		"the loss is not known yet":     {append(objects[:2:2], secret), func(s *Stage) { s.Before.Recovery = nil }, "", false},
+		"another loss was approved":     {append(objects[:2:2], secret), func(s *Stage) { s.Registry.Spec.Recovery.ApprovedFor = "c1-0" }, "", false},
+		"a member's data is to be used": {append(objects[:2:2], secret), func(s *Stage) { s.Registry.Spec.Recovery.From = "Member" }, "", false},
+	} {
+		s := lostStage(t, approval, test.objects...)
+		s.Registry.Spec.Backup = &operatorv1alpha1.Backup{Store: s3Store}
+		if test.change != nil {
+			test.change(s)
+		}
+		s.ObserveRecovery(t.Context())
+		v := s.Found.Recovery.Verdict
+		if v.Err != nil || !strings.Contains(v.Message, test.says) || v.Complete() != (test.says == "") || (s.Found.source != nil) != test.looks {
+			t.Errorf("%s: %+v, %+v, want %q", reason, v, s.Found.source, test.says)
+		}
+	}
+}
+
+// TestFoundBackup refuses a backup of another release: the servers that run may not read it.
+func TestFoundBackup(t *testing.T) {
+	for release, begins := range map[string]bool{"v0.4.0": true, "v0.5.0": false} {
+		s := lostStage(t, "{from: Backup, name: b, approvedFor: c1-1}")
+		s.Found.source = &source{Store: s3Store, Lineage: "one", Name: "b"}
+		v := s.foundBackup(contract.BackupReport{Backup: contract.Backup{Name: "b", Release: release}})
+		if v.Complete() != begins || (s.Found.Recovery.Restored != nil) != begins || !begins && !strings.Contains(v.Message, "was taken from release v0.5.0, and the registry runs v0.4.0") {
+			t.Errorf("%s: %+v", release, v)
+		}
+	}
+}
+
+// TestRestoreInRecovery restores what a recovery has recorded, of a registry that was complete:
+// no other record may have one restored.
+func TestRestoreInRecovery(t *testing.T) {
+	s := lostStage(t, "null")
+	s.Identity.Record.Restored, s.Identity.Record.Recovered = &etcd.Restored{Store: &s3Store, Lineage: "one"}, &etcd.Recovered{Phase: operatorv1alpha1.RecoveryRestoring}
+	if v := s.observe(t.Context()); !v.Complete() || s.Found.Rendered() == nil {
+		t.Errorf("%+v, %+v", v, s.Found.Rendered())
+	}
+	s = lostStage(t, "null")
+	s.Identity.Record.Restored = &etcd.Restored{Store: &s3Store, Lineage: "one"}
+	if v := s.observe(t.Context()); v.State != verdict.ReadOnly || s.Found.Rendered() != nil {
+		t.Errorf("%+v, %+v", v, s.Found.Rendered())
+	}
+}
+
+// TestOlderRecovery changes nothing by a record that says that a recovery is under way which was
+// complete already.
+func TestOlderRecovery(t *testing.T) {
+	s := lostStage(t, "null")
+	s.Identity.Record.Recovered = &etcd.Recovered{ID: "c1-1", Phase: operatorv1alpha1.RecoveryStopping}
+	s.Before.Recovered = &operatorv1alpha1.RecoveredStatus{ID: "c1-1"}
+	if v := s.observe(t.Context()); v.State != verdict.ReadOnly || !strings.Contains(v.Message, "the record is older than etcd") {
+		t.Errorf("%+v", v)
 	}
 }
