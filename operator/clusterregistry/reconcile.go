@@ -19,6 +19,7 @@ import (
 	"github.com/clusterregistry/operator/operator/stage/certificates"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
+	"github.com/clusterregistry/operator/operator/visibility"
 )
 
 // Reconcile drives one ClusterRegistry toward its spec:
@@ -85,7 +86,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		return
 	}
 	s.audit = auditing.Read(ctx, s.Objects)
-	if err := s.readVisibility(ctx); err != nil {
+	if s.visibility, err = visibility.Read(ctx, s.Pass); err != nil {
 		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Failed(err))
 		return
 	}
@@ -183,7 +184,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 		Addresses:   s.addresses,
 		Encryption:  s.Keys.Render(),
 		Audit:       s.audit.Render,
-		Visibility:  s.visibility.shown,
+		Visibility:  s.visibility.Shown,
 		Reached:     s.reach.namespaces,
 		Stopped:     recovery.Stopped(s.Pass),
 		UIDRange:    s.uidRange,

@@ -16,6 +16,7 @@ import (
 	"github.com/clusterregistry/operator/operator/stage/controller"
 	"github.com/clusterregistry/operator/operator/stage/restoring"
 	"github.com/clusterregistry/operator/operator/verdict"
+	"github.com/clusterregistry/operator/operator/visibility"
 )
 
 // scope is one reconcile of one registry: what it knows, and what came of each stage.
@@ -33,7 +34,7 @@ type scope struct {
 	// audit is what the servers are to record of requests.
 	audit auditing.Found
 	// visibility is which clusters the servers show.
-	visibility shown
+	visibility visibility.Found
 	// reach is where the controller may work.
 	reach reach
 	// upgrade is how far the release that is rendered is on its way to another.

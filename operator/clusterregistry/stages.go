@@ -92,7 +92,7 @@ func (s *scope) withheld() verdict.Verdict {
 	case !s.audit.Held.Complete():
 		return s.audit.Held
 	}
-	return s.visibility.held
+	return s.visibility.Held
 }
 
 func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {

@@ -1,4 +1,4 @@
-package clusterregistry
+package visibility
 
 import (
 	"cmp"
@@ -8,7 +8,8 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/identity"
-	"github.com/clusterregistry/operator/operator/operation/upgrade"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/pass/passtest"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -16,7 +17,9 @@ import (
 // is approved for the time that they are hidden now.
 func TestVisibility(t *testing.T) {
 	const all, sets, id = operatorv1alpha1.VisibilityAll, operatorv1alpha1.VisibilityClusterSets, "x7k2mq4p"
-	upgrading := func(s *scope) { s.upgrade = &upgrade.Upgrade{} }
+	upgrading := func(s *passtest.Known) {
+		s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationUpgrade}
+	}
 	for _, test := range []struct {
 		reason        string
 		spec          operatorv1alpha1.Visibility
@@ -24,7 +27,7 @@ func TestVisibility(t *testing.T) {
 		recorded      string
 		left          string // with the data, in the record of etcd's identity
 		hides, absent bool
-		change        func(*scope)
+		change        func(*passtest.Known)
 		want          operatorv1alpha1.Visibility
 		held          string
 		keeps         bool
@@ -53,7 +56,7 @@ func TestVisibility(t *testing.T) {
 		{reason: "not approved, in an upgrade", hides: true, recorded: id, change: upgrading, want: sets, keeps: true},
 		{reason: "hidden, in an upgrade", spec: sets, hides: true, recorded: id, change: upgrading, want: sets, keeps: true},
 	} {
-		s := ready(t, "Aggregated")
+		s := passtest.New(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}}}")
 		s.Registry.Spec.Server.Authorization = &operatorv1alpha1.Authorization{Visibility: test.spec, VisibilityApprovedFor: test.approved}
 		if test.recorded != "" {
 			s.Registry.Status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: test.recorded}
@@ -62,10 +65,10 @@ func TestVisibility(t *testing.T) {
 		if test.change != nil {
 			test.change(s)
 		}
-		s.visibility = s.decideVisibility(test.hides, !test.absent)
-		v, status := s.withheld(), s.Registry.Status.Visibility
-		if s.visibility.shown != test.want || (status != nil) != test.keeps || status != nil && (status.ID == "" || cmp.Or(test.recorded, test.left) != "" && status.ID != cmp.Or(test.recorded, test.left)) {
-			t.Errorf("%s: shows %s, recorded %v", test.reason, s.visibility.shown, status)
+		found := decide(s.Pass, test.hides, !test.absent)
+		v, status := found.Held, s.Registry.Status.Visibility
+		if found.Shown != test.want || (status != nil) != test.keeps || status != nil && (status.ID == "" || cmp.Or(test.recorded, test.left) != "" && status.ID != cmp.Or(test.recorded, test.left)) {
+			t.Errorf("%s: shows %s, recorded %v", test.reason, found.Shown, status)
 		}
 		if held := v.State == verdict.Degraded; held != (test.held != "") || held && v.Reason != test.held || !held && !v.Complete() {
 			t.Errorf("%s: %+v", test.reason, v)
@@ -79,13 +82,10 @@ func TestVisibility(t *testing.T) {
 // TestRecordVisibility leaves with the data that clusters were hidden, until it was approved to
 // show them.
 func TestRecordVisibility(t *testing.T) {
-	s := ready(t, "Aggregated")
-	registry := s.Registry.DeepCopy()
-	registry.ResourceVersion = ""
-	reading(t, s, registry)
-	s.Identity = identity.New(s.Objects)
+	s := passtest.New(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}}}")
+	s.HostCluster = operandtest.Host(t, s.Registry.DeepCopy())
 	hidden := &operatorv1alpha1.VisibilityStatus{ID: "x7k2mq4p"}
-	if s.Registry.Status.Visibility = hidden; s.recordVisibility(t.Context()) != nil || s.Identity.Record != nil {
+	if s.Registry.Status.Visibility = hidden; record(t.Context(), s.Pass) != nil || s.Identity.Record != nil {
 		t.Errorf("before there is an etcd: %+v", s.Identity.Record)
 	}
 	if err := s.Identity.Write(t.Context(), &etcd.Record{InitialClusterState: "new", Replicas: 1}); err != nil {
@@ -97,7 +97,7 @@ func TestRecordVisibility(t *testing.T) {
 		want   string
 	}{{"all", nil, ""}, {"hidden", hidden, "x7k2mq4p"}, {"still", hidden, "x7k2mq4p"}, {"all again", nil, ""}} {
 		s.Registry.Status.Visibility = test.status
-		if err := s.recordVisibility(t.Context()); err != nil {
+		if err := record(t.Context(), s.Pass); err != nil {
 			t.Fatal(err)
 		}
 		if s.Identity = identity.Read(t.Context(), s.Objects); s.Identity.Err != nil || s.Identity.Record.Visibility != test.want {
@@ -105,7 +105,7 @@ func TestRecordVisibility(t *testing.T) {
 		}
 	}
 	s.Freeze("a person says so")
-	if s.Registry.Status.Visibility = hidden; s.recordVisibility(t.Context()) != nil || s.Identity.Record.Visibility != "" {
+	if s.Registry.Status.Visibility = hidden; record(t.Context(), s.Pass) != nil || s.Identity.Record.Visibility != "" {
 		t.Errorf("while nothing may be written: %+v", s.Identity.Record)
 	}
 }
