@@ -1002,7 +1002,7 @@ func schema_operator_apis_clusterregistry_v1beta1_ClusterStatus(ref common.Refer
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "observedGeneration is the generation of the spec that the conditions are of.",
+							Description: "observedGeneration is the newest generation of the spec that leaves nothing to observe. Each condition has that of the spec that it is of.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},

@@ -55,6 +55,8 @@ type evidence struct {
 	// led is the last generation of the spec in which the endpoint is known to lead
 	// elsewhere than before; 0 for none.
 	led int64
+	// moved says that the endpoint has changed, and was not reached since.
+	moved bool
 	// retracted says that this controller has taken IdentityVerified back, and no one
 	// has set it since.
 	retracted bool

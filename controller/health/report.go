@@ -25,8 +25,10 @@ const (
 
 // report is what this controller says of a cluster, without times.
 type report struct {
-	// generation is that of the spec of which all of it was observed.
-	generation int64
+	// observed is the generation of the spec of which all conditions were observed: an earlier
+	// one while some are held back. generation is that of the newest spec that has nothing
+	// else to observe, so that tools which wait for it go on after a change of a name.
+	observed, generation int64
 	// own are the conditions of its own entry, summary those of the status itself.
 	own, summary []metav1.Condition
 	// version and expires are empty where it says nothing of them.
@@ -54,15 +56,18 @@ func reportOf(cluster *v1beta1.Cluster, e evidence) report {
 	}
 	e.heartbeat, e.generation = cluster.Spec.Heartbeat, cluster.Generation
 	f := evaluate(e)
-	r := report{generation: cluster.Generation, version: e.history.last.Version}
+	r := report{observed: cluster.Generation, generation: cluster.Generation, version: e.history.last.Version}
 	for _, c := range []*metav1.Condition{f.reachable, f.healthy} {
 		if c == nil {
 			continue
 		}
 		r.own = append(r.own, *c)
 		if c == meta.FindStatusCondition(e.before, c.Type) { // of before: nothing was observed of the spec as it is now
-			r.generation = min(r.generation, c.ObservedGeneration)
+			r.observed = min(r.observed, c.ObservedGeneration)
 		}
+	}
+	if e.moved {
+		r.generation = r.observed
 	}
 	for _, c := range []*metav1.Condition{f.available, f.reachable, f.healthy, f.identity} {
 		if c != nil {
@@ -92,7 +97,7 @@ func (r report) same(status v1beta1.ClusterStatus) bool {
 	for _, pair := range []struct{ want, have []metav1.Condition }{{r.own, own.Conditions}, {r.summary, status.Conditions}} {
 		for _, want := range pair.want {
 			have := meta.FindStatusCondition(pair.have, want.Type)
-			if have == nil || have.Status != want.Status || have.Reason != want.Reason || have.Message != want.Message {
+			if have == nil || have.Status != want.Status || have.Reason != want.Reason || have.Message != want.Message || have.ObservedGeneration != r.observed {
 				return false
 			}
 		}
@@ -145,7 +150,7 @@ func (r report) conditions(want, have []metav1.Condition, now time.Time) []*meta
 			since = old.LastTransitionTime
 		}
 		out = append(out, metav1ac.Condition().WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).WithMessage(c.Message).
-			WithObservedGeneration(r.generation).WithLastTransitionTime(since))
+			WithObservedGeneration(r.observed).WithLastTransitionTime(since))
 	}
 	return out
 }

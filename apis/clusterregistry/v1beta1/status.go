@@ -8,7 +8,8 @@ import (
 // ClusterStatus is what controllers report of a cluster. Several may, each what
 // it knows, by server-side apply.
 type ClusterStatus struct {
-	// observedGeneration is the generation of the spec that the conditions are of.
+	// observedGeneration is the newest generation of the spec that leaves nothing to observe.
+	// Each condition has that of the spec that it is of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
 

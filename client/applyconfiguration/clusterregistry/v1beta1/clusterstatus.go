@@ -13,7 +13,8 @@ import (
 // ClusterStatus is what controllers report of a cluster. Several may, each what
 // it knows, by server-side apply.
 type ClusterStatusApplyConfiguration struct {
-	// observedGeneration is the generation of the spec that the conditions are of.
+	// observedGeneration is the newest generation of the spec that leaves nothing to observe.
+	// Each condition has that of the spec that it is of.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are observations of the cluster: Available, Reachable,
 	// ControlPlaneHealthy, IdentityVerified, Joined and others. At most 64.
