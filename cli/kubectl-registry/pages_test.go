@@ -10,7 +10,7 @@ import (
 const longPage = "testdata/sessions.md"
 
 // long are the commands whose sessions are there.
-var long = []string{"export", "grant", "restore plan", "recover plan"}
+var long = []string{"export", "grant", "restore plan", "recover plan", "upgrade plan", "etcd defrag", "etcd replace", "etcd rotate-ca", "backup show"}
 
 func read(t *testing.T, page string) string {
 	t.Helper()
