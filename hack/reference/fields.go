@@ -38,6 +38,15 @@ var foreign = map[string]string{
 	"conditions":                "Condition",
 }
 
+// foreignType returns Kubernetes' own type of a field, "" when it has none: a list of the same
+// name whose entries have rules is of a type of this API.
+func foreignType(name string, schema *apiextensionsv1.JSONSchemaProps) string {
+	if schema.Items != nil && schema.Items.Schema != nil && len(schema.Items.Schema.XValidations) > 0 {
+		return ""
+	}
+	return foreign[name]
+}
+
 // labelSelector is the type of Kubernetes that is told by its fields, whatever its name.
 const labelSelector = "LabelSelector"
 
@@ -116,7 +125,7 @@ func (w *walk) field(path, name string, schema *apiextensionsv1.JSONSchemaProps,
 	}
 	w.fields = append(w.fields, f)
 	w.byPath[path] = f
-	if foreign[name] != "" || f.kind == labelSelector {
+	if foreignType(name, schema) != "" || f.kind == labelSelector {
 		return
 	}
 	if f.like = w.earlier(path, schema); f.like != "" {
@@ -179,11 +188,11 @@ func kind(name string, schema *apiextensionsv1.JSONSchemaProps) string {
 	case schema.Format == "byte":
 		return "base64"
 	case schema.Items != nil:
-		return "list of " + cmp.Or(foreign[name], kind("", schema.Items.Schema))
+		return "list of " + cmp.Or(foreignType(name, schema), kind("", schema.Items.Schema))
 	case schema.AdditionalProperties != nil && schema.AdditionalProperties.Schema != nil:
 		return "map to " + kind("", schema.AdditionalProperties.Schema)
 	}
-	return cmp.Or(foreign[name], schema.Type)
+	return cmp.Or(foreignType(name, schema), schema.Type)
 }
 
 // bounds returns what values a schema lets pass, in words.
