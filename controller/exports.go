@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/clusterregistry/operator/controller/export"
+	"github.com/clusterregistry/operator/controller/export/argocd"
 	"github.com/clusterregistry/operator/controller/export/clusterprofile"
 	"github.com/clusterregistry/operator/controller/export/format"
 	"github.com/clusterregistry/operator/internal/contract"
@@ -58,6 +59,7 @@ func (o *exportOptions) validate(all *options) error {
 // for them.
 func formats(of format.Source) map[string]format.Format {
 	return map[string]format.Format{
+		"ArgoCDSecret":   argocd.Format{Source: of},
 		"ClusterProfile": clusterprofile.Format{Source: of},
 	}
 }

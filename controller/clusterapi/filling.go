@@ -9,6 +9,7 @@ import (
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/controller/hosts"
 )
 
 // maxText bounds a text of a template once it is filled in, in bytes: all that templates can
@@ -22,7 +23,7 @@ type filling struct {
 	// template is the number of the template that access is of, and hosts where its
 	// credentials may go.
 	template int
-	hosts    hosts
+	hosts    hosts.Hosts
 	// missing says, for people, which of its ways to sign in can't be made.
 	missing []string
 }
@@ -91,7 +92,7 @@ func expand(text string, source *clusterv1.Cluster) (string, error) {
 // not go; nil for none.
 func (f filling) outside(entry *v1beta1.Cluster) *v1beta1.Endpoint {
 	for i := range entry.Spec.Endpoints {
-		if e := &entry.Spec.Endpoints[i]; e.URL != "" && !f.hosts.lead(e.URL) {
+		if e := &entry.Spec.Endpoints[i]; e.URL != "" && !f.hosts.Lead(e.URL) {
 			return e
 		}
 	}

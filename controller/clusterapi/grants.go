@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/controller/hosts"
 )
 
 // Grants are what entries get that Cluster API does not know. The registry's owner gives it to
@@ -30,7 +31,7 @@ type AccessTemplate struct {
 	Access              []v1beta1.Access  `json:"access"`
 
 	// hosts is what Hosts says.
-	hosts hosts
+	hosts hosts.Hosts
 }
 
 // NamespaceClusterSet says in which ClusterSet the entries of a namespace are.
@@ -70,7 +71,7 @@ func (t *AccessTemplate) complete() error {
 		return fmt.Errorf("it needs namespaces and access")
 	}
 	var err error
-	if t.hosts, err = parseHosts(t.Hosts); err != nil {
+	if t.hosts, err = hosts.Parse(t.Hosts); err != nil {
 		return err
 	}
 	for i := range t.Access {

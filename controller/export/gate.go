@@ -22,9 +22,12 @@ func (p *publisher) closed(ctx context.Context) *verdict {
 }
 
 // barred returns why the namespace may not be written to. That of the registry always
-// may.
+// may, unless it has more of the kind that is published.
 func (p *publisher) barred(ctx context.Context) *verdict {
 	if p.Namespace == p.Source.Namespace {
+		if p.kind.Private {
+			return &verdict{state: contract.FunctionRefused, message: fmt.Sprintf("No %s are published in namespace %q, since the registry has its own keys and settings there: name another namespace in spec.controllers.exports.", p.kind.Words, p.Namespace)}
+		}
 		return nil
 	}
 	found, err := gate.Gate{Namespaces: p.Namespaces, Registry: p.Registry, Namespace: p.Source.Namespace}.Ask(ctx, p.Namespace)

@@ -36,7 +36,10 @@ func (s *session) judge() verdict {
 	if names := slices.Sorted(maps.Keys(s.held)); len(names) > 0 {
 		add(contract.FunctionRunning, "In namespace %q, %s that are not of this registry (the first %s) have the names of its clusters, and are left alone: %s. Delete them, or select other clusters.", s.Namespace, s.kind.Words, s.held[names[0]], s.list(names))
 	}
-	if names := slices.Sorted(maps.Keys(s.cut)); len(names) > 0 {
+	if names := slices.Sorted(maps.Keys(s.without)); len(names) > 0 {
+		add(contract.FunctionRunning, "In namespace %q, there are no %s of some clusters: %s. Of the first: %s", s.Namespace, s.kind.Words, format.List(names), s.without[names[0]].Message)
+	}
+	if names := s.mistaken(); len(names) > 0 {
 		add(contract.FunctionRunning, "Namespace %q has no %s of clusters at whose endpoints other clusters answer (IdentityVerified is False): %s. Correct the endpoints of their entries; of a cluster that was made again, delete the entry and join it.", s.Namespace, s.kind.Words, format.List(names))
 	}
 	if names := slices.Sorted(maps.Keys(s.undeleted)); len(names) > 0 {
@@ -90,5 +93,16 @@ func (s *session) names(clusters []string) (out []string) {
 	for _, name := range clusters {
 		out = append(out, s.kind.Prefix+name)
 	}
+	return out
+}
+
+// mistaken returns the clusters that have no object since another one answers.
+func (s *session) mistaken() (out []string) {
+	for name := range s.cut {
+		if _, other := s.without[name]; !other {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
 	return out
 }

@@ -62,7 +62,7 @@ func (s *session) count() {
 		}
 	}
 	for state, count := range map[string]int{
-		"published": len(s.shown), "without_provider": without, "held": len(s.held), "kept": len(s.kept), "terminating": len(s.ending), "failing": len(s.failing),
+		"published": len(s.shown), "without_provider": without, "held": len(s.held), "kept": len(s.kept), "terminating": len(s.ending), "failing": len(s.failing), "withheld": len(s.without),
 	} {
 		m.objects.WithLabelValues(s.Namespace, s.kind.Name, state).Set(float64(count))
 	}

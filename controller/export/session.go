@@ -39,8 +39,8 @@ type session struct {
 	// All of these are by the name of the cluster. shown are the objects of selected clusters,
 	// with whether they lead there; held are the objects of others in the place of one of this
 	// registry, with how they differ; ending those that are terminating; failing those that
-	// could not be written; cut are the selected clusters that have none, since another
-	// cluster answers, and without those that have nothing to publish.
+	// could not be written; cut are the selected clusters that must not have one, and without
+	// those of which nothing is published, but for those where another cluster answers.
 	shown   map[string]bool
 	held    map[string]string
 	ending  map[string]ending
@@ -212,6 +212,9 @@ func (s *session) note(name string, why *format.Withheld) {
 	case why == nil || why.Then == format.Wait:
 	case why.Then == format.Delete:
 		s.cut[name] = true
+		if why.Reason != format.ReasonMistaken {
+			s.without[name] = *why
+		}
 	default:
 		s.without[name] = *why
 	}

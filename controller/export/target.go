@@ -46,6 +46,8 @@ type entry struct {
 	Selector  *metav1.LabelSelector `json:"selector,omitempty"`
 	Labels    []string              `json:"labels,omitempty"`
 	Providers []string              `json:"providers,omitempty"`
+	SignIn    []format.SignIn       `json:"signIn,omitempty"`
+	Project   string                `json:"project,omitempty"`
 }
 
 // ParseTargets reads exports from a list in JSON, each format once in a namespace: that is one
@@ -76,7 +78,7 @@ func ParseTargets(content []byte, formats map[string]format.Format) ([]Target, e
 
 // target returns what an export says, or what is wrong with it.
 func (e entry) target(formats map[string]format.Format) (Target, error) {
-	out := Target{Target: format.Target{Namespace: e.Namespace, Providers: e.Providers}}
+	out := Target{Target: format.Target{Namespace: e.Namespace, Providers: e.Providers, SignIn: e.SignIn, Project: e.Project}}
 	if faults := validation.IsDNS1123Label(e.Namespace); len(faults) > 0 {
 		return out, fmt.Errorf("%q is not the name of a namespace: %s", e.Namespace, faults[0])
 	}
@@ -100,6 +102,11 @@ func (e entry) target(formats map[string]format.Format) (Target, error) {
 		}
 		if name == "" {
 			return out, fmt.Errorf("it has a provider without a name: remove it")
+		}
+	}
+	for i := range out.SignIn {
+		if err := out.SignIn[i].Complete(); err != nil {
+			return out, err
 		}
 	}
 	return out, nil

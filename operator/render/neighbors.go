@@ -15,11 +15,13 @@ import (
 )
 
 // namespacesOf are, by what stands for each of them in the manifests, the namespaces that a
-// function reaches: an object in such a namespace is made once in each.
-func namespacesOf(controllers *operatorv1alpha1.Controllers) map[string][]string {
+// function reaches: an object in such a namespace is made once in each. own is that of the registry.
+func namespacesOf(controllers *operatorv1alpha1.Controllers, own string) map[string][]string {
 	return map[string][]string{
 		"<cluster-api-namespace>":     controllers.Reaches(contract.ClusterAPIFunction),
 		"<cluster-profile-namespace>": controllers.ExportsTo(operatorv1alpha1.ExportClusterProfile),
+		// The registry's own has its keys.
+		"<secret-namespace>": slices.DeleteFunc(controllers.ExportsTo(operatorv1alpha1.ExportArgoCDSecret), func(namespace string) bool { return namespace == own }),
 	}
 }
 
@@ -27,7 +29,7 @@ func namespacesOf(controllers *operatorv1alpha1.Controllers) map[string][]string
 // of them which is open to the registry.
 func inNamespaces(objects []*unstructured.Unstructured, in Input) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
-	reached := namespacesOf(in.Registry.Spec.Controllers)
+	reached := namespacesOf(in.Registry.Spec.Controllers, in.Registry.Namespace)
 	for _, object := range objects {
 		namespaces, several := reached[object.GetNamespace()]
 		if !several {

@@ -75,6 +75,7 @@ func components(in Input, layout string) []string {
 	include("controller-cluster-api", slices.Contains(on, contract.ClusterAPIFunction))
 	include("controller-cluster-api-aggregated", aggregated && slices.Contains(on, contract.ClusterAPIFunction))
 	include("controller-exports-cluster-profiles", slices.Contains(on, contract.ExportsFunction) && len(r.Spec.Controllers.ExportsTo(operatorv1alpha1.ExportClusterProfile)) > 0)
+	include("controller-exports-secrets", slices.Contains(on, contract.ExportsFunction) && len(r.Spec.Controllers.ExportsTo(operatorv1alpha1.ExportArgoCDSecret)) > 0)
 	include("controller-exports-aggregated", aggregated && slices.Contains(on, contract.ExportsFunction))
 	include("controller-independent", !aggregated)
 	return names

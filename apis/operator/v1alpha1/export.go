@@ -8,13 +8,22 @@ import (
 
 // ExportFormat is what kind of object a cluster is published as.
 //
-// +kubebuilder:validation:Enum=ClusterProfile
+// +kubebuilder:validation:Enum=ArgoCDSecret;ClusterProfile
 type ExportFormat string
 
-// ExportClusterProfile is a ClusterProfile (multicluster.x-k8s.io), which several tools read.
-const ExportClusterProfile ExportFormat = "ClusterProfile"
+const (
+	// ExportArgoCDSecret is a Secret by which Argo CD knows a cluster, without credentials.
+	ExportArgoCDSecret ExportFormat = "ArgoCDSecret"
+	// ExportClusterProfile is a ClusterProfile (multicluster.x-k8s.io), which several tools read.
+	ExportClusterProfile ExportFormat = "ClusterProfile"
+)
 
 // Export says which clusters are published in a namespace, and as what.
+//
+// +kubebuilder:validation:XValidation:rule="self.format == 'ClusterProfile' || !has(self.providers)",message="providers is for the format ClusterProfile, whose clients know what to run for each: list them in signIn instead, with what is run and where credentials may go"
+// +kubebuilder:validation:XValidation:rule="self.format != 'ClusterProfile' || !has(self.signIn)",message="signIn is not for the format ClusterProfile, whose clients know what to run for each provider: list the providers in providers instead"
+// +kubebuilder:validation:XValidation:rule="self.format == 'ClusterProfile' || has(self.signIn)",message="this format says how clients sign in: add signIn, with a provider, what is run for it, and the hosts where credentials may go"
+// +kubebuilder:validation:XValidation:rule="self.format == 'ArgoCDSecret' || !has(self.project)",message="project is one of Argo CD, for the format ArgoCDSecret: remove it"
 type Export struct {
 	// namespace is a namespace of the host cluster. If it is not the registry's own, it needs
 	// the label registry.clusterregistry.io/NAME with the registry's namespace as its value,
@@ -23,7 +32,9 @@ type Export struct {
 	// +required
 	Namespace NamespaceName `json:"namespace"`
 
-	// format is what each cluster is published as: ClusterProfile (multicluster.x-k8s.io).
+	// format is what each cluster is published as: ClusterProfile (multicluster.x-k8s.io), or
+	// ArgoCDSecret, a cluster Secret of Argo CD without credentials, for which the controller
+	// may read and write all Secrets of the namespace, which must not be the registry's own.
 	// +required
 	Format ExportFormat `json:"format"`
 
@@ -47,6 +58,107 @@ type Export struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32
 	Providers []ProviderName `json:"providers,omitempty"`
+
+	// signIn is what clients run to sign in to a cluster that has access by a provider, for
+	// formats that say so. The first access of an entry for which there is something counts. At
+	// most 8.
+	// +optional
+	// +listType=map
+	// +listMapKey=provider
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	SignIn []ExportSignIn `json:"signIn,omitempty"`
+
+	// project is the project of Argo CD that the clusters belong to, for the format
+	// ArgoCDSecret. Default: none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write the name of an AppProject, such as fleet"
+	Project string `json:"project,omitempty"`
+}
+
+// ExportSignIn says what clients run to sign in by a provider, and where their credentials may go.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.exec) != has(self.aws)",message="set exactly one of exec and aws"
+type ExportSignIn struct {
+	// provider is the provider.type of an entry of access, or else its name. Anyone who can
+	// write an entry chooses among these.
+	// +required
+	Provider ProviderName `json:"provider"`
+
+	// hosts are where the credentials may go: names, all names below one, such as
+	// *.clusters.example.com, and ranges of addresses, such as 10.8.0.0/16. A cluster with its
+	// endpoint elsewhere is not published. List those where no one but your platform runs a
+	// server. At most 16.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	Hosts []HostPattern `json:"hosts"`
+
+	// exec is a program that prints credentials.
+	// +optional
+	Exec *ExportExec `json:"exec,omitempty"`
+
+	// aws signs in to a cluster of EKS with the AWS identity of Argo CD's pods: to that with
+	// the name in clusterName of the entry's provider.config, or else the name of the entry.
+	// +optional
+	AWS *ExportAWS `json:"aws,omitempty"`
+}
+
+// ExportExec is a program that prints credentials, as in a kubeconfig.
+type ExportExec struct {
+	// apiVersion is the version of the ExecCredential that the program speaks. Default:
+	// client.authentication.k8s.io/v1.
+	// +optional
+	// +kubebuilder:validation:Enum="client.authentication.k8s.io/v1";"client.authentication.k8s.io/v1beta1"
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// command is the program. Nothing of an entry is filled in here.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[]!#-[^-z|~]+$')",message="write the name or the path of a program, without spaces, quotation marks, backslashes and braces: put what depends on the cluster in args or env"
+	Command string `json:"command"`
+
+	// args are the program's arguments. At most 12.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=12
+	Args []ExportText `json:"args,omitempty"`
+
+	// env are environment variables that the program gets besides the client's own, by name.
+	// At most 8.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(key, key.matches('^[A-Za-z_][A-Za-z0-9_]{0,62}$'))",message="write names of environment variables, such as AWS_PROFILE"
+	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.matches('(?i)(pass[-_. ]?(word|wd|phrase|code)|passwd|token|jwt|bearer|cookie|secret|key|key[-_. ]?data|auth|authorization)s?$'))",message="a variable is for a credential, and what is published holds none: have the program find it in its own environment"
+	Env map[string]ExportText `json:"env,omitempty"`
+
+	// installHint tells people who lack the program how to get it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	InstallHint string `json:"installHint,omitempty"`
+}
+
+// ExportText is a text in which {name} stands for the name of the cluster, and {config.KEY} for a
+// value of the entry's provider.config, which must begin with a letter or a digit and consist of
+// these and ._:/@+=,-, so that it is no option of a program.
+//
+// +kubebuilder:validation:MaxLength=256
+// +kubebuilder:validation:XValidation:rule="self.matches('^([^{}]|[{]name[}]|[{]config[.][A-Za-z0-9._-]+[}])*$')",message="only {name} and {config.KEY} are known, and no other braces"
+// +kubebuilder:validation:XValidation:rule="!self.contains('PRIVATE KEY-----') && !self.matches('eyJ[A-Za-z0-9_-]{5,}[.]eyJ|://[^/?#:@ ]*:[^/?#@ ]+@')",message="this looks like a credential, and what is published holds none: have the program find it where it runs"
+type ExportText string
+
+// ExportAWS is how to sign in to a cluster of EKS.
+type ExportAWS struct {
+	// roleARN is a role that is assumed. Default: none, so that the identity of the pods is
+	// used as it is.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^arn:aws[-a-z]*:iam::[0-9]{12}:role/[A-Za-z0-9+=,.@_/-]+$')",message="write the ARN of a role, such as arn:aws:iam::111122223333:role/argocd"
+	RoleARN string `json:"roleARN,omitempty"`
 }
 
 // ExportsTo returns the namespaces of the host cluster that exports of some formats write into, in

@@ -34,7 +34,7 @@ func (s Format) Want(cluster *v1beta1.Cluster, in format.Target, known format.Kn
 	is, err := decoded(have)
 	switch why := s.Offered(cluster, in); {
 	case format.Mistaken(cluster):
-		return object{s, s.of(cluster, in, proofOf(known, is))}, &format.Withheld{Reason: "IdentityMismatch", Message: "Another cluster answers.", Then: format.Delete}
+		return object{s, s.of(cluster, in, proofOf(known, is))}, &format.Withheld{Reason: format.ReasonMistaken, Message: "Another cluster answers.", Then: format.Delete}
 	case err != nil:
 		return nil, &format.Withheld{Reason: "Unreadable", Message: err.Error()}
 	case have == nil && why == nil && !known.Asked:

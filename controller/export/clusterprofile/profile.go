@@ -88,12 +88,7 @@ func (s Format) Manager() string {
 
 // of returns the profile of a cluster in a namespace, given what is known of its endpoint.
 func (s Format) of(cluster *v1beta1.Cluster, in format.Target, known proof) *profile {
-	out := &profile{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name, Labels: map[string]string{}}}
-	for key, value := range cluster.Labels {
-		if in.Labels.Allows(key) {
-			out.Labels[key] = value
-		}
-	}
+	out := &profile{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name, Labels: in.Copied(cluster)}}
 	out.Labels[ManagerLabel] = s.Manager()
 	out.Labels[contract.NamespaceLabel(s.Registry)] = s.Namespace
 	out.Spec = spec{DisplayName: cluster.Spec.DisplayName, ClusterManager: clusterManager{Name: s.Manager()}}

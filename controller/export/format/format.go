@@ -29,6 +29,21 @@ type Target struct {
 	// Providers are the names of access providers that may be published: what a client
 	// does with one it finds by its name, and writers of entries choose among these alone.
 	Providers []string
+	// SignIn is what clients run for a provider, where the object says so and not the client.
+	SignIn []SignIn
+	// Project is that of Argo CD which clusters belong to.
+	Project string
+}
+
+// Copied returns the labels of a cluster that its object has as well.
+func (t Target) Copied(cluster *v1beta1.Cluster) map[string]string {
+	out := map[string]string{}
+	for key, value := range cluster.Labels {
+		if t.Labels.Allows(key) {
+			out[key] = value
+		}
+	}
+	return out
 }
 
 // Kind is what the objects of a format are.
@@ -44,7 +59,8 @@ type Kind struct {
 	// Prefix is before the name of the cluster in the name of an object.
 	Prefix string
 	// Selector selects those of one registry by their labels. Only these are read where
-	// Private says that the others are none of this program's business.
+	// Private says that the others are none of this program's business, and none are
+	// published in the namespace of the registry, which has its keys and what pods trust.
 	Selector string
 	Private  bool
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -77,6 +76,9 @@ type Offer struct {
 	Left []string
 }
 
+// ReasonMistaken is why nothing is published of a cluster at whose endpoint another one answers.
+const ReasonMistaken = "IdentityMismatch"
+
 // Mistaken reports whether another cluster answers than an entry is for. Such an entry has
 // no object: consumers that have connected, as by multicluster-runtime, keep their client
 // when a profile loses its providers or is not healthy, and drop it when the profile is gone.
@@ -88,7 +90,7 @@ func Mistaken(cluster *v1beta1.Cluster) bool {
 // a way for each one for controllers that the namespace allows.
 func OfferOf(cluster *v1beta1.Cluster, in Target) (Offer, *Withheld) {
 	if Mistaken(cluster) {
-		return Offer{}, &Withheld{"IdentityMismatch", "Another cluster answers than the entry is for (IdentityVerified of the registry is False): no one is led there.", Delete}
+		return Offer{}, &Withheld{ReasonMistaken, "Another cluster answers than the entry is for (IdentityVerified of the registry is False): no one is led there.", Delete}
 	}
 	endpoint, ok := EndpointOf(cluster)
 	if !ok || endpoint.URL == "" {
@@ -101,7 +103,7 @@ func OfferOf(cluster *v1beta1.Cluster, in Target) (Offer, *Withheld) {
 			continue // the first of a name counts, as it does for those who read the registry
 		}
 		names[name] = true
-		if !slices.Contains(in.Providers, name) {
+		if !in.allows(name) {
 			out.Left = append(out.Left, name)
 			continue
 		}
@@ -111,7 +113,7 @@ func OfferOf(cluster *v1beta1.Cluster, in Target) (Offer, *Withheld) {
 	case len(names) == 0:
 		return out, &Withheld{"NoAccess", "The entry has no access with the audience Controller.", Sweep}
 	case len(out.Ways) == 0:
-		return out, &Withheld{"ProviderNotAllowed", fmt.Sprintf("None of the entry's providers may be published in this namespace: %s. If clients here have a plugin of that name, add it to providers of the export in spec.controllers.exports (--exports-file).", List(out.Left)), Sweep}
+		return out, &Withheld{"ProviderNotAllowed", fmt.Sprintf("None of the entry's providers may be published in this namespace: %s. If clients here have a plugin of that name, add it to the providers, or to signIn, of the export in spec.controllers.exports (--exports-file).", List(out.Left)), Sweep}
 	}
 	return out, nil
 }

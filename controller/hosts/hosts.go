@@ -1,4 +1,5 @@
-package clusterapi
+// Package hosts reads where credentials may go, and whether an address is there.
+package hosts
 
 import (
 	"fmt"
@@ -9,8 +10,8 @@ import (
 	"strings"
 )
 
-// hosts are where the credentials of a template may go.
-type hosts struct {
+// Hosts are where credentials may go. The zero value is nowhere.
+type Hosts struct {
 	// names are whole names, and suffixes begin with the dot before what they end names with.
 	names, suffixes []string
 	ranges          []netip.Prefix
@@ -22,10 +23,10 @@ const leastBits = 8
 // hostName is the name of a host of at least two parts, the last of which is not of an address.
 var hostName = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?\.)+[a-z]([-a-z0-9]*[a-z0-9])?$`)
 
-// parseHosts returns the hosts that texts say: api.example.com, *.example.com or 10.8.0.0/16.
-func parseHosts(texts []string) (out hosts, err error) {
+// Parse returns the hosts that texts say: api.example.com, *.example.com or 10.8.0.0/16.
+func Parse(texts []string) (out Hosts, err error) {
 	if len(texts) == 0 {
-		return hosts{}, fmt.Errorf("it needs hosts, where its credentials may go")
+		return Hosts{}, fmt.Errorf("it needs hosts, where its credentials may go")
 	}
 	for _, text := range texts {
 		below, isSuffix := strings.CutPrefix(text, "*.")
@@ -38,15 +39,15 @@ func parseHosts(texts []string) (out hosts, err error) {
 		case hostName.MatchString(text):
 			out.names = append(out.names, text)
 		default:
-			return hosts{}, fmt.Errorf("hosts has %q: write a name in lowercase, such as api.example.com, all names below one of at least two parts, such as *.example.com, or a range, such as 10.8.0.0/16, of /%d at most", text, leastBits)
+			return Hosts{}, fmt.Errorf("hosts has %q: write a name in lowercase, such as api.example.com, all names below one of at least two parts, such as *.example.com, or a range, such as 10.8.0.0/16, of /%d at most", text, leastBits)
 		}
 	}
 	return out, nil
 }
 
-// lead reports whether an https URL leads to one of the hosts. A name is not looked up: only
+// Lead reports whether an https URL leads to one of the hosts. A name is not looked up: only
 // its own owner decides where it leads.
-func (h hosts) lead(address string) bool {
+func (h Hosts) Lead(address string) bool {
 	u, err := url.Parse(address)
 	if err != nil {
 		return false

@@ -1,0 +1,122 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+// document is a format whose objects are Secrets or ConfigMaps.
+type document struct {
+	format, namespace, resource string
+	// object is the name of what the cluster east has, and key where it has the address.
+	object, key string
+	// kind is that of an object which is not there yet.
+	kind func() client.Object
+	data func(client.Object) map[string]string
+}
+
+var documents = []document{
+	{"ArgoCDSecret", "argocd", "secrets", "cluster-east", "server", secretKind, secretData},
+}
+
+func secretKind() client.Object { return &corev1.Secret{} }
+
+func secretData(object client.Object) map[string]string {
+	out := map[string]string{}
+	for key, value := range object.(*corev1.Secret).Data {
+		out[key] = string(value)
+	}
+	return out
+}
+
+// TestExports goes through the life of each format in a namespace of a real kube-apiserver, with
+// a controller that has no more rights there than the format's role gives it.
+func TestExports(t *testing.T) {
+	t.Parallel()
+	h := newHub(t)
+	at, err := url.Parse(h.at)
+	h.must(err)
+	var exports []string
+	for _, d := range documents {
+		h.must(h.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace, Labels: map[string]string{registryMark: "default"}}}))
+		h.permit(d.namespace, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{d.resource}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}})
+		exports = append(exports, fmt.Sprintf(`{namespace: %s, format: %s, labels: [tier], selector: {matchLabels: {tier: gold}}, signIn: [{provider: secretreader, hosts: [%s/32], exec: {command: /plugin, args: ["--cluster={name}"]}}]}`, d.namespace, d.format, at.Hostname()))
+	}
+	// What someone else has made under the name of one of them stays.
+	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cluster-west", Namespace: "argocd"}, StringData: map[string]string{"server": "https://mine"}}
+	h.must(h.Create(t.Context(), foreign))
+
+	h.enter("east", "gold")
+	h.enter("west", "gold")
+	h.start(h.exports(exports...))
+	for _, d := range documents {
+		h.testDocument(d)
+	}
+	h.awaitState(contract.FunctionRunning, `are left alone: "cluster-west"`)
+	h.must(h.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
+	if string(foreign.Data["server"]) != "https://mine" || len(foreign.Labels) > 0 {
+		t.Errorf("what someone else has made was changed: %+v", foreign)
+	}
+}
+
+// testDocument changes an entry, and what is published of it, takes its access back and gives it
+// again, and deletes it.
+func (h *hub) testDocument(d document) {
+	h.t.Helper()
+	h.change("east", func(c *v1beta1.Cluster) { c.Labels["tier"] = "gold" })
+	is := func(what string, check func(client.Object) bool) {
+		h.t.Helper()
+		framework.Eventually(h.t, fmt.Sprintf("%s/%s: %s", d.namespace, d.object, what), func(ctx context.Context) error {
+			object := d.kind()
+			if err := h.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: d.object}, object); err != nil {
+				return err
+			}
+			if !check(object) {
+				return fmt.Errorf("it has %q and the labels %v", d.data(object), object.GetLabels())
+			}
+			return nil
+		})
+	}
+	leads := func(object client.Object) bool { return d.data(object)[d.key] == h.at+"/east" }
+	gone := func(what string) {
+		h.t.Helper()
+		framework.Eventually(h.t, fmt.Sprintf("%s/%s to be gone: %s", d.namespace, d.object, what), func(ctx context.Context) error {
+			if err := h.Get(ctx, client.ObjectKey{Namespace: d.namespace, Name: d.object}, d.kind()); !apierrors.IsNotFound(err) {
+				return fmt.Errorf("it is not: %w", err)
+			}
+			return nil
+		})
+	}
+	is("made", func(object client.Object) bool { return leads(object) && object.GetLabels()["tier"] == "gold" })
+	h.change("east", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = h.at + "/moved" })
+	is("moved", func(object client.Object) bool { return d.data(object)[d.key] == h.at+"/moved" })
+	h.change("east", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = h.at + "/east" })
+	is("moved back", leads)
+
+	object := d.kind()
+	object.SetNamespace(d.namespace)
+	object.SetName(d.object)
+	h.must(h.Delete(h.t.Context(), object))
+	is("made again", leads)
+
+	var access []v1beta1.Access
+	h.change("east", func(c *v1beta1.Cluster) { access, c.Spec.Access = c.Spec.Access, nil })
+	gone("there is no access")
+	h.awaitState(contract.FunctionRunning, "has no access with the audience Controller")
+	h.change("east", func(c *v1beta1.Cluster) { c.Spec.Access = access })
+	is("access again", leads)
+	h.change("east", func(c *v1beta1.Cluster) { c.Labels["tier"] = "silver" })
+	gone("the cluster is not selected")
+}
