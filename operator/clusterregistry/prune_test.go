@@ -120,7 +120,7 @@ func TestMountedByOthers(t *testing.T) {
 }
 
 // encrypting returns the scope of a complete registry that is ready, with keys.
-func encrypting(t *testing.T, inUse, desired encryption.Keys) *scope {
+func encrypting(t *testing.T, inUse encryption.Keys) *scope {
 	t.Helper()
 	s := ready(t, "Aggregated")
 	s.Identity = identity.New(s.Objects)
@@ -128,7 +128,7 @@ func encrypting(t *testing.T, inUse, desired encryption.Keys) *scope {
 	if inUse != nil {
 		s.Identity.Record = keyring.Record(*s.Identity.Record, inUse)
 	}
-	s.Keys = keyring.Found{InUse: inUse, Desired: desired}
+	s.Keys = keyring.Found{InUse: inUse}
 	return s
 }
 
@@ -152,7 +152,7 @@ func TestKeysStay(t *testing.T) {
 		"nothing is encrypted any more":            {encryption.Keys{encryption.Identity}, func(*scope) {}, false},
 		"the record names it as that of those use": {a, func(s *scope) { stored(s); s.Identity.Record.Keys = "0123456789abcdef" }, true},
 	} {
-		s := encrypting(t, test.inUse, nil)
+		s := encrypting(t, test.inUse)
 		test.change(s)
 		s.Rendered = &render.Result{}
 		former := operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: "fleet-encryption-0123456789abcdef"}

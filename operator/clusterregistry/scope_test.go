@@ -5,7 +5,6 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/version"
@@ -42,22 +41,6 @@ func reading(t *testing.T, s *scope, objects ...client.Object) *Reconciler {
 func ready(t *testing.T, mode string) *scope {
 	t.Helper()
 	s := look(t, "{spec: {version: v0.1.0, mode: "+mode+", etcd: {replicas: 3}}, status: {version: v0.1.0"+operandtest.Complete+"}}")
-	for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
-		s.record(kind, done)
-	}
-	return s
-}
-
-// ofThree returns the scope of a complete registry that is ready, with three members.
-func ofThree(t *testing.T) *scope {
-	t.Helper()
-	s := look(t, "{spec: {version: v0.1.0, mode: Aggregated, etcd: {replicas: 3}}, status: {version: v0.1.0, etcdVersion: v3.6.14, etcd: {members: [{name: m0}, {name: m1}, {name: m2}]}"+operandtest.Complete+"}}")
-	recorded := etcd.Identity{ClusterID: "c", Members: map[string]string{"m0": "a0", "m1": "a1", "m2": "a2"}}
-	s.Identity.Record = &etcd.Record{EtcdVersion: "v3.6.14", Identity: recorded}
-	for _, name := range []string{"m0", "m1", "m2"} {
-		s.Members.State.Members = append(s.Members.State.Members, etcd.Member{Name: name, ID: recorded.Members[name], ClusterID: "c", Leader: "a0", Term: 1})
-		s.Members.State.List = append(s.Members.State.List, etcd.Listed{ID: recorded.Members[name], Name: name})
-	}
 	for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 		s.record(kind, done)
 	}

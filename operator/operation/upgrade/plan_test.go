@@ -47,9 +47,9 @@ func (s *known) plan(all []version.Release) verdict.Verdict {
 }
 
 // begun returns a look at a registry that is on its way.
-func begun(t *testing.T, from, to, phase, spec string) *known {
+func begun(t *testing.T, from, to, phase string) *known {
 	t.Helper()
-	s := looked(t, "{spec: {version: "+to+", mode: Aggregated, etcd: {replicas: 3}"+spec+"}, status: {version: "+from+", etcdVersion: v3.6.14,"+
+	s := looked(t, "{spec: {version: "+to+", mode: Aggregated, etcd: {replicas: 3}}, status: {version: "+from+", etcdVersion: v3.6.14,"+
 		"operation: {type: Upgrade, from: "+from+", to: "+to+", phase: "+phase+", phaseStartedTime: null},"+
 		"history: [{version: "+to+", state: Progressing, startTime: null, snapshot: s1, snapshotRevision: 42}, {version: "+from+", state: Completed, startTime: null}]}}")
 	s.Registry.Status.Operation.PhaseStartedTime = metav1.NewTime(s.Now)
@@ -162,7 +162,7 @@ func TestLayouts(t *testing.T) {
 		{"Rollback", "v0.4.0", "v1", "v2"},
 		{"Preflight", "v0.4.0", "v1", "v2"}, // tried again
 	} {
-		s := begun(t, "v0.3.0", "v0.4.0", test.phase, "")
+		s := begun(t, "v0.3.0", "v0.4.0", test.phase)
 		s.Identity.Record = &etcd.Record{EtcdVersion: "v3.7.3", EtcdRelease: test.recorded}
 		if v := s.plan(released); !v.Complete() {
 			t.Errorf("%+v: %+v", test, v)
@@ -242,7 +242,7 @@ func TestChangesOfMind(t *testing.T) {
 		{"it goes back already", "v0.2.0", "v0.3.0", "Rollback", "v0.2.0", "Rollback", "Progressing", ""},
 		{"servers before can't read what is stored", "v0.3.0", "v0.4.0", "Server", "v0.3.0", "Server", "Progressing", "cannot roll back to v0.3.0, since it does not read v1, in which v0.4.0 stores clusters; the upgrade continues"},
 	} {
-		s := begun(t, test.from, test.to, test.phase, "")
+		s := begun(t, test.from, test.to, test.phase)
 		s.Registry.Spec.Version = operatorv1alpha1.Version(test.wanted)
 		v := s.plan(released)
 		if (v.Complete()) != (test.says == "") || !v.Complete() && (!strings.Contains(v.Message, test.says) || v.State != verdict.Degraded) {
@@ -260,12 +260,12 @@ func TestChangesOfMind(t *testing.T) {
 
 // TestStrangeUpgrade is about an upgrade that a newer operator has begun.
 func TestStrangeUpgrade(t *testing.T) {
-	s := begun(t, "v0.2.0", "v0.9.0", "Server", "")
+	s := begun(t, "v0.2.0", "v0.9.0", "Server")
 	v := s.plan(released)
 	if v.Complete() || v.State == verdict.Degraded || v.Reason != "VersionUnknown" || !strings.Contains(v.Message, "another operator started the upgrade from v0.2.0 to v0.9.0") {
 		t.Errorf("%+v", v)
 	}
-	s = begun(t, "v0.2.0", "v0.3.0", "Server", "")
+	s = begun(t, "v0.2.0", "v0.3.0", "Server")
 	s.Registry.Status.Operation.Type = "Teleport"
 	if v := s.plan(released); v.State != verdict.Blocked || v.Reason != "VersionUnknown" || !strings.Contains(v.Message, "another operator started the operation Teleport") || s.upgrade != nil {
 		t.Errorf("%+v", v)
