@@ -120,7 +120,8 @@ func (w *walk) object(path string, schema *apiextensionsv1.JSONSchemaProps) {
 
 func (w *walk) field(path, name string, schema *apiextensionsv1.JSONSchemaProps, required bool) {
 	f := &field{path: path, kind: kind(name, schema), required: required, description: schema.Description, allowed: bounds(schema)}
-	if schema.Default != nil && string(schema.Default.Raw) != "{}" {
+	// That of the status says only that nothing has reported yet.
+	if schema.Default != nil && string(schema.Default.Raw) != "{}" && path != "status" {
 		f.fallback = strings.Trim(string(schema.Default.Raw), `"`)
 	}
 	w.fields = append(w.fields, f)

@@ -37,6 +37,24 @@ func Enter(b *operatorv1alpha1.ClusterRegistryBackup, phase operatorv1alpha1.Bac
 		condition.Status = metav1.ConditionUnknown
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
+	sumUp(&status.Conditions, condition, phase)
+}
+
+// sumUp sets the conditions by which tools that know only these tell that an object is not
+// there yet (Reconciling), or never will be (Stalled). Each is there only while it is True.
+func sumUp(conditions *[]metav1.Condition, completed metav1.Condition, phase operatorv1alpha1.BackupPhase) {
+	for kind, is := range map[string]bool{
+		operatorv1alpha1.BackupConditionReconciling: !phase.Ended(),
+		operatorv1alpha1.BackupConditionStalled:     phase == operatorv1alpha1.BackupFailed || phase == operatorv1alpha1.BackupDamaged,
+	} {
+		if !is {
+			meta.RemoveStatusCondition(conditions, kind)
+			continue
+		}
+		condition := completed
+		condition.Type, condition.Status = kind, metav1.ConditionTrue
+		meta.SetStatusCondition(conditions, condition)
+	}
 }
 
 // Advance brings the object of a task of Save or Verify to where the outcome of its Job

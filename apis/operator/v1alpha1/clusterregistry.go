@@ -34,6 +34,7 @@ type ClusterRegistry struct {
 
 	// status is what the operator observes.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status ClusterRegistryStatus `json:"status,omitempty,omitzero"`
 }
 

@@ -32,6 +32,7 @@ type ClusterRegistryBackup struct {
 
 	// status is what the operator observes.
 	// +optional
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status ClusterRegistryBackupStatus `json:"status,omitempty,omitzero"`
 }
 
@@ -78,7 +79,8 @@ const (
 
 // ClusterRegistryBackupStatus is what the operator observes of a backup.
 type ClusterRegistryBackupStatus struct {
-	// observedGeneration is the generation of the spec that the status is about.
+	// observedGeneration is the generation of the spec that the status is about, -1 before the
+	// operator has seen the object.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
@@ -167,8 +169,9 @@ type ClusterRegistryBackupStatus struct {
 	VerifyRequest string `json:"verifyRequest,omitempty"`
 
 	// conditions are Completed, which is True when the backup is in its store and, unless
-	// spec.backup.verify is Never, verified, with the phase as its reason; and Decodable, which
-	// is False when the operator can't decode the object.
+	// spec.backup.verify is Never, verified, with the phase as its reason; Reconciling, which is
+	// True until the backup ends, and Stalled, which is True when it failed or is damaged, both
+	// left out otherwise; and Decodable, which is False when the operator can't decode the object.
 	// +optional
 	// +patchMergeKey=type
 	// +patchStrategy=merge
@@ -238,6 +241,14 @@ const (
 // BackupConditionCompleted is true, of a ClusterRegistryBackup, when it is in its store and
 // verified as asked for.
 const BackupConditionCompleted = "Completed"
+
+// BackupConditionReconciling and BackupConditionStalled are True, of a ClusterRegistryBackup,
+// until it ends, and when it failed or is damaged. They are left out otherwise: tools that wait
+// for objects of any kind know these two.
+const (
+	BackupConditionReconciling = "Reconciling"
+	BackupConditionStalled     = "Stalled"
+)
 
 // BackupConditionDecodable is False, of a ClusterRegistryBackup, when the operator can't decode
 // it: the message names the field. Others don't have it.

@@ -8,7 +8,8 @@ import (
 // ClusterRegistryStatus is what the operator observes. Nothing in it is copied
 // from the spec.
 type ClusterRegistryStatus struct {
-	// observedGeneration is the generation of the spec that the conditions are about.
+	// observedGeneration is the generation of the spec that the conditions are about, -1 before
+	// the operator has seen the object.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
