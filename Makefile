@@ -289,7 +289,7 @@ bench-cluster: cluster-command
 
 .PHONY: verify
 verify: ## Check everything that a build doesn't
-	@$(MAKE) --no-print-directory -j2 --output-sync=target verify-lint verify-codegen verify-gofmt verify-mod verify-releases verify-bundle verify-chart verify-ledger
+	@$(MAKE) --no-print-directory -j2 --output-sync=target verify-lint verify-codegen verify-gofmt verify-mod verify-releases verify-schemas verify-bundle verify-chart verify-ledger
 
 .PHONY: verify-gofmt
 verify-gofmt:
@@ -311,6 +311,10 @@ verify-lint: # with what "go vet" looks for
 .PHONY: verify-releases
 verify-releases:
 	hack/run verify-releases
+
+.PHONY: verify-schemas
+verify-schemas: # that clients and stored objects of the last release can live with what the APIs are now
+	@hack/run schemas verify
 
 .PHONY: verify-bundle
 verify-bundle: # that it is as "make bundle" makes it, and as OperatorHub wants it
@@ -352,6 +356,11 @@ update-codegen: # needs protoc, which it installs on Debian and Ubuntu
 	hack/update-codegen.sh
 	@# What unit tests compare.
 	UPDATE_DOCS=1 $(GO) test -count=1 -run '^(TestFlagsAreDocumented|TestSessions)$$' ./operator ./apiserver ./controller ./cli/kubectl-registry
+
+# Not a part of update: what it takes is for good from a release on.
+.PHONY: update-schemas
+update-schemas: ## Make the present schemas of the APIs the ones that "make verify" compares with
+	@hack/run schemas update
 
 .PHONY: update-golden
 update-golden: # what each release makes of each fixture; "make unit" compares it. Refused for a release that is released
