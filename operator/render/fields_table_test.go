@@ -112,6 +112,12 @@ var fields = map[string]struct {
 		"Deployment/fleet-server" + container + "/args/--guarded-fields":                    `"Enforce"`,
 		"Deployment/fleet-server" + container + "/args/--authorization-webhook-config-file": `null`,
 	}},
+	"requests that are reviewed again": {`{server: {authorization: {hostDecision: Never}}}`, nil, map[string]string{
+		"Deployment/fleet-server" + container + "/args/--host-decision": `"Never"`,
+	}},
+	"requests that the host has decided on": {`{server: {authorization: {hostDecision: Auto}}}`, nil, map[string]string{
+		"Deployment/fleet-server" + container + "/args/--host-decision": `null`,
+	}},
 	"clusters that are hidden": {`{server: {authorization: {visibility: ClusterSets}}}`, nil, map[string]string{
 		"Deployment/fleet-server" + container + "/args/--visibility": `"ClusterSets"`,
 	}},

@@ -53,6 +53,9 @@ func patches(in Input, layout string) map[target][]operation {
 	if guarded := server.Guarded(); guarded != operatorv1alpha1.GuardedFieldsOff {
 		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", "--guarded-fields="+string(guarded)))
 	}
+	if decision := server.DecidedByHost(); decision != operatorv1alpha1.HostDecisionAuto {
+		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", "--host-decision="+string(decision)))
+	}
 	if shown := cmp.Or(in.Visibility, server.Visible()); shown != operatorv1alpha1.VisibilityAll {
 		out[servers] = append(out[servers], add(pod+"/containers/0/args/-", contract.HidingFlag))
 	}

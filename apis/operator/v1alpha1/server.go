@@ -187,13 +187,21 @@ type ConfigMapKeySelector struct {
 
 // Authorization says who decides, and on what.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.webhookSecretRef) || has(self.guardedFields) || has(self.visibility) || has(self.visibilityApprovedFor)",message="authorization changes nothing: add guardedFields, visibility or webhookSecretRef, such as guardedFields: Enforce, or remove authorization"
+// +kubebuilder:validation:XValidation:rule="has(self.webhookSecretRef) || has(self.guardedFields) || has(self.visibility) || has(self.visibilityApprovedFor) || has(self.hostDecision)",message="authorization changes nothing: add guardedFields, visibility, hostDecision or webhookSecretRef, such as guardedFields: Enforce, or remove authorization"
 type Authorization struct {
 	// webhookSecretRef names the key of a Secret with the kubeconfig of a server
 	// that answers SubjectAccessReviews. It decides in place of the registry's own
 	// ClusterRoles and ClusterRoleBindings. Independent mode only.
 	// +optional
 	WebhookSecretRef *SecretKeySelector `json:"webhookSecretRef,omitempty"`
+
+	// hostDecision says what happens to a request that the host cluster has authorized and
+	// forwarded to the servers. With Auto, they accept that decision, unless the version of the
+	// host cluster may forward requests that it has not fully decided on. With Never, they send
+	// a SubjectAccessReview for each request. Aggregated mode only. Default: Auto.
+	// +optional
+	// +operator-sdk:csv:customresourcedefinitions:displayName="Decision of the host cluster",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Auto","urn:alm:descriptor:com.tectonic.ui:select:Never"}
+	HostDecision HostDecision `json:"hostDecision,omitempty"`
 
 	// guardedFields says what happens to a write that changes endpoints or access of a cluster
 	// without the permission to update clusters/endpoints, or its id, manager or sourceRef
@@ -218,6 +226,26 @@ type Authorization struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	VisibilityApprovedFor string `json:"visibilityApprovedFor,omitempty"`
+}
+
+// HostDecision is what the host cluster's decision on a request counts for.
+//
+// +kubebuilder:validation:Enum=Auto;Never
+type HostDecision string
+
+const (
+	// HostDecisionAuto goes by it, unless it may be incomplete. It is the default.
+	HostDecisionAuto HostDecision = "Auto"
+	// HostDecisionNever has each request reviewed again.
+	HostDecisionNever HostDecision = "Never"
+)
+
+// DecidedByHost returns what the host cluster's decision counts for.
+func (s Server) DecidedByHost() HostDecision {
+	if s.Authorization == nil || s.Authorization.HostDecision == "" {
+		return HostDecisionAuto
+	}
+	return s.Authorization.HostDecision
 }
 
 // Visibility is which clusters users see.
