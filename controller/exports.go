@@ -15,7 +15,9 @@ import (
 	"github.com/clusterregistry/operator/controller/export"
 	"github.com/clusterregistry/operator/controller/export/argocd"
 	"github.com/clusterregistry/operator/controller/export/clusterprofile"
+	"github.com/clusterregistry/operator/controller/export/flux"
 	"github.com/clusterregistry/operator/controller/export/format"
+	kubeconfigs "github.com/clusterregistry/operator/controller/export/kubeconfig"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -61,6 +63,8 @@ func formats(of format.Source) map[string]format.Format {
 	return map[string]format.Format{
 		"ArgoCDSecret":   argocd.Format{Source: of},
 		"ClusterProfile": clusterprofile.Format{Source: of},
+		"FluxConfigMap":  flux.Format{Source: of},
+		"Kubeconfig":     kubeconfigs.Format{Source: of},
 	}
 }
 

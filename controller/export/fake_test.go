@@ -57,7 +57,13 @@ var (
 	target   = format.Target{Namespace: "a", Labels: allowed("tier", "example.com/*"), Providers: []string{"secretreader", "tokens", "kubeconfig-secretreader", "gke", "sso", "kubefed", "b", "c", "d", "e", "f", "g", "h", "i", "other"}}
 )
 
+// newBench returns one of profiles.
 func newBench(t *testing.T, selector string) *bench {
+	t.Helper()
+	return newBenchOf(t, selector, target, profiles)
+}
+
+func newBenchOf(t *testing.T, selector string, in format.Target, of format.Format) *bench {
 	t.Helper()
 	b := &bench{t: t, time: testingclock.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), entries: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), live: map[string]*v1beta1.Cluster{}, answers: map[string]probe.Result{}}
 	b.queue = &queue{clock: b.time, failures: map[string]int{}}
@@ -79,7 +85,8 @@ func newBench(t *testing.T, selector string) *bench {
 	}
 	c.verifier = newVerifier(c)
 	t.Cleanup(c.verifier.queue.ShutDown)
-	p := &publisher{Controller: c, Target: Target{Target: format.Target{Namespace: "a", Selector: parsed, Labels: target.Labels, Providers: target.Providers}, Format: profiles}, kind: profiles.Kind(), objects: b.host}
+	p := &publisher{Controller: c, Target: Target{Target: in, Format: of}, kind: of.Kind(), objects: b.host}
+	p.Selector = parsed
 	c.publishers = []*publisher{p}
 	b.session = p.newSession()
 	p.session = b.session
@@ -260,7 +267,9 @@ func (h *host) save(object *unstructured.Unstructured) *unstructured.Unstructure
 	} else {
 		_ = h.store.Add(object)
 	}
-	h.bench.queue.Add(object.GetName())
+	if name, ok := h.bench.clusterOf(object.GetName()); ok {
+		h.bench.queue.Add(name)
+	}
 	return object
 }
 
@@ -298,7 +307,12 @@ func (h *host) Apply(_ context.Context, name string, object *unstructured.Unstru
 		all := have.GetLabels()
 		maps.Copy(all, object.GetLabels())
 		have.SetLabels(all)
-		have.Object["spec"] = object.DeepCopy().Object["spec"]
+		have.SetAnnotations(object.GetAnnotations())
+		for _, field := range []string{"spec", "data"} {
+			if content, ok := object.DeepCopy().Object[field]; ok {
+				have.Object[field] = content
+			}
+		}
 	}
 	subresource := ""
 	if part == "status" {

@@ -33,10 +33,12 @@ func TestGate(t *testing.T) {
 		get       error
 		served    []*metav1.APIResourceList
 		own       bool
+		private   bool
 		want      verdict
 	}{
 		{reason: "open", namespace: open, served: served},
 		{reason: "the registry's own", served: served, own: true},
+		{reason: "the registry's own, with its keys", own: true, private: true, want: verdict{state: contract.FunctionRefused, message: "name another namespace"}},
 		{reason: "not there", served: served, want: verdict{state: contract.FunctionRefused, message: "kubectl create namespace a; kubectl label namespace a registry.clusterregistry.io/hub=registries"}},
 		{reason: "no label", namespace: &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, served: served, want: verdict{state: contract.FunctionRefused, message: "kubectl label namespace a registry.clusterregistry.io/hub=registries"}},
 		{reason: "a registry of the name elsewhere", namespace: labeled("elsewhere"), served: served, want: verdict{state: contract.FunctionRefused, message: "kubectl label"}},
@@ -58,6 +60,7 @@ func TestGate(t *testing.T) {
 		p := &publisher{Target: in("a"), kind: profiles.Kind(), Controller: &Controller{Config: Config{Source: source, Namespaces: client.CoreV1().Namespaces(), Discovery: client.Discovery()}}}
 		if test.own {
 			p.Namespace = source.Namespace
+			p.kind.Private = test.private
 		}
 		got := p.closed(t.Context())
 		if got == nil {

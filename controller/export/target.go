@@ -104,8 +104,11 @@ func (e entry) target(formats map[string]format.Format) (Target, error) {
 			return out, fmt.Errorf("it has a provider without a name: remove it")
 		}
 	}
+	if takes := out.Format.Kind().SignIn; len(takes) > 0 != (len(out.SignIn) > 0) {
+		return out, fmt.Errorf("signIn is for formats that say how clients sign in, which need it: %s", e.Format)
+	}
 	for i := range out.SignIn {
-		if err := out.SignIn[i].Complete(); err != nil {
+		if err := out.SignIn[i].Complete(out.Format.Kind().SignIn); err != nil {
 			return out, err
 		}
 	}

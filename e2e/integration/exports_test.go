@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
@@ -20,6 +21,8 @@ import (
 // document is a format whose objects are Secrets or ConfigMaps.
 type document struct {
 	format, namespace, resource string
+	// run is what is run to sign in.
+	run string
 	// object is the name of what the cluster east has, and key where it has the address.
 	object, key string
 	// kind is that of an object which is not there yet.
@@ -27,8 +30,12 @@ type document struct {
 	data func(client.Object) map[string]string
 }
 
+const program = `exec: {command: /plugin, args: ["--cluster={name}"]}`
+
 var documents = []document{
-	{"ArgoCDSecret", "argocd", "secrets", "cluster-east", "server", secretKind, secretData},
+	{"ArgoCDSecret", "argocd", "secrets", program, "cluster-east", "server", secretKind, secretData},
+	{"FluxConfigMap", "flux", "configmaps", "flux: {provider: generic}", "flux-east", "address", configMapKind, configMapData},
+	{"Kubeconfig", "people", "configmaps", program, "kubeconfig-east", "server", configMapKind, kubeconfigData},
 }
 
 func secretKind() client.Object { return &corev1.Secret{} }
@@ -39,6 +46,19 @@ func secretData(object client.Object) map[string]string {
 		out[key] = string(value)
 	}
 	return out
+}
+
+func configMapKind() client.Object { return &corev1.ConfigMap{} }
+
+func configMapData(object client.Object) map[string]string { return object.(*corev1.ConfigMap).Data }
+
+// kubeconfigData is what a client finds in the kubeconfig.
+func kubeconfigData(object client.Object) map[string]string {
+	config, err := clientcmd.RESTConfigFromKubeConfig([]byte(configMapData(object)["kubeconfig"]))
+	if err != nil {
+		return map[string]string{"error": err.Error()}
+	}
+	return map[string]string{"server": config.Host}
 }
 
 // TestExports goes through the life of each format in a namespace of a real kube-apiserver, with
@@ -52,7 +72,7 @@ func TestExports(t *testing.T) {
 	for _, d := range documents {
 		h.must(h.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace, Labels: map[string]string{registryMark: "default"}}}))
 		h.permit(d.namespace, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{d.resource}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}})
-		exports = append(exports, fmt.Sprintf(`{namespace: %s, format: %s, labels: [tier], selector: {matchLabels: {tier: gold}}, signIn: [{provider: secretreader, hosts: [%s/32], exec: {command: /plugin, args: ["--cluster={name}"]}}]}`, d.namespace, d.format, at.Hostname()))
+		exports = append(exports, fmt.Sprintf(`{namespace: %s, format: %s, labels: [tier], selector: {matchLabels: {tier: gold}}, signIn: [{provider: secretreader, hosts: [%s/32], %s}]}`, d.namespace, d.format, at.Hostname(), d.run))
 	}
 	// What someone else has made under the name of one of them stays.
 	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cluster-west", Namespace: "argocd"}, StringData: map[string]string{"server": "https://mine"}}

@@ -20,8 +20,9 @@ func namespacesOf(controllers *operatorv1alpha1.Controllers, own string) map[str
 	return map[string][]string{
 		"<cluster-api-namespace>":     controllers.Reaches(contract.ClusterAPIFunction),
 		"<cluster-profile-namespace>": controllers.ExportsTo(operatorv1alpha1.ExportClusterProfile),
-		// The registry's own has its keys.
-		"<secret-namespace>": slices.DeleteFunc(controllers.ExportsTo(operatorv1alpha1.ExportArgoCDSecret), func(namespace string) bool { return namespace == own }),
+		// The registry's own has its keys, and what pods trust.
+		"<secret-namespace>":     slices.DeleteFunc(controllers.ExportsTo(operatorv1alpha1.ExportArgoCDSecret), func(namespace string) bool { return namespace == own }),
+		"<config-map-namespace>": slices.DeleteFunc(controllers.ExportsTo(operatorv1alpha1.ExportFluxConfigMap, operatorv1alpha1.ExportKubeconfig), func(namespace string) bool { return namespace == own }),
 	}
 }
 

@@ -74,9 +74,14 @@ func components(in Input, layout string) []string {
 	include("controller-register-host", aggregated && slices.Contains(on, contract.RegisterHostFunction))
 	include("controller-cluster-api", slices.Contains(on, contract.ClusterAPIFunction))
 	include("controller-cluster-api-aggregated", aggregated && slices.Contains(on, contract.ClusterAPIFunction))
-	include("controller-exports-cluster-profiles", slices.Contains(on, contract.ExportsFunction) && len(r.Spec.Controllers.ExportsTo(operatorv1alpha1.ExportClusterProfile)) > 0)
-	include("controller-exports-secrets", slices.Contains(on, contract.ExportsFunction) && len(r.Spec.Controllers.ExportsTo(operatorv1alpha1.ExportArgoCDSecret)) > 0)
-	include("controller-exports-aggregated", aggregated && slices.Contains(on, contract.ExportsFunction))
+	exports := slices.Contains(on, contract.ExportsFunction)
+	to := func(formats ...operatorv1alpha1.ExportFormat) bool {
+		return exports && len(r.Spec.Controllers.ExportsTo(formats...)) > 0
+	}
+	include("controller-exports-cluster-profiles", to(operatorv1alpha1.ExportClusterProfile))
+	include("controller-exports-secrets", to(operatorv1alpha1.ExportArgoCDSecret))
+	include("controller-exports-config-maps", to(operatorv1alpha1.ExportFluxConfigMap, operatorv1alpha1.ExportKubeconfig))
+	include("controller-exports-aggregated", aggregated && exports)
 	include("controller-independent", !aggregated)
 	return names
 }

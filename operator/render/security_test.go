@@ -54,9 +54,10 @@ func TestPermissions(t *testing.T) {
 				{"cluster-api", "cluster-api:namespace", controllers.Reaches(contract.ClusterAPIFunction)},
 				{"exports-cluster-profiles", "exports:cluster-profiles", controllers.ExportsTo(operatorv1alpha1.ExportClusterProfile)},
 				{"exports-secrets", "exports:secrets", controllers.ExportsTo(operatorv1alpha1.ExportArgoCDSecret)},
+				{"exports-config-maps", "exports:config-maps", controllers.ExportsTo(operatorv1alpha1.ExportFluxConfigMap, operatorv1alpha1.ExportKubeconfig)},
 			} {
 				for _, in := range reached.namespaces {
-					if in != "closed" && (in != namespace || reached.words != "exports-secrets") {
+					if in != "closed" && (in != namespace || reached.words != "exports-secrets" && reached.words != "exports-config-maps") {
 						want = append(want, "RoleBinding "+in+"/"+prefix+":controller-"+reached.words+" to ClusterRole clusterregistry:controller:"+reached.role)
 					}
 				}

@@ -8,7 +8,7 @@ import (
 
 // ExportFormat is what kind of object a cluster is published as.
 //
-// +kubebuilder:validation:Enum=ArgoCDSecret;ClusterProfile
+// +kubebuilder:validation:Enum=ArgoCDSecret;ClusterProfile;FluxConfigMap;Kubeconfig
 type ExportFormat string
 
 const (
@@ -16,6 +16,10 @@ const (
 	ExportArgoCDSecret ExportFormat = "ArgoCDSecret"
 	// ExportClusterProfile is a ClusterProfile (multicluster.x-k8s.io), which several tools read.
 	ExportClusterProfile ExportFormat = "ClusterProfile"
+	// ExportFluxConfigMap is a ConfigMap by which Flux connects without a stored credential.
+	ExportFluxConfigMap ExportFormat = "FluxConfigMap"
+	// ExportKubeconfig is a ConfigMap with a kubeconfig without credentials.
+	ExportKubeconfig ExportFormat = "Kubeconfig"
 )
 
 // Export says which clusters are published in a namespace, and as what.
@@ -23,6 +27,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.format == 'ClusterProfile' || !has(self.providers)",message="providers is for the format ClusterProfile, whose clients know what to run for each: list them in signIn instead, with what is run and where credentials may go"
 // +kubebuilder:validation:XValidation:rule="self.format != 'ClusterProfile' || !has(self.signIn)",message="signIn is not for the format ClusterProfile, whose clients know what to run for each provider: list the providers in providers instead"
 // +kubebuilder:validation:XValidation:rule="self.format == 'ClusterProfile' || has(self.signIn)",message="this format says how clients sign in: add signIn, with a provider, what is run for it, and the hosts where credentials may go"
+// +kubebuilder:validation:XValidation:rule="!has(self.signIn) || self.format == 'FluxConfigMap' || self.signIn.all(s, !has(s.flux))",message="flux is for the format FluxConfigMap: set exec, or aws for ArgoCDSecret, in each of signIn"
+// +kubebuilder:validation:XValidation:rule="!has(self.signIn) || self.format != 'FluxConfigMap' || self.signIn.all(s, has(s.flux))",message="Flux runs no program: set flux in each of signIn for the format FluxConfigMap"
+// +kubebuilder:validation:XValidation:rule="!has(self.signIn) || self.format == 'ArgoCDSecret' || self.signIn.all(s, !has(s.aws))",message="aws is for the format ArgoCDSecret: set exec or flux in each of signIn"
 // +kubebuilder:validation:XValidation:rule="self.format == 'ArgoCDSecret' || !has(self.project)",message="project is one of Argo CD, for the format ArgoCDSecret: remove it"
 type Export struct {
 	// namespace is a namespace of the host cluster. If it is not the registry's own, it needs
@@ -32,9 +39,11 @@ type Export struct {
 	// +required
 	Namespace NamespaceName `json:"namespace"`
 
-	// format is what each cluster is published as: ClusterProfile (multicluster.x-k8s.io), or
-	// ArgoCDSecret, a cluster Secret of Argo CD without credentials, for which the controller
-	// may read and write all Secrets of the namespace, which must not be the registry's own.
+	// format is what each cluster is published as, without credentials: ClusterProfile
+	// (multicluster.x-k8s.io); ArgoCDSecret, a cluster Secret of Argo CD; FluxConfigMap, for
+	// spec.kubeConfig.configMapRef of Flux; or Kubeconfig, a ConfigMap with a kubeconfig. For
+	// all but the first, the controller may read and write all Secrets, or all ConfigMaps, of
+	// the namespace, which must not be the registry's own.
 	// +required
 	Format ExportFormat `json:"format"`
 
@@ -80,7 +89,7 @@ type Export struct {
 
 // ExportSignIn says what clients run to sign in by a provider, and where their credentials may go.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.exec) != has(self.aws)",message="set exactly one of exec and aws"
+// +kubebuilder:validation:XValidation:rule="(has(self.exec) ? 1 : 0) + (has(self.aws) ? 1 : 0) + (has(self.flux) ? 1 : 0) == 1",message="set exactly one of exec, aws and flux"
 type ExportSignIn struct {
 	// provider is the provider.type of an entry of access, or else its name. Anyone who can
 	// write an entry chooses among these.
@@ -105,6 +114,10 @@ type ExportSignIn struct {
 	// the name in clusterName of the entry's provider.config, or else the name of the entry.
 	// +optional
 	AWS *ExportAWS `json:"aws,omitempty"`
+
+	// flux signs in with an identity of Flux.
+	// +optional
+	Flux *ExportFlux `json:"flux,omitempty"`
 }
 
 // ExportExec is a program that prints credentials, as in a kubeconfig.
@@ -174,4 +187,31 @@ func (c *Controllers) ExportsTo(formats ...ExportFormat) []string {
 		}
 	}
 	return out
+}
+
+// ExportFlux is with which identity Flux signs in.
+type ExportFlux struct {
+	// provider is generic, for a token of a ServiceAccount that the cluster trusts, or the
+	// cloud of the cluster: aws, azure or gcp, for which the entry's provider.config has the
+	// name of the cluster there in cluster, such as its ARN.
+	// +required
+	// +kubebuilder:validation:Enum=aws;azure;gcp;generic
+	Provider string `json:"provider"`
+
+	// audiences are those of the token. At most 4. Default: the address of the cluster.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^[!-~]+$'))",message="write audiences without spaces, such as sts.amazonaws.com"
+	Audiences []string `json:"audiences,omitempty"`
+
+	// serviceAccountName is the ServiceAccount in the namespace of the export whose token is
+	// used. Default: that of Flux's own controller.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="write the name of a ServiceAccount, such as fleet"
+	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 }

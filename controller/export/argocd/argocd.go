@@ -52,7 +52,7 @@ func (f Format) Kind() format.Kind {
 	return format.Kind{
 		Name: "ArgoCDSecret", Words: "cluster Secrets of Argo CD", Prefix: "cluster-",
 		Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
-		Selector: f.document().Selector(), Private: true,
+		Selector: f.document().Selector(), Private: true, SignIn: []format.By{format.ByExec, format.ByAWS},
 	}
 }
 

@@ -98,7 +98,7 @@ func target(t *testing.T) format.Target {
 		{Provider: "sso", Hosts: []string{"*.example.com"}, Exec: &format.Exec{Command: "/plugins/sso", Args: []string{"--cluster={name}", "--realm", "{config.realm}"}, Env: map[string]string{"REALM": "{config.realm}"}}},
 	}}
 	for i := range out.SignIn {
-		if err := out.SignIn[i].Complete(); err != nil {
+		if err := out.SignIn[i].Complete(Format{}.Kind().SignIn); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -257,7 +257,7 @@ func TestChanges(t *testing.T) {
 	}
 	elsewhere := target(t)
 	elsewhere.SignIn[1].Hosts = []string{"new.example.com"}
-	if err := elsewhere.SignIn[1].Complete(); err != nil {
+	if err := elsewhere.SignIn[1].Complete(Format{}.Kind().SignIn); err != nil {
 		t.Fatal(err)
 	}
 	if _, why = f.Want(member(moved), elsewhere, silent, secret); why == nil || why.Then != format.Delete {

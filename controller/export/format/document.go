@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
@@ -27,6 +28,14 @@ type Document struct {
 	Secret bool
 
 	Labels, Annotations, Data map[string]string
+}
+
+// ConfigMap returns the kind of documents that are ConfigMaps.
+func (d Document) ConfigMap(words, prefix string, takes ...By) Kind {
+	return Kind{
+		Name: d.Format, Words: words, Prefix: prefix, Selector: d.Selector(), Private: true, SignIn: takes,
+		Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+	}
 }
 
 // Mark returns the labels that say whose a document is.

@@ -56,6 +56,9 @@ type Kind struct {
 	Words string
 	// CRD is where users get their API, empty for what every cluster has.
 	CRD string
+	// SignIn are the kinds of what is run for a provider that the format takes; none where
+	// clients know what to run.
+	SignIn []By
 	// Prefix is before the name of the cluster in the name of an object.
 	Prefix string
 	// Selector selects those of one registry by their labels. Only these are read where

@@ -16,9 +16,11 @@ import (
 type SignIn struct {
 	Provider string   `json:"provider"`
 	Hosts    []string `json:"hosts"`
-	// Exec is a program, and AWS what Argo CD has for clusters of EKS: one of them is set.
+	// Exec is a program, AWS what Argo CD has for clusters of EKS, and Flux what Flux has for
+	// all: one of them is set.
 	Exec *Exec `json:"exec,omitempty"`
 	AWS  *AWS  `json:"aws,omitempty"`
+	Flux *Flux `json:"flux,omitempty"`
 
 	hosts hosts.Hosts
 }
@@ -37,15 +39,48 @@ type AWS struct {
 	RoleARN string `json:"roleARN,omitempty"`
 }
 
-// Complete reads what texts say, or says what is wrong with them.
-func (s *SignIn) Complete() error {
+// Flux is with which identity Flux signs in.
+type Flux struct {
+	// Provider is generic, or that of a cloud.
+	Provider           string   `json:"provider"`
+	Audiences          []string `json:"audiences,omitempty"`
+	ServiceAccountName string   `json:"serviceAccountName,omitempty"`
+}
+
+// By are the kinds of what is run for a provider.
+type By string
+
+const (
+	// ByExec is a program.
+	ByExec By = "exec"
+	// ByAWS is what Argo CD has for clusters of EKS.
+	ByAWS By = "aws"
+	// ByFlux is what Flux has.
+	ByFlux By = "flux"
+)
+
+// by returns the kinds that are set.
+func (s *SignIn) by() (out []By) {
+	for by, set := range map[By]bool{ByExec: s.Exec != nil, ByAWS: s.AWS != nil, ByFlux: s.Flux != nil} {
+		if set {
+			out = append(out, by)
+		}
+	}
+	return out
+}
+
+// Complete reads what texts say, or says what is wrong with them for a format that takes some kinds.
+func (s *SignIn) Complete(takes []By) error {
 	var err error
 	if s.hosts, err = hosts.Parse(s.Hosts); err != nil {
 		return fmt.Errorf("signIn %q: %w", s.Provider, err)
 	}
+	by := s.by()
 	switch {
-	case s.Provider == "" || (s.Exec == nil) == (s.AWS == nil):
-		return fmt.Errorf("signIn %q needs a provider, and one of exec and aws", s.Provider)
+	case s.Provider == "" || len(by) != 1 || !slices.Contains(takes, by[0]):
+		return fmt.Errorf("signIn %q needs a provider, and one of %v for this format", s.Provider, takes)
+	case s.Flux != nil && !slices.Contains([]string{"aws", "azure", "gcp", "generic"}, s.Flux.Provider):
+		return fmt.Errorf("signIn %q: flux needs a provider, which is aws, azure, gcp or generic", s.Provider)
 	case s.Exec != nil && s.Exec.Command == "":
 		return fmt.Errorf("signIn %q: exec needs a command", s.Provider)
 	case s.Exec != nil && s.Exec.APIVersion == "":

@@ -48,7 +48,7 @@ func TestDangerousRules(t *testing.T) {
 	)
 	want := map[string]string{
 		everywhere + " secrets":             "get,create,patch,delete []",
-		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader clusterregistry:controller clusterregistry:controller:host clusterregistry:controller:metrics clusterregistry:controller:health clusterregistry:controller:register-host clusterregistry:controller:cluster-api clusterregistry:controller:cluster-api:namespace clusterregistry:controller:exports clusterregistry:controller:exports:cluster-profiles clusterregistry:controller:exports:secrets]",
+		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader clusterregistry:controller clusterregistry:controller:host clusterregistry:controller:metrics clusterregistry:controller:health clusterregistry:controller:register-host clusterregistry:controller:cluster-api clusterregistry:controller:cluster-api:namespace clusterregistry:controller:exports clusterregistry:controller:exports:cluster-profiles clusterregistry:controller:exports:secrets clusterregistry:controller:exports:config-maps]",
 		everywhere + " clusterrolebindings": "get,list,watch,create,patch,delete []",
 		everywhere + " rolebindings":        "get,list,watch,create,patch,delete []",
 		everywhere + " leases":              "get,list,watch,create,patch,delete []",
@@ -76,6 +76,8 @@ func TestDangerousRules(t *testing.T) {
 		controller + ":cluster-api:namespace configmaps":    "get []",
 		controller + ":cluster-api:namespace clusters":      "get,list,watch []",
 		controller + ":exports clusters":                    "get,list,watch []",
+		controller + ":exports:config-maps namespaces":      "get []",
+		controller + ":exports:config-maps configmaps":      "get,list,watch,create,patch,delete []",
 		controller + ":exports:secrets namespaces":          "get []",
 		controller + ":exports:secrets secrets":             "get,list,watch,create,patch,delete []",
 		controller + ":exports:cluster-profiles namespaces": "get []",

@@ -79,6 +79,8 @@ func namespaceRights(o *operand.Objects) []right {
 			out = append(out, of("watch", "cluster.x-k8s.io", "clusters"))
 		case roleExports + ":secrets":
 			out = append(out, of("watch", "", "secrets"), of("patch", "", "secrets"))
+		case roleExports + ":config-maps":
+			out = append(out, of("watch", "", "configmaps"), of("patch", "", "configmaps"))
 		case roleExports + ":cluster-profiles":
 			out = append(out, of("watch", "multicluster.x-k8s.io", "clusterprofiles"), of("patch", "multicluster.x-k8s.io", "clusterprofiles"))
 		}

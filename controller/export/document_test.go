@@ -1,0 +1,103 @@
+package export
+
+import (
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/controller/export/argocd"
+	"github.com/clusterregistry/operator/controller/export/clusterprofile"
+	"github.com/clusterregistry/operator/controller/export/format"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+// newDocuments returns a bench of a format that has nothing to publish of some clusters.
+func newDocuments(t *testing.T) *bench {
+	t.Helper()
+	secrets := argocd.Format{Source: source}
+	in := format.Target{Namespace: "a", SignIn: []format.SignIn{{Provider: "secretreader", Hosts: []string{"*.example.com"}, Exec: &format.Exec{Command: "/plugin"}}}}
+	if err := in.SignIn[0].Complete(secrets.Kind().SignIn); err != nil {
+		t.Fatal(err)
+	}
+	return newBenchOf(t, "", in, secrets)
+}
+
+func without(c *v1beta1.Cluster) { c.Spec.Access = nil }
+
+// TestNothingToPublish expects that clusters without anything to publish are named, with why, and
+// that what was published of them goes like that of clusters that are gone: not when it is more
+// than half at once, as after a mistake in the export.
+func TestNothingToPublish(t *testing.T) {
+	b := newDocuments(t)
+	b.put(member("east"), member("west"), member("north"), member("south", without))
+	b.pass(time.Minute)
+	expectWrites(t, b, "three of four", "create cluster-east", "apply main cluster-east", "create cluster-west", "apply main cluster-west", "create cluster-north", "apply main cluster-north")
+	expectState(t, b, "three of four", contract.FunctionRunning, `of some clusters: "south". Of the first: The entry has no access`)
+	b.pass(time.Hour)
+	expectWrites(t, b, "nothing changes")
+
+	b.put(member("east", without))
+	expectWrites(t, b, "at once")
+	b.pass(time.Minute)
+	expectWrites(t, b, "one of three", "delete cluster-east")
+	b.put(member("east"))
+	b.pass(time.Minute)
+	expectWrites(t, b, "access again", "create cluster-east", "apply main cluster-east")
+
+	b.put(member("east", without), member("west", without), member("north", without))
+	b.pass(time.Hour)
+	expectWrites(t, b, "all of them")
+	expectState(t, b, "all of them", contract.FunctionRunning, "kubectl delete secrets --namespace=a cluster-east cluster-north cluster-west")
+	b.put(member("east"), member("west"), member("north"))
+	b.pass(time.Minute)
+	expectWrites(t, b, "they are back")
+}
+
+// TestWithdrawn expects that what leads where no one may be led is deleted at once.
+func TestWithdrawn(t *testing.T) {
+	for reason, change := range map[string]func(b *bench){
+		"another cluster answers": func(b *bench) {
+			b.put(member("east", func(c *v1beta1.Cluster) {
+				c.Status.Conditions = append(c.Status.Conditions, metav1.Condition{Type: "IdentityVerified", Status: metav1.ConditionFalse})
+			}))
+		},
+		"a refused address": func(b *bench) {
+			b.answers["https://inside.example.com"] = refused
+			b.put(moved(2, 2, "https://inside.example.com"))
+		},
+	} {
+		b := newDocuments(t)
+		b.put(moved(1, 1, "https://east.example.com"))
+		b.pass(time.Minute)
+		b.writesOf()
+		change(b)
+		expectWrites(t, b, reason, "delete cluster-east")
+	}
+}
+
+// TestPrivateKinds expects that what others have of a kind whose objects are not read is held when
+// it is in the way.
+func TestPrivateKinds(t *testing.T) {
+	b := newDocuments(t)
+	b.host.fail = func(string) error {
+		return apierrors.NewAlreadyExists(clusterprofile.Resource.GroupResource(), "cluster-east")
+	}
+	b.put(member("east"))
+	b.pass(time.Minute)
+	expectWrites(t, b, "another has it")
+	expectState(t, b, "another has it", contract.FunctionRunning, `are left alone: "cluster-east"`)
+	b.host.fail = nil
+	b.pass(time.Minute)
+	expectWrites(t, b, "it is gone", "create cluster-east", "apply main cluster-east")
+	expectState(t, b, "it is gone", contract.FunctionRunning, "")
+
+	// Someone takes it out of the controller's hands.
+	b.host.edit("cluster-east", func(o *unstructured.Unstructured) { o.SetLabels(nil) })
+	b.drop("east")
+	b.pass(time.Minute)
+	expectWrites(t, b, "taken out of the controller's hands")
+}
