@@ -30,12 +30,12 @@ type document struct {
 	data func(client.Object) map[string]string
 }
 
-const program = `exec: {command: /plugin, args: ["--cluster={name}"]}`
+const runs = `exec: {command: /plugin, args: ["--cluster={name}"]}`
 
 var documents = []document{
-	{"ArgoCDSecret", "argocd", "secrets", program, "cluster-east", "server", secretKind, secretData},
+	{"ArgoCDSecret", "argocd", "secrets", runs, "cluster-east", "server", secretKind, secretData},
 	{"FluxConfigMap", "flux", "configmaps", "flux: {provider: generic}", "flux-east", "address", configMapKind, configMapData},
-	{"Kubeconfig", "people", "configmaps", program, "kubeconfig-east", "server", configMapKind, kubeconfigData},
+	{"Kubeconfig", "people", "configmaps", runs, "kubeconfig-east", "server", configMapKind, kubeconfigData},
 }
 
 func secretKind() client.Object { return &corev1.Secret{} }

@@ -57,16 +57,16 @@ var effects = map[string]effect{
 	"podAnnotations":              {value: `{"example.com/scan":"true"}`, changes: []string{deployment}, has: "      annotations:\n        example.com/scan: \"true\"\n"},
 	"podDisruptionBudget.enabled": {value: `false`, changes: []string{"PodDisruptionBudget clusterregistry-system/clusterregistry-operator"}},
 	"networkPolicy.enabled":       {value: `false`, changes: []string{"NetworkPolicy clusterregistry-system/clusterregistry-operator"}},
-	"serviceMonitor.enabled":      {value: `true`, changes: []string{
+	"serviceMonitor.enabled": {value: `true`, changes: []string{
 		"ClusterRole /clusterregistry:metrics-reader", "ClusterRoleBinding /clusterregistry:metrics-reader",
 		"Secret clusterregistry-system/clusterregistry-metrics-reader", "ServiceAccount clusterregistry-system/clusterregistry-metrics-reader", monitor,
 	}, has: "port: metrics\n"},
-	"serviceMonitor.labels":       {value: `{"release":"prometheus"}`, given: "serviceMonitor.enabled=true", changes: []string{monitor}, has: "    release: prometheus\n"},
-	"prometheusRule.enabled":      {value: `true`, changes: []string{alerts}, has: "- alert: "},
-	"prometheusRule.labels":       {value: `{"release":"prometheus"}`, given: "prometheusRule.enabled=true", changes: []string{alerts}, has: "    release: prometheus\n"},
-	"dashboard.enabled":           {value: `true`, changes: []string{dashboards}, has: "grafana_dashboard:"},
-	"extraArgs":                   {value: `["--zap-log-level=debug"]`, changes: []string{deployment}, has: "        - --zap-log-level=debug\n"},
-	"extraEnv":                    {value: `[{"name":"HTTPS_PROXY","value":"http://proxy.example"}]`, changes: []string{deployment}, has: "        - name: HTTPS_PROXY\n          value: http://proxy.example\n"},
+	"serviceMonitor.labels":  {value: `{"release":"prometheus"}`, given: "serviceMonitor.enabled=true", changes: []string{monitor}, has: "    release: prometheus\n"},
+	"prometheusRule.enabled": {value: `true`, changes: []string{alerts}, has: "- alert: "},
+	"prometheusRule.labels":  {value: `{"release":"prometheus"}`, given: "prometheusRule.enabled=true", changes: []string{alerts}, has: "    release: prometheus\n"},
+	"dashboard.enabled":      {value: `true`, changes: []string{dashboards}, has: "grafana_dashboard:"},
+	"extraArgs":              {value: `["--zap-log-level=debug"]`, changes: []string{deployment}, has: "        - --zap-log-level=debug\n"},
+	"extraEnv":               {value: `[{"name":"HTTPS_PROXY","value":"http://proxy.example"}]`, changes: []string{deployment}, has: "        - name: HTTPS_PROXY\n          value: http://proxy.example\n"},
 	"crds.install": {value: `false`, changes: []string{
 		definitions + "clusterregistries.operator.clusterregistry.io", definitions + "clusterregistrybackups.operator.clusterregistry.io",
 	}},
