@@ -26,7 +26,7 @@ func testShown(t *testing.T, kubectl *framework.Kubectl) {
 		{"explain creg.spec", []string{"deletionPolicy <string> enum: Retain, Snapshot, Delete", "mode <string> -required- enum: Aggregated, Independent",
 			"version <string> -required- enum: v0.1.0", "version is the release of the registry that should run."}},
 		{"explain creg.spec.etcd", []string{"either members that the operator runs", "replicas <integer>", "replicas is how many members etcd has: 1, 3 or 5.",
-			"storage <Object>", "Default: 8Gi of the cluster's default StorageClass.", "external is an etcd that is run elsewhere"}},
+			"storage <Object>", "Default: 8Gi of the cluster's default StorageClass.", "external is an etcd that the operator does not manage"}},
 		{"wait creg/fleet --for=jsonpath={.status.etcd.ready}=2/3 --timeout=5m", []string{"condition met"}},
 	} {
 		out := strings.Join(strings.Fields(kubectl.Run(strings.Fields(test.args)...)), " ")
