@@ -26,12 +26,12 @@ var s3Store = operatorv1alpha1.BackupStore{S3: &operatorv1alpha1.S3Store{Bucket:
 
 // lostScope returns the scope of a registry whose etcd has lost its quorum, with an approval in
 // YAML, and what was said of the loss before.
-func lostScope(t *testing.T, approval string, objects ...client.Object) (*Reconciler, *scope, *operatorv1alpha1.RecoveryStatus) {
+func lostScope(t *testing.T, approval string) (*Reconciler, *scope, *operatorv1alpha1.RecoveryStatus) {
 	t.Helper()
-	objects = append(objects, &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}},
+	objects := []client.Object{&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3))}},
 		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-0", UID: "u0"}},
 		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-1", UID: "u1"}},
-		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-2", UID: "u2"}})
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data-fleet-etcd-2", UID: "u2"}}}
 	s := newScope(operandtest.New(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}, recovery: "+approval+"}, status: {version: v0.4.0, etcd: {}, inventory: [{kind: ConfigMap, namespace: team, name: fleet-etcd-identity}]"+operandtest.Complete+"}}", objects...))
 	s.Release, s.HostVersion = version.Release{Version: "v0.4.0", Members: version.Members{Etcd: "v3.7.3"}}, "v1.37.1"
 	record := etcd.NewRecord(3, "ca", etcd.Identity{ClusterID: "c1", Members: map[string]string{"fleet-etcd-0": "a0", "fleet-etcd-1": "a1", "fleet-etcd-2": "a2"}}, true)

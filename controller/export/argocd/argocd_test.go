@@ -75,7 +75,7 @@ func (c cluster) connects(t *testing.T) *rest.Config {
 	if _, err := rest.TransportFor(&rest.Config{Host: out.Host, TLSClientConfig: rest.TLSClientConfig{ServerName: out.ServerName}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := http.NewRequest(http.MethodGet, out.Host+"/version", nil); err != nil {
+	if _, err := http.NewRequestWithContext(t.Context(), http.MethodGet, out.Host+"/version", nil); err != nil {
 		t.Fatal(err)
 	}
 	return out

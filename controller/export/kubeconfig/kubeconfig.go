@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
-	api "k8s.io/client-go/tools/clientcmd/api"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/export/format"
@@ -68,27 +68,27 @@ func leads(data map[string]string) (v1beta1.Endpoint, bool) {
 }
 
 // config returns the kubeconfig of a cluster and its provider, or why there is to be none.
-func config(cluster *v1beta1.Cluster, in format.Target) (api.Config, string, *format.Withheld) {
+func config(cluster *v1beta1.Cluster, in format.Target) (clientcmdapi.Config, string, *format.Withheld) {
 	of, why := format.OfferOf(cluster, in)
 	if why != nil {
-		return api.Config{}, "", why
+		return clientcmdapi.Config{}, "", why
 	}
 	way, signIn, why := in.Chosen(of)
 	if why != nil {
-		return api.Config{}, "", why
+		return clientcmdapi.Config{}, "", why
 	}
 	exec, why := signIn.Exec.Filled(cluster, way)
 	if why != nil {
-		return api.Config{}, "", why
+		return clientcmdapi.Config{}, "", why
 	}
-	program := &api.ExecConfig{APIVersion: exec.APIVersion, Command: exec.Command, Args: exec.Args, InstallHint: exec.InstallHint, InteractiveMode: api.IfAvailableExecInteractiveMode}
+	program := &clientcmdapi.ExecConfig{APIVersion: exec.APIVersion, Command: exec.Command, Args: exec.Args, InstallHint: exec.InstallHint, InteractiveMode: clientcmdapi.IfAvailableExecInteractiveMode}
 	for _, name := range slices.Sorted(maps.Keys(exec.Env)) {
-		program.Env = append(program.Env, api.ExecEnvVar{Name: name, Value: exec.Env[name]})
+		program.Env = append(program.Env, clientcmdapi.ExecEnvVar{Name: name, Value: exec.Env[name]})
 	}
-	out := api.NewConfig()
-	out.Clusters[cluster.Name] = &api.Cluster{Server: of.Endpoint.URL, TLSServerName: of.Endpoint.TLSServerName, CertificateAuthorityData: of.Endpoint.CABundle, ProxyURL: of.Endpoint.ProxyURL}
-	out.AuthInfos[way.Provider] = &api.AuthInfo{Exec: program}
-	out.Contexts[cluster.Name] = &api.Context{Cluster: cluster.Name, AuthInfo: way.Provider}
+	out := clientcmdapi.NewConfig()
+	out.Clusters[cluster.Name] = &clientcmdapi.Cluster{Server: of.Endpoint.URL, TLSServerName: of.Endpoint.TLSServerName, CertificateAuthorityData: of.Endpoint.CABundle, ProxyURL: of.Endpoint.ProxyURL}
+	out.AuthInfos[way.Provider] = &clientcmdapi.AuthInfo{Exec: program}
+	out.Contexts[cluster.Name] = &clientcmdapi.Context{Cluster: cluster.Name, AuthInfo: way.Provider}
 	out.CurrentContext = cluster.Name
 	return *out, way.Provider, nil
 }
