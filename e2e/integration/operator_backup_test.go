@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -47,7 +48,8 @@ func testBackups(t *testing.T, s *site) {
 	s.phase("early", operatorv1alpha1.BackupPending, "there is no ClusterRegistry fleet in this namespace")
 	s.apply("fleet", "{mode: Independent}")
 	s.phase("early", operatorv1alpha1.BackupPending, "has no spec.backup")
-	if early := s.phase("early", operatorv1alpha1.BackupPending, ""); len(early.Status.Conditions) != 1 || early.Status.Conditions[0].Status != metav1.ConditionUnknown || early.Spec.DeletionPolicy != operatorv1alpha1.BackupDeletionPolicyRetain {
+	if early := s.phase("early", operatorv1alpha1.BackupPending, ""); !meta.IsStatusConditionPresentAndEqual(early.Status.Conditions, operatorv1alpha1.BackupConditionCompleted, metav1.ConditionUnknown) ||
+		!meta.IsStatusConditionTrue(early.Status.Conditions, operatorv1alpha1.BackupConditionReconciling) || early.Spec.DeletionPolicy != operatorv1alpha1.BackupDeletionPolicyRetain {
 		t.Errorf("the backup is %+v", early)
 	}
 
