@@ -106,8 +106,8 @@ func TestRefused(t *testing.T) {
 	}{
 		"nothing":          {nil, "", nil, false},
 		"another has it":   {refused("nodePort"), operatorv1alpha1.ReasonNodePortRefused, []string{"node port 30443", "provided port is already allocated", "spec.server.service.nodePort"}, false},
-		"another field":    {refused("port"), operatorv1alpha1.ReasonInternalError, nil, true},
-		"without details":  {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid}}, operatorv1alpha1.ReasonInternalError, nil, true},
+		"another field":    {refused("port"), operatorv1alpha1.ReasonHostRefused, nil, true},
+		"without details":  {&apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonInvalid}}, operatorv1alpha1.ReasonHostRefused, nil, true},
 		"no answer at all": {errors.New("EOF"), operatorv1alpha1.ReasonInternalError, nil, true},
 		"somebody else's":  {&apply.NotOurs{}, operatorv1alpha1.ReasonNotOwned, nil, false},
 	} {

@@ -116,7 +116,7 @@ func TestInTheWay(t *testing.T) {
 		calls        []string
 	}{
 		{"Job", apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "fleet-snapshot", nil), operatorv1alpha1.ReasonProgressing, "the Job of an earlier snapshot is removed", []string{"apply PersistentVolumeClaim", "apply Job", "delete"}},
-		{"Job", apierrors.NewForbidden(schema.GroupResource{}, "fleet-snapshot", nil), operatorv1alpha1.ReasonInternalError, "forbidden", []string{"apply PersistentVolumeClaim", "apply Job"}},
+		{"Job", apierrors.NewForbidden(schema.GroupResource{}, "fleet-snapshot", nil), operatorv1alpha1.ReasonHostRefused, "forbidden", []string{"apply PersistentVolumeClaim", "apply Job"}},
 		{"PersistentVolumeClaim", apierrors.NewInvalid(schema.GroupKind{Kind: "PersistentVolumeClaim"}, "fleet-snapshots", nil), operatorv1alpha1.ReasonSnapshotFailed, "PersistentVolumeClaim fleet-snapshots", []string{"apply PersistentVolumeClaim"}},
 		{"PersistentVolumeClaim", apierrors.NewForbidden(schema.GroupResource{}, "fleet-snapshots", nil), operatorv1alpha1.ReasonSnapshotFailed, "refuses", []string{"apply PersistentVolumeClaim"}},
 		{"PersistentVolumeClaim", apierrors.NewServiceUnavailable("later"), operatorv1alpha1.ReasonInternalError, "later", []string{"apply PersistentVolumeClaim"}},
