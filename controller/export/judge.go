@@ -12,7 +12,7 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
-// judge sums up how the namespace is. Single profiles that wait for a person or for someone's
+// judge sums up how the namespace is. Single objects that wait for a person or for someone's
 // finalizer are said, and the function still runs: whoever may write an object there, or delete
 // a cluster of the registry, can bring that about.
 func (s *session) judge() verdict {

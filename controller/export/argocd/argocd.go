@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/export/format"
@@ -49,11 +48,7 @@ func (f Format) document() format.Document {
 
 // Kind says what Secrets of Argo CD are.
 func (f Format) Kind() format.Kind {
-	return format.Kind{
-		Name: "ArgoCDSecret", Words: "cluster Secrets of Argo CD", Prefix: "cluster-",
-		Resource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
-		Selector: f.document().Selector(), Private: true, SignIn: []format.By{format.ByExec, format.ByAWS},
-	}
+	return f.document().Kind("cluster Secrets of Argo CD", "cluster-", format.ByExec, format.ByAWS)
 }
 
 // Offered returns why Argo CD is to know nothing of a cluster.

@@ -21,7 +21,7 @@ func (f Format) document() format.Document {
 
 // Kind says what ConfigMaps of Flux are.
 func (f Format) Kind() format.Kind {
-	return f.document().ConfigMap("ConfigMaps of Flux", "flux-", format.ByFlux)
+	return f.document().Kind("ConfigMaps of Flux", "flux-", format.ByFlux)
 }
 
 // Offered returns why Flux is to know nothing of a cluster.

@@ -30,11 +30,16 @@ type Document struct {
 	Labels, Annotations, Data map[string]string
 }
 
-// ConfigMap returns the kind of documents that are ConfigMaps.
-func (d Document) ConfigMap(words, prefix string, takes ...By) Kind {
+// Kind returns what documents of the format are, given what people call several of them, what is
+// before the name of a cluster in theirs, and what they take for a provider.
+func (d Document) Kind(words, prefix string, takes ...By) Kind {
+	resource, kind := "configmaps", "ConfigMap"
+	if d.Secret {
+		resource, kind = "secrets", "Secret"
+	}
 	return Kind{
 		Name: d.Format, Words: words, Prefix: prefix, Selector: d.Selector(), Private: true, SignIn: takes,
-		Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
+		Resource: schema.GroupVersionResource{Version: "v1", Resource: resource}, GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind},
 	}
 }
 

@@ -26,7 +26,7 @@ func (f Format) document() format.Document {
 
 // Kind says what these ConfigMaps are.
 func (f Format) Kind() format.Kind {
-	return f.document().ConfigMap("ConfigMaps with a kubeconfig", "kubeconfig-", format.ByExec)
+	return f.document().Kind("ConfigMaps with a kubeconfig", "kubeconfig-", format.ByExec)
 }
 
 // Offered returns why a cluster is to have no kubeconfig.
