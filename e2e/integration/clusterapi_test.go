@@ -34,6 +34,7 @@ import (
 type importer struct {
 	t      *testing.T
 	host   *framework.Host
+	etcd   *framework.Etcd
 	client client.Client
 
 	clusters typed.ClusterInterface
@@ -57,7 +58,8 @@ const importerGrants = `{"accessTemplates": [
 func newImporter(t *testing.T) *importer {
 	t.Helper()
 	host := framework.StartHostWith(t, newest, map[string]string{"authorization-mode": "RBAC"})
-	registry, clients, config := independent(t, "--guarded-fields=Enforce")
+	etcd := framework.StartEtcd(t, 1)
+	registry, clients, config := independentOn(t, etcd, "--guarded-fields=Enforce")
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -68,7 +70,7 @@ func newImporter(t *testing.T) *importer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i := &importer{t: t, host: host, client: c, clusters: betaOf(t, config)}
+	i := &importer{t: t, host: host, etcd: etcd, client: c, clusters: betaOf(t, config)}
 	i.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "registries"}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-a", Labels: map[string]string{contract.NamespaceLabel("hub"): "registries"}}},
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team-b"}})
