@@ -23,7 +23,7 @@ import (
 	"github.com/clusterregistry/operator/apiserver/storage/cluster"
 	"github.com/clusterregistry/operator/apiserver/storage/clusterset"
 	"github.com/clusterregistry/operator/apiserver/storage/rbac"
-	"github.com/clusterregistry/operator/apiserver/storage/selfreview"
+	"github.com/clusterregistry/operator/apiserver/storage/reviews"
 )
 
 var (
@@ -35,7 +35,7 @@ func init() {
 	install.Install(scheme)
 	utilruntime.Must(cluster.AddFieldLabelConversions(scheme))
 	utilruntime.Must(rbac.AddToScheme(scheme))
-	utilruntime.Must(selfreview.AddToScheme(scheme))
+	utilruntime.Must(reviews.AddToScheme(scheme))
 	// Every server needs the types that have no group: options and statuses.
 	unversioned := schema.GroupVersion{Version: "v1"}
 	metav1.AddToGroupVersion(scheme, unversioned)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 
 	"github.com/clusterregistry/operator/apiserver/authn"
-	"github.com/clusterregistry/operator/apiserver/storage/selfreview"
+	"github.com/clusterregistry/operator/apiserver/storage/reviews"
 )
 
 // independent lets the registry itself decide who asks and what they may. There
@@ -53,10 +53,10 @@ func (o *Options) independent(ctx context.Context, c *Config) error {
 		if err := serveLists(server); err != nil {
 			return err
 		}
-		if err := serveVersion(server, selfreview.Authentication(), authenticationv1.SchemeGroupVersion); err != nil {
+		if err := serveVersion(server, reviews.Authentication(config.Authentication.Authenticator), authenticationv1.SchemeGroupVersion); err != nil {
 			return err
 		}
-		if err := serveVersion(server, selfreview.Authorization(server.Authorizer, rules), authorizationv1.SchemeGroupVersion); err != nil {
+		if err := serveVersion(server, reviews.Authorization(server.Authorizer, rules), authorizationv1.SchemeGroupVersion); err != nil {
 			return err
 		}
 		return extendAuthorization(server)

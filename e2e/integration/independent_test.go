@@ -14,6 +14,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -211,7 +212,7 @@ func TestIndependentTokens(t *testing.T) {
 		}
 	}
 	write(header + one.Authenticator("one:"))
-	registry, _, _ := independent(t, "--authentication-config="+file)
+	registry, _, admin := independent(t, "--authentication-config="+file)
 	person := map[string]any{"name": "ada", "groups": []string{"dev"}}
 	as := func(issuer *framework.Issuer) func(context.Context) error {
 		return func(ctx context.Context) error {
@@ -223,6 +224,7 @@ func TestIndependentTokens(t *testing.T) {
 		}
 	}
 	framework.Eventually(t, "a token to be accepted", as(one))
+	testDelegation(t, registry, admin, one.Token(time.Hour, person))
 
 	for reason, token := range map[string]string{
 		"an expired token":             one.Token(-time.Minute, person),
@@ -266,6 +268,37 @@ func TestIndependentTokens(t *testing.T) {
 	})
 	if err := as(other)(t.Context()); err != nil {
 		t.Errorf("a token while the server drains: %v", err)
+	}
+}
+
+// testDelegation asks the registry whose a token is, and what its user may do, as a server
+// that leaves both to it. Who may not ask is told so.
+func testDelegation(t *testing.T, registry *framework.Registry, admin *rest.Config, token string) {
+	t.Helper()
+	ctx, c := t.Context(), clientset(t, admin)
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
+	if _, err := clientset(t, withToken(registry, token)).AuthenticationV1().TokenReviews().Create(ctx, review, metav1.CreateOptions{}); !apierrors.IsForbidden(err) {
+		t.Errorf("a user who may not review tokens: %v", err)
+	}
+	got, err := c.AuthenticationV1().TokenReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil || !got.Status.Authenticated || got.Status.User.Username != "ada" {
+		t.Fatalf("the review of a token: %+v, %v", got.Status, err)
+	}
+	if strange, err := c.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token + "x"}}, metav1.CreateOptions{}); err != nil || strange.Status.Authenticated || strange.Status.Error == "" {
+		t.Errorf("the review of an altered token: %+v, %v", strange.Status, err)
+	}
+	may := func(groups ...string) bool {
+		t.Helper()
+		answer, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: got.Status.User.Username, Groups: groups,
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "delete", Group: "clusterregistry.k8s.io", Resource: "clusters"}}}, metav1.CreateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Status.Allowed
+	}
+	if may(got.Status.User.Groups...) || !may(admins...) {
+		t.Error("a user of no role may delete clusters, or a member of the administrators may not")
 	}
 }
 

@@ -1,49 +1,58 @@
-package selfreview
+package reviews
 
 import (
 	"context"
 	"errors"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-func whoAmI(_ context.Context, who user.Info, review *authenticationv1.SelfSubjectReview) error {
-	info := authenticationv1.UserInfo{Username: who.GetName(), UID: who.GetUID(), Groups: who.GetGroups()}
-	if extra := who.GetExtra(); len(extra) > 0 {
-		info.Extra = map[string]authenticationv1.ExtraValue{}
-		for key, values := range extra {
-			info.Extra[key] = values
-		}
-	}
-	review.Status = authenticationv1.SelfSubjectReviewStatus{UserInfo: info}
-	return nil
+func canI(ctx context.Context, access authorizer.UnconditionalAuthorizer, who user.Info, review *authorizationv1.SelfSubjectAccessReview) (err error) {
+	review.Status, err = decide(ctx, access, who, review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+	return err
 }
 
-func canI(ctx context.Context, access authorizer.UnconditionalAuthorizer, who user.Info, review *authorizationv1.SelfSubjectAccessReview) error {
+// may answers about somebody else, who is what the review says: with no group added to it.
+func may(ctx context.Context, access authorizer.UnconditionalAuthorizer, review *authorizationv1.SubjectAccessReview) (err error) {
+	if review.Spec.User == "" && len(review.Spec.Groups) == 0 {
+		return apierrors.NewBadRequest("spec needs user, groups or both: name whom the question is about")
+	}
+	who := &user.DefaultInfo{Name: review.Spec.User, UID: review.Spec.UID, Groups: review.Spec.Groups}
+	if len(review.Spec.Extra) > 0 {
+		who.Extra = map[string][]string{}
+		for key, values := range review.Spec.Extra {
+			who.Extra[key] = values
+		}
+	}
+	review.Status, err = decide(ctx, access, who, review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes)
+	return err
+}
+
+// decide answers whether somebody may do something with a resource or a path, one of them.
+func decide(ctx context.Context, access authorizer.UnconditionalAuthorizer, who user.Info, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
 	question := authorizer.AttributesRecord{User: who}
-	switch resource, path := review.Spec.ResourceAttributes, review.Spec.NonResourceAttributes; {
+	switch {
 	case resource != nil && path == nil:
 		question.ResourceRequest = true
 		question.Verb, question.Namespace, question.APIGroup, question.APIVersion = resource.Verb, resource.Namespace, resource.Group, resource.Version
 		question.Resource, question.Subresource, question.Name = resource.Resource, resource.Subresource, resource.Name
 		if err := restrict(resource, &question); err != nil {
-			return err
+			return authorizationv1.SubjectAccessReviewStatus{}, err
 		}
 	case path != nil && resource == nil:
 		question.Verb, question.Path = path.Verb, path.Path
 	default:
-		return apierrors.NewBadRequest("spec needs exactly one of resourceAttributes and nonResourceAttributes")
+		return authorizationv1.SubjectAccessReviewStatus{}, apierrors.NewBadRequest("spec needs exactly one of resourceAttributes and nonResourceAttributes")
 	}
 	decision, reason, err := access.Authorize(ctx, question)
-	review.Status = authorizationv1.SubjectAccessReviewStatus{Allowed: decision == authorizer.DecisionAllow, Denied: decision == authorizer.DecisionDeny, Reason: reason}
+	status := authorizationv1.SubjectAccessReviewStatus{Allowed: decision == authorizer.DecisionAllow, Denied: decision == authorizer.DecisionDeny, Reason: reason}
 	if err := errors.Join(err, question.FieldSelectorParsingErr, question.LabelSelectorParsingErr); err != nil {
-		review.Status.EvaluationError = err.Error()
+		status.EvaluationError = err.Error()
 	}
-	return nil
+	return status, nil
 }
 
 func whatMayI(ctx context.Context, rules authorizer.RuleResolver, who user.Info, review *authorizationv1.SelfSubjectRulesReview) {

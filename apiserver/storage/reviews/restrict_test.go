@@ -1,4 +1,4 @@
-package selfreview
+package reviews
 
 import (
 	"context"

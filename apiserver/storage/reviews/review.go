@@ -1,7 +1,8 @@
-// Package selfreview answers a caller's questions about themselves, in independent
-// mode: who they are to the server, whether they may do something, and what they may
-// do. kubectl auth whoami and can-i ask them.
-package selfreview
+// Package reviews answers, in independent mode, who a caller or the bearer of a token is
+// to the server, whether somebody may do something, and what a caller may do. kubectl auth
+// whoami and can-i ask about oneself; a server or webhook that leaves authentication or
+// authorization to the registry asks about others.
+package reviews
 
 import (
 	"context"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	genericrequest "k8s.io/apiserver/pkg/endpoints/request"
@@ -22,8 +24,9 @@ import (
 // AddToScheme registers the kinds of all reviews.
 func AddToScheme(scheme *runtime.Scheme) error {
 	for group, kinds := range map[schema.GroupVersion][]runtime.Object{
-		authenticationv1.SchemeGroupVersion: {&authenticationv1.SelfSubjectReview{}},
-		authorizationv1.SchemeGroupVersion:  {&authorizationv1.SelfSubjectAccessReview{}, &authorizationv1.SelfSubjectRulesReview{}},
+		authenticationv1.SchemeGroupVersion: {&authenticationv1.SelfSubjectReview{}, &authenticationv1.TokenReview{}},
+		authorizationv1.SchemeGroupVersion: {&authorizationv1.SelfSubjectAccessReview{}, &authorizationv1.SelfSubjectRulesReview{},
+			&authorizationv1.SubjectAccessReview{}},
 	} {
 		// v1 serves as its own hub: the reviews have no other version.
 		scheme.AddKnownTypes(schema.GroupVersion{Group: group.Group, Version: runtime.APIVersionInternal}, kinds...)
@@ -36,15 +39,21 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Authentication returns the resources of authentication.k8s.io/v1.
-func Authentication() map[string]rest.Storage {
+// Authentication returns the resources of authentication.k8s.io/v1. Whose a token is,
+// bearers tells by a request that has it.
+func Authentication(bearers authenticator.Request) map[string]rest.Storage {
 	return map[string]rest.Storage{
 		"selfsubjectreviews": review[*authenticationv1.SelfSubjectReview]{
 			singular: "selfsubjectreview", empty: func() *authenticationv1.SelfSubjectReview { return &authenticationv1.SelfSubjectReview{} }, answer: whoAmI},
+		"tokenreviews": review[*authenticationv1.TokenReview]{
+			singular: "tokenreview", empty: func() *authenticationv1.TokenReview { return &authenticationv1.TokenReview{} },
+			answer: func(ctx context.Context, _ user.Info, r *authenticationv1.TokenReview) error {
+				return whose(ctx, bearers, r)
+			}},
 	}
 }
 
-// Authorization returns the resources of authorization.k8s.io/v1. What a caller
+// Authorization returns the resources of authorization.k8s.io/v1. What somebody
 // may do, access decides and rules lists.
 func Authorization(access authorizer.UnconditionalAuthorizer, rules authorizer.RuleResolver) map[string]rest.Storage {
 	return map[string]rest.Storage{
@@ -58,6 +67,11 @@ func Authorization(access authorizer.UnconditionalAuthorizer, rules authorizer.R
 			answer: func(ctx context.Context, who user.Info, r *authorizationv1.SelfSubjectRulesReview) error {
 				whatMayI(ctx, rules, who, r)
 				return nil
+			}},
+		"subjectaccessreviews": review[*authorizationv1.SubjectAccessReview]{
+			singular: "subjectaccessreview", empty: func() *authorizationv1.SubjectAccessReview { return &authorizationv1.SubjectAccessReview{} },
+			answer: func(ctx context.Context, _ user.Info, r *authorizationv1.SubjectAccessReview) error {
+				return may(ctx, access, r)
 			}},
 	}
 }
