@@ -84,7 +84,7 @@ func bodies() (out []string) {
 			`"spec":{"access":[{"name":"a","exec":{"apiVersion":"v1","command":"c","args":` + many(`"--a"`) + `}}]},"nonsense":"clusterName"`,
 			`"status":{"conditions":` + many("{}") + `}`,
 			`"status":{"conditions":` + many(condition) + `}`,
-			`"nonsense":` + many("[]") + `,"clusterName":1`,
+			`"Metadata":[],"nonsense":` + many("[]") + `,"clusterName":1`,
 			`"nonsense":` + strings.Repeat("[", size/2) + strings.Repeat("]", size/2),
 			`"spec":{"displayName":"` + text + `","id":"` + text + `"}`,
 			`"spec":{"displayName":"` + strings.Repeat("a://b:", size/6) + `"}`,

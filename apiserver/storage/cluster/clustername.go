@@ -52,16 +52,35 @@ func hasClusterName(data []byte) bool {
 		return false
 	}
 	var object struct {
-		Metadata struct {
-			ClusterName json.RawMessage `json:"clusterName"`
-		} `json:"metadata"`
+		Metadata named `json:"metadata"`
 	}
-	err := json.Unmarshal(data, &object)
-	if err != nil {
-		err = yaml.Unmarshal(data, &object)
+	if syntax := (*json.SyntaxError)(nil); errors.As(json.Unmarshal(data, &object), &syntax) {
+		_ = yaml.Unmarshal(data, &object) // what is neither was refused by the decoder
 	}
-	name := string(object.Metadata.ClusterName)
-	return err == nil && name != "" && name != `""` && name != "null"
+	return bool(object.Metadata)
+}
+
+// named is whether metadata have a clusterName. Package json takes keys in any case for the
+// same one, so whichever comes last must not hide another.
+type named bool
+
+// UnmarshalJSON reads metadata. Those of another type have no clusterName.
+func (n *named) UnmarshalJSON(data []byte) error {
+	var metadata struct {
+		ClusterName given `json:"clusterName"`
+	}
+	_ = json.Unmarshal(data, &metadata)
+	*n = *n || named(metadata.ClusterName)
+	return nil
+}
+
+// given is whether a value is anything but empty.
+type given bool
+
+// UnmarshalJSON reads a value of any type.
+func (g *given) UnmarshalJSON(data []byte) error {
+	*g = *g || string(data) != `""` && string(data) != "null"
+	return nil
 }
 
 // hasClusterNameInProtobuf looks for it where generated code of 2018 put it: in a
