@@ -69,6 +69,11 @@ func newEntry(cluster *v1beta1.Cluster, prefix string, client netip.Addr, allowe
 	if err := reachable(endpoint.URL); err != nil {
 		return entry{}, fmt.Errorf("its endpoint %s is refused: %w", command.Plain(endpoint.Name), err)
 	}
+	if endpoint.ProxyURL != "" {
+		if err := reachable(endpoint.ProxyURL); err != nil {
+			return entry{}, fmt.Errorf("the proxy of its endpoint %s is refused: %w", command.Plain(endpoint.Name), err)
+		}
+	}
 	out := entry{
 		Name: prefix + cluster.Name, Server: endpoint.URL, CA: endpoint.CABundle, TLSServerName: endpoint.TLSServerName, Proxy: endpoint.ProxyURL,
 		cluster: cluster.Name,

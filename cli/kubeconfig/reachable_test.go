@@ -23,4 +23,18 @@ func TestWherePeopleAreLed(t *testing.T) {
 			t.Errorf("%s: %v, want %q", url, err, says)
 		}
 	}
+	for proxy, says := range map[string]string{
+		"http://proxy.example:3128": "",
+		"socks5://10.0.0.7:1080":    "",
+		"http://localhost:3128":     "a loopback address",
+		"socks5://[::1]:1080":       "a loopback address",
+		"http://169.254.169.254":    "the metadata service",
+	} {
+		behind := cluster("east", "https://api.example.com")
+		behind.Spec.Endpoints[0].ProxyURL = proxy
+		_, err := newEntry(behind, "", netip.Addr{}, nil)
+		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), "the proxy of its endpoint main is refused: it leads to "+says) {
+			t.Errorf("%s: %v, want %q", proxy, err, says)
+		}
+	}
 }
