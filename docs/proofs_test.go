@@ -1,0 +1,56 @@
+package docs
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+)
+
+var (
+	function = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w+)\(`)
+	named    = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)")
+)
+
+// existing returns the names of all tests of the repository.
+func existing(t *testing.T) map[string]bool {
+	t.Helper()
+	out := map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if name := entry.Name(); entry.IsDir() && path != ".." && (name[0] == '.' || name == "node_modules" || name == "bin") {
+			return fs.SkipDir
+		}
+		if matched, _ := filepath.Match("*_test.go", entry.Name()); !matched {
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		for _, match := range function.FindAllStringSubmatch(string(content), -1) {
+			out[match[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestNamedTests expects that a test that a page calls a proof exists.
+func TestNamedTests(t *testing.T) {
+	all, found := existing(t), 0
+	for _, document := range pages(t) {
+		for _, match := range named.FindAllStringSubmatch(read(t, document), -1) {
+			found++
+			if !all[match[1]] {
+				t.Errorf("%s names %s, and there is no such test", document, match[1])
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page names a test any more")
+	}
+}
