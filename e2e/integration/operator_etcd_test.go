@@ -90,7 +90,17 @@ func testExternalEtcd(t *testing.T, s *site) {
 	use(right...)
 	s.says("fleet", "EtcdReady", "False", "EtcdTaken", "ClusterRegistry team/abroad of another host cluster", "etcdctl del "+owner)
 	s.holds("fleet", "-Deployment/fleet-server")
+	// One that an operator runs for another registry has no owner, but its operator's mark.
+	const mark = "/clusterregistry-operator/mark"
+	if _, err := s.etcd.Client.Put(t.Context(), mark, "written by an operator"); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := s.etcd.Client.Delete(t.Context(), owner); err != nil {
+		t.Fatal(err)
+	}
+	s.says("fleet", "EtcdReady", "False", "EtcdTaken", "an operator runs this etcd for a registry of its own", "etcdctl del "+mark)
+	s.holds("fleet", "-Deployment/fleet-server")
+	if _, err := s.etcd.Client.Delete(t.Context(), mark); err != nil {
 		t.Fatal(err)
 	}
 	before := s.ready("fleet").Status

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// markKey is the key that the operator writes into a registry's own etcd, beside those of
+	// MarkKey is the key that the operator writes into a registry's own etcd, beside those of
 	// the servers: an etcd without what was written there last went back, however far it has
 	// got since.
-	markKey = "/clusterregistry-operator/mark"
+	MarkKey = "/clusterregistry-operator/mark"
 	// compactionKey is where the servers' compactor notes each compaction, every five minutes.
 	compactionKey = "compact_rev_key"
 )
@@ -43,7 +43,7 @@ func (p Position) further(other Position) Position {
 // read completes a linearizable read, which returns how far etcd is: all that was acknowledged
 // before is in there.
 func read(ctx context.Context, client *clientv3.Client) (p Position, err error) {
-	answer, err := client.Txn(ctx).Then(clientv3.OpGet(markKey), clientv3.OpGet(compactionKey)).Commit()
+	answer, err := client.Txn(ctx).Then(clientv3.OpGet(MarkKey), clientv3.OpGet(compactionKey)).Commit()
 	if err != nil {
 		return Position{}, err
 	}
@@ -51,7 +51,7 @@ func read(ctx context.Context, client *clientv3.Client) (p Position, err error) 
 	for _, response := range answer.Responses {
 		for _, kv := range response.GetResponseRange().GetKvs() {
 			p.Upkeep += kv.Version
-			if string(kv.Key) == markKey {
+			if string(kv.Key) == MarkKey {
 				p.Mark = kv.ModRevision
 			}
 		}
@@ -66,7 +66,7 @@ var errMarkMoved = errors.New("it was written since by someone else, or etcd wen
 // then.
 func (a Access) Mark(ctx context.Context, seen Position) (Position, error) {
 	err := a.any(ctx, func(ctx context.Context, client *clientv3.Client) error {
-		answer, err := client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(markKey), "=", seen.Mark)).Then(clientv3.OpPut(markKey, markText)).Commit()
+		answer, err := client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(MarkKey), "=", seen.Mark)).Then(clientv3.OpPut(MarkKey, markText)).Commit()
 		switch {
 		case err != nil:
 			return err
@@ -77,7 +77,7 @@ func (a Access) Mark(ctx context.Context, seen Position) (Position, error) {
 		return nil
 	})
 	if err != nil {
-		return seen, fmt.Errorf("write the key %s: %w", markKey, err)
+		return seen, fmt.Errorf("write the key %s: %w", MarkKey, err)
 	}
 	return seen, nil
 }

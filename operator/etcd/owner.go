@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/clusterregistry/operator/internal/contract"
@@ -35,6 +36,9 @@ type Owned struct {
 	Revision int64
 	// Err says why it can't be understood.
 	Err error
+	// Managed is whether an operator runs this etcd for a registry, or it was made from the
+	// data of such a one: that has a mark and no owner.
+	Managed bool
 }
 
 // By reports whether etcd belongs to the ClusterRegistry with a UID.
@@ -58,9 +62,17 @@ func owned(kvs []*mvccpb.KeyValue) Owned {
 func (a Access) Owned(ctx context.Context) (out Owned, err error) {
 	err = a.any(ctx, func(ctx context.Context, client *clientv3.Client) error {
 		answer, err := client.Get(ctx, OwnerKey)
-		if err == nil {
-			out = owned(answer.Kvs)
+		if err != nil {
+			return err
 		}
+		if out = owned(answer.Kvs); out.Revision > 0 {
+			return nil
+		}
+		marked, err := client.Get(ctx, MarkKey, clientv3.WithCountOnly())
+		if errors.Is(err, rpctypes.ErrPermissionDenied) {
+			return nil // an etcd that has users is no operator's, and its user needs the servers' keys alone
+		}
+		out.Managed = err == nil && marked.Count > 0
 		return err
 	})
 	if err != nil {

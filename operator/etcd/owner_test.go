@@ -23,6 +23,8 @@ type keeping struct {
 	etcdserverpb.UnimplementedKVServer
 	revision int64
 	kv       *mvccpb.KeyValue
+	// marked is whether it has the key MarkKey, which its user may not read where denied is true.
+	marked, denied bool
 	// lost counts the answers to transactions that are to be lost after they were done.
 	lost int
 }
@@ -30,8 +32,13 @@ type keeping struct {
 // Range implements etcdserverpb.KVServer.
 func (k *keeping) Range(_ context.Context, request *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse, error) {
 	out := &etcdserverpb.RangeResponse{Header: &etcdserverpb.ResponseHeader{Revision: k.revision}}
-	if k.kv != nil && string(request.Key) == OwnerKey {
-		out.Kvs = append(out.Kvs, k.kv)
+	switch key := string(request.Key); {
+	case key == MarkKey && k.denied:
+		return nil, status.Error(codes.PermissionDenied, "etcdserver: permission denied")
+	case key == MarkKey && k.marked:
+		out.Count = 1
+	case key == OwnerKey && k.kv != nil:
+		out.Kvs, out.Count = append(out.Kvs, k.kv), 1
 	}
 	return out, nil
 }
@@ -137,5 +144,22 @@ func TestOwnedByNoOne(t *testing.T) {
 	}
 	if _, err := (Access{Endpoints: map[string]string{"m": "http://plain"}}).Owned(t.Context()); err == nil || !strings.Contains(err.Error(), "read the key "+OwnerKey) {
 		t.Errorf("an etcd that can't be asked: %v", err)
+	}
+}
+
+// TestManaged reads of an etcd whether an operator runs it.
+func TestManaged(t *testing.T) {
+	for reason, test := range map[string]struct {
+		etcd    *keeping
+		managed bool
+	}{
+		"empty":                          {&keeping{}, false},
+		"it has a mark":                  {&keeping{marked: true}, true},
+		"its user may not read that":     {&keeping{denied: true}, false},
+		"it has an owner, beside a mark": {&keeping{marked: true, kv: &mvccpb.KeyValue{Key: []byte(OwnerKey), Value: []byte(`{"host": "h", "namespace": "team", "name": "fleet", "uid": "1"}`), ModRevision: 3}}, false},
+	} {
+		if got, err := keep(t, test.etcd).Owned(t.Context()); err != nil || got.Managed != test.managed {
+			t.Errorf("%s: %+v, %v", reason, got, err)
+		}
 	}
 }

@@ -63,6 +63,8 @@ func (s *Stage) mayOwn(ctx context.Context, seen etcd.Owned, host string) verdic
 	whose := fmt.Sprintf("etcd belongs to ClusterRegistry %s/%s", seen.Namespace, seen.Name)
 	const way = "two registries would share their clusters, users and roles. Give this one an etcd of its own"
 	switch {
+	case seen.Managed:
+		return taken("an operator runs this etcd for a registry of its own: %s. If it is another etcd that was made from that one's data, delete the key that says so: etcdctl del %s", way, etcd.MarkKey)
 	case seen.Revision == 0:
 		return done
 	case seen.Host != host:

@@ -57,6 +57,7 @@ func TestOwner(t *testing.T) {
 		{"one of another operator", other("host", "elsewhere", "gone", "3"), func(s *Stage) {
 			s.Ownership.Watches = func(namespace string) bool { return namespace != "elsewhere" }
 		}, false, "EtcdTaken", []string{"elsewhere/gone, in a namespace that this operator does not manage", "etcdctl del " + etcd.OwnerKey}},
+		{"one that an operator runs", etcd.Owned{Managed: true}, nil, false, "EtcdTaken", []string{"an operator runs this etcd", "etcdctl del " + etcd.MarkKey}},
 		{"no one knows whose", etcd.Owned{Revision: 5, Err: errors.New("no braces")}, nil, false, "EtcdTaken", []string{"can't be understood (no braces)", "etcdctl del " + etcd.OwnerKey}},
 		{"nothing may be changed", etcd.Owned{}, func(s *Stage) { s.Freeze("spec.paused is false") }, false, "", nil},
 		{"another one is faster", etcd.Owned{}, func(s *Stage) {
