@@ -16,7 +16,7 @@ const intro = `# Reference: %s
 
 Every field of %s, version %s, kind %s (short name %s). [configure.md](../how-to/configure.md) is the guide that shows how they are used; ` + "`kubectl explain %s.spec`" + ` shows the same as this page in a terminal.
 
-"Refused with" quotes the error for fields that don't go together, and "a change" is one of a field that was set before. The error for an invalid value says what to write.
+The error for a value that is not valid, and for fields that don't go together, says what to write: try a spec with ` + "`kubectl apply --dry-run=server`" + `. "A change" is one of a field that was set before.
 `
 
 // document returns the reference in Markdown.
@@ -53,7 +53,6 @@ var columns = []column{
 	{"Field", func(f *field) string { return "`" + f.path + "`" }},
 	{"Type", typed},
 	{"Default", fallback},
-	{"Allowed", func(f *field) string { return cell(strings.Join(f.allowed, "; ")) }},
 }
 
 // writeSections writes a table for each section. A message that several fields have is
@@ -98,7 +97,7 @@ func apart(section []*field, met map[string]*field) ([]*field, []*repetition) {
 	var repeated []*repetition
 	for _, f := range section {
 		_, name := cutLast(f.path)
-		key := fmt.Sprint(name, typed(f), f.fallback, f.allowed, f.description, f.rules, f.changes, f.like)
+		key := fmt.Sprint(name, typed(f), f.fallback, f.allowed, f.description, f.changes, f.like)
 		before := met[key]
 		if before == nil || sectionOf(f) == "status" {
 			met[key] = f
@@ -147,17 +146,30 @@ func sectionOf(f *field) string {
 	return parts[0]
 }
 
-// typed is the type of a field, and whether it has to be set or can be changed.
+// typed is the type of a field with the values that it takes, and whether it has to be set or
+// can be changed. No one sets the fields of a status.
 func typed(f *field) string {
 	kind := f.kind
+	if sectionOf(f) == "status" {
+		return kind
+	}
 	if f.required {
 		kind += ", **required**"
 	}
 	if f.fixed {
 		kind += ", **immutable**"
 	}
+	allowed := slices.DeleteFunc(slices.Clone(f.allowed), func(bound string) bool {
+		return between.MatchString(bound) && strings.Contains(f.description, bound)
+	})
+	if len(allowed) > 0 {
+		kind += ": " + cell(strings.Join(allowed, "; "))
+	}
 	return kind
 }
+
+// between matches the bounds of a number.
+var between = regexp.MustCompile(`^[0-9]+ to [0-9]+$`)
 
 // about is what there is to say of a field. The map has the field at which each message
 // was quoted first.
@@ -169,9 +181,6 @@ func about(f *field, first map[string]string) string {
 	changed := "A change may be refused with: "
 	if f.fixed {
 		changed = "A change is refused with: "
-	}
-	if quotes := quotedOnce(f.path, f.rules, first); quotes != "" {
-		out = append(out, "Refused with: "+quotes+".")
 	}
 	if quotes := quotedOnce(f.path, f.changes, first); quotes != "" {
 		out = append(out, changed+quotes+".")

@@ -20,9 +20,9 @@ type field struct {
 	fixed bool
 	// allowed are bounds and values, in words.
 	allowed []string
-	// rules are what refuses a value, changes what refuses a change.
-	rules, changes []string
-	description    string
+	// changes are what refuses a change.
+	changes     []string
+	description string
 	// like is the path of an earlier field with the same fields below it.
 	like string
 }
@@ -76,8 +76,6 @@ func walked(schema *apiextensionsv1.JSONSchemaProps) ([]*field, []string) {
 			case strings.Contains(rule.Rule, "oldSelf") && rule.OptionalOldSelf == nil:
 				f.changes = append(f.changes, rule.Message)
 				f.fixed = f.fixed || fixes(rule)
-			default:
-				f.rules = append(f.rules, rule.Message)
 			}
 		}
 	}
@@ -97,7 +95,7 @@ func (w *walk) at(path string) *field {
 
 // has reports whether a message is one of a field, or of the one that it refers to.
 func (w *walk) has(f *field, message string) bool {
-	return f != nil && (slices.Contains(f.rules, message) || slices.Contains(f.changes, message) || w.has(w.byPath[f.like], message))
+	return f != nil && (slices.Contains(f.changes, message) || w.has(w.byPath[f.like], message))
 }
 
 // fixes reports whether a rule refuses every change of the field that it is about:
@@ -165,11 +163,11 @@ func (w *walk) earlier(path string, schema *apiextensionsv1.JSONSchemaProps) str
 	return ""
 }
 
-// keep files rules by the field that they are about. A rule about the form of a single value is
-// left out: who breaks it is told what to write.
+// keep files rules by the field that they are about: those about changes, and those about the
+// whole object. Anyone who breaks another one is told what to write.
 func (w *walk) keep(path string, schema *apiextensionsv1.JSONSchemaProps) {
 	for _, rule := range schema.XValidations {
-		if len(schema.Properties) == 0 && !strings.Contains(rule.Rule, "oldSelf") {
+		if path != "" && !strings.Contains(rule.Rule, "oldSelf") {
 			continue
 		}
 		at := strings.TrimPrefix(path+rule.FieldPath, ".")
@@ -196,7 +194,8 @@ func kind(name string, schema *apiextensionsv1.JSONSchemaProps) string {
 	return cmp.Or(foreignType(name, schema), schema.Type)
 }
 
-// bounds returns what values a schema lets pass, in words.
+// bounds returns what values a schema lets pass, in words. The length of a text is left to the
+// server, which names the limit when it refuses one.
 func bounds(s *apiextensionsv1.JSONSchemaProps) []string {
 	var out []string
 	if len(s.Enum) > 0 {
@@ -209,7 +208,6 @@ func bounds(s *apiextensionsv1.JSONSchemaProps) []string {
 	if s.Minimum != nil && s.Maximum != nil {
 		out = append(out, fmt.Sprintf("%.0f to %.0f", *s.Minimum, *s.Maximum))
 	}
-	out = append(out, limits("characters", s.MinLength, s.MaxLength)...)
 	out = append(out, limits("entries", s.MinItems, s.MaxItems)...)
 	out = append(out, limits("keys", s.MinProperties, s.MaxProperties)...)
 	if s.Pattern != "" && !s.XIntOrString {
