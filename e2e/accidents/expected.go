@@ -18,7 +18,7 @@ type outage struct {
 	host bool
 }
 
-// The limits are three times and more what docs/reference/reliability.md has measured.
+// The limits are three times and more what results.md has measured.
 var outages = []outage{
 	{deleted, "Deployment", "-server", "all servers are told to end at once", 30 * time.Second, true},
 	{deleted, "StatefulSet", "-etcd", "all members of etcd are told to end at once", 60 * time.Second, true},

@@ -64,7 +64,7 @@ func (r *result) reasons() string {
 	return strings.Join(out, ", ")
 }
 
-// header is that of the table in docs/reference/reliability.md.
+// header is that of the table that a run prints; results.md has its rows by object.
 const header = "| accident | requests | failed | outage | well again after | conditions that were False meanwhile | by whom |\n|---|---|---|---|---|---|---|"
 
 // line is a row of that table.
