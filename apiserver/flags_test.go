@@ -1,7 +1,6 @@
 package main
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -11,11 +10,8 @@ import (
 	"github.com/clusterregistry/operator/internal/flagdoc"
 )
 
-// settable are the flags of spec.server.extraArgs.
-var settable = []string{"v", "vmodule", "max-requests-inflight", "max-mutating-requests-inflight", "request-timeout", "min-request-timeout", "watch-cache-sizes"}
-
-// documented returns the flags that the page has: those of this program and those that a
-// ClusterRegistry can set. What Kubernetes' libraries bring is in kube-apiserver's reference.
+// documented returns the flags that the page has: those of this program. What Kubernetes'
+// libraries bring is in kube-apiserver's reference.
 func documented(flags *pflag.FlagSet) *pflag.FlagSet {
 	inherited := pflag.NewFlagSet("", pflag.ContinueOnError)
 	genericoptions.NewRecommendedOptions("", nil).AddFlags(inherited)
@@ -23,7 +19,7 @@ func documented(flags *pflag.FlagSet) *pflag.FlagSet {
 	logsapi.AddFlags(logsapi.NewLoggingConfiguration(), inherited)
 	out := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.VisitAll(func(flag *pflag.Flag) {
-		if inherited.Lookup(flag.Name) == nil || slices.Contains(settable, flag.Name) {
+		if inherited.Lookup(flag.Name) == nil {
 			out.AddFlag(flag)
 		}
 	})
