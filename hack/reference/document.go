@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -32,14 +31,6 @@ func document(crd *apiextensionsv1.CustomResourceDefinition) string {
 		fmt.Fprintf(out, "\n- %s\n", quoted(message))
 	}
 	writeSections(out, fields)
-	fmt.Fprintf(out, "\n## Columns\n\nWhat `kubectl get %s` shows; those marked \"wide\" with `-o wide`.\n\n| Column | From | What it is |\n|---|---|---|\n", short)
-	for _, column := range served.AdditionalPrinterColumns {
-		wide := ""
-		if column.Priority > 0 {
-			wide = " (wide)"
-		}
-		fmt.Fprintf(out, "| %s%s | `%s` | %s |\n", column.Name, wide, column.JSONPath, cell(cmp.Or(column.Description, "the time since it was created")))
-	}
 	return out.String()
 }
 
