@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/clusterregistry/operator/operator/clusterregistry"
+	"github.com/clusterregistry/operator/operator/permission"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -59,7 +59,7 @@ func (o *options) validate() error {
 		return fmt.Errorf("POD_NAMESPACE is not set: the operator must know its own namespace; its Deployment takes it from metadata.namespace")
 	}
 	for _, namespace := range o.aggregated {
-		if problems := validation.IsDNS1123Label(namespace); namespace != clusterregistry.AllNamespaces && len(problems) > 0 {
+		if problems := validation.IsDNS1123Label(namespace); namespace != permission.AllNamespaces && len(problems) > 0 {
 			return fmt.Errorf("--aggregated-namespaces (or AGGREGATED_NAMESPACES) has %q, which is not the name of a namespace, nor \"*\": %s", namespace, strings.Join(problems, "; "))
 		}
 	}

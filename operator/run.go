@@ -30,6 +30,7 @@ import (
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/permission"
 	"github.com/clusterregistry/operator/operator/registryclient"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -134,17 +135,16 @@ func (o *options) reconciler(mgr manager.Manager) (*clusterregistry.Reconciler, 
 			Applier: apply.New(mgr.GetClient(), mgr.GetAPIReader(), informers.MetadataOnly()...),
 			Events:  mgr.GetEventRecorder("clusterregistry-operator"),
 		},
-		Discovery:            asks,
-		Releases:             releases,
-		Environment:          environment,
-		Host:                 mgr.GetConfig(),
-		HostCA:               ca,
-		Namespaces:           o.namespaces,
-		AggregatedNamespaces: o.aggregated,
-		ResyncPeriod:         o.resyncPeriod,
-		AskEtcd:              func(ctx context.Context, access etcd.Access) etcd.State { return access.Observe(ctx) },
-		AskServer:            askServer,
-		Handshake:            handshake.Ask,
+		Discovery:    asks,
+		Releases:     releases,
+		Environment:  environment,
+		Host:         mgr.GetConfig(),
+		HostCA:       ca,
+		Namespaces:   permission.Namespaces{Managed: o.namespaces, Aggregated: o.aggregated},
+		ResyncPeriod: o.resyncPeriod,
+		AskEtcd:      func(ctx context.Context, access etcd.Access) etcd.State { return access.Observe(ctx) },
+		AskServer:    askServer,
+		Handshake:    handshake.Ask,
 	}, nil
 }
 

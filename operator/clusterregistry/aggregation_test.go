@@ -8,47 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/permission"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
-
-func TestAggregation(t *testing.T) {
-	for _, test := range []struct {
-		reason  string
-		mode    string
-		allowed []string
-		refused bool
-	}{
-		{"nobody has allowed it", "Aggregated", nil, true},
-		{"it is allowed elsewhere", "Aggregated", []string{"platform", "tea", "teams"}, true},
-		{"it is allowed here", "Aggregated", []string{"platform", "team"}, false},
-		{"it is allowed everywhere", "Aggregated", []string{"*"}, false},
-		{"an independent registry takes nothing of the host's", "Independent", nil, false},
-	} {
-		for _, installed := range []bool{false, true} {
-			status := "{}"
-			if installed {
-				status = "{" + complete[2:] + "}"
-			}
-			s := look(t, "{spec: {mode: "+test.mode+"}, status: "+status+"}")
-			r := &Reconciler{AggregatedNamespaces: test.allowed}
-			s.Aggregation = r.aggregation(s)
-			if (!s.Aggregation.Complete()) != test.refused {
-				t.Errorf("%s: %+v", test.reason, s.Aggregation)
-			}
-			if s.Aggregation.Complete() {
-				continue
-			}
-			for _, word := range []string{"namespace team", "AGGREGATED_NAMESPACES", "Subscription", "Independent"} {
-				if !strings.Contains(s.Aggregation.Message, word) {
-					t.Errorf("%s: the message does not say %q: %s", test.reason, word, s.Aggregation.Message)
-				}
-			}
-			if keeps := strings.Contains(s.Aggregation.Message, "keeps serving"); keeps != installed {
-				t.Errorf("%s, installed %v: %s", test.reason, installed, s.Aggregation.Message)
-			}
-		}
-	}
-}
 
 // TestNotAggregated is about what a registry does that may not be a part of the
 // host's API: one that is not installed does nothing, and one that is stays as it is.
@@ -71,7 +33,7 @@ func TestNotAggregated(t *testing.T) {
 	}
 
 	s = look(t, "{spec: {version: v0.2.0, mode: Aggregated, etcd: {replicas: 1}}, status: {version: v0.1.0"+complete+"}}")
-	s.Aggregation = (&Reconciler{}).aggregation(s)
+	s.Aggregation = permission.Namespaces{}.Aggregation(s.Pass)
 	if v := s.plan(released); !v.Complete() || s.Registry.Status.Operation != nil || s.Release.Version != "v0.1.0" || s.PausedUntil() == "" {
 		t.Errorf("an upgrade begins, or changes are made: %+v, %+v, %s", v, s.Registry.Status.Operation, s.Release.Version)
 	}

@@ -181,6 +181,18 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	return condition
 }
 
+// notAggregated records that the registry may not be a part of the host's API. What
+// is wrong with the API of one that keeps serving comes first.
+func (s *scope) notAggregated() {
+	known := s.verdicts[operatorv1alpha1.ConditionAPIServiceReady]
+	if known.Complete() {
+		known = s.Aggregation
+	} else {
+		known.Message = fmt.Sprintf("%s; %s", known.Message, s.Aggregation.Message)
+	}
+	s.verdicts[operatorv1alpha1.ConditionAPIServiceReady] = known
+}
+
 // firstNotTrue returns the first part that is not up to date. What is wrong comes
 // before what waits for it.
 func firstNotTrue(parts []metav1.Condition) *metav1.Condition {

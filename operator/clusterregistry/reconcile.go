@@ -68,7 +68,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // run goes through plan, render and stages, as far as it gets.
 func (r *Reconciler) run(ctx context.Context, s *scope) {
-	s.Aggregation = r.aggregation(s)
+	s.Aggregation = r.Aggregation(s.Pass)
 	proceed := s.record(operatorv1alpha1.ConditionVersionSupported, s.plan(r.Releases))
 	if !s.Aggregation.Complete() {
 		defer s.notAggregated()
@@ -90,7 +90,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Failed(err))
 		return
 	}
-	if err := r.readReach(ctx, s); err != nil {
+	if s.reach, err = r.Reach(ctx, s.Pass); err != nil {
 		s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Failed(err))
 		return
 	}
@@ -185,7 +185,7 @@ func (s *scope) input(environment render.Environment) render.Input {
 		Encryption:  s.Keys.Render(),
 		Audit:       s.audit.Render,
 		Visibility:  s.visibility.Shown,
-		Reached:     s.reach.namespaces,
+		Reached:     s.reach.Namespaces,
 		Stopped:     recovery.Stopped(s.Pass),
 		UIDRange:    s.uidRange,
 		Environment: environment,

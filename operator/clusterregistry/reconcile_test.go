@@ -17,6 +17,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/permission"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
@@ -28,7 +29,7 @@ func TestNotRendered(t *testing.T) {
 	s := look(t, "{spec: {version: v0.1.0, mode: Aggregated}}")
 	s.Rendered = nil
 	r := reading(t, s)
-	r.AggregatedNamespaces = []string{AllNamespaces}
+	r.Aggregated = []string{permission.AllNamespaces}
 	r.Releases = slices.Clone(released)
 	r.Releases[0].Layout = "none"
 	r.run(t.Context(), s)

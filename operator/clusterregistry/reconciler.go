@@ -3,7 +3,6 @@ package clusterregistry
 import (
 	"context"
 	"net"
-	"slices"
 	"sync"
 	"time"
 
@@ -19,16 +18,18 @@ import (
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/keychange"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
+	"github.com/clusterregistry/operator/operator/permission"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/backups"
 	"github.com/clusterregistry/operator/operator/stage/endpoint"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// Reconciler drives registries. All fields are required but for Namespaces,
-// AggregatedNamespaces, ResyncPeriod and DialEtcd.
+// Reconciler drives registries. All fields are required but for Namespaces, ResyncPeriod
+// and DialEtcd.
 type Reconciler struct {
 	operand.HostCluster
+	permission.Namespaces
 	// Discovery asks the host what it is and what it serves.
 	Discovery discovery.DiscoveryInterface
 	// Releases are those that can run.
@@ -38,11 +39,6 @@ type Reconciler struct {
 	Host *rest.Config
 	// HostCA signs for the host's API server, in PEM.
 	HostCA []byte
-	// Namespaces are those whose registries are this operator's; none means all.
-	Namespaces []string
-	// AggregatedNamespaces are those whose registries may be a part of the host's
-	// API, AllNamespaces among them means all; none means no one's.
-	AggregatedNamespaces []string
 	// ResyncPeriod is how often a registry is reconciled at least; zero means
 	// [verdict.Vigil], and more changes nothing.
 	ResyncPeriod time.Duration
@@ -67,20 +63,4 @@ type Reconciler struct {
 	// keyWalks are how far clusters were stored again under other keys.
 	keyWalks keychange.Walks
 	host     answers
-}
-
-// Watches reports whether the registries of a namespace are this operator's.
-func (r *Reconciler) Watches(namespace string) bool {
-	return len(r.Namespaces) == 0 || slices.Contains(r.Namespaces, namespace)
-}
-
-// AllNamespaces in Reconciler.AggregatedNamespaces stands for every namespace.
-const AllNamespaces = "*"
-
-// MayAggregate reports whether registries of a namespace may be a part of the
-// host's API. That gives them a whole API group of the host and, through it, the
-// requests of all its users: more than the right to create a ClusterRegistry in a
-// namespace amounts to, so that an administrator of the cluster says where.
-func (r *Reconciler) MayAggregate(namespace string) bool {
-	return slices.Contains(r.AggregatedNamespaces, AllNamespaces) || slices.Contains(r.AggregatedNamespaces, namespace)
 }

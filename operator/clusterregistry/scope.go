@@ -11,6 +11,7 @@ import (
 	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/operation/upgrade"
 	"github.com/clusterregistry/operator/operator/pass"
+	"github.com/clusterregistry/operator/operator/permission"
 	"github.com/clusterregistry/operator/operator/stage/apiservice"
 	"github.com/clusterregistry/operator/operator/stage/backups"
 	"github.com/clusterregistry/operator/operator/stage/controller"
@@ -36,7 +37,7 @@ type scope struct {
 	// visibility is which clusters the servers show.
 	visibility visibility.Found
 	// reach is where the controller may work.
-	reach reach
+	reach permission.Reach
 	// upgrade is how far the release that is rendered is on its way to another.
 	upgrade *upgrade.Upgrade
 	// operation is what an operation beside the upgrade waits for, done when there is none.

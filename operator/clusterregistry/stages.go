@@ -115,7 +115,7 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 		return // what there was of it is pruned
 	}
 	stage := controller.Stage{Objects: s.Objects, CertManager: &r.certManager, Authorities: s.Authorities, Release: s.Release,
-		NotAllowed: render.ControllerNotAllowed(s.Registry.Namespace, r.Environment), TakenBy: s.registration.TakenBy, Unreached: s.reach.refused}
+		NotAllowed: render.ControllerNotAllowed(s.Registry.Namespace, r.Environment), TakenBy: s.registration.TakenBy, Unreached: s.reach.Refused}
 	s.controller = stage.Run(ctx)
 	if err := s.controller.Err; err != nil {
 		logf.FromContext(ctx).Error(err, "run the controller of the registry; the operator will retry")

@@ -12,6 +12,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/informers"
+	"github.com/clusterregistry/operator/operator/permission"
 )
 
 // A Trigger says which registries are reconciled when an object of a kind changes.
@@ -73,8 +74,8 @@ func (r *Reconciler) Triggers(late func(Trigger) error) []Trigger {
 	for _, kind := range informers.Owned() {
 		out = append(out, Trigger{kind, registryOf, every})
 	}
-	if len(r.Namespaces) == 0 {
-		out = append(out, r.terminatingNamespaces(), r.openedNamespaces())
+	if len(r.Managed) == 0 {
+		out = append(out, r.terminatingNamespaces(), Trigger{informers.Namespace(), permission.OpenedTo(r.Client), permission.Opens})
 	}
 	return out
 }

@@ -1,14 +1,21 @@
 package clusterregistry
 
 import (
+	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 )
 
@@ -47,5 +54,46 @@ func TestTriggers(t *testing.T) {
 	refuse = nil
 	if err := errors.Join(r.certManager.Watch(), r.backupKind.Watch()); err != nil || len(late) != 3 {
 		t.Errorf("%v are watched, %v", late, err)
+	}
+}
+
+// cached returns what the operator's cache holds of a namespace with some labels.
+func cached(t *testing.T, labels map[string]string) client.Object {
+	t.Helper()
+	namespace := informers.Namespace()
+	namespace.Name, namespace.Labels = "a", labels
+	held, err := informers.Options(nil).DefaultTransform(namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return held.(client.Object)
+}
+
+// TestOpenedNamespaces expects a call for the registries that a change of a namespace
+// concerns, and none where it concerns none.
+func TestOpenedNamespaces(t *testing.T) {
+	registry := &operatorv1alpha1.ClusterRegistry{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet"}}
+	r := &Reconciler{}
+	r.Client = operandtest.Host(t, registry.DeepCopy()).Client
+	plain, open := cached(t, map[string]string{"x": "y"}), cached(t, map[string]string{"x": "y", "registry.clusterregistry.io/fleet": "team", "registry.clusterregistry.io/hub": "team"})
+	ending := open.DeepCopyObject().(client.Object)
+	ending.SetDeletionTimestamp(new(metav1.Now()))
+	calls := func(before, after client.Object) []reconcile.Request {
+		all := r.Triggers(nil)
+		return all[len(all)-1].Of(t.Context(), before, after)
+	}
+	of := func(before, after client.Object) int { return len(calls(before, after)) }
+	got := []int{of(nil, plain), of(plain, plain), of(open, open), of(nil, open), of(open, plain), of(plain, open), of(open, ending)}
+	if want := []int{0, 0, 0, 1, 1, 1, 1}; !slices.Equal(got, want) { // there is no registry hub
+		t.Errorf("it calls for %v registries, want %v", got, want)
+	}
+	if called := calls(open, plain); called[0].NamespacedName != client.ObjectKeyFromObject(registry) {
+		t.Errorf("it calls for %s", called[0])
+	}
+	r.Client = interceptor.NewClient(r.Client.(client.WithWatch), interceptor.Funcs{Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+		return apierrors.NewServerTimeout(schema.GroupResource{Resource: "clusterregistries"}, "get", 1)
+	}})
+	if n := of(nil, open); n != 2 {
+		t.Errorf("where it is not known which registries exist, it calls for %d of 2", n)
 	}
 }

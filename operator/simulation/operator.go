@@ -18,6 +18,7 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/informers"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/permission"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/version"
 )
@@ -54,10 +55,10 @@ func (w *world) start() {
 	o.reconciler = &clusterregistry.Reconciler{
 		HostCluster: operand.HostCluster{Client: all, Live: live, Applier: apply.New(all, live, informers.MetadataOnly()...), Events: recorder{w}},
 		Discovery:   discovery.NewDiscoveryClientForConfigOrDie(config), Releases: releases, Host: config, HostCA: hostCA,
-		Environment:          render.Environment{ImageRepository: "registry.example", Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"},
-		AggregatedNamespaces: []string{clusterregistry.AllNamespaces},
-		AskEtcd:              func(ctx context.Context, access etcd.Access) etcd.State { return access.Observe(ctx) },
-		AskServer:            w.askServer, DialEtcd: w.dialEtcd, Handshake: w.handshake,
+		Environment: render.Environment{ImageRepository: "registry.example", Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"},
+		Namespaces:  permission.Namespaces{Aggregated: []string{permission.AllNamespaces}},
+		AskEtcd:     func(ctx context.Context, access etcd.Access) etcd.State { return access.Observe(ctx) },
+		AskServer:   w.askServer, DialEtcd: w.dialEtcd, Handshake: w.handshake,
 	}
 	o.retries = o.reconciler.Retries()
 	for _, trigger := range o.reconciler.Triggers(func(late clusterregistry.Trigger) error { return o.watch(late) }) {
