@@ -10,6 +10,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/auditing"
+	"github.com/clusterregistry/operator/operator/inventory"
 	"github.com/clusterregistry/operator/operator/operation"
 	"github.com/clusterregistry/operator/operator/operation/keychange"
 	"github.com/clusterregistry/operator/operator/operation/recovery"
@@ -17,6 +18,7 @@ import (
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/stage/certificates"
+	"github.com/clusterregistry/operator/operator/stage/controller"
 	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 	"github.com/clusterregistry/operator/operator/visibility"
@@ -161,6 +163,16 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	}
 	v.Message, v.Err = v.Message+"; besides, "+left.Message, cmp.Or(v.Err, left.Err)
 	return v
+}
+
+// prune deletes what the registry no longer consists of. The Lease of a controller that was
+// removed says that there may be reports to take back, and stays until there are none.
+func (s *scope) prune(ctx context.Context) error {
+	var stays []operatorv1alpha1.ObjectReference
+	if !s.retraction.Complete() {
+		stays = append(stays, controller.Lease(s.Objects))
+	}
+	return inventory.Prune(ctx, s.Pass, stays...)
 }
 
 func (s *scope) input(environment render.Environment) render.Input {

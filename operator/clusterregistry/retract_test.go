@@ -66,7 +66,12 @@ func TestRetract(t *testing.T) {
 		s.retraction = r.retract(t.Context(), s)
 		return s
 	}
-	kept := func(s *scope) bool { return slices.Contains(s.made(), controller.Lease(s.Objects)) }
+	kept := func(s *scope) bool {
+		if err := s.prune(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return slices.Contains(s.Registry.Status.Inventory, controller.Lease(s.Objects))
+	}
 
 	broken.Store(true)
 	s := reconcile()

@@ -1,4 +1,4 @@
-package clusterregistry
+package inventory
 
 import (
 	"slices"
@@ -14,8 +14,9 @@ import (
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/encryption/encryptiontest"
 	"github.com/clusterregistry/operator/operator/etcd"
-	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/keyring"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/pass/passtest"
 	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/trust"
 )
@@ -23,19 +24,19 @@ import (
 // TestRetire has the Secret of a CA that is no longer in use go with the registry's objects,
 // but after its Certificate.
 func TestRetire(t *testing.T) {
-	s := ready(t, "Independent")
+	s := passtest.New(t, "{spec: {mode: Independent, etcd: {replicas: 3}}}")
 	certificate := operatorv1alpha1.ObjectReference{Group: "cert-manager.io", Kind: "Certificate", Namespace: "team", Name: "fleet-client-ca"}
 	secret := operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: "fleet-client-ca"}
 	s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{certificate, secret}
-	if !slices.Contains(s.made(), secret) {
+	if !slices.Contains(made(s.Pass), secret) {
 		t.Error("it goes before its Certificate")
 	}
 	s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{secret}
-	if slices.Contains(s.made(), secret) {
+	if slices.Contains(made(s.Pass), secret) {
 		t.Error("it stays without its Certificate")
 	}
 	s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{secret, trust.GenerationsReference(s.Objects)}
-	if kept := s.retainable(); len(kept) != 2 {
+	if kept := retainable(s.Pass); len(kept) != 2 {
 		t.Errorf("retained are %v", kept)
 	}
 }
@@ -49,7 +50,7 @@ func TestMounted(t *testing.T) {
 	meta := metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd-0", Labels: map[string]string{operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: "fleet"}}
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-etcd"}, Spec: appsv1.StatefulSetSpec{Template: corev1.PodTemplateSpec{Spec: spec("fleet-etcd-trust-2")}}}
 	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "fleet-server"}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: spec("fleet-etcd-client-trust-1")}}}
-	s := ready(t, "Aggregated")
+	s := passtest.New(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}}}")
 	for _, name := range []string{"fleet-etcd-trust-0", "fleet-etcd-trust-1", "fleet-etcd-trust-2", "fleet-etcd-client-trust-1", "fleet-etcd-client-trust-2", "fleet-trust"} {
 		s.Registry.Status.Inventory = append(s.Registry.Status.Inventory, operatorv1alpha1.ObjectReference{Kind: "ConfigMap", Namespace: "team", Name: name})
 	}
@@ -57,8 +58,8 @@ func TestMounted(t *testing.T) {
 		s.Registry.Status.Inventory = append(s.Registry.Status.Inventory, operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: name})
 	}
 	deployment.Spec.Template.Spec.Volumes = append(deployment.Spec.Template.Spec.Volumes, corev1.Volume{Name: "audit", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "fleet-audit-2"}}})
-	reading(t, s, []client.Object{&corev1.Pod{ObjectMeta: meta, Spec: spec("fleet-etcd-trust-1")}, set, deployment}...)
-	mounted, err := s.mounted(t.Context())
+	s.HostCluster = operandtest.Host(t, &corev1.Pod{ObjectMeta: meta, Spec: spec("fleet-etcd-trust-1")}, set, deployment)
+	mounted, err := mounted(t.Context(), s.Pass)
 	var names []string
 	for _, reference := range mounted {
 		names = append(names, reference.Name)
@@ -110,20 +111,19 @@ func TestMountedByOthers(t *testing.T) {
 		{"none is replaced yet", deployment(appsv1.DeploymentStatus{Replicas: 1}), former[1:]},
 		{"all were replaced", deployment(appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1}), nil},
 	} {
-		s := ready(t, "Aggregated")
+		s := passtest.New(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}}}")
 		s.Registry.Status.Inventory = former
-		reading(t, s, test.object)
-		if kept, err := s.mounted(t.Context()); err != nil || !slices.Equal(kept, test.want) {
+		s.HostCluster = operandtest.Host(t, test.object)
+		if kept, err := mounted(t.Context(), s.Pass); err != nil || !slices.Equal(kept, test.want) {
 			t.Errorf("%s: kept are %v, %v", test.reason, kept, err)
 		}
 	}
 }
 
-// encrypting returns the scope of a complete registry that is ready, with keys.
-func encrypting(t *testing.T, inUse encryption.Keys) *scope {
+// encrypting returns a pass of a registry with keys.
+func encrypting(t *testing.T, inUse encryption.Keys) *passtest.Known {
 	t.Helper()
-	s := ready(t, "Aggregated")
-	s.Identity = identity.New(s.Objects)
+	s := passtest.New(t, "{spec: {mode: Aggregated, etcd: {replicas: 3}}}")
 	s.Identity.Record = &etcd.Record{InitialClusterState: "existing", Replicas: 1, Names: []string{"fleet-etcd-0"}}
 	if inUse != nil {
 		s.Identity.Record = keyring.Record(*s.Identity.Record, inUse)
@@ -136,29 +136,28 @@ func encrypting(t *testing.T, inUse encryption.Keys) *scope {
 // recorded which are in use, and that everything is stored under the one that writes.
 func TestKeysStay(t *testing.T) {
 	a := encryptiontest.Key(t, "a")
-	stored := func(s *scope) { s.Identity.Record.StoredUnder = "secretbox/a" }
+	stored := func(s *passtest.Known) { s.Identity.Record.StoredUnder = "secretbox/a" }
 	for reason, test := range map[string]struct {
 		inUse  encryption.Keys
-		change func(*scope)
+		change func(*passtest.Known)
 		stay   bool
 	}{
 		"they are not known":                       {nil, stored, true},
 		"all is stored under the one in use":       {a, stored, false},
-		"something may be under another one":       {a, func(s *scope) { s.Identity.Record.StoredUnder = "unknown" }, true},
-		"it is not known under which":              {a, func(*scope) {}, true},
-		"there is no record":                       {a, func(s *scope) { s.Identity.Record = nil }, true},
-		"the record has no keys":                   {encryption.Keys{encryption.Identity}, func(s *scope) { s.Identity.Record.KeyIDs = nil }, true},
-		"the record is to be written again":        {a, func(s *scope) { stored(s); s.Keys.Unrecorded = true }, true},
-		"nothing is encrypted any more":            {encryption.Keys{encryption.Identity}, func(*scope) {}, false},
-		"the record names it as that of those use": {a, func(s *scope) { stored(s); s.Identity.Record.Keys = "0123456789abcdef" }, true},
+		"something may be under another one":       {a, func(s *passtest.Known) { s.Identity.Record.StoredUnder = "unknown" }, true},
+		"it is not known under which":              {a, func(*passtest.Known) {}, true},
+		"there is no record":                       {a, func(s *passtest.Known) { s.Identity.Record = nil }, true},
+		"the record has no keys":                   {encryption.Keys{encryption.Identity}, func(s *passtest.Known) { s.Identity.Record.KeyIDs = nil }, true},
+		"the record is to be written again":        {a, func(s *passtest.Known) { stored(s); s.Keys.Unrecorded = true }, true},
+		"nothing is encrypted any more":            {encryption.Keys{encryption.Identity}, func(*passtest.Known) {}, false},
+		"the record names it as that of those use": {a, func(s *passtest.Known) { stored(s); s.Identity.Record.Keys = "0123456789abcdef" }, true},
 	} {
 		s := encrypting(t, test.inUse)
 		test.change(s)
 		s.Rendered = &render.Result{}
 		former := operatorv1alpha1.ObjectReference{Kind: "Secret", Namespace: "team", Name: "fleet-encryption-0123456789abcdef"}
 		s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{former}
-		reading(t, s)
-		keep, err := s.mounted(t.Context())
+		keep, err := mounted(t.Context(), s.Pass)
 		if err != nil || slices.Contains(keep, former) != test.stay {
 			t.Errorf("%s: %v are kept, %v", reason, keep, err)
 		}

@@ -1,4 +1,4 @@
-package clusterregistry
+package inventory
 
 import (
 	"slices"
@@ -8,33 +8,31 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/identity"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/stage/controller"
 	"github.com/clusterregistry/operator/operator/trust"
 )
 
 // made are the objects that no manifest has.
-func (s *scope) made() []operatorv1alpha1.ObjectReference {
+func made(p pass.Pass) []operatorv1alpha1.ObjectReference {
 	reference := func(kind, suffix string) operatorv1alpha1.ObjectReference {
-		return operatorv1alpha1.ObjectReference{Kind: kind, Namespace: s.Registry.Namespace, Name: s.Registry.Name + suffix}
+		return operatorv1alpha1.ObjectReference{Kind: kind, Namespace: p.Registry.Namespace, Name: p.Registry.Name + suffix}
 	}
 	var out []operatorv1alpha1.ObjectReference
-	if s.Registry.Spec.Etcd.External == nil {
-		out = append(out, identity.Reference(s.Objects), reference("PersistentVolumeClaim", contract.SnapshotsSuffix))
+	if p.Registry.Spec.Etcd.External == nil {
+		out = append(out, identity.Reference(p.Objects), reference("PersistentVolumeClaim", contract.SnapshotsSuffix))
 	}
-	if s.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
+	if p.Registry.Spec.Mode == operatorv1alpha1.ModeIndependent {
 		out = append(out, reference("Secret", contract.KubeconfigSuffix))
 	}
-	if !s.retraction.Complete() {
-		out = append(out, controller.Lease(s.Objects))
-	}
-	out = append(out, trust.GenerationsReference(s.Objects))
-	for _, reference := range s.Registry.Status.Inventory {
+	out = append(out, trust.GenerationsReference(p.Objects))
+	for _, reference := range p.Registry.Status.Inventory {
 		// The Secret of a CA that is no longer in use goes after its Certificate, for which
 		// cert-manager would make it again.
 		certificate := operatorv1alpha1.ObjectReference{Group: certmanagerv1.SchemeGroupVersion.Group, Kind: certmanagerv1.CertificateKind, Namespace: reference.Namespace, Name: reference.Name}
-		if reference.Kind == "Secret" && contract.IsCA(reference.Name) && slices.Contains(s.Registry.Status.Inventory, certificate) {
+		if reference.Kind == "Secret" && contract.IsCA(reference.Name) && slices.Contains(p.Registry.Status.Inventory, certificate) {
 			out = append(out, reference)
 		}
 	}
-	return append(out, controller.Made(s.Objects)...)
+	return append(out, controller.Made(p.Objects)...)
 }

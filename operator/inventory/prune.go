@@ -1,4 +1,4 @@
-package clusterregistry
+package inventory
 
 import (
 	"cmp"
@@ -17,26 +17,28 @@ import (
 	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/encryption"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/turn"
 )
 
-// prune deletes what the registry no longer consists of.
-func (s *scope) prune(ctx context.Context) error {
-	mounted, err := s.mounted(ctx)
+// Prune deletes what the registry no longer consists of, but for what is to stay for another
+// reason.
+func Prune(ctx context.Context, p pass.Pass, stays ...operatorv1alpha1.ObjectReference) error {
+	used, err := mounted(ctx, p)
 	if err != nil {
 		return err
 	}
-	return apply.IgnoreReadOnly(s.Prune(ctx, append(s.made(), mounted...)...))
+	return apply.IgnoreReadOnly(p.Objects.Prune(ctx, slices.Concat(made(p), used, stays)...))
 }
 
 // mounted returns what is no longer rendered, and what pods have mounted, or would have which
 // are made now: bundles of CAs, and what servers are to record. Without these no pod starts.
 // There are such while members or servers are replaced by those with another one.
-func (s *scope) mounted(ctx context.Context) ([]operatorv1alpha1.ObjectReference, error) {
-	rendered := s.Rendered.Objects()
+func mounted(ctx context.Context, p pass.Pass) ([]operatorv1alpha1.ObjectReference, error) {
+	rendered := p.Rendered.Objects()
 	var former []operatorv1alpha1.ObjectReference
-	for _, reference := range s.Registry.Status.Inventory {
-		if s.isMounted(reference) && !slices.ContainsFunc(rendered, func(o *unstructured.Unstructured) bool { return apply.Reference(o) == reference }) {
+	for _, reference := range p.Registry.Status.Inventory {
+		if isMounted(p, reference) && !slices.ContainsFunc(rendered, func(o *unstructured.Unstructured) bool { return apply.Reference(o) == reference }) {
 			former = append(former, reference)
 		}
 	}
@@ -44,21 +46,21 @@ func (s *scope) mounted(ctx context.Context) ([]operatorv1alpha1.ObjectReference
 		return nil, nil
 	}
 	deployment := &appsv1.Deployment{}
-	if err := s.Live.Get(ctx, s.Key(contract.ServerSuffix), deployment); client.IgnoreNotFound(err) != nil {
+	if err := p.Live.Get(ctx, p.Key(contract.ServerSuffix), deployment); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
-	used, err := s.podSpecs(ctx, deployment)
+	used, err := podSpecs(ctx, p, deployment)
 	if err != nil {
 		return nil, err
 	}
 	// A pod of an earlier template that gets lost meanwhile is made again of that template,
 	// and there may be none at this moment.
-	rolling := turn.RollingOut(s.Objects, deployment)
+	rolling := turn.RollingOut(p.Objects, deployment)
 	return slices.DeleteFunc(former, func(reference operatorv1alpha1.ObjectReference) bool {
-		if s.isKeys(reference) && s.mayNeed(reference) {
+		if isKeys(p, reference) && mayNeed(p, reference) {
 			return false // there may be no pod that says so
 		}
-		if rolling && s.ofServers(reference) {
+		if rolling && ofServers(p, reference) {
 			return false
 		}
 		return !slices.ContainsFunc(used, func(pod corev1.PodSpec) bool { return mounts(pod, reference) })
@@ -67,32 +69,32 @@ func (s *scope) mounted(ctx context.Context) ([]operatorv1alpha1.ObjectReference
 
 // isMounted reports whether an object is, by its kind and name, one that pods mount and that
 // never changes: other content has another name.
-func (s *scope) isMounted(reference operatorv1alpha1.ObjectReference) bool {
+func isMounted(p pass.Pass, reference operatorv1alpha1.ObjectReference) bool {
 	suffixes := map[string][]string{"ConfigMap": {contract.EtcdTrustSuffix, contract.EtcdClientTrustSuffix}, "Secret": {contract.AuditSuffix, contract.EncryptionSuffix}}
-	return slices.ContainsFunc(suffixes[reference.Kind], func(suffix string) bool { return strings.HasPrefix(reference.Name, s.Name(suffix)+"-") })
+	return slices.ContainsFunc(suffixes[reference.Kind], func(suffix string) bool { return strings.HasPrefix(reference.Name, p.Name(suffix)+"-") })
 }
 
 // ofServers reports whether an object that isMounted is one that servers mount.
-func (s *scope) ofServers(reference operatorv1alpha1.ObjectReference) bool {
-	return reference.Kind == "Secret" || strings.HasPrefix(reference.Name, s.Name(contract.EtcdClientTrustSuffix)+"-")
+func ofServers(p pass.Pass, reference operatorv1alpha1.ObjectReference) bool {
+	return reference.Kind == "Secret" || strings.HasPrefix(reference.Name, p.Name(contract.EtcdClientTrustSuffix)+"-")
 }
 
 // isKeys reports whether an object is one of the Secrets with the keys of servers.
-func (s *scope) isKeys(reference operatorv1alpha1.ObjectReference) bool {
-	return reference.Kind == "Secret" && strings.HasPrefix(reference.Name, s.Name(contract.EncryptionSuffix)+"-")
+func isKeys(p pass.Pass, reference operatorv1alpha1.ObjectReference) bool {
+	return reference.Kind == "Secret" && strings.HasPrefix(reference.Name, p.Name(contract.EncryptionSuffix)+"-")
 }
 
 // mayNeed reports whether what is stored may need the keys that a Secret has: unless it is
 // recorded which keys are in use, and that everything was found to be stored under the one that
 // writes. What is recorded nowhere any more, such as of a record that got lost together with the
 // status, may be in that Secret alone.
-func (s *scope) mayNeed(reference operatorv1alpha1.ObjectReference) bool {
-	record := s.Identity.Record
-	if s.Keys.InUse == nil || record == nil || len(record.KeyIDs) == 0 || s.Keys.Unrecorded {
+func mayNeed(p pass.Pass, reference operatorv1alpha1.ObjectReference) bool {
+	record := p.Identity.Record
+	if p.Keys.InUse == nil || record == nil || len(record.KeyIDs) == 0 || p.Keys.Unrecorded {
 		return true
 	}
-	return reference.Name == s.Name(contract.EncryptionSuffix)+"-"+record.Keys ||
-		cmp.Or(record.StoredUnder, encryption.Identity.ID()) != s.Keys.InUse[0].ID()
+	return reference.Name == p.Name(contract.EncryptionSuffix)+"-"+record.Keys ||
+		cmp.Or(record.StoredUnder, encryption.Identity.ID()) != p.Keys.InUse[0].ID()
 }
 
 // mounts reports whether a pod mounts a ConfigMap or a Secret.
@@ -106,16 +108,16 @@ func mounts(pod corev1.PodSpec, reference operatorv1alpha1.ObjectReference) bool
 // podSpecs returns the specs of all pods of the registry that have not ended, and those of
 // which pods are made now: of servers, of members, and of Jobs, which try again. Not from the
 // cache, which has no volumes.
-func (s *scope) podSpecs(ctx context.Context, deployment *appsv1.Deployment) ([]corev1.PodSpec, error) {
+func podSpecs(ctx context.Context, p pass.Pass, deployment *appsv1.Deployment) ([]corev1.PodSpec, error) {
 	pods, jobs, set := &corev1.PodList{}, &batchv1.JobList{}, &appsv1.StatefulSet{}
-	ours := []client.ListOption{client.InNamespace(s.Registry.Namespace), client.MatchingLabels{
-		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: s.Registry.Name}}
+	ours := []client.ListOption{client.InNamespace(p.Registry.Namespace), client.MatchingLabels{
+		operatorv1alpha1.LabelManagedBy: operatorv1alpha1.ManagedBy, operatorv1alpha1.LabelInstance: p.Registry.Name}}
 	for _, list := range []client.ObjectList{pods, jobs} {
-		if err := s.Live.List(ctx, list, ours...); err != nil {
+		if err := p.Live.List(ctx, list, ours...); err != nil {
 			return nil, err
 		}
 	}
-	if err := s.Live.Get(ctx, s.Key(contract.EtcdSuffix), set); client.IgnoreNotFound(err) != nil {
+	if err := p.Live.Get(ctx, p.Key(contract.EtcdSuffix), set); client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
 	out := []corev1.PodSpec{deployment.Spec.Template.Spec, set.Spec.Template.Spec}
