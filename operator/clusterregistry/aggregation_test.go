@@ -37,12 +37,10 @@ func TestNotAggregated(t *testing.T) {
 	if v := s.plan(released); !v.Complete() || s.Registry.Status.Operation != nil || s.Release.Version != "v0.1.0" || s.PausedUntil() == "" {
 		t.Errorf("an upgrade begins, or changes are made: %+v, %+v, %s", v, s.Registry.Status.Operation, s.Release.Version)
 	}
-	s.notAggregated()
 	if c := ready(s, "Progressing"); c.Status != "False" || c.Reason != operatorv1alpha1.ReasonAggregationNotAllowed || !strings.Contains(c.Message, "allowed in namespace team") {
 		t.Errorf("Progressing is %+v", c)
 	}
-	s.verdicts[operatorv1alpha1.ConditionAPIServiceReady] = verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "down")
-	s.notAggregated()
+	s.found[operatorv1alpha1.ConditionAPIServiceReady] = verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "down")
 	if c := ready(s, "APIServiceReady"); c.Reason != operatorv1alpha1.ReasonBackendDown || !strings.HasPrefix(c.Message, "down; mode Aggregated is not allowed") {
 		t.Errorf("what hurts the host is not named first: %+v", c)
 	}

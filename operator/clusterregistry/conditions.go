@@ -19,7 +19,7 @@ func (s *scope) conditions() []metav1.Condition {
 	var out []metav1.Condition
 	waitsFor := ""
 	for _, kind := range s.allParts() {
-		if !s.verdicts[kind].Complete() {
+		if v, _ := s.said(kind); !v.Complete() {
 			waitsFor = kind
 			break
 		}
@@ -35,7 +35,7 @@ func (s *scope) conditions() []metav1.Condition {
 }
 
 func (s *scope) condition(kind, waitsFor string) metav1.Condition {
-	result, reached := s.verdicts[kind]
+	result, reached := s.said(kind)
 	switch {
 	case !reached:
 		return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: operatorv1alpha1.ReasonWaiting, Message: "Waiting for " + waitsFor}
@@ -99,7 +99,8 @@ func issued(certificates []operatorv1alpha1.CertificateStatus) int {
 // progressing is true while something is being changed.
 func (s *scope) progressing(parts []metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: operatorv1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, Reason: operatorv1alpha1.ReasonUpToDate, Message: "the registry is up to date"}
-	waits, v := firstNotTrue(parts), s.verdicts[operatorv1alpha1.ConditionProgressing]
+	waits := firstNotTrue(parts)
+	v, _ := s.said(operatorv1alpha1.ConditionProgressing)
 	halted, until := s.Halted()
 	switch {
 	case s.Deleting() != "":
@@ -140,7 +141,8 @@ func (s *scope) rolling() string {
 
 // upgrading reports whether an upgrade is under way and waits for something.
 func (s *scope) upgrading() bool {
-	return s.Registry.Status.Operation != nil && s.upgrade != nil && !s.verdicts[operatorv1alpha1.ConditionProgressing].Complete()
+	v, _ := s.said(operatorv1alpha1.ConditionProgressing)
+	return s.Registry.Status.Operation != nil && s.upgrade != nil && !v.Complete()
 }
 
 // availableCondition says whether clients are served. In a registry that is taken down
@@ -155,7 +157,8 @@ func (s *scope) availableCondition() metav1.Condition {
 // ready sums the parts up.
 func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	condition := metav1.Condition{Type: operatorv1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: operatorv1alpha1.ReasonReady, Message: "the registry is ready"}
-	waits, v := firstNotTrue(parts), s.verdicts[operatorv1alpha1.ConditionProgressing]
+	waits := firstNotTrue(parts)
+	v, _ := s.said(operatorv1alpha1.ConditionProgressing)
 	switch {
 	case s.Deleting() != "":
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, operatorv1alpha1.ReasonDeleting, s.Deleting()
@@ -173,24 +176,12 @@ func (s *scope) ready(parts []metav1.Condition) metav1.Condition {
 	}
 	if condition.Status == metav1.ConditionTrue {
 		for _, part := range parts {
-			if result := s.verdicts[part.Type]; result.Reason == operatorv1alpha1.ReasonOOMKilled {
+			if result, _ := s.said(part.Type); result.Reason == operatorv1alpha1.ReasonOOMKilled {
 				condition.Message += "; " + result.Message
 			}
 		}
 	}
 	return condition
-}
-
-// notAggregated records that the registry may not be a part of the host's API. What
-// is wrong with the API of one that keeps serving comes first.
-func (s *scope) notAggregated() {
-	known := s.verdicts[operatorv1alpha1.ConditionAPIServiceReady]
-	if known.Complete() {
-		known = s.Aggregation
-	} else {
-		known.Message = fmt.Sprintf("%s; %s", known.Message, s.Aggregation.Message)
-	}
-	s.verdicts[operatorv1alpha1.ConditionAPIServiceReady] = known
 }
 
 // firstNotTrue returns the first part that is not up to date. What is wrong comes

@@ -25,7 +25,7 @@ func TestControllerIsNotAwaited(t *testing.T) {
 		for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
 			s.record(kind, done)
 		}
-		s.verdicts[operatorv1alpha1.ConditionControllerReady] = verdict.Waiting("Isolated", "health is isolated").DegradedIf(true)
+		s.found[operatorv1alpha1.ConditionControllerReady] = verdict.Waiting("Isolated", "health is isolated").DegradedIf(true)
 		conditions := s.conditions()
 		for kind, want := range map[string]string{"ControllerReady": "False Isolated: health is isolated", "Ready": "False Isolated: ControllerReady: health is isolated", "Progressing": "False UpToDate: the registry is up to date"} {
 			if c := meta.FindStatusCondition(conditions, kind); c == nil || string(c.Status)+" "+c.Reason+": "+c.Message != want {
@@ -74,7 +74,7 @@ func TestControllerHolds(t *testing.T) {
 	for _, kind := range s.allParts() {
 		s.record(kind, done)
 	}
-	s.verdicts[operatorv1alpha1.ConditionControllerReady] = done.Note(operatorv1alpha1.ReasonObjectsHeld, "health: 1 held")
+	s.found[operatorv1alpha1.ConditionControllerReady] = done.Note(operatorv1alpha1.ReasonObjectsHeld, "health: 1 held")
 	conditions := s.conditions()
 	for kind, want := range map[string]string{"ControllerReady": "True ObjectsHeld: health runs; health: 1 held", "Ready": "True Ready"} {
 		if c := meta.FindStatusCondition(conditions, kind); c == nil || !strings.HasPrefix(string(c.Status)+" "+c.Reason+": "+c.Message, want) {

@@ -1,7 +1,6 @@
 package clusterregistry
 
 import (
-	"cmp"
 	"context"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -25,7 +24,7 @@ func (r *Reconciler) operate(ctx context.Context, s *scope) verdict.Verdict {
 		all = append(all, free.Operation())
 	}
 	v := s.driver().All(ctx, all)
-	s.note(free.Notes()...)
+	s.note(free.Notes())
 	return v
 }
 
@@ -64,11 +63,7 @@ func (r *Reconciler) giveWay(s *scope) {
 	if ended {
 		s.upgrade = nil
 	}
-	if besides != "" {
-		v := s.verdicts[operatorv1alpha1.ConditionEtcdReady]
-		v.Message += besides
-		s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v
-	}
+	s.since.full = besides
 }
 
 // members is what is done about etcd's members.
@@ -91,7 +86,7 @@ func (r *Reconciler) changeMembers(ctx context.Context, s *scope) verdict.Verdic
 		return v
 	}
 	found := members.Step(ctx, change)
-	s.noteLost(found.Lost)
+	s.since.lost = found.Lost
 	return found.Verdict
 }
 
@@ -109,12 +104,9 @@ func (r *Reconciler) recover(ctx context.Context, s *scope) verdict.Verdict {
 	return s.recovered(r.recovery(s).Step(ctx))
 }
 
-// recovered has the condition of etcd say what was found of its recovery, and returns what that
-// waits for.
+// recovered keeps what was found of a lost quorum, and returns what its recovery waits for.
 func (s *scope) recovered(found recovery.Found) verdict.Verdict {
-	if found.Etcd != nil {
-		s.verdicts[operatorv1alpha1.ConditionEtcdReady] = *found.Etcd
-	}
+	s.since.quorum = found.Etcd
 	return found.Verdict
 }
 
@@ -125,15 +117,7 @@ func (r *Reconciler) noteQuorumFirst(ctx context.Context, s *scope) {
 		return
 	}
 	if v := s.recovered(r.recovery(s).Quorum(ctx, r.members(s).Change())); !v.Complete() {
-		s.verdicts[operatorv1alpha1.ConditionProgressing] = v
-	}
-}
-
-// noteLost adds to an etcd whose data is lost of a member when that is replaced.
-func (s *scope) noteLost(lost string) {
-	if v, reached := s.verdicts[operatorv1alpha1.ConditionEtcdReady]; lost != "" && reached && !v.Complete() {
-		v.Message += "; " + lost
-		s.verdicts[operatorv1alpha1.ConditionEtcdReady] = v
+		s.found[operatorv1alpha1.ConditionProgressing] = v
 	}
 }
 
@@ -154,11 +138,5 @@ func (s *scope) besides(members, other verdict.Verdict) verdict.Verdict {
 // driver drives the operations of the registry.
 func (s *scope) driver() operation.Run { return operation.Run{Pass: s.Pass} }
 
-// note adds what a person should know to parts that are ready.
-func (s *scope) note(notes ...pass.Note) {
-	for _, note := range notes {
-		if v, reached := s.verdicts[note.Condition]; reached && v.Complete() {
-			s.verdicts[note.Condition] = v.Note(cmp.Or(v.Reason, note.Reason), note.Message)
-		}
-	}
-}
+// note keeps what a person should know of parts that are ready.
+func (s *scope) note(notes []pass.Note) { s.since.notes = append(s.since.notes, notes...) }

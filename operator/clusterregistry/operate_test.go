@@ -12,28 +12,8 @@ import (
 	"github.com/clusterregistry/operator/operator/etcd"
 	"github.com/clusterregistry/operator/operator/generation"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
-	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
-
-// TestNote adds what a person should know to a part that is ready, to what is known of it already.
-func TestNote(t *testing.T) {
-	s := look(t, operandtest.InstalledAggregated)
-	s.record(operatorv1alpha1.ConditionEtcdReady, done.Note("VolumesGrowing", "they grow"))
-	s.record(operatorv1alpha1.ConditionServerReady, verdict.Waiting("ServersNotReady", "1 of 2"))
-	for _, condition := range []string{operatorv1alpha1.ConditionEtcdReady, operatorv1alpha1.ConditionServerReady, operatorv1alpha1.ConditionAPIServiceReady} {
-		s.note(pass.Note{Condition: condition, Reason: "Pending", Message: "it waits"}, pass.Note{Condition: condition, Reason: "Other", Message: "and waits"})
-	}
-	if c := s.condition(operatorv1alpha1.ConditionEtcdReady, ""); c.Status != metav1.ConditionTrue || c.Reason != "VolumesGrowing" || !strings.HasSuffix(c.Message, "; they grow; it waits; and waits") {
-		t.Errorf("one that is ready: %+v", c)
-	}
-	if c := s.condition(operatorv1alpha1.ConditionServerReady, ""); c.Message != "1 of 2" {
-		t.Errorf("one that is not: %+v", c)
-	}
-	if c := s.condition(operatorv1alpha1.ConditionAPIServiceReady, ""); c.Status != metav1.ConditionUnknown {
-		t.Errorf("one that was not reached: %+v", c)
-	}
-}
 
 // TestForget drops what is remembered of the etcd of a registry that is gone.
 func TestForget(t *testing.T) {
@@ -58,26 +38,6 @@ func TestMembersBesideUpgrade(t *testing.T) {
 	}
 }
 
-// TestLostNoted says of an etcd that is not ready when a member that is lost is replaced.
-func TestLostNoted(t *testing.T) {
-	s := look(t, operandtest.InstalledAggregated)
-	s.noteLost("a new one comes")
-	if _, reached := s.verdicts[operatorv1alpha1.ConditionEtcdReady]; reached {
-		t.Error("what was not reached has a verdict")
-	}
-	s.record(operatorv1alpha1.ConditionEtcdReady, verdict.Waiting(operatorv1alpha1.ReasonDataLost, "it is empty"))
-	s.noteLost("")
-	s.noteLost("a new one comes")
-	if got := s.verdicts[operatorv1alpha1.ConditionEtcdReady].Message; got != "it is empty; a new one comes" {
-		t.Errorf("%q", got)
-	}
-	s.record(operatorv1alpha1.ConditionEtcdReady, done)
-	s.noteLost("a new one comes")
-	if got := s.verdicts[operatorv1alpha1.ConditionEtcdReady].Message; got != "" {
-		t.Errorf("one that is ready: %q", got)
-	}
-}
-
 // TestOperationNoted says what is under way beside an upgrade, and has what is due wait for one.
 func TestOperationNoted(t *testing.T) {
 	s := ready(t, "Independent")
@@ -90,7 +50,7 @@ func TestOperationNoted(t *testing.T) {
 	}
 	s.Registry.Spec.TLS.Rotation.Client, s.Authorities.Clients.InUse = 2, generation.InUse{Signing: 1}
 	s.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: operatorv1alpha1.OperationUpgrade}
-	s.note(reading(t, s).rotation(s).Notes()...)
+	s.note(reading(t, s).rotation(s).Notes())
 	if c := s.condition(operatorv1alpha1.ConditionCertificatesReady, ""); c.Reason != "RotationPending" || !strings.Contains(c.Message, "the client CA is rotated to generation 2 when the upgrade is complete") {
 		t.Errorf("in an upgrade: %+v", c)
 	}

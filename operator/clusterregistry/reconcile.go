@@ -72,9 +72,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 func (r *Reconciler) run(ctx context.Context, s *scope) {
 	s.Aggregation = r.Aggregation(s.Pass)
 	proceed := s.record(operatorv1alpha1.ConditionVersionSupported, s.plan(r.Releases))
-	if !s.Aggregation.Complete() {
-		defer s.notAggregated()
-	}
 	if !proceed || !s.Aggregation.Complete() && !s.Installed() {
 		return
 	}
@@ -124,7 +121,7 @@ func (r *Reconciler) run(ctx context.Context, s *scope) {
 	}
 	r.controller(ctx, s)
 	s.backUp(ctx)
-	s.verdicts[operatorv1alpha1.ConditionProgressing] = r.proceed(ctx, s)
+	s.found[operatorv1alpha1.ConditionProgressing] = r.proceed(ctx, s)
 }
 
 // plan decides which release is rendered, and whether an upgrade begins.
@@ -152,8 +149,8 @@ func (r *Reconciler) proceed(ctx context.Context, s *scope) verdict.Verdict {
 	case !operation.ChangesMembers(s.Registry.Status.Operation):
 		s.operation = r.operate(ctx, s)
 	}
-	s.note(r.rotation(s).Notes()...)
-	s.note(r.keyChange(s).Notes()...)
+	s.note(r.rotation(s).Notes())
+	s.note(r.keyChange(s).Notes())
 	if err == nil {
 		return v
 	}

@@ -33,8 +33,8 @@ func TestNotRendered(t *testing.T) {
 	r.Releases = slices.Clone(released)
 	r.Releases[0].Layout = "none"
 	r.run(t.Context(), s)
-	if v := s.verdicts[operatorv1alpha1.ConditionVersionSupported]; v.Err == nil || !strings.Contains(v.Message, "the objects of v0.1.0: ") || len(s.verdicts) != 1 {
-		t.Errorf("%+v", s.verdicts)
+	if v := s.found[operatorv1alpha1.ConditionVersionSupported]; v.Err == nil || !strings.Contains(v.Message, "the objects of v0.1.0: ") || len(s.found) != 1 {
+		t.Errorf("%+v", s.found)
 	}
 }
 

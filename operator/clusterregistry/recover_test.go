@@ -98,7 +98,8 @@ func TestRecover(t *testing.T) {
 	says := func(text string) {
 		t.Helper()
 		v := r.recover(t.Context(), s)
-		status, ready := s.Registry.Status.Recovery, s.verdicts[operatorv1alpha1.ConditionEtcdReady]
+		status := s.Registry.Status.Recovery
+		ready, _ := s.Verdict(operatorv1alpha1.ConditionEtcdReady)
 		if v.Err != nil || status == nil || status.ID != "c1-1" || status.Phase != operatorv1alpha1.RecoveryStopping || !strings.Contains(status.Message, text) || ready.Reason != operatorv1alpha1.ReasonRecovering || ready.Message != status.Message {
 			t.Errorf("%+v: %+v, %+v, want %q", v, status, ready, text)
 		}

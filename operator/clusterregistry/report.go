@@ -44,7 +44,7 @@ func (r *Reconciler) report(ctx context.Context, s *scope) (reconcile.Result, er
 func (s *scope) next() (after time.Duration, err error) {
 	after = verdict.Vigil
 	for _, kind := range append(s.allParts(), operatorv1alpha1.ConditionProgressing) {
-		v := s.verdicts[kind]
+		v, _ := s.said(kind)
 		if err == nil && kind != operatorv1alpha1.ConditionControllerReady && kind != operatorv1alpha1.ConditionBackupReady {
 			err = v.Err
 		}

@@ -293,7 +293,7 @@ func TestBackupConditions(t *testing.T) {
 		{verdict.Waiting(operatorv1alpha1.ReasonFirstBackupPending, "m"), metav1.ConditionUnknown},
 		{verdict.Waiting(operatorv1alpha1.ReasonBackupFailed, "m"), metav1.ConditionFalse},
 	} {
-		s.verdicts[operatorv1alpha1.ConditionBackupReady] = test.v
+		s.found[operatorv1alpha1.ConditionBackupReady] = test.v
 		if c := s.condition(operatorv1alpha1.ConditionBackupReady, ""); c.Status != test.want || c.Reason != test.v.Reason || c.Message != "m" {
 			t.Errorf("%+v becomes %+v", test.v, c)
 		}

@@ -49,7 +49,7 @@ func (s *scope) awaited() string {
 	if s.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated {
 		kind = operatorv1alpha1.ConditionAPIServiceReady
 	}
-	if v, reached := s.verdicts[kind]; !reached || !v.Complete() {
+	if v, reached := s.Verdict(kind); !reached || !v.Complete() {
 		return kind
 	}
 	return ""

@@ -23,8 +23,10 @@ import (
 // scope is one reconcile of one registry: what it knows, and what came of each stage.
 type scope struct {
 	pass.Pass
-	// verdicts are what was found, by condition.
-	verdicts map[string]verdict.Verdict
+	// found is what came of the stages, by condition, and since what else was found of their
+	// parts after that.
+	found pass.Found
+	since since
 	// hostMinor is the minor version of the host that servers are made for, such as 1.37.
 	hostMinor string
 	// uidRange are the users that the platform gives to pods of the namespace, empty for none.
@@ -59,8 +61,9 @@ type scope struct {
 }
 
 func newScope(objects *operand.Objects) *scope {
-	verdicts := map[string]verdict.Verdict{}
-	return &scope{Pass: pass.New(objects, verdicts), verdicts: verdicts}
+	s := &scope{found: pass.Found{}}
+	s.Pass = pass.New(objects, s.Verdict)
+	return s
 }
 
 // done is the verdict of a stage that has nothing to say.
@@ -70,7 +73,7 @@ var done verdict.Verdict
 // a registry that was complete once, or that is being recovered, all stages run, since there
 // each of them has something to look after.
 func (s *scope) record(condition string, v verdict.Verdict) (proceed bool) {
-	s.verdicts[condition] = v
+	s.found[condition] = v
 	if v.State == verdict.ReadOnly {
 		s.Freeze("this is resolved: " + condition + ": " + v.Message)
 	}

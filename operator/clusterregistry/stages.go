@@ -96,14 +96,16 @@ func (s *scope) withheld() verdict.Verdict {
 }
 
 func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
+	serving, _ := s.Verdict(operatorv1alpha1.ConditionServerReady)
 	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA,
-		Servers: s.verdicts[operatorv1alpha1.ConditionServerReady], Answering: s.Servers.Answering}
+		Servers: serving, Answering: s.Servers.Answering}
 	s.registration = stage.Run(ctx)
 	return s.registration.Verdict
 }
 
 func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
-	stage := endpoint.Stage{Access: r.access(s), Addresses: s.addresses, Serving: s.Authorities.Serving.Bundle(), Certificates: s.verdicts[operatorv1alpha1.ConditionCertificatesReady],
+	issued, _ := s.Verdict(operatorv1alpha1.ConditionCertificatesReady)
+	stage := endpoint.Stage{Access: r.access(s), Addresses: s.addresses, Serving: s.Authorities.Serving.Bundle(), Certificates: issued,
 		Meet: health.Meet, Silences: &r.silences}
 	return stage.Run(ctx)
 }
@@ -120,7 +122,7 @@ func (r *Reconciler) controller(ctx context.Context, s *scope) {
 	if err := s.controller.Err; err != nil {
 		logf.FromContext(ctx).Error(err, "run the controller of the registry; the operator will retry")
 	}
-	s.verdicts[operatorv1alpha1.ConditionControllerReady] = s.controller.Verdict
+	s.found[operatorv1alpha1.ConditionControllerReady] = s.controller.Verdict
 }
 
 // restoring is the stage that looks up a backup to begin with, with what is known by now.
@@ -135,13 +137,13 @@ func (s *scope) saving() *backups.Stage { return &backups.Stage{Pass: s.Pass, Fo
 // driven further.
 func (s *scope) backUp(ctx context.Context) {
 	if s.backups = s.saving().Run(ctx); s.Registry.Spec.Backup != nil {
-		s.verdicts[operatorv1alpha1.ConditionBackupReady] = s.backups.Verdict
+		s.found[operatorv1alpha1.ConditionBackupReady] = s.backups.Verdict
 	}
 }
 
 // available reads from the registry as clients do, however far the stages have got.
 func (r *Reconciler) available(ctx context.Context, s *scope) available.Found {
-	host, reached := s.verdicts[operatorv1alpha1.ConditionAPIServiceReady]
+	host, reached := s.said(operatorv1alpha1.ConditionAPIServiceReady)
 	check := available.Check{Access: r.access(s), Outages: &r.outages, Awaits: s.firstUnusable(), Verified: reached && host.Complete(),
 		Servers: s.Servers, Serving: s.Authorities.Serving.Bundle(), Versions: s.reliable(r.Releases), Known: known(r.Releases)}
 	return check.Run(ctx)
@@ -156,7 +158,7 @@ func (r *Reconciler) access(s *scope) servers.Access {
 // needs before clients can be served, nothing when there is none.
 func (s *scope) firstUnusable() string {
 	for _, kind := range pass.Parts(s.Registry.Spec.Mode) {
-		if v, reached := s.verdicts[kind]; !reached || !v.Usable() {
+		if v, reached := s.said(kind); !reached || !v.Usable() {
 			return kind
 		}
 	}

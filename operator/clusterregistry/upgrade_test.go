@@ -95,7 +95,7 @@ func TestAdvance(t *testing.T) {
 				t.Errorf("%s: event %q, want %q", test.reason, event, want)
 			}
 		}
-		s.verdicts[operatorv1alpha1.ConditionProgressing] = v
+		s.found[operatorv1alpha1.ConditionProgressing] = v
 		conditions := s.conditions()
 		progressing := meta.FindStatusCondition(conditions, operatorv1alpha1.ConditionProgressing)
 		if phase != "" && (progressing.Reason != test.hold || !strings.HasPrefix(progressing.Message, test.from+" -> "+test.to+": ") || meta.IsStatusConditionTrue(conditions, operatorv1alpha1.ConditionReady)) {

@@ -55,7 +55,7 @@ func run(t *testing.T, under operatorv1alpha1.OperationType, phase operatorv1alp
 		objects.Registry.Status.Operation = &operatorv1alpha1.Operation{Type: under, Phase: phase}
 		objects.Before = *objects.Registry.Status.DeepCopy()
 	}
-	return Run{pass.New(objects, nil)}
+	return Run{pass.New(objects, pass.Found{}.Verdict)}
 }
 
 // TestOneAtATime begins the first of the operations that are due, goes on with it alone until it

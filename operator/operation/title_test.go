@@ -12,8 +12,8 @@ import (
 // TestAwaits names what an operation that is due waits for: another one first, since what is not
 // steady meanwhile may be its doing.
 func TestAwaits(t *testing.T) {
-	verdicts := map[string]verdict.Verdict{}
-	p := pass.New(operandtest.New(t, operandtest.InstalledAggregated), verdicts)
+	verdicts := pass.Found{}
+	p := pass.New(operandtest.New(t, operandtest.InstalledAggregated), verdicts.Verdict)
 	for _, part := range pass.Parts(p.Registry.Spec.Mode) {
 		verdicts[part] = verdict.Verdict{}
 	}

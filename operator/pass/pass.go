@@ -42,13 +42,22 @@ type Pass struct {
 	Members Members
 	Servers Servers
 
-	verdicts map[string]verdict.Verdict
+	verdict func(condition string) (v verdict.Verdict, reached bool)
 }
 
-// New returns a pass of which nothing is known but the objects. It reads the verdicts on
-// conditions from a map that stays with the caller, who alone can write to it.
-func New(objects *operand.Objects, verdicts map[string]verdict.Verdict) Pass {
-	return Pass{Objects: objects, Identity: identity.New(objects), Authorities: &trust.Authorities{}, verdicts: verdicts}
+// Found are verdicts by condition, of those that were reached.
+type Found map[string]verdict.Verdict
+
+// Verdict returns the verdict on a condition, and whether it was reached.
+func (f Found) Verdict(condition string) (v verdict.Verdict, reached bool) {
+	v, reached = f[condition]
+	return v, reached
+}
+
+// New returns a pass of which nothing is known but the objects. What is known of a condition
+// it asks the caller, who alone decides that.
+func New(objects *operand.Objects, known func(condition string) (verdict.Verdict, bool)) Pass {
+	return Pass{Objects: objects, Identity: identity.New(objects), Authorities: &trust.Authorities{}, verdict: known}
 }
 
 // A Note is what a person should know of a part that is ready.
@@ -56,8 +65,7 @@ type Note struct{ Condition, Reason, Message string }
 
 // Verdict returns the verdict on a condition, and whether it was reached.
 func (p Pass) Verdict(condition string) (v verdict.Verdict, reached bool) {
-	v, reached = p.verdicts[condition]
-	return v, reached
+	return p.verdict(condition)
 }
 
 // Await returns an error that says which part is not ready, nil when all are.
@@ -91,7 +99,7 @@ func Last(mode operatorv1alpha1.Mode) string {
 // pause is not among them.
 func (p Pass) Frozen() string {
 	for _, condition := range Parts(p.Registry.Spec.Mode) {
-		if v := p.verdicts[condition]; v.State == verdict.ReadOnly {
+		if v, _ := p.Verdict(condition); v.State == verdict.ReadOnly {
 			return condition + ": " + v.Message
 		}
 	}

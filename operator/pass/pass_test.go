@@ -14,8 +14,8 @@ import (
 
 // TestCopy hands a pass out: who has it reads what is found later, and changes nothing of it.
 func TestCopy(t *testing.T) {
-	verdicts := map[string]verdict.Verdict{}
-	p := New(operandtest.New(t, "{spec: {etcd: {replicas: 1}}}"), verdicts)
+	verdicts := Found{}
+	p := New(operandtest.New(t, "{spec: {etcd: {replicas: 1}}}"), verdicts.Verdict)
 	given := p
 	verdicts[operatorv1alpha1.ConditionEtcdReady] = verdict.Waiting("EtcdNotReady", "no quorum")
 	if v, reached := given.Verdict(operatorv1alpha1.ConditionEtcdReady); !reached || v.Message != "no quorum" {
@@ -54,7 +54,7 @@ func TestPausedUntil(t *testing.T) {
 		if test.operation != "" {
 			text = "{spec: {etcd: {replicas: 1}}, status: {operation: " + test.operation + "}}"
 		}
-		p := New(operandtest.New(t, text), nil)
+		p := New(operandtest.New(t, text), Found{}.Verdict)
 		p.Registry.Spec.Paused, p.Identity.Record = test.paused, test.record
 		if held := p.PausedUntil() == "spec.paused is false"; held != test.held {
 			t.Errorf("%s: until %q", reason, p.PausedUntil())
@@ -64,8 +64,8 @@ func TestPausedUntil(t *testing.T) {
 
 // TestUnsteady names the first of the parts that keep a registry from being steady.
 func TestUnsteady(t *testing.T) {
-	verdicts := map[string]verdict.Verdict{}
-	p := New(operandtest.New(t, operandtest.InstalledAggregated), verdicts)
+	verdicts := Found{}
+	p := New(operandtest.New(t, operandtest.InstalledAggregated), verdicts.Verdict)
 	if got := p.Unsteady(); got != "CertificatesReady is not known yet" {
 		t.Errorf("at first: %q", got)
 	}
@@ -86,7 +86,7 @@ func TestUnsteady(t *testing.T) {
 
 // TestDeleting takes a registry for deleted with its namespace.
 func TestDeleting(t *testing.T) {
-	p := New(operandtest.New(t, "{spec: {etcd: {replicas: 1}}}"), nil)
+	p := New(operandtest.New(t, "{spec: {etcd: {replicas: 1}}}"), Found{}.Verdict)
 	if p.Deleting() != "" {
 		t.Error(p.Deleting())
 	}

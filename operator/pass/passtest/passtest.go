@@ -15,15 +15,15 @@ import (
 type Known struct {
 	pass.Pass
 	// Verdicts are those of the pass, by condition.
-	Verdicts map[string]verdict.Verdict
+	Verdicts pass.Found
 }
 
 // New returns a pass of the registry team/fleet with a spec and status in YAML, in a host cluster
 // with the given objects. No verdict was reached.
 func New(t *testing.T, text string, objects ...client.Object) *Known {
 	t.Helper()
-	verdicts := map[string]verdict.Verdict{}
-	return &Known{Pass: pass.New(operandtest.New(t, text, objects...), verdicts), Verdicts: verdicts}
+	verdicts := pass.Found{}
+	return &Known{Pass: pass.New(operandtest.New(t, text, objects...), verdicts.Verdict), Verdicts: verdicts}
 }
 
 // Ready has all parts of the registry be ready.

@@ -162,7 +162,7 @@ func (w *backupWorld) scope() *Stage {
 	operatorv1alpha1.SetDefaults(registry)
 	c := w.client()
 	s := &Stage{Pass: pass.New(&operand.Objects{HostCluster: operand.HostCluster{Client: c, Live: c, Applier: apply.New(c, c), Events: events.NewFakeRecorder(200)},
-		Registry: registry, Before: *registry.Status.DeepCopy(), Now: w.now, Rendered: &render.Result{}}, nil)}
+		Registry: registry, Before: *registry.Status.DeepCopy(), Now: w.now, Rendered: &render.Result{}}, pass.Found{}.Verdict)}
 	s.Identity = identity.Read(w.t.Context(), s.Objects)
 	return s
 }
