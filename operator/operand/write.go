@@ -2,6 +2,7 @@ package operand
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -76,8 +77,12 @@ func (o *Objects) WriteInventory(ctx context.Context, inventory []operatorv1alph
 }
 
 // Prune deletes what is in the inventory and neither rendered nor among what is made
-// without a manifest.
+// without a manifest. What can't be deleted keeps nothing else from it, and what is gone leaves
+// the inventory whatever becomes of the rest.
 func (o *Objects) Prune(ctx context.Context, made ...operatorv1alpha1.ObjectReference) error {
+	if err := o.Writer().Err(); err != nil {
+		return err
+	}
 	desired := map[operatorv1alpha1.ObjectReference]bool{}
 	for _, object := range o.Rendered.Objects() {
 		desired[apply.Reference(object)] = true
@@ -86,20 +91,23 @@ func (o *Objects) Prune(ctx context.Context, made ...operatorv1alpha1.ObjectRefe
 		desired[reference] = true
 	}
 	var left []operatorv1alpha1.ObjectReference
+	var failed []error
 	for _, reference := range o.Registry.Status.Inventory {
 		if !desired[reference] {
 			gone, err := o.Writer().Delete(ctx, reference, o.Owner())
 			if err != nil {
-				return err
-			}
-			if gone {
+				failed = append(failed, err)
+			} else if gone {
 				continue
 			}
 		}
 		left = append(left, reference)
 	}
 	o.Registry.Status.Inventory = left
-	return nil
+	if len(failed) > 1 {
+		return fmt.Errorf("%w (and %d more can't be deleted)", failed[0], len(failed)-1)
+	}
+	return errors.Join(failed...)
 }
 
 // Unstructured returns a typed object as one that can be applied.
