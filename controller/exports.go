@@ -61,10 +61,10 @@ func (o *exportOptions) validate(all *options) error {
 // for them.
 func formats(of format.Source) map[string]format.Format {
 	return map[string]format.Format{
-		"ArgoCDSecret":   argocd.Format{Source: of},
+		"ArgoCDSecret":   argocd.New(of),
 		"ClusterProfile": clusterprofile.Format{Source: of},
-		"FluxConfigMap":  flux.Format{Source: of},
-		"Kubeconfig":     kubeconfigs.Format{Source: of},
+		"FluxConfigMap":  flux.New(of),
+		"Kubeconfig":     kubeconfigs.New(of),
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // newDocuments returns a bench of a format that has nothing to publish of some clusters.
 func newDocuments(t *testing.T) *bench {
 	t.Helper()
-	secrets := argocd.Format{Source: source}
+	secrets := argocd.New(source)
 	in := format.Target{Namespace: "a", SignIn: []format.SignIn{{Provider: "secretreader", Hosts: []string{"*.example.com"}, Exec: &format.Exec{Command: "/plugin"}}}}
 	if err := in.SignIn[0].Complete(secrets.Kind().SignIn); err != nil {
 		t.Fatal(err)
@@ -100,4 +100,33 @@ func TestPrivateKinds(t *testing.T) {
 	b.drop("east")
 	b.pass(time.Minute)
 	expectWrites(t, b, "taken out of the controller's hands")
+}
+
+// TestAnotherEntryOfTheName expects that what was verified of an entry says nothing of another one
+// that takes its name, though it leads to the same place.
+func TestAnotherEntryOfTheName(t *testing.T) {
+	b := newDocuments(t)
+	b.put(member("east"))
+	b.pass(time.Minute)
+	expectWrites(t, b, "verified", "create cluster-east", "apply main cluster-east")
+	b.answers["https://east.example.com:6443"] = silent
+	b.host.remove("cluster-east")
+	b.put(member("east", func(c *v1beta1.Cluster) { c.UID, c.Generation = "another", 2 }))
+	b.writesOf()
+	b.pass(time.Hour)
+	expectWrites(t, b, "another entry, which is never reached")
+}
+
+// TestOnlyOwnAreRead expects that objects of others are not even listed where they are none of this
+// program's business.
+func TestOnlyOwnAreRead(t *testing.T) {
+	for selector, b := range map[string]*bench{"registry.clusterregistry.io/hub=registries,exports.clusterregistry.io/format=ArgoCDSecret": newDocuments(t), "": newBench(t, "")} {
+		var options metav1.ListOptions
+		if tweak := b.tweak(); tweak != nil {
+			tweak(&options)
+		}
+		if options.LabelSelector != selector {
+			t.Errorf("it lists those with %q, want %q", options.LabelSelector, selector)
+		}
+	}
 }

@@ -7,13 +7,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/clusterregistry/operator/controller/export/argocd"
 	"github.com/clusterregistry/operator/controller/export/format"
 	"github.com/clusterregistry/operator/controller/labelkeys"
 )
 
 // parse reads exports that may be profiles.
 func parse(text string) ([]Target, error) {
-	return ParseTargets([]byte(text), map[string]format.Format{"ClusterProfile": profiles})
+	return ParseTargets([]byte(text), map[string]format.Format{"ClusterProfile": profiles, "ArgoCDSecret": argocd.New(source)})
 }
 
 // TestParseTargets expects that what an export says is taken as it is, and that what it can't
@@ -29,11 +30,15 @@ func TestParseTargets(t *testing.T) {
 		{"a field that is none", "[" + a + `, "provider": "x"}]`, `unknown field "provider"`},
 		{"no name", `[{"format": "ClusterProfile"}]`, "name of a namespace"},
 		{"another kind of name", `[{"namespace": "A_B", "format": "ClusterProfile"}]`, "name of a namespace"},
-		{"no format", `[{"namespace": "a"}]`, "set one of ClusterProfile"},
+		{"no format", `[{"namespace": "a"}]`, "set one of ArgoCDSecret, ClusterProfile"},
 		{"another kind of selector", "[" + a + `, "selector": {"matchExpressions": [{"key": "k", "operator": "In"}]}}]`, "label selector is not valid"},
 		{"labels that are none", "[" + a + `, "labels": ["*"]}]`, "neither the key of a label"},
 		{"a provider without a name", "[" + a + `, "providers": ["x", ""]}]`, "a provider without a name"},
 		{"a client's own program", "[" + a + `, "providers": ["x", "argo-cd-builtin-gcp"]}]`, "reserved prefix argo-cd-builtin-"},
+		{"clients that are told nothing", `[{"namespace": "a", "format": "ArgoCDSecret"}]`, "which need it"},
+		{"clients that know themselves", "[" + a + `, "signIn": [{"provider": "x", "hosts": ["a.example.com"], "exec": {"command": "x"}}]}]`, "signIn is for formats"},
+		{"credentials that go anywhere", `[{"namespace": "a", "format": "ArgoCDSecret", "signIn": [{"provider": "x", "exec": {"command": "x"}}]}]`, "needs hosts"},
+		{"what this client does not run", `[{"namespace": "a", "format": "ArgoCDSecret", "signIn": [{"provider": "x", "hosts": ["a.example.com"], "flux": {"provider": "aws"}}]}]`, "one of [exec aws]"},
 		{"one in capitals", "[" + a + `, "providers": ["Argo-CD-builtin-x"]}]`, "reserved prefix argo-cd-builtin-"},
 	} {
 		_, err := parse(test.text)

@@ -5,9 +5,9 @@ package argocd
 
 import (
 	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/export/format"
@@ -18,10 +18,9 @@ const (
 	// the cluster alone.
 	typeLabel      = "argocd.argoproj.io/secret-type"
 	skipAnnotation = "argocd.argoproj.io/skip-reconcile"
+	// local is what Argo CD calls the cluster that it runs in.
+	local = "in-cluster"
 )
-
-// Format makes Secrets of the clusters of a registry.
-type Format struct{ format.Source }
 
 // config is that of a cluster for Argo CD.
 type config struct {
@@ -42,47 +41,39 @@ type awsConfig struct {
 	RoleARN     string `json:"roleARN,omitempty"`
 }
 
-func (f Format) document() format.Document {
-	return format.Document{Source: f.Source, Format: "ArgoCDSecret", Secret: true}
+// New returns the format of Secrets of the clusters of a registry.
+func New(of format.Source) format.Format {
+	return format.Documents{
+		Source: of, Name: "ArgoCDSecret", Words: "cluster Secrets of Argo CD", Prefix: "cluster-", Secret: true,
+		Takes: []format.By{format.ByExec, format.ByAWS}, Labels: map[string]string{typeLabel: "cluster"},
+		Keys: []string{"name", "server", "config"}, Data: data, Leads: leads, Notes: notes, Settings: settings,
+	}.Format()
 }
 
-// Kind says what Secrets of Argo CD are.
-func (f Format) Kind() format.Kind {
-	return f.document().Kind("cluster Secrets of Argo CD", "cluster-", format.ByExec, format.ByAWS)
-}
-
-// Offered returns why Argo CD is to know nothing of a cluster.
-func (f Format) Offered(cluster *v1beta1.Cluster, in format.Target) *format.Withheld {
-	_, _, why := f.config(cluster, in)
-	return why
-}
-
-// Want returns the Secret of a cluster, or why it is to have none.
-func (f Format) Want(cluster *v1beta1.Cluster, in format.Target, known format.Known, have *unstructured.Unstructured) (format.Object, *format.Withheld) {
-	out := f.document()
-	of, provider, why := f.config(cluster, in)
-	if why != nil {
-		return out, why
+// data returns what Argo CD reads of a cluster.
+func data(cluster *v1beta1.Cluster, by format.Choice) (map[string]string, *format.Withheld) {
+	if cluster.Name == local {
+		return nil, &format.Withheld{Reason: "NameReserved", Message: fmt.Sprintf("Argo CD calls the cluster that it runs in %q: what is for that one could be deployed to another. Give the entry another name.", local), Then: format.Delete}
 	}
-	endpoint, _ := format.EndpointOf(cluster)
-	content, err := json.Marshal(of)
+	is := config{TLS: tlsConfig{ServerName: by.Endpoint.TLSServerName, CAData: by.Endpoint.CABundle}, Proxy: by.Endpoint.ProxyURL}
+	if by.SignIn.AWS != nil {
+		name, why := by.Way.Named(cluster, "clusterName")
+		if why != nil {
+			return nil, why
+		}
+		is.AWS = &awsConfig{ClusterName: name, RoleARN: by.SignIn.AWS.RoleARN}
+	} else {
+		exec, why := by.SignIn.Exec.Filled(cluster, by.Way)
+		if why != nil {
+			return nil, why
+		}
+		is.Exec = &exec
+	}
+	content, err := json.Marshal(is)
 	if err != nil {
-		return out, &format.Withheld{Reason: "Unreadable", Message: err.Error()}
+		return nil, &format.Withheld{Reason: "Unreadable", Message: err.Error()}
 	}
-	out.Labels = in.Copied(cluster)
-	out.Labels[typeLabel] = "cluster"
-	out.Annotations = map[string]string{format.ProviderAnnotation: provider}
-	if cluster.Status != nil && meta.IsStatusConditionFalse(cluster.Status.Conditions, v1beta1.ConditionControlPlaneHealthy) {
-		out.Annotations[skipAnnotation] = "true"
-	}
-	out.Data = map[string]string{"name": cluster.Name, "server": endpoint.URL, "config": string(content)}
-	if in.Project != "" {
-		out.Data["project"] = in.Project
-	}
-	return out.Decide(endpoint, known, have, func(data map[string]string) (v1beta1.Endpoint, bool) {
-		before, ok := leads(data)
-		return before, ok && in.MayLead(provider, before.URL)
-	})
+	return map[string]string{"name": cluster.Name, "server": by.Endpoint.URL, "config": string(content)}, nil
 }
 
 // leads returns where a Secret leads.
@@ -94,39 +85,18 @@ func leads(data map[string]string) (v1beta1.Endpoint, bool) {
 	return v1beta1.Endpoint{URL: data["server"], TLSServerName: is.TLS.ServerName, CABundle: is.TLS.CAData, ProxyURL: is.Proxy}, true
 }
 
-// config returns how Argo CD connects to a cluster and by which provider, or why it is not to.
-func (f Format) config(cluster *v1beta1.Cluster, in format.Target) (config, string, *format.Withheld) {
-	of, why := format.OfferOf(cluster, in)
-	if why != nil {
-		return config{}, "", why
+// notes has Argo CD leave a cluster alone that is not healthy.
+func notes(cluster *v1beta1.Cluster) map[string]string {
+	if cluster.Status != nil && meta.IsStatusConditionFalse(cluster.Status.Conditions, v1beta1.ConditionControlPlaneHealthy) {
+		return map[string]string{skipAnnotation: "true"}
 	}
-	way, signIn, why := in.Chosen(of)
-	if why != nil {
-		return config{}, "", why
-	}
-	out := config{TLS: tlsConfig{ServerName: of.Endpoint.TLSServerName, CAData: of.Endpoint.CABundle}, Proxy: of.Endpoint.ProxyURL}
-	if signIn.AWS != nil {
-		name, why := way.Named(cluster, "clusterName")
-		if why != nil {
-			return config{}, "", why
-		}
-		out.AWS = &awsConfig{ClusterName: name, RoleARN: signIn.AWS.RoleARN}
-		return out, way.Provider, nil
-	}
-	exec, why := signIn.Exec.Filled(cluster, way)
-	if why != nil {
-		return config{}, "", why
-	}
-	out.Exec = &exec
-	return out, way.Provider, nil
+	return nil
 }
 
-// Ours reports whether a Secret belongs to this registry.
-func (f Format) Ours(have *unstructured.Unstructured) (ours bool, differs string) {
-	return f.document().Ours(have)
-}
-
-// Leads reports whether a Secret leads anywhere.
-func (f Format) Leads(have *unstructured.Unstructured) bool {
-	return f.document().Stored(have)["server"] != ""
+// settings returns the project of the clusters.
+func settings(in format.Target) map[string]string {
+	if in.Project == "" {
+		return nil
+	}
+	return map[string]string{"project": in.Project}
 }

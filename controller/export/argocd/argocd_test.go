@@ -55,7 +55,7 @@ func read(t *testing.T, secret *unstructured.Unstructured) cluster {
 	if labels["argocd.argoproj.io/secret-type"] != "cluster" {
 		t.Fatalf("Argo CD does not take it for a cluster: %v", labels)
 	}
-	data := Format{}.document().Stored(secret)
+	data := format.Document{Secret: true}.Stored(secret)
 	out := cluster{name: data["name"], server: strings.TrimRight(data["server"], "/"), project: data["project"], labels: labels, skip: secret.GetAnnotations()["argocd.argoproj.io/skip-reconcile"] == "true"}
 	decoder := json.NewDecoder(strings.NewReader(data["config"]))
 	decoder.DisallowUnknownFields()
@@ -98,7 +98,7 @@ func target(t *testing.T) format.Target {
 		{Provider: "sso", Hosts: []string{"*.example.com"}, Exec: &format.Exec{Command: "/plugins/sso", Args: []string{"--cluster={name}", "--realm", "{config.realm}"}, Env: map[string]string{"REALM": "{config.realm}"}}},
 	}}
 	for i := range out.SignIn {
-		if err := out.SignIn[i].Complete(Format{}.Kind().SignIn); err != nil {
+		if err := out.SignIn[i].Complete(New(format.Source{}).Kind().SignIn); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -154,7 +154,7 @@ func owned(of any) map[string]any {
 
 // TestSecret expects what Argo CD reads of the Secret of an entry.
 func TestSecret(t *testing.T) {
-	f := Format{source}
+	f := New(source)
 	want, why := f.Want(member(), target(t), verified, nil)
 	if why != nil {
 		t.Fatal(why)
@@ -188,7 +188,7 @@ func TestAWS(t *testing.T) {
 		c.Spec.Endpoints[0] = v1beta1.Endpoint{Name: "main", URL: "https://0A1B.gr7.eu-west-1.eks.amazonaws.com", CABundle: []byte("CA")}
 		c.Spec.Access[0] = v1beta1.Access{Name: "eks", Audience: v1beta1.AudienceController, Provider: &v1beta1.ProviderAccess{Config: map[string]string{"clusterName": "prod-east", "roleARN": "arn:aws:iam::999900001111:role/admin"}}}
 	}
-	want, why := Format{source}.Want(member(eks), target(t), verified, nil)
+	want, why := New(source).Want(member(eks), target(t), verified, nil)
 	if why != nil {
 		t.Fatal(why)
 	}
@@ -217,6 +217,7 @@ func TestWithheld(t *testing.T) {
 		}, verified, "ProviderNotAllowed", format.Sweep},
 		{"an option in place of a value", func(c *v1beta1.Cluster) { c.Spec.Access[0].Provider.Config["realm"] = "--evil" }, verified, "ConfigMissing", format.Sweep},
 		{"no value", func(c *v1beta1.Cluster) { c.Spec.Access[0].Provider.Config = nil }, verified, "ConfigMissing", format.Sweep},
+		{"the name of Argo CD's own cluster", func(c *v1beta1.Cluster) { c.Name = "in-cluster" }, verified, "NameReserved", format.Delete},
 		{"no access", func(c *v1beta1.Cluster) { c.Spec.Access = nil }, verified, "NoAccess", format.Sweep},
 		{"no endpoint", func(c *v1beta1.Cluster) { c.Spec.Endpoints = nil }, verified, "NoEndpoint", format.Sweep},
 		{"another cluster answers", func(c *v1beta1.Cluster) {
@@ -226,7 +227,7 @@ func TestWithheld(t *testing.T) {
 		{"never reached", func(*v1beta1.Cluster) {}, silent, "NotVerified", format.Sweep},
 		{"a refused address", func(*v1beta1.Cluster) {}, format.Known{Asked: true, Result: probe.Result{Reason: probe.ReasonAddressRefused}}, "AddressRefused", format.Delete},
 	} {
-		_, why := Format{source}.Want(member(test.change), target(t), test.known, nil)
+		_, why := New(source).Want(member(test.change), target(t), test.known, nil)
 		if why == nil || why.Reason != test.want || why.Then != test.then || (why.Message == "") != (test.want == "") {
 			t.Errorf("%s: %+v, want %s", test.reason, why, test.want)
 		}
@@ -237,7 +238,7 @@ func TestWithheld(t *testing.T) {
 // leaves clusters alone that are not healthy, and that a Secret which someone else has changed is
 // taken for nothing.
 func TestChanges(t *testing.T) {
-	f, in := Format{source}, target(t)
+	f, in := New(source), target(t)
 	want, why := f.Want(member(), in, verified, nil)
 	if why != nil {
 		t.Fatal(why)
@@ -257,7 +258,7 @@ func TestChanges(t *testing.T) {
 	}
 	elsewhere := target(t)
 	elsewhere.SignIn[1].Hosts = []string{"new.example.com"}
-	if err := elsewhere.SignIn[1].Complete(Format{}.Kind().SignIn); err != nil {
+	if err := elsewhere.SignIn[1].Complete(New(format.Source{}).Kind().SignIn); err != nil {
 		t.Fatal(err)
 	}
 	if _, why = f.Want(member(moved), elsewhere, silent, secret); why == nil || why.Then != format.Delete {
@@ -283,5 +284,114 @@ func TestChanges(t *testing.T) {
 	want, _ = f.Want(member(), in, verified, secret)
 	if changes, err := want.Changes(secret); err != nil || len(changes) != 1 || read(t, made(t, want, secret)).skip {
 		t.Errorf("Argo CD leaves a cluster alone that is healthy again: %v, %v", changes, err)
+	}
+}
+
+// TestWhatStays expects that, while the endpoint of an entry is not verified, the last one that was
+// is kept as a whole, whatever of it has changed, and only as long as neither the entry nor the
+// export has something else be run there. What the export alone says counts at once.
+func TestWhatStays(t *testing.T) {
+	with := func(change func(*format.Target)) format.Target {
+		out := target(t)
+		out.SignIn = append(out.SignIn, format.SignIn{Provider: "other", Hosts: []string{"*.example.com"}, Exec: &format.Exec{Command: "/plugins/other"}})
+		change(&out)
+		for i := range out.SignIn {
+			if err := out.SignIn[i].Complete(New(source).Kind().SignIn); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return out
+	}
+	same := func(*format.Target) {}
+	f := New(source)
+	want, why := f.Want(member(), with(same), verified, nil)
+	if why != nil {
+		t.Fatal(why)
+	}
+	secret := made(t, want, nil)
+	moved := func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://new.example.com" }
+	for _, test := range []struct {
+		reason string
+		entry  func(*v1beta1.Cluster)
+		export func(*format.Target)
+		// realm is that of the entry which is published, empty when nothing is.
+		realm string
+	}{
+		{"another realm", func(*v1beta1.Cluster) {}, same, "next"},
+		{"another program, at the same endpoint", func(*v1beta1.Cluster) {}, func(in *format.Target) { in.SignIn[1].Exec.Command = "/plugins/new" }, "next"},
+		{"another address", moved, same, "fleet"},
+		{"another CA", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].CABundle = []byte("another") }, same, "fleet"},
+		{"another name on the certificate", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].TLSServerName = "another" }, same, "fleet"},
+		{"another proxy", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].ProxyURL = "http://another:3128" }, same, "fleet"},
+		{"another provider", func(c *v1beta1.Cluster) { moved(c); c.Spec.Access[0].Name = "other" }, same, ""},
+		{"the host is another provider's now", moved, func(in *format.Target) { in.SignIn[1].Hosts = []string{"new.example.com"} }, ""},
+		{"another program", moved, func(in *format.Target) { in.SignIn[1].Exec.Command = "/plugins/new" }, ""},
+		{"other arguments", moved, func(in *format.Target) { in.SignIn[1].Exec.Args = nil }, ""},
+		{"another project", moved, func(in *format.Target) { in.Project = "restricted" }, "fleet"},
+	} {
+		in := with(test.export)
+		want, why := f.Want(member(func(c *v1beta1.Cluster) { c.Spec.Access[0].Provider.Config["realm"] = "next" }, test.entry), in, silent, secret)
+		if test.realm == "" {
+			if why == nil || why.Then != format.Delete {
+				t.Errorf("%s: it stays: %+v", test.reason, why)
+			}
+			continue
+		}
+		if why != nil {
+			t.Errorf("%s: %+v", test.reason, why)
+			continue
+		}
+		got := read(t, made(t, want, secret))
+		if got.config.Exec.Env["REALM"] != test.realm || got.project != in.Project {
+			t.Errorf("%s: %+v", test.reason, got)
+		}
+		if connects := got.connects(t); connects.Host != "https://east.example.com:6443" || string(connects.CAData) != "CA" || connects.ServerName != "api" || got.config.ProxyURL != "http://proxy:3128" {
+			t.Errorf("%s: it leads to %+v by %q, which was not verified", test.reason, connects, got.config.ProxyURL)
+		}
+	}
+}
+
+// TestWhose expects that no label of a cluster makes a Secret another registry's, that a Secret
+// without one of the marks is someone else's, and that what others add to one stays out of what
+// is written.
+func TestWhose(t *testing.T) {
+	f, in := New(source), target(t)
+	var err error
+	if in.Labels, err = labelkeys.Parse([]string{"registry.clusterregistry.io/*", "exports.clusterregistry.io/*"}); err != nil {
+		t.Fatal(err)
+	}
+	want, why := f.Want(member(func(c *v1beta1.Cluster) {
+		c.Labels = map[string]string{"registry.clusterregistry.io/other": "registries", "registry.clusterregistry.io/hub": "x", "exports.clusterregistry.io/format": "Kubeconfig"}
+	}), in, verified, nil)
+	if why != nil {
+		t.Fatal(why)
+	}
+	secret := made(t, want, nil)
+	if labels := secret.GetLabels(); len(labels) != 3 || labels["registry.clusterregistry.io/hub"] != "registries" || labels["exports.clusterregistry.io/format"] != "ArgoCDSecret" {
+		t.Errorf("its labels are %v", labels)
+	}
+	for _, key := range []string{"registry.clusterregistry.io/hub", "exports.clusterregistry.io/format"} {
+		other := secret.DeepCopy()
+		labels := other.GetLabels()
+		labels[key] = "other"
+		other.SetLabels(labels)
+		if ours, _ := f.Ours(other); ours {
+			t.Errorf("one with %s=other is taken for ours", key)
+		}
+	}
+	_ = unstructured.SetNestedField(secret.Object, "Mw==", "data", "shard")
+	want, why = f.Want(member(func(c *v1beta1.Cluster) {
+		c.Spec.Endpoints[0].URL = "https://new.example.com"
+		c.Labels["environment"] = "dev"
+	}), target(t), silent, secret)
+	if why != nil {
+		t.Fatal(why)
+	}
+	changes, err := want.Changes(secret)
+	if err != nil || len(changes) != 1 {
+		t.Fatalf("%v, %v", changes, err)
+	}
+	if data := changes[0].Content["data"].(map[string]any); data["shard"] != nil || data["server"] == nil {
+		t.Errorf("it takes over what someone else has added: %v", data)
 	}
 }

@@ -53,10 +53,11 @@ func target(t *testing.T) format.Target {
 	t.Helper()
 	out := format.Target{Namespace: "flux", SignIn: []format.SignIn{
 		{Provider: "eks", Hosts: []string{"*.eks.amazonaws.com"}, Flux: &format.Flux{Provider: "aws", ServiceAccountName: "fleet"}},
+		{Provider: "aks", Hosts: []string{"*.azmk8s.io"}, Flux: &format.Flux{Provider: "azure"}},
 		{Provider: "oidc", Hosts: []string{"*.example.com"}, Flux: &format.Flux{Provider: "generic", Audiences: []string{"a", "b"}}},
 	}}
 	for i := range out.SignIn {
-		if err := out.SignIn[i].Complete(Format{}.Kind().SignIn); err != nil {
+		if err := out.SignIn[i].Complete(New(format.Source{}).Kind().SignIn); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -74,6 +75,7 @@ func member(provider, url string, config map[string]string) *v1beta1.Cluster {
 func TestConfigMap(t *testing.T) {
 	verified := format.Known{Asked: true, Verified: true}
 	const arn = "arn:aws:eks:eu-west-1:111122223333:cluster/east"
+	const aks = "/subscriptions/00000000-1111-2222-3333-444444444444/resourceGroups/fleet/providers/Microsoft.ContainerService/managedClusters/east"
 	for _, test := range []struct {
 		reason string
 		entry  *v1beta1.Cluster
@@ -81,10 +83,12 @@ func TestConfigMap(t *testing.T) {
 	}{
 		{"a cluster of a cloud", member("eks", "https://0A1B.gr7.eu-west-1.eks.amazonaws.com", map[string]string{"cluster": arn, "serviceAccountName": "admin"}),
 			connection{provider: "aws", cluster: arn, address: "https://0A1B.gr7.eu-west-1.eks.amazonaws.com", ca: "CA", account: "fleet"}},
+		{"one whose ID begins with a slash", member("aks", "https://east.hcp.westeurope.azmk8s.io", map[string]string{"cluster": aks}),
+			connection{provider: "azure", cluster: aks, address: "https://east.hcp.westeurope.azmk8s.io", ca: "CA"}},
 		{"one that trusts the host cluster's tokens", member("oidc", "https://east.example.com", map[string]string{"audiences": "mine"}),
 			connection{provider: "generic", address: "https://east.example.com", ca: "CA", audiences: []string{"a", "b"}}},
 	} {
-		want, why := Format{}.Want(test.entry, target(t), verified, nil)
+		want, why := New(format.Source{}).Want(test.entry, target(t), verified, nil)
 		if why != nil {
 			t.Errorf("%s: %+v", test.reason, why)
 			continue
@@ -122,8 +126,56 @@ func TestWithheld(t *testing.T) {
 	} {
 		entry := member("oidc", "https://east.example.com", nil)
 		test.change(entry)
-		if _, why := (Format{}).Want(entry, target(t), test.known, nil); why == nil || why.Reason != test.want {
+		if _, why := New(format.Source{}).Want(entry, target(t), test.known, nil); why == nil || why.Reason != test.want {
 			t.Errorf("%s: %+v", test.reason, why)
 		}
+	}
+}
+
+// TestWhatStays expects that the address that was verified last stays with its own CA, though the
+// entry has none any more, as long as Flux's tokens may go there and no one else has written a CA.
+func TestWhatStays(t *testing.T) {
+	verified, silent := format.Known{Asked: true, Verified: true}, format.Known{Asked: true, Result: probe.Result{Message: "It does not answer."}}
+	f, in := New(format.Source{}), target(t)
+	want, why := f.Want(member("oidc", "https://east.example.com", nil), in, verified, nil)
+	if why != nil {
+		t.Fatal(why)
+	}
+	changes, err := want.Changes(&unstructured.Unstructured{Object: map[string]any{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := &unstructured.Unstructured{Object: map[string]any{"metadata": changes[0].Metadata, "data": changes[0].Content["data"]}}
+	moved := member("oidc", "https://new.example.com", nil)
+	moved.Spec.Endpoints[0].CABundle = nil
+	if want, why = f.Want(moved, in, silent, stored); why != nil {
+		t.Fatal(why)
+	}
+	changes, err = want.Changes(stored)
+	if err != nil || len(changes) != 1 {
+		t.Fatal(changes, err)
+	}
+	if got := read(t, changes[0].Content["data"].(map[string]any)); got.address != "https://east.example.com" || got.ca != "CA" {
+		t.Errorf("an address without its CA: %+v", got)
+	}
+	same := member("oidc", "https://east.example.com", nil)
+	same.Spec.Endpoints[0].CABundle = []byte("another")
+	if want, why = f.Want(same, in, silent, stored); why != nil {
+		t.Fatal(why)
+	}
+	if changes, err = want.Changes(stored); err != nil || len(changes) != 1 || changes[0].Content["data"].(map[string]any)["ca.crt"] != "CA" {
+		t.Errorf("a CA that was not verified: %v, %v", changes, err)
+	}
+	tampered := stored.DeepCopy()
+	tampered.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "someone", Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:ca.crt":{}}}`)}})
+	if _, why = f.Want(moved, in, silent, tampered); why == nil || why.Then != format.Delete {
+		t.Errorf("a CA of someone else stays: %+v", why)
+	}
+	in.SignIn[2].Hosts = []string{"new.example.com"}
+	if err := in.SignIn[2].Complete(f.Kind().SignIn); err != nil {
+		t.Fatal(err)
+	}
+	if _, why = f.Want(moved, in, silent, stored); why == nil || why.Then != format.Delete {
+		t.Errorf("an address that is not allowed any more stays: %+v", why)
 	}
 }

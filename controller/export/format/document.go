@@ -6,18 +6,18 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
 const (
 	// FormatLabel says of what format a document is.
 	FormatLabel = "exports.clusterregistry.io/format"
-	// ProviderAnnotation says by which provider clients of a document sign in.
+	// ProviderAnnotation says by which provider clients of a document sign in, and
+	// SignInAnnotation has a digest of what the export had them run for it.
 	ProviderAnnotation = "exports.clusterregistry.io/provider"
+	SignInAnnotation   = "exports.clusterregistry.io/sign-in"
 )
 
 // Document is a Secret or a ConfigMap of a registry, of a format.
@@ -28,19 +28,6 @@ type Document struct {
 	Secret bool
 
 	Labels, Annotations, Data map[string]string
-}
-
-// Kind returns what documents of the format are, given what people call several of them, what is
-// before the name of a cluster in theirs, and what they take for a provider.
-func (d Document) Kind(words, prefix string, takes ...By) Kind {
-	resource, kind := "configmaps", "ConfigMap"
-	if d.Secret {
-		resource, kind = "secrets", "Secret"
-	}
-	return Kind{
-		Name: d.Format, Words: words, Prefix: prefix, Selector: d.Selector(), Private: true, SignIn: takes,
-		Resource: schema.GroupVersionResource{Version: "v1", Resource: resource}, GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind},
-	}
 }
 
 // Mark returns the labels that say whose a document is.
@@ -123,40 +110,6 @@ func (d Document) Stored(have *unstructured.Unstructured) map[string]string {
 		}
 	}
 	return out
-}
-
-// Decide returns what the document becomes, given what is known of its endpoint and the one that
-// there is, which leads to an endpoint where what it says can be read. The endpoint that was
-// verified last stays, with all that was published of it, as long as its provider may be used.
-func (d Document) Decide(endpoint v1beta1.Endpoint, known Known, have *unstructured.Unstructured, leads func(data map[string]string) (v1beta1.Endpoint, bool)) (Object, *Withheld) {
-	nothing := Document{Source: d.Source, Format: d.Format, Secret: d.Secret}
-	refuse := func(reason, message string) (Object, *Withheld) {
-		return nothing, &Withheld{reason, message, Delete}
-	}
-	var before v1beta1.Endpoint
-	trusted := false
-	if have != nil {
-		before, trusted = leads(d.Stored(have))
-		for key := range d.Data {
-			trusted = trusted && !Foreign(have.GetManagedFields(), fieldpath.MakePathOrDie("data", key))
-		}
-	}
-	switch {
-	case known.Refused():
-		return refuse(known.Result.Reason, known.Result.Message+" No one is led there.")
-	case known.Verified || trusted && SameEndpoint(before, endpoint):
-		return d, nil
-	case !known.Asked:
-		return nil, &Withheld{Then: Wait}
-	case have == nil:
-		return nil, &Withheld{"NotVerified", "No one is led to the cluster, since " + known.Missing(endpoint), Sweep}
-	case !trusted || have.GetAnnotations()[ProviderAnnotation] != d.Annotations[ProviderAnnotation]:
-		return refuse("NotVerified", "No one is led to the cluster, since "+known.Missing(endpoint))
-	}
-	stored := d.Stored(have)
-	maps.DeleteFunc(stored, func(key, _ string) bool { _, ours := d.Data[key]; return !ours })
-	d.Data = stored
-	return d, nil
 }
 
 // within reports whether all of a map is in another one.

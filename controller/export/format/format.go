@@ -3,12 +3,15 @@
 package format
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/labelkeys"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // FieldManager is by whom objects are applied.
@@ -35,11 +38,12 @@ type Target struct {
 	Project string
 }
 
-// Copied returns the labels of a cluster that its object has as well.
+// Copied returns the labels of a cluster that its object has as well, but for those that say whose
+// an object is: whoever writes an entry gives it to no other registry.
 func (t Target) Copied(cluster *v1beta1.Cluster) map[string]string {
 	out := map[string]string{}
 	for key, value := range cluster.Labels {
-		if t.Labels.Allows(key) {
+		if t.Labels.Allows(key) && key != FormatLabel && !strings.HasPrefix(key, contract.NamespaceLabel("")) {
 			out[key] = value
 		}
 	}

@@ -165,8 +165,9 @@ func (w Way) Named(cluster *v1beta1.Cluster, key string) (string, *Withheld) {
 	if value == "" {
 		value = cluster.Name
 	}
-	if !harmless.MatchString(value) {
-		return "", &Withheld{"ConfigMissing", fmt.Sprintf("%s in provider.config of access %q is not a valid name: write letters, digits and ._:/@+=,-, of which the first is a letter or a digit.", key, w.Name), Sweep}
+	// No program gets it, so that it may begin as the IDs of Azure do.
+	if !harmless.MatchString(strings.TrimPrefix(value, "/")) {
+		return "", &Withheld{"ConfigMissing", fmt.Sprintf("%s in provider.config of access %q is not a valid name: write letters, digits and ._:/@+=,-, of which the first is a letter, a digit or a slash.", key, w.Name), Sweep}
 	}
 	return value, nil
 }

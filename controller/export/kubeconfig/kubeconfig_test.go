@@ -16,7 +16,7 @@ import (
 // export and no credential.
 func TestKubeconfig(t *testing.T) {
 	in := format.Target{Namespace: "people", SignIn: []format.SignIn{{Provider: "sso", Hosts: []string{"*.example.com"}, Exec: &format.Exec{Command: "sso", Args: []string{"--cluster={name}"}, Env: map[string]string{"REALM": "{config.realm}"}}}}}
-	if err := in.SignIn[0].Complete(Format{}.Kind().SignIn); err != nil {
+	if err := in.SignIn[0].Complete(New(format.Source{}).Kind().SignIn); err != nil {
 		t.Fatal(err)
 	}
 	entry := &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "east"}, Spec: v1beta1.ClusterSpec{
@@ -27,7 +27,7 @@ func TestKubeconfig(t *testing.T) {
 		},
 	}}
 	verified := format.Known{Asked: true, Verified: true}
-	want, why := Format{}.Want(entry, in, verified, nil)
+	want, why := New(format.Source{}).Want(entry, in, verified, nil)
 	if why != nil {
 		t.Fatal(why)
 	}
@@ -54,8 +54,26 @@ func TestKubeconfig(t *testing.T) {
 	if endpoint, _ := format.EndpointOf(entry); !ok || !format.SameEndpoint(again, endpoint) {
 		t.Errorf("it is read back as %+v", again)
 	}
+	// While another endpoint is not verified, this one stays, unless credentials may not go there.
+	stored := &unstructured.Unstructured{Object: map[string]any{"metadata": changes[0].Metadata, "data": changes[0].Content["data"]}}
+	silent := format.Known{Asked: true}
+	entry.Spec.Endpoints[0].TLSServerName = "another"
+	if want, why = New(format.Source{}).Want(entry, in, silent, stored); why != nil {
+		t.Fatal(why)
+	}
+	if kept, ok := leads(want.(format.Document).Data); !ok || kept.TLSServerName != "api" {
+		t.Errorf("it leads to %+v, which was not verified", kept)
+	}
+	in.SignIn[0].Hosts = []string{"new.example.com"}
+	if err := in.SignIn[0].Complete(New(format.Source{}).Kind().SignIn); err != nil {
+		t.Fatal(err)
+	}
+	entry.Spec.Endpoints[0].URL = "https://new.example.com"
+	if _, why = New(format.Source{}).Want(entry, in, silent, stored); why == nil || why.Then != format.Delete {
+		t.Errorf("an address that is not allowed any more stays: %+v", why)
+	}
 	entry.Spec.Endpoints[0].URL = "https://evil.net"
-	if _, why := (Format{}).Want(entry, in, verified, nil); why == nil || why.Reason != "HostNotAllowed" {
+	if _, why := New(format.Source{}).Want(entry, in, verified, nil); why == nil || why.Reason != "HostNotAllowed" {
 		t.Errorf("an address elsewhere: %+v", why)
 	}
 }
