@@ -38,6 +38,7 @@ type options struct {
 
 	clusterAPI clusterAPIOptions
 	exports    exportOptions
+	selections selectionOptions
 
 	// podAddress is that of this pod, if it is one: no entry may lead there.
 	podAddress string
@@ -80,13 +81,14 @@ func (o *options) addFlags(fs *pflag.FlagSet) {
 
 	o.clusterAPI.addFlags(fs)
 	o.exports.addFlags(fs)
+	o.selections.addFlags(fs)
 }
 
 // validate completes the options, or says what is wrong with them.
 func (o *options) validate() error {
 	switch {
-	case !o.health && o.registerHost == "" && !o.clusterAPI.on && !o.exports.on():
-		return fmt.Errorf("no function is on: set --health, --register-host, --cluster-api, --exports-file or several of them")
+	case !o.health && o.registerHost == "" && !o.clusterAPI.on && !o.exports.on() && !o.selections.on():
+		return fmt.Errorf("no function is on: set --health, --register-host, --cluster-api, --exports-file, --cluster-selections or several of them")
 	case o.leaderElect && o.namespace == "":
 		return fmt.Errorf("--namespace (or POD_NAMESPACE) is not set: it is where the Lease is; without one, set --leader-elect=false")
 	case o.period < time.Second || o.registerHostPeriod < time.Second:
@@ -103,7 +105,7 @@ func (o *options) validate() error {
 	if faults := validation.IsDNS1123Label(o.registerHost); o.registerHost != "" && len(faults) > 0 {
 		return fmt.Errorf("--register-host %q is not the name of a cluster: %s", o.registerHost, faults[0])
 	}
-	err := errors.Join(o.clusterAPI.validate(o), o.exports.validate(o))
+	err := errors.Join(o.clusterAPI.validate(o), o.exports.validate(o), o.selections.validate(o))
 	if err != nil {
 		return err
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/clusterregistry/operator/controller/hostentry"
 	"github.com/clusterregistry/operator/controller/probe"
 	"github.com/clusterregistry/operator/controller/ranges"
+	"github.com/clusterregistry/operator/controller/selection"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -53,9 +54,10 @@ type program struct {
 	inside           *ranges.Host
 	known, following sync.Once
 	metrics          struct {
-		health  *health.Metrics
-		api     *clusterapi.Metrics
-		exports *export.Metrics
+		health     *health.Metrics
+		api        *clusterapi.Metrics
+		exports    *export.Metrics
+		selections *selection.Metrics
 	}
 }
 
@@ -153,6 +155,9 @@ func (p *program) manager(hostConfig *rest.Config) (manager.Manager, error) {
 	if p.exports.on() {
 		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runExports)))
 	}
+	if p.selections.on() {
+		err = errors.Join(err, mgr.Add(manager.RunnableFunc(p.runSelections)))
+	}
 	if p.health {
 		return mgr, errors.Join(err, mgr.Add(manager.RunnableFunc(p.runHealth)))
 	}
@@ -172,6 +177,8 @@ func (p *program) register(registry prometheus.Registerer) error {
 	p.metrics.api, err = clusterapi.NewMetrics(registry)
 	failed = errors.Join(failed, err)
 	p.metrics.exports, err = export.NewMetrics(registry)
+	failed = errors.Join(failed, err)
+	p.metrics.selections, err = selection.NewMetrics(registry)
 	return errors.Join(failed, err)
 }
 

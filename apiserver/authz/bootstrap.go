@@ -46,6 +46,7 @@ func bootstrapRoles() []rbacv1.ClusterRole {
 		role("controller:cluster-api", clusters("get", "list", "watch", "create", "update", "delete"), guarded, reports, shown("get", "create", "update", "patch", "delete"),
 			rbacv1.PolicyRule{APIGroups: group, Resources: []string{"clustersets/join"}, Verbs: []string{"create"}}),
 		role("controller:exports", clusters("get", "list", "watch"), reports, shown("get", "patch")),
+		role("controller:cluster-selections", clusters("get", "list", "watch"), reports, shown("get", "patch")),
 		role("discovery", rbacv1.PolicyRule{Verbs: []string{"get"}, NonResourceURLs: []string{
 			"/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"}}),
 		role("basic-user",
@@ -68,6 +69,7 @@ func bootstrapBindings() []rbacv1.ClusterRoleBinding {
 		binding("controller:register-host", contract.RegisterHostGroup),
 		binding("controller:cluster-api", contract.ClusterAPIGroup),
 		binding("controller:exports", contract.ExportsGroup),
+		binding("controller:cluster-selections", contract.ClusterSelectionsGroup),
 		binding("discovery", user.AllAuthenticated),
 		binding("basic-user", user.AllAuthenticated),
 	}

@@ -61,6 +61,7 @@ var readers = []guide{
 	{file: "docs/how-to/integrations/kueue.md", blocks: 4, needs: framework.NeighborAPIs, shows: []string{"clusterprofile.multicluster.x-k8s.io/east condition met"}},
 	{file: "docs/how-to/integrations/argo-cd.md", blocks: 3, needs: framework.NeighborAPIs, shows: []string{"environment=prod", "clusterregistry.operator.clusterregistry.io/fleet condition met"}},
 	{file: "docs/how-to/integrations/multicluster-runtime.md", blocks: 3, shows: []string{"cluster.clusterregistry.k8s.io/east condition met", `{"member":"east"}`}},
+	{file: "docs/how-to/selections.md", blocks: 5, shows: []string{"clusterselection.operator.clusterregistry.io/gold condition met", "east west"}},
 	{file: "docs/how-to/migrate.md", blocks: 5, shows: []string{
 		"10.0.0.0/8 https://10.0.0.7:6443\n", "0.0.0.0/0 https://east.example.com:6443\n", "https://west.example.com:6443\n", "\nyes\n",
 	}},

@@ -150,7 +150,7 @@ var wrong = []struct{ old, new, at, says string }{
 	{"Independent\n  paused: false\n  server: {}\n  etcd: {replicas: 3}\n  tls: {}", "Aggregated\n  etcd: {replicas: 3}\n  tls: {rotation: {client: 2}}", "spec.tls.rotation.client", "an Aggregated registry has no CA of clients"},
 	{"Independent\n  paused: false\n  server: {}\n  etcd: {replicas: 3}\n  tls: {}", "Aggregated\n  etcd: {replicas: 3}\n  tls: {rotation: {serving: 2, drop: {serving: 1}}}", "spec.tls.rotation.drop", "no client of an Aggregated registry has a copy of a CA"},
 
-	{"tls: {}", "controllers: {}", "spec.controllers", "controllers turns no function on: add health, registerHost, clusterAPI or exports, such as health: {}, or remove controllers"},
+	{"tls: {}", "controllers: {}", "spec.controllers", "controllers turns no function on: add health, registerHost, clusterAPI, exports or clusterSelections, such as health: {}, or remove controllers"},
 	{"tls: {}", "controllers: {resources: {requests: {cpu: 1}}}", "spec.controllers", "controllers turns no function on"},
 	// What the controller would refuse when it starts, and health with it, is refused here.
 	{"tls: {}", "controllers: {clusterAPI: {namespaces: [a], nameTemplate: 'eu.{name}'}}", "spec.controllers.clusterAPI.nameTemplate", "write lowercase letters, digits, dashes, {namespace}, and {name}"},
@@ -204,6 +204,8 @@ var wrong = []struct{ old, new, at, says string }{
 	{"tls: {}", "controllers: {exports: [{format: FluxConfigMap, namespace: a, signIn: [{provider: p, hosts: [a.example.com], flux: {provider: generic, audiences: ['a b']}}]}]}", "spec.controllers.exports[0].signIn[0].flux.audiences", "write audiences without spaces"},
 	{"tls: {}", "controllers: {exports: [{format: FluxConfigMap, namespace: a, signIn: [{provider: p, hosts: [a.example.com], flux: {provider: generic, serviceAccountName: A}}]}]}", "spec.controllers.exports[0].signIn[0].flux.serviceAccountName", "write the name of a ServiceAccount"},
 	{"tls: {}", "controllers: {exports: [{format: ClusterProfile, namespace: A}]}", "spec.controllers.exports[0].namespace", "write the name of a namespace"},
+	{"tls: {}", "controllers: {clusterSelections: [{namespace: a, clusterSets: [A]}]}", "spec.controllers.clusterSelections[0].clusterSets[0]", "write the name of a ClusterSet"},
+	{"server: {}", "server: {authorization: {visibility: ClusterSets}}\n  controllers: {clusterSelections: [{namespace: a}]}", "spec.controllers.clusterSelections", "visibility is ClusterSets, and an entry of controllers.clusterSelections names none"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 4}}", "spec.controllers.health.periodSeconds", "greater than or equal to 5"},
 	{"tls: {}", "controllers: {health: {periodSeconds: 3601}}", "spec.controllers.health.periodSeconds", "less than or equal to 3600"},
 	{"tls: {}", "controllers: {health: {clientAddress: '10.1.2.3:443'}}", "spec.controllers.health.clientAddress", "write an IP address, without a port, such as 10.1.2.3"},

@@ -68,7 +68,7 @@ var effects = map[string]effect{
 	"extraArgs":              {value: `["--zap-log-level=debug"]`, changes: []string{deployment}, has: "        - --zap-log-level=debug\n"},
 	"extraEnv":               {value: `[{"name":"HTTPS_PROXY","value":"http://proxy.example"}]`, changes: []string{deployment}, has: "        - name: HTTPS_PROXY\n          value: http://proxy.example\n"},
 	"crds.install": {value: `false`, changes: []string{
-		definitions + "clusterregistries.operator.clusterregistry.io", definitions + "clusterregistrybackups.operator.clusterregistry.io",
+		definitions + "clusterregistries.operator.clusterregistry.io", definitions + "clusterregistrybackups.operator.clusterregistry.io", definitions + "clusterselections.operator.clusterregistry.io",
 	}},
 }
 

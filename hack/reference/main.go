@@ -1,5 +1,5 @@
-// Command reference writes the references of both APIs: of ClusterRegistry and
-// ClusterRegistryBackup from the generated CustomResourceDefinitions, and of the kinds of the registry itself from the
+// Command reference writes the references of both APIs: of ClusterRegistry, ClusterRegistryBackup
+// and ClusterSelection from the generated CustomResourceDefinitions, and of the kinds of the registry itself from the
 // schema that the server publishes. Descriptions, defaults and rules are those of the Go types.
 package main
 
@@ -17,6 +17,9 @@ const (
 
 	backupCRDFile       = "manifests/operator/crd/operator.clusterregistry.io_clusterregistrybackups.yaml"
 	backupReferenceFile = "docs/reference/clusterregistrybackup.md"
+
+	selectionCRDFile       = "manifests/operator/crd/operator.clusterregistry.io_clusterselections.yaml"
+	selectionReferenceFile = "docs/reference/clusterselection.md"
 )
 
 func main() {
@@ -27,7 +30,7 @@ func main() {
 }
 
 func run() error {
-	for crd, file := range map[string]string{crdFile: referenceFile, backupCRDFile: backupReferenceFile} {
+	for crd, file := range map[string]string{crdFile: referenceFile, backupCRDFile: backupReferenceFile, selectionCRDFile: selectionReferenceFile} {
 		text, err := reference(crd)
 		if err != nil {
 			return err

@@ -21,7 +21,12 @@ const (
 	RegisterHostFunction = "registerHost"
 	ClusterAPIFunction   = "clusterAPI"
 	ExportsFunction      = "exports"
+	// ClusterSelectionsFunction acts on ClusterSelections.
+	ClusterSelectionsFunction = "clusterSelections"
 )
+
+// SelectionScheduler is by whom PlacementDecisions of selections are made, as these say.
+const SelectionScheduler = "clusterregistry-controller"
 
 // FunctionStatus is how one function is.
 type FunctionStatus struct {

@@ -116,8 +116,9 @@ func EtcdMemberClaim(member string) string { return "data-" + member }
 // The groups that the client certificate of an independent registry's controller has,
 // one for each function that is on. The registry binds a role of the same name to each.
 const (
-	HealthGroup       = "clusterregistry:controller:health"
-	RegisterHostGroup = "clusterregistry:controller:register-host"
-	ClusterAPIGroup   = "clusterregistry:controller:cluster-api"
-	ExportsGroup      = "clusterregistry:controller:exports"
+	HealthGroup            = "clusterregistry:controller:health"
+	RegisterHostGroup      = "clusterregistry:controller:register-host"
+	ClusterAPIGroup        = "clusterregistry:controller:cluster-api"
+	ExportsGroup           = "clusterregistry:controller:exports"
+	ClusterSelectionsGroup = "clusterregistry:controller:cluster-selections"
 )

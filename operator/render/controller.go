@@ -50,10 +50,11 @@ func ControllerNotAllowed(namespace string, environment Environment) string {
 // controllerGroups are the groups of an independent registry that are permitted what a
 // function does: roles of the registry are bound to them.
 var controllerGroups = map[string]string{
-	contract.HealthFunction:       contract.HealthGroup,
-	contract.RegisterHostFunction: contract.RegisterHostGroup,
-	contract.ClusterAPIFunction:   contract.ClusterAPIGroup,
-	contract.ExportsFunction:      contract.ExportsGroup,
+	contract.HealthFunction:            contract.HealthGroup,
+	contract.RegisterHostFunction:      contract.RegisterHostGroup,
+	contract.ClusterAPIFunction:        contract.ClusterAPIGroup,
+	contract.ExportsFunction:           contract.ExportsGroup,
+	contract.ClusterSelectionsFunction: contract.ClusterSelectionsGroup,
 }
 
 // controllerPatches returns what the spec changes in the controller's components.
@@ -123,6 +124,8 @@ func controllerArguments(spec operatorv1alpha1.Controllers, function, registry s
 		out = clusterAPIArguments(*spec.ClusterAPI, registry)
 	case contract.ExportsFunction:
 		out = []string{"--registry-name=" + registry, "--exports-file=/config/" + exportsKey}
+	case contract.ClusterSelectionsFunction:
+		out = clusterSelectionsArguments(spec.ClusterSelections, registry)
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,8 +19,9 @@ import (
 // function reaches: an object in such a namespace is made once in each. own is that of the registry.
 func namespacesOf(controllers *operatorv1alpha1.Controllers, own string) map[string][]string {
 	return map[string][]string{
-		"<cluster-api-namespace>":     controllers.Reaches(contract.ClusterAPIFunction),
-		"<cluster-profile-namespace>": controllers.ExportsTo(operatorv1alpha1.ExportClusterProfile),
+		"<cluster-api-namespace>":       controllers.Reaches(contract.ClusterAPIFunction),
+		"<cluster-profile-namespace>":   controllers.ExportsTo(operatorv1alpha1.ExportClusterProfile),
+		"<cluster-selection-namespace>": controllers.Reaches(contract.ClusterSelectionsFunction),
 		// The registry's own has its keys, and what pods trust.
 		"<secret-namespace>":     slices.DeleteFunc(controllers.ExportsTo(operatorv1alpha1.ExportArgoCDSecret), func(namespace string) bool { return namespace == own }),
 		"<config-map-namespace>": slices.DeleteFunc(controllers.ExportsTo(operatorv1alpha1.ExportFluxConfigMap, operatorv1alpha1.ExportKubeconfig), func(namespace string) bool { return namespace == own }),
@@ -66,6 +68,12 @@ func InvalidSelector(controllers *operatorv1alpha1.Controllers, function string)
 	case function == contract.ExportsFunction:
 		for i, export := range controllers.Exports {
 			if err := check(fmt.Sprintf("%s[%d]", function, i), export.Selector); err != nil {
+				return err
+			}
+		}
+	case function == contract.ClusterSelectionsFunction:
+		for i, selections := range controllers.ClusterSelections {
+			if err := check(fmt.Sprintf("%s[%d]", function, i), selections.Selector); err != nil {
 				return err
 			}
 		}
@@ -148,4 +156,17 @@ func jsonText(value any) string {
 		return ""
 	}
 	return out.String()
+}
+
+// clusterSelectionsArguments returns the flags of that function.
+func clusterSelectionsArguments(spec []operatorv1alpha1.ClusterSelections, registry string) []string {
+	out := []string{"--registry-name=" + registry}
+	for _, selections := range spec {
+		namespace := string(selections.Namespace)
+		out = append(out, strings.TrimSuffix("--cluster-selections="+namespace+":"+selectorText(selections.Selector), ":"))
+		if len(selections.ClusterSets) > 0 {
+			out = append(out, "--cluster-selections-sets="+namespace+":"+joined(selections.ClusterSets))
+		}
+	}
+	return out
 }

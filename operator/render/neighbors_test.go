@@ -14,7 +14,8 @@ import (
 func TestNeighborFlags(t *testing.T) {
 	in := input(t, merged(t, `{controllers: {health: {}, clusterAPI: {namespaces: [a, b], selector: {matchLabels: {env: prod}, matchExpressions: [{key: tier, operator: NotIn, values: [x]}]}, labels: [region, example.com/*],
 			clusterSets: [{namespace: a, clusterSet: gold}]},
-		exports: [{format: ClusterProfile, namespace: a}, {format: ClusterProfile, namespace: b, selector: {matchLabels: {env: prod}}, labels: [region], providers: [secretreader, gke]}]}}`))
+		exports: [{format: ClusterProfile, namespace: a}, {format: ClusterProfile, namespace: b, selector: {matchLabels: {env: prod}}, labels: [region], providers: [secretreader, gke]}],
+		clusterSelections: [{namespace: a}, {namespace: b, selector: {matchLabels: {env: prod}}, clusterSets: [payments, batch]}]}}`))
 	arguments := func() []string {
 		var out []string
 		for _, function := range functions(in) {
@@ -27,6 +28,7 @@ func TestNeighborFlags(t *testing.T) {
 		"--cluster-api", "--registry-name=fleet", "--cluster-api-namespaces=a,b", "--cluster-api-selector=env=prod,tier notin (x)", "--cluster-api-name-template={name}", "--cluster-api-labels=region,example.com/*",
 		"--cluster-api-grants-file=/config/cluster-api-grants.json", "--cluster-api-deletion-policy=Retain", "--cluster-api-grace-period=3600s",
 		"--registry-name=fleet", "--exports-file=/config/exports.json",
+		"--registry-name=fleet", "--cluster-selections=a", "--cluster-selections=b:env=prod", "--cluster-selections-sets=b:payments,batch",
 	}
 	if got := arguments(); !slices.Equal(got, want) {
 		t.Errorf("the flags are %q, want %q", got, want)
@@ -39,12 +41,16 @@ func TestNeighborFlags(t *testing.T) {
 	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ClusterAPIFunction); err == nil || !strings.Contains(err.Error(), "spec.controllers.clusterAPI.selector is not valid") {
 		t.Errorf("a selector without values: %v", err)
 	}
-	if got := functions(in); !slices.Equal(got, []string{contract.HealthFunction, contract.ExportsFunction}) {
+	if got := functions(in); !slices.Equal(got, []string{contract.HealthFunction, contract.ExportsFunction, contract.ClusterSelectionsFunction}) {
 		t.Errorf("with an invalid selector, these run: %v", got)
 	}
 	in.Registry.Spec.Controllers.Exports[1].Selector.MatchLabels["bad key"] = "x"
 	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ExportsFunction); err == nil || !strings.Contains(err.Error(), "exports[1]") {
 		t.Errorf("a key that is none: %v", err)
+	}
+	in.Registry.Spec.Controllers.ClusterSelections[1].Selector.MatchLabels["bad key"] = "x"
+	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ClusterSelectionsFunction); err == nil || !strings.Contains(err.Error(), "clusterSelections[1]") {
+		t.Errorf("a key that is none, of selections: %v", err)
 	}
 	var none *operatorv1alpha1.Controllers
 	if none.Reaches(contract.ClusterAPIFunction) != nil || InvalidSelector(none, contract.ClusterAPIFunction) != nil {

@@ -82,6 +82,8 @@ func components(in Input, layout string) []string {
 	include("controller-exports-secrets", to(operatorv1alpha1.ExportArgoCDSecret))
 	include("controller-exports-config-maps", to(operatorv1alpha1.ExportFluxConfigMap, operatorv1alpha1.ExportKubeconfig))
 	include("controller-exports-aggregated", aggregated && exports)
+	include("controller-cluster-selections", slices.Contains(on, contract.ClusterSelectionsFunction))
+	include("controller-cluster-selections-aggregated", aggregated && slices.Contains(on, contract.ClusterSelectionsFunction))
 	include("controller-independent", !aggregated)
 	return names
 }

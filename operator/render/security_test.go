@@ -42,7 +42,7 @@ func TestPermissions(t *testing.T) {
 			if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && controllers.RegisterHost != nil {
 				of("clusterregistry:controller:register-host")
 			}
-			for name, words := range map[string]string{contract.ClusterAPIFunction: "cluster-api", contract.ExportsFunction: "exports"} {
+			for name, words := range map[string]string{contract.ClusterAPIFunction: "cluster-api", contract.ExportsFunction: "exports", contract.ClusterSelectionsFunction: "cluster-selections"} {
 				if in.Registry.Spec.Mode == operatorv1alpha1.ModeAggregated && slices.Contains(controllers.Functions(), name) {
 					of("clusterregistry:controller:" + words)
 				}
@@ -55,6 +55,7 @@ func TestPermissions(t *testing.T) {
 				{"exports-cluster-profiles", "exports:cluster-profiles", controllers.ExportsTo(operatorv1alpha1.ExportClusterProfile)},
 				{"exports-secrets", "exports:secrets", controllers.ExportsTo(operatorv1alpha1.ExportArgoCDSecret)},
 				{"exports-config-maps", "exports:config-maps", controllers.ExportsTo(operatorv1alpha1.ExportFluxConfigMap, operatorv1alpha1.ExportKubeconfig)},
+				{"cluster-selections", "cluster-selections:namespace", controllers.Reaches(contract.ClusterSelectionsFunction)},
 			} {
 				for _, in := range reached.namespaces {
 					if in != "closed" && (in != namespace || reached.words != "exports-secrets" && reached.words != "exports-config-maps") {

@@ -69,6 +69,7 @@ type ClusterRegistryList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.restoreFrom) == has(oldSelf.restoreFrom) && (!has(self.restoreFrom) || self.restoreFrom == oldSelf.restoreFrom)",fieldPath=".restoreFrom",message="a registry is restored once, when it is created: to restore a backup, create another ClusterRegistry with restoreFrom"
 // +kubebuilder:validation:XValidation:rule="!has(self.restoreFrom) || !has(self.etcd.external)",fieldPath=".restoreFrom",message="the operator does not restore an external etcd: remove restoreFrom, and restore it with the tools that it is run with, such as etcdutl snapshot restore"
 // +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.etcd.external)",fieldPath=".recovery",message="the operator does not recover an external etcd: remove recovery, and recover it with the tools that it is run with"
+// +kubebuilder:validation:XValidation:rule="!has(self.controllers) || !has(self.controllers.clusterSelections) || !has(self.server) || !has(self.server.authorization) || !has(self.server.authorization.visibility) || self.server.authorization.visibility != 'ClusterSets' || self.controllers.clusterSelections.all(s, has(s.clusterSets))",fieldPath=".controllers.clusterSelections",message="server.authorization.visibility is ClusterSets, and an entry of controllers.clusterSelections names none: add clusterSets, the sets whose clusters the namespace may see"
 type ClusterRegistrySpec struct {
 	// version is the release of the registry that should run. Changing it
 	// upgrades the registry.

@@ -4,7 +4,7 @@ package v1alpha1
 // NAME-controller, runs the functions that are set, and none is as long as none is set.
 // It has as many replicas as there are servers, two at most, of which one works.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.health) || has(self.registerHost) || has(self.clusterAPI) || has(self.exports)",message="controllers turns no function on: add health, registerHost, clusterAPI or exports, such as health: {}, or remove controllers"
+// +kubebuilder:validation:XValidation:rule="has(self.health) || has(self.registerHost) || has(self.clusterAPI) || has(self.exports) || has(self.clusterSelections)",message="controllers turns no function on: add health, registerHost, clusterAPI, exports or clusterSelections, such as health: {}, or remove controllers"
 type Controllers struct {
 	// health reports in the conditions of every cluster whether it is reachable and available.
 	// It connects to the addresses in the registry, without credentials. {} turns it on.
@@ -36,6 +36,17 @@ type Controllers struct {
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Exports"
 	Exports []Export `json:"exports,omitempty"`
 
+	// clusterSelections are namespaces of the host cluster whose ClusterSelections are acted
+	// on, and of which clusters these choose. Anyone who may write ClusterSelections there
+	// can find out all that is known of these clusters. At most 16. Default: none.
+	// +optional
+	// +listType=map
+	// +listMapKey=namespace
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=16
+	// +operator-sdk:csv:customresourcedefinitions:displayName="ClusterSelections"
+	ClusterSelections []ClusterSelections `json:"clusterSelections,omitempty"`
+
 	// resources are the requests and limits of each replica. Default: enough for 10,000
 	// clusters.
 	// +optional
@@ -54,6 +65,7 @@ func (c *Controllers) Functions() []string {
 	}{
 		{"health", c != nil && c.Health != nil}, {"registerHost", c != nil && c.RegisterHost != nil},
 		{"clusterAPI", c != nil && c.ClusterAPI != nil}, {"exports", c != nil && len(c.Exports) > 0},
+		{"clusterSelections", c != nil && len(c.ClusterSelections) > 0},
 	} {
 		if function.on {
 			out = append(out, function.name)

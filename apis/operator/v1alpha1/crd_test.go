@@ -13,7 +13,7 @@ import (
 // TestHostsTakeDefinitions validates the definitions as a host cluster does when they are created:
 // schemas that are structural, and rules that compile and whose estimated cost is within bounds.
 func TestHostsTakeDefinitions(t *testing.T) {
-	for _, file := range []string{crdFile, backupCRDFile} {
+	for _, file := range []string{crdFile, backupCRDFile, selectionCRDFile} {
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	backupCRDFile = "../../../manifests/operator/crd/operator.clusterregistry.io_clusterregistrybackups.yaml"
-	decodeSeed    = 37
+	backupCRDFile    = "../../../manifests/operator/crd/operator.clusterregistry.io_clusterregistrybackups.yaml"
+	selectionCRDFile = "../../../manifests/operator/crd/operator.clusterregistry.io_clusterselections.yaml"
+	decodeSeed       = 37
 )
 
 // TestSchemaValidDecodes has values of all kinds for each field of the schemas. What the schema
@@ -33,7 +34,7 @@ const (
 // outlives whatever else is there (operator/informers).
 func TestSchemaValidDecodes(t *testing.T) {
 	t.Logf("seed %d", decodeSeed)
-	for file, fresh := range map[string]func() any{crdFile: func() any { return &ClusterRegistry{} }, backupCRDFile: func() any { return &ClusterRegistryBackup{} }} {
+	for file, fresh := range map[string]func() any{crdFile: func() any { return &ClusterRegistry{} }, backupCRDFile: func() any { return &ClusterRegistryBackup{} }, selectionCRDFile: func() any { return &ClusterSelection{} }} {
 		w := &schemaWalk{t: t, random: rand.New(rand.NewPCG(decodeSeed, 0)), fresh: fresh}
 		root := rootSchema(t, file)
 		w.walk(".spec", root.Properties["spec"], always, func(value any) any { return map[string]any{"spec": value} })

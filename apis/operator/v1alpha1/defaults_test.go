@@ -58,7 +58,7 @@ func TestNoDefaultsInLists(t *testing.T) {
 			walk(path+"{}", true, s.AdditionalProperties.Structural)
 		}
 	}
-	for _, file := range []string{crdFile, backupCRDFile} {
+	for _, file := range []string{crdFile, backupCRDFile, selectionCRDFile} {
 		root := rootSchema(t, file)
 		structural, err := schema.NewStructural(&root)
 		if err != nil {

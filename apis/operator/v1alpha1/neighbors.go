@@ -136,6 +136,10 @@ func (c *Controllers) Reaches(function string) []string {
 		for _, export := range c.Exports {
 			out = append(out, string(export.Namespace))
 		}
+	case function == "clusterSelections":
+		for _, selections := range c.ClusterSelections {
+			out = append(out, string(selections.Namespace))
+		}
 	}
 	return slices.Clip(out)
 }

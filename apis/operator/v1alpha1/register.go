@@ -26,7 +26,7 @@ func Resource(resource string) schema.GroupResource {
 }
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(SchemeGroupVersion, &ClusterRegistry{}, &ClusterRegistryList{}, &ClusterRegistryBackup{}, &ClusterRegistryBackupList{})
+	scheme.AddKnownTypes(SchemeGroupVersion, &ClusterRegistry{}, &ClusterRegistryList{}, &ClusterRegistryBackup{}, &ClusterRegistryBackupList{}, &ClusterSelection{}, &ClusterSelectionList{})
 	metav1.AddToGroupVersion(scheme, SchemeGroupVersion)
 	return nil
 }

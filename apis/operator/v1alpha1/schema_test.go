@@ -78,7 +78,7 @@ func eachField(t *testing.T, path string, of reflect.Type, schema apiextensionsv
 // it: of numbers from and to, of lists and maps how many.
 func TestNumbersAreDescribed(t *testing.T) {
 	numbers, lists := 0, 0
-	for _, file := range []string{crdFile, backupCRDFile} {
+	for _, file := range []string{crdFile, backupCRDFile, selectionCRDFile} {
 		root := readCRD(t, file).Spec.Versions[0].Schema.OpenAPIV3Schema
 		eachProperty("spec", root.Properties["spec"], func(path string, required bool, s apiextensionsv1.JSONSchemaProps) {
 			duration := slices.ContainsFunc(s.XValidations, func(rule apiextensionsv1.ValidationRule) bool {
@@ -121,7 +121,7 @@ func TestNumbersAreDescribed(t *testing.T) {
 // the host cluster's definition could not report what is new.
 func TestStatusTakesAnyValue(t *testing.T) {
 	fields := 0
-	for _, file := range []string{crdFile, backupCRDFile} {
+	for _, file := range []string{crdFile, backupCRDFile, selectionCRDFile} {
 		root := readCRD(t, file).Spec.Versions[0].Schema.OpenAPIV3Schema
 		eachProperty("status", root.Properties["status"], func(path string, _ bool, s apiextensionsv1.JSONSchemaProps) {
 			fields++

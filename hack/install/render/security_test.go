@@ -48,7 +48,7 @@ func TestDangerousRules(t *testing.T) {
 	)
 	want := map[string]string{
 		everywhere + " secrets":             "get,create,patch,delete []",
-		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader clusterregistry:controller clusterregistry:controller:host clusterregistry:controller:metrics clusterregistry:controller:health clusterregistry:controller:register-host clusterregistry:controller:cluster-api clusterregistry:controller:cluster-api:namespace clusterregistry:controller:exports clusterregistry:controller:exports:cluster-profiles clusterregistry:controller:exports:secrets clusterregistry:controller:exports:config-maps]",
+		everywhere + " clusterroles":        "bind [system:auth-delegator clusterregistry:admission-reader clusterregistry:controller clusterregistry:controller:host clusterregistry:controller:metrics clusterregistry:controller:health clusterregistry:controller:register-host clusterregistry:controller:cluster-api clusterregistry:controller:cluster-api:namespace clusterregistry:controller:exports clusterregistry:controller:exports:cluster-profiles clusterregistry:controller:exports:secrets clusterregistry:controller:exports:config-maps clusterregistry:controller:cluster-selections clusterregistry:controller:cluster-selections:namespace]",
 		everywhere + " clusterrolebindings": "get,list,watch,create,patch,delete []",
 		everywhere + " rolebindings":        "get,list,watch,create,patch,delete []",
 		everywhere + " leases":              "get,list,watch,create,patch,delete []",
@@ -81,6 +81,11 @@ func TestDangerousRules(t *testing.T) {
 		controller + ":exports:secrets namespaces":          "get []",
 		controller + ":exports:secrets secrets":             "get,list,watch,create,patch,delete []",
 		controller + ":exports:cluster-profiles namespaces": "get []",
+
+		controller + ":cluster-selections clusters":                           "get,list,watch []",
+		controller + ":cluster-selections:namespace namespaces":               "get []",
+		controller + ":cluster-selections:namespace clusterselections":        "get,list,watch []",
+		controller + ":cluster-selections:namespace clusterselections/status": "update []",
 	}
 	never := []string{"pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers", "serviceaccounts/token", "nodes/proxy", "services/proxy",
 		"users", "groups", "uids", "certificatesigningrequests", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}

@@ -72,7 +72,7 @@ func (o options) complete(csv *operatorsv1alpha1.ClusterServiceVersion, objects 
 	if csv.Spec.InstallStrategy, err = o.strategy(objects); err != nil {
 		return nil, err
 	}
-	for i, kind := range [][2]string{{"clusterregistries", "ClusterRegistry"}, {"clusterregistrybackups", "ClusterRegistryBackup"}} {
+	for i, kind := range [][2]string{{"clusterregistries", "ClusterRegistry"}, {"clusterregistrybackups", "ClusterRegistryBackup"}, {"clusterselections", "ClusterSelection"}} {
 		owned := &csv.Spec.CustomResourceDefinitions.Owned[i]
 		owned.Name, owned.Kind, owned.Version = kind[0]+".operator.clusterregistry.io", kind[1], "v1alpha1"
 		if err := describe(filepath.Join(o.source, "apis", "operator", "v1alpha1"), owned); err != nil {

@@ -25,12 +25,13 @@ type right struct {
 
 // The roles of the controller, in manifests/operator/controller.yaml.
 const (
-	roleLease        = "clusterregistry:controller"
-	roleHost         = roleLease + ":host"
-	roleHealth       = roleLease + ":health"
-	roleRegisterHost = roleLease + ":register-host"
-	roleClusterAPI   = roleLease + ":cluster-api"
-	roleExports      = roleLease + ":exports"
+	roleLease             = "clusterregistry:controller"
+	roleHost              = roleLease + ":host"
+	roleHealth            = roleLease + ":health"
+	roleRegisterHost      = roleLease + ":register-host"
+	roleClusterAPI        = roleLease + ":cluster-api"
+	roleExports           = roleLease + ":exports"
+	roleClusterSelections = roleLease + ":cluster-selections"
 )
 
 // rights are those without which a function does not run: one for each rule that may be
@@ -63,6 +64,9 @@ func rights(o *operand.Objects, functions []string) []right {
 	if slices.Contains(functions, contract.ExportsFunction) && aggregated {
 		out = append(out, of(roleExports, "watch", registry, "clusters", "", "", ""))
 	}
+	if slices.Contains(functions, contract.ClusterSelectionsFunction) && aggregated {
+		out = append(out, of(roleClusterSelections, "watch", registry, "clusters", "", "", ""))
+	}
 	return append(out, namespaceRights(o)...)
 }
 
@@ -83,6 +87,8 @@ func namespaceRights(o *operand.Objects) []right {
 			out = append(out, of("watch", "", "configmaps"), of("patch", "", "configmaps"))
 		case roleExports + ":cluster-profiles":
 			out = append(out, of("watch", "multicluster.x-k8s.io", "clusterprofiles"), of("patch", "multicluster.x-k8s.io", "clusterprofiles"))
+		case roleClusterSelections + ":namespace":
+			out = append(out, of("watch", operatorv1alpha1.GroupName, "clusterselections"), of("create", "multicluster.x-k8s.io", "placementdecisions"))
 		}
 	}
 	return out
