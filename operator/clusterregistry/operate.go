@@ -30,7 +30,7 @@ func (r *Reconciler) operate(ctx context.Context, s *scope) verdict.Verdict {
 
 // upgrade is what is done about the upgrade that is under way.
 func (r *Reconciler) upgrade(s *scope) upgrade.Drive {
-	return upgrade.Drive{Pass: s.Pass, Upgrade: s.upgrade, Access: r.access(s), Notes: &r.notes, Save: s.saveBefore}
+	return upgrade.Drive{Pass: s.Pass, Upgrade: s.upgrade, Access: r.access(s), Notes: &r.notes, Save: s.saving().SaveBefore}
 }
 
 // advance takes the upgrade one step further.
@@ -68,7 +68,7 @@ func (r *Reconciler) giveWay(s *scope) {
 
 // members is what is done about etcd's members.
 func (r *Reconciler) members(s *scope) membership.Drive {
-	return membership.Drive{Pass: s.Pass, Comparisons: &r.comparisons, TakeSnapshot: s.saveBefore}
+	return membership.Drive{Pass: s.Pass, Comparisons: &r.comparisons, TakeSnapshot: s.saving().SaveBefore}
 }
 
 // changeMembers takes a change of the members of the registry's own etcd one step further,

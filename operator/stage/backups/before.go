@@ -10,9 +10,9 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// TakeBefore takes the backup that belongs to a snapshot, or waits for it. There is none
+// takeBefore takes the backup that belongs to a snapshot, or waits for it. There is none
 // where spec.backup is not set or suspended, or the release that runs can't be backed up.
-func (s *Stage) TakeBefore(ctx context.Context, snapshotName string) verdict.Verdict {
+func (s *Stage) takeBefore(ctx context.Context, snapshotName string) verdict.Verdict {
 	spec, blocked := s.Registry.Spec.Backup, s.Found.blocked
 	if spec == nil || spec.Suspend || blocked.Reason == operatorv1alpha1.ReasonBackupUnsupported {
 		return done

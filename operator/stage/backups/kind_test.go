@@ -66,7 +66,7 @@ func TestWithoutReadableBackups(t *testing.T) {
 	if !s.Found.Unread || s.Found.task != nil || w.phases() != "mine " {
 		t.Errorf("%+v, with %s", s.Found, w.phases())
 	}
-	if v := s.TakeBefore(t.Context(), "fleet-snapshot-1"); v.Complete() || !strings.Contains(v.Message, "nothing was changed: a backup comes first") || !strings.Contains(v.Message, "spec.backup.suspend") {
+	if v := s.takeBefore(t.Context(), "fleet-snapshot-1"); v.Complete() || !strings.Contains(v.Message, "nothing was changed: a backup comes first") || !strings.Contains(v.Message, "spec.backup.suspend") {
 		t.Errorf("before an upgrade: %+v", v)
 	}
 	if v := w.settle().Found.Verdict; w.phases() != good || !v.Complete() {

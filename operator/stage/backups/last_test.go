@@ -159,7 +159,7 @@ func TestBackupInTheWay(t *testing.T) {
 	w = newBackupWorld(t, before)
 	s = w.scope()
 	s.Observe(t.Context(), nil)
-	if v := s.TakeBefore(t.Context(), "v0.4.0-before-v0.5.0-20260301t102000z"); v.Err == nil || !strings.Contains(v.Err.Error(), before.Name+" is in the way") {
+	if v := s.takeBefore(t.Context(), "v0.4.0-before-v0.5.0-20260301t102000z"); v.Err == nil || !strings.Contains(v.Err.Error(), before.Name+" is in the way") {
 		t.Errorf("an upgrade: %+v", v)
 	}
 	if err := s.createBackup(t.Context(), "gone", operatorv1alpha1.BackupUpgrade); err != nil {
@@ -297,14 +297,14 @@ func TestBackupBefore(t *testing.T) {
 	before := w.phases()
 	v := w.scope()
 	v.Observe(t.Context(), nil)
-	if got := v.TakeBefore(t.Context(), snapshot); got.Complete() || got.Reason != operatorv1alpha1.ReasonProgressing || got.Message != "a backup comes first: a backup is being created" {
+	if got := v.takeBefore(t.Context(), snapshot); got.Complete() || got.Reason != operatorv1alpha1.ReasonProgressing || got.Message != "a backup comes first: a backup is being created" {
 		t.Fatalf("at first: %+v", got)
 	}
 	w.fails = map[string]string{"save": "1 no route"}
 	w.settle()
 	s := w.scope()
 	s.Observe(t.Context(), nil)
-	if got := s.TakeBefore(t.Context(), snapshot); got.Complete() || !strings.HasPrefix(got.Message, "nothing was changed: a backup comes first: backup fleet-20260301t102000z-op1 is Failed: 1 no route; the next one is taken at ") || !strings.HasSuffix(got.Message, "; to continue without a backup, set spec.backup.suspend to true") {
+	if got := s.takeBefore(t.Context(), snapshot); got.Complete() || !strings.HasPrefix(got.Message, "nothing was changed: a backup comes first: backup fleet-20260301t102000z-op1 is Failed: 1 no route; the next one is taken at ") || !strings.HasSuffix(got.Message, "; to continue without a backup, set spec.backup.suspend to true") {
 		t.Errorf("the store is down: %+v", got)
 	}
 	for reason, change := range map[string]func(*Stage){
@@ -313,7 +313,7 @@ func TestBackupBefore(t *testing.T) {
 		"external":  func(s *Stage) { s.Found.blocked = verdict.Waiting(operatorv1alpha1.ReasonBackupUnsupported, "") },
 	} {
 		s := w.scope()
-		if change(s); !s.TakeBefore(t.Context(), snapshot).Complete() {
+		if change(s); !s.takeBefore(t.Context(), snapshot).Complete() {
 			t.Errorf("%s: it waits", reason)
 		}
 	}
@@ -321,12 +321,12 @@ func TestBackupBefore(t *testing.T) {
 	for range 2 { // it is created, and then taken
 		s = w.scope()
 		s.Observe(t.Context(), nil)
-		s.TakeBefore(t.Context(), snapshot)
+		s.takeBefore(t.Context(), snapshot)
 		w.settle()
 	}
 	s = w.scope()
 	s.Observe(t.Context(), nil)
-	if got := s.TakeBefore(t.Context(), snapshot); !got.Complete() || !strings.Contains(w.phases(), "fleet-20260301t102000z-op2 Completed") {
+	if got := s.takeBefore(t.Context(), snapshot); !got.Complete() || !strings.Contains(w.phases(), "fleet-20260301t102000z-op2 Completed") {
 		t.Errorf("then it works: %s, after %s: %+v", w.phases(), before, got)
 	}
 }

@@ -1,4 +1,4 @@
-package clusterregistry
+package backups
 
 import (
 	"context"
@@ -15,46 +15,41 @@ import (
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
-// saveBefore takes the snapshot before an operation that can't be taken back and, where
+// SaveBefore takes the snapshot before an operation that can't be taken back and, where
 // spec.backup has a store, a backup before that: the snapshot is beside the data.
-func (s *scope) saveBefore(ctx context.Context, name string) (snapshot.Saved, verdict.Verdict) {
-	if v := s.saving().TakeBefore(ctx, name); !v.Complete() {
+func (s *Stage) SaveBefore(ctx context.Context, name string) (snapshot.Saved, verdict.Verdict) {
+	if v := s.takeBefore(ctx, name); !v.Complete() {
 		return snapshot.Saved{}, v
 	}
-	return s.takeSnapshot(ctx, name)
-}
-
-// takeSnapshot takes a named snapshot of the registry's own etcd.
-func (s *scope) takeSnapshot(ctx context.Context, name string) (snapshot.Saved, verdict.Verdict) {
-	return snapshot.Take(ctx, snapshotHost{s}, snapshot.Request{Name: name, Objects: s.Rendered.Stages[render.StageSnapshot], Now: s.Now})
+	return snapshot.Take(ctx, snapshotHost{s.Objects}, snapshot.Request{Name: name, Objects: s.Rendered.Stages[render.StageSnapshot], Now: s.Now})
 }
 
 // snapshotHost takes snapshots of a registry.
-type snapshotHost struct{ s *scope }
+type snapshotHost struct{ objects *operand.Objects }
 
 // Apply implements snapshot.Host.
 func (h snapshotHost) Apply(ctx context.Context, object *unstructured.Unstructured) error {
-	return h.s.Apply(ctx, object)
+	return h.objects.Apply(ctx, object)
 }
 
 // Job implements snapshot.Host.
 func (h snapshotHost) Job(ctx context.Context) (*batchv1.Job, verdict.Verdict) {
 	job := &batchv1.Job{}
-	v := h.s.Applied(ctx, render.StageSnapshot, job)
+	v := h.objects.Applied(ctx, render.StageSnapshot, job)
 	return job, v
 }
 
 // Pods implements snapshot.Host.
 func (h snapshotHost) Pods(ctx context.Context) ([]corev1.Pod, error) {
-	return h.s.Pods(ctx, operand.ComponentSnapshot)
+	return h.objects.Pods(ctx, operand.ComponentSnapshot)
 }
 
 // NoPod implements snapshot.Host.
 func (h snapshotHost) NoPod(ctx context.Context, job *batchv1.Job, pods []corev1.Pod) string {
-	return h.s.Diagnoser().NoPod(ctx, job, pods)
+	return h.objects.Diagnoser().NoPod(ctx, job, pods)
 }
 
 // DeleteJob implements snapshot.Host.
 func (h snapshotHost) DeleteJob(ctx context.Context) error {
-	return job.Delete(ctx, h.s.Objects, contract.SnapshotSuffix)
+	return job.Delete(ctx, h.objects, contract.SnapshotSuffix)
 }
