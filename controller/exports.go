@@ -96,7 +96,7 @@ func (p *program) runExports(ctx context.Context) error {
 	controller, err := export.New(export.Config{
 		Source:  format.Source{Registry: p.registryName, Namespace: p.namespace},
 		Targets: p.exports.targets, Clusters: p.registry.ClusterregistryV1beta1().Clusters(), Informer: clusters,
-		Objects: objects, Namespaces: host.CoreV1().Namespaces(), Discovery: host.Discovery(),
+		Objects: objects, Namespaces: host.CoreV1().Namespaces(), Discovery: host.Discovery(), Bindings: host.RbacV1(),
 		Probe: prober.Probe, Own: p.own(),
 		Unwatched: p.trouble.Lasting, Gap: gap, Say: say, Period: p.exports.period, Clock: clock.RealClock{}, Metrics: p.metrics.exports,
 	})

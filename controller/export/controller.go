@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+	rbacv1client "k8s.io/client-go/kubernetes/typed/rbac/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
@@ -39,10 +40,11 @@ type Config struct {
 	// Clusters is the registry, and Informer what it holds.
 	Clusters typed.ClusterInterface
 	Informer informer.ClusterInformer
-	// Objects, Namespaces and Discovery are of the host cluster.
+	// Objects, Namespaces, Discovery and Bindings are of the host cluster.
 	Objects    dynamic.Interface
 	Namespaces corev1client.NamespaceInterface
 	Discovery  discovery.DiscoveryInterface
+	Bindings   rbacv1client.RoleBindingsGetter
 	// Probe asks one API server: of what it has not reached, nothing is published. Own
 	// reports whether an endpoint is that of the host cluster itself, as this program has
 	// registered it; nil means that none is.

@@ -243,9 +243,10 @@ type host struct {
 	dynamic.ResourceInterface
 	bench *bench
 	store cache.Store
-	// log has the writes, and fail makes some of them fail.
+	// log has the writes, and fail makes some of them fail; unlisted is why nothing is listed.
 	log      []string
 	fail     func(write string) error
+	unlisted error
 	revision int
 }
 
@@ -307,6 +308,7 @@ func (h *host) Apply(_ context.Context, name string, object *unstructured.Unstru
 		all := have.GetLabels()
 		maps.Copy(all, object.GetLabels())
 		have.SetLabels(all)
+		have.SetOwnerReferences(object.GetOwnerReferences())
 		have.SetAnnotations(object.GetAnnotations())
 		for _, field := range []string{"spec", "data"} {
 			if content, ok := object.DeepCopy().Object[field]; ok {
@@ -370,6 +372,24 @@ func (h *host) Delete(_ context.Context, name string, options metav1.DeleteOptio
 	object.SetDeletionTimestamp(&now)
 	h.save(object)
 	return nil
+}
+
+// List lists what labels select.
+func (h *host) List(_ context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	if h.unlisted != nil {
+		return nil, h.unlisted
+	}
+	selector, err := labels.Parse(options.LabelSelector)
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.UnstructuredList{}
+	for _, object := range h.store.List() {
+		if is := object.(*unstructured.Unstructured); selector.Matches(labels.Set(is.GetLabels())) {
+			out.Items = append(out.Items, *is.DeepCopy())
+		}
+	}
+	return out, nil
 }
 
 // edit changes a profile as a person does, and remove deletes it.

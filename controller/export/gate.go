@@ -18,7 +18,10 @@ func (p *publisher) closed(ctx context.Context) *verdict {
 	if v := p.barred(ctx); v != nil {
 		return v
 	}
-	return p.unserved()
+	if v := p.unserved(); v != nil {
+		return v
+	}
+	return p.bound(ctx)
 }
 
 // barred returns why the namespace may not be written to. That of the registry always

@@ -57,7 +57,7 @@ func TestGate(t *testing.T) {
 			client.PrependReactor("get", "namespaces", func(kubetesting.Action) (bool, runtime.Object, error) { return true, nil, test.get })
 		}
 		client.Discovery().(*discoveryfake.FakeDiscovery).Resources = test.served
-		p := &publisher{Target: in("a"), kind: profiles.Kind(), Controller: &Controller{Config: Config{Source: source, Namespaces: client.CoreV1().Namespaces(), Discovery: client.Discovery()}}}
+		p := &publisher{Target: in("a"), kind: profiles.Kind(), Controller: &Controller{Config: Config{Source: source, Namespaces: client.CoreV1().Namespaces(), Discovery: client.Discovery(), Bindings: client.RbacV1()}}}
 		if test.own {
 			p.Namespace = source.Namespace
 			p.kind.Private = test.private

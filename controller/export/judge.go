@@ -30,6 +30,9 @@ func (s *session) judge() verdict {
 	if err := s.unread.lasting(s.Clock.Now()); err != nil {
 		add(contract.FunctionFailing, "%s", s.unreadable(err))
 	}
+	if s.unretired != nil {
+		add(contract.FunctionFailing, "In namespace %q, objects of formats that are no longer exported there may be left: %v.", s.Namespace, s.unretired)
+	}
 	if len(s.kept) > 0 {
 		add(contract.FunctionRunning, "%s", s.keptMessage())
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -34,6 +35,9 @@ type publisher struct {
 	Target
 	kind    format.Kind
 	objects dynamic.ResourceInterface
+	// owner is the RoleBinding that lets objects be written; nil when that is none of those of
+	// this registry.
+	owner atomic.Pointer[metav1.OwnerReference]
 
 	mu      sync.Mutex
 	session *session
@@ -63,6 +67,15 @@ func (p *publisher) notify(name string) {
 	defer p.mu.Unlock()
 	if p.session != nil {
 		p.session.queue.Add(name)
+	}
+}
+
+// again has the session, if there is one, look at all clusters.
+func (p *publisher) again() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.session != nil {
+		p.session.queueAll()
 	}
 }
 

@@ -54,6 +54,9 @@ type session struct {
 	kept      []string
 	total     int
 	undeleted map[string]error
+	// retired says that nothing is left of formats of before, and unretired why it may be.
+	retired   bool
+	unretired error
 }
 
 // ending is an object that waits for finalizers.
@@ -135,7 +138,9 @@ func (s *session) stored(name string) (*unstructured.Unstructured, error) {
 
 // want returns what the object of a cluster is to be, and why there is to be none.
 func (s *session) want(cluster *v1beta1.Cluster, have *unstructured.Unstructured) (format.Object, *format.Withheld) {
-	return s.Format.Want(cluster, s.Target.Target, s.verifier.known(cluster), have)
+	in := s.Target.Target
+	in.Owner = s.owner.Load()
+	return s.Format.Want(cluster, in, s.verifier.known(cluster), have)
 }
 
 // look brings the object of a cluster up to date:

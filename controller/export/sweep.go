@@ -36,6 +36,7 @@ func (s *session) condemn(name string) {
 // registry that was emptied, or restored, or hides its clusters from this controller,
 // answers like one whose clusters are all gone. A person then decides.
 func (s *session) sweep(ctx context.Context) {
+	s.unretired = s.retire(ctx)
 	s.kept, s.total, s.undeleted = nil, 0, map[string]error{}
 	if len(s.due) == 0 || s.Unwatched != nil && s.Unwatched() != nil {
 		return

@@ -99,12 +99,20 @@ func (h *hub) must(err error) {
 // permit gives the controller rights in a namespace: those for profiles, and more.
 func (h *hub) permit(namespace string, more ...rbacv1.PolicyRule) {
 	h.t.Helper()
+	h.bind(namespace, "cluster-profiles", more...)
+}
+
+// bind does so by the binding that the operator makes for objects of some kinds.
+func (h *hub) bind(namespace, kinds string, more ...rbacv1.PolicyRule) {
+	h.t.Helper()
 	name := metav1.ObjectMeta{Name: "profiles", Namespace: namespace}
 	h.must(h.Create(h.t.Context(), &rbacv1.Role{ObjectMeta: name, Rules: append(more,
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"namespaces"}, Verbs: []string{"get"}},
+		rbacv1.PolicyRule{APIGroups: []string{rbacv1.GroupName}, Resources: []string{"rolebindings"}, Verbs: []string{"get"}},
 		rbacv1.PolicyRule{APIGroups: []string{v1alpha1.Group}, Resources: []string{"clusterprofiles"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
 		rbacv1.PolicyRule{APIGroups: []string{v1alpha1.Group}, Resources: []string{"clusterprofiles/status"}, Verbs: []string{"patch"}},
 	)}))
+	name.Name = contract.ExportsBinding("default", "hub", kinds)
 	h.must(h.Create(h.t.Context(), &rbacv1.RoleBinding{ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "profiles"},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: "profiles"}}}))
 }

@@ -21,6 +21,8 @@ import (
 // document is a format whose objects are Secrets or ConfigMaps.
 type document struct {
 	format, namespace, resource string
+	// kinds is what the operator's binding for it is named after.
+	kinds string
 	// run is what is run to sign in.
 	run string
 	// object is the name of what the cluster east has, and key where it has the address.
@@ -33,9 +35,9 @@ type document struct {
 const runs = `exec: {command: /plugin, args: ["--cluster={name}"]}`
 
 var documents = []document{
-	{"ArgoCDSecret", "argocd", "secrets", runs, "cluster-east", "server", secretKind, secretData},
-	{"FluxConfigMap", "flux", "configmaps", "flux: {provider: generic}", "flux-east", "address", configMapKind, configMapData},
-	{"Kubeconfig", "people", "configmaps", runs, "kubeconfig-east", "server", configMapKind, kubeconfigData},
+	{"ArgoCDSecret", "argocd", "secrets", "secrets", runs, "cluster-east", "server", secretKind, secretData},
+	{"FluxConfigMap", "flux", "configmaps", "config-maps", "flux: {provider: generic}", "flux-east", "address", configMapKind, configMapData},
+	{"Kubeconfig", "people", "configmaps", "config-maps", runs, "kubeconfig-east", "server", configMapKind, kubeconfigData},
 }
 
 func secretKind() client.Object { return &corev1.Secret{} }
@@ -71,7 +73,7 @@ func TestExports(t *testing.T) {
 	var exports []string
 	for _, d := range documents {
 		h.must(h.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace, Labels: map[string]string{registryMark: "default"}}}))
-		h.permit(d.namespace, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{d.resource}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}})
+		h.bind(d.namespace, d.kinds, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{d.resource}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}})
 		exports = append(exports, fmt.Sprintf(`{namespace: %s, format: %s, labels: [tier], selector: {matchLabels: {tier: gold}}, signIn: [{provider: secretreader, hosts: [%s/32], %s}]}`, d.namespace, d.format, at.Hostname(), d.run))
 	}
 	// What someone else has made under the name of one of them stays.
@@ -120,6 +122,7 @@ func (h *hub) testDocument(d document) {
 		})
 	}
 	is("made", func(object client.Object) bool { return leads(object) && object.GetLabels()["tier"] == "gold" })
+	is("to go with the binding", h.goesWith(h.binding(d)))
 	h.change("east", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = h.at + "/moved" })
 	is("moved", func(object client.Object) bool { return d.data(object)[d.key] == h.at+"/moved" })
 	h.change("east", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = h.at + "/east" })
@@ -139,4 +142,21 @@ func (h *hub) testDocument(d document) {
 	is("access again", leads)
 	h.change("east", func(c *v1beta1.Cluster) { c.Labels["tier"] = "silver" })
 	gone("the cluster is not selected")
+}
+
+// binding returns the binding by which a format is written.
+func (h *hub) binding(d document) *rbacv1.RoleBinding {
+	h.t.Helper()
+	out := &rbacv1.RoleBinding{}
+	h.must(h.Get(h.t.Context(), client.ObjectKey{Namespace: d.namespace, Name: contract.ExportsBinding("default", "hub", d.kinds)}, out))
+	return out
+}
+
+// goesWith reports whether the garbage collector, which a bare host does not run, would delete an
+// object with a binding.
+func (h *hub) goesWith(binding *rbacv1.RoleBinding) func(client.Object) bool {
+	return func(object client.Object) bool {
+		owners := object.GetOwnerReferences()
+		return len(owners) == 1 && owners[0].UID == binding.UID && owners[0].Kind == "RoleBinding" && owners[0].Name == binding.Name && owners[0].APIVersion == "rbac.authorization.k8s.io/v1"
+	}
 }

@@ -52,6 +52,20 @@ func TestNeighborFlags(t *testing.T) {
 	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ClusterSelectionsFunction); err == nil || !strings.Contains(err.Error(), "clusterSelections[1]") {
 		t.Errorf("a key that is none, of selections: %v", err)
 	}
+	// What was published goes with its binding, which a mistyped selector does not take.
+	in.Reached = []string{"a", "b"}
+	want = nil
+	for _, binding := range rendered(t, in).Stages[StageController] {
+		if strings.HasSuffix(binding.GetName(), ":controller-exports-cluster-profiles") {
+			want = append(want, binding.GetNamespace())
+		}
+		if name := contract.ExportsBinding(in.Registry.Namespace, in.Registry.Name, "cluster-profiles"); strings.Contains(binding.GetName(), "-cluster-profiles") && binding.GetName() != name {
+			t.Errorf("the controller looks for %q in place of %q", name, binding.GetName())
+		}
+	}
+	if !slices.Equal(want, []string{"a", "b"}) {
+		t.Errorf("with an invalid selector, there are bindings in %q", want)
+	}
 	var none *operatorv1alpha1.Controllers
 	if none.Reaches(contract.ClusterAPIFunction) != nil || InvalidSelector(none, contract.ClusterAPIFunction) != nil {
 		t.Error("no controllers reach a namespace")

@@ -64,6 +64,7 @@ func components(in Input, layout string) []string {
 	include("encryption", in.Encryption != nil)
 	on, aggregated := functions(in), r.Spec.Mode == operatorv1alpha1.ModeAggregated
 	if len(on) == 0 {
+		exportsComponents(in, include)
 		return names
 	}
 	include("controller", true)
@@ -74,16 +75,22 @@ func components(in Input, layout string) []string {
 	include("controller-register-host", aggregated && slices.Contains(on, contract.RegisterHostFunction))
 	include("controller-cluster-api", slices.Contains(on, contract.ClusterAPIFunction))
 	include("controller-cluster-api-aggregated", aggregated && slices.Contains(on, contract.ClusterAPIFunction))
-	exports := slices.Contains(on, contract.ExportsFunction)
-	to := func(formats ...operatorv1alpha1.ExportFormat) bool {
-		return exports && len(r.Spec.Controllers.ExportsTo(formats...)) > 0
-	}
-	include("controller-exports-cluster-profiles", to(operatorv1alpha1.ExportClusterProfile))
-	include("controller-exports-secrets", to(operatorv1alpha1.ExportArgoCDSecret))
-	include("controller-exports-config-maps", to(operatorv1alpha1.ExportFluxConfigMap, operatorv1alpha1.ExportKubeconfig))
-	include("controller-exports-aggregated", aggregated && exports)
+	exportsComponents(in, include)
+	include("controller-exports-aggregated", aggregated && slices.Contains(on, contract.ExportsFunction))
 	include("controller-cluster-selections", slices.Contains(on, contract.ClusterSelectionsFunction))
 	include("controller-cluster-selections-aggregated", aggregated && slices.Contains(on, contract.ClusterSelectionsFunction))
 	include("controller-independent", !aggregated)
 	return names
+}
+
+// exportsComponents includes the bindings by which the controller publishes clusters. What it has
+// written goes with them: they stay while a selector is not valid, and nothing is published anew.
+func exportsComponents(in Input, include func(name string, when bool)) {
+	if ControllerNotAllowed(in.Registry.Namespace, in.Environment) != "" {
+		return
+	}
+	to := in.Registry.Spec.Controllers.ExportsTo
+	include("controller-exports-cluster-profiles", len(to(operatorv1alpha1.ExportClusterProfile)) > 0)
+	include("controller-exports-secrets", len(to(operatorv1alpha1.ExportArgoCDSecret)) > 0)
+	include("controller-exports-config-maps", len(to(operatorv1alpha1.ExportFluxConfigMap, operatorv1alpha1.ExportKubeconfig)) > 0)
 }

@@ -15,7 +15,7 @@ import (
 func (s Format) Kind() format.Kind {
 	return format.Kind{
 		Name:     "ClusterProfile",
-		Resource: Resource, GroupVersionKind: Resource.GroupVersion().WithKind("ClusterProfile"), Words: "ClusterProfiles",
+		Resource: Resource, GroupVersionKind: Resource.GroupVersion().WithKind("ClusterProfile"), Words: "ClusterProfiles", Rights: "cluster-profiles",
 		CRD:      "the CRD clusterprofiles.multicluster.x-k8s.io of sigs.k8s.io/cluster-inventory-api v0.1.3",
 		Selector: contract.NamespaceLabel(s.Registry) + "=" + s.Namespace,
 	}
@@ -64,7 +64,7 @@ type object struct {
 
 // New returns the part of a profile that says whose it is.
 func (o object) New() (metadata, content map[string]any) {
-	return map[string]any{"labels": map[string]any{ManagerLabel: o.Manager(), contract.NamespaceLabel(o.Registry): o.Namespace}},
+	return format.WithOwner(map[string]any{"labels": map[string]any{ManagerLabel: o.Manager(), contract.NamespaceLabel(o.Registry): o.Namespace}}, o.want.owner()),
 		map[string]any{"spec": map[string]any{"clusterManager": map[string]any{"name": o.Manager()}}}
 }
 
@@ -95,7 +95,7 @@ func (o object) Changes(stored *unstructured.Unstructured) ([]format.Change, err
 		for key, value := range o.want.Labels {
 			shown[key] = value
 		}
-		out = append(out, format.Change{Metadata: map[string]any{"labels": shown}, Content: map[string]any{"spec": content}})
+		out = append(out, format.Change{Metadata: format.WithOwner(map[string]any{"labels": shown}, o.want.owner()), Content: map[string]any{"spec": content}})
 	}
 	return out, nil
 }

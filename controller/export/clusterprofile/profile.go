@@ -89,6 +89,9 @@ func (s Format) Manager() string {
 // of returns the profile of a cluster in a namespace, given what is known of its endpoint.
 func (s Format) of(cluster *v1beta1.Cluster, in format.Target, known proof) *profile {
 	out := &profile{ObjectMeta: metav1.ObjectMeta{Name: cluster.Name, Labels: in.Copied(cluster)}}
+	if in.Owner != nil {
+		out.OwnerReferences = []metav1.OwnerReference{*in.Owner}
+	}
 	out.Labels[ManagerLabel] = s.Manager()
 	out.Labels[contract.NamespaceLabel(s.Registry)] = s.Namespace
 	out.Spec = spec{DisplayName: cluster.Spec.DisplayName, ClusterManager: clusterManager{Name: s.Manager()}}
@@ -155,14 +158,22 @@ func decode(object *unstructured.Unstructured) (*profile, error) {
 	return out, nil
 }
 
-// sameMain reports whether a profile has the labels and the spec of another one.
+// owner returns what a profile is to go with; nil for nothing.
+func (p *profile) owner() *metav1.OwnerReference {
+	if len(p.OwnerReferences) == 0 {
+		return nil
+	}
+	return &p.OwnerReferences[0]
+}
+
+// sameMain reports whether a profile has the labels, the owner and the spec of another one.
 func sameMain(want, have *profile) bool {
 	for key, value := range want.Labels {
 		if is, ok := have.Labels[key]; !ok || is != value {
 			return false
 		}
 	}
-	return want.Spec == have.Spec
+	return want.Spec == have.Spec && format.HasOwner(have.OwnerReferences, want.owner())
 }
 
 // sameStatus reports whether a profile has the status of another one. What others have

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
@@ -28,6 +29,8 @@ type Document struct {
 	Secret bool
 
 	Labels, Annotations, Data map[string]string
+	// Owner is what it goes with; nil for nothing.
+	Owner *metav1.OwnerReference
 }
 
 // Mark returns the labels that say whose a document is.
@@ -50,9 +53,9 @@ func (d Document) Ours(have *unstructured.Unstructured) (ours bool, differs stri
 	return true, ""
 }
 
-// New returns the labels alone: what is in it is applied, so that it can be taken out again.
+// New returns the labels and the owner alone: what is in it is applied, so that it can be taken out again.
 func (d Document) New() (metadata, content map[string]any) {
-	return map[string]any{"labels": texts(d.Mark())}, map[string]any{}
+	return WithOwner(map[string]any{"labels": texts(d.Mark())}, d.Owner), map[string]any{}
 }
 
 // Changes returns what differs in a document: all of it or nothing.
@@ -61,7 +64,7 @@ func (d Document) Changes(have *unstructured.Unstructured) ([]Change, error) {
 	maps.Copy(labels, d.Labels)
 	maps.Copy(labels, d.Mark()) // which no label of a cluster changes
 	applied := Owned(have.GetManagedFields(), "")
-	if applied != nil && within(labels, have.GetLabels()) && within(d.Annotations, have.GetAnnotations()) && within(d.Data, d.Stored(have)) && !d.surplus(applied, labels) {
+	if applied != nil && within(labels, have.GetLabels()) && within(d.Annotations, have.GetAnnotations()) && within(d.Data, d.Stored(have)) && !d.surplus(applied, labels) && HasOwner(have.GetOwnerReferences(), d.Owner) {
 		return nil, nil
 	}
 	data := maps.Clone(d.Data)
@@ -71,7 +74,7 @@ func (d Document) Changes(have *unstructured.Unstructured) ([]Change, error) {
 		}
 	}
 	return []Change{{
-		Metadata: map[string]any{"labels": texts(labels), "annotations": texts(d.Annotations)},
+		Metadata: WithOwner(map[string]any{"labels": texts(labels), "annotations": texts(d.Annotations)}, d.Owner),
 		Content:  map[string]any{"data": texts(data)},
 	}}, nil
 }

@@ -60,12 +60,12 @@ func (d documents) document() Document {
 
 // Kind says what the objects are.
 func (d documents) Kind() Kind {
-	resource, kind := "configmaps", "ConfigMap"
+	resource, kind, rights := "configmaps", "ConfigMap", "config-maps"
 	if d.Secret {
-		resource, kind = "secrets", "Secret"
+		resource, kind, rights = "secrets", "Secret", "secrets"
 	}
 	return Kind{
-		Name: d.Name, Words: d.Words, Prefix: d.Prefix, Selector: d.document().Selector(), Private: true, SignIn: d.Takes,
+		Name: d.Name, Words: d.Words, Rights: rights, Prefix: d.Prefix, Selector: d.document().Selector(), Private: true, SignIn: d.Takes,
 		Resource: schema.GroupVersionResource{Version: "v1", Resource: resource}, GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: kind},
 	}
 }
@@ -94,6 +94,7 @@ func (d documents) read(cluster *v1beta1.Cluster, in Target) (map[string]string,
 // Want returns the object of a cluster, or why it is to have none.
 func (d documents) Want(cluster *v1beta1.Cluster, in Target, known Known, have *unstructured.Unstructured) (Object, *Withheld) {
 	nothing := d.document()
+	nothing.Owner = in.Owner
 	data, by, why := d.read(cluster, in)
 	if why != nil {
 		return nothing, why
@@ -102,7 +103,7 @@ func (d documents) Want(cluster *v1beta1.Cluster, in Target, known Known, have *
 	if err != nil {
 		return nothing, &Withheld{Reason: "Unreadable", Message: err.Error()}
 	}
-	out := d.document()
+	out := nothing
 	out.Labels = in.Copied(cluster)
 	maps.Copy(out.Labels, d.Labels)
 	signedIn := map[string]string{ProviderAnnotation: by.Way.Provider, SignInAnnotation: digest}

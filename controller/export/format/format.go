@@ -5,6 +5,7 @@ package format
 import (
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -34,6 +35,8 @@ type Target struct {
 	Providers []string
 	// SignIn is what clients run for a provider, where the object says so and not the client.
 	SignIn []SignIn
+	// Owner is what objects go with when it is deleted; nil for nothing.
+	Owner *metav1.OwnerReference
 	// Project is that of Argo CD which clusters belong to.
 	Project string
 }
@@ -56,8 +59,9 @@ type Kind struct {
 	schema.GroupVersionKind
 	// Name is that of the format.
 	Name string
-	// Words is what people call several of them.
-	Words string
+	// Words is what people call several of them, and Rights what the RoleBinding is named after
+	// that lets them be written.
+	Words, Rights string
 	// CRD is where users get their API, empty for what every cluster has.
 	CRD string
 	// SignIn are the kinds of what is run for a provider that the format takes; none where

@@ -78,6 +78,9 @@ func namespaceRights(o *operand.Objects) []right {
 		of := func(verb, group, resource string) right {
 			return right{roleOf(binding), authorizationv1.ResourceAttributes{Verb: verb, Group: group, Resource: resource, Namespace: binding.GetNamespace()}}
 		}
+		if strings.HasPrefix(roleOf(binding), roleExports+":") {
+			out = append(out, of("get", "rbac.authorization.k8s.io", "rolebindings"))
+		}
 		switch roleOf(binding) {
 		case roleClusterAPI + ":namespace":
 			out = append(out, of("watch", "cluster.x-k8s.io", "clusters"))
@@ -172,12 +175,12 @@ func (s *Stage) grants(roles []string, unbound []*unstructured.Unstructured) (co
 		refused := slices.IndexFunc(unbound, gives(role))
 		switch bound := slices.ContainsFunc(s.Rendered.Stages[render.StageController], gives(role)); {
 		case refused >= 0 && unbound[refused].GetNamespace() != "":
-			commands = append(commands, bind("rolebinding --namespace="+unbound[refused].GetNamespace(), unbound[refused].GetName()+":by-administrator", role))
+			commands = append(commands, bind("rolebinding --namespace="+unbound[refused].GetNamespace(), unbound[refused].GetName()+contract.ByAdministrator, role))
 		case refused >= 0:
-			commands = append(commands, bind("clusterrolebinding", unbound[refused].GetName()+":by-administrator", role))
+			commands = append(commands, bind("clusterrolebinding", unbound[refused].GetName()+contract.ByAdministrator, role))
 		case !bound:
 			name := "clusterregistry:" + s.Registry.Namespace + ":" + s.Registry.Name + ":controller" + strings.ReplaceAll(strings.TrimPrefix(role, roleLease), ":", "-")
-			commands = append(commands, bind("clusterrolebinding", name+":by-administrator", role))
+			commands = append(commands, bind("clusterrolebinding", name+contract.ByAdministrator, role))
 		default:
 			incomplete = append(incomplete, role)
 		}
