@@ -21,7 +21,7 @@ const hostCAKey = "host-ca.crt"
 // functions returns the functions of the controller that the registry asks for. With none
 // there is no controller.
 func functions(in Input) []string {
-	asked := in.Registry.Spec.Controllers
+	asked := Asked(in.Registry)
 	if asked == nil || ControllerNotAllowed(in.Registry.Namespace, in.Environment) != "" {
 		return nil
 	}
@@ -63,7 +63,7 @@ func controllerPatches(in Input) map[target][]operation {
 	if len(on) == 0 {
 		return nil
 	}
-	spec := in.Registry.Spec.Controllers
+	spec := Asked(in.Registry)
 	out := map[target][]operation{}
 	deployment, groups := []operation{}, []operation{}
 	for _, function := range on {

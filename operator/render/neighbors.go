@@ -32,7 +32,7 @@ func namespacesOf(controllers *operatorv1alpha1.Controllers, own string) map[str
 // of them which is open to the registry.
 func inNamespaces(objects []*unstructured.Unstructured, in Input) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
-	reached := namespacesOf(in.Registry.Spec.Controllers, in.Registry.Namespace)
+	reached := namespacesOf(Asked(in.Registry), in.Registry.Namespace)
 	for _, object := range objects {
 		namespaces, several := reached[object.GetNamespace()]
 		if !several {

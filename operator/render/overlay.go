@@ -89,7 +89,7 @@ func exportsComponents(in Input, include func(name string, when bool)) {
 	if ControllerNotAllowed(in.Registry.Namespace, in.Environment) != "" {
 		return
 	}
-	to := in.Registry.Spec.Controllers.ExportsTo
+	to := Asked(in.Registry).ExportsTo
 	include("controller-exports-cluster-profiles", len(to(operatorv1alpha1.ExportClusterProfile)) > 0)
 	include("controller-exports-secrets", len(to(operatorv1alpha1.ExportArgoCDSecret)) > 0)
 	include("controller-exports-config-maps", len(to(operatorv1alpha1.ExportFluxConfigMap, operatorv1alpha1.ExportKubeconfig)) > 0)

@@ -39,7 +39,7 @@ func values(in Input) map[string]string {
 		"<serving-ca>":               string(in.Trust.Serving),
 		"<serving-ca-base64>":        encoded(in.Trust.Serving),
 		"<client-ca>":                string(in.Trust.Clients),
-		"<controller-files-digest>":  digest(fmt.Append(nil, controllerFiles(r.Spec.Controllers))),
+		"<controller-files-digest>":  digest(fmt.Append(nil, controllerFiles(Asked(r)))),
 		"<etcd-initial-cluster>":     initialCluster(EtcdMembers(r, in.Members)),
 	}
 	out[less] = "<"

@@ -86,6 +86,9 @@ func (s *Stage) refused() verdict.Verdict {
 			return verdict.Waiting(operatorv1alpha1.ReasonRefused, "%s does not run: %s", function, err).In(verdict.Resync)
 		}
 	}
+	if err := render.Unshown(s.Registry); err != nil {
+		return verdict.Waiting(operatorv1alpha1.ReasonRefused, "exports does not run everywhere: %s", err).In(verdict.Resync)
+	}
 	if s.Unreached != "" {
 		return verdict.Waiting(operatorv1alpha1.ReasonNamespaceNotAllowed, "%s", s.Unreached).In(verdict.Resync)
 	}
@@ -94,7 +97,7 @@ func (s *Stage) refused() verdict.Verdict {
 
 // functions returns the functions of the spec that can run as the spec is.
 func (s *Stage) functions() []string {
-	return slices.DeleteFunc(s.Registry.Spec.Controllers.Functions(), func(function string) bool {
+	return slices.DeleteFunc(render.Asked(s.Registry).Functions(), func(function string) bool {
 		return render.InvalidSelector(s.Registry.Spec.Controllers, function) != nil
 	})
 }

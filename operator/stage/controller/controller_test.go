@@ -178,6 +178,7 @@ func TestRun(t *testing.T) {
 		}), abandoned()), "LeaderLost", "may be out of date: 0 of 1 replicas ready: pod fleet-controller-x: container controller was killed at"},
 		{"it is rolled out", healthOnly, "v0.2.0", "v0.2.0", append(running(func(d *appsv1.Deployment, _ *corev1.Pod) { d.Status.UpdatedReplicas = 0 }), leased(runs)), "ReplicasNotReady", "controller: 0 of 1 updated"},
 		{"a selector is not valid", healthOnly[:len(healthOnly)-1] + ", exports: [{format: ClusterProfile, namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", append(running(asItWas), leased(runs)), "Refused", "exports does not run: spec.controllers.exports[0].selector is not valid"},
+		{"an export that would show what is hidden", healthOnly[:len(healthOnly)-1] + ", exports: [{format: ClusterProfile, namespace: a}]}, server: {authorization: {visibility: ClusterSets}}", "v0.3.0", "v0.3.0", append(running(asItWas), leased(runs)), "Refused", "exports does not run everywhere: visibility is ClusterSets"},
 		{"nothing but that", "controllers: {exports: [{format: ClusterProfile, namespace: a, selector: {matchExpressions: [{key: k, operator: In}]}}]}", "v0.3.0", "v0.3.0", nil, "Refused", "selector is not valid"},
 	} {
 		s := newStage(t, test.spec, test.servers, test.release, test.objects...)

@@ -1,0 +1,60 @@
+package render
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+)
+
+// TestHiddenExports expects that a registry that hides clusters publishes only what an export
+// shows on purpose: neither what it would publish, nor the right to do so, nor what it has
+// published stays otherwise.
+func TestHiddenExports(t *testing.T) {
+	const set = "clusterregistry.k8s.io/clusterset"
+	for _, test := range []struct {
+		reason, selector string
+		shown            bool
+	}{
+		{"no selector", "{}", false},
+		{"another label", "{matchLabels: {env: prod}}", false},
+		{"one that looks alike", "{matchLabels: {example.com/clusterset: blue}}", false},
+		{"a ClusterSet", "{matchLabels: {" + set + ": blue}}", true},
+		{"ClusterSets", "{matchExpressions: [{key: " + set + ", operator: In, values: [blue, green]}]}", true},
+		{"any", "{matchExpressions: [{key: " + set + ", operator: Exists}]}", true},
+		{"all but one", "{matchExpressions: [{key: " + set + ", operator: NotIn, values: [blue]}]}", false},
+		{"those of none", "{matchExpressions: [{key: " + set + ", operator: DoesNotExist}]}", false},
+	} {
+		for visibility, hidden := range map[string]bool{"All": false, "ClusterSets": true, "not approved": true} {
+			spec := "ClusterSets"
+			if visibility != "ClusterSets" {
+				spec = "All"
+			}
+			in := input(t, merged(t, `{server: {authorization: {visibility: `+spec+`}}, controllers: {exports: [{format: ClusterProfile, namespace: a, selector: `+test.selector+`},
+				{format: ClusterProfile, namespace: b, selector: {matchLabels: {`+set+`: green}}}]}}`))
+			in.Reached = []string{"a", "b"}
+			if visibility == "not approved" {
+				in.Registry.Status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: "x"}
+			}
+			shown := test.shown || !hidden
+			var bound []string
+			for _, object := range rendered(t, in).Stages[StageController] {
+				if object.GetName() == contract.ExportsBinding(in.Registry.Namespace, in.Registry.Name, "cluster-profiles") {
+					bound = append(bound, object.GetNamespace())
+				}
+			}
+			file := controllerFiles(Asked(in.Registry))[exportsKey]
+			if slices.Contains(bound, "a") != shown || strings.Contains(file, `"namespace":"a"`) != shown {
+				t.Errorf("%s, %s: bound in %q, and published is %s", test.reason, visibility, bound, file)
+			}
+			if !slices.Contains(bound, "b") || !strings.Contains(file, `"namespace":"b"`) {
+				t.Errorf("%s, %s: another export goes with it: bound in %q, and published is %s", test.reason, visibility, bound, file)
+			}
+			if err := Unshown(in.Registry); (err == nil) != shown || err != nil && !strings.Contains(err.Error(), "namespace a would see all clusters that spec.controllers.exports[0] selects") {
+				t.Errorf("%s, %s: %v", test.reason, visibility, err)
+			}
+		}
+	}
+}
