@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"strings"
-	"sync/atomic"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,7 +12,6 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericserver "k8s.io/apiserver/pkg/server"
-	"k8s.io/apiserver/pkg/server/healthz"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry"
@@ -47,35 +43,9 @@ func (o *Options) storage(config *genericserver.Config) error {
 	if err := o.Recommended.Etcd.ApplyWithStorageFactoryTo(factory, config); err != nil {
 		return err
 	}
-	config.ReadyzChecks = append(config.ReadyzChecks, etcdReached(config.ReadyzChecks))
+	config.ReadyzChecks = append(config.ReadyzChecks, etcdReached(config.ReadyzChecks, storage.Transport))
 	config.RESTOptionsGetter = bundle.Getter(remainder.Getter(retry.Getter(lock.Getter(config.RESTOptionsGetter))))
 	return nil
-}
-
-// etcdReached is the check that the server has reached etcd since it started. What etcd does
-// later is for the checks of the groups etcd and etcd-readiness: a probe that excludes these
-// keeps a server among the backends of the host cluster's APIService, which needs discovery, and
-// one whose way to etcd is wrong never gets there.
-func etcdReached(all []healthz.HealthChecker) healthz.HealthChecker {
-	var ofEtcd []healthz.HealthChecker
-	for _, check := range all {
-		if strings.HasPrefix(check.Name(), "etcd") {
-			ofEtcd = append(ofEtcd, check)
-		}
-	}
-	var reached atomic.Bool
-	return healthz.NamedCheck("reached-etcd", func(r *http.Request) error {
-		if reached.Load() {
-			return nil
-		}
-		for _, check := range ofEtcd {
-			if err := check.Check(r); err != nil {
-				return err
-			}
-		}
-		reached.Store(true)
-		return nil
-	})
 }
 
 // storageFlags are the names of the flags that say where objects are kept, and how they
