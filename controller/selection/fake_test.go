@@ -84,8 +84,8 @@ func (b *bench) cluster(name string, change ...func(*v1beta1.Cluster)) {
 	b.fleet.put(c)
 }
 
-func labeled(key, value string) func(*v1beta1.Cluster) {
-	return func(c *v1beta1.Cluster) { c.Labels[key] = value }
+func tier(value string) func(*v1beta1.Cluster) {
+	return func(c *v1beta1.Cluster) { c.Labels["tier"] = value }
 }
 
 func in(set string) func(*v1beta1.Cluster) {

@@ -2,6 +2,7 @@ package selection
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -20,6 +21,15 @@ type fleet struct {
 	// evaluating is held by who evaluates expressions: views are not for several at once, and
 	// expressions take one processor at most.
 	evaluating sync.Mutex
+	// kept is how many bytes are kept of what clusters are ordered by.
+	kept atomic.Int64
+}
+
+// keep notes how many bytes are kept for a program, and returns how many are for all.
+func (f *fleet) keep(p *program, bytes int) int64 {
+	change := int64(bytes - p.kept)
+	p.kept = bytes
+	return f.kept.Add(change)
 }
 
 func newFleet() *fleet { return &fleet{views: map[string]*decide.View{}, slots: map[string]int{}} }

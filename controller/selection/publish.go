@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -132,6 +133,12 @@ func (s *session) put(ctx context.Context, want *inventory.PlacementDecision) (t
 	if same(want, have) {
 		return false, nil
 	}
+	labels := map[string]string{} // those of others stay, as annotations and finalizers do
+	maps.Copy(labels, have.Labels)
+	maps.Copy(labels, want.Labels)
+	object.SetLabels(labels)
+	object.SetAnnotations(have.Annotations)
+	object.SetFinalizers(have.Finalizers)
 	object.SetResourceVersion(have.ResourceVersion)
 	if _, err := s.placements.Update(ctx, object, metav1.UpdateOptions{}); err != nil {
 		return false, fmt.Errorf("update PlacementDecision %q: %w", want.Name, err)
@@ -151,7 +158,7 @@ func same(want, have *inventory.PlacementDecision) bool {
 
 // slice returns a PlacementDecision of this registry as it is known; nil when there is none.
 func (s *session) slice(name string) (*inventory.PlacementDecision, error) {
-	object, exists, err := s.published.GetStore().GetByKey(s.Target.Namespace + "/" + name)
+	object, exists, err := s.published.GetStore().GetByKey(s.Namespace + "/" + name)
 	if err != nil || !exists {
 		return nil, err
 	}

@@ -25,10 +25,19 @@ const (
 	reasonExpensive = "TooExpensive"
 	reasonMissing   = "ClustersMissing"
 	reasonTooMany   = "TooManySelections"
+	reasonBusy      = "Evaluating"
 )
 
-// pause is the time between two evaluations of expressions that cost too much.
-const pause = 10 * time.Minute
+const (
+	// pause is the time between two evaluations of expressions that cost too much.
+	pause = 10 * time.Minute
+	// turn is how long expressions are evaluated before those of other selections are: cost
+	// counts steps, of which some take longer than others.
+	turn = 2 * time.Second
+	// memory is how many bytes may be kept, for all selections of all namespaces, of what
+	// clusters are ordered by.
+	memory = 128 << 20
+)
 
 // program is a selection as it was compiled.
 type program struct {
@@ -38,6 +47,8 @@ type program struct {
 	invalid    error
 	// until is when expressions that cost too much are evaluated again.
 	until time.Time
+	// kept is how many bytes of memory are accounted for it.
+	kept int
 }
 
 // reconcile brings the decisions of a selection up to date:
@@ -55,9 +66,12 @@ func (s *session) reconcile(ctx context.Context, name string) error {
 		s.forget(name)
 		return s.prune(ctx, name, "", 0)
 	}
+	if !admitted && len(selection.Status.Decisions) == 0 && s.saidTooMany(selection) {
+		return nil // there may be any number of these
+	}
 	if s.Unwatched() != nil {
 		s.queue.AddAfter(name, recheck)
-		return nil
+		return nil //nolint:nilerr // the function says so, of all selections
 	}
 	before := selection.Status.DeepCopy()
 	next, err := s.decided(ctx, selection, admitted)
@@ -91,9 +105,23 @@ func (s *session) ours(selection *operatorv1alpha1.ClusterSelection) bool {
 	return selection.Spec.RegistryRef.Name == s.Registry && string(selection.Spec.RegistryRef.Namespace) == s.Controller.Namespace
 }
 
+// saidTooMany reports whether the status has that a selection is one too many.
+func (s *session) saidTooMany(selection *operatorv1alpha1.ClusterSelection) bool {
+	ready := meta.FindStatusCondition(selection.Status.Conditions, operatorv1alpha1.SelectionConditionReady)
+	return ready != nil && ready.Reason == reasonTooMany && ready.ObservedGeneration == selection.Generation
+}
+
+// drop drops the program of a selection.
+func (s *session) drop(name string) {
+	if p := s.programs[name]; p != nil {
+		s.fleet.keep(p, 0)
+		delete(s.programs, name)
+	}
+}
+
 // forget drops what is known of a selection.
 func (s *session) forget(name string) {
-	delete(s.programs, name)
+	s.drop(name)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.ready, name)
@@ -133,6 +161,9 @@ func (s *session) decided(ctx context.Context, selection *operatorv1alpha1.Clust
 		if ready, err = s.evaluate(ctx, p, in, fleet.seen, &decision); err != nil {
 			return 0, err
 		}
+		if before := meta.FindStatusCondition(status.Conditions, operatorv1alpha1.SelectionConditionReady); ready.Reason == reasonBusy && before != nil {
+			ready = *before
+		}
 	}
 	if status.DecisionTime == nil || !decide.SameClusters(status.Decisions, decision.Clusters) {
 		status.DecisionTime = &metav1.Time{Time: in.Now}
@@ -148,12 +179,13 @@ func (s *session) decided(ctx context.Context, selection *operatorv1alpha1.Clust
 // program returns a selection as it is compiled; an empty one for one that is not acted on.
 func (s *session) program(selection *operatorv1alpha1.ClusterSelection, admitted bool) *program {
 	if !admitted {
-		delete(s.programs, selection.Name)
+		s.drop(selection.Name)
 		return &program{}
 	}
 	if p := s.programs[selection.Name]; p != nil && p.uid == selection.UID && p.generation == selection.Generation {
 		return p
 	}
+	s.drop(selection.Name)
 	p := &program{uid: selection.UID, generation: selection.Generation}
 	compiled, err := decide.Compile(selection.Spec)
 	p.evaluator, p.invalid = &decide.Evaluator{Program: compiled}, err
@@ -166,8 +198,18 @@ func (s *session) program(selection *operatorv1alpha1.ClusterSelection, admitted
 func (s *session) evaluate(ctx context.Context, p *program, in decide.Input, seen []*decide.View, out *decide.Decision) (metav1.Condition, error) {
 	s.fleet.evaluating.Lock()
 	defer s.fleet.evaluating.Unlock()
-	evaluated, err := p.evaluator.Run(ctx, seen)
+	limited, cancel := context.WithTimeout(ctx, turn)
+	defer cancel()
+	evaluated, err := p.evaluator.Run(limited, seen)
+	if s.fleet.keep(p, p.evaluator.Size()) > memory {
+		s.fleet.keep(p, 0)
+		p.evaluator = &decide.Evaluator{Program: p.evaluator.Program}
+		err = decide.ErrBudget
+	}
 	switch {
+	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+		out.Next = s.Clock.Now() // it goes on where it was
+		return unready(reasonBusy, "The expressions are being evaluated for all clusters."), nil
 	case errors.Is(err, decide.ErrBudget):
 		p.until = s.Clock.Now().Add(pause)
 		out.Next = p.until
@@ -192,7 +234,7 @@ func unready(reason, message string, arguments ...any) metav1.Condition {
 }
 
 func expensive() metav1.Condition {
-	return unready(reasonExpensive, "The expressions cost more for all clusters than CEL in Kubernetes may (%d units): write them with fewer loops and regular expressions. Until then no other cluster is selected.", decide.Budget)
+	return unready(reasonExpensive, "The expressions cost more for all clusters than CEL in Kubernetes may (%d units), or what the selections of all namespaces are ordered by takes more memory than %d MiB: write them with fewer loops and regular expressions, and order by numbers. Until then no other cluster is selected.", decide.Budget, memory>>20)
 }
 
 // set sets a condition of a selection.

@@ -87,12 +87,22 @@ func (c *Controller) newSession(target Target) *session {
 		s.stale.Store(true)
 		s.queue.Add(object.GetName())
 	})
+	_ = s.selections.SetTransform(trimSelection) // it has not been started
 	s.published = s.following(PlacementDecisions, contract.NamespaceLabel(c.Registry)+"="+c.Namespace, func(object *unstructured.Unstructured) {
 		if name := object.GetLabels()[inventory.DecisionKeyLabel]; name != "" {
 			s.queue.Add(name)
 		}
 	})
 	return s
+}
+
+// trimSelection drops what is not read of a selection before it is kept in memory.
+func trimSelection(object any) (any, error) {
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		u.SetAnnotations(nil)
+		u.SetManagedFields(nil)
+	}
+	return object, nil
 }
 
 // following returns an informer that has not begun, of objects in the namespace.
@@ -120,7 +130,12 @@ func (s *session) following(of schema.GroupVersionResource, selector string, eac
 // run follows the selections until ctx ends.
 func (s *session) run(ctx context.Context) {
 	var running sync.WaitGroup
-	defer running.Wait()
+	defer func() {
+		running.Wait()
+		for name := range s.programs {
+			s.drop(name)
+		}
+	}()
 	defer s.queue.ShutDown()
 	running.Go(func() { s.selections.RunWithContext(ctx) })
 	running.Go(func() { s.published.RunWithContext(ctx) })
@@ -168,7 +183,7 @@ func (s *session) outcome(name string, err error) {
 
 // stored returns a selection as it is known, for the caller to change; nil when there is none.
 func (s *session) stored(name string) (*operatorv1alpha1.ClusterSelection, error) {
-	object, exists, err := s.selections.GetStore().GetByKey(s.Target.Namespace + "/" + name)
+	object, exists, err := s.selections.GetStore().GetByKey(s.Namespace + "/" + name)
 	if err != nil || !exists {
 		return nil, err
 	}
@@ -198,10 +213,11 @@ func (s *session) admits(name string) bool {
 		}
 		return strings.Compare(a.GetName(), b.GetName())
 	})
+	before := s.admitted
 	s.admitted = map[string]bool{}
 	for i, u := range all {
 		s.admitted[u.GetName()] = i < most
-		if i >= most {
+		if was, known := before[u.GetName()]; known && was != s.admitted[u.GetName()] {
 			s.queue.Add(u.GetName()) // to say so, or to let it in
 		}
 	}
@@ -220,16 +236,16 @@ func (s *session) judge() verdict {
 			others++
 		}
 	}
-	s.Metrics.counted(s.Target.Namespace, ready, others)
+	s.Metrics.counted(s.Namespace, ready, others)
 	if err := s.selections.trouble(s.Clock.Now()); err != nil {
-		return verdict{contract.FunctionFailing, fmt.Sprintf("ClusterSelections of namespace %q can't be listed or watched: %v.", s.Target.Namespace, err)}
+		return verdict{contract.FunctionFailing, fmt.Sprintf("ClusterSelections of namespace %q can't be listed or watched: %v.", s.Namespace, err)}
 	}
 	if !s.selections.HasSynced() {
-		return verdict{contract.FunctionStarting, fmt.Sprintf("Waiting for the ClusterSelections of namespace %q.", s.Target.Namespace)}
+		return verdict{contract.FunctionStarting, fmt.Sprintf("Waiting for the ClusterSelections of namespace %q.", s.Namespace)}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.failing)) {
 		if s.queue.NumRequeues(name) >= persistent {
-			return verdict{contract.FunctionFailing, fmt.Sprintf("In namespace %q, the decisions of ClusterSelection %q can't be written: %v.", s.Target.Namespace, name, s.failing[name])}
+			return verdict{contract.FunctionFailing, fmt.Sprintf("In namespace %q, the decisions of ClusterSelection %q can't be written: %v.", s.Namespace, name, s.failing[name])}
 		}
 	}
 	return verdict{state: contract.FunctionRunning}

@@ -21,8 +21,9 @@ import (
 // forever, they are limited to what makes no text that is longer than one of the cluster or of
 // the expression itself, and no list in a list.
 
-// instructions is how many instructions a regular expression may have: a search takes as many
-// steps for each character, and repetition makes many of few characters.
+// instructions is how many parts a regular expression may have when its repetitions are written
+// out: a search takes as many steps for each character, and repetition makes many of few
+// characters.
 const instructions = 250
 
 // depth is how deep the parts of an expression may be in each other: the time for finding out
@@ -120,8 +121,6 @@ func boundless(e ast.Expr, of *cel.Type, step bool) string {
 			return fmt.Sprintf("selections don't have the function %q, which may take any amount of time or memory", name)
 		case name == operators.Add && !step && !numeric(of):
 			return "only numbers can be added: compare texts, or order by them, one by one"
-		case name == "matches":
-			return unmatched(call.Args())
 		}
 	}
 	if !flat(of) {
@@ -130,25 +129,53 @@ func boundless(e ast.Expr, of *cel.Type, step bool) string {
 	return ""
 }
 
+// patterns says of an expression that was parsed why a regular expression in it has no bounds,
+// at a line and a column; nil when all have. Compiling them would take the memory for all of
+// their repetitions.
+func patterns(parsed *cel.Ast) error {
+	var fault error
+	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+		if e.Kind() != ast.CallKind || e.AsCall().FunctionName() != "matches" || fault != nil {
+			return
+		}
+		if why := unmatched(e.AsCall().Args()); why != "" {
+			at := parsed.NativeRep().SourceInfo().GetStartLocation(e.ID())
+			fault = fmt.Errorf("line %d, column %d: %s", at.Line(), at.Column()+1, oneLine(why))
+		}
+	}))
+	return fault
+}
+
 // unmatched says why the arguments of matches have no bounds; "" when they have.
 func unmatched(arguments []ast.Expr) string {
-	pattern := arguments[len(arguments)-1]
-	if pattern.Kind() != ast.LiteralKind {
+	if len(arguments) == 0 || arguments[len(arguments)-1].Kind() != ast.LiteralKind {
 		return "the regular expression of matches is not a literal: write it in quotes"
 	}
-	text, _ := pattern.AsLiteral().Value().(string)
+	text, _ := arguments[len(arguments)-1].AsLiteral().Value().(string)
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return err.Error()
+		return fmt.Sprintf("the regular expression of matches is not valid (%v)", err)
 	}
-	program, err := syntax.Compile(parsed.Simplify())
-	if err != nil {
-		return err.Error()
-	}
-	if len(program.Inst) > instructions {
-		return fmt.Sprintf("the regular expression is too large with its repetitions (%d instructions, of at most %d)", len(program.Inst), instructions)
+	if parts(parsed) > instructions {
+		return fmt.Sprintf("the regular expression is too large with its repetitions: it may have at most %d parts", instructions)
 	}
 	return ""
+}
+
+// parts is how many parts a regular expression has when its repetitions are written out, or some
+// number above [instructions].
+func parts(e *syntax.Regexp) int {
+	sum := 1
+	if e.Op == syntax.OpLiteral {
+		sum = len(e.Rune)
+	}
+	for _, sub := range e.Sub {
+		sum = min(sum+parts(sub), instructions+1)
+	}
+	if e.Op == syntax.OpRepeat {
+		sum *= max(e.Min+1, e.Max, 1)
+	}
+	return min(sum, instructions+1)
 }
 
 func numeric(of *cel.Type) bool {

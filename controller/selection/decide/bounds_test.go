@@ -62,6 +62,8 @@ func TestBounds(t *testing.T) {
 		"another one that grows":              {"optional.of(1)" + strings.Repeat(".optFlatMap(a, optional.of(a))", 2) + ".hasValue()", "undeclared reference to 'optFlatMap'"},
 		"a deep expression":                   {strings.Repeat("{'a': ", depth+1) + "1" + strings.Repeat("}", depth+1) + ".size() > 0", "spec.where is not valid: expression recursion limit exceeded"},
 		"a regular expression that repeats":   {"cluster.name.matches('(((a{9}){9}){9})')", "too large with its repetitions"},
+		"one that would take all of memory":   {"cluster.name.matches('^(?:" + strings.Repeat("a", 3300) + "){1000}')", "too large with its repetitions"},
+		"one in a macro":                      {"cluster.labels.exists(k, 'a'.matches('(b|c{100}){3}'))", "too large with its repetitions"},
 		"a regular expression of a property":  {"cluster.name.matches(cluster.properties['a'])", "is not a literal"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,6 +82,7 @@ func TestBounds(t *testing.T) {
 		"cluster.taints.map(t, t.key) == ['gpu'] && has(cluster.labels.tier)": "",
 		"cluster.taints.filter(t, t.effect == 'NoSchedule').size() + 1 == 2":  "",
 		"cluster.version.matches('^v1[.][0-9]{1,3}[.]')":                      "",
+		"cluster.name.matches('^(?i:prod|[a-z]{1,63})$')":                     "",
 		"cluster.name.split('-').size() == 1 && [3, 1].max() == 3":            "",
 	} {
 		t.Run(where, func(t *testing.T) {

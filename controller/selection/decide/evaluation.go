@@ -21,7 +21,15 @@ var ErrBudget = errors.New("the expressions cost too much")
 type Evaluator struct {
 	*Program
 	known []known
+	// size is how many bytes the keys of known have, and example and failure are those of the
+	// last run: CEL reads maps in no order, and would say something else each time.
+	size    int
+	example *View
+	failure string
 }
+
+// Size is how many bytes of memory the evaluator keeps by which clusters are ordered.
+func (e *Evaluator) Size() int { return e.size }
 
 // known is what an evaluator knows of the cluster of a slot.
 type known struct {
@@ -70,13 +78,22 @@ func (e *Evaluator) Run(ctx context.Context, views []*View) (Evaluated, error) {
 			}
 		}
 	}
-	if example != nil {
-		out.Example = example.Name
-		if _, _, err := e.evaluate(ctx, example); err != nil {
-			out.Failure = oneLine(err.Error())
+	if example != e.example {
+		e.example, e.failure = example, ""
+		if example != nil {
+			if _, _, err := e.evaluate(ctx, example); err != nil {
+				e.failure = oneLine(err.Error())
+			}
 		}
 	}
-	return out, ctx.Err()
+	if ctx.Err() != nil {
+		e.example = nil
+		return Evaluated{}, ctx.Err()
+	}
+	if example != nil {
+		out.Example, out.Failure = example.Name, e.failure
+	}
+	return out, nil
 }
 
 // of returns what is known of a cluster, after it was evaluated if need be.
@@ -91,6 +108,7 @@ func (e *Evaluator) of(ctx context.Context, view *View) (known, error) {
 	if ctx.Err() != nil {
 		return known{}, ctx.Err()
 	}
+	e.size += said.size() - e.known[view.slot].said.size()
 	e.known[view.slot] = known{view: view, said: said, cost: cost}
 	return e.known[view.slot], nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unsafe"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -63,7 +64,14 @@ func compile(field, text, wanted string, wants ...*cel.Type) (cel.Program, error
 	if err != nil {
 		return nil, err
 	}
-	ast, issues := env.Compile(text)
+	ast, issues := env.Parse(text)
+	if issues.Err() == nil {
+		// Before types are looked at, which compiles regular expressions.
+		if err := patterns(ast); err != nil {
+			return nil, fmt.Errorf("%s is not valid at %w", field, err)
+		}
+		ast, issues = env.Check(ast)
+	}
 	if issues.Err() != nil {
 		first, at := issues.Errors()[0], ""
 		if line := first.Location.Line(); line > 0 { // else it is about all of it
@@ -108,6 +116,18 @@ type evaluation struct {
 	// failed says that where, or something of orderBy, has no value.
 	failed bool
 	keys   []key
+}
+
+// size is how many bytes of memory the keys have.
+func (e *evaluation) size() int {
+	if e == nil {
+		return 0
+	}
+	bytes := len(e.keys) * int(unsafe.Sizeof(key{}))
+	for _, k := range e.keys {
+		bytes += len(k.text)
+	}
+	return bytes
 }
 
 // The evaluations of clusters that do not match are as good as all.
@@ -179,7 +199,7 @@ func keyOf(value ref.Val) (key, error) {
 		}
 		return key{kind: number, number: float64(v)}, nil
 	case apiservercel.Quantity:
-		return key{kind: number, number: v.Quantity.AsApproximateFloat64()}, nil
+		return key{kind: number, number: v.AsApproximateFloat64()}, nil
 	case types.String:
 		if len(v) > longestKey {
 			return key{kind: missing}, fmt.Errorf("the value has %d bytes: clusters are ordered by at most %d", len(v), longestKey)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,7 +100,7 @@ func TestInvalid(t *testing.T) {
 		{"true &&\n  (", "true", []string{"spec.where", "line 2", "Syntax error"}},
 		{"true", "cluster.labels", []string{"spec.orderBy[0].expression has a value of type map(string, string)", "a number, a quantity, a string"}},
 		{"true", "cluster.spec.endpoints[0].url", []string{"spec.orderBy[0].expression", "undefined field 'spec'"}},
-		{"cluster.name.matches('(')", "true", []string{"spec.where", "invalid matches argument"}},
+		{"cluster.name.matches('(')", "true", []string{"spec.where", "the regular expression of matches is not valid (error parsing regexp: missing closing )"}},
 		{strings.Repeat("[", 4000), "true", []string{"spec.where"}},
 		{"authorizer.group('').resource('secrets').check('get').allowed()", "true", []string{"undeclared reference to 'authorizer'"}},
 	} {
@@ -236,5 +237,43 @@ func TestEvaluator(t *testing.T) {
 		c.Status.Allocatable["cpu"] = resource.MustParse("1.5")
 	}), 0, views[0]); same != views[0] {
 		t.Error("a change that no expression sees makes another view")
+	}
+}
+
+// TestFailureStays expects the same words of an error that CEL finds in one of several places: a
+// status that has other words is written, and what is written is looked at again.
+func TestFailureStays(t *testing.T) {
+	e := &Evaluator{Program: compiled(t, "cluster.labels.exists(k, cluster.properties[k] == 'x')")}
+	views := []*View{NewView(entry("a", func(c *v1beta1.Cluster) {
+		c.Labels = map[string]string{"one": "", "two": "", "three": "", "four": ""}
+	}), 0, nil)}
+	first := ""
+	for range 100 {
+		is, err := e.Run(t.Context(), views)
+		if err != nil || is.Failing != 1 || !strings.Contains(is.Failure, "no such key: ") {
+			t.Fatalf("it is %+v, %v", is, err)
+		}
+		if first == "" {
+			first = is.Failure
+		}
+		if is.Failure != first {
+			t.Fatalf("it says %q after %q", is.Failure, first)
+		}
+	}
+}
+
+// TestSize counts the memory of what clusters are ordered by, also after changes.
+func TestSize(t *testing.T) {
+	e := &Evaluator{Program: compiled(t, "true", "cluster.name", "1")}
+	views := []*View{NewView(entry("a"), 0, nil), NewView(entry("bcd"), 1, nil)}
+	one := 2 * int(unsafe.Sizeof(key{}))
+	for _, want := range []int{2*one + 4, 2*one + 4} {
+		if _, err := e.Run(t.Context(), views); err != nil || e.Size() != want {
+			t.Errorf("it has %d bytes, want %d (%v)", e.Size(), want, err)
+		}
+	}
+	views[1] = NewView(entry("cd"), 1, nil)
+	if _, err := e.Run(t.Context(), views); err != nil || e.Size() != 2*one+3 {
+		t.Errorf("after a change it has %d bytes, want %d (%v)", e.Size(), 2*one+3, err)
 	}
 }
