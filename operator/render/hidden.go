@@ -14,8 +14,9 @@ import (
 // else sets it.
 const clusterSetLabel = "clusterregistry.k8s.io/clusterset"
 
-// Asked returns what a registry asks of its controller, but for exports that would show clusters
-// which the registry hides. Nothing of these is rendered, so that what they have published goes.
+// Asked returns what a registry asks of its controller, but for exports and selections that would
+// show clusters which the registry hides. Nothing of these is rendered, so that what they have
+// published goes.
 func Asked(registry *operatorv1alpha1.ClusterRegistry) *operatorv1alpha1.Controllers {
 	asked := registry.Spec.Controllers
 	if asked == nil || !hides(registry) {
@@ -23,10 +24,11 @@ func Asked(registry *operatorv1alpha1.ClusterRegistry) *operatorv1alpha1.Control
 	}
 	out := *asked
 	out.Exports = slices.DeleteFunc(slices.Clone(asked.Exports), func(export operatorv1alpha1.Export) bool { return !bySet(export.Selector) })
+	out.ClusterSelections = slices.DeleteFunc(slices.Clone(asked.ClusterSelections), func(of operatorv1alpha1.ClusterSelections) bool { return len(of.ClusterSets) == 0 })
 	return &out
 }
 
-// Unshown says which exports would show clusters that the registry hides, nil when none would.
+// Unshown says which exports and selections would show clusters that the registry hides, nil when none would.
 func Unshown(registry *operatorv1alpha1.ClusterRegistry) error {
 	if registry.Spec.Controllers == nil || !hides(registry) {
 		return nil
@@ -34,6 +36,11 @@ func Unshown(registry *operatorv1alpha1.ClusterRegistry) error {
 	for i, export := range registry.Spec.Controllers.Exports {
 		if !bySet(export.Selector) {
 			return fmt.Errorf("visibility is %s, and everyone who may read %ss in namespace %s would see all clusters that spec.controllers.exports[%d] selects; say of which ClusterSets they may see the clusters: add the label %s to matchLabels of its selector, or to matchExpressions with the operator In, or Exists for those of any ClusterSet", operatorv1alpha1.VisibilityClusterSets, export.Format, export.Namespace, i, clusterSetLabel)
+		}
+	}
+	for i, of := range registry.Spec.Controllers.ClusterSelections {
+		if len(of.ClusterSets) == 0 {
+			return fmt.Errorf("the registry hides clusters, and ClusterSelections of namespace %s would see all of them; say of which ClusterSets they may: set spec.controllers.clusterSelections[%d].clusterSets", of.Namespace, i)
 		}
 	}
 	return nil

@@ -58,3 +58,30 @@ func TestHiddenExports(t *testing.T) {
 		}
 	}
 }
+
+// TestHiddenSelections expects that the selections of a registry that hides clusters see those of
+// some ClusterSets, or none.
+func TestHiddenSelections(t *testing.T) {
+	for visibility, hidden := range map[string]bool{"All": false, "ClusterSets": true, "not approved": true} {
+		for sets, limited := range map[string]bool{"[]": false, "[gold]": true} {
+			in := input(t, merged(t, `{controllers: {clusterSelections: [{namespace: a, clusterSets: `+sets+`}, {namespace: b, clusterSets: [green]}]}}`))
+			switch visibility {
+			case "ClusterSets":
+				in.Registry.Spec.Server.Authorization = &operatorv1alpha1.Authorization{Visibility: operatorv1alpha1.VisibilityClusterSets}
+			case "not approved":
+				in.Registry.Status.Visibility = &operatorv1alpha1.VisibilityStatus{ID: "x"}
+			}
+			shown := limited || !hidden
+			var namespaces []string
+			for _, of := range Asked(in.Registry).ClusterSelections {
+				namespaces = append(namespaces, string(of.Namespace))
+			}
+			if slices.Contains(namespaces, "a") != shown || !slices.Contains(namespaces, "b") {
+				t.Errorf("%s, of %s: they are of %q", visibility, sets, namespaces)
+			}
+			if err := Unshown(in.Registry); (err == nil) != shown || err != nil && !strings.Contains(err.Error(), "set spec.controllers.clusterSelections[0].clusterSets") {
+				t.Errorf("%s, of %s: %v", visibility, sets, err)
+			}
+		}
+	}
+}
