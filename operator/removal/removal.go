@@ -5,6 +5,7 @@ package removal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -99,19 +100,20 @@ func (r Removal) registrations() []operatorv1alpha1.ObjectReference {
 	return out
 }
 
-// deleteAll deletes objects of a registry and returns those that are still there.
+// deleteAll deletes objects of a registry and returns those that are still there. One that can't
+// be deleted keeps no other one: what lets the controller work elsewhere is among them.
 func deleteAll(ctx context.Context, host operand.HostCluster, references []operatorv1alpha1.ObjectReference, owner string) ([]operatorv1alpha1.ObjectReference, error) {
 	var left []operatorv1alpha1.ObjectReference
+	var failed []error
 	for _, reference := range references {
 		gone, err := host.Applier.Delete(ctx, reference, owner)
 		if err != nil {
-			return nil, err
-		}
-		if !gone {
+			failed = append(failed, err)
+		} else if !gone {
 			left = append(left, reference)
 		}
 	}
-	return left, nil
+	return left, errors.Join(failed...)
 }
 
 // groupServed reports whether the host still lists a version that was
