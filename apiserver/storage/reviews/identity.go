@@ -37,8 +37,8 @@ func infoOf(who user.Info) authenticationv1.UserInfo {
 // token for the registry.
 func whose(ctx context.Context, bearers authenticator.Request, review *authenticationv1.TokenReview) error {
 	token := review.Spec.Token
-	if token == "" {
-		return apierrors.NewBadRequest("spec.token is required: name the token to review")
+	if token == "" || strings.ContainsAny(token, " \t\r\n") {
+		return apierrors.NewBadRequest("spec.token is required, and has no spaces: name the token to review")
 	}
 	// The answer goes back to who asked, and may be logged.
 	review.Spec.Token = ""
@@ -47,8 +47,8 @@ func whose(ctx context.Context, bearers authenticator.Request, review *authentic
 	review.Status = authenticationv1.TokenReviewStatus{}
 	switch {
 	case err != nil:
-		review.Status.Error = err.Error()
-		return nil
+		review.Status.Error = err.Error() // that is the answer
+		return nil                        //nolint:nilerr // to the review, which is well-formed
 	case !known:
 		review.Status.Error = "no issuer of the registry knows the token"
 		return nil
@@ -75,17 +75,18 @@ func audiencesOf(token string) []string {
 	if err != nil {
 		return nil
 	}
-	var one struct {
-		Audience string `json:"aud"`
-	}
-	if json.Unmarshal(payload, &one) == nil {
-		return []string{one.Audience}
-	}
-	var several struct {
-		Audiences []string `json:"aud"`
-	}
-	if json.Unmarshal(payload, &several) != nil {
+	// Package json takes other cases of a key for the same one, and a token may have both.
+	var claims map[string]json.RawMessage
+	if json.Unmarshal(payload, &claims) != nil {
 		return nil
 	}
-	return several.Audiences
+	var one string
+	if json.Unmarshal(claims["aud"], &one) == nil && one != "" {
+		return []string{one}
+	}
+	var several []string
+	if json.Unmarshal(claims["aud"], &several) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(several, func(audience string) bool { return audience == "" })
 }

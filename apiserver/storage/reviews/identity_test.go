@@ -49,6 +49,9 @@ func TestWhose(t *testing.T) {
 		{reason: "for several audiences", token: token(`{"aud":["a","registry","b"]}`), audiences: []string{"b", "a"}, given: []string{"a", "b"}},
 		{reason: "for another audience", token: token(`{"aud":["registry"]}`), audiences: []string{"vault"}, fault: `none of the audiences ["vault"]`},
 		{reason: "without an audience", token: token(`{}`), audiences: []string{"vault"}, fault: "none of the audiences"},
+		{reason: "an empty audience", token: token(`{"aud":""}`), audiences: []string{""}, fault: "none of the audiences"},
+		{reason: "audiences of which one is empty", token: token(`{"aud":["","a"]}`), audiences: []string{"", "a"}, given: []string{"a"}},
+		{reason: "a claim of another case", token: token(`{"aud":"registry","AUD":"vault"}`), audiences: []string{"vault"}, fault: "none of the audiences"},
 		{reason: "an audience of another type", token: token(`{"aud":{"vault":"vault"}}`), audiences: []string{"vault"}, fault: "none of the audiences"},
 		{reason: "not a JSON Web Token", token: "e30.x", audiences: []string{"vault"}, fault: "none of the audiences"},
 		{reason: "a payload that is none", token: "e30.!.x", audiences: []string{"vault"}, fault: "none of the audiences"},
@@ -73,8 +76,10 @@ func TestWhose(t *testing.T) {
 			}
 		})
 	}
-	if err := whose(t.Context(), authn.New(nil, known{}), &authenticationv1.TokenReview{}); !apierrors.IsBadRequest(err) {
-		t.Errorf("without a token: %v", err)
+	for _, none := range []string{"", token(`{}`) + " and more"} {
+		if err := whose(t.Context(), authn.New(nil, known{}), &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: none}}); !apierrors.IsBadRequest(err) {
+			t.Errorf("with the token %q: %v", none, err)
+		}
 	}
 }
 
