@@ -28,7 +28,7 @@ func Prune(ctx context.Context, p pass.Pass, stays ...operatorv1alpha1.ObjectRef
 	if err != nil {
 		return err
 	}
-	return apply.IgnoreReadOnly(p.Objects.Prune(ctx, slices.Concat(made(p), used, stays)...))
+	return apply.IgnoreReadOnly(p.Prune(ctx, slices.Concat(made(p), used, stays)...))
 }
 
 // mounted returns what is no longer rendered, and what pods have mounted, or would have which

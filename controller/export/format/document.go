@@ -15,10 +15,10 @@ import (
 const (
 	// FormatLabel says of what format a document is.
 	FormatLabel = "exports.clusterregistry.io/format"
-	// ProviderAnnotation says by which provider clients of a document sign in, and
-	// SignInAnnotation has a digest of what the export had them run for it.
+	// ProviderAnnotation says by which provider clients of a document sign in.
 	ProviderAnnotation = "exports.clusterregistry.io/provider"
-	SignInAnnotation   = "exports.clusterregistry.io/sign-in"
+	// SignInAnnotation has a digest of what the export had clients run for that provider.
+	SignInAnnotation = "exports.clusterregistry.io/sign-in"
 )
 
 // Document is a Secret or a ConfigMap of a registry, of a format.
