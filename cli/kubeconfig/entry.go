@@ -70,7 +70,9 @@ func newEntry(cluster *v1beta1.Cluster, prefix string, client netip.Addr, allowe
 		return entry{}, fmt.Errorf("its endpoint %s is refused: %w", command.Plain(endpoint.Name), err)
 	}
 	if endpoint.ProxyURL != "" {
-		if err := reachable(endpoint.ProxyURL); err != nil {
+		// A proxy on the person's own computer is the end of a tunnel of theirs, and TLS goes through it.
+		refusal := &address.Refusal{}
+		if err := reachable(endpoint.ProxyURL); err != nil && (!errors.As(err, &refusal) || refusal.What != address.Loopback) {
 			return entry{}, fmt.Errorf("the proxy of its endpoint %s is refused: %w", command.Plain(endpoint.Name), err)
 		}
 	}

@@ -26,8 +26,9 @@ func TestWherePeopleAreLed(t *testing.T) {
 	for proxy, says := range map[string]string{
 		"http://proxy.example:3128": "",
 		"socks5://10.0.0.7:1080":    "",
-		"http://localhost:3128":     "a loopback address",
-		"socks5://[::1]:1080":       "a loopback address",
+		"http://localhost:3128":     "",
+		"socks5://[::1]:1080":       "",
+		"http://[fe80::1]:3128":     "a link-local address",
 		"http://169.254.169.254":    "the metadata service",
 	} {
 		behind := cluster("east", "https://api.example.com")

@@ -29,6 +29,9 @@ type Refusal struct {
 	Inside bool
 }
 
+// Loopback is what a Refusal says of an address of the computer itself.
+const Loopback = "a loopback address"
+
 func (r *Refusal) Error() string { return "it leads to " + r.What }
 
 // Check returns a *Refusal for a host that no entry may lead to, and else nil: of an IP
@@ -68,7 +71,7 @@ func neverNamed(host string, own bool) string {
 	last := labels[len(labels)-1]
 	switch {
 	case last == "localhost" || host == "localhost.localdomain":
-		return "a loopback address"
+		return Loopback
 	case host == "metadata.google.internal" || host == "instance-data.ec2.internal":
 		return "the metadata service of a cloud"
 	case last == "" || last[0] >= '0' && last[0] <= '9' || strings.ContainsFunc(host, func(r rune) bool { return r > '~' }):
@@ -121,7 +124,7 @@ func never(address netip.Addr) string {
 	case address.IsUnspecified() || thisNetwork.Contains(address):
 		return "the unspecified address"
 	case address.IsLoopback():
-		return "a loopback address"
+		return Loopback
 	case address.IsLinkLocalUnicast():
 		return "a link-local address"
 	case address.IsMulticast() || address == broadcast:
