@@ -84,9 +84,7 @@ func (b *bench) cluster(name string, change ...func(*v1beta1.Cluster)) {
 	b.fleet.put(c)
 }
 
-func tier(value string) func(*v1beta1.Cluster) {
-	return func(c *v1beta1.Cluster) { c.Labels["tier"] = value }
-}
+func silver(c *v1beta1.Cluster) { c.Labels["tier"] = "silver" }
 
 func in(set string) func(*v1beta1.Cluster) {
 	return func(c *v1beta1.Cluster) { c.Spec.ClusterSet = set }

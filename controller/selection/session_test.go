@@ -25,7 +25,7 @@ func TestLife(t *testing.T) {
 	b := newBench(t, Target{})
 	b.cluster("east")
 	b.cluster("west")
-	b.cluster("south", tier("silver"))
+	b.cluster("south", silver)
 	b.create("gold", gold)
 	s := b.want("gold", "east west", reasonDecided)
 	b.wantPlaced(map[string]string{"gold-0": "0:east west"})
@@ -45,7 +45,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("a change writes %q, want %q", got, want)
 	}
 
-	b.cluster("east", tier("silver"))
+	b.cluster("east", silver)
 	if s := b.want("gold", "east south west", reasonDecided); s.Status.Decisions[0].Reason != operatorv1alpha1.DecisionNotMatching || s.Status.Decisions[0].Since == nil {
 		t.Errorf("a cluster that does not match any more is %+v", s.Status.Decisions)
 	}
@@ -67,7 +67,7 @@ func TestRestart(t *testing.T) {
 	b.cluster("east")
 	b.create("gold", gold)
 	b.want("gold", "east", reasonDecided)
-	b.cluster("east", tier("silver"))
+	b.cluster("east", silver)
 	b.want("gold", "east", reasonDecided)
 	b.time.Step(200 * time.Second)
 	b.programs = map[string]*program{}
@@ -117,7 +117,7 @@ func TestVisibility(t *testing.T) {
 	b.cluster("a", in("payments"))
 	b.cluster("b", in("payments"))
 	b.cluster("secret-set", in("batch"))
-	b.cluster("secret-tier", in("payments"), tier("silver"))
+	b.cluster("secret-tier", in("payments"), silver)
 	b.cluster("secret-none")
 	b.create("all", "")
 	b.want("all", "a b", reasonDecided)
