@@ -3,6 +3,7 @@ package selection
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/client-go/tools/cache"
 
@@ -21,6 +22,9 @@ type fleet struct {
 	// evaluating is held by who evaluates expressions: views are not for several at once, and
 	// expressions take one processor at most.
 	evaluating sync.Mutex
+	// turn is how long expressions are evaluated before those of other selections are: cost
+	// counts steps, of which some take longer than others.
+	turn time.Duration
 	// kept is how many bytes are kept of what clusters are ordered by.
 	kept atomic.Int64
 }
@@ -32,9 +36,11 @@ func (f *fleet) keep(p *program, bytes int) int64 {
 	return f.kept.Add(change)
 }
 
-func newFleet() *fleet { return &fleet{views: map[string]*decide.View{}, slots: map[string]int{}} }
+func newFleet() *fleet {
+	return &fleet{views: map[string]*decide.View{}, slots: map[string]int{}, turn: 2 * time.Second}
+}
 
-// follow has the fleet follow an informer, and each told of changes that selections see. The
+// follow has the fleet follow an informer, and each called at changes that selections see. The
 // fleet has what the informer had at first once that is synced.
 func (f *fleet) follow(informer cache.SharedIndexInformer, each func()) (cache.InformerSynced, error) {
 	changed := func(object any) {

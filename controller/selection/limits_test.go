@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -110,4 +111,30 @@ func TestTrimmed(t *testing.T) {
 	if _, err := trimSelection(object); err != nil || len(object.GetAnnotations()) > 0 || len(object.GetManagedFields()) > 0 || object.GetName() != "all" {
 		t.Errorf("it is %v, %v", object, err)
 	}
+}
+
+// TestTurns evaluates expressions in several turns. An edit takes effect at once when they are
+// done, and nothing is said of it before.
+func TestTurns(t *testing.T) {
+	b := newBench(t, Target{})
+	b.cluster("east")
+	b.cluster("west", silver)
+	b.create("golden", "cluster.labels['tier'] == 'gold'")
+	b.want("golden", "east", reasonDecided)
+	whole := b.fleet.turn
+	b.fleet.turn = 0
+	b.edit("golden", func(s *operatorv1alpha1.ClusterSelection) { s.Spec.Where = "cluster.labels['tier'] == 'silver'" })
+	for range 2 {
+		b.must(b.look("golden"))
+		s := b.get("golden")
+		ready := meta.FindStatusCondition(s.Status.Conditions, operatorv1alpha1.SelectionConditionReady)
+		if ready.Status != metav1.ConditionFalse || ready.Reason != reasonBusy || s.Status.ObservedGeneration == s.Generation || len(s.Status.Decisions) != 1 || s.Status.Decisions[0].ClusterName != "east" {
+			t.Errorf("its status is %+v", s.Status)
+		}
+	}
+	b.fleet.turn = whole
+	b.want("golden", "west", reasonDecided)
+	b.fleet.turn = 0
+	b.cluster("north", silver)
+	b.want("golden", "west", reasonDecided) // of the spec, the same is said as before
 }

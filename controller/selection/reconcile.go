@@ -31,9 +31,6 @@ const (
 const (
 	// pause is the time between two evaluations of expressions that cost too much.
 	pause = 10 * time.Minute
-	// turn is how long expressions are evaluated before those of other selections are: cost
-	// counts steps, of which some take longer than others.
-	turn = 2 * time.Second
 	// memory is how many bytes may be kept, for all selections of all namespaces, of what
 	// clusters are ordered by.
 	memory = 128 << 20
@@ -161,14 +158,19 @@ func (s *session) decided(ctx context.Context, selection *operatorv1alpha1.Clust
 		if ready, err = s.evaluate(ctx, p, in, fleet.seen, &decision); err != nil {
 			return 0, err
 		}
-		if before := meta.FindStatusCondition(status.Conditions, operatorv1alpha1.SelectionConditionReady); ready.Reason == reasonBusy && before != nil {
-			ready = *before
-		}
 	}
 	if status.DecisionTime == nil || !decide.SameClusters(status.Decisions, decision.Clusters) {
 		status.DecisionTime = &metav1.Time{Time: in.Now}
 	}
-	status.Decisions, status.Selected, status.ObservedGeneration = decision.Clusters, int32(len(decision.Clusters)), selection.Generation
+	status.Decisions, status.Selected = decision.Clusters, int32(len(decision.Clusters))
+	if ready.Reason == reasonBusy {
+		// An edit that is not decided on yet still is one, and what is said of the spec stays.
+		if said := meta.FindStatusCondition(status.Conditions, operatorv1alpha1.SelectionConditionReady); said == nil || said.ObservedGeneration != selection.Generation {
+			s.set(selection, operatorv1alpha1.SelectionConditionReady, ready)
+		}
+		return time.Second, nil
+	}
+	status.ObservedGeneration = selection.Generation
 	s.set(selection, operatorv1alpha1.SelectionConditionReady, ready)
 	if decision.Next.IsZero() {
 		return 0, nil
@@ -198,7 +200,7 @@ func (s *session) program(selection *operatorv1alpha1.ClusterSelection, admitted
 func (s *session) evaluate(ctx context.Context, p *program, in decide.Input, seen []*decide.View, out *decide.Decision) (metav1.Condition, error) {
 	s.fleet.evaluating.Lock()
 	defer s.fleet.evaluating.Unlock()
-	limited, cancel := context.WithTimeout(ctx, turn)
+	limited, cancel := context.WithTimeout(ctx, s.fleet.turn)
 	defer cancel()
 	evaluated, err := p.evaluator.Run(limited, seen)
 	if s.fleet.keep(p, p.evaluator.Size()) > memory {
@@ -208,8 +210,7 @@ func (s *session) evaluate(ctx context.Context, p *program, in decide.Input, see
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-		out.Next = s.Clock.Now() // it goes on where it was
-		return unready(reasonBusy, "The expressions are being evaluated for all clusters."), nil
+		return unready(reasonBusy, "The expressions are being evaluated for all clusters. Until then no other cluster is selected."), nil
 	case errors.Is(err, decide.ErrBudget):
 		p.until = s.Clock.Now().Add(pause)
 		out.Next = p.until

@@ -15,7 +15,7 @@ func canI(ctx context.Context, access authorizer.UnconditionalAuthorizer, who us
 	return err
 }
 
-// may answers about somebody else, who is what the review says: with no group added to it.
+// may answers about someone else, who is what the review says: with no group added to it.
 func may(ctx context.Context, access authorizer.UnconditionalAuthorizer, review *authorizationv1.SubjectAccessReview) (err error) {
 	if review.Spec.User == "" && len(review.Spec.Groups) == 0 {
 		return apierrors.NewBadRequest("spec needs user, groups or both: name whom the question is about")
@@ -31,7 +31,7 @@ func may(ctx context.Context, access authorizer.UnconditionalAuthorizer, review 
 	return err
 }
 
-// decide answers whether somebody may do something with a resource or a path, one of them.
+// decide answers whether someone may do something with a resource or a path, one of them.
 func decide(ctx context.Context, access authorizer.UnconditionalAuthorizer, who user.Info, resource *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
 	question := authorizer.AttributesRecord{User: who}
 	switch {

@@ -114,7 +114,7 @@ func (s *subject) Authorize(_ context.Context, question authorizer.Attributes) (
 	return authorizer.DecisionDeny, "as told", nil
 }
 
-// TestMay asks about somebody else.
+// TestMay asks about someone else.
 func TestMay(t *testing.T) {
 	path := &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/metrics"}
 	for _, test := range []struct {

@@ -1,5 +1,5 @@
 // Package reviews answers, in independent mode, who a caller or the bearer of a token is
-// to the server, whether somebody may do something, and what a caller may do. kubectl auth
+// to the server, whether someone may do something, and what a caller may do. kubectl auth
 // whoami and can-i ask about oneself; a server or webhook that leaves authentication or
 // authorization to the registry asks about others.
 package reviews
@@ -53,7 +53,7 @@ func Authentication(bearers authenticator.Request) map[string]rest.Storage {
 	}
 }
 
-// Authorization returns the resources of authorization.k8s.io/v1. What somebody
+// Authorization returns the resources of authorization.k8s.io/v1. What someone
 // may do, access decides and rules lists.
 func Authorization(access authorizer.UnconditionalAuthorizer, rules authorizer.RuleResolver) map[string]rest.Storage {
 	return map[string]rest.Storage{
