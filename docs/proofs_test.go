@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -13,10 +14,10 @@ var (
 	named    = regexp.MustCompile("`((?:Test|Fuzz)[A-Z]\\w*)")
 )
 
-// existing returns the names of all tests of the repository.
-func existing(t *testing.T) map[string]bool {
+// existing returns the directories of all tests of the repository, by name.
+func existing(t *testing.T) map[string][]string {
 	t.Helper()
-	out := map[string]bool{}
+	out := map[string][]string{}
 	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -28,8 +29,9 @@ func existing(t *testing.T) map[string]bool {
 			return nil
 		}
 		content, err := os.ReadFile(path)
+		dir := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), "../"))
 		for _, match := range function.FindAllStringSubmatch(string(content), -1) {
-			out[match[1]] = true
+			out[match[1]] = append(out[match[1]], dir)
 		}
 		return err
 	})
@@ -45,7 +47,7 @@ func TestNamedTests(t *testing.T) {
 	for _, document := range pages(t) {
 		for _, match := range named.FindAllStringSubmatch(read(t, document), -1) {
 			found++
-			if !all[match[1]] {
+			if all[match[1]] == nil {
 				t.Errorf("%s names %s, and there is no such test", document, match[1])
 			}
 		}
