@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterregistry/operator/controller/clusterapi"
@@ -129,10 +128,6 @@ func (p *program) runClusterAPI(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
-	if cache.WaitForCacheSync(ctx.Done(), clusters.Informer().HasSynced) {
-		controller.Run(ctx)
-	}
+	onceRead(ctx, factory, clusters, controller.Run)
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterregistry/operator/controller/selection"
@@ -71,10 +70,6 @@ func (p *program) runSelections(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
-	if cache.WaitForCacheSync(ctx.Done(), clusters.Informer().HasSynced) {
-		controller.Run(ctx)
-	}
+	onceRead(ctx, factory, clusters, controller.Run)
 	return nil
 }

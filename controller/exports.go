@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"github.com/clusterregistry/operator/controller/export"
@@ -81,8 +80,8 @@ func (p *program) runExports(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	prober, err := p.prober(ctx, say)
-	if err != nil {
+	prober := p.prober(ctx, say)
+	if prober == nil {
 		return nil
 	}
 	gap := p.inside.Gap
@@ -103,11 +102,6 @@ func (p *program) runExports(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
-	if !cache.WaitForCacheSync(ctx.Done(), clusters.Informer().HasSynced) {
-		return nil
-	}
-	controller.Run(ctx)
+	onceRead(ctx, factory, clusters, controller.Run)
 	return nil
 }

@@ -196,6 +196,16 @@ func (p *program) speaker(function string) func(contract.FunctionState, string) 
 	return func(state contract.FunctionState, message string) { p.announcer.Say(function, state, message) }
 }
 
+// onceRead starts what [program.watch] returned, and runs a function once all clusters were read,
+// until ctx ends.
+func onceRead(ctx context.Context, factory informers.SharedInformerFactory, clusters clusterinformers.ClusterInformer, run func(context.Context)) {
+	factory.Start(ctx.Done())
+	defer factory.Shutdown()
+	if cache.WaitForCacheSync(ctx.Done(), clusters.Informer().HasSynced) {
+		run(ctx)
+	}
+}
+
 // watch returns what reads the clusters of the registry for a function once the factory is
 // started. It says what they are waited for until all of them were read.
 func (p *program) watch(say func(contract.FunctionState, string)) (informers.SharedInformerFactory, clusterinformers.ClusterInformer, error) {
@@ -219,8 +229,8 @@ func (p *program) hostClients() *rest.Config {
 }
 
 // prober returns what connects to the endpoints of entries for a function, once it is known
-// where no entry may lead. The error is that ctx has ended.
-func (p *program) prober(ctx context.Context, say func(contract.FunctionState, string)) (*probe.Prober, error) {
+// where no entry may lead. It is nil if ctx ends before.
+func (p *program) prober(ctx context.Context, say func(contract.FunctionState, string)) *probe.Prober {
 	p.known.Do(func() {
 		var reader kubernetes.Interface
 		if p.readHostCIDRs {
@@ -232,10 +242,10 @@ func (p *program) prober(ctx context.Context, say func(contract.FunctionState, s
 		say(contract.FunctionStarting, fmt.Sprintf("Waiting for the ranges of the host cluster's Services and pods: %v. Without the right to read them, set --host-cidrs and --read-host-cidrs=false.", err))
 	})
 	if err != nil {
-		return nil, err
+		return nil // the error is that ctx has ended
 	}
 	p.following.Do(func() { go p.inside.Follow(ctx) })
-	return &probe.Prober{Policy: address.Policy{HostCIDRs: p.inside.Prefixes, Allowed: p.allowed}, Proxies: p.allowedProxies}, nil
+	return &probe.Prober{Policy: address.Policy{HostCIDRs: p.inside.Prefixes, Allowed: p.allowed}, Proxies: p.allowedProxies}
 }
 
 // own returns what knows the endpoint of the host cluster that this program has registered;
@@ -251,8 +261,8 @@ func (p *program) own() func(cluster string, endpoint v1beta1.Endpoint) bool {
 func (p *program) runHealth(ctx context.Context) error {
 	say := p.speaker(contract.HealthFunction)
 	say(contract.FunctionStarting, "")
-	prober, err := p.prober(ctx, say)
-	if err != nil {
+	prober := p.prober(ctx, say)
+	if prober == nil {
 		return nil
 	}
 	factory, clusters, err := p.watch(say)
@@ -269,12 +279,9 @@ func (p *program) runHealth(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	factory.Start(ctx.Done())
-	defer factory.Shutdown()
-	if !cache.WaitForCacheSync(ctx.Done(), clusters.Informer().HasSynced) {
-		return nil
-	}
-	say(contract.FunctionRunning, "")
-	controller.Run(ctx)
+	onceRead(ctx, factory, clusters, func(ctx context.Context) {
+		say(contract.FunctionRunning, "")
+		controller.Run(ctx)
+	})
 	return nil
 }
