@@ -25,6 +25,7 @@ import (
 	"github.com/clusterregistry/operator/apiserver/storage/remainder"
 	"github.com/clusterregistry/operator/apiserver/storage/retry"
 	"github.com/clusterregistry/operator/apiserver/storage/stored"
+	"github.com/clusterregistry/operator/apiserver/storage/watchcache"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -44,7 +45,7 @@ func (o *Options) storage(config *genericserver.Config) error {
 		return err
 	}
 	config.ReadyzChecks = append(config.ReadyzChecks, etcdReached(config.ReadyzChecks, storage.Transport))
-	config.RESTOptionsGetter = bundle.Getter(remainder.Getter(retry.Getter(lock.Getter(config.RESTOptionsGetter))))
+	config.RESTOptionsGetter = bundle.Getter(remainder.Getter(retry.Getter(lock.Getter(watchcache.Getter(config.RESTOptionsGetter, o.Recommended.Etcd)))))
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -80,7 +81,8 @@ func TestEtcdOutage(t *testing.T) {
 }
 
 // withoutEtcd expects of a server whose etcd has no majority what needs none: it lives, and is
-// a backend for discovery and for what the watch cache has. Other requests are refused.
+// a backend for discovery and for what the watch cache has, however long that lasts. Other
+// requests are refused.
 func withoutEtcd(t *testing.T, config *rest.Config) {
 	for _, path := range []string{"/livez?exclude=etcd", backendPath} {
 		if err := answers(t.Context(), t, config, path, http.StatusOK); err != nil {
@@ -110,19 +112,29 @@ func withoutEtcd(t *testing.T, config *rest.Config) {
 	framework.Eventually(t, "a read to be refused, with the time to ask again", func(ctx context.Context) error {
 		return send(ctx, http.MethodGet, "v1alpha1/clusters/one-down", "", http.StatusServiceUnavailable)
 	})
-	for _, err := range []error{
-		send(t.Context(), http.MethodPost, "v1alpha1/clusters", `{"metadata":{"name":"no-majority"}}`, http.StatusServiceUnavailable),
-		send(t.Context(), http.MethodGet, "v1alpha1/clusters", "", http.StatusServiceUnavailable),
-		send(t.Context(), http.MethodGet, "v1alpha1/clusters?limit=1", "", http.StatusServiceUnavailable),
-		send(t.Context(), http.MethodGet, "v1alpha1/clusters?resourceVersion=0", "", http.StatusOK),
-		send(t.Context(), http.MethodGet, "v1alpha1/clusters/one-down?resourceVersion=0", "", http.StatusOK),
-		send(t.Context(), http.MethodGet, "v1beta1", "", http.StatusOK),
-	} {
-		if err != nil {
-			t.Error(err)
+	all := func() {
+		t.Helper()
+		for _, err := range []error{
+			send(t.Context(), http.MethodPost, "v1alpha1/clusters", `{"metadata":{"name":"no-majority"}}`, http.StatusServiceUnavailable),
+			send(t.Context(), http.MethodGet, "v1alpha1/clusters", "", http.StatusServiceUnavailable),
+			send(t.Context(), http.MethodGet, "v1alpha1/clusters?limit=1", "", http.StatusServiceUnavailable),
+			send(t.Context(), http.MethodGet, "v1alpha1/clusters?resourceVersion=0", "", http.StatusOK),
+			send(t.Context(), http.MethodGet, "v1alpha1/clusters/one-down?resourceVersion=0", "", http.StatusOK),
+			send(t.Context(), http.MethodGet, "v1beta1", "", http.StatusOK),
+		} {
+			if err != nil {
+				t.Error(err)
+			}
 		}
 	}
+	// A watch cache that is left to itself is given up half a minute after its watch has ended.
+	for start := time.Now(); time.Since(start) < lasts && !t.Failed(); {
+		all()
+	}
 }
+
+// lasts is for how long etcd stays without a majority after requests are refused.
+const lasts = 25 * time.Second
 
 // answers returns nil when a server answers a stranger with a status.
 func answers(ctx context.Context, t *testing.T, config *rest.Config, path string, want int) error {
