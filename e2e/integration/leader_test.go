@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,8 +21,13 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// leaderRate is how many requests are sent in a second while the leader moves.
-const leaderRate = 100
+const (
+	// leaderRate is how many requests are sent in a second while the leader moves, and breath for
+	// how long each of the crowd waits after one: what counts is that writes are under way at
+	// each move, and etcd needs a processor to elect its next leader.
+	leaderRate = 40
+	breath     = 10 * time.Millisecond
+)
 
 // TestLeaderMoves moves and kills the leader of the registry's etcd while
 // clients write, and compares what etcd recorded with what was acknowledged.
@@ -128,6 +134,7 @@ func startCrowd(t *testing.T, clusters clustersv1alpha1.ClusterInterface) *crowd
 					continue
 				}
 				c.acked[i]++
+				time.Sleep(breath)
 			}
 		})
 	}
