@@ -2,11 +2,13 @@ package watchcache
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/storage"
@@ -16,12 +18,24 @@ import (
 // second and told nothing is an error for the library's cache.
 const pause = 1100 * time.Millisecond
 
+// asked is for how long etcd may take to say its revision. Without a leader it says none.
+const asked = 2 * time.Second
+
 // lasting is the storage that a cache is filled from. When etcd has no leader, its watches end
 // without an error, after which the cache begins another one where the last one ended.
 type lasting struct{ storage.Interface }
 
-// Watch begins a watch.
+// Watch begins a watch, or fails with 410 where etcd has yet to reach the version to begin at: it
+// was set back to a backup, and would tell nothing until it has made up for what is missing. The
+// cache is filled anew then.
 func (l lasting) Watch(ctx context.Context, key string, options storage.ListOptions) (watch.Interface, error) {
+	from, err := l.Versioner().ParseResourceVersion(options.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := l.revision(ctx); err == nil && now < from {
+		return nil, apierrors.NewResourceExpired(fmt.Sprintf("etcd is at revision %d and was at %d: it was set back", now, from))
+	}
 	below, err := l.Interface.Watch(ctx, key, options)
 	if err != nil {
 		return nil, err
@@ -33,6 +47,12 @@ func (l lasting) Watch(ctx context.Context, key string, options storage.ListOpti
 	})
 	go w.run()
 	return w, nil
+}
+
+func (l lasting) revision(ctx context.Context) (uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, asked)
+	defer cancel()
+	return l.GetCurrentResourceVersion(ctx)
 }
 
 type lastingWatch struct {

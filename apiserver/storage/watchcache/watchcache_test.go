@@ -29,6 +29,7 @@ type leader struct {
 	storage.Interface
 	mu      sync.Mutex
 	gone    bool
+	back    bool
 	lists   int
 	watches int
 	open    *watch.FakeWatcher
@@ -48,7 +49,20 @@ func (l *leader) RequestWatchProgress(context.Context) error { return nil }
 
 func (l *leader) CompactRevision() int64 { return 0 }
 
-func (l *leader) GetCurrentResourceVersion(context.Context) (uint64, error) { return 1, nil }
+func (l *leader) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.gone:
+		l.mu.Unlock()
+		<-ctx.Done()
+		l.mu.Lock()
+		return 0, ctx.Err()
+	case l.back:
+		return 0, nil
+	}
+	return 1, nil
+}
 
 func (l *leader) Get(context.Context, string, storage.GetOptions, runtime.Object) error {
 	return errors.New("etcd was asked")
@@ -123,14 +137,14 @@ func TestNoLeader(t *testing.T) {
 				t.Fatalf("a read that the cache may answer: %v", err)
 			}
 		}
-		if etcd.lists != 1 || etcd.watches < 100 || etcd.watches > 300 {
+		if etcd.lists != 1 || etcd.watches < 50 || etcd.watches > 150 {
 			t.Errorf("etcd was listed %d times and watched %d times", etcd.lists, etcd.watches)
 		}
 
 		etcd.mu.Lock()
 		etcd.gone = false
 		etcd.mu.Unlock()
-		time.Sleep(2 * pause)
+		time.Sleep(asked + 2*pause)
 		etcd.open.Modify(object("2"))
 		synctest.Wait()
 		select {
@@ -163,6 +177,14 @@ func TestOtherErrors(t *testing.T) {
 				t.Errorf("it told %s", event.Type)
 			}
 		})
+	}
+}
+
+// TestSetBack has a watch begin after what etcd has.
+func TestSetBack(t *testing.T) {
+	etcd := &leader{back: true}
+	if _, err := (lasting{etcd}).Watch(t.Context(), "/", storage.ListOptions{ResourceVersion: "1"}); !apierrors.IsResourceExpired(err) || etcd.watches != 0 {
+		t.Errorf("etcd was watched %d times: %v", etcd.watches, err)
 	}
 }
 
