@@ -20,9 +20,10 @@ const (
 	cgroupRoot   = "/sys/fs/cgroup"
 	cgroupPrefix = "clusterregistry-part-"
 	// lowShares is what low parts get beside 1024 of others (on cgroup v2: lowWeight
-	// beside 100). It is not cpu.idle: one that gets nothing for seconds can hold a lock of
-	// the kernel that others wait for, and its own tests take it for a server that hangs.
-	lowShares, lowWeight = "64", "6"
+	// beside 100), of which each machine of the cluster is one. It is not less, nor cpu.idle:
+	// one that gets nothing for seconds can hold a lock of the kernel that others wait for, an
+	// etcd elects its leader again and again, and tests take that for a server that hangs.
+	lowShares, lowWeight = "256", "25"
 )
 
 // cpuHierarchy returns the root of the hierarchy with the cpu controller, and whether that
