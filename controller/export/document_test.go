@@ -1,6 +1,7 @@
 package export
 
 import (
+	"encoding/base64"
 	"testing"
 	"time"
 
@@ -129,4 +130,60 @@ func TestOnlyOwnAreRead(t *testing.T) {
 			t.Errorf("it lists those with %q, want %q", options.LabelSelector, selector)
 		}
 	}
+}
+
+// TestOneServer expects that no two Secrets lead to one server, by which Argo CD tells clusters
+// apart: the first one stays, whatever is written of others, and the next one takes its place once
+// it is gone.
+func TestOneServer(t *testing.T) {
+	at := func(name, url string) *v1beta1.Cluster {
+		return member(name, func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = url })
+	}
+	const shared = "https://shared.example.com:6443"
+	b := newDocuments(t)
+	b.put(at("west", shared), at("north", "https://north.example.com"))
+	b.pass(time.Minute)
+	expectWrites(t, b, "one of each", "create cluster-west", "apply main cluster-west", "create cluster-north", "apply main cluster-north")
+	b.put(at("east", shared+"/"))
+	b.pass(time.Hour)
+	expectWrites(t, b, "another one with the server of the first")
+	expectState(t, b, "another one with the server of the first", contract.FunctionRunning, `of some clusters: "east". Of the first: Cluster "west" has the same server, https://shared.example.com:6443`)
+
+	moved := at("north", shared)
+	moved.Generation = 2
+	b.put(moved)
+	b.pass(time.Minute)
+	expectWrites(t, b, "one that moves there", "delete cluster-north")
+
+	b.drop("west")
+	b.pass(3 * time.Minute)
+	expectWrites(t, b, "the first one is gone", "delete cluster-west", "create cluster-east", "apply main cluster-east")
+	expectState(t, b, "the first one is gone", contract.FunctionRunning, `Of the first: Cluster "east" has the same server`)
+}
+
+// TestOneServerAtOnce expects one Secret of two clusters although no one has seen the first one yet,
+// and one to go where there are two.
+func TestOneServerAtOnce(t *testing.T) {
+	b := newDocuments(t)
+	if first, second := b.occupant("east", "https://a"), b.occupant("west", "https://a"); first != "" || second != "east" || b.occupant("east", "https://a") != "" {
+		t.Errorf("of two that ask, %q and %q have the server", first, second)
+	}
+	b.time.Step(patience)
+	if by := b.occupant("west", "https://a"); by != "" {
+		t.Errorf("a claim that came to nothing is %q's", by)
+	}
+
+	b.put(member("east"), member("west"), member("north"), member("south"))
+	b.pass(time.Minute)
+	b.writesOf()
+	seen, err := b.stored("west")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := seen.DeepCopy()
+	second.Object["data"].(map[string]any)["server"] = base64.StdEncoding.EncodeToString([]byte("https://east.example.com:6443"))
+	_ = b.host.store.Update(second)
+	b.put(member("west", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = "https://east.example.com:6443" }))
+	b.pass(time.Minute)
+	expectWrites(t, b, "two Secrets with one server", "delete cluster-west")
 }

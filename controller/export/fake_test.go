@@ -67,7 +67,7 @@ func newBenchOf(t *testing.T, selector string, in format.Target, of format.Forma
 	t.Helper()
 	b := &bench{t: t, time: testingclock.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)), entries: cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil), live: map[string]*v1beta1.Cluster{}, answers: map[string]probe.Result{}}
 	b.queue = &queue{clock: b.time, failures: map[string]int{}}
-	b.host = &host{bench: b, store: cache.NewStore(cache.MetaNamespaceKeyFunc)}
+	b.host = &host{bench: b, store: cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
 	parsed, err := labels.Parse(selector)
 	if err != nil {
 		t.Fatal(err)
@@ -92,6 +92,7 @@ func newBenchOf(t *testing.T, selector string, in format.Target, of format.Forma
 	p.session = b.session
 	b.verifications = &queue{clock: b.time, failures: map[string]int{}}
 	c.verifier.queue = b.verifications
+	_ = b.host.store.AddIndexers(b.indexers())
 	b.session.queue, b.informer = b.queue, stored{store: b.host.store}
 	return b
 }
@@ -99,10 +100,12 @@ func newBenchOf(t *testing.T, selector string, in format.Target, of format.Forma
 // stored is an informer whose store a test fills.
 type stored struct {
 	cache.SharedIndexInformer
-	store cache.Store
+	store cache.Indexer
 }
 
 func (s stored) GetStore() cache.Store { return s.store }
+
+func (s stored) GetIndexer() cache.Indexer { return s.store }
 
 // put writes entries to the registry, and drop deletes some.
 func (b *bench) put(clusters ...*v1beta1.Cluster) {
@@ -242,7 +245,7 @@ func (r registry) Get(_ context.Context, name string, _ metav1.GetOptions) (*v1b
 type host struct {
 	dynamic.ResourceInterface
 	bench *bench
-	store cache.Store
+	store cache.Indexer
 	// log has the writes, and fail makes some of them fail; unlisted is why nothing is listed.
 	log      []string
 	fail     func(write string) error

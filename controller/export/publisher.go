@@ -166,8 +166,8 @@ func (p *publisher) attend(ctx context.Context, doubt <-chan struct{}, each func
 func (p *publisher) newSession() *session {
 	s := &session{
 		publisher: p, doubt: make(chan struct{}, 1),
-		shown: map[string]bool{}, held: map[string]string{}, ending: map[string]ending{}, failing: map[string]error{}, cut: map[string]bool{}, without: map[string]format.Withheld{}, due: map[string]time.Time{}, writes: map[string]writes{},
-		informer: dynamicinformer.NewFilteredDynamicInformer(p.Config.Objects, p.kind.Resource, p.Namespace, 0, cache.Indexers{}, p.tweak()).Informer(),
+		shown: map[string]bool{}, held: map[string]string{}, ending: map[string]ending{}, failing: map[string]error{}, cut: map[string]bool{}, without: map[string]format.Withheld{}, claims: map[string]claim{}, due: map[string]time.Time{}, writes: map[string]writes{},
+		informer: dynamicinformer.NewFilteredDynamicInformer(p.Config.Objects, p.kind.Resource, p.Namespace, 0, p.indexers(), p.tweak()).Informer(),
 		queue: workqueue.NewTypedRateLimitingQueueWithConfig(workqueue.NewTypedItemExponentialFailureRateLimiter[string](soonest, latest),
 			workqueue.TypedRateLimitingQueueConfig[string]{Clock: p.Clock}),
 	}

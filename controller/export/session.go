@@ -47,7 +47,9 @@ type session struct {
 	failing map[string]error
 	cut     map[string]bool
 	without map[string]format.Withheld
-	writes  map[string]writes
+	// claims are the places that objects are about to lead to, by the place.
+	claims map[string]claim
+	writes map[string]writes
 	// due are the objects to be deleted, since when; kept those of them that are too many,
 	// of total that there are; undeleted those that the last sweep could not delete.
 	due       map[string]time.Time
@@ -140,6 +142,7 @@ func (s *session) stored(name string) (*unstructured.Unstructured, error) {
 func (s *session) want(cluster *v1beta1.Cluster, have *unstructured.Unstructured) (format.Object, *format.Withheld) {
 	in := s.Target.Target
 	in.Owner = s.owner.Load()
+	in.Occupant = func(place string) string { return s.occupant(cluster.Name, place) }
 	return s.Format.Want(cluster, in, s.verifier.known(cluster), have)
 }
 
@@ -195,7 +198,7 @@ func (s *session) look(ctx context.Context, name string) error {
 	case why != nil && why.Message != "":
 		return errors.New(why.Message)
 	}
-	s.shown[name] = s.Format.Leads(have)
+	s.shown[name] = s.Format.Leads(have) != ""
 	if why != nil {
 		return nil
 	}
@@ -215,6 +218,7 @@ func (s *session) forget(name string) {
 func (s *session) note(name string, why *format.Withheld) {
 	switch {
 	case why == nil || why.Then == format.Wait:
+		return
 	case why.Then == format.Delete:
 		s.cut[name] = true
 		if why.Reason != format.ReasonMistaken {
@@ -222,6 +226,9 @@ func (s *session) note(name string, why *format.Withheld) {
 		}
 	default:
 		s.without[name] = *why
+	}
+	if why.Reason == format.ReasonOccupied {
+		s.queue.AddAfter(name, patience) // the other one may be gone by then
 	}
 }
 

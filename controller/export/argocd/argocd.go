@@ -44,7 +44,7 @@ type awsConfig struct {
 // New returns the format of Secrets of the clusters of a registry.
 func New(of format.Source) format.Format {
 	return format.Documents{
-		Source: of, Name: "ArgoCDSecret", Words: "cluster Secrets of Argo CD", Prefix: "cluster-", Secret: true,
+		Source: of, Name: "ArgoCDSecret", Words: "cluster Secrets of Argo CD", Prefix: "cluster-", Secret: true, Alone: true,
 		Takes: []format.By{format.ByExec, format.ByAWS}, Labels: map[string]string{typeLabel: "cluster"},
 		Keys: []string{"name", "server", "config"}, Data: data, Leads: leads, Notes: notes, Settings: settings,
 	}.Format()

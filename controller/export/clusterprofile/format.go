@@ -50,10 +50,15 @@ func (s Format) Ours(have *unstructured.Unstructured) (ours bool, differs string
 	return ours, fmt.Sprintf("has the cluster manager %q; those of this registry have %q and the label %s=%s", manager, s.Manager(), contract.NamespaceLabel(s.Registry), s.Namespace)
 }
 
-// Leads reports whether a profile has providers by which clients connect.
-func (s Format) Leads(have *unstructured.Unstructured) bool {
+// Leads returns the server of the first provider of a profile, by which clients connect.
+func (s Format) Leads(have *unstructured.Unstructured) (place string) {
 	providers, _, _ := unstructured.NestedSlice(have.Object, "status", "accessProviders")
-	return len(providers) > 0
+	if len(providers) == 0 {
+		return ""
+	}
+	first, _ := providers[0].(map[string]any)
+	place, _, _ = unstructured.NestedString(first, "cluster", "server")
+	return place
 }
 
 // object is what a profile is to be.

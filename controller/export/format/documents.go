@@ -4,8 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +27,9 @@ type Documents struct {
 	Secret bool
 	// Takes are the kinds of what is run for a provider that consumers know.
 	Takes []By
+	// Alone says that consumers tell clusters apart by where they are led: two objects that lead to
+	// one place are never made.
+	Alone bool
 	// Labels are those by which consumers find the objects, whatever labels a cluster has.
 	Labels map[string]string
 	// Keys are those of all data about a cluster.
@@ -130,10 +135,33 @@ func (d documents) Want(cluster *v1beta1.Cluster, in Target, known Known, have *
 		}
 		return nothing, why
 	}
+	if why := d.occupied(in, out.Data); why != nil {
+		return nothing, why
+	}
 	if d.Settings != nil {
 		maps.Copy(out.Data, d.Settings(in))
 	}
 	return out, nil
+}
+
+// occupied returns why an object with some data is not made where another one leads to the same
+// place.
+func (d documents) occupied(in Target, data map[string]string) *Withheld {
+	if !d.Alone {
+		return nil
+	}
+	place := d.place(data)
+	by := in.Occupant(place)
+	if by == "" {
+		return nil
+	}
+	return &Withheld{ReasonOccupied, fmt.Sprintf("Cluster %q has the same server, %s, by which %s are told apart: only the first one is published. Give one of the entries another address, or select only one of them.", by, place, d.Words), Sweep}
+}
+
+// place returns where consumers are led by data, in one form.
+func (d documents) place(data map[string]string) string {
+	endpoint, _ := d.Documents.Leads(data)
+	return strings.TrimRight(endpoint.URL, "/")
 }
 
 // before returns where an object leads, if no one else has written of what consumers read: it was
@@ -157,10 +185,9 @@ func (d documents) Ours(have *unstructured.Unstructured) (ours bool, differs str
 	return d.document().Ours(have)
 }
 
-// Leads reports whether an object leads anywhere.
-func (d documents) Leads(have *unstructured.Unstructured) bool {
-	_, leads := d.Documents.Leads(d.document().Stored(have))
-	return leads
+// Leads returns where an object leads.
+func (d documents) Leads(have *unstructured.Unstructured) (place string) {
+	return d.place(d.document().Stored(have))
 }
 
 // digest returns a digest of what clients run, which says nothing of it. Where credentials may go

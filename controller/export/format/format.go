@@ -39,6 +39,9 @@ type Target struct {
 	Owner *metav1.OwnerReference
 	// Project is that of Argo CD which clusters belong to.
 	Project string
+	// Occupant returns the name of another cluster whose object leads to a place already, empty
+	// for none. The formats ask whose consumers tell clusters apart by that.
+	Occupant func(place string) string
 }
 
 // Copied returns the labels of a cluster that its object has as well, but for those that say whose
@@ -91,8 +94,8 @@ type Format interface {
 	// Ours reports whether an object belongs to the registry, and how one that does not
 	// differs, as in "has the label a=b".
 	Ours(have *unstructured.Unstructured) (ours bool, differs string)
-	// Leads reports whether consumers connect by an object.
-	Leads(have *unstructured.Unstructured) bool
+	// Leads returns where consumers connect to by an object, empty for nowhere.
+	Leads(have *unstructured.Unstructured) (place string)
 }
 
 // Object is what an object is to be.

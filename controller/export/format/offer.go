@@ -76,6 +76,9 @@ type Offer struct {
 	Left []string
 }
 
+// ReasonOccupied is why nothing is published of a cluster that consumers would take for another.
+const ReasonOccupied = "ServerTaken"
+
 // ReasonMistaken is why nothing is published of a cluster at whose endpoint another one answers.
 const ReasonMistaken = "IdentityMismatch"
 

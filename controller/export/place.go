@@ -1,0 +1,67 @@
+package export
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+)
+
+// byPlace is the index of objects by where they lead.
+const byPlace = "place"
+
+// claim is that the object of a cluster is about to lead to a place: the informer does not show it
+// at once.
+type claim struct {
+	name string
+	at   time.Time
+}
+
+func (p *publisher) indexers() cache.Indexers {
+	return cache.Indexers{byPlace: func(object any) ([]string, error) {
+		have, is := object.(*unstructured.Unstructured)
+		if !is {
+			return nil, nil
+		}
+		if ours, _ := p.Format.Ours(have); !ours {
+			return nil, nil
+		}
+		return []string{p.Format.Leads(have)}, nil
+	}}
+}
+
+// occupant returns the name of the cluster whose object leads to a place, if it is not the named
+// one: of several, that of the oldest object. Whoever asks for a place that no one has claims it.
+func (s *session) occupant(name, place string) string {
+	objects, err := s.informer.GetIndexer().ByIndex(byPlace, place)
+	if err != nil {
+		return "" // there is such an index
+	}
+	var first *unstructured.Unstructured
+	for _, object := range objects {
+		if have := object.(*unstructured.Unstructured); first == nil || older(have, first) {
+			first = have
+		}
+	}
+	if first != nil {
+		delete(s.claims, place)
+		if is, ok := s.clusterOf(keyOf(first)); ok && is != name {
+			return is
+		}
+		return ""
+	}
+	if is, claimed := s.claims[place]; claimed && is.name != name && s.Clock.Since(is.at) < patience {
+		return is.name
+	}
+	s.claims[place] = claim{name: name, at: s.Clock.Now()}
+	return ""
+}
+
+// older reports whether one object came before another.
+func older(a, b *unstructured.Unstructured) bool {
+	at, bt := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+	if at.Equal(&bt) {
+		return a.GetName() < b.GetName()
+	}
+	return at.Before(&bt)
+}
