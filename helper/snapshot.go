@@ -24,10 +24,10 @@ func save() *cobra.Command {
 	var dir, name, report string
 	cmd := &cobra.Command{
 		Use:   "save",
-		Short: "Save a snapshot, unless a whole one of that name is there, and report what it is",
+		Short: "Save a snapshot, unless a whole one of that name is there, if the members hold the same data, and report what it is",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			saved, err := snapshot.Save(cmd.Context(), etcd, dir, name)
+			saved, err := snapshot.SaveCompared(cmd.Context(), etcd, dir, name)
 			if err != nil {
 				return err
 			}

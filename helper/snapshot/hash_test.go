@@ -117,6 +117,30 @@ func TestHash(t *testing.T) {
 	}
 }
 
+// TestSaveCompared keeps a snapshot that is there only if the members hold the same data.
+func TestSaveCompared(t *testing.T) {
+	same, whole := &fake{hash: 7, compactRevision: 3}, snapshotOf(t, buckets{"key": {string(key(9)): nil}, "meta": {}})
+	ours := contract.Snapshot{Name: "a", Revision: 9, Bytes: int64(len(whole)), Version: "3.6.14"}
+	for _, test := range []struct {
+		reason  string
+		members []*fake
+		says    string
+	}{
+		{"all agree", []*fake{same, same, same}, ""},
+		{"one is down", []*fake{nil, same, same}, ""},
+		{"one differs", []*fake{same, same, {hash: 8, compactRevision: 3}}, "hold different data at revision 9"},
+		{"it is older than what etcd was compacted to, and none other can be saved", []*fake{same, {err: rpctypes.ErrGRPCCompacted}}, "Unimplemented"},
+	} {
+		dir := t.TempDir()
+		put(t, dir, "a.db", whole)
+		putNote(t, dir, "a", note{Snapshot: ours})
+		got, err := SaveCompared(t.Context(), serve(t, test.members...), dir, "a")
+		if test.says == "" && (err != nil || got != ours) || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
+			t.Errorf("%s: %+v, %v; want %q", test.reason, got, err, test.says)
+		}
+	}
+}
+
 // TestChoose takes the leader only if there is no other member.
 func TestChoose(t *testing.T) {
 	leader, follower := &fake{leads: true}, &fake{}

@@ -27,19 +27,46 @@ const attempts = 3
 // and for the hash of all data. That can be compared with the file's: both were made after
 // the same compaction.
 func Take(ctx context.Context, etcd Etcd, dir, name, prefix string) (Taken, error) {
-	for attempt := 1; ; attempt++ {
+	return unlessCompacted(func() (Taken, error) {
 		// It may be one of an earlier run of this program, and long out of date.
-		if err := errors.Join(remove(dataFile(dir, name)), remove(noteFile(dir, name))); err != nil {
+		if err := discard(dir, name); err != nil {
 			return Taken{}, err
 		}
-		taken, err := etcd.take(ctx, dir, name, prefix)
-		if !errors.Is(err, errCompacted) {
+		return etcd.take(ctx, dir, name, prefix)
+	})
+}
+
+// SaveCompared saves a snapshot as Save does, and has the members compared at its revision: of
+// members that hold different data, it may be of the wrong one.
+func SaveCompared(ctx context.Context, etcd Etcd, dir, name string) (contract.Snapshot, error) {
+	return unlessCompacted(func() (contract.Snapshot, error) {
+		saved, err := Save(ctx, etcd, dir, name)
+		if err != nil {
+			return contract.Snapshot{}, err
+		}
+		_, err = etcd.Hash(ctx, saved.Revision)
+		if errors.Is(err, errCompacted) {
+			err = errors.Join(err, discard(dir, name))
+		}
+		return saved, err
+	})
+}
+
+// unlessCompacted takes a snapshot again when etcd was compacted meanwhile.
+func unlessCompacted[T any](take func() (T, error)) (taken T, err error) {
+	for attempt := 1; ; attempt++ {
+		if taken, err = take(); !errors.Is(err, errCompacted) {
 			return taken, err
 		}
 		if attempt == attempts {
-			return Taken{}, fmt.Errorf("the snapshot can't be compared with what etcd's members hold: %w, %d times; is it compacted more often than every few minutes?", err, attempts)
+			return taken, fmt.Errorf("the snapshot can't be compared with what etcd's members hold: %w, %d times; is it compacted more often than every few minutes?", err, attempts)
 		}
 	}
+}
+
+// discard removes a snapshot.
+func discard(dir, name string) error {
+	return errors.Join(remove(dataFile(dir, name)), remove(noteFile(dir, name)))
 }
 
 func (e Etcd) take(ctx context.Context, dir, name, prefix string) (Taken, error) {

@@ -178,12 +178,12 @@ func (s *scope) input(environment render.Environment) render.Input {
 		snapshot = operation.Snapshot
 	}
 	return render.Input{
-		Snapshot:    snapshot,
-		Backup:      s.backups.Rendered(),
+		Snapshot: snapshot, Backup: s.backups.Rendered(),
 		Restore:     s.restore.Rendered(),
 		Members:     s.Identity.Members(),
 		Certified:   s.Identity.Certified(),
 		Endpoints:   s.Identity.Endpoints(),
+		Voters:      s.Identity.Voters(),
 		Volumes:     s.Volumes.Rendered(),
 		Registry:    s.Registry,
 		Release:     render.ReleaseOf(s.Release),

@@ -105,6 +105,18 @@ func (s *Store) Endpoints() []string {
 	return s.names(cmp.Or(s.Record.Endpoints, s.Record.Replicas))
 }
 
+// Voters returns the names of the members that have a vote and keep it, whether the servers use
+// them or not: all that hold what is to be saved. Before etcd has formed, they are the members.
+func (s *Store) Voters() []string {
+	members := s.Members()
+	if s.Record == nil || len(s.Record.Members) == 0 {
+		return members
+	}
+	return slices.DeleteFunc(members, func(name string) bool {
+		return s.Record.Members[name] == "" || name == s.Record.Joining || name == s.Record.Leaving
+	})
+}
+
 // names returns the names of so many members, in the order of their ordinals.
 func (s *Store) names(members int32) []string {
 	var out []string

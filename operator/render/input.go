@@ -34,6 +34,9 @@ type Input struct {
 	// Certified are the members whose names the certificates of etcd have, and Endpoints
 	// those that the servers use, where these are not Members: while their number changes.
 	Certified, Endpoints []string
+	// Voters are the members that snapshots and backups are taken of, where these are not
+	// Members.
+	Voters []string
 	// Volumes are those that the registry has already.
 	Volumes Volumes
 	// Snapshot is the name of the snapshot of etcd to be taken now, empty for none.

@@ -56,3 +56,27 @@ func TestMembersChangeNoTemplate(t *testing.T) {
 		}
 	}
 }
+
+// TestSavedOfVoters renders what saves etcd while the servers use one member of three already:
+// all three are compared.
+func TestSavedOfVoters(t *testing.T) {
+	in := saved(t, "{persistentVolumeClaim: {claimName: backups}}", "save")
+	in.Endpoints, in.Voters, in.Snapshot = in.Members[:1], in.Members, "before-scale-to-1"
+	all := "--endpoints=" + strings.Join(EtcdEndpoints(in.Registry, in.Members), ",")
+	seen := 0
+	for _, object := range rendered(t, in).Objects() {
+		content, err := object.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text := string(content); strings.Contains(text, "--endpoints=") {
+			seen++
+			if !strings.Contains(text, all+`"`) {
+				t.Errorf("%s %s does not ask all members", object.GetKind(), object.GetName())
+			}
+		}
+	}
+	if seen != 2 {
+		t.Errorf("%d objects name members, want the Jobs of the snapshot and of the backup", seen)
+	}
+}

@@ -17,9 +17,12 @@ var token = regexp.MustCompile(`<[a-z0-9-]+>`)
 
 // values returns what stands for each name.
 func values(in Input) map[string]string {
-	r, endpoints := in.Registry, in.Endpoints
+	r, endpoints, voters := in.Registry, in.Endpoints, in.Voters
 	if endpoints == nil {
 		endpoints = in.Members
+	}
+	if voters == nil {
+		voters = in.Members
 	}
 	out := map[string]string{
 		"<name>":                     r.Name,
@@ -31,6 +34,7 @@ func values(in Input) map[string]string {
 		"<pull-policy>":              string(r.Spec.Images.PullPolicy),
 		"<duration>":                 r.Spec.TLS.Duration.Duration.String(),
 		"<etcd-endpoints>":           strings.Join(EtcdEndpoints(r, endpoints), ","),
+		"<etcd-voters>":              strings.Join(EtcdEndpoints(r, voters), ","),
 		"<etcd-client-secret>":       EtcdClientSecret(r),
 		"<etcd-ca>":                  string(in.Trust.Etcd),
 		"<etcd-trust-digest>":        digest(in.Trust.Etcd),
