@@ -27,6 +27,8 @@ const (
 	HeldNameTaken   = "NameTaken"
 	HeldHostCluster = "HostCluster"
 	HeldRefused     = "EntryRefused"
+	// HeldUndecodable means that no more than the metadata of the Cluster is known.
+	HeldUndecodable = "Undecodable"
 	// HeldIncomplete means that there is an entry, without what can't be used.
 	HeldIncomplete = "EntryIncomplete"
 )

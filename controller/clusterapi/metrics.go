@@ -31,7 +31,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 }
 
 // heldReasons are those that a Cluster is held for.
-var heldReasons = []string{HeldInvalidName, HeldNameTaken, HeldHostCluster, HeldRefused, HeldIncomplete}
+var heldReasons = []string{HeldInvalidName, HeldNameTaken, HeldHostCluster, HeldRefused, HeldUndecodable, HeldIncomplete}
 
 var one = map[bool]float64{true: 1}
 

@@ -51,6 +51,7 @@ clusterregistry_controller_cluster_api_held_clusters{reason="EntryRefused"} 0
 clusterregistry_controller_cluster_api_held_clusters{reason="HostCluster"} 0
 clusterregistry_controller_cluster_api_held_clusters{reason="InvalidName"} 0
 clusterregistry_controller_cluster_api_held_clusters{reason="NameTaken"} 1
+clusterregistry_controller_cluster_api_held_clusters{reason="Undecodable"} 0
 # HELP clusterregistry_controller_cluster_api_namespace_ready 1 while the Clusters of a namespace are read, 0 while they can't be, or may not be.
 # TYPE clusterregistry_controller_cluster_api_namespace_ready gauge
 clusterregistry_controller_cluster_api_namespace_ready{source_namespace="a"} 1

@@ -83,6 +83,8 @@ func (c *Controller) take(ctx context.Context, source *clusterv1.Cluster, view v
 	case entry == nil && (!chosen || moving(source) || source.DeletionTimestamp != nil):
 		c.release(key)
 		return "", nil
+	case entry == nil && undecodable(source) != "":
+		return "", c.stay(ctx, source, nil)
 	case entry == nil:
 		return c.enter(ctx, source, view)
 	case moving(source):
@@ -91,6 +93,8 @@ func (c *Controller) take(ctx context.Context, source *clusterv1.Cluster, view v
 	case !chosen:
 		c.release(key)
 		return entry.Name, c.unselected(ctx, source, entry)
+	case undecodable(source) != "":
+		return entry.Name, c.stay(ctx, source, entry)
 	}
 	wanted, fault := c.contentOf(ctx, source, view.uid)
 	if host := c.hostEntry(wanted.url); host != "" { // known only once the Cluster has an address

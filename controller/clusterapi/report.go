@@ -32,6 +32,7 @@ const (
 	ReasonClusterAPIRemoved = "ClusterAPIRemoved"
 	ReasonNamespaceReplaced = "NamespaceReplaced"
 	ReasonKept              = "Kept"
+	ReasonUndecodable       = "Undecodable"
 )
 
 // maxMessage bounds what is taken over of a condition's message, in bytes.

@@ -6,10 +6,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	clusterv1 "sigs.k8s.io/cluster-api/api/core/v1beta2"
 )
@@ -32,7 +32,8 @@ const (
 type Source interface {
 	// Served asks the host cluster; an error means that it isn't known.
 	Served(ctx context.Context) (Served, error)
-	// Get, List and Watch are those of Clusters in a namespace.
+	// Get, List and Watch are those of Clusters in a namespace. Of a Cluster that can't be
+	// decoded, they return the metadata, with the annotation by which undecodable knows it.
 	Get(ctx context.Context, namespace, name string) (*clusterv1.Cluster, error)
 	List(ctx context.Context, namespace string, options metav1.ListOptions) (*clusterv1.ClusterList, error)
 	Watch(ctx context.Context, namespace string, options metav1.ListOptions) (watch.Interface, error)
@@ -41,23 +42,15 @@ type Source interface {
 const resource = "clusters"
 
 type source struct {
-	client    rest.Interface
+	// clusters are read as trees: a typed list with one Cluster that can't be decoded, such as
+	// one that was stored under another schema, could not be read at all.
+	clusters  dynamic.NamespaceableResourceInterface
 	discovery discovery.DiscoveryInterface
-	codec     runtime.ParameterCodec
 }
 
 // NewSource returns Cluster API in the cluster of a configuration.
 func NewSource(config *rest.Config) (Source, error) {
-	scheme := runtime.NewScheme()
-	if err := clusterv1.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	metav1.AddToGroupVersion(scheme, metav1.SchemeGroupVersion)
-	config = rest.CopyConfig(config)
-	config.APIPath, config.GroupVersion = "/apis", &clusterv1.GroupVersion
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	client, err := rest.RESTClientFor(config)
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +58,7 @@ func NewSource(config *rest.Config) (Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &source{client: client, discovery: found, codec: runtime.NewParameterCodec(scheme)}, nil
+	return &source{clusters: client.Resource(clusterv1.GroupVersion.WithResource(resource)), discovery: found}, nil
 }
 
 // Served is read from discovery: a CRD that is being deleted lets nothing be created.
@@ -101,20 +94,47 @@ func (s *source) others(ctx context.Context) (Served, error) {
 }
 
 func (s *source) Get(ctx context.Context, namespace, name string) (*clusterv1.Cluster, error) {
-	out := &clusterv1.Cluster{}
-	err := s.client.Get().Namespace(namespace).Resource(resource).Name(name).Do(ctx).Into(out)
-	return out, err
+	tree, err := s.clusters.Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return clusterOf(tree)
 }
 
 func (s *source) List(ctx context.Context, namespace string, options metav1.ListOptions) (*clusterv1.ClusterList, error) {
-	out := &clusterv1.ClusterList{}
-	err := s.client.Get().Namespace(namespace).Resource(resource).VersionedParams(&options, s.codec).Do(ctx).Into(out)
-	return out, err
+	trees, err := s.clusters.Namespace(namespace).List(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	out := &clusterv1.ClusterList{ListMeta: metav1.ListMeta{ResourceVersion: trees.GetResourceVersion(), Continue: trees.GetContinue(), RemainingItemCount: trees.GetRemainingItemCount()}}
+	for i := range trees.Items {
+		item, err := clusterOf(&trees.Items[i])
+		if err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, *item)
+	}
+	return out, nil
 }
 
 func (s *source) Watch(ctx context.Context, namespace string, options metav1.ListOptions) (watch.Interface, error) {
-	options.Watch = true
-	return s.client.Get().Namespace(namespace).Resource(resource).VersionedParams(&options, s.codec).Watch(ctx)
+	trees, err := s.clusters.Namespace(namespace).Watch(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	return watch.Filter(trees, func(event watch.Event) (watch.Event, bool) {
+		tree, is := event.Object.(*unstructured.Unstructured)
+		if !is {
+			return event, true // the error with which a watch ends
+		}
+		decoded, err := clusterOf(tree)
+		if err != nil {
+			status := apierrors.NewInternalError(err).Status()
+			return watch.Event{Type: watch.Error, Object: &status}, true
+		}
+		event.Object = decoded
+		return event, true
+	}), nil
 }
 
 // trimSource drops what no entry follows from before a Cluster is kept in memory.
@@ -127,7 +147,7 @@ func trimSource(object any) (any, error) {
 		Namespace: full.Namespace, Name: full.Name, UID: full.UID, ResourceVersion: full.ResourceVersion, Labels: full.Labels,
 		CreationTimestamp: full.CreationTimestamp, DeletionTimestamp: full.DeletionTimestamp, Annotations: map[string]string{},
 	}}
-	for _, key := range []string{CAAnnotation, moveAnnotation} {
+	for _, key := range []string{CAAnnotation, moveAnnotation, undecodableMark} {
 		if value, ok := full.Annotations[key]; ok {
 			kept.Annotations[key] = value
 		}

@@ -2,21 +2,19 @@ package informers
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	fields "github.com/clusterregistry/operator/internal/decode"
 )
 
 // custom has the kinds that are custom resources. Of these the host cluster checks no more
@@ -67,44 +65,9 @@ func Read(ctx context.Context, live client.Reader, key client.ObjectKey, into cl
 
 // decode fills an object of a Go type as a typed client does.
 func decode(tree *unstructured.Unstructured, into client.Object) error {
-	fails := func(value any) error {
-		text, err := json.Marshal(value)
-		if err != nil {
-			return err
-		}
-		fresh, err := custom.New(tree.GroupVersionKind())
-		if err != nil {
-			return err
-		}
-		return utiljson.Unmarshal(text, fresh)
+	err := fields.Into(tree.Object, into)
+	if broken := (*fields.FieldError)(nil); errors.As(err, &broken) {
+		return &UndecodableError{Object: tree, Field: broken.Field, why: broken}
 	}
-	text, err := json.Marshal(tree.Object)
-	if err != nil {
-		return err
-	}
-	if err := utiljson.Unmarshal(text, into); err != nil {
-		return &UndecodableError{Object: tree, Field: culprit(tree.Object, fails), why: err}
-	}
-	return nil
-}
-
-// culprit returns the path of the first part of a value with which alone decoding fails.
-func culprit(value any, fails func(any) error) string {
-	switch v := value.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			within := func(inner any) error { return fails(map[string]any{key: inner}) }
-			if within(v[key]) != nil {
-				return "." + key + culprit(v[key], within)
-			}
-		}
-	case []any:
-		for i, item := range v {
-			within := func(inner any) error { return fails([]any{inner}) }
-			if within(item) != nil {
-				return fmt.Sprintf("[%d]", i) + culprit(item, within)
-			}
-		}
-	}
-	return ""
+	return err
 }
