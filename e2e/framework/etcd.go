@@ -132,6 +132,18 @@ func (e *Etcd) Kill(member int) {
 	e.running[member] = nil
 }
 
+// Words waits until a member that was started has ended on its own, and returns what it has
+// printed, in all of its starts.
+func (e *Etcd) Words(member int) string {
+	e.t.Helper()
+	select {
+	case <-e.running[member].ended:
+	case <-time.After(Patience):
+		e.t.Fatalf("etcd's member %d has not ended on its own within %s", member, Patience)
+	}
+	return e.logs[member].String()
+}
+
 // connect waits until etcd serves.
 func (e *Etcd) connect() {
 	e.t.Helper()

@@ -37,23 +37,10 @@ func testWentBack(t *testing.T, members *framework.Etcd) {
 	}
 	writes("before", 19)
 	old := mark(t, access).Revision
-	framework.Eventually(t, "all members to have what was written", func(ctx context.Context) error {
-		for _, m := range access.Observe(ctx).Members {
-			if m.Err != nil || m.Revision < old {
-				return fmt.Errorf("%d was written, and it says %+v", old, m)
-			}
-		}
-		return nil
-	})
+	allHave(t, access, old)
 	copies := map[int]string{}
 	for _, i := range []int{1, 2} {
-		members.Kill(i)
-		copies[i] = t.TempDir()
-		if err := os.CopyFS(copies[i], os.DirFS(members.DataDirs[i])); err != nil {
-			t.Fatal(err)
-		}
-		members.Start(i)
-		members.WaitServing(i)
+		copies[i] = copyOf(t, members, i)
 	}
 	newest := writes("lost", 40)
 	now := time.Now()
@@ -67,15 +54,7 @@ func testWentBack(t *testing.T, members *framework.Etcd) {
 		members.Kill(i)
 	}
 	for i, saved := range copies {
-		if err := os.RemoveAll(members.DataDirs[i]); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.CopyFS(members.DataDirs[i], os.DirFS(saved)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(members.DataDirs[i], 0o700); err != nil {
-			t.Fatal(err)
-		}
+		setBack(t, members.DataDirs[i], saved)
 	}
 	members.Start(1)
 	members.Start(2)
@@ -113,6 +92,46 @@ func mark(t *testing.T, access etcd.Access) etcd.Position {
 		t.Fatalf("the mark was written at %+v, and etcd has %+v", marked, has)
 	}
 	return marked
+}
+
+// allHave waits until all members have a revision.
+func allHave(t *testing.T, access etcd.Access, revision int64) {
+	t.Helper()
+	framework.Eventually(t, "all members to have what was written", func(ctx context.Context) error {
+		for _, m := range access.Observe(ctx).Members {
+			if m.Err != nil || m.Revision < revision {
+				return fmt.Errorf("%d was written, and it says %+v", revision, m)
+			}
+		}
+		return nil
+	})
+}
+
+// copyOf returns a directory with a copy of what a member has, which is restarted for that.
+func copyOf(t *testing.T, members *framework.Etcd, i int) string {
+	t.Helper()
+	members.Kill(i)
+	saved := t.TempDir()
+	if err := os.CopyFS(saved, os.DirFS(members.DataDirs[i])); err != nil {
+		t.Fatal(err)
+	}
+	members.Start(i)
+	members.WaitServing(i)
+	return saved
+}
+
+// setBack has the directory of a member, which does not run, have what a copy has.
+func setBack(t *testing.T, dir, saved string) {
+	t.Helper()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(dir, os.DirFS(saved)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // observed returns the state of an etcd once it serves a revision, or a newer one.

@@ -124,6 +124,12 @@ func (c *Change) gone(ctx context.Context, pod *corev1.Pod, claim *corev1.Persis
 // be the others that have lost something.
 var behind = []string{"is out of range [lastIndex(", "(*raftLog).commitTo("}
 
+// IsBehind reports whether etcd has ended, by its last words, since its log lacks what it had
+// acknowledged, as after its volume was set back.
+func IsBehind(words string) bool {
+	return slices.ContainsFunc(behind, func(text string) bool { return strings.Contains(words, text) })
+}
+
 // fatal are what etcd (v3.6 and v3.7) and its database end with where a file is damaged, and
 // differs where the data is not that of another member (InitialCorruptCheck): which of the two
 // is wrong, etcd does not say.
