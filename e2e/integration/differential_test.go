@@ -29,13 +29,18 @@ func TestAuthorizationEqualsKubernetes(t *testing.T) {
 	_, _, config := independent(t)
 	sides := [2]*side{newSide(t, framework.StartHost(t, "v1.37.1", "front-proxy-client").Config), newSide(t, config)}
 
-	allowed, granted := 0, 0
-	for round := range 3 {
+	// Each run has a policy of its own, so that many short runs find what a long one does.
+	questions, grants := 400, 100
+	if framework.Full() {
+		questions, grants = 1500, 200
+	}
+	allowed, granted, rounds := 0, 0, 3
+	for round := range rounds {
 		roles, bindings := g.policy(40)
 		for _, s := range sides {
 			s.replace(t, round, roles, bindings)
 		}
-		for range 1500 {
+		for range questions {
 			who, question := generated(g, identities), g.question()
 			want, got := sides[0].may(t, who, question), sides[1].may(t, who, question)
 			if got != want {
@@ -45,7 +50,7 @@ func TestAuthorizationEqualsKubernetes(t *testing.T) {
 				allowed++
 			}
 		}
-		for range 200 {
+		for range grants {
 			who, role, binding := generated(g, identities), g.role("tried"), g.binding("tried")
 			want, got := sides[0].grant(t, who, role, binding), sides[1].grant(t, who, role, binding)
 			if got != want {
@@ -56,8 +61,9 @@ func TestAuthorizationEqualsKubernetes(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("4500 questions, of which %d were allowed; 600 grants, of which %d were allowed entirely", allowed, granted)
-	if allowed < 200 || allowed > 4300 || granted < 5 || granted > 595 {
+	questions, grants = rounds*questions, rounds*grants
+	t.Logf("%d questions, of which %d were allowed; %d grants, of which %d were allowed entirely", questions, allowed, grants, granted)
+	if allowed < questions/25 || allowed > questions*24/25 || granted < grants/100 || granted > grants*99/100 {
 		t.Error("the questions tell too little: nearly all had the same answer")
 	}
 }
