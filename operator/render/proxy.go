@@ -54,7 +54,7 @@ func (p Proxy) environment(clusterDomain string) []corev1.EnvVar {
 	for _, variable := range []corev1.EnvVar{
 		{Name: "HTTPS_PROXY", Value: p.HTTPS},
 		{Name: "HTTP_PROXY", Value: p.HTTP},
-		{Name: "NO_PROXY", Value: listed(p.No, "localhost", "127.0.0.0/8", "::1", linkLocal, ".svc", "."+clusterDomain)},
+		{Name: "NO_PROXY", Value: listed(p.No, "localhost", "127.0.0.0/8", "::1", linkLocal, linkLocalIPv6, ".svc", "."+clusterDomain)},
 	} {
 		if variable.Value != "" {
 			out = append(out, variable)

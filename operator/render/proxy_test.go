@@ -35,7 +35,9 @@ func TestProxy(t *testing.T) {
 		"https://minio.store.svc.cluster.example:9000":  "",
 		"https://192.0.2.1:443/":                        "",
 		"http://169.254.169.254/latest/meta-data/":      "",
+		"http://[fd00:ec2::23]/v1/credentials":          "",
 		"https://127.0.0.1:2379":                        "",
+		"https://[::1]:2379":                            "",
 		"https://store.corp.example":                    "",
 		"https://10.1.2.3":                              "",
 	} {
