@@ -52,6 +52,11 @@ func Begin(registry *operatorv1alpha1.ClusterRegistry, release string, now time.
 	registry.Status.History = history
 }
 
+// Note adds to the newest transition, which must exist, what there is to know of it.
+func Note(registry *operatorv1alpha1.ClusterRegistry, message string) {
+	registry.Status.History[0].Message = message
+}
+
 // Complete ends the newest transition, which must exist. An empty message leaves the
 // one that it has.
 func Complete(registry *operatorv1alpha1.ClusterRegistry, state operatorv1alpha1.TransitionState, message string, now time.Time) {

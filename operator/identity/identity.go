@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,6 +34,8 @@ type Store struct {
 	// unmarked means that the ConfigMap has lost labels by which the operator knows it, or
 	// the annotation that retains it.
 	unmarked bool
+	// made is when the record that was read was first written.
+	made time.Time
 	// version is the resource version of what was read or written last, empty where there is
 	// nothing: what someone else has written since is not overwritten.
 	version string
@@ -53,7 +56,7 @@ func Read(ctx context.Context, objects *operand.Objects) *Store {
 	if s.Err = err; err != nil {
 		return s
 	}
-	s.version = stored.ResourceVersion
+	s.version, s.made = stored.ResourceVersion, stored.CreationTimestamp.Time
 	if s.Record, err = etcd.ParseRecord(stored.Data); err != nil {
 		s.Err = fmt.Errorf("ConfigMap %s, the record of etcd's identity, is damaged: %w", stored.Name, err)
 		return s
@@ -217,6 +220,16 @@ func (s *Store) Adopt(ctx context.Context) error {
 	default:
 		return s.objects.WriteInventory(ctx, append(slices.Clone(inventory), Reference(s.objects)))
 	}
+}
+
+// Inherited returns since when there is an etcd that an earlier registry of this name has left,
+// zero where this registry has made its own. The record tells, which is older than this registry
+// then: with it the registry takes over the data that it is about.
+func (s *Store) Inherited() time.Time {
+	if s.Record == nil || !s.made.Before(s.objects.Registry.CreationTimestamp.Time) {
+		return time.Time{}
+	}
+	return s.made
 }
 
 // unlabeled is the error of a record that does not say that it is this registry's, as one

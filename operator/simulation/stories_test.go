@@ -135,3 +135,20 @@ func TestDelete(t *testing.T) {
 		}
 	})
 }
+
+// TestCreatedAgain deletes a registry and creates it again: it is ready with the etcd that was
+// kept, and its history says whose clusters it has. The first one has none of others.
+func TestCreatedAgain(t *testing.T) {
+	lives(t, func(w *world) {
+		w.installed(1)
+		etcd, first := w.etcd.id, w.registry().Status.History[0]
+		w.deletes(key)
+		w.until("the registry is gone", 20*time.Minute, func() bool { return w.host.objects[key] == nil })
+		w.begins(1)
+		w.rests(20 * time.Minute)
+		again := w.registry().Status.History
+		if w.etcd.id != etcd || first.Message != "" || len(again) != 1 || !strings.Contains(again[0].Message, "of an earlier ClusterRegistry of this name") {
+			w.fails("etcd is %x, before %x; the first history says %q, the second one %+v", w.etcd.id, etcd, first.Message, again)
+		}
+	})
+}

@@ -191,8 +191,8 @@ type Transition struct {
 	// +optional
 	SnapshotRevision int64 `json:"snapshotRevision,omitempty"`
 
-	// message has further details: why it was rolled back, or why there is no
-	// snapshot.
+	// message has further details: why it was rolled back, why there is no
+	// snapshot, or whose data an installation begins with.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
