@@ -149,3 +149,28 @@ func leaves(t *testing.T) []string {
 	slices.Sort(out)
 	return out
 }
+
+// TestClosedSystem installs nothing in kube-system, which some platforms close, where no registry
+// may be a part of the host cluster's API. An operator of some namespaces looks there for what
+// earlier ones have left.
+func TestClosedSystem(t *testing.T) {
+	const none = "--set-json=registries.aggregatedNamespaces=[]"
+	for _, test := range []struct {
+		given []string
+		want  []string
+	}{
+		{nil, []string{"Role kube-system/clusterregistry:operator", "RoleBinding kube-system/clusterregistry:operator"}},
+		{[]string{none}, nil},
+		{[]string{none, "--set=watchNamespaces={team-a}"}, []string{"Role kube-system/clusterregistry:operator", "RoleBinding kube-system/clusterregistry:operator"}},
+	} {
+		var got []string
+		for _, name := range slices.Sorted(maps.Keys(rendered(t, test.given...))) {
+			if strings.Contains(name, " kube-system/") {
+				got = append(got, name)
+			}
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%q: in kube-system are %q, want %q", test.given, got, test.want)
+		}
+	}
+}

@@ -87,6 +87,19 @@ func (e *NotOurs) Error() string {
 // Reason is the reason of the condition that such an error becomes.
 func (e *NotOurs) Reason() string { return operatorv1alpha1.ReasonNotOwned }
 
+// Unapplied is the error of an object that the host cluster did not take, or could not be asked
+// to.
+type Unapplied struct {
+	Object operatorv1alpha1.ObjectReference
+	Err    error
+}
+
+// Error has the host cluster's words.
+func (e *Unapplied) Error() string { return fmt.Sprintf("apply %s: %s", e.Object, e.Err) }
+
+// Unwrap returns the error of the request.
+func (e *Unapplied) Unwrap() error { return e.Err }
+
 // Reference returns the name of an object by which an inventory knows it.
 func Reference(object *unstructured.Unstructured) operatorv1alpha1.ObjectReference {
 	kind := object.GroupVersionKind()

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -35,14 +34,14 @@ func (a *Applier) write(ctx context.Context, first, wanted *unstructured.Unstruc
 			applied.SetUID(current.GetUID())
 		}
 		if err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), FieldOwner, client.ForceOwnership); err != nil {
-			return nil, fmt.Errorf("apply %s: %w", Reference(wanted), err)
+			return nil, &Unapplied{Object: Reference(wanted), Err: err}
 		}
 		err := a.disownCreation(ctx, applied)
 		if err == nil || apierrors.IsConflict(err) && attempt == attempts {
 			return applied, nil // the next time that it is applied is soon enough
 		}
 		if !apierrors.IsConflict(err) {
-			return nil, fmt.Errorf("apply %s: %w", Reference(wanted), err)
+			return nil, &Unapplied{Object: Reference(wanted), Err: err}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package content
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -29,6 +31,9 @@ const (
 // narrowing is the value that makes it an operator for some namespaces.
 const narrowing = "watchNamespaces"
 
+// aggregated is the value that says where registries may be a part of the host cluster's API.
+const aggregated = "registries.aggregatedNamespaces"
+
 // conditions are the values that objects depend on, by kind, or by kind and name.
 var conditions = map[string]string{
 	"CustomResourceDefinition":                          "crds.install",
@@ -42,6 +47,11 @@ var conditions = map[string]string{
 	"PrometheusRule":                                    "prometheusRule.enabled",
 	"ConfigMap clusterregistry-dashboard":               "dashboard.enabled",
 }
+
+// openSystem is true where the operator has rights in kube-system: those that aggregated
+// registries need, and to look there for what they left, which an operator of all namespaces has
+// everywhere. Platforms that close that namespace would refuse the whole chart.
+const openSystem = "or $.Values." + aggregated + " $.Values." + narrowing
 
 // templates returns a file for each kind of object, and for each definition.
 func templates(s sources) ([]File, error) {
@@ -135,14 +145,15 @@ func (s sources) narrowed(object *unstructured.Unstructured) (string, error) {
 
 // conditional wraps the template of an object that a value decides on.
 func conditional(object *unstructured.Unstructured, text string) string {
-	condition := conditions[object.GetKind()]
-	if condition == "" {
-		condition = conditions[object.GetKind()+" "+object.GetName()]
-	}
-	if condition == "" {
+	value := cmp.Or(conditions[object.GetKind()], conditions[object.GetKind()+" "+object.GetName()])
+	condition := "$.Values." + value
+	switch {
+	case object.GetNamespace() == metav1.NamespaceSystem:
+		condition = openSystem
+	case value == "":
 		return text
 	}
-	return "{{- if $.Values." + condition + " }}\n" + text + "{{- end }}\n"
+	return "{{- if " + condition + " }}\n" + text + "{{- end }}\n"
 }
 
 var (

@@ -55,14 +55,14 @@ func newValues(o Options, deployment *unstructured.Unstructured) (values, error)
 		return nil, fmt.Errorf("the Deployment %s has %d containers, not one", deployment.GetName(), len(containers))
 	}
 	container := containers[0].(map[string]any)
-	aggregated, err := variable(container, "AGGREGATED_NAMESPACES")
+	everywhere, err := variable(container, "AGGREGATED_NAMESPACES")
 	errs = append(errs, err)
 	var all values
 	all = append(all, images(o)...)
 	all = append(all, values{
 		{"registries.imageRepository", "What precedes the names of the images of registries.", o.Repository, object{"type": "string", "minLength": 1}},
 		{"registries.imageDigests", "Where pods of registries refer to images by their published digests: Published, Always or Never. Empty for Published, the operator's default.", "", oneOf("", "Published", "Always", "Never")},
-		{"registries.aggregatedNamespaces", "Namespaces whose registries may be a part of the host cluster's API; [\"*\"] for all, which is right as long as administrators of the cluster alone may create ClusterRegistries.", strings.Split(aggregated, ","),
+		{aggregated, "Namespaces whose registries may be a part of the host cluster's API; [\"*\"] for all, which is right as long as administrators of the cluster alone may create ClusterRegistries. Empty for none; without watchNamespaces, nothing is installed in kube-system then.", strings.Split(everywhere, ","),
 			listOf(object{"anyOf": []any{oneOf("*"), namespaceName}})},
 		{narrowing, "Namespaces whose registries the operator looks after, which exist already; it gets its rights in these alone. Empty for all namespaces.", []any{}, object{"type": "array", "items": namespaceName, "uniqueItems": true}},
 		{"replicas", "Pods of the operator. One of them works, and another one takes over.", of("spec", "replicas"), object{"type": "integer", "minimum": 0}},

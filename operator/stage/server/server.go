@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -9,6 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/apply"
@@ -29,7 +31,7 @@ func (s *Stage) Run(ctx context.Context) pass.Servers {
 func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	objects, turn := s.turn(ctx)
 	if err := apply.IgnoreReadOnly(s.Apply(ctx, objects...)); err != nil {
-		return verdict.Failed(err)
+		return unapplied(err)
 	}
 	deployment := &appsv1.Deployment{}
 	if v := s.Applied(ctx, render.StageServer, deployment); !v.Complete() {
@@ -70,6 +72,17 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 		return s.Held
 	}
 	return operand.NoteMemory(done, operand.Staying(pods), s.Now)
+}
+
+// unapplied is the verdict of an error in applying the servers. What they need in kube-system,
+// nothing in the spec can change: where the platform closes that namespace, it is the mode that has
+// to be another one.
+func unapplied(err error) verdict.Verdict {
+	v, what := verdict.Failed(err), (*apply.Unapplied)(nil)
+	if v.Reason == operatorv1alpha1.ReasonHostRefused && errors.As(err, &what) && what.Object.Namespace == metav1.NamespaceSystem {
+		v.Message += ". The servers of an Aggregated registry need this object to know the host cluster's front proxy. If the operator has its Role in kube-system, the platform closes that namespace, as GKE Autopilot does: create a registry of mode Independent in place of this one, which needs nothing there"
+	}
+	return v
 }
 
 // report writes the servers' part of the status, and returns that of the Deployment as

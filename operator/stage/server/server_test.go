@@ -8,14 +8,22 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/render"
 	"github.com/clusterregistry/operator/operator/servers"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -119,6 +127,41 @@ func TestHeld(t *testing.T) {
 			continue // by the registry in the host cluster, which is not there
 		}
 		if v := s.Run(t.Context()); v.Complete() || !strings.Contains(v.Message, test.says) {
+			t.Errorf("%s: %+v", test.reason, v)
+		}
+	}
+}
+
+// TestClosedNamespaces has the host cluster refuse what the servers need in kube-system, by a
+// policy or for want of a right, and objects in the registry's own namespace: the former can be
+// done without in the other mode alone, and only then that is said.
+func TestClosedNamespaces(t *testing.T) {
+	const way = "mode Independent"
+	for _, test := range []struct {
+		reason, kind, namespace string
+		err                     error
+		want                    string
+		says                    bool
+	}{
+		{"a policy closes kube-system", "RoleBinding", "kube-system", apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, "fleet", errors.New("the namespace is managed")), operatorv1alpha1.ReasonHostRefused, true},
+		{"a webhook without a code does", "RoleBinding", "kube-system", apierrors.NewBadRequest("admission webhook denied the request"), operatorv1alpha1.ReasonHostRefused, true},
+		{"the host cluster is slow", "RoleBinding", "kube-system", apierrors.NewTimeoutError("later", 1), operatorv1alpha1.ReasonInternalError, false},
+		{"a quota is used up", "RoleBinding", "team", apierrors.NewForbidden(schema.GroupResource{Resource: "rolebindings"}, "fleet", errors.New("exceeded quota")), operatorv1alpha1.ReasonHostRefused, false},
+	} {
+		object := operandtest.Rendered(rbacv1.SchemeGroupVersion.WithKind(test.kind), "fleet")
+		object.SetNamespace(test.namespace)
+		reference := apply.Reference(object)
+		s := newStage(t, "{spec: {mode: Aggregated}}")
+		s.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{reference}
+		s.Rendered = &render.Result{Stages: map[render.Stage][]*unstructured.Unstructured{render.StageServer: {object}}}
+		s.Client = interceptor.NewClient(s.Client.(client.WithWatch), interceptor.Funcs{
+			Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+				return test.err
+			},
+		})
+		s.Applier = apply.New(s.Client, s.Live)
+		v := s.Run(t.Context()).Verdict
+		if v.Reason != test.want || v.Err == nil || !strings.Contains(v.Message, "apply "+reference.String()+": "+test.err.Error()) || strings.Contains(v.Message, way) != test.says {
 			t.Errorf("%s: %+v", test.reason, v)
 		}
 	}
