@@ -136,14 +136,14 @@ type TemplateExec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[]!#-[^-z|~]+$')",message="write the name or the path of a program, without spaces, quotation marks and backslashes. A Cluster does not choose it, so that it has no braces: put what depends on the Cluster in args, env or provider.config"
 	Command string `json:"command"`
 
-	// args are the program's arguments. At most 12.
+	// args are the program's arguments. At most 12. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=12
 	Args []TemplateText `json:"args,omitempty"`
 
 	// env are environment variables that the program gets in addition to the client's own. At
-	// most 4.
+	// most 4. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

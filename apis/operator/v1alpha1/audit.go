@@ -11,11 +11,11 @@ type Audit struct {
 	// +required
 	PolicyConfigMapRef AuditPolicySelector `json:"policyConfigMapRef"`
 
-	// log writes audit events in JSON, one in each line.
+	// log writes audit events in JSON, one in each line. Required without webhook.
 	// +optional
 	Log *AuditLog `json:"log,omitempty"`
 
-	// webhook sends audit events to a server, in batches.
+	// webhook sends audit events to a server, in batches. Required without log.
 	// +optional
 	Webhook *AuditWebhook `json:"webhook,omitempty"`
 }
@@ -48,7 +48,8 @@ type AuditLog struct {
 	// +kubebuilder:default=Stdout
 	Destination AuditLogDestination `json:"destination,omitempty"`
 
-	// file is about the file of each server. Only with destination File.
+	// file is about the file of each server. Only with destination File. Default: that of each
+	// field.
 	// +optional
 	File AuditFile `json:"file,omitempty,omitzero"`
 }

@@ -81,7 +81,8 @@ type BackupStore struct {
 	PersistentVolumeClaim *VolumeStore `json:"persistentVolumeClaim,omitempty"`
 
 	// serviceAccountName is the ServiceAccount in the registry's namespace to which the platform
-	// grants access to the store (workload identity), in place of a Secret.
+	// grants access to the store (workload identity). Required for a bucket or a container
+	// without secretRef.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -134,7 +135,8 @@ type S3Store struct {
 	CABundle CABundle `json:"caBundle,omitempty"`
 
 	// secretRef names a Secret with accessKeyID and secretAccessKey, and perhaps a
-	// sessionToken. The operator never reads its content.
+	// sessionToken. The operator never reads its content. Required without
+	// serviceAccountName.
 	// +optional
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty"`
 }
@@ -165,7 +167,7 @@ type GCSStore struct {
 	CABundle CABundle `json:"caBundle,omitempty"`
 
 	// secretRef names a Secret with the key of a service account, in serviceAccount.json.
-	// The operator never reads its content.
+	// The operator never reads its content. Required without serviceAccountName.
 	// +optional
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty"`
 }
@@ -202,8 +204,8 @@ type AzureStore struct {
 	// +optional
 	CABundle CABundle `json:"caBundle,omitempty"`
 
-	// secretRef names a Secret with the key of the storage account, in accountKey. The
-	// operator never reads its content.
+	// secretRef names a Secret with the key of the storage account, in accountKey.
+	// The operator never reads its content. Required without serviceAccountName.
 	// +optional
 	SecretRef *LocalObjectReference `json:"secretRef,omitempty"`
 }

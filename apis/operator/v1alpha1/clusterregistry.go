@@ -103,12 +103,12 @@ type ClusterRegistrySpec struct {
 	// +operator-sdk:csv:customresourcedefinitions:displayName="Deletion policy",xDescriptors={"urn:alm:descriptor:com.tectonic.ui:select:Retain","urn:alm:descriptor:com.tectonic.ui:select:Snapshot","urn:alm:descriptor:com.tectonic.ui:select:Delete"}
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// images says where the container images come from.
+	// images says where the container images come from. Default: that of each field.
 	// +optional
 	// +kubebuilder:default={}
 	Images Images `json:"images,omitempty,omitzero"`
 
-	// server is the registry's API server.
+	// server is the registry's API server. Default: that of each field.
 	// +optional
 	// +kubebuilder:default={}
 	Server Server `json:"server,omitempty,omitzero"`
@@ -124,7 +124,8 @@ type ClusterRegistrySpec struct {
 	// +optional
 	Jobs *Jobs `json:"jobs,omitempty"`
 
-	// tls configures the certificates, which cert-manager issues.
+	// tls configures the certificates, which cert-manager issues. Default: that of each
+	// field.
 	// +optional
 	// +kubebuilder:default={}
 	TLS TLS `json:"tls,omitempty,omitzero"`

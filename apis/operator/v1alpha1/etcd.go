@@ -75,7 +75,8 @@ type Etcd struct {
 	// +kubebuilder:validation:Maximum=50000
 	ElectionTimeoutMilliseconds int32 `json:"electionTimeoutMilliseconds,omitempty"`
 
-	// external is an etcd that the operator does not manage.
+	// external is an etcd that the operator does not manage. Default: none, and the operator runs
+	// the members that replicas says.
 	// +optional
 	External *ExternalEtcd `json:"external,omitempty"`
 }

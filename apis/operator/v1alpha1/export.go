@@ -70,7 +70,7 @@ type Export struct {
 
 	// signIn is what clients run to sign in to a cluster that has access by a provider, for
 	// formats that say so. The first access of an entry for which there is something counts. At
-	// most 8.
+	// most 8. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=provider
@@ -135,21 +135,21 @@ type ExportExec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[]!#-[^-z|~]+$')",message="write the name or the path of a program, without spaces, quotation marks, backslashes and braces: put what depends on the cluster in args or env"
 	Command string `json:"command"`
 
-	// args are the program's arguments. At most 12.
+	// args are the program's arguments. At most 12. Default: none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=12
 	Args []ExportText `json:"args,omitempty"`
 
 	// env are environment variables that the program gets besides the client's own, by name.
-	// At most 8.
+	// At most 8. Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=8
 	// +kubebuilder:validation:XValidation:rule="self.all(key, key.matches('^[A-Za-z_][A-Za-z0-9_]{0,62}$'))",message="write names of environment variables, such as AWS_PROFILE"
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.matches('(?i)(pass[-_. ]?(word|wd|phrase|code)|passwd|token|jwt|bearer|cookie|secret|key|key[-_. ]?data|auth|authorization)s?$'))",message="a variable is for a credential, and what is published holds none: have the program find it in its own environment"
 	Env map[string]ExportText `json:"env,omitempty"`
 
-	// installHint tells people who lack the program how to get it.
+	// installHint tells people who lack the program how to get it. Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	InstallHint string `json:"installHint,omitempty"`

@@ -15,7 +15,7 @@ type Images struct {
 	Repository string `json:"repository,omitempty"`
 
 	// pullSecrets are Secrets of the registry's namespace that let the images be
-	// pulled. At most 16.
+	// pulled. At most 16. Default: none.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

@@ -46,7 +46,7 @@ type Pods struct {
 
 	// topologySpreadConstraints replace the operator's own, which spread the pods over nodes:
 	// see "kubectl explain pod.spec.topologySpreadConstraints". A constraint without a
-	// labelSelector applies to the pods of this workload. At most 8.
+	// labelSelector applies to the pods of this workload. At most 8. Default: the operator's own.
 	// +optional
 	// +listType=map
 	// +listMapKey=topologyKey
@@ -156,14 +156,14 @@ type Scratch struct {
 type Resources struct {
 	// requests are what a container is guaranteed to get, such as cpu: 100m and
 	// memory: 128Mi. They replace all default requests: give those of memory and
-	// cpu together. At most 4.
+	// cpu together. At most 4. Default: those of the component.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=4
 	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).isGreaterThan(quantity('0')))",message="each request is a quantity above zero, such as cpu: 100m or memory: 128Mi"
 	Requests map[corev1.ResourceName]resource.Quantity `json:"requests,omitempty"`
 
 	// limits are what a container may use at most. They replace all default limits.
-	// At most 4.
+	// At most 4. Default: those of the component.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=4
 	// +kubebuilder:validation:XValidation:rule="self.all(k, isQuantity(string(self[k])) && quantity(string(self[k])).isGreaterThan(quantity('0')))",message="each limit is a quantity above zero, such as cpu: 500m or memory: 512Mi"

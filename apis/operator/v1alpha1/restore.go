@@ -11,16 +11,17 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type RestoreFrom struct {
 	// backupRef names a ClusterRegistryBackup. It is read from the store that spec.backup of
 	// its ClusterRegistry names, with the Secret, ServiceAccount or PersistentVolumeClaim of
-	// the same name in the namespace of the new registry.
+	// the same name in the namespace of the new registry. Required without store.
 	// +optional
 	BackupRef *BackupReference `json:"backupRef,omitempty"`
 
-	// store is where the backup is, for one whose ClusterRegistry is gone or elsewhere.
+	// store is where the backup is, for one whose ClusterRegistry is gone or elsewhere. Required
+	// without backupRef.
 	// +optional
 	Store *BackupStore `json:"store,omitempty"`
 
 	// lineage is the ID of the data in the store: the name of the directory below the prefix,
-	// which status.backup.lineage of the old registry has.
+	// which status.backup.lineage of the old registry has. Required with store.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

@@ -34,7 +34,7 @@ type Rotation struct {
 	Client int32 `json:"client,omitempty"`
 
 	// drop confirms which CAs clients with copies of certificates or CAs no longer need. The
-	// operator drops all others automatically.
+	// operator drops all others automatically. Default: none.
 	// +optional
 	Drop RotationDrop `json:"drop,omitempty,omitzero"`
 }

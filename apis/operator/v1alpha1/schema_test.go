@@ -80,7 +80,8 @@ func TestNumbersAreDescribed(t *testing.T) {
 	numbers, lists := 0, 0
 	for _, file := range []string{crdFile, backupCRDFile, selectionCRDFile} {
 		root := readCRD(t, file).Spec.Versions[0].Schema.OpenAPIV3Schema
-		eachProperty("spec", root.Properties["spec"], func(path string, required bool, s apiextensionsv1.JSONSchemaProps) {
+		eachProperty("spec", root.Properties["spec"], func(path string, parent, s apiextensionsv1.JSONSchemaProps) {
+			required := slices.Contains(parent.Required, path[strings.LastIndex(path, ".")+1:])
 			duration := slices.ContainsFunc(s.XValidations, func(rule apiextensionsv1.ValidationRule) bool {
 				return strings.Contains(rule.Rule, "duration(self)")
 			})
@@ -117,13 +118,49 @@ func TestNumbersAreDescribed(t *testing.T) {
 	}
 }
 
+// TestOptionalFieldsAreDescribed expects of each field of a spec that may be left out that it says
+// what is then the case, or when it may not be. Of alternatives of which one is required, the rule
+// of the object that has them says it.
+func TestOptionalFieldsAreDescribed(t *testing.T) {
+	fields, alternatives := 0, 0
+	for _, file := range []string{crdFile, backupCRDFile, selectionCRDFile} {
+		root := readCRD(t, file).Spec.Versions[0].Schema.OpenAPIV3Schema
+		eachProperty("spec", root.Properties["spec"], func(path string, parent, s apiextensionsv1.JSONSchemaProps) {
+			name := path[strings.LastIndex(path, ".")+1:]
+			switch {
+			case slices.Contains(parent.Required, name):
+			case oneOf(parent, name):
+				alternatives++
+			default:
+				fields++
+				if !strings.Contains(s.Description, "Default:") && !strings.Contains(s.Description, "Required ") {
+					t.Errorf("%s says neither what it is without a value (\"Default:\") nor when it needs one (\"Required \"): %q", path, s.Description)
+				}
+			}
+		})
+	}
+	if fields < 100 || alternatives < 15 {
+		t.Errorf("only %d optional fields and %d alternatives were found", fields, alternatives)
+	}
+}
+
+// oneOf reports whether a rule of an object requires one of several of its fields, of which this
+// is one.
+func oneOf(object apiextensionsv1.JSONSchemaProps, name string) bool {
+	return slices.ContainsFunc(object.XValidations, func(rule apiextensionsv1.ValidationRule) bool {
+		counts := strings.HasSuffix(rule.Rule, " == 1") || strings.Contains(rule.Rule, " ? 1 : 0) == (")
+		either := regexp.MustCompile(`^has\(self\.\w+\) != has\(self\.\w+\)$`).MatchString(rule.Rule)
+		return (counts || either) && strings.Contains(rule.Rule, "has(self."+name+")")
+	})
+}
+
 // TestStatusTakesAnyValue expects no list of values in a status: an operator that is newer than
 // the host cluster's definition could not report what is new.
 func TestStatusTakesAnyValue(t *testing.T) {
 	fields := 0
 	for _, file := range []string{crdFile, backupCRDFile, selectionCRDFile} {
 		root := readCRD(t, file).Spec.Versions[0].Schema.OpenAPIV3Schema
-		eachProperty("status", root.Properties["status"], func(path string, _ bool, s apiextensionsv1.JSONSchemaProps) {
+		eachProperty("status", root.Properties["status"], func(path string, _, s apiextensionsv1.JSONSchemaProps) {
 			fields++
 			if len(s.Enum) > 0 && !strings.Contains(path, ".conditions[]") {
 				t.Errorf("%s takes only certain values", path)
@@ -150,13 +187,13 @@ func readCRD(t *testing.T, file string) apiextensionsv1.CustomResourceDefinition
 
 // eachProperty calls visit with each field below a schema, but for the insides of Kubernetes' own
 // types, whose texts are cut.
-func eachProperty(path string, s apiextensionsv1.JSONSchemaProps, visit func(path string, required bool, s apiextensionsv1.JSONSchemaProps)) {
+func eachProperty(path string, s apiextensionsv1.JSONSchemaProps, visit func(path string, parent, s apiextensionsv1.JSONSchemaProps)) {
 	if s.Items != nil && s.Items.Schema != nil {
 		eachProperty(path+"[]", *s.Items.Schema, visit)
 	}
 	for name, child := range s.Properties {
-		visit(path+"."+name, slices.Contains(s.Required, name), child)
-		if !slices.Contains([]string{"affinity", "dnsConfig", "seLinuxOptions", "tolerations", "topologySpreadConstraints"}, name) {
+		visit(path+"."+name, s, child)
+		if !slices.Contains([]string{"affinity", "dnsConfig", "selector", "seLinuxOptions", "tolerations", "topologySpreadConstraints"}, name) {
 			eachProperty(path+"."+name, child, visit)
 		}
 	}

@@ -21,13 +21,13 @@ type Server struct {
 	Pods `json:",inline"`
 
 	// service configures how clients outside of the host cluster reach the registry. Independent
-	// mode only.
+	// mode only. Default: type ClusterIP, for clients in the host cluster.
 	// +optional
 	Service *Service `json:"service,omitempty"`
 
 	// extraArgs are flags of the server, without dashes. These 7 can be set: v,
 	// vmodule, max-requests-inflight, max-mutating-requests-inflight,
-	// request-timeout, min-request-timeout and watch-cache-sizes.
+	// request-timeout, min-request-timeout and watch-cache-sizes. Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=7
 	// +kubebuilder:validation:XValidation:rule="self.all(k, k in ['v', 'vmodule', 'max-requests-inflight', 'max-mutating-requests-inflight', 'request-timeout', 'min-request-timeout', 'watch-cache-sizes'])",message="only these flags can be set, written without dashes: v, vmodule, max-requests-inflight, max-mutating-requests-inflight, request-timeout, min-request-timeout, watch-cache-sizes"
@@ -49,11 +49,12 @@ type Server struct {
 
 	// authentication configures JWT authentication. Client certificates of the
 	// registry's own CA are always accepted. Independent mode only.
+	// Default: none, and no JWT is accepted.
 	// +optional
 	Authentication *Authentication `json:"authentication,omitempty"`
 
 	// authorization configures who decides what users may do, and what needs a separate
-	// permission.
+	// permission. Default: that of each field.
 	// +optional
 	Authorization *Authorization `json:"authorization,omitempty"`
 
@@ -93,7 +94,7 @@ type Service struct {
 	Type corev1.ServiceType `json:"type,omitempty"`
 
 	// annotations are added to the Service, for the controller of its load
-	// balancer. At most 32, and none of operator.clusterregistry.io.
+	// balancer. At most 32, and none of operator.clusterregistry.io. Default: none.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=32
 	// +kubebuilder:validation:XValidation:rule="self.all(key, !key.startsWith('operator.clusterregistry.io/'))",message="annotations of operator.clusterregistry.io are the operator's own: leave them out"
@@ -191,7 +192,7 @@ type ConfigMapKeySelector struct {
 type Authorization struct {
 	// webhookSecretRef names the key of a Secret with the kubeconfig of a server
 	// that answers SubjectAccessReviews. It decides in place of the registry's own
-	// ClusterRoles and ClusterRoleBindings. Independent mode only.
+	// ClusterRoles and ClusterRoleBindings. Independent mode only. Default: none.
 	// +optional
 	WebhookSecretRef *SecretKeySelector `json:"webhookSecretRef,omitempty"`
 
@@ -221,7 +222,7 @@ type Authorization struct {
 
 	// visibilityApprovedFor approves a change of visibility from ClusterSets to All, after which
 	// everyone who may read clusters sees all of them. It is the ID in status.visibility.id;
-	// another ID has no effect.
+	// another ID has no effect. Default: none.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63

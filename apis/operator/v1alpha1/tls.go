@@ -15,12 +15,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:validation:XValidation:rule="(has(self.rotation) && has(self.rotation.client) ? self.rotation.client : 1) >= (has(oldSelf.rotation) && has(oldSelf.rotation.client) ? oldSelf.rotation.client : 1)",fieldPath=".rotation",message="rotation.client can't be lowered, and 1 is what it is without a number: no key is used again; set it to what it was, or raise it to make another CA"
 type TLS struct {
 	// issuerRef is the issuer of the servers' serving certificate, in place of the registry's
-	// own serving CA. It requires caBundle.
+	// own serving CA. It requires caBundle. Default: the registry's own.
 	// +optional
 	IssuerRef *IssuerReference `json:"issuerRef,omitempty"`
 
 	// caBundle holds the CA certificates, in PEM, base64 encoded in JSON and YAML,
 	// that sign what issuerRef issues. At most 64 KiB. Clients of the registry get it.
+	// Required with issuerRef.
 	// +optional
 	CABundle CABundle `json:"caBundle,omitempty"`
 
