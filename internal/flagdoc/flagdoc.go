@@ -18,36 +18,38 @@ import (
 // instead of comparing it.
 const Update = "UPDATE_DOCS"
 
-// Check fails the test unless a page has the flags of a program, as a table between
+// Check fails the test unless a page has the flags of a program, as a list between
 // two comments that name it. A flag without a usage fails the test, too.
 func Check(t *testing.T, page, program string, flags *pflag.FlagSet) {
 	t.Helper()
 	Described(t, program, flags)
-	var rows []row
+	var lines []line
 	for flag := range documented(flags) {
-		rows = append(rows, rowOf(flag))
+		lines = append(lines, lineOf(flag))
 	}
-	check(t, page, program, rows, false)
+	check(t, page, program, lines)
 }
 
 // CheckCommands does so with the flags of a program's commands, by the names of the commands, in
-// one table: a flag that several commands have in one form has one row.
+// one list: a flag that several commands have in one form has one line.
 func CheckCommands(t *testing.T, page, program string, commands map[string]*pflag.FlagSet) {
 	t.Helper()
-	var rows []row
+	var lines []line
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
 		Described(t, program+" "+name, commands[name])
 		for flag := range documented(commands[name]) {
-			added := rowOf(flag)
-			at := slices.IndexFunc(rows, func(r row) bool { return r.name == added.name && r.rest == added.rest })
+			added := lineOf(flag)
+			at := slices.IndexFunc(lines, func(l line) bool {
+				return l.name == added.name && l.fallback == added.fallback && l.usage == added.usage
+			})
 			if at < 0 {
-				at, rows = len(rows), append(rows, added)
+				at, lines = len(lines), append(lines, added)
 			}
-			rows[at].commands = append(rows[at].commands, "`"+name+"`")
+			lines[at].commands = append(lines[at].commands, "`"+name+"`")
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return strings.Compare(a.name, b.name) })
-	check(t, page, program, rows, true)
+	slices.SortStableFunc(lines, func(a, b line) int { return strings.Compare(a.name, b.name) })
+	check(t, page, program, lines)
 }
 
 // Described fails the test unless all flags of a program have a usage.
@@ -81,50 +83,51 @@ func documented(flags *pflag.FlagSet) iter.Seq[*pflag.Flag] {
 	}
 }
 
-// row is a line of a table: the flag, the commands that have it, its default and its usage.
-type row struct {
-	name, rest string
-	commands   []string
+// line is what there is to say of a flag, and the commands that have it.
+type line struct {
+	name, fallback, usage string
+	commands              []string
 }
 
-func rowOf(f *pflag.Flag) row {
+func lineOf(f *pflag.Flag) line {
 	kind, usage := pflag.UnquoteUsage(f)
 	name := "--" + f.Name
 	if kind != "" {
 		name += " " + kind
 	}
 	fallback := ""
-	if f.DefValue != "" && f.DefValue != "[]" && f.DefValue != "<nil>" {
-		fallback = "`" + f.DefValue + "`"
+	if f.DefValue != "" && f.DefValue != "[]" && f.DefValue != "<nil>" && f.DefValue != "false" {
+		fallback = "default: `" + f.DefValue + "`"
 	}
 	// What follows the first line is a list of hundreds of values.
 	usage, _, more := strings.Cut(usage, "\n")
 	if more {
 		usage += " (see `--help`)"
 	}
-	return row{name: name, rest: fmt.Sprintf("%s | %s |", fallback, cell(usage))}
+	return line{name: name, fallback: fallback, usage: strings.ReplaceAll(strings.Join(strings.Fields(usage), " "), "<", "&lt;")}
 }
 
-// table returns a table of rows, with a column for commands if there are any.
-func table(rows []row, byCommand bool) string {
+// list returns a list of flags in Markdown.
+func list(lines []line) string {
 	out := &strings.Builder{}
-	if byCommand {
-		out.WriteString("| Flag | Commands | Default | What it is |\n|---|---|---|---|\n")
-	} else {
-		out.WriteString("| Flag | Default | What it is |\n|---|---|---|\n")
-	}
-	for _, r := range rows {
-		commands := ""
-		if byCommand {
-			commands = strings.Join(r.commands, ", ") + " | "
+	for _, l := range lines {
+		var notes []string
+		for _, note := range []string{strings.Join(l.commands, ", "), l.fallback} {
+			if note != "" {
+				notes = append(notes, note)
+			}
 		}
-		fmt.Fprintf(out, "| `%s` | %s%s\n", cell(r.name), commands, r.rest)
+		about := ""
+		if len(notes) > 0 {
+			about = " (" + strings.Join(notes, "; ") + ")"
+		}
+		fmt.Fprintf(out, "- `%s`%s: %s\n", l.name, about, l.usage)
 	}
 	return out.String()
 }
 
 // check compares the part of a page that is about a program with what it should be, or writes it.
-func check(t *testing.T, page, program string, rows []row, byCommand bool) {
+func check(t *testing.T, page, program string, lines []line) {
 	t.Helper()
 	content, err := os.ReadFile(page)
 	if err != nil {
@@ -136,7 +139,7 @@ func check(t *testing.T, page, program string, rows []row, byCommand bool) {
 	if !found || !closed {
 		t.Fatalf("%s has no place for the flags of %s: two lines, %q and %q", page, program, begin, end)
 	}
-	want := table(rows, byCommand)
+	want := list(lines)
 	if have == want {
 		return
 	}
@@ -146,9 +149,4 @@ func check(t *testing.T, page, program string, rows []row, byCommand bool) {
 	if err := os.WriteFile(page, []byte(before+begin+want+end+after), 0o644); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// cell returns a text that fits into a cell of a table.
-func cell(text string) string {
-	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(strings.Join(strings.Fields(text), " "))
 }

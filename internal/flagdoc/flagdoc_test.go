@@ -16,17 +16,18 @@ func flags() *pflag.FlagSet {
 	fs.StringSlice("list", nil, "Some, a|b or <c>.\nMany\nlines.")
 	fs.String("mode", "", "One of `a|b`.")
 	fs.Bool("quick", true, "Do it quickly.")
+	fs.Bool("slow", false, "Do it slowly.")
 	fs.Int("old", 1, "An old one.")
 	_ = fs.MarkDeprecated("old", "it is old")
 	return fs
 }
 
-func TestTable(t *testing.T) {
-	const want = "| Flag | Default | What it is |\n|---|---|---|\n" +
-		"| `--list strings` |  | Some, a\\|b or &lt;c>. (see `--help`) |\n" +
-		"| `--mode a\\|b` |  | One of a\\|b. |\n" +
-		"| `--name NAME` |  | The NAME of it. |\n" +
-		"| `--quick` | `true` | Do it quickly. |\n"
+func TestList(t *testing.T) {
+	const want = "- `--list strings`: Some, a|b or &lt;c>. (see `--help`)\n" +
+		"- `--mode a|b`: One of a|b.\n" +
+		"- `--name NAME`: The NAME of it.\n" +
+		"- `--quick` (default: `true`): Do it quickly.\n" +
+		"- `--slow`: Do it slowly.\n"
 	if got := checked(t, func(page string) { Check(t, page, "it", flags()) }); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
@@ -37,17 +38,17 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestCommands expects a row for each form of a flag, with the commands that have it.
+// TestCommands expects a line for each form of a flag, with the commands that have it.
 func TestCommands(t *testing.T) {
 	other := pflag.NewFlagSet("", pflag.ContinueOnError)
 	other.Bool("quick", true, "Do it quickly.")
 	other.String("name", "it", "Another `NAME`.")
-	const want = "| Flag | Commands | Default | What it is |\n|---|---|---|---|\n" +
-		"| `--list strings` | `go` |  | Some, a\\|b or &lt;c>. (see `--help`) |\n" +
-		"| `--mode a\\|b` | `go` |  | One of a\\|b. |\n" +
-		"| `--name NAME` | `go` |  | The NAME of it. |\n" +
-		"| `--name NAME` | `stop` | `it` | Another NAME. |\n" +
-		"| `--quick` | `go`, `stop` | `true` | Do it quickly. |\n"
+	const want = "- `--list strings` (`go`): Some, a|b or &lt;c>. (see `--help`)\n" +
+		"- `--mode a|b` (`go`): One of a|b.\n" +
+		"- `--name NAME` (`go`): The NAME of it.\n" +
+		"- `--name NAME` (`stop`; default: `it`): Another NAME.\n" +
+		"- `--quick` (`go`, `stop`; default: `true`): Do it quickly.\n" +
+		"- `--slow` (`go`): Do it slowly.\n"
 	if got := checked(t, func(page string) {
 		CheckCommands(t, page, "it", map[string]*pflag.FlagSet{"stop": other, "go": flags()})
 	}); got != want {
@@ -55,7 +56,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// checked returns the table that a check writes.
+// checked returns the list that a check writes.
 func checked(t *testing.T, check func(page string)) string {
 	t.Helper()
 	page := filepath.Join(t.TempDir(), "flags.md")
