@@ -31,12 +31,17 @@ func leaves(cmd *cobra.Command, visit func(*cobra.Command)) {
 
 func TestFlagsAreDocumented(t *testing.T) {
 	cmd := root(command.New())
-	flagdoc.Check(t, flagsPage, "kubectl registry", cmd.PersistentFlags())
 	commands := map[string]*pflag.FlagSet{}
 	leaves(cmd, func(cmd *cobra.Command) {
 		commands[strings.TrimPrefix(cmd.CommandPath(), "kubectl registry ")] = cmd.LocalNonPersistentFlags()
 	})
 	flagdoc.CheckCommands(t, flagsPage, "the commands of kubectl registry", commands)
+	page := read(t, flagsPage)
+	cmd.PersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		if !strings.Contains(page, "`--"+flag.Name+"`") {
+			t.Errorf("%s does not name --%s, which every command has", flagsPage, flag.Name)
+		}
+	})
 }
 
 // TestCommandsAreDocumented expects of each command what a user needs of it: examples
