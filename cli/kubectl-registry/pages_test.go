@@ -12,7 +12,7 @@ const longPage = "testdata/sessions.md"
 // long are the commands whose sessions are there.
 var long = []string{"export", "grant", "restore plan", "recover plan", "upgrade plan", "upgrade to", "etcd defrag", "etcd replace", "etcd rotate-ca",
 	"backup create", "backup show", "backup verify", "unjoin", "can-see", "report",
-	"clusters", "import", "etcd members", "backup list", "diagnose"}
+	"clusters", "import", "etcd members", "backup list", "diagnose", "kubeconfig"}
 
 func read(t *testing.T, page string) string {
 	t.Helper()
