@@ -13,66 +13,91 @@ const intro = `# Reference: %s
 
 <!-- Written by "make update-codegen" from apis/operator/v1alpha1. Change the comments there. -->
 
-Every field of %s, version %s, kind %s (short name %s). [configure.md](../how-to/configure.md) is the guide that shows how they are used; ` + "`kubectl explain %s.spec`" + ` shows the same as this page in a terminal.
+Every field of %s, version %s, kind %s (short name %s). [%[7]s](../how-to/%[7]s) shows how they are used; ` + "`kubectl explain %[6]s.spec`" + ` shows the same as this page in a terminal.
 
-The error for a value that is not valid, and for fields that don't go together, says what to write: try a spec with ` + "`kubectl apply --dry-run=server`" + `. "A change" is one of a field that was set before.
+The error for a value that is not valid says what to write: try a spec with ` + "`kubectl apply --dry-run=server`" + `. "A change" is one of a field that was set before.
 `
+
+// guides are the pages that show how the fields of a kind are used.
+var guides = map[string]string{
+	"ClusterRegistry":       "configure.md",
+	"ClusterRegistryBackup": "back-up-and-restore.md",
+	"ClusterSelection":      "selections.md",
+}
 
 // document returns the reference in Markdown.
 func document(crd *apiextensionsv1.CustomResourceDefinition) string {
 	out, served := &strings.Builder{}, crd.Spec.Versions[0]
 	fields, whole := walked(served.Schema.OpenAPIV3Schema)
 	short := crd.Spec.Names.ShortNames[0]
-	fmt.Fprintf(out, intro, crd.Spec.Names.Kind, "`"+crd.Spec.Group+"`", "`"+served.Name+"`", "`"+crd.Spec.Names.Kind+"`", "`"+short+"`", short)
+	kind := crd.Spec.Names.Kind
+	fmt.Fprintf(out, intro, kind, code(crd.Spec.Group), code(served.Name), code(kind), code(short), short, guides[kind])
 	if len(whole) > 0 {
 		fmt.Fprintln(out, "\nThe object as a whole is refused with:")
 	}
 	for _, message := range whole {
 		fmt.Fprintf(out, "\n- %s\n", quoted(message))
 	}
+	fields, cut := topmost(fields)
 	writeSections(out, fields)
+	if cut {
+		fmt.Fprintf(out, "\n`kubectl explain %s.status.operation`, and so on, describes the fields within these.\n", short)
+	}
 	return out.String()
 }
 
-// column is one that a table has if any of its fields has something in it.
-type column struct {
-	title string
-	cell  func(*field) string
+// manyFields is how many fields of a status a page describes: of a larger one, which is a record
+// for people who have the object before them, only those at the top.
+const manyFields = 100
+
+// topmost names the fields within those at the top of a large status with these, in place of
+// describing them, and reports whether it has.
+func topmost(fields []*field) ([]*field, bool) {
+	of := func(f *field) bool { return sectionOf(f) == "status" }
+	all := slices.DeleteFunc(slices.Clone(fields), func(f *field) bool { return !of(f) })
+	if len(all) <= manyFields {
+		return fields, false
+	}
+	top := map[string]*field{}
+	for _, f := range all {
+		above, name := cutLast(f.path)
+		if above == "" || above == "status" {
+			top[f.path] = f
+		} else if parent := top[strings.TrimSuffix(above, "[]")]; parent != nil {
+			parent.within = append(parent.within, code(name))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(fields), func(f *field) bool { return of(f) && top[f.path] == nil }), true
 }
 
-var columns = []column{
-	{"Field", func(f *field) string { return "`" + f.path + "`" }},
-	{"Type", typed},
-	{"Default", fallback},
-}
-
-// writeSections writes a table for each section. A message that several fields have is
-// quoted at the first of them, and a field that is the same as one before is only named.
+// writeSections writes a list for each section. A message that several fields have is quoted at
+// the first of them, and a field that is the same as one before is only named.
 func writeSections(out *strings.Builder, fields []*field) {
 	first, met := map[string]string{}, map[string]*field{}
 	for _, all := range sections(fields) {
 		section, repeated := apart(all, met)
-		used := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
-			return !slices.ContainsFunc(section, func(f *field) bool { return c.cell(f) != "" })
-		})
-		used = append(used, column{"What it is", func(f *field) string { return about(f, first) }})
 		fmt.Fprintf(out, "\n## %s\n\n", sectionOf(section[0]))
-		line, rule := "|", "|"
-		for _, c := range used {
-			line, rule = line+" "+c.title+" |", rule+"---|"
-		}
-		fmt.Fprintln(out, line+"\n"+rule)
 		for _, f := range section {
-			line := "|"
-			for _, c := range used {
-				line += " " + c.cell(f) + " |"
-			}
-			fmt.Fprintln(out, line)
+			fmt.Fprintf(out, "- %s (%s): %s\n", code(f.path), strings.Join(nonEmpty(typed(f), defaulted(f)), "; "), about(f, first))
 		}
 		for _, r := range repeated {
 			fmt.Fprintf(out, "\nThe same as in %s: %s.\n", code(r.of), strings.Join(r.fields, ", "))
 		}
 	}
+}
+
+// nonEmpty returns the texts that have something in them.
+func nonEmpty(texts ...string) []string {
+	return slices.DeleteFunc(texts, func(text string) bool { return text == "" })
+}
+
+// defaulted names the default of a field, if it has one that says something.
+func defaulted(f *field) string {
+	value := fallback(f)
+	if slices.Contains([]string{"", "none", "false", code("false"), "empty"}, value) {
+		return ""
+	}
+	return "default: " + value
 }
 
 // repetition names fields that are the same as those of their names in another object.
@@ -141,6 +166,9 @@ func sectionOf(f *field) string {
 // can be changed. No one sets the fields of a status.
 func typed(f *field) string {
 	kind := f.kind
+	if len(f.within) > 0 {
+		kind += " with " + strings.Join(f.within, ", ")
+	}
 	if sectionOf(f) == "status" {
 		return kind
 	}
@@ -154,7 +182,7 @@ func typed(f *field) string {
 		return between.MatchString(bound) && strings.Contains(f.description, bound)
 	})
 	if len(allowed) > 0 {
-		kind += ": " + cell(strings.Join(allowed, "; "))
+		kind += ": " + line(strings.Join(allowed, "; "))
 	}
 	return kind
 }
@@ -203,7 +231,7 @@ var counted = regexp.MustCompile(` At most ([0-9]+)\.`)
 // described is the description of a field without what its line says anyway: its name in the
 // beginning, as "kubectl explain" shows it, its default, and how many entries it may have.
 func described(f *field) string {
-	text := cell(f.description)
+	text := line(f.description)
 	_, name := cutLast(f.path)
 	name = strings.TrimSuffix(name, "[]")
 	text = counted.ReplaceAllStringFunc(text, func(sentence string) string {
@@ -229,7 +257,7 @@ func fallback(f *field) string {
 	if f.fallback != "" {
 		return code(f.fallback)
 	}
-	_, text := cutDefault(cell(f.description))
+	_, text := cutDefault(line(f.description))
 	return text
 }
 
@@ -252,10 +280,9 @@ func code(text string) string {
 }
 
 // quoted returns what the API server says.
-func quoted(message string) string { return "\"" + cell(message) + "\"" }
+func quoted(message string) string { return "\"" + line(message) + "\"" }
 
-// cell returns a text that fits into a cell of a table.
-func cell(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	return strings.NewReplacer("|", `\|`, "<", "&lt;").Replace(text)
+// line returns a text that fits into a line of a list.
+func line(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "<", "&lt;")
 }

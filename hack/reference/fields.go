@@ -25,6 +25,8 @@ type field struct {
 	description string
 	// like is the path of an earlier field with the same fields below it.
 	like string
+	// within are the names of the fields below it that are not described.
+	within []string
 }
 
 // foreign are fields of Kubernetes' own types, whose insides its documentation
@@ -49,6 +51,9 @@ func foreignType(name string, schema *apiextensionsv1.JSONSchemaProps) string {
 
 // labelSelector is the type of Kubernetes that is told by its fields, whatever its name.
 const labelSelector = "LabelSelector"
+
+// named is the type of an object that names another one, and says nothing else.
+const named = "object with `name`"
 
 // walk collects the fields of a schema, in the order of their paths.
 type walk struct {
@@ -124,7 +129,7 @@ func (w *walk) field(path, name string, schema *apiextensionsv1.JSONSchemaProps,
 	}
 	w.fields = append(w.fields, f)
 	w.byPath[path] = f
-	if foreignType(name, schema) != "" || f.kind == labelSelector {
+	if foreignType(name, schema) != "" || f.kind == labelSelector || strings.HasSuffix(f.kind, named) {
 		return
 	}
 	if f.like = w.earlier(path, schema); f.like != "" {
@@ -182,6 +187,8 @@ func kind(name string, schema *apiextensionsv1.JSONSchemaProps) string {
 		return "quantity"
 	case schema.Properties["matchLabels"].Type != "" && schema.Properties["matchExpressions"].Type != "":
 		return labelSelector
+	case len(schema.Properties) == 1 && schema.Properties["name"].Type == "string":
+		return named
 	case schema.Format == "date-time":
 		return "time"
 	case schema.Format == "byte":

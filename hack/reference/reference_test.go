@@ -12,17 +12,16 @@ const fromHere = "../../"
 // TestUpToDate compares each document with the schema that it is made of: both are
 // in the repository.
 func TestUpToDate(t *testing.T) {
-	want, err := reference(fromHere + crdFile)
-	if err != nil {
-		t.Fatal(err)
+	for crd, file := range map[string]string{crdFile: referenceFile, backupCRDFile: backupReferenceFile, selectionCRDFile: selectionReferenceFile} {
+		want, err := reference(fromHere + crd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkFile(t, file, want)
 	}
-	checkFile(t, referenceFile, want)
-	if want, err = reference(fromHere + backupCRDFile); err != nil {
-		t.Fatal(err)
-	}
-	checkFile(t, backupReferenceFile, want)
 	for _, of := range pages {
-		if want, err = pageOf(fromHere+schemaFile, of); err != nil {
+		want, err := pageOf(fromHere+schemaFile, of)
+		if err != nil {
 			t.Fatal(err)
 		}
 		checkFile(t, of.file, want)
@@ -49,13 +48,13 @@ func TestClusterRows(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\n## spec.access[]\n",
-		"| `spec.endpoints` | list of object | The ways",
-		"| `spec.endpoints[].name` | string, **required** | name tells",
-		"| `spec.endpoints[].caBundle` | base64 |",
-		"| `spec.access[].oidc.issuerURL` | string, **required** |",
-		"| `status.conditions` | list of Condition |",
-		"| `status.capacity` | map to quantity |",
-		"| `status.reporters[].lastSeen` | time |",
+		"\n- `spec.endpoints` (list of object): The ways",
+		"\n- `spec.endpoints[].name` (string, **required**): name tells",
+		"\n- `spec.endpoints[].caBundle` (base64): ",
+		"\n- `spec.access[].oidc.issuerURL` (string, **required**): ",
+		"\n- `status.conditions` (list of Condition): ",
+		"\n- `status.capacity` (map to quantity): ",
+		"\n- `status.reporters[].lastSeen` (time): ",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in\n%s", want, text)
@@ -74,31 +73,31 @@ func TestRows(t *testing.T) {
 	}
 	lines := map[string]string{}
 	for _, line := range strings.Split(text, "\n") {
-		if cells := strings.SplitN(line, " | ", 3); strings.HasPrefix(line, "| `") && len(cells) == 3 {
-			lines[strings.Trim(cells[0], "| `")] = line
+		if rest, is := strings.CutPrefix(line, "- `"); is {
+			path, about, _ := strings.Cut(rest, "` ")
+			lines[path] = about + "\n"
 		}
 	}
 	for path, want := range map[string][]string{
 		"spec.mode":                            {"string, **required**", "`Aggregated`, `Independent`", "**immutable**", "A change is refused with: \"the mode of a registry can't be changed"},
-		"spec.version":                         {"string, **required**: `v0.1.0`, `v0.2.0` |", "A change may be refused with: ", "can't be brought to this one"},
-		"spec.deletionPolicy":                  {"| `Retain` |"},
-		"spec.server.replicas":                 {"integer", "| `2` |", "1 to 16"},
-		"spec.etcd.external.endpoints":         {"list of string, **required**", "1 to 9 entries", "when one fails. |"},
-		"spec.etcd.storage":                    {"| object | ", "A change may be refused with: \"the size of etcd's volumes can grow but not shrink"},
-		"spec.etcd.storage.size":               {"quantity", "| `8Gi` |"},
-		"spec.tls.rotation":                    {"| object | ", "A change may be refused with: \"rotation.etcd can't be lowered"},
+		"spec.version":                         {"string, **required**: `v0.1.0`, `v0.2.0`): ", "A change may be refused with: ", "can't be brought to this one"},
+		"spec.deletionPolicy":                  {"; default: `Retain`): "},
+		"spec.server.replicas":                 {"(integer; default: `2`): ", "1 to 16"},
+		"spec.etcd.external.endpoints":         {"list of string, **required**", "1 to 9 entries", "when one fails.\n"},
+		"spec.etcd.storage":                    {"(object; default: ", "A change may be refused with: \"the size of etcd's volumes can grow but not shrink"},
+		"spec.etcd.storage.size":               {"(quantity; default: `8Gi`): "},
+		"spec.tls.rotation":                    {"(object; default: ", "A change may be refused with: \"rotation.etcd can't be lowered"},
 		"spec.controllers.tolerations":         {"list of Toleration of a pod"},
-		"spec.server.extraArgs":                {"map to string", "at most 7 keys |"},
+		"spec.server.extraArgs":                {"map to string", "at most 7 keys)"},
 		"spec.etcd":                            {"A change may be refused with: \"a registry can't be moved"},
-		"spec.restoreFrom.store":               {"elsewhere. It has the fields of `spec.backup.store`. |"},
-		"spec.backup.retention.keepLast":       {"| How many of the newest", "1 to 1000. |"},
-		"status.certificates[].notAfter":       {"time"},
-		"status.history[].snapshot":            {"claim &lt;name>-snapshots"},
+		"spec.restoreFrom.store":               {" It has the fields of `spec.backup.store`.\n"},
+		"spec.backup.retention.keepLast":       {"): How many of the newest", "1 to 1000.\n"},
+		"status.etcdVersion":                   {"(string): "},
 		"spec.server.service.type":             {"`ClusterIP`, `NodePort`, `LoadBalancer`"},
-		"spec.etcd.resources":                  {"It has the fields of `spec.controllers.resources`. |"},
+		"spec.etcd.resources":                  {"It has the fields of `spec.controllers.resources`.\n"},
 		"spec.controllers.clusterAPI.selector": {"LabelSelector"},
-		"spec.server.progressDeadlineSeconds":  {"| integer | `600` |", "30 to 86400. |"},
-		"spec.backup.timeZone":                 {"| string | UTC |", "such as Europe/Berlin. |"},
+		"spec.server.progressDeadlineSeconds":  {"(integer; default: `600`): ", "30 to 86400.\n"},
+		"spec.backup.timeZone":                 {"(string; default: UTC): ", "such as Europe/Berlin.\n"},
 	} {
 		for _, text := range want {
 			if !strings.Contains(lines[path], text) {
@@ -123,6 +122,28 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestLargeStatus expects that a large status is described by its topmost fields, which name those
+// within them, and a small one as a whole.
+func TestLargeStatus(t *testing.T) {
+	for _, test := range []struct{ crd, has, hasNot string }{
+		{crdFile, "\n- `status.endpoint` (object with `caBundle`, `url`): Where", "\n- `status.endpoint.url`"},
+		{crdFile, "\n- `status.history` (list of object with `completionTime`, ", "\n- `status.history[]."},
+		{crdFile, "\n- `spec.etcd.storage.size` (", "\n- `spec.etcd` (object with "},
+		{selectionCRDFile, "\n- `status.decisions[].clusterName` (", "\n- `status.decisions` (list of object with "},
+	} {
+		text, err := reference(fromHere + test.crd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text, test.has) || strings.Contains(text, test.hasNot) {
+			t.Errorf("%s: %q: %t, %q: %t", test.crd, test.has, strings.Contains(text, test.has), test.hasNot, strings.Contains(text, test.hasNot))
+		}
+	}
+	if got := line("claim <name>,\n  a | b"); got != "claim &lt;name>, a | b" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestSaidOnce expects that a field that several objects have is described once, and that the
 // page leaves to the server what is wrong with a value, or with fields that don't go together,
 // and repeats no range.
@@ -133,18 +154,18 @@ func TestSaidOnce(t *testing.T) {
 	}
 	for _, want := range []string{
 		"\n\nThe same as in `spec.controllers`: `spec.etcd.affinity`, ", "`spec.etcd.topologySpreadConstraints`.\n",
-		"\n\nThe same as in `spec.backup.store.azure.secretRef`: `spec.images.pullSecrets[].name`.\n",
+		"\n- `spec.images.pullSecrets` (list of object with `name`",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing", want)
 		}
 	}
-	for _, path := range []string{"spec.etcd.affinity", "spec.backup.store.s3.prefix"} {
-		if strings.Contains(text, "| `"+path+"` |") {
+	for _, path := range []string{"spec.etcd.affinity", "spec.backup.store.s3.prefix", "spec.images.pullSecrets[].name"} {
+		if strings.Contains(text, "\n- `"+path+"` ") {
 			t.Errorf("%s is described again", path)
 		}
 	}
-	for _, absent := range []string{"write the name of a bucket", "name exactly one store: s3", "characters |", "integer: 1 to 1000"} {
+	for _, absent := range []string{"write the name of a bucket", "name exactly one store: s3", "characters)", "integer: 1 to 1000"} {
 		if strings.Contains(text, absent) {
 			t.Errorf("%q is on the page", absent)
 		}
