@@ -3,6 +3,8 @@ package framework
 import (
 	"bytes"
 	"encoding/json"
+	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +16,9 @@ import (
 type Audit struct {
 	t    *testing.T
 	path string
+	// events are those that were read, and read is how many bytes they are in the file.
+	events []auditv1.Event
+	read   int64
 }
 
 // StartAuditedHost is StartHost with a log of the requests of a user.
@@ -24,21 +29,38 @@ func StartAuditedHost(t *testing.T, kubernetesVersion, user string, allowedNames
 	return startHost(t, kubernetesVersion, allowedNames, map[string]string{"audit-policy-file": policy, "audit-log-path": audit.path}), audit
 }
 
-// Events returns all that was logged so far.
+// Events returns all that was logged so far. It reads only what is new: a log of some minutes
+// has tens of megabytes, and tests wait for events.
 func (a *Audit) Events() []auditv1.Event {
 	a.t.Helper()
-	return AuditEvents(a.t, a.path)
+	events, read := auditEvents(a.t, a.path, a.read)
+	a.events, a.read = append(a.events, events...), a.read+read
+	return a.events
 }
 
 // AuditEvents returns all that was logged so far to a file, none while there is no file.
-func AuditEvents(t *testing.T, path string) (out []auditv1.Event) {
+func AuditEvents(t *testing.T, path string) []auditv1.Event {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
+	events, _ := auditEvents(t, path, 0)
+	return events
+}
+
+// auditEvents returns what was logged to a file behind an offset, and how many bytes that is.
+func auditEvents(t *testing.T, path string, offset int64) (out []auditv1.Event, read int64) {
+	t.Helper()
+	file, err := os.Open(path)
+	if os.IsNotExist(err) {
+		return nil, 0
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	lines := bytes.SplitAfter(content, []byte("\n"))
-	for _, line := range lines {
+	defer file.Close()
+	content, err := io.ReadAll(io.NewSectionReader(file, offset, math.MaxInt64-offset))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(content) {
 		var event auditv1.Event
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break // it is being written
@@ -46,7 +68,7 @@ func AuditEvents(t *testing.T, path string) (out []auditv1.Event) {
 		if err := json.Unmarshal(line, &event); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		out = append(out, event)
+		out, read = append(out, event), read+int64(len(line))
 	}
-	return out
+	return out, read
 }
