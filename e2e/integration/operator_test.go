@@ -59,7 +59,7 @@ func quickResync() string {
 	if framework.Full() {
 		return "--resync-period=2m"
 	}
-	return "--resync-period=5s"
+	return "--resync-period=10s"
 }
 
 // operatorHost is a host with what an operator needs but cert-manager.
