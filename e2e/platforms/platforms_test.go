@@ -4,11 +4,13 @@ package platforms
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,6 +49,29 @@ func TestOrganization(t *testing.T) {
 	wanted.Spec.Controllers = &operatorv1alpha1.Controllers{Health: &operatorv1alpha1.HealthController{}, Pods: pods}
 	wanted.Spec.Jobs = &operatorv1alpha1.Jobs{Pods: pods, Scratch: &operatorv1alpha1.Scratch{}}
 	saves(t, e, wanted)
+}
+
+// TestClosedSystem has nobody write in kube-system: an aggregated registry says that it can't be had
+// and which mode can, and one of that mode saves a backup.
+func TestClosedSystem(t *testing.T) {
+	e := framework.New(t).WithOperator()
+	e.Apply("closed.yaml", e.Namespace)
+	e.Eventually("the policy to refuse a RoleBinding", func(ctx context.Context) error {
+		binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "clusterregistry:" + e.Namespace + ":any", Namespace: metav1.NamespaceSystem}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "extension-apiserver-authentication-reader"}}
+		err := e.Client.Create(ctx, binding, client.DryRunAll)
+		if err == nil {
+			return errors.New("it is accepted")
+		}
+		if !strings.Contains(err.Error(), "is managed") {
+			return err
+		}
+		return nil
+	})
+	aggregated := e.Sample("aggregated-single.yaml")
+	e.Install(aggregated)
+	e.WaitCondition(aggregated, operatorv1alpha1.ConditionServerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonHostRefused, "is managed", "mode Independent")
+	e.Remove(aggregated)
+	saves(t, e, registry(e))
 }
 
 // refuses waits until policies are followed that were just applied: one refuses a pod that has
