@@ -36,6 +36,7 @@ func TestClusterRegistryAPI(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Run("samples", func(t *testing.T) { testSamples(t, framework.NewKubectl(t, newest, kubeconfig)) })
+			t.Run("applied twice", func(t *testing.T) { testAppliedTwice(t, framework.NewKubectl(t, newest, kubeconfig)) })
 			t.Run("refused", func(t *testing.T) { testRefused(t, registries) })
 			t.Run("refused changes", func(t *testing.T) { testRefusedChanges(t, registries) })
 			t.Run("a size taken back", func(t *testing.T) { testSizeTakenBack(t, registries) })
@@ -69,19 +70,26 @@ func testSamples(t *testing.T, kubectl *framework.Kubectl) {
 			t.Errorf("%s: %s", sample, out)
 		}
 	}
-	guide, err := os.ReadFile(filepath.Join(root, "docs", "how-to", "configure.md"))
+	for _, example := range guideExamples(t) {
+		kubectl.Stdin(example).Run("apply", "--dry-run=server", "--validate=strict", "-f", "-")
+	}
+}
+
+// guideExamples returns the manifests in the guide to the fields of a registry.
+func guideExamples(t *testing.T) (out []string) {
+	t.Helper()
+	guide, err := os.ReadFile(filepath.Join(framework.Root(t), "docs", "how-to", "configure.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples := 0
 	for _, block := range strings.Split(string(guide), "```yaml\n")[1:] {
 		example, _, _ := strings.Cut(block, "```")
-		kubectl.Stdin(example).Run("apply", "--dry-run=server", "--validate=strict", "-f", "-")
-		examples++
+		out = append(out, example)
 	}
-	if examples < 2 {
-		t.Errorf("docs/how-to/configure.md has %d examples", examples)
+	if len(out) < 2 {
+		t.Fatalf("docs/how-to/configure.md has %d examples", len(out))
 	}
+	return out
 }
 
 // fleet is a registry in which tables of wrong ones replace a part.
