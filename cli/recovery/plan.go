@@ -114,6 +114,10 @@ func (s *scene) wentBack(out *Plan) {
 	if asked := s.registry.Spec.Recovery; asked != nil && s.refused() == nil {
 		out.Verdict += fmt.Sprintf(". spec.recovery approves %s, with which the operator continues next", approved(asked))
 	}
+	if s.registry.Spec.Etcd.External != nil {
+		out.Notes = append(out.Notes, "etcd is external, and the operator recovers nothing of it: those who run it can bring back what is missing with their own tools. With the command, etcd continues with what it has then, and what is missing of it is given up")
+		return
+	}
 	out.Notes = append(out.Notes,
 		"with a member that serves, etcd continues with what it has, and what is missing is given up; with another member, or a backup, all servers and members are stopped, a new etcd begins with that copy, and what clients have written since is lost",
 		"keep all volumes, and delete no claim, no PersistentVolume, and no pod by force")
@@ -208,6 +212,9 @@ func (s *scene) notLost(out *Plan) {
 // unknown returns what can't be known from here.
 func (s *scene) unknown() []string {
 	var out []string
+	if s.registry.Spec.Etcd.External != nil {
+		return nil // it has no backups, and no pods
+	}
 	say := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
 	if s.noBackups != nil {
 		say("which other backups there are, and whether they fit: %s", s.noBackups)

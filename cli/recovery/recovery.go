@@ -51,7 +51,7 @@ under way, show how far it is and what it waits for. Nothing is changed: which c
 person's decision.
 
 Exits with 4 while etcd has lost its quorum, is being recovered or is not ready, and with 3 where the
-operator recovers nothing: an external etcd.`,
+operator has nothing to decide: an external etcd that did not go back.`,
 		Example: `  # What is left, and what to run
   kubectl registry recover plan fleet
 
@@ -79,7 +79,7 @@ func (p *planner) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if registry.Spec.Etcd.External != nil {
+	if registry.Spec.Etcd.External != nil && registry.Status.Recovery == nil {
 		return command.Refusedf("the etcd of %s is external, and is for those who run it: the operator recovers nothing of it", key(registry))
 	}
 	s, err := p.observe(ctx, registry)

@@ -214,6 +214,10 @@ func TestNotLost(t *testing.T) {
 		{reason: "nothing is reported", registry: fleet(func(r *r) { r.Status.Recovery, r.Status.Conditions = nil, nil }), code: 4, says: []string{"the operator has not reported of etcd."}},
 		{reason: "a single member", registry: fleet(ill(v1alpha1.ReasonDataLost, "empty"), func(r *r) { r.Spec.Etcd.Replicas = 1 }), code: 4, says: []string{"kubectl registry restore plan --registry fleet --latest -n registries"}},
 		{reason: "an external etcd", registry: fleet(well, func(r *r) { r.Spec.Etcd.External = &v1alpha1.ExternalEtcd{} }), code: 3, says: []string{"the etcd of registries/fleet is external"}},
+		{reason: "an external etcd that went back", registry: fleet(condition(v1alpha1.ReasonWentBack, "etcd went back"), func(r *r) {
+			r.Spec.Etcd.External, r.Spec.Backup = &v1alpha1.ExternalEtcd{}, nil
+			r.Status.Backup, r.Status.Recovery.Members = nil, []v1alpha1.RecoveryMember{{Name: "a:2379", Revision: 60, RevisionsLost: 40, Message: "it serves clients"}}
+		}), code: 4, says: []string{"the etcd of registries/fleet went back: it was at revision 100", `"name":"a:2379","acceptDataLossUpTo":40,"approvedFor":"c-1"`, "Note: etcd is external, and the operator recovers nothing of it"}, never: []string{"volumes", "Not known here"}},
 	} {
 		test.check(t)
 	}

@@ -51,6 +51,15 @@ func (s State) Newest() (p Position) {
 	return p
 }
 
+// Acknowledged returns the newest revision by linearizable reads that were completed, zero when
+// none was: what a member says of itself may lag behind that.
+func (s State) Acknowledged() (revision int64) {
+	for _, m := range s.serving() {
+		revision = max(revision, m.Position.Revision)
+	}
+	return revision
+}
+
 // Follow returns the record of an etcd at a position, and whether anything is new in it: it went
 // back, or clients have written and the last record is old. Remembered is the newest revision
 // that is known beside the record, zero for none. That etcd went back stays recorded until a

@@ -12,6 +12,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -45,6 +46,12 @@ func (k *keeping) Range(_ context.Context, request *etcdserverpb.RangeRequest) (
 
 // Txn implements etcdserverpb.KVServer.
 func (k *keeping) Txn(ctx context.Context, request *etcdserverpb.TxnRequest) (*etcdserverpb.TxnResponse, error) {
+	if len(request.Compare) == 0 { // it reads alone, MarkKey among others
+		if _, err := k.Range(ctx, request.Success[0].GetRequestRange()); err != nil {
+			return nil, err
+		}
+		return &etcdserverpb.TxnResponse{Succeeded: true, Header: &etcdserverpb.ResponseHeader{Revision: k.revision}}, nil
+	}
 	if len(request.Compare) != 1 || string(request.Compare[0].Key) != OwnerKey || request.Compare[0].Target != etcdserverpb.Compare_MOD {
 		return nil, status.Error(codes.InvalidArgument, "it is to compare where the key was written")
 	}
@@ -100,6 +107,21 @@ func keep(t *testing.T, etcd *keeping) Access {
 		access.Endpoints[name] = "https://" + listener.Addr().String()
 	}
 	return access
+}
+
+// TestRead is told how far an etcd is, also by one whose user may read the keys of the servers
+// alone.
+func TestRead(t *testing.T) {
+	for _, denied := range []bool{false, true} {
+		access, position := keep(t, &keeping{revision: 7, denied: denied}), Position{}
+		err := access.any(t.Context(), func(ctx context.Context, client *clientv3.Client) (err error) {
+			position, err = read(ctx, client)
+			return err
+		})
+		if err != nil || position != (Position{Revision: 7}) {
+			t.Errorf("the mark may not be read: %t: %+v, %v", denied, position, err)
+		}
+	}
 }
 
 // TestOwn has an etcd belong to the first registry of two, to the second one only over what it

@@ -68,7 +68,7 @@ type ClusterRegistryList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.deletionPolicy) || self.deletionPolicy != 'Snapshot' || has(self.backup) || has(self.etcd.external)",fieldPath=".deletionPolicy",message="deletionPolicy Snapshot saves the registry before it is deleted: set backup, which names the store, or set deletionPolicy to Retain or Delete"
 // +kubebuilder:validation:XValidation:rule="has(self.restoreFrom) == has(oldSelf.restoreFrom) && (!has(self.restoreFrom) || self.restoreFrom == oldSelf.restoreFrom)",fieldPath=".restoreFrom",message="a registry is restored once, when it is created: to restore a backup, create another ClusterRegistry with restoreFrom"
 // +kubebuilder:validation:XValidation:rule="!has(self.restoreFrom) || !has(self.etcd.external)",fieldPath=".restoreFrom",message="the operator does not restore an external etcd: remove restoreFrom, and restore it with the tools that it is run with, such as etcdutl snapshot restore"
-// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.etcd.external)",fieldPath=".recovery",message="the operator does not recover an external etcd: remove recovery, and recover it with the tools that it is run with"
+// +kubebuilder:validation:XValidation:rule="!has(self.recovery) || !has(self.etcd.external) || self.recovery.from == 'Member'",fieldPath=".recovery",message="the operator does not recover an external etcd: recover it with the tools that it is run with; if it went back, set recovery.from to Member to approve that it continues with what it has"
 // +kubebuilder:validation:XValidation:rule="!has(self.controllers) || !has(self.controllers.clusterSelections) || !has(self.server) || !has(self.server.authorization) || !has(self.server.authorization.visibility) || self.server.authorization.visibility != 'ClusterSets' || self.controllers.clusterSelections.all(s, has(s.clusterSets))",fieldPath=".controllers.clusterSelections",message="server.authorization.visibility is ClusterSets, and an entry of controllers.clusterSelections names none: add clusterSets, the sets whose clusters the namespace may see"
 type ClusterRegistrySpec struct {
 	// version is the release of the registry that should run. Changing it
@@ -154,7 +154,8 @@ type ClusterRegistrySpec struct {
 	// back. The servers and all members are stopped, a new etcd with one member begins with that
 	// copy, and grows to spec.etcd.replicas. The volumes of all other members are kept. If etcd
 	// went back and the copy is that of a ready member, nothing is stopped: etcd continues with
-	// what it has. Not with an external etcd. Default: nothing is recovered.
+	// what it has. Of an external etcd, nothing else can be approved. Default: nothing is
+	// recovered.
 	// +optional
 	Recovery *Recovery `json:"recovery,omitempty"`
 }

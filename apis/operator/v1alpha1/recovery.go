@@ -11,11 +11,12 @@ type Recovery struct {
 	// +kubebuilder:validation:Enum=Member;Backup
 	From RecoverySource `json:"from"`
 
-	// name is the name of the member, such as fleet-etcd-1, or of the ClusterRegistryBackup in
-	// the namespace of the registry.
+	// name is the name of the member, such as fleet-etcd-1, or the host and port of a member of
+	// an external etcd, or the name of the ClusterRegistryBackup in the namespace of the
+	// registry.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=512
 	Name string `json:"name"`
 
 	// acceptDataLossUpTo is how many revisions of etcd, of those that the operator knows of, may

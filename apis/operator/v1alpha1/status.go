@@ -207,6 +207,22 @@ type EtcdStatus struct {
 	// other etcd.
 	// +optional
 	Compaction *EtcdCompaction `json:"compaction,omitempty"`
+
+	// newest is the newest revision that an external etcd is known to have been at: below it,
+	// etcd went back. Of an etcd that the operator runs, another object has it.
+	// +optional
+	Newest *EtcdRevision `json:"newest,omitempty"`
+}
+
+// EtcdRevision is a revision that etcd was at.
+type EtcdRevision struct {
+	// revision is the revision.
+	// +required
+	Revision int64 `json:"revision"`
+
+	// time is when that was recorded, which is done every five minutes at most.
+	// +required
+	Time metav1.Time `json:"time"`
 }
 
 // EtcdCompaction is a compaction of etcd's history.

@@ -12,6 +12,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/job"
 	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/restore"
@@ -20,7 +21,10 @@ import (
 
 // WentBack returns how etcd went back, nil when it did not or a person has decided.
 func WentBack(p pass.Pass) *etcd.WentBack {
-	if p.Identity.Record == nil || p.Recovering() != nil {
+	switch {
+	case external(p):
+		return identity.External(&p.Registry.Status).WentBack
+	case p.Identity.Record == nil || p.Recovering() != nil:
 		return nil
 	}
 	return p.Identity.Record.WentBack
@@ -31,7 +35,11 @@ func WentBack(p pass.Pass) *etcd.WentBack {
 // copy, it is recovered as from a lost quorum. It comes before the pass is read-only, and returns
 // what is said of etcd.
 func (d *Drive) Decide(ctx context.Context) verdict.Verdict {
-	d.decide(ctx)
+	if external(d.Pass) {
+		d.decideExternal(ctx)
+	} else {
+		d.decide(ctx)
+	}
 	return d.Members.Verdict
 }
 
@@ -105,14 +113,16 @@ func (d *Drive) accept(ctx context.Context, asked operatorv1alpha1.Recovery) ver
 	if until != "" {
 		return held("nothing is decided until " + until)
 	}
-	if err := (restore.Approval{Recovery: asked, Lost: *status.Recovery, Joining: d.Identity.Record.Joining}).Refuse(); err != nil {
+	if err := (restore.Approval{Recovery: asked, Lost: *status.Recovery, Joining: d.record().Joining}).Refuse(); err != nil {
 		return held(err.Error())
 	}
-	if err := d.Identity.Write(ctx, d.Identity.Record.Accept(d.Members.State.Newest(), d.Now)); err != nil {
-		return verdict.Failed(fmt.Errorf("record that etcd continues with what it has: %w", err))
+	if !d.serves(asked.Name) {
+		return held(fmt.Sprintf("spec.recovery.name is %s, which does not serve: name a member that does", asked.Name))
+	}
+	if err := d.continues(ctx); err != nil {
+		return verdict.Failed(err)
 	}
 	d.Revisions.Forget(client.ObjectKeyFromObject(d.Registry).String())
-	status.Recovery = nil
 	d.Event(corev1.EventTypeNormal, operatorv1alpha1.ReasonWentBack, operatorv1alpha1.ConditionEtcdReady, "etcd continues with what it has, as spec.recovery approves: what it had acknowledged between revisions %d and %d is given up", back.To, back.From)
 	return verdict.Waiting(operatorv1alpha1.ReasonWentBack, "etcd continues with what it has, as spec.recovery approves").In(verdict.AtOnce)
 }

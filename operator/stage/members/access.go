@@ -38,7 +38,7 @@ func (s *Stage) access(ctx context.Context) (etcd.Access, verdict.Verdict) {
 // reportEtcd writes the status. What a member said before stays as long as it
 // says nothing.
 func (s *Stage) reportEtcd(state etcd.State) {
-	status := operatorv1alpha1.EtcdStatus{Ready: fmt.Sprintf("%d/%d", state.Serving(), len(state.Members)), ClusterID: s.Before.Etcd.ClusterID, VolumeSize: s.Volumes.Smallest(), Compaction: s.Before.Etcd.Compaction}
+	status := operatorv1alpha1.EtcdStatus{Ready: fmt.Sprintf("%d/%d", state.Serving(), len(state.Members)), ClusterID: s.Before.Etcd.ClusterID, VolumeSize: s.Volumes.Smallest(), Compaction: s.Before.Etcd.Compaction, Newest: s.Before.Etcd.Newest}
 	said := map[string]operatorv1alpha1.EtcdMember{}
 	for _, member := range s.Before.Etcd.Members {
 		said[member.Name] = member

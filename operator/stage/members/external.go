@@ -36,6 +36,9 @@ func (s *Stage) external(ctx context.Context) verdict.Verdict {
 		// Servers that run may still be let in, other than by what the spec says now.
 		return verdict.Waiting(operatorv1alpha1.ReasonExternalUnreachable, "%s", state.Failures()).AsReadOnly()
 	}
+	if v := s.externalWentBack(state); !v.Complete() {
+		return v
+	}
 	if v := s.owned(ctx, access.Only(state)); !v.Complete() {
 		s.Registry.Status.Etcd.ClusterID = s.Before.Etcd.ClusterID // spec.etcd.external may name another one next
 		return v

@@ -9,6 +9,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/etcd"
+	"github.com/clusterregistry/operator/operator/identity"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -42,6 +43,31 @@ func (s *Stage) wentBack(ctx context.Context, state etcd.State) verdict.Verdict 
 	}
 	return verdict.Waiting(operatorv1alpha1.ReasonWentBack, "%s, as after volumes were set back to older copies: %s %d known revisions that it had acknowledged are not in what it has. Clients are served what it has, and nothing of the registry is replaced, upgraded, backed up or pruned until a person decides with which copy of the data it continues, in spec.recovery (kubectl registry recover plan %s shows both sides; this loss is %s). Keep all volumes, and delete no claim and no pod%s",
 		back, bound, back.From-back.To, s.Registry.Name, back.ID, silent).AsReadOnly().In(verdict.Backstop)
+}
+
+// externalWentBack is wentBack of an etcd that others run, into which no mark is written. What is
+// known of it is recorded in the status, as soon as its identity is.
+func (s *Stage) externalWentBack(state etcd.State) verdict.Verdict {
+	if s.Before.Etcd.ClusterID == "" {
+		s.Registry.Status.Etcd.Newest, s.Registry.Status.Recovery = nil, nil
+		return done
+	}
+	seen := etcd.Position{Revision: state.Acknowledged()} // how much of it is upkeep is not recorded
+	record, isNew := identity.External(&s.Registry.Status).Follow(seen, s.Remembered, s.Now)
+	identity.WriteExternal(&s.Registry.Status, record, state)
+	back := record.WentBack
+	if back == nil {
+		return done
+	}
+	if isNew {
+		s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonWentBack, operatorv1alpha1.ConditionEtcdReady, "%s: what it had acknowledged in between is not in what it has", back)
+	}
+	silent := ""
+	if failures := state.Failures(); failures != "" {
+		silent = ". A member that is not ready may have what is missing: " + failures
+	}
+	return verdict.Waiting(operatorv1alpha1.ReasonWentBack, "%s, as after it was restored from an older snapshot: at least %d known revisions that it had acknowledged are not in what it has. Clients are served what it has, and nothing of the registry is replaced or upgraded until a person decides. Ask those who run it; that it continues with what it has is approved in spec.recovery (kubectl registry recover plan %s has the command; this loss is %s)%s",
+		back, back.From-back.To, s.Registry.Name, back.ID, silent).AsReadOnly().In(verdict.Backstop)
 }
 
 // mark writes the operator's mark into etcd before that is recorded. Where it can't be written,
