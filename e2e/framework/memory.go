@@ -5,12 +5,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
 // LimitMemory has a command, which was not started yet, run within so many bytes of memory,
-// as a container with that limit: the kernel kills it when it needs more. It needs root.
+// as a container with that limit: the kernel kills it when it needs more. It collects garbage
+// as it does there, whatever the tests' GOGC is. It needs root.
 func LimitMemory(t *testing.T, cmd *exec.Cmd, bytes int64) {
 	t.Helper()
 	// The first version of control groups has a hierarchy for memory, the second one for all.
@@ -30,6 +33,7 @@ func LimitMemory(t *testing.T, cmd *exec.Cmd, bytes int64) {
 	if err := os.WriteFile(filepath.Join(group, limit), []byte(strconv.FormatInt(bytes, 10)), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	cmd.Env = slices.DeleteFunc(cmd.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "GOGC=") })
 	script := fmt.Sprintf(`echo $$ > %s/cgroup.procs && exec "$@"`, group)
 	cmd.Args = append([]string{"sh", "-c", script, "sh", cmd.Path}, cmd.Args[1:]...)
 	if cmd.Path, err = exec.LookPath("sh"); err != nil {
