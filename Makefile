@@ -160,7 +160,11 @@ unit: ## Tests that need nothing
 
 .PHONY: simulation
 simulation: ## SEEDS=100: so many lives of each story of the operator's simulation, or the one of SEED
-	SEEDS=$(or $(SEEDS),100) $(GO) test -count=1 -timeout 75m ./operator/simulation
+	SEEDS=$(or $(SEEDS),100) $(GO) test -count=1 -timeout 75m -skip TestSecondFailure ./operator/simulation
+
+.PHONY: second-failures
+second-failures: ## RUN='a_backup|a_key': everything goes wrong at each step of these, by default of all that the operator does
+	SEEDS=1 $(GO) test -count=1 -timeout 75m -run 'TestSecondFailure/($(RUN))' ./operator/simulation
 
 .PHONY: examples
 examples: ## Build the examples of how to use the registry from Go into bin/

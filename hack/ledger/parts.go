@@ -90,6 +90,9 @@ func parts() []part {
 		{name: "second", minutes: 20, command: words("hack/second.sh"), tests: []string{"backup"}},
 		{name: "skew", minutes: 40, command: words("hack/skew.sh"), tests: []string{"skew"}},
 	}
+	for i, undertakings := range [][]string{{"from"}, {"a_member", "a_defragmentation"}, {"volumes", "another"}, {"a_key", "an_upgrade", "a_backup"}, {"a_recovery"}} {
+		all = append(all, part{name: fmt.Sprintf("second-failures-%d", i+1), minutes: 50, command: words("make second-failures"), env: []string{"RUN=" + strings.Join(undertakings, "|")}})
+	}
 	newest := components.KubernetesVersions[0]
 	for _, name := range whole {
 		all = append(all, e2e("e2e-"+name, newest, name, append(slices.Clone(full), "RUN=")))

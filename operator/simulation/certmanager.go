@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	certmanagerv1 "github.com/cert-manager/cert-manager/pkg/apis/certmanager/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -100,10 +101,11 @@ func (w *world) sign(certificate, secret *stored, name string) {
 	labels, _, _ := unstructured.NestedMap(certificate.Object, "spec", "secretTemplate", "labels")
 	data := map[string]any{"tls.crt": encode(signed), "tls.key": encode(pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: private})), "ca.crt": encode(authority)}
 	if secret == nil {
-		w.make("v1", "Secret", certificate.namespace, name, map[string]any{"metadata": map[string]any{"labels": labels}, "data": data})
+		w.make("v1", "Secret", certificate.namespace, name, map[string]any{"metadata": map[string]any{"labels": labels, "annotations": map[string]any{certmanagerv1.IssuerNameAnnotationKey: issuer}}, "data": data})
 	} else {
 		tree := secret.DeepCopy()
 		tree.Object["data"] = data
+		must(unstructured.SetNestedField(tree.Object, issuer, "metadata", "annotations", certmanagerv1.IssuerNameAnnotationKey))
 		w.host.store(secret, tree)
 	}
 	at := func(t time.Time) string { return t.UTC().Format(time.RFC3339) }

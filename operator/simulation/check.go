@@ -56,12 +56,19 @@ func (w *world) checkData() {
 	if learners > 1 {
 		w.fails("etcd has %d learners", learners)
 	}
+	if !w.holdsAll() {
+		w.fails("no volume has revision %d, which was acknowledged", w.acked)
+	}
+}
+
+// holdsAll reports whether there is a volume with all that was acknowledged.
+func (w *world) holdsAll() bool {
 	for _, d := range w.disks {
 		if d.cluster == w.etcd.id && d.index <= len(w.etcd.log) && d.index > 0 && w.etcd.log[d.index-1].revision >= w.acked && d.other == 0 {
-			return
+			return true
 		}
 	}
-	w.fails("no volume has revision %d, which was acknowledged", w.acked)
+	return false
 }
 
 // checkWrite expects of a write of the operator that it may be made.
@@ -75,7 +82,7 @@ func (w *world) checkWrite(verb string, key id) {
 	if key.kind == apiServices && w.host.objects[key] == nil && !slices.ContainsFunc(sorted(w.pods), func(uid string) bool { return w.pods[uid].answers() }) { // invariant 2
 		w.fails("%s is registered while no server answers", key)
 	}
-	if verb == "patch " || w.host.objects[key] != nil || key.kind.Kind == "ClusterRegistry" {
+	if verb == "patch " || w.host.objects[key] != nil || key.kind.Group == operatorv1alpha1.GroupName {
 		return
 	}
 	// Invariant 8, after any crash: what is made is in the inventory before.

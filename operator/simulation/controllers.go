@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -176,26 +175,5 @@ func (w *world) runDeployment() {
 		if current := w.host.objects[deployment.id]; current != nil {
 			w.status(current, map[string]any{"observedGeneration": deployment.GetGeneration(), "replicas": all, "updatedReplicas": int64(len(newer)), "readyReplicas": readies, "availableReplicas": readies, "unavailableReplicas": max(0, replicas-readies)})
 		}
-	}
-}
-
-// runJobs runs Jobs: a snapshot is taken of etcd as it is then.
-func (w *world) runJobs() {
-	for _, job := range w.host.list(jobKind, "") {
-		if conditions, _, _ := unstructured.NestedSlice(job.Object, "status", "conditions"); len(conditions) > 0 {
-			continue
-		}
-		pods := w.children(job)
-		if len(pods) == 0 {
-			w.pod(job, job.name+"-"+string(job.GetUID()), "", 0)
-			continue
-		}
-		if w.etcd.leader == 0 || !w.chance(50) {
-			continue
-		}
-		saved, err := json.Marshal(contract.Snapshot{Name: job.GetAnnotations()["operator.clusterregistry.io/snapshot"], Revision: w.etcd.last().revision, Bytes: 1, Version: "3.7.3"})
-		must(err)
-		w.status(pods[0], map[string]any{"phase": "Succeeded", "initContainerStatuses": []any{map[string]any{"name": "save", "ready": true, "restartCount": int64(0), "image": "", "imageID": "", "state": map[string]any{"terminated": map[string]any{"exitCode": int64(0), "message": string(saved)}}}}})
-		w.status(job, map[string]any{"succeeded": int64(1), "conditions": []any{map[string]any{"type": "Complete", "status": "True", "lastTransitionTime": time.Now().UTC().Format(time.RFC3339)}}})
 	}
 }

@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // disk is the data of an etcd member.
@@ -39,6 +40,11 @@ type cluster struct {
 	lastID uint64
 	// mark and marks are the operator's own key, and how often it was written.
 	mark, marks int64
+	// compacted is where its history begins, and compacts where it will from then on.
+	compacted, compacts int64
+	compactsAt          time.Time
+	// defragmented has the members that were.
+	defragmented map[uint64]bool
 }
 
 // last is the newest entry.
@@ -173,6 +179,13 @@ func describe(members []member) string {
 	return out
 }
 
+// compacts has the servers drop what is older than five minutes from etcd's history.
+func (w *world) compacts() {
+	if e := w.etcd; w.backend() != nil && !time.Now().Before(e.compactsAt) {
+		e.compacted, e.compacts, e.compactsAt = e.compacts, e.last().revision, time.Now().Add(5*time.Minute)
+	}
+}
+
 // runEtcd has etcd elect a leader, clients write, and members catch up.
 func (w *world) runEtcd() {
 	if !w.elect() {
@@ -182,6 +195,7 @@ func (w *world) runEtcd() {
 		w.puts(w.random.IntN(3))
 		w.acked = w.etcd.last().revision
 	}
+	w.compacts()
 	for _, m := range w.etcd.last().members {
 		p := w.holder(m.id)
 		switch {

@@ -102,6 +102,9 @@ func (s *memberServer) MemberList(_ context.Context, request *pb.MemberListReque
 	return out, nil
 }
 
+// added is below the IDs of members that are added.
+const added = 0xa000
+
 // MemberAdd implements pb.ClusterServer.
 func (s *memberServer) MemberAdd(_ context.Context, request *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
 	if err := s.led(); err != nil {
@@ -120,7 +123,7 @@ func (s *memberServer) MemberAdd(_ context.Context, request *pb.MemberAddRequest
 		}
 	}
 	w.etcd.lastID++
-	added := member{id: 0xa000 + w.etcd.lastID, name: nameOf(request.PeerURLs[0]), url: request.PeerURLs[0], learner: true}
+	added := member{id: added + w.etcd.lastID, name: nameOf(request.PeerURLs[0]), url: request.PeerURLs[0], learner: true}
 	w.reconfigures(func(members []member) []member { return append(members, added) })
 	return &pb.MemberAddResponse{Header: s.header(), Member: &pb.Member{ID: added.id, PeerURLs: request.PeerURLs, IsLearner: true}}, nil
 }
@@ -209,6 +212,9 @@ func (s *memberServer) Range(_ context.Context, request *pb.RangeRequest) (*pb.R
 	if err := s.led(); err != nil && !request.Serializable {
 		return nil, err
 	}
+	if request.Revision > 0 && request.Revision < s.p.w.etcd.compacted {
+		return nil, rpctypes.ErrGRPCCompacted
+	}
 	return s.get(request), nil
 }
 
@@ -255,6 +261,11 @@ func (s *memberServer) Compact(context.Context, *pb.CompactionRequest) (*pb.Comp
 
 // Defragment implements pb.MaintenanceServer.
 func (s *memberServer) Defragment(context.Context, *pb.DefragmentRequest) (*pb.DefragmentResponse, error) {
+	e := s.p.w.etcd
+	if e.defragmented == nil {
+		e.defragmented = map[uint64]bool{}
+	}
+	e.defragmented[s.p.disk.member] = true
 	return &pb.DefragmentResponse{Header: s.header()}, nil
 }
 

@@ -93,8 +93,16 @@ func (w *world) askServer(_ context.Context, server health.Server) (string, erro
 	return p.version, nil
 }
 
-// handshake returns what a server shows.
+// handshake returns what a server shows, or a member of etcd.
 func (w *world) handshake(_ context.Context, server handshake.Server) (handshake.Shown, error) {
+	for _, uid := range sorted(w.pods) {
+		p := w.pods[uid]
+		for port, suffix := range map[string]string{contract.EtcdClientPort: contract.EtcdServerSuffix, contract.EtcdPeerPort: contract.EtcdPeerSuffix} {
+			if p.disk != nil && p.serves() && net.JoinHostPort(p.address, port) == server.Address {
+				return handshake.Shown{Chain: w.secret(key.name+suffix, "tls.crt"), Accepts: subjects(p.trust)}, nil
+			}
+		}
+	}
 	p, err := w.at(server.Address)
 	if err != nil {
 		return handshake.Shown{}, err
@@ -147,4 +155,14 @@ func response(code int, content map[string]any) *http.Response {
 	text, err := json.Marshal(content)
 	must(err)
 	return &http.Response{StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text)))}
+}
+
+// subjects returns whom a server accepts that trusts CAs.
+func subjects(bundle []byte) (out [][]byte) {
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		ca, err := x509.ParseCertificate(block.Bytes)
+		must(err)
+		out = append(out, ca.RawSubject)
+	}
+	return out
 }

@@ -22,6 +22,8 @@ func (w *world) guard(p *process) (code int64, says string) {
 	}
 	cluster, own := recorded(contract.RecordCluster), recorded(contract.RecordMember+p.name)
 	switch {
+	case w.restoresBackup(p, passed, recorded):
+		return 0, "with the data of a backup, as the only member of a new etcd"
 	case w.recovers(p, passed, recorded):
 		return 0, "with the data of before, as the only member of a new etcd"
 	case p.disk.member != 0 && (cluster != 0 && p.disk.cluster != cluster || own != 0 && p.disk.member != own):
@@ -46,6 +48,17 @@ func (w *world) guard(p *process) (code int64, says string) {
 	return 0, "as a learner"
 }
 
+// restoresBackup makes a new etcd of a backup, as the init containers of a member do, if that is
+// recorded.
+func (w *world) restoresBackup(p *process, passed map[string]string, recorded func(string) uint64) bool {
+	asked := passed[contract.RecordRestore]
+	if asked == "" || asked != p.mounted[contract.RecordRestore] || p.disk.member != 0 || p.fetches == "" || w.storeAway {
+		return false
+	}
+	w.continues(p, recorded, w.backups[p.fetches].Revision)
+	return true
+}
+
 // recovers makes a new etcd of the data of a member, if that is recorded.
 func (w *world) recovers(p *process, passed map[string]string, recorded func(string) uint64) bool {
 	var asked contract.Recovery
@@ -55,12 +68,16 @@ func (w *world) recovers(p *process, passed map[string]string, recorded func(str
 	if asked.Member != p.name || fmt.Sprintf("%x", p.disk.cluster) != asked.ClusterID || fmt.Sprintf("%x", p.disk.member) != asked.MemberID {
 		return false
 	}
-	own := recorded(contract.RecordMember + p.name)
-	revision := p.revision() + contract.RevisionBump
-	w.etcd = &cluster{id: recorded(contract.RecordCluster), lastID: w.etcd.lastID, mark: w.etcd.mark, marks: w.etcd.marks,
-		log: []entry{{revision, []member{{id: own, name: p.name, url: "https://" + p.name + ".fleet-etcd.team.svc:2380", named: true}}}}}
-	*p.disk = disk{cluster: w.etcd.id, member: own, index: 1}
+	w.continues(p, recorded, p.revision())
 	return true
+}
+
+// continues makes a member the only one of a new etcd, with data that ended with a revision.
+func (w *world) continues(p *process, recorded func(string) uint64, revision int64) {
+	own := recorded(contract.RecordMember + p.name)
+	w.etcd = &cluster{id: recorded(contract.RecordCluster), lastID: w.etcd.lastID, mark: w.etcd.mark, marks: w.etcd.marks,
+		log: []entry{{revision + contract.RevisionBump, []member{{id: own, name: p.name, url: "https://" + p.name + ".fleet-etcd.team.svc:2380", named: true}}}}}
+	*p.disk = disk{cluster: w.etcd.id, member: own, index: 1}
 }
 
 // form makes a member the one of a new etcd.

@@ -31,8 +31,8 @@ func sorted[K cmp.Ordered, V any](of map[K]V) []K { return slices.Sorted(maps.Ke
 type process struct {
 	w             *world
 	name, address string
-	// version is that of the image.
-	version string
+	// version is that of the image, and fetches the backup that a member is to be made of.
+	version, fetches string
 	// runs is true while the container runs, and cut while no one reaches it.
 	runs, cut bool
 	started   time.Time
@@ -102,7 +102,7 @@ func (w *world) runPods() {
 			}
 			continue
 		case p == nil && w.chance(70):
-			p = &process{w: w, name: pod.name, address: fmt.Sprintf("10.0.%s", strings.TrimPrefix(uid, "uid-")), version: imageVersion(pod)}
+			p = &process{w: w, name: pod.name, address: fmt.Sprintf("10.0.%s", strings.TrimPrefix(uid, "uid-")), version: imageVersion(pod), fetches: fetches(pod)}
 			w.pods[uid] = p
 		case p == nil:
 			continue
@@ -141,6 +141,20 @@ func imageVersion(pod *stored) string {
 		return strings.TrimPrefix(tag, "v")
 	}
 	return tag
+}
+
+// fetches returns the backup that the init containers of a pod fetch, empty for none.
+func fetches(pod *stored) string {
+	containers, _, _ := unstructured.NestedSlice(pod.Object, "spec", "initContainers")
+	for _, container := range containers {
+		args, _, _ := unstructured.NestedStringSlice(container.(map[string]any), "args")
+		for _, arg := range args {
+			if args[0] == "fetch" && strings.HasPrefix(arg, "--name=") {
+				return strings.TrimPrefix(arg, "--name=")
+			}
+		}
+	}
+	return ""
 }
 
 // secret returns a value of a Secret of the registry, nil where there is none.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
 )
 
 // faults are how likely it is, in percent, that something goes wrong.
@@ -45,6 +46,11 @@ type world struct {
 	// disks are those of the PersistentVolumes, and pods what runs in pods, by their UIDs.
 	disks map[string]*disk
 	pods  map[string]*process
+	// saved has what members had that was lost, by their names.
+	saved map[string]disk
+	// backups are those in the store, by their names, and storeAway is true while no one reaches it.
+	backups   map[string]contract.BackupReport
+	storeAway bool
 	// certManagerAway is true while cert-manager's webhook does not answer.
 	certManagerAway bool
 	// writes is true while clients write, acked is the newest revision that they were told.
@@ -67,7 +73,8 @@ func live(t *testing.T, seed uint64, life func(*world)) {
 		w := newWorld(t, seed)
 		defer func() {
 			if t.Failed() {
-				t.Logf("seed %d; the last of what happened:\n%s", seed, strings.Join(w.trace[max(0, len(w.trace)-80):], "\n"))
+				told := w.told()
+				t.Logf("seed %d; the last of what happened:\n%s", seed, strings.Join(told[max(0, len(told)-120):], "\n"))
 			}
 			w.end()
 		}()
@@ -76,7 +83,7 @@ func live(t *testing.T, seed uint64, life func(*world)) {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), host: newHost(), disks: map[string]*disk{}, pods: map[string]*process{}, etcd: &cluster{}, version: "v0.2.0"}
+	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), host: newHost(), disks: map[string]*disk{}, pods: map[string]*process{}, saved: map[string]disk{}, backups: map[string]contract.BackupReport{}, etcd: &cluster{}, version: "v0.2.0"}
 	w.host.refuses = func(key id) error {
 		if w.certManagerAway && key.kind.Group == "cert-manager.io" {
 			return apierrors.NewInternalError(errors.New("failed calling webhook: connection refused"))
@@ -87,6 +94,9 @@ func newWorld(t *testing.T, seed uint64) *world {
 		w.make("v1", "Namespace", "", name, nil)
 	}
 	w.make("apiextensions.k8s.io/v1", "CustomResourceDefinition", "", "certificates.cert-manager.io", nil)
+	for _, name := range []string{"standard", "faster"} {
+		w.make("storage.k8s.io/v1", "StorageClass", "", name, map[string]any{"provisioner": "disks"})
+	}
 	for i := range nodes {
 		w.make("v1", "Node", "", fmt.Sprintf("n%d", i), map[string]any{"metadata": map[string]any{"labels": map[string]any{
 			"kubernetes.io/hostname": fmt.Sprintf("n%d", i), "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64"}}})
@@ -125,6 +135,19 @@ func (w *world) fails(format string, args ...any) {
 func (w *world) note(format string, args ...any) {
 	w.trace = append(w.trace, fmt.Sprintf("%s ", time.Since(epoch).Round(time.Second))+fmt.Sprintf(format, args...))
 }
+
+// told is what happened, without reconciles that did nothing.
+func (w *world) told() (out []string) {
+	for i, line := range w.trace {
+		if idle := i+1 < len(w.trace) && strings.HasSuffix(line, reconciles) && strings.HasSuffix(w.trace[i+1], reconciles); !idle {
+			out = append(out, line)
+		}
+	}
+	return out
+}
+
+// reconciles is what is noted of a reconcile that begins.
+const reconciles = " reconcile"
 
 // epoch is when every life begins: synctest's.
 var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -1,0 +1,132 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// sample is how many cells TestSecondFailure draws where SEEDS does not ask for all.
+const sample = 1
+
+// most is how long a way out may take.
+const most = time.Hour
+
+// cell is an accident at a step of an undertaking.
+type cell struct {
+	undertaking
+	accident
+	step int
+}
+
+func (c cell) String() string {
+	return fmt.Sprintf("%s/%s/step %d", c.undertaking.name, c.accident.name, c.step)
+}
+
+// TestSecondFailure has something else fail at a step of what is under way, whenever an operation
+// enters a phase: the registry comes to rest by itself, or says what it waits for, and it comes to
+// rest after a person has done that. With SEEDS, everything fails at all steps of everything;
+// otherwise, some of that is drawn by SEED.
+func TestSecondFailure(t *testing.T) {
+	cells, seed := table(), number(t, "SEED", 1)
+	if os.Getenv("SEEDS") == "" {
+		cells = drawn(cells, seed)
+	}
+	for _, c := range cells {
+		t.Run(c.String(), func(t *testing.T) {
+			t.Logf("again: SEED=%d SEEDS=1 go test ./operator/simulation -run '^%s$'", seed, strings.ReplaceAll(t.Name(), "/", "$/^"))
+			live(t, seed, c.live)
+		})
+	}
+}
+
+// table has all cells.
+func table() (out []cell) {
+	for _, u := range undertakings {
+		for _, a := range accidents {
+			for step := range u.steps {
+				out = append(out, cell{u, a, step + 1})
+			}
+		}
+	}
+	return out
+}
+
+// drawn returns some of the cells by a seed.
+func drawn(cells []cell, seed uint64) (out []cell) {
+	random := rand.New(rand.NewPCG(seed, 2))
+	for _, i := range random.Perm(len(cells))[:sample] {
+		out = append(out, cells[i])
+	}
+	return out
+}
+
+// live lives the life of a cell.
+func (c cell) live(w *world) {
+	w.version = cmp.Or(c.from, w.version)
+	w.installed(c.members)
+	w.stores()
+	w.backsUp("first")
+	w.until("there is a backup", 10*time.Minute, func() bool { return w.backedUp("first") && w.ready() })
+	c.begins(w)
+	w.enters(c.step)
+	w.note("and now %s", c.accident.name)
+	if over := c.happens(w); over != nil {
+		w.pass(away)
+		w.note("that is over")
+		over()
+	}
+	for end := time.Now().Add(most); !w.ready() || !c.is(w); w.step() {
+		w.decides()
+		if time.Now().After(end) {
+			w.fails("there is no way out: %s", w.conditions())
+		}
+	}
+	w.pass(time.Minute)
+	if !w.ready() || !c.is(w) {
+		w.fails("it does not stay ready: %s", w.conditions())
+	}
+}
+
+// enters lets time pass until an operation, or a recovery, has entered so many phases.
+func (w *world) enters(count int) {
+	w.t.Helper()
+	before, end := w.phase(), time.Now().Add(most)
+	for entered := 0; entered < count; w.step() {
+		if now := w.phase(); now != before && now != "" {
+			if entered++; entered == count {
+				w.note("it enters %s", now)
+				return
+			}
+			before = now
+		}
+		w.decides()
+		if time.Now().After(end) {
+			w.fails("only %d phases are entered: %s", entered, w.conditions())
+		}
+	}
+}
+
+// phase is that of the operation or of the recovery that is under way, and when it began, empty
+// where none is.
+func (w *world) phase() string {
+	status := w.registry().Status
+	out := ""
+	if o := status.Operation; o != nil {
+		out = fmt.Sprint(o.Type, " ", o.Phase, o.PhaseStartedTime)
+	}
+	if lost := status.Recovery; lost != nil {
+		out += fmt.Sprint(" recovery ", lost.Phase, lost.ID)
+	}
+	if b := w.host.objects[id{backupKind, key.namespace, "second"}]; b != nil {
+		phase, _, _ := unstructured.NestedString(b.Object, "status", "phase")
+		out += phase
+	}
+	return out
+}
