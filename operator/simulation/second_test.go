@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,11 @@ type cell struct {
 
 func (c cell) String() string {
 	return fmt.Sprintf("%s/%s/step %d", c.undertaking.name, c.accident.name, c.step)
+}
+
+// found are the cells in which there was no way out once.
+var found = []string{
+	"a recovery with a member/the data of a member is lost/step 3", // the copy is lost, and nothing said what to do
 }
 
 // TestSecondFailure has something else fail at a step of what is under way, whenever an operation
@@ -58,8 +64,13 @@ func table() (out []cell) {
 	return out
 }
 
-// drawn returns some of the cells by a seed.
+// drawn returns some of the cells by a seed, and those in which something was found.
 func drawn(cells []cell, seed uint64) (out []cell) {
+	for _, c := range cells {
+		if slices.Contains(found, c.String()) {
+			out = append(out, c)
+		}
+	}
 	random := rand.New(rand.NewPCG(seed, 2))
 	for _, i := range random.Perm(len(cells))[:sample] {
 		out = append(out, cells[i])

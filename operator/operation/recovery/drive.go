@@ -2,6 +2,7 @@ package recovery
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -77,6 +78,10 @@ func (d *Drive) Step(ctx context.Context) Found {
 	if operation.ChangesMembers(status.Operation) {
 		operation.End(d.Registry) // it was about members that are no more
 	}
+	gone, err := d.copyGone(ctx)
+	if err != nil {
+		return Found{Verdict: verdict.Failed(fmt.Errorf("find out what is left of the data that etcd is to continue with: %w", err))}
+	}
 	held := d.Approve(ctx, status.Recovery)
 	if held.Err != nil {
 		return Found{Verdict: held}
@@ -89,8 +94,11 @@ func (d *Drive) Step(ctx context.Context) Found {
 		Report(d.Pass)
 		return Found{Verdict: v}
 	}
+	if gone != "" && recovered.Phase == operatorv1alpha1.RecoveryRestoring {
+		v.Message = gone
+	}
 	status.Recovery.Phase, status.Recovery.Message = recovered.Phase, v.Message
-	if !held.Complete() {
+	if gone == "" && !held.Complete() {
 		status.Recovery.Message += "; spec.recovery was changed, and that does nothing: " + held.Message
 	}
 	said := verdict.Waiting(operatorv1alpha1.ReasonRecovering, "%s", status.Recovery.Message).In(v.After)
