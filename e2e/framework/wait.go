@@ -21,7 +21,15 @@ const (
 	Bound = 15 * time.Minute
 )
 
-const interval = 250 * time.Millisecond
+const (
+	interval    = 250 * time.Millisecond
+	maxInterval = time.Second
+)
+
+// breather is how long a wait rests after a check that took so long. On a busy computer a check
+// takes long because of what else runs, as what it waits for does, from which checks at once
+// would take a good part of the processors.
+func breather(took time.Duration) time.Duration { return min(max(interval, 2*took), maxInterval) }
 
 // Eventually waits until check returns nil. It continues as long as there is progress, which
 // is an error of check that it has not returned before: an error says what is seen. The test
@@ -61,6 +69,7 @@ func await(ctx context.Context, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, Bound)
 	defer cancel()
 	for {
+		began := time.Now()
 		last := look(ctx, check)
 		if last == nil {
 			return nil
@@ -71,7 +80,7 @@ func await(ctx context.Context, check func(context.Context) error) error {
 			select {
 			case <-ctx.Done():
 				over = true
-			case <-time.After(interval):
+			case <-time.After(breather(now.Sub(began))):
 			}
 		}
 		if over {

@@ -49,8 +49,34 @@ func TestSilence(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		if took := time.Since(began); err == nil || took > 2*Patience+interval {
+		if took := time.Since(began); err == nil || took > 2*Patience+maxInterval {
 			t.Errorf("after %s: %v", took, err)
 		}
 	})
+}
+
+// TestRest has checks take their time, and expects the rests between them to follow, within
+// bounds.
+func TestRest(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{0: 250 * time.Millisecond, 100 * time.Millisecond: 250 * time.Millisecond, 400 * time.Millisecond: 800 * time.Millisecond, 3 * time.Second: time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			var begun []time.Time
+			err := await(t.Context(), func(context.Context) error {
+				begun = append(begun, time.Now())
+				time.Sleep(took)
+				if len(begun) < 3 {
+					return fmt.Errorf("check %d", len(begun))
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 2 {
+				if rested := begun[i+1].Sub(begun[i]) - took; rested != want {
+					t.Errorf("after a check of %s it rested for %s, want %s", took, rested, want)
+				}
+			}
+		})
+	}
 }
