@@ -55,7 +55,7 @@ func auditEvents(t *testing.T, path string, offset int64) (out []auditv1.Event, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer file.Close() //nolint:errcheck // it is only read
 	content, err := io.ReadAll(io.NewSectionReader(file, offset, math.MaxInt64-offset))
 	if err != nil {
 		t.Fatal(err)
