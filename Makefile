@@ -191,7 +191,7 @@ SPARING := $(if $(E2E_FULL),,GOGC=400)
 
 .PHONY: integration-run
 integration-run:
-	$(SPARING) $(PURE) $(LONG) $(if $(E2E_FULL),-race -shuffle=on) -parallel 8 ./e2e/integration/... # they wait more than they compute
+	$(SPARING) $(PURE) $(LONG) $(if $(E2E_FULL),-race -shuffle=on) -parallel 6 ./e2e/integration/... # they wait more than they compute
 
 # What "make test" has time for. What is installed by hand in e2e/apiserver is used and restarted under load in CORE as well,
 # where the operator installs it.
