@@ -152,13 +152,53 @@ func TestOneServer(t *testing.T) {
 	moved := at("north", shared)
 	moved.Generation = 2
 	b.put(moved)
+	b.pass(time.Hour)
+	expectWrites(t, b, "one that moves there, whose own stays")
+	expectState(t, b, "one that moves there, whose own stays", contract.FunctionRunning, `of some clusters: "east", "north"`)
+	b.drop("north")
 	b.pass(time.Minute)
-	expectWrites(t, b, "one that moves there", "delete cluster-north")
+	expectWrites(t, b, "it is gone", "delete cluster-north")
 
 	b.drop("west")
 	b.pass(3 * time.Minute)
 	expectWrites(t, b, "the first one is gone", "delete cluster-west", "create cluster-east", "apply main cluster-east")
-	expectState(t, b, "the first one is gone", contract.FunctionRunning, `Of the first: Cluster "east" has the same server`)
+	expectState(t, b, "the first one is gone", contract.FunctionRunning, "")
+}
+
+// TestServersChangeHands expects that clusters that are renamed, all at once, or that swap their
+// servers, have Secrets afterwards, each for one server.
+func TestServersChangeHands(t *testing.T) {
+	at := func(name, url string, generation int64) *v1beta1.Cluster {
+		return member(name, func(c *v1beta1.Cluster) {
+			c.Spec.Endpoints[0].URL, c.Generation = "https://"+url+".example.com", generation
+		})
+	}
+	b := newDocuments(t)
+	names := []string{"east", "west", "north", "south"}
+	for _, name := range names {
+		b.put(at(name, name, 1))
+	}
+	b.pass(time.Minute)
+	b.put(at("east", "west", 2), at("west", "east", 2))
+	b.pass(5 * time.Minute)
+	for name, url := range map[string]string{"east": "west", "west": "east", "north": "north", "south": "south"} {
+		have, err := b.stored(name)
+		if err != nil || have == nil || b.Format.Leads(have) != "https://"+url+".example.com" {
+			t.Errorf("swapped: the Secret of %s is %v, %v", name, have, err)
+		}
+	}
+	b.drop(names...)
+	for _, name := range names {
+		b.put(at("new-"+name, name, 1))
+	}
+	b.pass(5 * time.Minute)
+	for _, name := range names {
+		before, _ := b.stored(name)
+		now, _ := b.stored("new-" + name)
+		if before != nil || now == nil || b.Format.Leads(now) != "https://"+name+".example.com" {
+			t.Errorf("renamed: the Secret of %s is %v, and that of new-%[1]s %v", name, before, now)
+		}
+	}
 }
 
 // TestOneServerAtOnce expects one Secret of two clusters although no one has seen the first one yet,

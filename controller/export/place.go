@@ -5,6 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/clusterregistry/operator/controller/export/format"
 )
 
 // byPlace is the index of objects by where they lead.
@@ -31,7 +33,9 @@ func (p *publisher) indexers() cache.Indexers {
 }
 
 // occupant returns the name of the cluster whose object leads to a place, if it is not the named
-// one: of several, that of the oldest object. Whoever asks for a place that no one has claims it.
+// one: of several, that of the oldest object. Those of clusters that are no longer selected, or whose
+// entries have moved on, do not count: they are about to go. Whoever asks for a place that no one has
+// claims it.
 func (s *session) occupant(name, place string) string {
 	objects, err := s.informer.GetIndexer().ByIndex(byPlace, place)
 	if err != nil {
@@ -39,13 +43,14 @@ func (s *session) occupant(name, place string) string {
 	}
 	var first *unstructured.Unstructured
 	for _, object := range objects {
-		if have := object.(*unstructured.Unstructured); first == nil || older(have, first) {
+		have := object.(*unstructured.Unstructured)
+		if is, ok := s.clusterOf(keyOf(have)); ok && s.wants(is, place) && (first == nil || older(have, first)) {
 			first = have
 		}
 	}
 	if first != nil {
 		delete(s.claims, place)
-		if is, ok := s.clusterOf(keyOf(first)); ok && is != name {
+		if is, _ := s.clusterOf(keyOf(first)); is != name {
 			return is
 		}
 		return ""
@@ -55,6 +60,16 @@ func (s *session) occupant(name, place string) string {
 	}
 	s.claims[place] = claim{name: name, at: s.Clock.Now()}
 	return ""
+}
+
+// wants reports whether the object of a cluster is to lead to a place, by what its entry says.
+func (s *session) wants(name, place string) bool {
+	cluster := s.selected(name)
+	if cluster == nil {
+		return false
+	}
+	endpoint, ok := format.EndpointOf(cluster)
+	return ok && format.Place(endpoint) == place
 }
 
 // older reports whether one object came before another.

@@ -195,7 +195,7 @@ func (s *session) look(ctx context.Context, name string) error {
 	switch {
 	case s.cut[name]:
 		return s.erase(ctx, name, have)
-	case why != nil && why.Message != "":
+	case why != nil && why.Then != format.Keep && why.Message != "":
 		return errors.New(why.Message)
 	}
 	s.shown[name] = s.Format.Leads(have) != ""
@@ -218,7 +218,7 @@ func (s *session) forget(name string) {
 func (s *session) note(name string, why *format.Withheld) {
 	switch {
 	case why == nil || why.Then == format.Wait:
-		return
+		return // of the second, it is said elsewhere
 	case why.Then == format.Delete:
 		s.cut[name] = true
 		if why.Reason != format.ReasonMistaken {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -135,7 +134,7 @@ func (d documents) Want(cluster *v1beta1.Cluster, in Target, known Known, have *
 		}
 		return nothing, why
 	}
-	if why := d.occupied(in, out.Data); why != nil {
+	if why := d.occupied(in, out.Data, have); why != nil {
 		return nothing, why
 	}
 	if d.Settings != nil {
@@ -145,8 +144,8 @@ func (d documents) Want(cluster *v1beta1.Cluster, in Target, known Known, have *
 }
 
 // occupied returns why an object with some data is not made where another one leads to the same
-// place.
-func (d documents) occupied(in Target, data map[string]string) *Withheld {
+// place. One that leads elsewhere stays: no one who writes an entry takes another one's object.
+func (d documents) occupied(in Target, data map[string]string, have *unstructured.Unstructured) *Withheld {
 	if !d.Alone {
 		return nil
 	}
@@ -155,13 +154,17 @@ func (d documents) occupied(in Target, data map[string]string) *Withheld {
 	if by == "" {
 		return nil
 	}
-	return &Withheld{ReasonOccupied, fmt.Sprintf("Cluster %q has the same server, %s, by which %s are told apart: only the first one is published. Give one of the entries another address, or select only one of them.", by, place, d.Words), Sweep}
+	why := &Withheld{ReasonOccupied, fmt.Sprintf("Cluster %q has the same server, %s, by which %s are told apart: only the first one is published. Give one of the entries another address, or select only one of them.", by, place, d.Words), Keep}
+	if have != nil && d.Leads(have) == place {
+		why.Then = Sweep
+	}
+	return why
 }
 
 // place returns where consumers are led by data, in one form.
 func (d documents) place(data map[string]string) string {
 	endpoint, _ := d.Documents.Leads(data)
-	return strings.TrimRight(endpoint.URL, "/")
+	return Place(endpoint)
 }
 
 // before returns where an object leads, if no one else has written of what consumers read: it was

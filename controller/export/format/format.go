@@ -133,4 +133,6 @@ const (
 	Sweep
 	// Delete deletes it at once.
 	Delete
+	// Keep leaves it as it is, and says so.
+	Keep
 )

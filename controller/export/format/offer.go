@@ -61,6 +61,9 @@ func SameEndpoint(a, b v1beta1.Endpoint) bool {
 	return a.URL == b.URL && a.TLSServerName == b.TLSServerName && a.ProxyURL == b.ProxyURL && bytes.Equal(a.CABundle, b.CABundle)
 }
 
+// Place returns where an endpoint leads, in one form: by that, consumers tell clusters apart.
+func Place(endpoint v1beta1.Endpoint) string { return strings.TrimRight(endpoint.URL, "/") }
+
 // Way is a way to sign in that a namespace allows.
 type Way struct {
 	// Provider is the name by which a client finds its plugin.
