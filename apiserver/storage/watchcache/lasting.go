@@ -14,38 +14,47 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// pause is for how long a watch lasts that etcd has ended or refused. One that is shorter than a
-// second and told nothing is an error for the library's cache.
-const pause = 1100 * time.Millisecond
-
-// asked is for how long etcd may take to say its revision. Without a leader it says none.
-const asked = 2 * time.Second
+const (
+	// pause is for how long a watch lasts at least. One that is shorter than a second and told
+	// nothing is an error for the library's cache.
+	pause = 1100 * time.Millisecond
+	// asked is for how long etcd may take to say its revision. Without a leader it says none.
+	asked = 2 * time.Second
+	// look is the time between two looks at whether etcd is where its watch is.
+	look = time.Minute
+)
 
 // lasting is the storage that a cache is filled from. When etcd has no leader, its watches end
 // without an error, after which the cache begins another one where the last one ended.
+//
+// An etcd that was set back to a backup tells a watch nothing until it has made up for what is
+// missing, and nothing of that. Watches end with 410 then, and the cache is filled anew: when one
+// begins, and while one lasts, since etcd's client continues watches by itself when members start
+// again.
 type lasting struct{ storage.Interface }
 
-// Watch begins a watch, or fails with 410 where etcd has yet to reach the version to begin at: it
-// was set back to a backup, and would tell nothing until it has made up for what is missing. The
-// cache is filled anew then.
+// Watch begins a watch.
 func (l lasting) Watch(ctx context.Context, key string, options storage.ListOptions) (watch.Interface, error) {
 	from, err := l.Versioner().ParseResourceVersion(options.ResourceVersion)
 	if err != nil {
 		return nil, err
 	}
-	if now, err := l.revision(ctx); err == nil && now < from {
-		return nil, apierrors.NewResourceExpired(fmt.Sprintf("etcd is at revision %d and was at %d: it was set back", now, from))
+	below := watch.NewEmptyWatch() // has ended
+	switch now, err := l.revision(ctx); {
+	case err != nil: // no one knows what a watch would tell
+	case now < from:
+		return nil, setBack(now, from)
+	default:
+		if below, err = l.Interface.Watch(ctx, key, options); err != nil {
+			return nil, err
+		}
 	}
-	below, err := l.Interface.Watch(ctx, key, options)
-	if err != nil {
-		return nil, err
-	}
-	w := &lastingWatch{below: below, events: make(chan watch.Event), stopped: make(chan struct{})}
+	w := &lastingWatch{lasting: l, below: below, seen: from, events: make(chan watch.Event), stopped: make(chan struct{})}
 	w.stop = sync.OnceFunc(func() {
 		close(w.stopped)
 		below.Stop()
 	})
-	go w.run()
+	go w.run(ctx)
 	return w, nil
 }
 
@@ -55,8 +64,15 @@ func (l lasting) revision(ctx context.Context) (uint64, error) {
 	return l.GetCurrentResourceVersion(ctx)
 }
 
+func setBack(now, was uint64) *apierrors.StatusError {
+	return apierrors.NewResourceExpired(fmt.Sprintf("etcd is at revision %d and was at %d: it was set back", now, was))
+}
+
 type lastingWatch struct {
-	below   watch.Interface
+	lasting
+	below watch.Interface
+	// seen is the newest version that was told.
+	seen    uint64
 	events  chan watch.Event
 	stopped chan struct{}
 	stop    func()
@@ -67,21 +83,45 @@ func (w *lastingWatch) ResultChan() <-chan watch.Event { return w.events }
 func (w *lastingWatch) Stop() { w.stop() }
 
 // run passes on what the watch below tells, until that ends or this one is stopped.
-func (w *lastingWatch) run() {
+func (w *lastingWatch) run(ctx context.Context) {
 	defer close(w.events)
-	for event := range w.below.ResultChan() {
-		if leaderless(event) {
-			select {
-			case <-time.After(pause):
-			case <-w.stopped:
-			}
-			return
-		}
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	for {
 		select {
-		case w.events <- event:
 		case <-w.stopped:
 			return
+		case event, told := <-w.below.ResultChan():
+			if !told || leaderless(event) {
+				w.rest()
+				return
+			}
+			if version, err := w.Versioner().ObjectResourceVersion(event.Object); err == nil {
+				w.seen = max(w.seen, version)
+			}
+			w.tell(event)
+		case <-ticker.C:
+			if now, err := w.revision(ctx); err == nil && now < w.seen {
+				status := setBack(now, w.seen).Status()
+				w.tell(watch.Event{Type: watch.Error, Object: &status})
+			}
 		}
+	}
+}
+
+// tell passes on an event, unless the watch is stopped.
+func (w *lastingWatch) tell(event watch.Event) {
+	select {
+	case w.events <- event:
+	case <-w.stopped:
+	}
+}
+
+// rest waits before the end.
+func (w *lastingWatch) rest() {
+	select {
+	case <-time.After(pause):
+	case <-w.stopped:
 	}
 }
 

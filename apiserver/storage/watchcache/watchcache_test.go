@@ -32,6 +32,7 @@ type leader struct {
 	back    bool
 	lists   int
 	watches int
+	asked   int
 	open    *watch.FakeWatcher
 }
 
@@ -52,6 +53,7 @@ func (l *leader) CompactRevision() int64 { return 0 }
 func (l *leader) GetCurrentResourceVersion(ctx context.Context) (uint64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.asked++
 	switch {
 	case l.gone:
 		l.mu.Unlock()
@@ -129,6 +131,7 @@ func TestNoLeader(t *testing.T) {
 
 		etcd.mu.Lock()
 		etcd.gone = true
+		watches := etcd.watches
 		etcd.end()
 		etcd.mu.Unlock()
 		for range 30 {
@@ -137,8 +140,8 @@ func TestNoLeader(t *testing.T) {
 				t.Fatalf("a read that the cache may answer: %v", err)
 			}
 		}
-		if etcd.lists != 1 || etcd.watches < 50 || etcd.watches > 150 {
-			t.Errorf("etcd was listed %d times and watched %d times", etcd.lists, etcd.watches)
+		if etcd.lists != 1 || etcd.asked < 50 || etcd.asked > 150 || etcd.watches != watches {
+			t.Errorf("etcd was listed %d times, asked for its revision %d times and watched %d times", etcd.lists, etcd.asked, etcd.watches-watches)
 		}
 
 		etcd.mu.Lock()
@@ -180,12 +183,46 @@ func TestOtherErrors(t *testing.T) {
 	}
 }
 
-// TestSetBack has a watch begin after what etcd has.
+// TestSetBack has etcd be at an older version than a watch: before that begins, while it lasts, and
+// while it is not known where etcd is.
 func TestSetBack(t *testing.T) {
+	options := storage.ListOptions{ResourceVersion: "1"}
 	etcd := &leader{back: true}
-	if _, err := (lasting{etcd}).Watch(t.Context(), "/", storage.ListOptions{ResourceVersion: "1"}); !apierrors.IsResourceExpired(err) || etcd.watches != 0 {
+	if _, err := (lasting{etcd}).Watch(t.Context(), "/", options); !apierrors.IsResourceExpired(err) || etcd.watches != 0 {
 		t.Errorf("etcd was watched %d times: %v", etcd.watches, err)
 	}
+	synctest.Test(t, func(t *testing.T) {
+		etcd := &leader{}
+		w, err := lasting{etcd}.Watch(t.Context(), "/", options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		time.Sleep(10 * look)
+		select {
+		case event := <-w.ResultChan():
+			t.Fatalf("etcd is where it was, and the watch tells %v", event)
+		default:
+		}
+		etcd.mu.Lock()
+		etcd.back = true
+		etcd.mu.Unlock()
+		if event := <-w.ResultChan(); event.Type != watch.Error || !apierrors.IsResourceExpired(apierrors.FromObject(event.Object)) {
+			t.Errorf("it tells %v", event)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		etcd := &leader{gone: true}
+		began := time.Now()
+		w, err := lasting{etcd}.Watch(t.Context(), "/", options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Stop()
+		if event, told := <-w.ResultChan(); told || etcd.watches != 0 || time.Since(began) < pause {
+			t.Errorf("it told %v after %s, of an etcd that was watched %d times", event, time.Since(began), etcd.watches)
+		}
+	})
 }
 
 // TestStop stops a watch while nobody reads from it.
