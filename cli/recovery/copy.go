@@ -76,6 +76,9 @@ func (s *scene) member(m v1alpha1.RecoveryMember) Copy {
 	if m.Revision > 0 {
 		c.lacks(s.registry.Status.Recovery.LastRevision)
 	}
+	if s.registry.Spec.Etcd.External != nil && m.Revision == 0 {
+		c.Refused = "it does not answer, and only what an external etcd serves can be approved"
+	}
 	c.learner = slices.ContainsFunc(s.registry.Status.Etcd.Members, func(e v1alpha1.EtcdMember) bool { return e.Name == m.Name && e.Learner })
 	if c.learner {
 		c.Message += "; it was being added to etcd, and may lack data that the others had: the operator refuses it while data of another member is left"

@@ -79,7 +79,8 @@ func (s *scene) plan() *Plan {
 		s.underWay(out)
 		return out
 	}
-	if ready := s.condition(); ready != nil && ready.Reason == v1alpha1.ReasonWentBack {
+	// What is recorded of an external etcd is only that it went back, whatever it is like now.
+	if ready := s.condition(); s.registry.Spec.Etcd.External != nil || ready != nil && ready.Reason == v1alpha1.ReasonWentBack {
 		s.wentBack(out)
 		return out
 	}

@@ -22,9 +22,14 @@ func (d *Drive) copyGone(ctx context.Context) (string, error) {
 	members := d.Registry.Status.Recovery.Members
 	i := slices.IndexFunc(left, func(m operatorv1alpha1.RecoveryMember) bool { return m.Name == recovered.Member })
 	said := slices.IndexFunc(members, func(m operatorv1alpha1.RecoveryMember) bool { return m.Name == recovered.Member })
-	if i < 0 || said < 0 || !left[i].DataGone {
+	if i < 0 || said < 0 {
 		return "", nil
 	}
-	members[said] = left[i]
+	if left[i].DataGone || members[said].DataGone { // or its volume is back
+		members[said] = left[i]
+	}
+	if !left[i].DataGone {
+		return "", nil
+	}
 	return fmt.Sprintf("the data of member %s, with which etcd is to continue, is gone (%s): bring its volume back, or set spec.recovery to another copy (kubectl registry recover plan says which there are; this loss is %s)", recovered.Member, left[i].Message, recovered.ID), nil
 }
