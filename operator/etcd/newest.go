@@ -51,13 +51,14 @@ func (s State) Newest() (p Position) {
 	return p
 }
 
-// Acknowledged returns the newest revision by linearizable reads that were completed, zero when
-// none was: what a member says of itself may lag behind that.
-func (s State) Acknowledged() (revision int64) {
+// Acknowledged returns how far an etcd without a mark is by linearizable reads that were completed,
+// the zero value when none was: what a member says of itself may lag behind that.
+func (s State) Acknowledged() (p Position) {
 	for _, m := range s.serving() {
-		revision = max(revision, m.Position.Revision)
+		p = p.further(m.Position)
 	}
-	return revision
+	p.Mark = 0
+	return p
 }
 
 // Follow returns the record of an etcd at a position, and whether anything is new in it: it went

@@ -12,7 +12,7 @@ import (
 func External(status *operatorv1alpha1.ClusterRegistryStatus) *etcd.Record {
 	record := &etcd.Record{Identity: etcd.Identity{ClusterID: status.Etcd.ClusterID}}
 	if newest := status.Etcd.Newest; newest != nil {
-		record.Newest = etcd.Newest{Position: etcd.Position{Revision: newest.Revision}, Time: newest.Time.Time}
+		record.Newest = etcd.Newest{Position: etcd.Position{Revision: newest.Revision, Upkeep: newest.Upkeep}, Time: newest.Time.Time}
 	}
 	if lost := status.Recovery; lost != nil {
 		record.WentBack = &etcd.WentBack{ID: lost.ID, From: lost.LastRevision, Time: lost.LostTime.Time}
@@ -27,7 +27,7 @@ func External(status *operatorv1alpha1.ClusterRegistryStatus) *etcd.Record {
 // went back.
 func WriteExternal(status *operatorv1alpha1.ClusterRegistryStatus, record *etcd.Record, state etcd.State) {
 	if record.Newest.Revision > 0 {
-		status.Etcd.Newest = &operatorv1alpha1.EtcdRevision{Revision: record.Newest.Revision, Time: metav1.NewTime(record.Newest.Time)}
+		status.Etcd.Newest = &operatorv1alpha1.EtcdRevision{Revision: record.Newest.Revision, Upkeep: record.Newest.Upkeep, Time: metav1.NewTime(record.Newest.Time)}
 	}
 	back := record.WentBack
 	if back == nil {

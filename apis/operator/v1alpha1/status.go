@@ -220,6 +220,11 @@ type EtcdRevision struct {
 	// +required
 	Revision int64 `json:"revision"`
 
+	// upkeep is how many of the revisions change nothing for clients: those by which servers
+	// compact the history.
+	// +optional
+	Upkeep int64 `json:"upkeep,omitempty"`
+
 	// time is when that was recorded, which is done every five minutes at most.
 	// +required
 	Time metav1.Time `json:"time"`

@@ -25,7 +25,7 @@ func (d *Drive) decideExternal(ctx context.Context) {
 	}
 	if d.Members.Reason != operatorv1alpha1.ReasonWentBack {
 		if d.Members.Complete() {
-			d.Revisions.Note(name, etcd.Seen{Revision: d.Members.State.Acknowledged(), Time: d.Now})
+			d.Revisions.Note(name, etcd.Seen{Revision: d.Members.State.Acknowledged().Revision, Time: d.Now})
 		}
 		return
 	}
@@ -47,7 +47,7 @@ func (d *Drive) record() *etcd.Record {
 // continues records that etcd continues with what it has.
 func (d *Drive) continues(ctx context.Context) error {
 	if external(d.Pass) {
-		record := d.record().Accept(etcd.Position{Revision: d.Members.State.Acknowledged()}, d.Now)
+		record := d.record().Accept(d.Members.State.Acknowledged(), d.Now)
 		identity.WriteExternal(&d.Registry.Status, record, d.Members.State)
 		return nil
 	}

@@ -101,6 +101,11 @@ func TestExternalWentBack(t *testing.T) {
 			s.Members[i].Revision = 100
 		}
 	}
+	compacted := func(s *etcd.State) {
+		for i := range s.Members {
+			s.Members[i].Position.Upkeep = 10
+		}
+	}
 	down := func(s *etcd.State) {
 		s.Members[0] = etcd.Member{Name: "a:2379", Err: errors.New("member a:2379 does not answer")}
 	}
@@ -119,6 +124,7 @@ func TestExternalWentBack(t *testing.T) {
 		{"it is known, and how far it is was not", "{etcd: {clusterID: c}}", 0, []func(*etcd.State){says(100, 0, 1, 2)}, 100, ""},
 		{"it is where it was", known, 140, []func(*etcd.State){says(140, 0, 1, 2)}, 140, ""},
 		{"it got further", old, 140, []func(*etcd.State){says(150, 0, 1, 2)}, 150, ""},
+		{"its servers have compacted it, and no one has written", old, 140, []func(*etcd.State){says(150, 0, 1, 2), compacted}, 140, ""},
 		{"one member says so", known, 140, []func(*etcd.State){says(140, 1), down}, 140, ""},
 		{"members lag, and may not be read", known, 140, []func(*etcd.State){lags}, 140, ""},
 		{"it was set back", known, 0, []func(*etcd.State){says(100, 0, 1, 2)}, 140, "etcd went back from revision 140 to 100"},

@@ -52,8 +52,7 @@ func (s *Stage) externalWentBack(state etcd.State) verdict.Verdict {
 		s.Registry.Status.Etcd.Newest, s.Registry.Status.Recovery = nil, nil
 		return done
 	}
-	seen := etcd.Position{Revision: state.Acknowledged()} // how much of it is upkeep is not recorded
-	record, isNew := identity.External(&s.Registry.Status).Follow(seen, s.Remembered, s.Now)
+	record, isNew := identity.External(&s.Registry.Status).Follow(state.Acknowledged(), s.Remembered, s.Now)
 	identity.WriteExternal(&s.Registry.Status, record, state)
 	back := record.WentBack
 	if back == nil {
