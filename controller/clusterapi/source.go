@@ -122,19 +122,43 @@ func (s *source) Watch(ctx context.Context, namespace string, options metav1.Lis
 	if err != nil {
 		return nil, err
 	}
-	return watch.Filter(trees, func(event watch.Event) (watch.Event, bool) {
-		tree, is := event.Object.(*unstructured.Unstructured)
-		if !is {
-			return event, true // the error with which a watch ends
+	events := make(chan watch.Event)
+	out := watch.NewProxyWatcher(events)
+	go func() {
+		defer close(events)
+		defer trees.Stop()
+		for {
+			select {
+			case <-out.StopChan():
+				return
+			case event, told := <-trees.ResultChan():
+				if !told {
+					return
+				}
+				select {
+				case events <- decoded(event):
+				case <-out.StopChan():
+					return
+				}
+			}
 		}
-		decoded, err := clusterOf(tree)
-		if err != nil {
-			status := apierrors.NewInternalError(err).Status()
-			return watch.Event{Type: watch.Error, Object: &status}, true
-		}
-		event.Object = decoded
-		return event, true
-	}), nil
+	}()
+	return out, nil
+}
+
+// decoded returns the event of a Cluster that was read as a tree.
+func decoded(event watch.Event) watch.Event {
+	tree, is := event.Object.(*unstructured.Unstructured)
+	if !is {
+		return event // the error with which a watch ends
+	}
+	cluster, err := clusterOf(tree)
+	if err != nil {
+		status := apierrors.NewInternalError(err).Status()
+		return watch.Event{Type: watch.Error, Object: &status}
+	}
+	event.Object = cluster
+	return event
 }
 
 // trimSource drops what no entry follows from before a Cluster is kept in memory.

@@ -79,6 +79,13 @@ func TestUndecodableAlone(t *testing.T) {
 	if len(events) != 4 || events[2].Type != watch.Bookmark || events[2].Object.(*clusterv1.Cluster).ResourceVersion != "9" || events[3].Type != watch.Error || events[3].Object.(*metav1.Status).Code != 410 {
 		t.Fatalf("%+v", events)
 	}
+	stopped, err := source.Watch(t.Context(), "a", metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stopped.Stop() // though no one reads what it tells
+	for range stopped.ResultChan() {
+	}
 	check("watched", events[0].Object.(*clusterv1.Cluster), events[1].Object.(*clusterv1.Cluster))
 }
 

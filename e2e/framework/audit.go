@@ -26,7 +26,11 @@ func StartAuditedHost(t *testing.T, kubernetesVersion, user string, allowedNames
 	t.Helper()
 	policy := writeFile(t, "policy.yaml", []byte("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules: [{level: Metadata, users: ["+`"`+user+`"`+"]}]\n"))
 	audit := &Audit{t: t, path: filepath.Join(t.TempDir(), "audit.log")}
-	return startHost(t, kubernetesVersion, allowedNames, map[string]string{"audit-policy-file": policy, "audit-log-path": audit.path}), audit
+	flags := map[string]string{
+		"audit-policy-file": policy, "audit-log-path": audit.path,
+		"audit-log-maxsize": "10000", // MiB: one that is rotated at 100 loses events
+	}
+	return startHost(t, kubernetesVersion, allowedNames, flags), audit
 }
 
 // Events returns all that was logged so far. It reads only what is new: a log of some minutes
