@@ -1,10 +1,6 @@
 package clusterregistry
 
 import (
-	"fmt"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -19,30 +15,12 @@ func (s *scope) advanceHistory(conditions []metav1.Condition) {
 	if s.Registry.Status.Operation != nil || s.Rendered == nil {
 		return
 	}
-	last := history.Last(s.Registry)
-	if !s.Installed() && last.Version != s.Release.Version {
-		if last.State == operatorv1alpha1.TransitionProgressing {
-			history.Complete(s.Registry, operatorv1alpha1.TransitionAbandoned, "", s.Now)
-		}
-		history.Begin(s.Registry, s.Release.Version, s.Now)
-		s.tellInherited()
-		last = history.Last(s.Registry)
+	if history.Install(s.Registry, s.Release.Version, s.Now) {
+		s.Identity.TellInherited()
 	}
-	if last.State == operatorv1alpha1.TransitionProgressing && s.served(conditions) {
+	if history.Last(s.Registry).State == operatorv1alpha1.TransitionProgressing && s.served(conditions) {
 		history.Complete(s.Registry, operatorv1alpha1.TransitionCompleted, "", s.Now)
 	}
-}
-
-// tellInherited says of an installation, in its entry and once in an event, that the registry
-// begins with data: who created it may expect an empty one.
-func (s *scope) tellInherited() {
-	since := s.Identity.Inherited()
-	if since.IsZero() {
-		return
-	}
-	what := fmt.Sprintf("the registry begins with the clusters of an earlier ClusterRegistry of this name, whose etcd of %s was kept", since.UTC().Format(time.RFC3339))
-	history.Note(s.Registry, what)
-	s.Event(corev1.EventTypeNormal, "DataTakenOver", operatorv1alpha1.ConditionEtcdReady, "%s. To begin without them, delete it with deletionPolicy Delete, which deletes that data for good, and create it again", what)
 }
 
 // served reports whether the registry is ready, whatever its controller does.

@@ -178,7 +178,8 @@ func (s *scope) input(environment render.Environment) render.Input {
 		snapshot = operation.Snapshot
 	}
 	return render.Input{
-		Snapshot: snapshot, Backup: s.backups.Rendered(),
+		Snapshot:    snapshot,
+		Backup:      s.backups.Rendered(),
 		Restore:     s.restore.Rendered(),
 		Members:     s.Identity.Members(),
 		Certified:   s.Identity.Certified(),

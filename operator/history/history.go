@@ -36,6 +36,20 @@ func completed(history []operatorv1alpha1.Transition) bool {
 	return false
 }
 
+// Install begins the entry of the installation of a release, and reports whether it has: not where
+// that has begun already, or the registry was complete once. One of another release is abandoned.
+func Install(registry *operatorv1alpha1.ClusterRegistry, release string, now time.Time) bool {
+	last := Last(registry)
+	if Installed(registry) || last.Version == release {
+		return false
+	}
+	if last.State == operatorv1alpha1.TransitionProgressing {
+		Complete(registry, operatorv1alpha1.TransitionAbandoned, "", now)
+	}
+	Begin(registry, release, now)
+	return true
+}
+
 // Begin adds an installation or upgrade to a release. The oldest transitions leave, but
 // never the last that was completed.
 func Begin(registry *operatorv1alpha1.ClusterRegistry, release string, now time.Time) {

@@ -222,16 +222,6 @@ func (s *Store) Adopt(ctx context.Context) error {
 	}
 }
 
-// Inherited returns since when there is an etcd that an earlier registry of this name has left,
-// zero where this registry has made its own. The record tells, which is older than this registry
-// then: with it the registry takes over the data that it is about.
-func (s *Store) Inherited() time.Time {
-	if s.Record == nil || !s.made.Before(s.objects.Registry.CreationTimestamp.Time) {
-		return time.Time{}
-	}
-	return s.made
-}
-
 // unlabeled is the error of a record that does not say that it is this registry's, as one
 // that a person has restored from a backup. Deleting it is the one thing not to do.
 type unlabeled struct {
