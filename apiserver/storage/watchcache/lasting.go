@@ -40,8 +40,8 @@ func (l lasting) Watch(ctx context.Context, key string, options storage.ListOpti
 		return nil, err
 	}
 	below := watch.NewEmptyWatch() // has ended
-	switch now, err := l.revision(ctx); {
-	case err != nil: // no one knows what a watch would tell
+	switch now, known := l.revision(ctx); {
+	case !known: // nor what a watch would tell
 	case now < from:
 		return nil, setBack(now, from)
 	default:
@@ -58,10 +58,12 @@ func (l lasting) Watch(ctx context.Context, key string, options storage.ListOpti
 	return w, nil
 }
 
-func (l lasting) revision(ctx context.Context) (uint64, error) {
+// revision returns at which revision etcd is, if it says that.
+func (l lasting) revision(ctx context.Context) (now uint64, known bool) {
 	ctx, cancel := context.WithTimeout(ctx, asked)
 	defer cancel()
-	return l.GetCurrentResourceVersion(ctx)
+	now, err := l.GetCurrentResourceVersion(ctx)
+	return now, err == nil
 }
 
 func setBack(now, was uint64) *apierrors.StatusError {
@@ -101,7 +103,7 @@ func (w *lastingWatch) run(ctx context.Context) {
 			}
 			w.tell(event)
 		case <-ticker.C:
-			if now, err := w.revision(ctx); err == nil && now < w.seen {
+			if now, known := w.revision(ctx); known && now < w.seen {
 				status := setBack(now, w.seen).Status()
 				w.tell(watch.Event{Type: watch.Error, Object: &status})
 			}
