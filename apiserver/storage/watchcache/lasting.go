@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -28,9 +27,9 @@ const (
 // without an error, after which the cache begins another one where the last one ended.
 //
 // An etcd that was set back to a backup tells a watch nothing until it has made up for what is
-// missing, and nothing of that. Watches end with 410 then, and the cache is filled anew: when one
-// begins, and while one lasts, since etcd's client continues watches by itself when members start
-// again.
+// missing, and nothing of that. Watches end with 410 then, and the cache is filled again: when one
+// begins, and while one lasts, since etcd's client continues watches automatically when members
+// start again.
 type lasting struct{ storage.Interface }
 
 // Watch begins a watch.
@@ -49,11 +48,8 @@ func (l lasting) Watch(ctx context.Context, key string, options storage.ListOpti
 			return nil, err
 		}
 	}
-	w := &lastingWatch{lasting: l, below: below, seen: from, events: make(chan watch.Event), stopped: make(chan struct{})}
-	w.stop = sync.OnceFunc(func() {
-		close(w.stopped)
-		below.Stop()
-	})
+	events := make(chan watch.Event)
+	w := &lastingWatch{ProxyWatcher: watch.NewProxyWatcher(events), lasting: l, below: below, seen: from, events: events}
 	go w.run(ctx)
 	return w, nil
 }
@@ -70,40 +66,37 @@ func setBack(now, was uint64) *apierrors.StatusError {
 	return apierrors.NewResourceExpired(fmt.Sprintf("etcd is at revision %d and was at %d: it was set back", now, was))
 }
 
+// lastingWatch tells its events to the embedded watch.
 type lastingWatch struct {
-	lasting
-	below watch.Interface
+	*watch.ProxyWatcher
+	lasting lasting
+	below   watch.Interface
 	// seen is the newest version that was told.
-	seen    uint64
-	events  chan watch.Event
-	stopped chan struct{}
-	stop    func()
+	seen   uint64
+	events chan<- watch.Event
 }
-
-func (w *lastingWatch) ResultChan() <-chan watch.Event { return w.events }
-
-func (w *lastingWatch) Stop() { w.stop() }
 
 // run passes on what the watch below tells, until that ends or this one is stopped.
 func (w *lastingWatch) run(ctx context.Context) {
 	defer close(w.events)
+	defer w.below.Stop()
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	for {
 		select {
-		case <-w.stopped:
+		case <-w.StopChan():
 			return
 		case event, told := <-w.below.ResultChan():
 			if !told || leaderless(event) {
 				w.rest()
 				return
 			}
-			if version, err := w.Versioner().ObjectResourceVersion(event.Object); err == nil {
+			if version, err := w.lasting.Versioner().ObjectResourceVersion(event.Object); err == nil {
 				w.seen = max(w.seen, version)
 			}
 			w.tell(event)
 		case <-ticker.C:
-			if now, known := w.revision(ctx); known && now < w.seen {
+			if now, known := w.lasting.revision(ctx); known && now < w.seen {
 				status := setBack(now, w.seen).Status()
 				w.tell(watch.Event{Type: watch.Error, Object: &status})
 			}
@@ -115,7 +108,7 @@ func (w *lastingWatch) run(ctx context.Context) {
 func (w *lastingWatch) tell(event watch.Event) {
 	select {
 	case w.events <- event:
-	case <-w.stopped:
+	case <-w.StopChan():
 	}
 }
 
@@ -123,7 +116,7 @@ func (w *lastingWatch) tell(event watch.Event) {
 func (w *lastingWatch) rest() {
 	select {
 	case <-time.After(pause):
-	case <-w.stopped:
+	case <-w.StopChan():
 	}
 }
 

@@ -3,7 +3,7 @@
 // A member of etcd that knows of no leader for three elections ends all watches, and refuses new
 // ones at once. The cache of the library opens them again and again for half a minute, without a
 // pause; then it drops what it holds, until etcd can be listed again. Here a cache waits as long
-// as it takes, and goes on from the last change that it was told.
+// as it takes, and continues from the last change that it was told.
 package watchcache
 
 import (

@@ -225,7 +225,7 @@ func TestSetBack(t *testing.T) {
 	})
 }
 
-// TestStop stops a watch while nobody reads from it.
+// TestStop stops a watch while no one reads from it.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := &leader{}
