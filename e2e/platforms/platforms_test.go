@@ -51,7 +51,7 @@ func TestOrganization(t *testing.T) {
 	saves(t, e, wanted)
 }
 
-// TestClosedSystem has nobody write in kube-system: an aggregated registry says that it can't be had
+// TestClosedSystem has no one write in kube-system: an aggregated registry says that it can't be had
 // and which mode can, and one of that mode saves a backup.
 func TestClosedSystem(t *testing.T) {
 	e := framework.New(t).WithOperator()

@@ -36,7 +36,7 @@ var found = []string{
 }
 
 // TestSecondFailure has something else fail at a step of what is under way, whenever an operation
-// enters a phase: the registry comes to rest by itself, or says what it waits for, and it comes to
+// enters a phase: the registry comes to rest automatically, or says what it waits for, and it comes to
 // rest after a person has done that. With SEEDS, everything fails at all steps of everything;
 // otherwise, some of that is drawn by SEED.
 func TestSecondFailure(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // copyGone says that the member is without data with whose data etcd is to continue, and what a
-// person does then; nothing while it may have it. What is left of the loss is said anew.
+// person does then; nothing while it may have it. What is left of the loss is said again.
 func (d *Drive) copyGone(ctx context.Context) (string, error) {
 	recovered := d.Recovering()
 	if recovered == nil || recovered.From != operatorv1alpha1.RecoverFromMember || recovered.Phase != operatorv1alpha1.RecoveryRestoring {

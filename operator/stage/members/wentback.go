@@ -26,23 +26,19 @@ func (s *Stage) wentBack(ctx context.Context, state etcd.State) verdict.Verdict 
 			return verdict.Failed(fmt.Errorf("record etcd's newest revision: %w", err))
 		}
 		if back := record.WentBack; back != nil {
-			s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonWentBack, operatorv1alpha1.ConditionEtcdReady, "%s: what it had acknowledged in between is not in what it has", back)
+			s.tellWentBack(back)
 		}
 	}
 	back := record.WentBack
 	if back == nil || record.Recovered.Pending() {
 		return done
 	}
-	silent := ""
-	if failures := state.Failures(); failures != "" {
-		silent = ". A member that is not ready may have what is missing: " + failures
-	}
 	bound := "at least"
 	if back.Passed {
 		bound = "at most"
 	}
 	return verdict.Waiting(operatorv1alpha1.ReasonWentBack, "%s, as after volumes were set back to older copies: %s %d known revisions that it had acknowledged are not in what it has. Clients are served what it has, and nothing of the registry is replaced, upgraded, backed up or pruned until a person decides with which copy of the data it continues, in spec.recovery (kubectl registry recover plan %s shows both sides; this loss is %s). Keep all volumes, and delete no claim and no pod%s",
-		back, bound, back.From-back.To, s.Registry.Name, back.ID, silent).AsReadOnly().In(verdict.Backstop)
+		back, bound, back.From-back.To, s.Registry.Name, back.ID, silent(state)).AsReadOnly().In(verdict.Backstop)
 }
 
 // externalWentBack is wentBack of an etcd that others run, into which no mark is written. What is
@@ -59,14 +55,24 @@ func (s *Stage) externalWentBack(state etcd.State) verdict.Verdict {
 		return done
 	}
 	if isNew {
-		s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonWentBack, operatorv1alpha1.ConditionEtcdReady, "%s: what it had acknowledged in between is not in what it has", back)
-	}
-	silent := ""
-	if failures := state.Failures(); failures != "" {
-		silent = ". A member that is not ready may have what is missing: " + failures
+		s.tellWentBack(back)
 	}
 	return verdict.Waiting(operatorv1alpha1.ReasonWentBack, "%s, as after it was restored from an older snapshot: at least %d known revisions that it had acknowledged are not in what it has. Clients are served what it has, and nothing of the registry is replaced or upgraded until a person decides. Ask those who run it; that it continues with what it has is approved in spec.recovery (kubectl registry recover plan %s has the command; this loss is %s)%s",
-		back, back.From-back.To, s.Registry.Name, back.ID, silent).AsReadOnly().In(verdict.Backstop)
+		back, back.From-back.To, s.Registry.Name, back.ID, silent(state)).AsReadOnly().In(verdict.Backstop)
+}
+
+// tellWentBack tells that etcd went back.
+func (s *Stage) tellWentBack(back *etcd.WentBack) {
+	s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonWentBack, operatorv1alpha1.ConditionEtcdReady, "%s: what it had acknowledged in between is not in what it has", back)
+}
+
+// silent says which members may have what is missing, as more of a sentence.
+func silent(state etcd.State) string {
+	failures := state.Failures()
+	if failures == "" {
+		return ""
+	}
+	return ". A member that is not ready may have what is missing: " + failures
 }
 
 // mark writes the operator's mark into etcd before that is recorded. Where it can't be written,
