@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -191,16 +190,8 @@ func (s *site) well(ctx context.Context, a accident) error {
 	if ready == nil || ready.Status != metav1.ConditionTrue || ready.ObservedGeneration != s.registry.Generation {
 		return errors.New("it is not Ready")
 	}
-	var pods corev1.PodList
-	if err := s.e.Client.List(ctx, &pods, client.InNamespace(s.registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: s.registry.Name}); err != nil {
-		return err
-	}
-	for _, pod := range pods.Items {
-		if pod.DeletionTimestamp != nil {
-			return fmt.Errorf("pod %s has not ended yet", pod.Name)
-		}
-	}
-	return nil
+	_, err := s.e.PodsOf(ctx, s.registry)
+	return err
 }
 
 // nudge has the operator reconcile now, by an edit that changes nothing: Secrets

@@ -63,15 +63,12 @@ func independent(e *framework.Env, members int32) *operatorv1alpha1.ClusterRegis
 	return registry
 }
 
-// podsOf returns a registry's pods.
+// podsOf returns a registry's pods, by UID.
 func podsOf(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) map[types.UID]corev1.Pod {
 	t.Helper()
-	var list corev1.PodList
-	if err := e.Client.List(t.Context(), &list, client.InNamespace(e.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: registry.Name}); err != nil {
-		t.Fatal(err)
-	}
+	t.Helper()
 	out := map[types.UID]corev1.Pod{}
-	for _, pod := range list.Items {
+	for _, pod := range e.Pods(registry) {
 		out[pod.UID] = pod
 	}
 	return out

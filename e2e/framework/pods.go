@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
 // Restricted is a container's security context as Pod Security's level
@@ -76,6 +79,33 @@ func (e *Env) Exec(ctx context.Context, pod string, command ...string) (string, 
 		return stdout.String(), fmt.Errorf("%v in pod %s: %w: %s", command, pod, err, stderr.String())
 	}
 	return stdout.String(), nil
+}
+
+// PodsOf returns a registry's pods, or an error while one of them has to end: until it has, a
+// list of the pods is out of date before it is used. A registry is Ready while servers that
+// were replaced still drain.
+func (e *Env) PodsOf(ctx context.Context, registry *operatorv1alpha1.ClusterRegistry, which ...client.ListOption) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	which = append(which, client.InNamespace(registry.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: registry.Name})
+	if err := e.Client.List(ctx, &pods, which...); err != nil {
+		return nil, err
+	}
+	for i := range pods.Items {
+		if pods.Items[i].DeletionTimestamp != nil {
+			return nil, fmt.Errorf("pod %s has not ended yet", pods.Items[i].Name)
+		}
+	}
+	return pods.Items, nil
+}
+
+// Pods waits until none of a registry's pods has to end, and returns them.
+func (e *Env) Pods(registry *operatorv1alpha1.ClusterRegistry, which ...client.ListOption) (pods []corev1.Pod) {
+	e.t.Helper()
+	e.Eventually("the replaced pods of "+registry.Name+" to end", func(ctx context.Context) (err error) {
+		pods, err = e.PodsOf(ctx, registry, which...)
+		return err
+	})
+	return pods
 }
 
 // PodReady returns why a pod is not Ready, or nil.

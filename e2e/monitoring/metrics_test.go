@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	dto "github.com/prometheus/client_model/go"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,7 +58,7 @@ func TestMetrics(t *testing.T) {
 	}
 	use(t, e, registry)
 	served := families{}
-	for _, pod := range pods(t, e, "server") {
+	for _, pod := range pods(t, e, registry, "server") {
 		now, err := metrics.ServerFamilies(t.Context(), pod)
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +66,7 @@ func TestMetrics(t *testing.T) {
 		served.add(now)
 	}
 	kept := families{}
-	for _, pod := range pods(t, e, "etcd") {
+	for _, pod := range pods(t, e, registry, "etcd") {
 		now, err := metrics.EtcdFamilies(t.Context(), pod)
 		if err != nil {
 			t.Fatal(err)
@@ -125,15 +124,11 @@ func use(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegis
 }
 
 // pods returns the names of a component's pods.
-func pods(t *testing.T, e *framework.Env, component string) []string {
+func pods(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, component string) []string {
 	t.Helper()
-	var pods corev1.PodList
-	if err := e.Client.List(t.Context(), &pods, client.InNamespace(e.Namespace), client.MatchingLabels{operatorv1alpha1.LabelComponent: component}); err != nil {
-		t.Fatal(err)
-	}
 	var names []string
-	for i := range pods.Items {
-		names = append(names, pods.Items[i].Name)
+	for _, pod := range e.Pods(registry, client.MatchingLabels{operatorv1alpha1.LabelComponent: component}) {
+		names = append(names, pod.Name)
 	}
 	if len(names) == 0 {
 		t.Fatalf("the registry has no pods of the component %s", component)

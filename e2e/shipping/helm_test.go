@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
@@ -43,13 +42,13 @@ func TestHelm(t *testing.T) {
 	e.Install(registry)
 	e.WaitReady(registry)
 	d.run(cluster)
-	pods, etcd := running(t, e), registry.Status.Etcd.ClusterID
+	pods, etcd := running(t, e, registry), registry.Status.Etcd.ClusterID
 	unharmed := func(after string) {
 		t.Helper()
 		if out := d.run(clusters); out != "cluster.clusterregistry.k8s.io/kept\n" {
 			t.Errorf("after %s, the clusters are %q", after, out)
 		}
-		if now := running(t, e); !maps.Equal(now, pods) {
+		if now := running(t, e, registry); !maps.Equal(now, pods) {
 			t.Errorf("after %s, the registry runs in the pods %v, and did in %v", after, now, pods)
 		}
 	}
@@ -135,14 +134,10 @@ func (d *desk) checkOperator(deployment, revision string) {
 
 // running returns the pods of the test's registry, by name and with their UIDs and the
 // number of restarts.
-func running(t *testing.T, e *framework.Env) map[string]string {
+func running(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) map[string]string {
 	t.Helper()
-	var pods corev1.PodList
-	if err := e.Client.List(t.Context(), &pods, client.InNamespace(e.Namespace)); err != nil {
-		t.Fatal(err)
-	}
 	out := map[string]string{}
-	for _, pod := range pods.Items {
+	for _, pod := range e.Pods(registry) {
 		restarts := int32(0)
 		for _, container := range pod.Status.ContainerStatuses {
 			restarts += container.RestartCount

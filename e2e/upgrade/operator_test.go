@@ -59,14 +59,9 @@ func TestOperator(t *testing.T) {
 // pods returns the UIDs of those of a registry's pods that run, by name.
 func pods(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, which ...client.ListOption) map[string]types.UID {
 	t.Helper()
-	var list corev1.PodList
-	which = append(which, client.InNamespace(e.Namespace), client.MatchingLabels{operatorv1alpha1.LabelInstance: registry.Name})
-	if err := e.Client.List(t.Context(), &list, which...); err != nil {
-		t.Fatal(err)
-	}
 	out := map[string]types.UID{}
-	for _, pod := range list.Items {
-		if pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning {
+	for _, pod := range e.Pods(registry, which...) {
+		if pod.Status.Phase == corev1.PodRunning {
 			out[pod.Name] = pod.UID
 		}
 	}
