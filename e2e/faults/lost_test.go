@@ -66,7 +66,7 @@ func TestMatrixDataLost(t *testing.T) {
 // a person names it; its old volume is kept, and all that was acknowledged is there.
 func replacedByName(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry, lose func(operatorv1alpha1.EtcdMember)) {
 	t.Helper()
-	load := framework.StartLoad(t, e.RegistryConfig(registry), rate)
+	load := framework.StartLoad(t, e.RegistryConfig(registry), rate, framework.Pending(2*rate))
 	load.Settle(t)
 	report := load.Stop()
 

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1alpha1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/client/clientset/versioned"
 )
@@ -220,10 +221,11 @@ func (e *Env) Compare(registry *operatorv1alpha1.ClusterRegistry, report Report)
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	list, err := clients.ClusterregistryV1alpha1().Clusters().List(e.t.Context(), metav1.ListOptions{LabelSelector: "load=yes"})
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	var list *v1alpha1.ClusterList
+	e.Eventually("the clusters of a load to be listed", func(ctx context.Context) (err error) {
+		list, err = clients.ClusterregistryV1alpha1().Clusters().List(ctx, metav1.ListOptions{LabelSelector: "load=yes"})
+		return err
+	})
 	if err := report.Compare(list.Items); err != nil {
 		e.t.Error(err)
 	}

@@ -32,6 +32,8 @@ func (e *Env) Forward(ctx context.Context, namespace, pod string, port int, use 
 	select {
 	case err := <-ended:
 		return fmt.Errorf("forward a port to pod %s: %w", pod, err)
+	case <-ctx.Done(): // asking for it may hang
+		return ctx.Err()
 	case <-ready:
 	}
 	ports, err := forwarder.GetPorts()

@@ -3,6 +3,7 @@ package framework
 import (
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -58,6 +59,8 @@ func startHost(t *testing.T, kubernetesVersion string, allowedNames []string, fl
 	frontProxy := NewAuthority(t, "front-proxy-ca")
 	pair := frontProxy.Issue("front-proxy-client", nil)
 	server := &envtest.APIServer{Path: Program(t, "kubernetes", kubernetesVersion, "kube-apiserver")}
+	// Not of the ports that the system gives away, so that it is free when it is started again.
+	server.SecureServing.Address, server.SecureServing.Port = "127.0.0.1", strconv.Itoa(FreePort(t))
 	server.Configure().
 		Set("requestheader-client-ca-file", frontProxy.File).
 		Set("requestheader-allowed-names", allowedNames...).
@@ -74,7 +77,7 @@ func startHost(t *testing.T, kubernetesVersion string, allowedNames []string, fl
 			APIServer: server,
 			Etcd:      &envtest.Etcd{Path: Program(t, "etcd", HostEtcdVersion, "etcd")},
 		},
-		ControlPlaneStartTimeout: Patience,
+		ControlPlaneStartTimeout: Beginning,
 		ControlPlaneStopTimeout:  Patience,
 	}
 	config, err := environment.Start()

@@ -109,7 +109,7 @@ func (k *Kubelets) pod(ctx context.Context, d *appsv1.Deployment, name string) e
 	}
 	digest, old := fmt.Sprintf("%x", sha256.Sum256(template)), &corev1.Pod{}
 	switch err := k.client.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: name}, old); {
-	case err == nil && old.Annotations[annotationTemplate] == digest:
+	case err == nil && old.Annotations[annotationTemplate] == digest && old.Status.PodIP != "": // which its status says last
 		return nil
 	case err == nil:
 		if err := k.client.Delete(ctx, old, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {

@@ -149,7 +149,7 @@ func (l *Load) hold(ctx context.Context) time.Duration {
 	held := time.Since(from)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held += held
+	l.held = max(l.held, held)
 	return held
 }
 

@@ -27,7 +27,7 @@ type Report struct {
 	// Conflicts counts the replacements that were done again, since others had
 	// stored the cluster anew.
 	Conflicts int
-	// Held is for how long nothing was sent, since too many requests had no answer.
+	// Held is the longest time in which nothing was sent, since too many requests had no answer.
 	Held time.Duration
 	// Phases are what Mark has divided the load into.
 	Phases []Phase

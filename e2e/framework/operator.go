@@ -28,16 +28,20 @@ func (e *Env) WithOperator() *Env {
 	if err := checkBuilt(Needs(e.t), Images(e.t)); err != nil {
 		e.t.Fatal(err)
 	}
-	deployment, err := e.operator(e.t.Context())
+	_, err := e.operator(e.t.Context())
 	if apierrors.IsNotFound(err) {
 		e.t.Fatal("this test needs the operator, which is not installed in the cluster: \"make install\" installs it")
 	}
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	if deployment.Status.AvailableReplicas == 0 {
-		e.t.Fatalf("this test needs the operator, which is installed, but none of its pods is available: look at \"kubectl -n %s describe pods\"", OperatorNamespace)
-	}
+	e.Eventually("one of the operator's pods to be available", func(ctx context.Context) error {
+		deployment, err := e.operator(ctx)
+		if err == nil && deployment.Status.AvailableReplicas == 0 {
+			err = fmt.Errorf("none is: look at \"kubectl -n %s describe pods\"", OperatorNamespace)
+		}
+		return err
+	})
 	return e
 }
 

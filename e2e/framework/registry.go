@@ -118,7 +118,7 @@ func (r *Registry) Signal(t *testing.T, signal syscall.Signal) {
 func (r *Registry) WaitReady(t *testing.T) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // only readiness is read
-	deadline := time.Now().Add(Patience)
+	deadline := time.Now().Add(Beginning)
 	for {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.URL()+"/readyz", nil)
 		if err != nil {
@@ -153,7 +153,7 @@ func (r *Registry) WaitRefused(t *testing.T) string {
 			t.Fatal("the registry ended without an error")
 		}
 		return r.log.String()
-	case <-time.After(Patience):
+	case <-time.After(Beginning):
 		t.Fatal("the registry goes on instead of refusing to start")
 	}
 	return ""

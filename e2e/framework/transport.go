@@ -20,7 +20,8 @@ func Transport(config *rest.Config, idle int) (transport http.RoundTripper, serv
 		tlsConfig.NextProtos = nil
 	}
 	transport, err = rest.HTTPWrappersForConfig(config, &http.Transport{TLSClientConfig: tlsConfig, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{},
-		MaxIdleConnsPerHost: idle, ResponseHeaderTimeout: time.Minute})
+		MaxIdleConnsPerHost: idle, ResponseHeaderTimeout: time.Minute,
+		IdleConnTimeout: time.Minute}) // servers close theirs after 90 s, and a request that is sent at that moment fails
 	if err != nil {
 		return nil, "", err
 	}

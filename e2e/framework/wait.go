@@ -15,6 +15,9 @@ const (
 	// is left is for a computer that is shared, on which a kube-apiserver, a pod or an
 	// election may take ten times as long as it does alone.
 	Patience = 3 * time.Minute
+	// Beginning is how long a process may take until it serves, or has refused to. Nothing tells
+	// that it gets on.
+	Beginning = 2 * Patience
 	// Bound is how long a test waits in all. Installations, upgrades, scalings and recoveries
 	// take minutes on a busy computer, but change something every few seconds; none takes as
 	// long as this. It also ends a wait whose check always says something else.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -46,9 +47,12 @@ func controllers(t *testing.T, e *framework.Env, registry *operatorv1alpha1.Clus
 	}
 	t.Cleanup(func() {
 		for _, name := range []string{host, lost} {
-			if err := api.Delete(context.Background(), name, metav1.DeleteOptions{}); err != nil {
-				t.Errorf("delete cluster %s: %v", name, err)
-			}
+			framework.EventuallyAfter(t, "cluster "+name+" to be deleted", func(ctx context.Context) error {
+				if err := api.Delete(ctx, name, metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+					return fmt.Errorf("deleted: %w", err)
+				}
+				return nil
+			})
 		}
 	})
 	version, err := e.Kubernetes.Discovery().ServerVersion()

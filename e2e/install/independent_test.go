@@ -34,6 +34,7 @@ func TestIndependent(t *testing.T) {
 	t.Parallel()
 	e := framework.New(t).WithOperator()
 	team := e.Sample("independent-nodeport.yaml")
+	team.Spec.Server.Service.NodePort = 30043 // of those that no Service beside it is given by chance
 	registries := []*operatorv1alpha1.ClusterRegistry{team, independent(e, "team-etcd")}
 	for _, registry := range registries {
 		e.Install(registry)

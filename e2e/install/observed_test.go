@@ -104,10 +104,11 @@ func leaf(t *testing.T, e *framework.Env, name string) *x509.Certificate {
 // checkObjects looks at every object of a registry: its labels, its pods' images.
 func checkObjects(t *testing.T, e *framework.Env, registry *operatorv1alpha1.ClusterRegistry) {
 	t.Helper()
-	objects, err := e.Objects(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	var objects []metav1.PartialObjectMetadata
+	e.Eventually("the host to list all objects", func(ctx context.Context) (err error) {
+		objects, err = e.Objects(ctx)
+		return err
+	})
 	var names []string
 	for _, o := range objects {
 		names = append(names, framework.Name(o))

@@ -127,10 +127,11 @@ func TestBackup(t *testing.T) {
 			}
 			newest := put(t, etcd, registryPrefix+"roles/admin", "x")
 			// The server's locks have leases, by which "etcdutl hashkv" of 3.6 panics.
-			lease, err := etcd.Client.Grant(t.Context(), 3600)
-			if err != nil {
-				t.Fatal(err)
-			}
+			var lease *clientv3.LeaseGrantResponse
+			framework.Eventually(t, "a lease to be granted", func(ctx context.Context) (err error) {
+				lease, err = etcd.Client.Grant(ctx, 3600)
+				return err
+			})
 			newest = max(newest, put(t, etcd, registryPrefix+"clusterids/one", "x", clientv3.WithLease(lease.ID)))
 			compact(t, etcd, newest-500)
 			w := startWriting(t, etcd)

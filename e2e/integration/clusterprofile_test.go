@@ -377,12 +377,14 @@ func (h *hub) testDeletion(controller *framework.Controller) {
 	for _, name := range []string{"center", "east", "west"} {
 		kept[name] = string(h.await("team-a", name, "there", whole).UID)
 	}
+	resume := controller.Pause() // one by one, they would not be many
 	for name := range kept {
 		h.remove(name)
 	}
+	resume()
 	h.awaitState(contract.FunctionRunning, "kubectl delete clusterprofiles.multicluster.x-k8s.io --namespace=team-a center east west")
 	// With one cluster back, only two profiles would be left to delete, which are not many.
-	resume := controller.Pause()
+	resume = controller.Pause()
 	for name := range kept {
 		h.enter(name, "gold")
 	}

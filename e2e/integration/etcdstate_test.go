@@ -179,6 +179,9 @@ func recordIdentity(t *testing.T, access etcd.Access, members int) (s etcd.State
 		if recorded, ok = s.Identity(); !ok {
 			return fmt.Errorf("no identity: %+v", s)
 		}
+		if s.Serving() != members {
+			return fmt.Errorf("%d of %d members serve: %s", s.Serving(), members, s.Failures())
+		}
 		if err := s.Gate(recorded, "m0"); err != nil && !errors.Is(err, etcd.ErrSingleMember) {
 			return err
 		}
@@ -315,6 +318,9 @@ func testStateOfDead(t *testing.T, members *framework.Etcd, access etcd.Access, 
 		s = access.Observe(ctx)
 		if left := s.Members[0]; left.Err == nil || left.Leader != "" || left.ID == "" { // which it says first
 			return fmt.Errorf("%+v", left)
+		}
+		if killed := s.Members[2]; killed.Err == nil || !strings.Contains(killed.Err.Error(), "refuses") {
+			return fmt.Errorf("%+v", killed)
 		}
 		return nil
 	})

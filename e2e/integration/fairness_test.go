@@ -22,7 +22,7 @@ import (
 // through all the same.
 func TestIndependentOneUserLeavesRoom(t *testing.T) {
 	t.Parallel()
-	registry, clients, admin := independent(t, "--max-requests-inflight=4", "--max-mutating-requests-inflight=4")
+	registry, clients, admin := independent(t, "--max-requests-inflight=4", "--max-mutating-requests-inflight=4", "--request-timeout=20m")
 	greedy := registry.Config(clients.Issue("greedy", admins))
 	refused := make(chan refusal)
 	const tries = 20
@@ -55,7 +55,7 @@ func TestIndependentSlowReads(t *testing.T) {
 	const limit = 40
 	// A place to wait is kept for a quarter of the timeout. What there is to list is not
 	// counted: lists of so much would take several seats.
-	registry, clients, admin := independent(t, fmt.Sprintf("--max-requests-inflight=%d", limit), "--request-timeout=4m", "--etcd-count-metric-poll-period=0")
+	registry, clients, admin := independent(t, fmt.Sprintf("--max-requests-inflight=%d", limit), "--request-timeout=20m", "--etcd-count-metric-poll-period=0")
 	for i := range 20 {
 		large := cluster(fmt.Sprintf("large-%d", i), nil)
 		large.Annotations = map[string]string{"note": strings.Repeat("x", 200<<10)}

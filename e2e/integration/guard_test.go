@@ -106,9 +106,7 @@ func fillSegment(t *testing.T, etcd *framework.Etcd) {
 	t.Helper()
 	value := strings.Repeat("v", 1<<20)
 	for range 100 { // a segment has 64 MB
-		if _, err := etcd.Client.Put(t.Context(), "key", value); err != nil {
-			t.Fatal(err)
-		}
+		put(t, etcd, "key", value)
 		segments, err := filepath.Glob(filepath.Join(etcd.DataDirs[0], "member", "wal", "*.wal"))
 		if err != nil {
 			t.Fatal(err)

@@ -28,7 +28,7 @@ func (w *watched) testHealthy(t *testing.T) {
 			t.Errorf("%s is %s, with version %q; want %s, %q", name, summary(c), c.Status.Version.Kubernetes, identity, version)
 		}
 		for _, condition := range c.Status.Conditions {
-			if age := time.Since(condition.LastTransitionTime.Time); age < 0 || age > 5*time.Minute {
+			if at := condition.LastTransitionTime.Time; at.Before(w.began) || at.After(time.Now()) {
 				t.Errorf("%s of %s has the time %s", condition.Type, name, condition.LastTransitionTime)
 			}
 		}
@@ -128,7 +128,8 @@ func (w *watched) testNotReady(t *testing.T) {
 	resume()
 	w.awaitWell(t, "east")
 	for _, s := range w.timeline.of(t, "east", since) {
-		if conditionOf(s.cluster, "Reachable").Status != metav1.ConditionTrue {
+		// A busy server may answer later than counts.
+		if reached := conditionOf(s.cluster, "Reachable"); reached.Status != metav1.ConditionTrue && reached.Reason != "TimedOut" {
 			t.Errorf("meanwhile it was %s", summary(s.cluster))
 		}
 	}

@@ -29,6 +29,7 @@ const (
 // network that the members are on.
 type watched struct {
 	t        *testing.T
+	began    time.Time
 	network  *framework.Network
 	members  map[string]*fleetMember
 	plugin   plugin
@@ -69,7 +70,7 @@ func testHealth(t *testing.T, network *framework.Network, members map[string]*fl
 func startWatched(t *testing.T, network *framework.Network, members map[string]*fleetMember) *watched {
 	t.Helper()
 	registry, authority, config := independent(t, "--bind-address=0.0.0.0")
-	w := &watched{t: t, network: network, members: members, clusters: betaOf(t, config), plugin: plugin{t, registry.Kubeconfig(t, authority.Issue("root", admins))}}
+	w := &watched{t: t, began: time.Now().Truncate(time.Second), network: network, members: members, clusters: betaOf(t, config), plugin: plugin{t, registry.Kubeconfig(t, authority.Issue("root", admins))}}
 	for _, name := range []string{"north", "south", "east", "west"} {
 		w.join(t, members[name], 0)
 	}

@@ -50,10 +50,7 @@ func TestIdentity(t *testing.T) {
 	t.Run("races", func(t *testing.T) { testIdentityRaces(t, servers) })
 	t.Run("dead owners", func(t *testing.T) { testIdentityOfTheDead(t, etcd, servers[1]) })
 
-	left, err := etcd.Client.Get(t.Context(), locks, clientv3.WithPrefix())
-	if err != nil || left.Count != 0 {
-		t.Errorf("locks are left: %v, %v", err, left)
-	}
+	noLocks(t, etcd)
 	for _, event := range (<-taken).Events {
 		if event.Kv.Lease == 0 {
 			t.Errorf("the lock %s would outlive its server", event.Kv.Key)

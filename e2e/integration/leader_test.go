@@ -194,9 +194,7 @@ func acknowledged(report framework.Report, crowd *crowd) map[string]int {
 func (h *history) compare(t *testing.T, want map[string]int) {
 	t.Helper()
 	const prefix, end = "/registry/clusterregistry.k8s.io/clusters/", "/end"
-	if _, err := h.etcd.Client.Put(t.Context(), end, ""); err != nil {
-		t.Fatal(err)
-	}
+	put(t, h.etcd, end, "")
 	changes := map[string]int{}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -129,6 +129,7 @@ func testBackupRefused(t *testing.T, s *site) {
 	if err := s.Create(t.Context(), s.backup("two.words", unchanged), client.DryRunAll); err == nil || !strings.Contains(err.Error(), "metadata.name is the name of the backup in its store") {
 		t.Errorf("a name with a dot: %v", err)
 	}
+	s.phase("early", operatorv1alpha1.BackupPending, "there is no ClusterRegistry fleet in this namespace") // which is the last that is written to it
 	early := &operatorv1alpha1.ClusterRegistryBackup{}
 	s.get("early", early)
 	early.Spec.RegistryRef.Name = "other"

@@ -18,10 +18,6 @@ func testKilled(t *testing.T, at func(*testing.T) *site, host *framework.Host) {
 	smooth := at(t)
 	smooth.apply("fleet", spec)
 	smooth.ready("fleet")
-	want, err := smooth.describe(t.Context(), "fleet")
-	if err != nil {
-		t.Fatal(err)
-	}
 	all := len(smooth.objects("fleet"))
 	rounds := 4
 	if framework.Full() {
@@ -46,6 +42,10 @@ func testKilled(t *testing.T, at func(*testing.T) *site, host *framework.Host) {
 		s.ready("fleet")
 		s.eventually("the same end", func(ctx context.Context) error {
 			got, err := s.describe(ctx, "fleet")
+			if err != nil {
+				return err
+			}
+			want, err := smooth.describe(ctx, "fleet")
 			if err == nil && got != want {
 				err = fmt.Errorf("it is\n%s\nand should be\n%s", got, want)
 			}

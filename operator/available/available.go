@@ -71,7 +71,7 @@ func (s *Check) Run(ctx context.Context) Found {
 	since := s.Outages.begin(key, s.Now)
 	asked, brief := !errors.Is(problem, errNotAsked), s.Now.Sub(since) < grace
 	switch {
-	case asked && s.Servers.Asked && s.Servers.Answering == 0:
+	case asked && s.Servers.Asked && s.Servers.Answering == 0 && s.Now.Sub(since) >= verdict.Soon: // not once, which a busy operator may be to blame for
 		return Found{Condition(metav1.ConditionFalse, operatorv1alpha1.ReasonNotAvailable, fmt.Sprintf("no server answers, and clients are not served: %s", problem)), verdict.Backstop}
 	case known && was.Status == metav1.ConditionTrue && brief:
 		return Found{Condition(was.Status, was.Reason, was.Message), verdict.Soon}

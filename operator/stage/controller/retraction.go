@@ -45,7 +45,7 @@ func (r Retraction) Run(ctx context.Context) verdict.Verdict {
 	}
 	switch complete, err := r.Step(ctx); {
 	case err != nil:
-		return retracting("The operator will retry: " + err.Error()).In(verdict.Vigil)
+		return retracting("The operator will retry: " + err.Error()).In(verdict.Backstop)
 	case !complete:
 		return retracting("Some are left").In(verdict.AtOnce)
 	}

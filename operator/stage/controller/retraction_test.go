@@ -35,7 +35,7 @@ func TestRetraction(t *testing.T) {
 		}, says: "Some are left", after: verdict.AtOnce},
 		{reason: "it fails", change: func(r *Retraction) {
 			r.Step = func(context.Context) (bool, error) { return false, errors.New("cluster east: forbidden") }
-		}, says: "The operator will retry: cluster east: forbidden", after: verdict.Vigil},
+		}, says: "The operator will retry: cluster east: forbidden", after: verdict.Backstop},
 		{reason: "there was no controller", change: func(r *Retraction) { r.Registry.Status.Inventory = nil }},
 		{reason: "there is one", change: func(r *Retraction) {
 			r.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{render.StageController: {rolloutOf(t, 1)}}
