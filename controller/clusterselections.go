@@ -3,12 +3,14 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/selection"
 	"github.com/clusterregistry/operator/internal/contract"
 )
@@ -43,6 +45,18 @@ func (o *selectionOptions) validate(all *options) error {
 		return fmt.Errorf("--cluster-selections and --cluster-selections-sets: %w", err)
 	}
 	return nil
+}
+
+// limit returns whether the selections of a namespace may choose a cluster; nil when no one acts on
+// them.
+func (o *selectionOptions) limit(namespace string) func(*v1beta1.Cluster) bool {
+	at := slices.IndexFunc(o.targets, func(t selection.Target) bool { return t.Namespace == namespace })
+	if at < 0 {
+		return nil
+	}
+	return func(cluster *v1beta1.Cluster) bool {
+		return o.targets[at].Shows(cluster.Spec.ClusterSet, cluster.Labels)
+	}
 }
 
 // runSelections acts on ClusterSelections while this replica leads.

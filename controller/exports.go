@@ -53,6 +53,11 @@ func (o *exportOptions) validate(all *options) error {
 	if o.targets, err = export.ParseTargets(content, formats(format.Source{Registry: all.registryName, Namespace: all.namespace})); err != nil {
 		return fmt.Errorf("--exports-file: %s: %w", o.file, err)
 	}
+	for i, target := range o.targets {
+		if target.Selection != "" {
+			o.targets[i].Limit = all.selections.limit(target.Namespace)
+		}
+	}
 	return nil
 }
 

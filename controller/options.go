@@ -105,7 +105,7 @@ func (o *options) validate() error {
 	if faults := validation.IsDNS1123Label(o.registerHost); o.registerHost != "" && len(faults) > 0 {
 		return fmt.Errorf("--register-host %q is not the name of a cluster: %s", o.registerHost, faults[0])
 	}
-	err := errors.Join(o.clusterAPI.validate(o), o.exports.validate(o), o.selections.validate(o))
+	err := errors.Join(o.clusterAPI.validate(o), o.selections.validate(o), o.exports.validate(o)) // what an export may choose is for selections to say
 	if err != nil {
 		return err
 	}

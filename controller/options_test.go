@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 )
 
 func TestOptions(t *testing.T) {
@@ -78,6 +81,37 @@ func TestOptions(t *testing.T) {
 		}
 		if err := o.validate(); (err == nil) != (test.says == "") || err != nil && !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%s: %v, want %q", test.reason, err, test.says)
+		}
+	}
+}
+
+// TestLimitsOfSelections expects exports with a selection to publish no cluster that the selections of
+// their namespace may not see, and to know when no one acts on these.
+func TestLimitsOfSelections(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "exports.json")
+	content := `[{"namespace": "a", "format": "ClusterProfile", "selection": "gold"}, {"namespace": "b", "format": "ClusterProfile"}, {"namespace": "c", "format": "ClusterProfile", "selection": "gold"}]`
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, flags := &options{}, pflag.NewFlagSet("", pflag.ContinueOnError)
+	o.addFlags(flags)
+	if err := flags.Parse([]string{"--namespace=fleet", "--registry-name=hub", "--exports-file=" + file, "--cluster-selections=b", "--cluster-selections=a:tier=gold", "--cluster-selections-sets=a:payments,batch"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := o.validate(); err != nil {
+		t.Fatal(err)
+	}
+	of := o.exports.targets
+	if of[0].Limit == nil || of[1].Limit != nil || of[2].Limit != nil {
+		t.Fatalf("limited are %v, %v and %v", of[0].Limit != nil, of[1].Limit != nil, of[2].Limit != nil)
+	}
+	for _, test := range []struct {
+		tier, set string
+		shown     bool
+	}{{"gold", "batch", true}, {"gold", "other", false}, {"gold", "", false}, {"silver", "batch", false}} {
+		cluster := &v1beta1.Cluster{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"tier": test.tier}}, Spec: v1beta1.ClusterSpec{ClusterSet: test.set}}
+		if got := of[0].Limit(cluster); got != test.shown {
+			t.Errorf("one of tier %s in ClusterSet %q may be published: %v", test.tier, test.set, got)
 		}
 	}
 }

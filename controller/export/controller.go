@@ -89,6 +89,8 @@ type verdict struct {
 	// passing says that no one knows whether the namespace is open: what is under way
 	// continues.
 	passing bool
+	// waiting says that nothing new is published before a ClusterSelection says what.
+	waiting bool
 }
 
 // New returns a controller that follows the informer, which the caller starts: with

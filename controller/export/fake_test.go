@@ -107,6 +107,8 @@ func (s stored) GetStore() cache.Store { return s.store }
 
 func (s stored) GetIndexer() cache.Indexer { return s.store }
 
+func (s stored) HasSynced() bool { return true }
+
 // put writes entries to the registry, and drop deletes some.
 func (b *bench) put(clusters ...*v1beta1.Cluster) {
 	for _, cluster := range clusters {

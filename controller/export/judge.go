@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/export/format"
 	"github.com/clusterregistry/operator/internal/contract"
 )
@@ -29,6 +30,10 @@ func (s *session) judge() verdict {
 	}
 	if err := s.unread.lasting(s.Clock.Now()); err != nil {
 		add(contract.FunctionFailing, "%s", s.unreadable(err))
+	}
+	if waits := s.waits(); waits != nil {
+		add(waits.state, "%s", waits.message)
+		v.waiting = waits.waiting
 	}
 	if s.unretired != nil {
 		add(contract.FunctionFailing, "In namespace %q, objects of formats that are no longer exported there may be left: %v.", s.Namespace, s.unretired)
@@ -74,6 +79,7 @@ func (s *session) judge() verdict {
 // host cluster takes those of other clusters, and finds the content of these not valid.
 func (s *session) unwritten(names []string) contract.FunctionState {
 	all, err := s.lister.List(s.Selector)
+	all = slices.DeleteFunc(all, func(cluster *v1beta1.Cluster) bool { return !s.selects(cluster) })
 	if err != nil || len(names) >= len(all) || slices.ContainsFunc(names, func(name string) bool { return !apierrors.IsInvalid(s.failing[name]) }) {
 		return contract.FunctionFailing
 	}

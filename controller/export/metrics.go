@@ -19,7 +19,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	const namespace, format = "target_namespace", "format"
 	m := &Metrics{
 		objects:  prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "clusterregistry_controller_exports", Help: "Objects of clusters that are published, and those among them or besides that are not as they should be, by state."}, []string{namespace, format, "state"}),
-		ready:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "clusterregistry_controller_export_ready", Help: "1 while clusters are published in a namespace and format, 0 while that is not allowed, or fails."}, []string{namespace, format}),
+		ready:    prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "clusterregistry_controller_export_ready", Help: "1 while clusters are published in a namespace and format, 0 while that is not allowed, fails, or is waiting for a ClusterSelection."}, []string{namespace, format}),
 		writes:   prometheus.NewCounterVec(prometheus.CounterOpts{Name: "clusterregistry_controller_export_writes_total", Help: "Requests by which objects of clusters were made, changed or deleted."}, []string{namespace, format}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "clusterregistry_controller_export_write_failures_total", Help: "Those that failed, and are made again."}, []string{namespace, format}),
 	}
@@ -36,7 +36,7 @@ var one = map[bool]float64{true: 1}
 // judged notes how the function is in a target.
 func (m *Metrics) judged(in Target, v verdict) {
 	if m != nil {
-		m.ready.WithLabelValues(in.Namespace, in.Format.Kind().Name).Set(one[v.state == contract.FunctionRunning])
+		m.ready.WithLabelValues(in.Namespace, in.Format.Kind().Name).Set(one[v.state == contract.FunctionRunning && !v.waiting])
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
@@ -38,6 +39,9 @@ type publisher struct {
 	// owner is the RoleBinding that lets objects be written; nil when that is none of those of
 	// this registry.
 	owner atomic.Pointer[metav1.OwnerReference]
+	// chosen are the clusters that the ClusterSelection of the export has chosen; nil while that
+	// is not known.
+	chosen atomic.Pointer[sets.Set[string]]
 
 	mu      sync.Mutex
 	session *session
@@ -85,10 +89,14 @@ func (p *publisher) publish(ctx context.Context) *verdict {
 	s := p.newSession()
 	var running sync.WaitGroup
 	defer p.Metrics.forget(p.Target) // the last: nothing counts any more then
+	defer p.chosen.Store(nil)
 	defer running.Wait()
 	defer s.queue.ShutDown()
 	defer cancel()
 	running.Go(func() { s.informer.RunWithContext(ctx) })
+	if s.choosing != nil {
+		running.Go(func() { s.choosing.RunWithContext(ctx) })
+	}
 	if closed := p.await(ctx, s); closed != nil || ctx.Err() != nil {
 		return closed
 	}
@@ -183,6 +191,7 @@ func (p *publisher) newSession() *session {
 		}
 	}
 	_, _ = s.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: add, UpdateFunc: func(_, now any) { add(now) }, DeleteFunc: add})
+	s.choosing = s.newChoosing()
 	return s
 }
 

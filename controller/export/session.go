@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 
@@ -30,6 +29,9 @@ const (
 type session struct {
 	*publisher
 	informer cache.SharedIndexInformer
+	// choosing has the ClusterSelection of the export; nil for none, and where no one acts on it.
+	choosing cache.SharedIndexInformer
+	unchosen unread
 	queue    workqueue.TypedRateLimitingInterface[string]
 	// doubt is signaled when a request fails as if the namespace was closed.
 	doubt   chan struct{}
@@ -123,7 +125,7 @@ func (s *session) outcome(name string, err error) {
 // selected returns a cluster that has an object in this namespace; nil when there is none.
 func (s *session) selected(name string) *v1beta1.Cluster {
 	cluster, err := s.lister.Get(name)
-	if err != nil || !s.Selector.Matches(labels.Set(cluster.Labels)) {
+	if err != nil || !s.selects(cluster) {
 		return nil
 	}
 	return cluster

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/export/format"
@@ -75,7 +74,7 @@ func (s *session) sweep(ctx context.Context) {
 
 // wanted reports whether a cluster is to have an object, or may be.
 func (s *session) wanted(cluster *v1beta1.Cluster, have *unstructured.Unstructured) bool {
-	if cluster == nil || !s.Selector.Matches(labels.Set(cluster.Labels)) {
+	if cluster == nil || !s.selects(cluster) {
 		return false
 	}
 	_, why := s.want(cluster, have)
@@ -120,5 +119,5 @@ func (s *session) keptMessage() string {
 	if len(s.kept) > 2*format.MaxListed {
 		remedy = fmt.Sprintf("the following deletes all of this registry, and those of clusters that are selected are made again: %s --selector=%s", command, s.kind.Selector)
 	}
-	return fmt.Sprintf("In namespace %q, the clusters of %d of %d %s (%s) are no longer in the registry, or not selected: as many are not deleted at once, since a registry that was emptied or a mistyped selector looks the same. If that is right, delete them: %s", s.Namespace, len(s.kept), s.total, s.kind.Words, s.list(s.kept), remedy)
+	return fmt.Sprintf("In namespace %q, the clusters of %d of %d %s (%s) are no longer in the registry, or not selected: as many are not deleted at once, since a registry that was emptied or a mistyped selector or selection looks the same. If that is right, delete them: %s", s.Namespace, len(s.kept), s.total, s.kind.Words, s.list(s.kept), remedy)
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/export/format"
 	"github.com/clusterregistry/operator/controller/labelkeys"
 )
@@ -20,6 +21,17 @@ import (
 type Target struct {
 	format.Target
 	Format format.Format
+	// Selection is the ClusterSelection in the namespace that chooses the clusters, empty for all
+	// that Selector selects.
+	Selection string
+	// Limit reports whether the namespace may see a cluster by its selections: whoever writes
+	// their status there has no other one published. Nil says that no one acts on them.
+	Limit func(*v1beta1.Cluster) bool
+}
+
+// admits reports whether a cluster may be published, if it is chosen.
+func (t Target) admits(cluster *v1beta1.Cluster) bool {
+	return t.Selector.Matches(labels.Set(cluster.Labels)) && (t.Limit == nil || t.Limit(cluster))
 }
 
 // key tells a target from the others.
@@ -44,6 +56,7 @@ type entry struct {
 	Namespace string                `json:"namespace"`
 	Format    string                `json:"format"`
 	Selector  *metav1.LabelSelector `json:"selector,omitempty"`
+	Selection string                `json:"selection,omitempty"`
 	Labels    []string              `json:"labels,omitempty"`
 	Providers []string              `json:"providers,omitempty"`
 	SignIn    []format.SignIn       `json:"signIn,omitempty"`
@@ -78,13 +91,21 @@ func ParseTargets(content []byte, formats map[string]format.Format) ([]Target, e
 
 // target returns what an export says, or what is wrong with it.
 func (e entry) target(formats map[string]format.Format) (Target, error) {
-	out := Target{Target: format.Target{Namespace: e.Namespace, Providers: e.Providers, SignIn: e.SignIn, Project: e.Project}}
+	out := Target{Target: format.Target{Namespace: e.Namespace, Providers: e.Providers, SignIn: e.SignIn, Project: e.Project}, Selection: e.Selection}
 	if faults := validation.IsDNS1123Label(e.Namespace); len(faults) > 0 {
 		return out, fmt.Errorf("%q is not the name of a namespace: %s", e.Namespace, faults[0])
 	}
 	var known bool
 	if out.Format, known = formats[e.Format]; !known {
 		return out, fmt.Errorf("there is no format %q: set one of %s", e.Format, strings.Join(slices.Sorted(maps.Keys(formats)), ", "))
+	}
+	if e.Selection != "" {
+		if faults := validation.IsDNS1123Label(e.Selection); len(faults) > 0 {
+			return out, fmt.Errorf("%q is not the name of a ClusterSelection: %s", e.Selection, faults[0])
+		}
+		if e.Selector != nil {
+			return out, fmt.Errorf("it has a selector and a selection: set one of them, since a ClusterSelection says itself which clusters it selects")
+		}
 	}
 	var err error
 	out.Selector = labels.Everything() // an empty selector and none are the same here

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 
@@ -60,7 +59,7 @@ func newVerifier(c *Controller) *verifier {
 // target returns what to ask of a cluster; false when nothing of it is to be published.
 func (v *verifier) target(cluster *v1beta1.Cluster) (probe.Target, bool) {
 	for _, p := range v.publishers {
-		if !p.Selector.Matches(labels.Set(cluster.Labels)) {
+		if is, known := p.picks(cluster.Name); !p.admits(cluster) || known && !is {
 			continue
 		}
 		if p.Format.Offered(cluster, p.Target.Target) != nil {

@@ -19,10 +19,13 @@ type Target struct {
 	ClusterSets []string
 }
 
-// sees reports whether the namespace may see a cluster.
-func (t Target) sees(view *decide.View) bool {
-	return t.Selector.Matches(labels.Set(view.Labels)) && (t.ClusterSets == nil || slices.Contains(t.ClusterSets, view.ClusterSet))
+// Shows reports whether the namespace may see a cluster of a ClusterSet with some labels.
+func (t Target) Shows(set string, of map[string]string) bool {
+	return t.Selector.Matches(labels.Set(of)) && (t.ClusterSets == nil || slices.Contains(t.ClusterSets, set))
 }
+
+// sees reports whether the namespace may see a cluster.
+func (t Target) sees(view *decide.View) bool { return t.Shows(view.ClusterSet, view.Labels) }
 
 // ParseTargets reads NAMESPACE[:SELECTOR], each namespace once. The ClusterSets of a namespace
 // are NAMESPACE:SET[,SET...].

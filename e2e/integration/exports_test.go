@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,8 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
 	"github.com/clusterregistry/operator/internal/contract"
 )
@@ -80,9 +84,10 @@ func TestExports(t *testing.T) {
 	foreign := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "cluster-west", Namespace: "argocd"}, StringData: map[string]string{"server": "https://mine"}}
 	h.must(h.Create(t.Context(), foreign))
 
+	exports = append(exports, h.choosing(fmt.Sprintf("%s/32", at.Hostname())))
 	h.enter("east", "gold")
 	h.enter("west", "gold")
-	h.start(h.exports(exports...))
+	h.start(h.exports(exports...), "--cluster-selections=deploy:other=x")
 	for _, d := range documents {
 		h.testDocument(d)
 	}
@@ -91,6 +96,72 @@ func TestExports(t *testing.T) {
 	if string(foreign.Data["server"]) != "https://mine" || len(foreign.Labels) > 0 {
 		t.Errorf("what someone else has made was changed: %+v", foreign)
 	}
+	h.testChosen()
+}
+
+// choosing makes the namespace "deploy", where the controller may act on ClusterSelections as well,
+// and returns an export to it of what one of them chooses.
+func (h *hub) choosing(hosts string) string {
+	h.t.Helper()
+	_, err := envtest.InstallCRDs(h.host.Config, envtest.CRDInstallOptions{MaxTime: framework.Patience, Paths: []string{filepath.Join(framework.Root(h.t), "manifests", "operator", "crd", "operator.clusterregistry.io_clusterselections.yaml")}})
+	h.must(err)
+	h.must(h.Create(h.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "deploy", Labels: map[string]string{registryMark: "default"}}}))
+	h.bind("deploy", "secrets", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+		rbacv1.PolicyRule{APIGroups: []string{operatorv1alpha1.GroupName}, Resources: []string{"clusterselections"}, Verbs: []string{"get", "list", "watch"}},
+		rbacv1.PolicyRule{APIGroups: []string{operatorv1alpha1.GroupName}, Resources: []string{"clusterselections/status"}, Verbs: []string{"update"}})
+	return fmt.Sprintf(`{namespace: deploy, format: ArgoCDSecret, selection: first, signIn: [{provider: secretreader, hosts: [%s], %s}]}`, hosts, runs)
+}
+
+// testChosen has the one cluster of tier bronze that comes first published, where there is no
+// ClusterSelection at first and at last. One that comes before it may not be seen there.
+func (h *hub) testChosen() {
+	h.t.Helper()
+	for _, name := range []string{"all", "north", "south"} {
+		h.enter(name, "bronze")
+	}
+	h.change("all", func(c *v1beta1.Cluster) { c.Labels["other"] = "y" })
+	const absent = `ClusterSelection "first" of namespace "deploy" does not exist`
+	h.awaitState(contract.FunctionRunning, absent)
+	first := selection("first", "cluster.labels[?'tier'].orValue('') == 'bronze'")
+	first.Namespace, first.Spec.Limit = "deploy", 1
+	h.must(h.Create(h.t.Context(), first))
+	h.awaitSecrets("cluster-north")
+	h.change("north", func(c *v1beta1.Cluster) { c.Labels["tier"] = "silver" })
+	h.awaitSecrets("cluster-south")
+
+	h.must(h.Delete(h.t.Context(), first))
+	h.awaitState(contract.FunctionRunning, absent)
+	h.change("south", func(c *v1beta1.Cluster) { c.Spec.Endpoints[0].URL = h.at + "/moved" })
+	framework.Eventually(h.t, "what is published to follow its entry", func(ctx context.Context) error {
+		secret := &corev1.Secret{}
+		if err := h.Get(ctx, client.ObjectKey{Namespace: "deploy", Name: "cluster-south"}, secret); err != nil {
+			return err
+		}
+		if server := string(secret.Data["server"]); server != h.at+"/moved" {
+			return fmt.Errorf("it leads to %s", server)
+		}
+		return nil
+	})
+	h.awaitSecrets("cluster-south")
+}
+
+// awaitSecrets waits until the namespace "deploy" has these alone.
+func (h *hub) awaitSecrets(want string) {
+	h.t.Helper()
+	framework.Eventually(h.t, "Secrets: "+want, func(ctx context.Context) error {
+		list := &corev1.SecretList{}
+		if err := h.List(ctx, list, client.InNamespace("deploy")); err != nil {
+			return err
+		}
+		var got []string
+		for _, secret := range list.Items {
+			got = append(got, secret.Name)
+		}
+		if is := strings.Join(got, " "); is != want {
+			return fmt.Errorf("they are %q", is)
+		}
+		return nil
+	})
 }
 
 // testDocument changes an entry, and what is published of it, takes its access back and gives it

@@ -23,7 +23,7 @@ func Asked(registry *operatorv1alpha1.ClusterRegistry) *operatorv1alpha1.Control
 		return asked
 	}
 	out := *asked
-	out.Exports = slices.DeleteFunc(slices.Clone(asked.Exports), func(export operatorv1alpha1.Export) bool { return !bySet(export.Selector) })
+	out.Exports = slices.DeleteFunc(slices.Clone(asked.Exports), func(export operatorv1alpha1.Export) bool { return !shownBySet(asked, export) })
 	out.ClusterSelections = slices.DeleteFunc(slices.Clone(asked.ClusterSelections), func(of operatorv1alpha1.ClusterSelections) bool { return len(of.ClusterSets) == 0 })
 	return &out
 }
@@ -34,7 +34,7 @@ func Unshown(registry *operatorv1alpha1.ClusterRegistry) error {
 		return nil
 	}
 	for i, export := range registry.Spec.Controllers.Exports {
-		if !bySet(export.Selector) {
+		if export.Selection == "" && !bySet(export.Selector) {
 			return fmt.Errorf("visibility is %s, and everyone who may read %ss in namespace %s would see all clusters that spec.controllers.exports[%d] selects; say of which ClusterSets they may see the clusters: add the label %s to matchLabels of its selector, or to matchExpressions with the operator In, or Exists for those of any ClusterSet", operatorv1alpha1.VisibilityClusterSets, export.Format, export.Namespace, i, clusterSetLabel)
 		}
 	}
@@ -50,6 +50,18 @@ func Unshown(registry *operatorv1alpha1.ClusterRegistry) error {
 // alone, or did, and no one has approved yet that they show all.
 func hides(registry *operatorv1alpha1.ClusterRegistry) bool {
 	return registry.Spec.Server.Visible() == operatorv1alpha1.VisibilityClusterSets || registry.Status.Visibility != nil
+}
+
+// shownBySet reports whether an export says of which ClusterSets the clusters are that it shows.
+// One with a selection shows those that the selections of its namespace may see, and none where
+// there are no such.
+func shownBySet(controllers *operatorv1alpha1.Controllers, export operatorv1alpha1.Export) bool {
+	if export.Selection == "" {
+		return bySet(export.Selector)
+	}
+	return !slices.ContainsFunc(controllers.ClusterSelections, func(of operatorv1alpha1.ClusterSelections) bool {
+		return of.Namespace == export.Namespace && len(of.ClusterSets) == 0
+	})
 }
 
 // bySet reports whether a selector says of which ClusterSets the clusters are that it selects. One

@@ -59,6 +59,25 @@ func TestHiddenExports(t *testing.T) {
 	}
 }
 
+// TestHiddenChosenExports expects that a registry that hides clusters publishes what a ClusterSelection
+// chooses where the selections see those of some ClusterSets alone.
+func TestHiddenChosenExports(t *testing.T) {
+	for visibility, hidden := range map[string]bool{"All": false, "ClusterSets": true} {
+		for sets, limited := range map[string]bool{"[]": false, "[gold]": true} {
+			in := input(t, merged(t, `{server: {authorization: {visibility: `+visibility+`}}, controllers: {exports: [{format: ClusterProfile, namespace: a, selection: gold}, {format: Kubeconfig, namespace: b, selection: gold}],
+				clusterSelections: [{namespace: a, clusterSets: `+sets+`}, {namespace: b, clusterSets: [green]}]}}`))
+			shown := limited || !hidden
+			file := controllerFiles(Asked(in.Registry))[exportsKey]
+			if strings.Contains(file, `"namespace":"a"`) != shown || !strings.Contains(file, `"namespace":"b"`) {
+				t.Errorf("%s, of %s: published is %s", visibility, sets, file)
+			}
+			if err := Unshown(in.Registry); (err == nil) != shown || err != nil && !strings.Contains(err.Error(), "set spec.controllers.clusterSelections[0].clusterSets") {
+				t.Errorf("%s, of %s: %v", visibility, sets, err)
+			}
+		}
+	}
+}
+
 // TestHiddenSelections expects that the selections of a registry that hides clusters see those of
 // some ClusterSets, or none.
 func TestHiddenSelections(t *testing.T) {

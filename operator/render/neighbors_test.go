@@ -14,7 +14,7 @@ import (
 func TestNeighborFlags(t *testing.T) {
 	in := input(t, merged(t, `{controllers: {health: {}, clusterAPI: {namespaces: [a, b], selector: {matchLabels: {env: prod}, matchExpressions: [{key: tier, operator: NotIn, values: [x]}]}, labels: [region, example.com/*],
 			clusterSets: [{namespace: a, clusterSet: gold}]},
-		exports: [{format: ClusterProfile, namespace: a}, {format: ClusterProfile, namespace: b, selector: {matchLabels: {env: prod}}, labels: [region], providers: [secretreader, gke]}],
+		exports: [{format: ClusterProfile, namespace: a}, {format: ClusterProfile, namespace: b, selector: {matchLabels: {env: prod}}, labels: [region], providers: [secretreader, gke]}, {format: Kubeconfig, namespace: a, selection: gold}],
 		clusterSelections: [{namespace: a}, {namespace: b, selector: {matchLabels: {env: prod}}, clusterSets: [payments, batch]}]}}`))
 	arguments := func() []string {
 		var out []string
@@ -33,7 +33,7 @@ func TestNeighborFlags(t *testing.T) {
 	if got := arguments(); !slices.Equal(got, want) {
 		t.Errorf("the flags are %q, want %q", got, want)
 	}
-	const exports = `[{"namespace":"a","format":"ClusterProfile"},{"namespace":"b","format":"ClusterProfile","selector":{"matchLabels":{"env":"prod"}},"labels":["region"],"providers":["secretreader","gke"]}]` + "\n"
+	const exports = `[{"namespace":"a","format":"ClusterProfile"},{"namespace":"b","format":"ClusterProfile","selector":{"matchLabels":{"env":"prod"}},"labels":["region"],"providers":["secretreader","gke"]},{"namespace":"a","format":"Kubeconfig","selection":"gold"}]` + "\n"
 	if got := controllerFiles(in.Registry.Spec.Controllers)["exports.json"]; got != exports {
 		t.Errorf("the file of exports has %s", got)
 	}

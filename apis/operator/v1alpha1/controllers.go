@@ -5,6 +5,7 @@ package v1alpha1
 // It has as many replicas as there are servers, two at most, of which one works.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.health) || has(self.registerHost) || has(self.clusterAPI) || has(self.exports) || has(self.clusterSelections)",message="controllers turns no function on: add health, registerHost, clusterAPI, exports or clusterSelections, such as health: {}, or remove controllers"
+// +kubebuilder:validation:XValidation:rule="!has(self.exports) || self.exports.all(e, !has(e.selection) || has(self.clusterSelections) && e.namespace in self.clusterSelections.map(s, s.namespace))",fieldPath=".exports",message="an export has a selection in a namespace whose ClusterSelections are not acted on: add the namespace to controllers.clusterSelections, which says of which clusters they choose, or use selector"
 type Controllers struct {
 	// health reports in the conditions of every cluster whether it is reachable and available.
 	// It connects to the addresses in the registry, without credentials. {} turns it on.

@@ -31,6 +31,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!has(self.signIn) || self.format != 'FluxConfigMap' || self.signIn.all(s, has(s.flux))",message="Flux runs no program: set flux in each of signIn for the format FluxConfigMap"
 // +kubebuilder:validation:XValidation:rule="!has(self.signIn) || self.format == 'ArgoCDSecret' || self.signIn.all(s, !has(s.aws))",message="aws is for the format ArgoCDSecret: set exec or flux in each of signIn"
 // +kubebuilder:validation:XValidation:rule="self.format == 'ArgoCDSecret' || !has(self.project)",message="project is one of Argo CD, for the format ArgoCDSecret: remove it"
+// +kubebuilder:validation:XValidation:rule="!has(self.selector) || !has(self.selection)",message="set selector or selection, not both: a ClusterSelection says itself which clusters it selects"
 type Export struct {
 	// namespace is a namespace of the host cluster. If it is not the registry's own, it needs
 	// the label registry.clusterregistry.io/NAME with the registry's namespace as its value,
@@ -47,9 +48,20 @@ type Export struct {
 	// +required
 	Format ExportFormat `json:"format"`
 
-	// selector selects clusters of the registry by their labels. Default: all.
+	// selector selects clusters of the registry by their labels. Default: all, or those of
+	// selection.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+
+	// selection is the name of a ClusterSelection in the namespace of the export, such as gold: the
+	// clusters that it selects are published, of those that clusterSelections, which must have
+	// the namespace, lets it see. While there is no such ClusterSelection, or it is not Ready,
+	// nothing new is published, and what is there stays. Default: none.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="write the name of a ClusterSelection, such as gold"
+	Selection string `json:"selection,omitempty"`
 
 	// labels are the labels of a cluster that its object gets: keys, or all keys with
 	// a prefix, such as example.com/*. At most 32. Default: none.
