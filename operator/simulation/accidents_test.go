@@ -15,7 +15,7 @@ type accident struct {
 }
 
 // away is how long what is away stays so.
-const away = 2 * time.Minute
+const away = 5 * time.Minute
 
 // accidents are of all kinds.
 var accidents = []accident{
@@ -38,6 +38,10 @@ var accidents = []accident{
 	{"the store is away", func(w *world) func() {
 		w.storeAway = true
 		return func() { w.storeAway = false }
+	}},
+	{"DNS is away", func(w *world) func() {
+		w.nameless = true
+		return func() { w.nameless = false }
 	}},
 	{"the host cluster's API is away", func(w *world) func() {
 		w.faults = faults{lost: 100, read: 100, late: 100}

@@ -12,6 +12,9 @@ import (
 // that lacks the least, and with another one where that is refused.
 func (w *world) decides() {
 	r := w.registry()
+	if r == nil {
+		return
+	}
 	lost := r.Status.Recovery
 	if lost == nil || lost.Phase != "" && !strings.Contains(lost.Message, "spec.recovery") {
 		return

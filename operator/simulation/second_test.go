@@ -35,8 +35,8 @@ var found = []string{
 	"a recovery with a member/the data of a member is lost/step 3", // the copy is lost, and nothing said what to do
 }
 
-// TestSecondFailure has something else fail at a step of what is under way, whenever an operation
-// enters a phase: the registry comes to rest automatically, or says what it waits for, and it comes to
+// TestSecondFailure has something else fail at a step of what is under way, whenever that enters a
+// phase: the registry comes to rest automatically, or says what it waits for, and it comes to
 // rest after a person has done that. With SEEDS, everything fails at all steps of everything;
 // otherwise, some of that is drawn by SEED.
 func TestSecondFailure(t *testing.T) {
@@ -82,36 +82,49 @@ func drawn(cells []cell, seed uint64) (out []cell) {
 func (c cell) live(w *world) {
 	w.version = cmp.Or(c.from, w.version)
 	w.installed(c.members)
-	w.stores()
-	w.backsUp("first")
-	w.until("there is a backup", 10*time.Minute, func() bool { return w.backedUp("first") && w.ready() })
+	if !c.bare {
+		w.stores("0 12 * * *")
+		w.backsUp("first")
+		w.until("there is a backup", 10*time.Minute, func() bool { return w.backedUp("first") && w.ready() })
+	}
 	c.begins(w)
-	w.enters(c.step)
+	c.enters(w)
 	w.note("and now %s", c.accident.name)
 	if over := c.happens(w); over != nil {
 		w.pass(away)
 		w.note("that is over")
 		over()
 	}
-	for end := time.Now().Add(most); !w.ready() || !c.is(w); w.step() {
+	for end := time.Now().Add(most); !c.complete(w); w.step() {
 		w.decides()
 		if time.Now().After(end) {
 			w.fails("there is no way out: %s", w.conditions())
 		}
 	}
 	w.pass(time.Minute)
-	if !w.ready() || !c.is(w) {
+	if !c.complete(w) {
 		w.fails("it does not stay ready: %s", w.conditions())
 	}
 }
 
-// enters lets time pass until an operation, or a recovery, has entered so many phases.
-func (w *world) enters(count int) {
+// complete reports whether what was begun is complete, and the registry, if there is to be one,
+// ready with all of its members: how it is now, which its status may not say yet.
+func (c cell) complete(w *world) bool {
+	r := w.registry()
+	return (r == nil || w.ready() && have(int(r.Spec.Etcd.Replicas))(w)) && c.is(w)
+}
+
+// enters lets time pass until what was begun enters the phase of the cell.
+func (c cell) enters(w *world) {
 	w.t.Helper()
-	before, end := w.phase(), time.Now().Add(most)
-	for entered := 0; entered < count; w.step() {
-		if now := w.phase(); now != before && now != "" {
-			if entered++; entered == count {
+	phase := (*world).phase
+	if c.by != nil {
+		phase = c.by
+	}
+	before, end := phase(w), time.Now().Add(most)
+	for entered := 0; ; w.step() {
+		if now := phase(w); now != before && now != "" {
+			if entered++; entered == c.step {
 				w.note("it enters %s", now)
 				return
 			}

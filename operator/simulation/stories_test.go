@@ -152,14 +152,22 @@ func TestDelete(t *testing.T) {
 		w.faults = faults{}
 		w.until("the registry is gone", 20*time.Minute, func() bool { return w.host.objects[key] == nil })
 		w.pass(2 * time.Minute)
-		for _, object := range w.host.objects {
-			owned := object.GetLabels()[operatorv1alpha1.LabelManagedBy] == operatorv1alpha1.ManagedBy
-			kept := object.GetAnnotations()[operatorv1alpha1.AnnotationRetain] != "" || object.kind == secretKind || object.kind == claimKind
-			if owned && !kept {
-				w.fails("%s is left", object.id)
-			}
+		if left := w.left(); len(left) > 0 {
+			w.fails("%s are left", left)
 		}
 	})
+}
+
+// left returns the objects of the registry that are neither retained nor its data and keys.
+func (w *world) left() (out []id) {
+	for _, object := range w.host.objects {
+		owned := object.GetLabels()[operatorv1alpha1.LabelManagedBy] == operatorv1alpha1.ManagedBy
+		kept := object.GetAnnotations()[operatorv1alpha1.AnnotationRetain] != "" || object.kind == secretKind || object.kind == claimKind
+		if owned && !kept {
+			out = append(out, object.id)
+		}
+	}
+	return out
 }
 
 // TestCreatedAgain deletes a registry and creates it again: it is ready with the etcd that was

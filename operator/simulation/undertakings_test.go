@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,15 +19,22 @@ type undertaking struct {
 	// how many its etcd has.
 	from    string
 	members int64
-	// steps is how many phases it enters at least.
+	// bare is true of one that begins without a store of backups.
+	bare bool
+	// steps is how many phases it enters at least, and by has the one that it is in, by default
+	// that of the operation.
 	steps int
+	by    func(*world) string
 	// begins has a person, or an accident, begin it, and is reports whether it is complete.
 	begins func(*world)
 	is     func(*world) bool
 }
 
 // undertakings are all that the operator knows.
-var undertakings = []undertaking{
+var undertakings = slices.Concat(operations, changes)
+
+// operations are those of which the status has the phase.
+var operations = []undertaking{
 	{name: "from one member to three", members: 1, steps: 3, begins: func(w *world) { w.members(3) }, is: have(3)},
 	{name: "from three members to one", members: 3, steps: 5, begins: func(w *world) { w.members(1) }, is: have(1)},
 	{name: "a member is replaced", members: 3, steps: 3, begins: replaces, is: replaced},
@@ -123,11 +131,11 @@ func recovered(members int) func(*world) bool {
 
 var backupKind = schema.GroupKind{Group: operatorv1alpha1.GroupName, Kind: "ClusterRegistryBackup"}
 
-// stores has the registry have a store of backups.
-func (w *world) stores() {
+// stores has the registry have a store of backups, and some be taken on a schedule.
+func (w *world) stores(schedule string) {
 	w.make("v1", "PersistentVolumeClaim", key.namespace, "backups", map[string]any{"spec": map[string]any{}})
 	w.asks("a store of backups", func(r *operatorv1alpha1.ClusterRegistry) {
-		r.Spec.Backup = &operatorv1alpha1.Backup{Schedule: "0 12 * * *", Verify: operatorv1alpha1.VerifyAlways, Retention: operatorv1alpha1.BackupRetention{KeepLast: 7},
+		r.Spec.Backup = &operatorv1alpha1.Backup{Schedule: schedule, Verify: operatorv1alpha1.VerifyAlways, Retention: operatorv1alpha1.BackupRetention{KeepLast: 7},
 			Store: operatorv1alpha1.BackupStore{PersistentVolumeClaim: &operatorv1alpha1.VolumeStore{ClaimName: "backups"}}}
 	})
 }

@@ -62,9 +62,12 @@ type world struct {
 	silent time.Time
 	// broken is what was found to be wrong where a test can't fail.
 	broken string
-	// trace is all that happened, and written counts the operator's writes.
-	trace   []string
-	written int
+	// nameless is true while DNS answers nothing.
+	nameless bool
+	// trace is all that happened, written counts the operator's writes, and changed those that
+	// changed something other than a status.
+	trace            []string
+	written, changed int
 }
 
 // live lives a life of a registry by a seed.
@@ -175,6 +178,7 @@ type killed struct{}
 func (w *world) write(verb string, key id, do func() error) error {
 	w.written++
 	w.checkWrite(verb, key)
+	do = w.counts(verb, do)
 	switch {
 	case w.chance(w.faults.kill):
 		if w.chance(50) {
@@ -197,6 +201,18 @@ func (w *world) write(verb string, key id, do func() error) error {
 		w.note("  %s %s", verb, key)
 	}
 	return err
+}
+
+// counts has a write be counted where it changes something other than a status.
+func (w *world) counts(verb string, do func() error) func() error {
+	return func() error {
+		before := w.host.revision
+		err := do()
+		if w.host.revision != before && verb != "patch status" {
+			w.changed++
+		}
+		return err
+	}
 }
 
 // step lets all that there is act once, and some time pass.
@@ -238,9 +254,16 @@ func (w *world) asks(what string, how func(*operatorv1alpha1.ClusterRegistry)) {
 }
 
 // begins has a person create the registry, with so many etcd members.
-func (w *world) begins(replicas int64) {
-	w.make(operatorv1alpha1.SchemeGroupVersion.String(), "ClusterRegistry", key.namespace, key.name, map[string]any{"spec": map[string]any{
-		"version": w.version, "mode": "Aggregated", "etcd": map[string]any{"replicas": replicas}, "server": map[string]any{"replicas": int64(2)}}})
+func (w *world) begins(replicas int64) { w.creates(w.spec(replicas)) }
+
+// spec is that of a registry with so many etcd members.
+func (w *world) spec(replicas int64) map[string]any {
+	return map[string]any{"version": w.version, "mode": "Aggregated", "etcd": map[string]any{"replicas": replicas}, "server": map[string]any{"replicas": int64(2)}}
+}
+
+// creates has a person create the registry.
+func (w *world) creates(spec map[string]any) {
+	w.make(operatorv1alpha1.SchemeGroupVersion.String(), "ClusterRegistry", key.namespace, key.name, map[string]any{"spec": spec})
 	w.writes = true
 }
 
