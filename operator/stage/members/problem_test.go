@@ -51,3 +51,30 @@ func TestCordoned(t *testing.T) {
 		}
 	}
 }
+
+// TestContradicted is about a member whose etcd ends since the others have committed something
+// else: the message says what it may have, and how to go on.
+func TestContradicted(t *testing.T) {
+	const replace = "fleet-etcd-0 may have what the other members have lost, as after their volumes were set back to older copies, and is not replaced automatically: save its volume if you need that, and then give the member a new one: kubectl registry etcd replace -n team fleet-etcd-0"
+	for _, test := range []struct {
+		reason  string
+		members int
+		words   string
+		says    bool
+	}{
+		{"the others contradict it", 3, "panic: entry 302 conflict with committed entry [committed(340)]", true},
+		{"kubelet kept the end", 3, "go.etcd.io/raft/v3.(*raftLog).maybeAppend(0xc0003)", true},
+		{"something else", 3, "panic: no space left on device", false},
+		{"it is the only member", 1, "panic: entry 302 conflict with committed entry [committed(340)]", false},
+	} {
+		m := newManaged(t, test.members, func(*managed) {})
+		broken := *m.pods[0].DeepCopy()
+		broken.Status = corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{Name: "etcd",
+			State:                corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}},
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Message: test.words}}}}}
+		message := m.membersProblem(t.Context(), m.state, m.set, []corev1.Pod{broken})
+		if strings.Contains(message, replace) != test.says || !strings.Contains(message, "fleet-etcd-0") {
+			t.Errorf("%s: %q", test.reason, message)
+		}
+	}
+}
