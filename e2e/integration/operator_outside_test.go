@@ -8,12 +8,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
 )
@@ -32,8 +29,7 @@ func TestOperatorOutside(t *testing.T) {
 }
 
 // testBackendDown has a registry that was complete, and whose servers the host no longer
-// reaches. None answers the operator either: after a minute, it is no longer registered, and a
-// condition and an event say so.
+// reaches. After a minute, a condition and an event say what that does to the host.
 func testBackendDown(t *testing.T, s *site) {
 	s.apply("fleet", "{mode: Aggregated}")
 	r := s.says("fleet", "APIServiceReady", "False", "NotAvailable", "v1alpha1.clusterregistry.k8s.io")
@@ -42,13 +38,7 @@ func testBackendDown(t *testing.T, s *site) {
 	if err := s.Status().Patch(t.Context(), r, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
-	s.says("fleet", "APIServiceReady", "False", "BackendDown", "is created when a server answers")
-	for _, version := range []string{"v1alpha1", "v1beta1"} {
-		name := version + "." + v1beta1.GroupName
-		if err := s.Get(t.Context(), client.ObjectKey{Name: name}, &apiregistrationv1.APIService{}); !apierrors.IsNotFound(err) {
-			t.Errorf("APIService %s is there, or can't be read: %v", name, err)
-		}
-	}
+	s.says("fleet", "APIServiceReady", "False", "BackendDown", "deletions of namespaces in the host cluster will hang")
 	s.eventually("an event to warn of it", func(ctx context.Context) error {
 		events := &corev1.EventList{}
 		if err := s.List(ctx, events, client.InNamespace(s.namespace)); err != nil {

@@ -96,7 +96,9 @@ func (s *scope) withheld() verdict.Verdict {
 }
 
 func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
-	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA, Servers: s.Servers}
+	serving, _ := s.Verdict(operatorv1alpha1.ConditionServerReady)
+	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA,
+		Servers: serving, Answering: s.Servers.Answering}
 	s.registration = stage.Run(ctx)
 	return s.registration.Verdict
 }

@@ -90,17 +90,14 @@ func versionOf(service *unstructured.Unstructured) string {
 // register registers the servers with the host cluster, which no one else is.
 func (s *Stage) register(ctx context.Context, services []*unstructured.Unstructured) verdict.Verdict {
 	for _, service := range services {
-		current, err := s.current(ctx, service.GetName())
+		registered, err := s.registered(ctx, service)
 		if err != nil {
 			return verdict.Failed(err)
 		}
-		serves := s.Servers.Answering > 0 && (s.Installed() || s.Servers.Complete())
-		switch {
-		case current != nil && s.Servers.Answering == 0 && !s.ReadOnly() && s.down(current):
-			return s.release(ctx, services)
-		case current == nil && !serves && s.Installed():
-			return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "no server answers, and the registry is not registered with the host cluster, in which deletions of namespaces would hang; APIService %s is created when a server answers", service.GetName())
-		case current == nil && !serves:
+		serves := s.Answering > 0 && (s.Installed() || s.Servers.Complete())
+		if !registered && !serves {
+			// As long as no server answers, a registration would make deletions of
+			// namespaces hang, and someone may have removed it for that.
 			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "APIService %s does not exist; it is created when a server answers", service.GetName())
 		}
 		if err := apply.IgnoreReadOnly(s.Apply(ctx, service)); err != nil {
@@ -126,15 +123,14 @@ func (s *Stage) register(ctx context.Context, services []*unstructured.Unstructu
 	return done
 }
 
-// current returns an APIService as the host has it, nil where there is none. The cache is not
-// asked, which may be behind a deletion.
-func (s *Stage) current(ctx context.Context, name string) (*apiregistrationv1.APIService, error) {
-	service := &apiregistrationv1.APIService{}
-	err := s.Live.Get(ctx, client.ObjectKey{Name: name}, service)
+// registered reports whether the host has an APIService. It is not asked of the
+// cache, which may be behind a deletion.
+func (s *Stage) registered(ctx context.Context, service *unstructured.Unstructured) (bool, error) {
+	err := s.Live.Get(ctx, client.ObjectKeyFromObject(service), &apiregistrationv1.APIService{})
 	if apierrors.IsNotFound(err) {
-		return nil, nil
+		return false, nil
 	}
-	return service, err
+	return err == nil, err
 }
 
 // takenBy returns who else serves an API version on the host.

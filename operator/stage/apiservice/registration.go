@@ -7,7 +7,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,24 +36,6 @@ func Unregistered(ctx context.Context, o *operand.Objects, name string) error {
 		return errors.New(v.Message)
 	}
 	return nil
-}
-
-// down reports whether the host cluster has not reached the servers of a complete registry for
-// longer than Grace.
-func (s *Stage) down(service *apiregistrationv1.APIService) bool {
-	return reached(s.Objects, service).Reason == operatorv1alpha1.ReasonBackendDown
-}
-
-// release unregisters a registry of which no server answers, neither the host cluster nor the
-// operator: until one does, no namespace of the host cluster could be deleted.
-func (s *Stage) release(ctx context.Context, services []*unstructured.Unstructured) verdict.Verdict {
-	for _, service := range services {
-		reference := operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: service.GetKind(), Name: service.GetName()}
-		if _, err := s.Writer().Delete(ctx, reference, s.Owner()); err != nil {
-			return verdict.Failed(err)
-		}
-	}
-	return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "no server has answered for a minute: the registry is no longer registered with the host cluster, in which deletions of namespaces would hang; it is registered again when a server answers").In(verdict.Soon)
 }
 
 // reached is done when the host cluster reaches the servers, and else says what it

@@ -7,22 +7,23 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/operator/operand"
-	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // Group is the API group that registries serve.
 const Group = v1beta1.GroupName
 
-// Stage is the stage in one reconcile. All fields but the last are required.
+// Stage is the stage in one reconcile. All fields but the last two are required.
 type Stage struct {
 	*operand.Objects
 	// Discovery asks the host cluster what it serves.
 	Discovery discovery.DiscoveryInterface
 	// HostCA signs for the host cluster's API server, in PEM.
 	HostCA []byte
-	// Servers is what the stage before found.
-	Servers pass.Servers
+	// Servers is what the stage before found, and Answering how many servers answered the
+	// operator itself.
+	Servers   verdict.Verdict
+	Answering int
 }
 
 // Found is what the stage found.
