@@ -69,9 +69,11 @@ func (s *Check) Run(ctx context.Context) Found {
 		return Found{Condition: Condition(metav1.ConditionTrue, operatorv1alpha1.ReasonAvailable, "clients are served "+s.where())}
 	}
 	since := s.Outages.begin(key, s.Now)
+	// Once, a busy operator may be to blame.
+	again := s.Now.Sub(since) >= verdict.Soon
 	asked, brief := !errors.Is(problem, errNotAsked), s.Now.Sub(since) < grace
 	switch {
-	case asked && s.Servers.Asked && s.Servers.Answering == 0 && s.Now.Sub(since) >= verdict.Soon: // not once, which a busy operator may be to blame for
+	case asked && s.Servers.Asked && s.Servers.Answering == 0 && (again || known && was.Status == metav1.ConditionFalse):
 		return Found{Condition(metav1.ConditionFalse, operatorv1alpha1.ReasonNotAvailable, fmt.Sprintf("no server answers, and clients are not served: %s", problem)), verdict.Backstop}
 	case known && was.Status == metav1.ConditionTrue && brief:
 		return Found{Condition(was.Status, was.Reason, was.Message), verdict.Soon}

@@ -70,6 +70,7 @@ func TestAvailable(t *testing.T) {
 		{"reads fail for a while", installed, "True: as before", 59 * time.Second, degraded, false, ours, 1, "True Available: as before", verdict.Soon},
 		{"reads fail for too long", installed, "True", 61 * time.Second, degraded, false, ours, 1, "False NotAvailable: clients are not served, although 1 of 2 servers answer the operator: clusters can't be listed", backstop},
 		{"no server answers once", installed, "True: as before", now, blocked, false, ours, 0, "True Available: as before", verdict.Soon},
+		{"no server answers another operator either", installed, "False", now, blocked, false, ours, 0, "False NotAvailable: no server answers, and clients are not served", backstop},
 		{"no server answers", installed, "True", verdict.Soon, blocked, false, ours, 0, "False NotAvailable: no server answers, and clients are not served: clusters can't be listed", backstop},
 		{"no server answers the operator, but the host does", installed, "True", now, blocked, true, ours, 0, "True Available", 0},
 		{"servers were not asked, since an earlier part failed", installed, "True", now, blocked, false, ours, -1, "True Available", verdict.Soon},
