@@ -15,6 +15,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/controller/export/format"
 	"github.com/clusterregistry/operator/controller/selection"
 	"github.com/clusterregistry/operator/internal/contract"
 )
@@ -30,9 +31,10 @@ func (p *publisher) picks(name string) (is, known bool) {
 }
 
 // selects reports whether a cluster is to have an object, if there is anything to publish of it.
-// While it is not known what a ClusterSelection has chosen, these are the clusters that have one.
+// While it is not known what a ClusterSelection has chosen, these are the clusters that have one,
+// and while not even that is known which the namespace may see, it takes none away.
 func (s *session) selects(cluster *v1beta1.Cluster) bool {
-	if !s.admits(cluster) {
+	if !s.admits(cluster) && !s.unattended() {
 		return false
 	}
 	if is, known := s.picks(cluster.Name); known {
@@ -46,10 +48,38 @@ func (s *session) selects(cluster *v1beta1.Cluster) bool {
 	return ours
 }
 
+// rests reports whether the object of a cluster stays as it is, whatever its entry says: while no
+// one acts on the selections of the namespace, and, while it is not known what is chosen, unless this
+// program has written the object. Whoever else makes one with the labels of the registry has chosen
+// nothing by that.
+func (s *session) rests(name string, have *unstructured.Unstructured) bool {
+	_, known := s.picks(name)
+	return s.unattended() || !known && (have == nil || format.Owned(have.GetManagedFields(), "") == nil)
+}
+
+// asks reports whether the endpoint of a cluster is to be asked, if there is anything to publish of
+// it. While it is not known what is chosen, only those are whose objects follow their entries.
+func (p *publisher) asks(cluster *v1beta1.Cluster) bool {
+	if !p.admits(cluster) {
+		return false
+	}
+	if is, known := p.picks(cluster.Name); known {
+		return is
+	}
+	p.mu.Lock()
+	s := p.session
+	p.mu.Unlock()
+	if s == nil || !s.selects(cluster) {
+		return false // the session has those asked that have an object, once it begins
+	}
+	have, err := s.stored(cluster.Name)
+	return err == nil && !s.rests(cluster.Name, have)
+}
+
 // newChoosing returns an informer of the ClusterSelection of the export, which has not begun; nil
 // when there is none, or no one acts on it.
 func (s *session) newChoosing() cache.SharedIndexInformer {
-	if s.Selection == "" || s.Limit == nil {
+	if s.Selection == "" || s.unattended() {
 		return nil
 	}
 	out := dynamicinformer.NewFilteredDynamicInformer(s.Config.Objects, selection.Resource, s.Namespace, 0, cache.Indexers{}, func(options *metav1.ListOptions) {
@@ -90,17 +120,17 @@ func (s *session) choose() {
 // says what it waits for.
 func (s *session) decided() (*sets.Set[string], *verdict) {
 	waits := func(state contract.FunctionState, fault, remedy string) (*sets.Set[string], *verdict) {
-		return nil, &verdict{state: state, waiting: true, message: fmt.Sprintf("ClusterSelection %q of namespace %q %s: no more %s are published there, and those that there are stay. %s", s.Selection, s.Namespace, fault, s.kind.Words, remedy)}
+		return nil, &verdict{state: state, waiting: true, message: fmt.Sprintf("ClusterSelection %q of namespace %q %s: no new %s there, and none is taken back. %s", s.Selection, s.Namespace, fault, s.kind.Words, remedy)}
 	}
 	if s.choosing == nil {
-		return waits(contract.FunctionRunning, "is not acted on", "Add the namespace to spec.controllers.clusterSelections (--cluster-selections), with a valid selector.")
+		return waits(contract.FunctionRunning, "is not acted on", "Give the namespace an entry with a valid selector in spec.controllers.clusterSelections (--cluster-selections).")
 	}
 	object, exists, err := s.choosing.GetStore().GetByKey(s.Namespace + "/" + s.Selection)
 	switch {
 	case err != nil || !exists && !s.choosing.HasSynced():
 		return waits(contract.FunctionStarting, "is being read", "This takes a moment.")
 	case !exists || object.(*unstructured.Unstructured).GetDeletionTimestamp() != nil:
-		return waits(contract.FunctionRunning, "does not exist", fmt.Sprintf("Create it, or name another one in spec.controllers.exports. To take back what is published: kubectl delete %s --namespace=%s --selector=%s", s.kind.Resource.GroupResource(), s.Namespace, s.kind.Selector))
+		return waits(contract.FunctionRunning, "does not exist", "Create it, or name another one in spec.controllers.exports.")
 	}
 	is := operatorv1alpha1.ClusterSelection{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.(*unstructured.Unstructured).Object, &is); err != nil {
@@ -111,9 +141,9 @@ func (s *session) decided() (*sets.Set[string], *verdict) {
 	case of.Name != s.Registry || string(of.Namespace) != s.Source.Namespace:
 		return waits(contract.FunctionRunning, "is of another registry", fmt.Sprintf("Name one whose registryRef is %q in namespace %q.", s.Registry, s.Source.Namespace))
 	case ready == nil || is.Status.ObservedGeneration != is.Generation || ready.ObservedGeneration != is.Generation:
-		return waits(contract.FunctionRunning, "has no decisions for its present spec", "The controller is about to make them; if it does not, the message of clusterSelections says why.")
+		return waits(contract.FunctionRunning, "has no decisions for its present spec", "If it has none soon, the message of clusterSelections says why.")
 	case ready.Status != metav1.ConditionTrue:
-		return waits(contract.FunctionRunning, "is not Ready", fmt.Sprintf("Its condition says what to do: kubectl describe clusterselection %s --namespace=%s", s.Selection, s.Namespace))
+		return waits(contract.FunctionRunning, "is not Ready", "Its condition says what to do.")
 	}
 	chosen := sets.New[string]()
 	for _, decision := range is.Status.Decisions {

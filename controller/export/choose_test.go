@@ -13,10 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/controller/export/format"
 	"github.com/clusterregistry/operator/internal/contract"
 )
 
@@ -110,20 +112,21 @@ func TestChosen(t *testing.T) {
 
 // TestNotKnownWhatIsChosen expects that nothing new is published and nothing is taken back while a
 // ClusterSelection does not say what is chosen, whatever its decisions are, and that the export says
-// what it waits for. What is published follows its entries meanwhile.
+// what it waits for. What is published follows its entries meanwhile, unless no one acts on the
+// selections of the namespace: no one knows then what it may see.
 func TestNotKnownWhatIsChosen(t *testing.T) {
 	now := metav1.Now()
 	for reason, test := range map[string]struct {
 		change func(*chooser)
 		says   string
 	}{
-		"absent": {func(c *chooser) { c.store(nil) }, `"gold" of namespace "a" does not exist: no more cluster Secrets of Argo CD are published there, and those that there are stay. Create it`},
+		"absent": {func(c *chooser) { c.store(nil) }, `"gold" of namespace "a" does not exist: no new cluster Secrets of Argo CD there, and none is taken back. Create it`},
 		"terminating": {func(c *chooser) {
 			c.decide([]string{"center"}, func(is *operatorv1alpha1.ClusterSelection) { is.DeletionTimestamp = &now })
 		}, "does not exist"},
 		"not Ready": {func(c *chooser) {
 			c.decide([]string{"center"}, func(is *operatorv1alpha1.ClusterSelection) { is.Status.Conditions[0].Status = metav1.ConditionFalse })
-		}, "is not Ready: no more"},
+		}, "is not Ready: no new"},
 		"no condition": {func(c *chooser) {
 			c.decide([]string{"center"}, func(is *operatorv1alpha1.ClusterSelection) { is.Status.Conditions = nil })
 		}, "has no decisions for its present spec"},
@@ -135,7 +138,7 @@ func TestNotKnownWhatIsChosen(t *testing.T) {
 		}, "has no decisions for its present spec"},
 		"of another registry": {func(c *chooser) {
 			c.decide([]string{"center"}, func(is *operatorv1alpha1.ClusterSelection) { is.Spec.RegistryRef.Namespace = "elsewhere" })
-		}, `is of another registry: no more`},
+		}, `is of another registry: no new`},
 		"of another kind": {func(c *chooser) {
 			is := &unstructured.Unstructured{Object: map[string]any{"spec": "x"}}
 			is.SetName("gold")
@@ -146,7 +149,7 @@ func TestNotKnownWhatIsChosen(t *testing.T) {
 			c.Limit, c.choosing = nil, nil
 			c.choose()
 			c.settle()
-		}, "is not acted on: no more"},
+		}, "is not acted on: no new cluster Secrets of Argo CD there, and none is taken back. Give the namespace an entry with a valid selector"},
 	} {
 		c := newChooser(t)
 		all := []string{"east", "west", "north", "south", "lake"}
@@ -162,9 +165,16 @@ func TestNotKnownWhatIsChosen(t *testing.T) {
 		c.pass(10 * time.Minute)
 		expectWrites(t, c.bench, reason)
 		expectState(t, c.bench, reason, contract.FunctionRunning, test.says)
+		if said := c.judge().message; len(said) > 300 {
+			t.Errorf("%s: of %d bytes, people see no more than the first of: %s", reason, len(said), said)
+		}
 		c.put(member("east", func(is *v1beta1.Cluster) { is.Spec.Endpoints[0].URL, is.Generation = "https://moved.example.com", 2 }))
 		c.pass(time.Minute)
-		expectWrites(t, c.bench, reason+": an entry changes", "apply main cluster-east")
+		if reason == "not acted on" {
+			expectWrites(t, c.bench, reason+": an entry changes")
+		} else {
+			expectWrites(t, c.bench, reason+": an entry changes", "apply main cluster-east")
+		}
 		c.drop("lake")
 		c.pass(time.Minute)
 		expectWrites(t, c.bench, reason+": a cluster is gone", "delete cluster-lake")
@@ -235,17 +245,116 @@ func TestForgedDecisions(t *testing.T) {
 // TestOnlyChosenAreAsked expects that no one connects to clusters that are not chosen.
 func TestOnlyChosenAreAsked(t *testing.T) {
 	c := newChooser(t)
+	expect := func(reason string, names ...string) {
+		t.Helper()
+		c.pass(2 * time.Minute)
+		var got []string
+		for _, url := range c.asked {
+			got = append(got, strings.TrimSuffix(strings.TrimPrefix(url, "https://"), ".example.com:6443"))
+		}
+		if slices.Sort(got); !slices.Equal(got, names) {
+			t.Errorf("%s: asked were %q, want %q", reason, got, names)
+		}
+		c.asked = nil
+	}
+	c.put(member("east"), member("west"), member("north"))
+	expect("it is not known yet")
 	c.decide([]string{"east"})
+	expect("the first", "east")
+	c.decide([]string{"west"})
+	expect("the next", "west")
+	c.decide([]string{"west", "north"})
+	c.store(nil)
+	c.asked = nil // it was, before it was not chosen any more
+	generation := func(c *v1beta1.Cluster) { c.Generation = 2 }
+	c.put(member("east", generation), member("west", generation), member("north", generation), member("new"))
+	c.host.shell("east")
+	expect("it is no longer known: of those that have an object", "north", "west")
+}
+
+// TestAskedAtStart expects a controller that starts while it is not known what is chosen to have those
+// asked that have an object, once it knows which these are, and no others before or afterwards.
+func TestAskedAtStart(t *testing.T) {
+	c := newChooser(t)
 	c.put(member("east"), member("west"))
+	c.decide([]string{"east"})
+	c.store(nil)
+	c.verifier.found, c.asked = map[string]verification{}, nil
+	p := c.publishers[0]
+	p.session = nil
+	c.put(member("east"), member("west"))
+	if len(c.asked) > 0 {
+		t.Errorf("before it knows the objects, asked were %q", c.asked)
+	}
+	p.session = c.session
+	c.queueAll()
 	c.pass(time.Minute)
 	if want := []string{"https://east.example.com:6443"}; !slices.Equal(c.asked, want) {
 		t.Errorf("asked were %q, want %q", c.asked, want)
 	}
+}
+
+// shell makes an empty Secret with the labels of the registry, as anyone who may write Secrets there.
+func (h *host) shell(cluster string) {
+	document := format.Document{Source: source, Format: h.bench.kind.Name}
+	shell := &unstructured.Unstructured{Object: map[string]any{}}
+	shell.SetGroupVersionKind(h.bench.kind.GroupVersionKind)
+	shell.SetName(h.bench.kind.Prefix + cluster)
+	shell.SetNamespace("a")
+	shell.SetLabels(document.Mark())
+	shell.SetUID("shell-" + types.UID(cluster))
+	h.save(shell)
+	h.bench.settle()
+}
+
+// TestForgedObjects expects that an empty object which someone has made with the labels of the
+// registry is not filled while it is not known what is chosen: not of a cluster that the namespace may
+// see, and of no cluster where no one acts on its selections.
+func TestForgedObjects(t *testing.T) {
+	for reason, limit := range map[string]func(*v1beta1.Cluster) bool{"not acted on": nil, "absent": func(*v1beta1.Cluster) bool { return true }} {
+		c := newChooser(t)
+		c.Limit = limit
+		if limit == nil {
+			c.choosing = nil
+		}
+		c.choose()
+		c.put(member("secret", hidden), member("gone"), member("mistaken"))
+		c.host.shell("secret")
+		c.host.shell("gone")
+		c.host.shell("mistaken")
+		c.pass(10 * time.Minute)
+		c.put(member("secret", hidden, func(is *v1beta1.Cluster) { is.Generation = 2 }))
+		c.pass(10 * time.Minute)
+		expectWrites(t, c.bench, reason)
+		if len(c.asked) > 0 {
+			t.Errorf("%s: asked were %q", reason, c.asked)
+		}
+		c.drop("gone")
+		c.put(member("mistaken", func(is *v1beta1.Cluster) {
+			is.Status.Conditions = append(is.Status.Conditions, metav1.Condition{Type: "IdentityVerified", Status: metav1.ConditionFalse})
+		}))
+		c.pass(time.Minute)
+		c.expectPublished(reason+": what leads nowhere any more goes", "secret")
+	}
+}
+
+// TestChoiceOfOneServer expects that of two clusters with one server, the object of the chosen one
+// stays when it is no longer known which that is, though the other's is older and not gone yet.
+func TestChoiceOfOneServer(t *testing.T) {
+	c := newChooser(t)
+	same := func(is *v1beta1.Cluster) { is.Spec.Endpoints[0].URL = "https://same.example.com:6443" }
+	c.put(member("east", same), member("west", same))
+	c.decide([]string{"east"})
+	c.pass(time.Minute)
+	c.decide([]string{"west"})
+	c.expectPublished("while the first one is about to go", "east west")
+	c.store(nil)
+	c.pass(10 * time.Minute)
+	c.expectPublished("it is not known which", "east west")
 	c.decide([]string{"west"})
 	c.pass(time.Minute)
-	if want := []string{"https://east.example.com:6443", "https://west.example.com:6443"}; !slices.Equal(c.asked, want) {
-		t.Errorf("asked were %q, want %q", c.asked, want)
-	}
+	c.expectPublished("it is known again", "west")
+	expectState(t, c.bench, "it is known again", contract.FunctionRunning, "")
 }
 
 // TestSelectionIsUnread expects that what was chosen last stays while a ClusterSelection can't be

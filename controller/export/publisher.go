@@ -220,7 +220,8 @@ func keyOf(object any) string {
 	return key
 }
 
-// queueAll has every cluster and every object looked at.
+// queueAll has every cluster and every object looked at, and the endpoints asked of what there is
+// while it is not known what a ClusterSelection has chosen.
 func (s *session) queueAll() {
 	clusters, err := s.lister.List(labels.Everything())
 	if err != nil {
@@ -230,8 +231,13 @@ func (s *session) queueAll() {
 		s.queue.Add(cluster.Name)
 	}
 	for _, key := range s.informer.GetStore().ListKeys() {
-		if name, ok := s.clusterOf(key); ok {
-			s.queue.Add(name)
+		name, ok := s.clusterOf(key)
+		if !ok {
+			continue
+		}
+		s.queue.Add(name)
+		if _, known := s.picks(name); !known {
+			s.verifier.queue.Add(name)
 		}
 	}
 	s.queue.Add(sweep)

@@ -24,8 +24,8 @@ const (
 	patience = time.Minute
 )
 
-// session follows the objects of a namespace while it is open. But for the channels, all
-// of it is the worker's alone.
+// session follows the objects of a namespace while it is open. But for the channels, and the
+// informers, all of it is the worker's alone.
 type session struct {
 	*publisher
 	informer cache.SharedIndexInformer
@@ -142,10 +142,18 @@ func (s *session) stored(name string) (*unstructured.Unstructured, error) {
 
 // want returns what the object of a cluster is to be, and why there is to be none.
 func (s *session) want(cluster *v1beta1.Cluster, have *unstructured.Unstructured) (format.Object, *format.Withheld) {
+	if s.rests(cluster.Name, have) && !format.Mistaken(cluster) {
+		return nil, &format.Withheld{Then: format.Wait}
+	}
 	in := s.Target.Target
 	in.Owner = s.owner.Load()
 	in.Occupant = func(place string) string { return s.occupant(cluster.Name, place) }
-	return s.Format.Want(cluster, in, s.verifier.known(cluster), have)
+	want, why := s.Format.Want(cluster, in, s.verifier.known(cluster), have)
+	if _, known := s.picks(cluster.Name); !known && why != nil && why.Reason == format.ReasonOccupied {
+		// Which of two objects that lead to one place is chosen is not known.
+		return nil, &format.Withheld{Then: format.Wait}
+	}
+	return want, why
 }
 
 // look brings the object of a cluster up to date:

@@ -25,13 +25,18 @@ type Target struct {
 	// that Selector selects.
 	Selection string
 	// Limit reports whether the namespace may see a cluster by its selections: whoever writes
-	// their status there has no other one published. Nil says that no one acts on them.
+	// their status there has no other one published. Nil says that no one acts on them, so that no
+	// one knows what it may see.
 	Limit func(*v1beta1.Cluster) bool
 }
 
+// unattended reports whether a ClusterSelection is to choose the clusters, and no one acts on those
+// of the namespace.
+func (t Target) unattended() bool { return t.Selection != "" && t.Limit == nil }
+
 // admits reports whether a cluster may be published, if it is chosen.
 func (t Target) admits(cluster *v1beta1.Cluster) bool {
-	return t.Selector.Matches(labels.Set(cluster.Labels)) && (t.Limit == nil || t.Limit(cluster))
+	return t.Selector.Matches(labels.Set(cluster.Labels)) && (t.Selection == "" || t.Limit != nil && t.Limit(cluster))
 }
 
 // key tells a target from the others.

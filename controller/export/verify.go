@@ -59,10 +59,7 @@ func newVerifier(c *Controller) *verifier {
 // target returns what to ask of a cluster; false when nothing of it is to be published.
 func (v *verifier) target(cluster *v1beta1.Cluster) (probe.Target, bool) {
 	for _, p := range v.publishers {
-		if is, known := p.picks(cluster.Name); !p.admits(cluster) || known && !is {
-			continue
-		}
-		if p.Format.Offered(cluster, p.Target.Target) != nil {
+		if !p.asks(cluster) || p.Format.Offered(cluster, p.Target.Target) != nil {
 			continue
 		}
 		at := format.EndpointAt(cluster)

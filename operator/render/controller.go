@@ -21,17 +21,10 @@ const hostCAKey = "host-ca.crt"
 // functions returns the functions of the controller that the registry asks for. With none
 // there is no controller.
 func functions(in Input) []string {
-	asked := Asked(in.Registry)
-	if asked == nil || ControllerNotAllowed(in.Registry.Namespace, in.Environment) != "" {
+	if ControllerNotAllowed(in.Registry.Namespace, in.Environment) != "" {
 		return nil
 	}
-	var out []string
-	for _, function := range asked.Functions() {
-		if InvalidSelector(asked, function) == nil {
-			out = append(out, function)
-		}
-	}
-	return out
+	return Runnable(in.Registry)
 }
 
 // ControllerNotAllowed says why no registry in a namespace may have a controller, nothing

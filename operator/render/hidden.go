@@ -43,6 +43,11 @@ func Unshown(registry *operatorv1alpha1.ClusterRegistry) error {
 			return fmt.Errorf("the registry hides clusters, and ClusterSelections of namespace %s would see all of them; say of which ClusterSets they may: set spec.controllers.clusterSelections[%d].clusterSets", of.Namespace, i)
 		}
 	}
+	for i, export := range registry.Spec.Controllers.Exports {
+		if !shownBySet(registry.Spec.Controllers, export) {
+			return fmt.Errorf("the registry hides clusters, and no one knows which of them spec.controllers.exports[%d] may show; say of which ClusterSets they are: give namespace %s an entry with clusterSets and a valid selector in spec.controllers.clusterSelections", i, export.Namespace)
+		}
+	}
 	return nil
 }
 
@@ -53,14 +58,14 @@ func hides(registry *operatorv1alpha1.ClusterRegistry) bool {
 }
 
 // shownBySet reports whether an export says of which ClusterSets the clusters are that it shows.
-// One with a selection shows those that the selections of its namespace may see, and none where
-// there are no such.
+// One with a selection shows those that the selections of its namespace may see, if these say it,
+// and have a valid selector: where no one knows what may be seen, nothing stays.
 func shownBySet(controllers *operatorv1alpha1.Controllers, export operatorv1alpha1.Export) bool {
 	if export.Selection == "" {
 		return bySet(export.Selector)
 	}
-	return !slices.ContainsFunc(controllers.ClusterSelections, func(of operatorv1alpha1.ClusterSelections) bool {
-		return of.Namespace == export.Namespace && len(of.ClusterSets) == 0
+	return slices.ContainsFunc(controllers.ClusterSelections, func(of operatorv1alpha1.ClusterSelections) bool {
+		return of.Namespace == export.Namespace && len(of.ClusterSets) > 0 && validSelector(of)
 	})
 }
 

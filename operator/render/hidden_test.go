@@ -63,15 +63,18 @@ func TestHiddenExports(t *testing.T) {
 // chooses where the selections see those of some ClusterSets alone.
 func TestHiddenChosenExports(t *testing.T) {
 	for visibility, hidden := range map[string]bool{"All": false, "ClusterSets": true} {
-		for sets, limited := range map[string]bool{"[]": false, "[gold]": true} {
+		for sets, limited := range map[string]bool{"[]": false, "[gold]": true, "[gold], selector: {matchLabels: {tier: gold star}}": false} {
 			in := input(t, merged(t, `{server: {authorization: {visibility: `+visibility+`}}, controllers: {exports: [{format: ClusterProfile, namespace: a, selection: gold}, {format: Kubeconfig, namespace: b, selection: gold}],
 				clusterSelections: [{namespace: a, clusterSets: `+sets+`}, {namespace: b, clusterSets: [green]}]}}`))
-			shown := limited || !hidden
+			shown, says := limited || !hidden, "set spec.controllers.clusterSelections[0].clusterSets"
+			if strings.Contains(sets, "selector") {
+				says = "give namespace a an entry with clusterSets and a valid selector"
+			}
 			file := controllerFiles(Asked(in.Registry))[exportsKey]
 			if strings.Contains(file, `"namespace":"a"`) != shown || !strings.Contains(file, `"namespace":"b"`) {
 				t.Errorf("%s, of %s: published is %s", visibility, sets, file)
 			}
-			if err := Unshown(in.Registry); (err == nil) != shown || err != nil && !strings.Contains(err.Error(), "set spec.controllers.clusterSelections[0].clusterSets") {
+			if err := Unshown(in.Registry); (err == nil) != shown || err != nil && !strings.Contains(err.Error(), says) {
 				t.Errorf("%s, of %s: %v", visibility, sets, err)
 			}
 		}

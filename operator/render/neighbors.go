@@ -81,6 +81,26 @@ func InvalidSelector(controllers *operatorv1alpha1.Controllers, function string)
 	return nil
 }
 
+// Runnable returns the functions that a registry asks of its controller and whose selectors are
+// valid. Selections run if those of one namespace do: without them, no one would know what exports
+// with a ClusterSelection may show in the other namespaces.
+func Runnable(registry *operatorv1alpha1.ClusterRegistry) []string {
+	asked := Asked(registry)
+	return slices.DeleteFunc(asked.Functions(), func(function string) bool {
+		if function == contract.ClusterSelectionsFunction {
+			return !slices.ContainsFunc(asked.ClusterSelections, validSelector)
+		}
+		return InvalidSelector(asked, function) != nil
+	})
+}
+
+// validSelector reports whether the selector of the selections of a namespace is valid. Others see
+// nothing.
+func validSelector(of operatorv1alpha1.ClusterSelections) bool {
+	_, err := metav1.LabelSelectorAsSelector(of.Selector)
+	return err == nil
+}
+
 // selectorText returns a valid selector as the flags of the controller take it, empty for one
 // that selects everything.
 func selectorText(selector *metav1.LabelSelector) string {
@@ -162,6 +182,9 @@ func jsonText(value any) string {
 func clusterSelectionsArguments(spec []operatorv1alpha1.ClusterSelections, registry string) []string {
 	out := []string{"--registry-name=" + registry}
 	for _, selections := range spec {
+		if !validSelector(selections) {
+			continue // without it, they would see all clusters
+		}
 		namespace := string(selections.Namespace)
 		out = append(out, strings.TrimSuffix("--cluster-selections="+namespace+":"+selectorText(selections.Selector), ":"))
 		if len(selections.ClusterSets) > 0 {

@@ -52,6 +52,14 @@ func TestNeighborFlags(t *testing.T) {
 	if err := InvalidSelector(in.Registry.Spec.Controllers, contract.ClusterSelectionsFunction); err == nil || !strings.Contains(err.Error(), "clusterSelections[1]") {
 		t.Errorf("a key that is none, of selections: %v", err)
 	}
+	// Without its selector, a namespace would see all clusters, and without its flag none.
+	if got := arguments(); !slices.Equal(got[len(got)-2:], []string{"--registry-name=fleet", "--cluster-selections=a"}) || slices.Contains(functions(in), contract.ExportsFunction) {
+		t.Errorf("with one selector of selections that is not valid, the flags are %q", got)
+	}
+	in.Registry.Spec.Controllers.ClusterSelections = in.Registry.Spec.Controllers.ClusterSelections[1:]
+	if got := functions(in); slices.Contains(got, contract.ClusterSelectionsFunction) {
+		t.Errorf("with no selector of selections that is valid, these run: %v", got)
+	}
 	// What was published goes with its binding, which a mistyped selector does not take.
 	in.Reached = []string{"a", "b"}
 	want = nil

@@ -57,7 +57,7 @@ type ClusterSelectionSpec struct {
 	RegistryRef RegistryReference `json:"registryRef"`
 
 	// where is a CEL expression that is true for the clusters to select, such as
-	// "cluster.labels[?'tier'].orValue('') == 'gold' && cluster.conditions[?'Available'].orValue('') == 'True'".
+	// "cluster.labels[?'tier'].orValue('') == 'gold' && cluster.conditions[?'Available'].orValue('') != 'False'".
 	// Its variable cluster has the fields name, clusterSet and version (strings), labels,
 	// properties and conditions (the status of each, by type), all three maps of strings,
 	// capacity and allocatable (maps of quantities by resource), nodes (with total and ready)

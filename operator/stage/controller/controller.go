@@ -35,7 +35,7 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 		// Nothing of it is rendered, and what there was is pruned.
 		return verdict.Waiting(operatorv1alpha1.ReasonNamespaceNotAllowed, "no controller runs: %s, and the controller's rights to Leases would reach that one; move the registry to a namespace of its own, or remove spec.controllers", s.NotAllowed).In(verdict.Resync)
 	}
-	on := s.functions()
+	on := render.Runnable(s.Registry)
 	if len(on) == 0 {
 		return s.refused()
 	}
@@ -83,7 +83,11 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 func (s *Stage) refused() verdict.Verdict {
 	for _, function := range s.Registry.Spec.Controllers.Functions() {
 		if err := render.InvalidSelector(s.Registry.Spec.Controllers, function); err != nil {
-			return verdict.Waiting(operatorv1alpha1.ReasonRefused, "%s does not run: %s", function, err).In(verdict.Resync)
+			where := ""
+			if slices.Contains(render.Runnable(s.Registry), function) {
+				where = " everywhere"
+			}
+			return verdict.Waiting(operatorv1alpha1.ReasonRefused, "%s does not run%s: %s", function, where, err).In(verdict.Resync)
 		}
 	}
 	if err := render.Unshown(s.Registry); err != nil {
@@ -93,13 +97,6 @@ func (s *Stage) refused() verdict.Verdict {
 		return verdict.Waiting(operatorv1alpha1.ReasonNamespaceNotAllowed, "%s", s.Unreached).In(verdict.Resync)
 	}
 	return done
-}
-
-// functions returns the functions of the spec that can run as the spec is.
-func (s *Stage) functions() []string {
-	return slices.DeleteFunc(render.Asked(s.Registry).Functions(), func(function string) bool {
-		return render.InvalidSelector(s.Registry.Spec.Controllers, function) != nil
-	})
 }
 
 // apply applies the Lease and then what is rendered, unless the servers come first. The
