@@ -60,7 +60,7 @@ func startHost(t *testing.T, kubernetesVersion string, allowedNames []string, fl
 	pair := frontProxy.Issue("front-proxy-client", nil)
 	server := &envtest.APIServer{Path: Program(t, "kubernetes", kubernetesVersion, "kube-apiserver")}
 	// Not of the ports that the system gives away, so that it is free when it is started again.
-	server.SecureServing.Address, server.SecureServing.Port = "127.0.0.1", strconv.Itoa(FreePort(t))
+	server.Address, server.Port = "127.0.0.1", strconv.Itoa(FreePort(t))
 	server.Configure().
 		Set("requestheader-client-ca-file", frontProxy.File).
 		Set("requestheader-allowed-names", allowedNames...).
