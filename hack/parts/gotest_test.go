@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -39,6 +40,9 @@ func TestHung(t *testing.T) { t.Log("what it waits for"); time.Sleep(time.Minute
 	return dir
 }
 
+// hung is how a test is named that ran when the time was up: Go rounds for how long it had run.
+var hung = regexp.MustCompile(`TestHung \(1[0-9]s\)\n`)
+
 // TestGoTest has a part's tests be printed as "go test" does it, and be in the report.
 func TestGoTest(t *testing.T) {
 	cmd, out, _ := bash(t.Context(), t, `. ../parts.sh; part unit bash -c '$PARTS_PROGRAM test -C "$FIXTURE" -timeout 15s ./...'; report test`, "FIXTURE="+fixture(t), "GOFLAGS=")
@@ -58,10 +62,13 @@ func TestGoTest(t *testing.T) {
 		t.Errorf("tests that pass are in\n%s", shown)
 	}
 	_, failed, _ := strings.Cut(rest, "=== tests that failed in unit\n")
-	for _, want := range []string{"--- FAIL: TestBad/case (", "TestHung (", "FAIL\texample.org/fixture/broken [build failed]\n"} {
+	for _, want := range []string{"--- FAIL: TestBad/case (", "FAIL\texample.org/fixture/broken [build failed]\n"} {
 		if !strings.Contains(failed, want) {
 			t.Errorf("%q is not named among what failed in\n%s", want, failed)
 		}
+	}
+	if !hung.MatchString(failed) {
+		t.Errorf("%q is not named among what failed in\n%s", hung, failed)
 	}
 	_, table, _ := strings.Cut(rest, "how long each part took\n")
 	for _, want := range []string{" s  unit: good.TestGood\n", "retries: 1\n", "2 passed, 3 failed, 1 skipped\n"} {
