@@ -28,6 +28,9 @@ type Servers struct {
 	// Asked is true when the servers were asked, and Answering counts those that answered.
 	Asked     bool
 	Answering int
+	// Ending names a pod of a server that is terminating: until it has ended, it serves the
+	// requests that it has, and may write. It is empty where none is.
+	Ending string
 	// Failure says why the servers that are rendered will not come up, as far as can be
 	// told; nil as long as they may.
 	Failure error

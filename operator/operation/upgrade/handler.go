@@ -43,6 +43,8 @@ type Handler struct {
 	// ServersFailure says why the servers that are rendered will not come up, nil as long
 	// as they may.
 	ServersFailure error
+	// ServersEnding names a pod of a server that is terminating, empty where none is.
+	ServersEnding string
 
 	Notes   *Notes
 	Actions Actions

@@ -51,6 +51,9 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	}
 	answering := slices.DeleteFunc(slices.Clone(answers), func(a servers.Answer) bool { return a.Err != nil })
 	s.found.Asked, s.found.Answering = true, len(answering)
+	if i := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil }); i >= 0 {
+		s.found.Ending = pods[i].Name
+	}
 	s.found.Failure = s.failure(ctx, deployment, pods)
 	status := s.report(deployment)
 	if v := s.renewTokens(ctx, deployment, pods); !v.Complete() {

@@ -51,6 +51,9 @@ func TestScaledAway(t *testing.T) {
 		if v.Complete() || v.Reason != operatorv1alpha1.ReasonReplicasNotReady || !strings.Contains(v.Message, "0 of 2 servers ready") || s.Registry.Status.Version != "v0.1.0" {
 			t.Errorf("%s: %+v, version %s", what, v, s.Registry.Status.Version)
 		}
+		if (s.found.Ending == pod.Name) != (len(objects) > 1) {
+			t.Errorf("%s: it says that %q ends", what, s.found.Ending)
+		}
 	}
 }
 
