@@ -385,7 +385,7 @@ func TestCanSeeErrors(t *testing.T) {
 		{"--as=a --visibility=Some", "", "--visibility=Some: use All or ClusterSets", 2},
 		{"--as=a team-*", "", `"team-*" is a pattern, and roles know sets by their names only: name one set, as "kubectl get crset" lists them`, 2},
 		{"--as=a c", "", "the registry has no ClusterSet c: it has a, b", 2},
-		{"--as=a", "list clusters", "list the clusters: the registry (context hub) does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry with --context", 1},
+		{"--as=a", "list clusters", `list the clusters: the registry (context hub) does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry with --context; a registry of which no server runs is not served either, and "kubectl registry status" says so`, 1},
 	} {
 		env := registry(t)
 		decide(t, host(t, env, fleet("ClusterSets")), nil)

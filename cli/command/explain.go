@@ -30,7 +30,7 @@ func (e *Env) Explain(action, side string, err error) error {
 		if side == OfHost {
 			return fmt.Errorf("%s: %s has no ClusterRegistries: the operator is not installed there; name the context of the host cluster with --context", action, where)
 		}
-		return fmt.Errorf("%s: %s does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry with --context", action, where)
+		return fmt.Errorf("%s: %s does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry with --context; a registry of which no server runs is not served either, and \"kubectl registry status\" says so", action, where)
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%s: %w; docs/reference/plugin.md lists the rights that each command needs", action, err)
 	case apierrors.IsUnauthorized(err):
@@ -43,6 +43,13 @@ func (e *Env) Explain(action, side string, err error) error {
 		return fmt.Errorf("%s: %s can't be reached: %s; check the address in the kubeconfig and the network", action, where, text)
 	}
 	return fmt.Errorf("%s: %w", action, err)
+}
+
+// NotServed reports whether an error says that the registry's API is not there, and not
+// that an object of it isn't.
+func NotServed(err error) bool {
+	var status apierrors.APIStatus
+	return !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Name == ""
 }
 
 // DeniedPlugin reports whether client-go has not run a credential plugin because of

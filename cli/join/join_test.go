@@ -3,6 +3,7 @@ package join
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -258,7 +259,7 @@ func TestJoinErrors(t *testing.T) {
 		{reason: "another cluster", context: "east", id: idOfEast, entries: []runtime.Object{entry("east", "other", "https://other.example")}, code: 3, text: `the name "east" belongs to another cluster: in the registry it is id other, at https://other.example, and the cluster of context "east" has id ` + idOfEast + `; choose another name, or if "east" is gone, remove it with "kubectl registry unjoin east" first`},
 		{reason: "perhaps another cluster", context: "east", id: idOfEast, entries: []runtime.Object{entry("east", "", "https://other.example")}, code: 3, text: `the registry has a cluster "east" without an id, at https://other.example, and whether it is that of context "east", at https://east.example:6443, is not known: choose another name, or if it is the same, set its id with kubectl patch crc east --type=merge -p '{"spec":{"id":"` + idOfEast + `"}}' first`},
 		{reason: "no right to list", context: "east", id: idOfEast, fails: forbidden, code: 1, text: `list the registry's clusters: clusters.clusterregistry.k8s.io is forbidden: no; docs/reference/plugin.md lists the rights that each command needs`},
-		{reason: "no registry", context: "east", id: idOfEast, fails: &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Code: 404, Message: "the server could not find the requested resource"}}, code: 1, text: `list the registry's clusters: the registry (context hub) does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry with --context`},
+		{reason: "no registry", context: "east", id: idOfEast, fails: &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Code: 404, Message: "the server could not find the requested resource"}}, code: 1, text: `list the registry's clusters: the registry (context hub) does not serve clusterregistry.k8s.io/v1beta1: name the context of a registry with --context; a registry of which no server runs is not served either, and "kubectl registry status" says so`},
 		{reason: "no server", context: "east", id: idOfEast, fails: apierrors.NewServiceUnavailable("error trying to reach service"), code: 1, text: `list the registry's clusters: the registry (context hub) is not available: error trying to reach service; ask it again later, or see "kubectl registry status"`},
 		{reason: "no credentials", context: "east", id: idOfEast, fails: apierrors.NewUnauthorized("Unauthorized"), code: 1, text: `list the registry's clusters: the registry (context hub) does not accept the credentials of the kubeconfig: sign in again, or name another context with --context`},
 	} {
@@ -423,6 +424,18 @@ func TestUnjoin(t *testing.T) {
 		if stays := err == nil; stays != test.stays {
 			t.Errorf("%s: the cluster stays: %t", test.reason, stays)
 		}
+	}
+}
+
+// TestUnjoinWithoutRegistry expects an error from a script that is told to ignore a cluster that is
+// not there, if it is the registry that is not.
+func TestUnjoinWithoutRegistry(t *testing.T) {
+	env := commandtest.New(t)
+	env.Clusters.PrependReactor("get", "clusters", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, &apierrors.StatusError{ErrStatus: metav1.Status{Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound, Message: "the server could not find the requested resource"}}
+	})
+	if text, code := env.Run(t, NewUnjoin(env.Env), "east", "--yes", "--ignore-not-found"); code != 1 || !strings.Contains(text, "a registry of which no server runs is not served either") {
+		t.Errorf("exit code %d with %q", code, text)
 	}
 }
 

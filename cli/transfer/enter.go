@@ -85,7 +85,7 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 	status := wanted.Status
 	wanted.Status = nil
 	old, err := clusters.Get(ctx, wanted.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && !missing(err) {
+	if apierrors.IsNotFound(err) && !command.NotServed(err) {
 		if i.dryRun.Client() {
 			return created, nil
 		}
@@ -160,13 +160,6 @@ func (i *importer) waiting(ctx context.Context, write func() (*v1beta1.Cluster, 
 		case <-time.After(i.pause):
 		}
 	}
-}
-
-// missing reports whether an error says that the registry's API is not there, and not
-// that a cluster isn't.
-func missing(err error) bool {
-	var status apierrors.APIStatus
-	return !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Name == ""
 }
 
 // status writes the status that a file has, where it is to be written.

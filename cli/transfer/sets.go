@@ -83,7 +83,7 @@ func (i *importer) oneSet(ctx context.Context, sets clusterclient.ClusterSetInte
 	wanted := &v1beta1.ClusterSet{ObjectMeta: metav1.ObjectMeta{Name: read.Name, Labels: read.Labels, Annotations: withoutApplied(read.Annotations)}, Spec: read.Spec}
 	old, err := sets.Get(ctx, wanted.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err) && missing(err):
+	case apierrors.IsNotFound(err) && command.NotServed(err):
 		return "", errors.New("the registry has no ClusterSets")
 	case apierrors.IsNotFound(err) && i.dryRun.Client():
 		return created, nil

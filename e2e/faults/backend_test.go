@@ -16,10 +16,10 @@ import (
 	"github.com/clusterregistry/operator/e2e/framework"
 )
 
-// TestMatrixBackendDown leaves no node for a registry's only server. After a minute a
-// condition, an event and a metric say what that does to the host; and all is
-// well again when there is a node. In "make test", e2e/integration has condition and
-// event with a host alone, and the metric of a condition is that of a unit test.
+// TestMatrixBackendDown leaves no node for a registry's only server. After a minute the
+// registry is no longer registered, which frees the host: a condition, an event and a metric say
+// so, and all is well again when there is a node. In "make test", e2e/integration has that with a
+// host alone, and the metric of a condition is that of a unit test.
 func TestMatrixBackendDown(t *testing.T) {
 	e := framework.New(t).WithOperator()
 	metrics := e.NewMetrics()
@@ -33,7 +33,7 @@ func TestMatrixBackendDown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.WaitCondition(registry, operatorv1alpha1.ConditionAPIServiceReady, metav1.ConditionFalse, operatorv1alpha1.ReasonBackendDown, "deletions of namespaces in the host cluster will hang")
+	e.WaitCondition(registry, operatorv1alpha1.ConditionAPIServiceReady, metav1.ConditionFalse, operatorv1alpha1.ReasonBackendDown, "is created when a server answers")
 	e.WaitCondition(registry, operatorv1alpha1.ConditionServerReady, metav1.ConditionFalse, operatorv1alpha1.ReasonReplicasNotReady, "can't be scheduled")
 	e.Eventually("an event to warn of it", func(ctx context.Context) error {
 		var events eventsv1.EventList
@@ -58,22 +58,22 @@ func TestMatrixBackendDown(t *testing.T) {
 		}
 		return nil
 	})
-	uncordon(t.Context())
-	e.WaitReady(registry)
 	// kube-controller-manager tries a deletion that has failed again up to a minute later.
-	ready := metav1.Now()
+	released := metav1.Now()
 	e.Eventually("the namespaces whose deletion hung to be gone", func(ctx context.Context) error {
 		var namespaces corev1.NamespaceList
 		if err := e.Client.List(ctx, &namespaces); err != nil {
 			return err
 		}
 		for _, namespace := range namespaces.Items {
-			if namespace.DeletionTimestamp.Before(&ready) {
+			if namespace.DeletionTimestamp.Before(&released) {
 				return fmt.Errorf("%s is there", namespace.Name)
 			}
 		}
 		return nil
 	})
+	uncordon(t.Context())
+	e.WaitReady(registry)
 }
 
 // cordonAll keeps new pods from all nodes. It returns what lets them in again;

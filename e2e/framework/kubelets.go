@@ -32,7 +32,7 @@ import (
 // of them stands one server that says it is ready, at an address of loopback. It shows
 // the certificate of the registry that is asked for.
 type Kubelets struct {
-	// Away has the servers say that they are not ready.
+	// Away has the servers say that they are not ready, and the kubelets say so of their pods.
 	Away atomic.Bool
 
 	t         *testing.T
@@ -80,8 +80,11 @@ func (k *Kubelets) Run(ctx context.Context) error {
 				return err
 			}
 		}
-		status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: *d.Spec.Replicas, UpdatedReplicas: *d.Spec.Replicas, ReadyReplicas: *d.Spec.Replicas, AvailableReplicas: *d.Spec.Replicas}
-		if d.Status.ObservedGeneration != d.Generation || d.Status.Replicas != status.Replicas {
+		status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: *d.Spec.Replicas, UpdatedReplicas: *d.Spec.Replicas}
+		if !k.Away.Load() {
+			status.ReadyReplicas, status.AvailableReplicas = status.Replicas, status.Replicas
+		}
+		if d.Status.ObservedGeneration != d.Generation || d.Status.Replicas != status.Replicas || d.Status.ReadyReplicas != status.ReadyReplicas {
 			d.Status = status
 			if err := k.client.Status().Update(ctx, d); err != nil {
 				return err
@@ -110,6 +113,10 @@ func (k *Kubelets) pod(ctx context.Context, d *appsv1.Deployment, name string) e
 	digest, old := fmt.Sprintf("%x", sha256.Sum256(template)), &corev1.Pod{}
 	switch err := k.client.Get(ctx, client.ObjectKey{Namespace: k.namespace, Name: name}, old); {
 	case err == nil && old.Annotations[annotationTemplate] == digest && old.Status.PodIP != "": // which its status says last
+		if ready := k.ready(); old.Status.Conditions[0].Status != ready {
+			old.Status.Conditions[0].Status, old.Status.Conditions[0].LastTransitionTime = ready, metav1.Now()
+			return k.client.Status().Update(ctx, old)
+		}
 		return nil
 	case err == nil:
 		if err := k.client.Delete(ctx, old, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
@@ -125,8 +132,16 @@ func (k *Kubelets) pod(ctx context.Context, d *appsv1.Deployment, name string) e
 		return err
 	}
 	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, PodIP: k.ip, PodIPs: []corev1.PodIP{{IP: k.ip}},
-		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: k.ready(), LastTransitionTime: metav1.Now()}}}
 	return k.client.Status().Update(ctx, pod)
+}
+
+// ready is what the kubelets say of pods, whose servers they ask.
+func (k *Kubelets) ready() corev1.ConditionStatus {
+	if k.Away.Load() {
+		return corev1.ConditionFalse
+	}
+	return corev1.ConditionTrue
 }
 
 // serve serves with the certificate of a Deployment's registry, too.

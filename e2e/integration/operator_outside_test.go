@@ -9,8 +9,10 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/e2e/framework"
 )
@@ -28,8 +30,9 @@ func TestOperatorOutside(t *testing.T) {
 	expectPermitted(t, h.audit)
 }
 
-// testBackendDown has a registry that was complete, and whose servers the host no longer
-// reaches. After a minute, a condition and an event say what that does to the host.
+// testBackendDown has a registry that was complete, and whose servers the host does not reach.
+// After a minute, a condition and an event say what that does to the host. It stays registered
+// while a server is ready, which only the host may not reach, and is registered again when one is.
 func testBackendDown(t *testing.T, s *site) {
 	s.apply("fleet", "{mode: Aggregated}")
 	r := s.says("fleet", "APIServiceReady", "False", "NotAvailable", "v1alpha1.clusterregistry.k8s.io")
@@ -38,7 +41,18 @@ func testBackendDown(t *testing.T, s *site) {
 	if err := s.Status().Patch(t.Context(), r, client.MergeFrom(before)); err != nil {
 		t.Fatal(err)
 	}
+	registered := func(want bool) {
+		t.Helper()
+		for _, version := range []string{"v1alpha1", "v1beta1"} {
+			name := version + "." + v1beta1.GroupName
+			err := s.Get(t.Context(), client.ObjectKey{Name: name}, &apiregistrationv1.APIService{})
+			if client.IgnoreNotFound(err) != nil || (err == nil) != want {
+				t.Errorf("APIService %s is there: %t, want %t: %v", name, err == nil, want, err)
+			}
+		}
+	}
 	s.says("fleet", "APIServiceReady", "False", "BackendDown", "deletions of namespaces in the host cluster will hang")
+	registered(true)
 	s.eventually("an event to warn of it", func(ctx context.Context) error {
 		events := &corev1.EventList{}
 		if err := s.List(ctx, events, client.InNamespace(s.namespace)); err != nil {
@@ -51,6 +65,12 @@ func testBackendDown(t *testing.T, s *site) {
 		}
 		return fmt.Errorf("none of %d does", len(events.Items))
 	})
+	s.kubelets.Away.Store(true)
+	s.says("fleet", "APIServiceReady", "False", "BackendDown", "is created when a server answers")
+	registered(false)
+	s.kubelets.Away.Store(false)
+	s.says("fleet", "APIServiceReady", "False", "NotAvailable", "v1alpha1.clusterregistry.k8s.io")
+	registered(true)
 	s.gone(s.deleted("fleet"))
 }
 

@@ -13,7 +13,7 @@ import (
 
 // mostLines is how many lines of Go, tests aside, the package may have through which each
 // reconcile goes. A subject that needs more has a package of its own.
-const mostLines = 1844
+const mostLines = 1842
 
 // TestReconcileStaysSmall bounds the package that is the way through: what is easily added there
 // has a home elsewhere.

@@ -96,9 +96,7 @@ func (s *scope) withheld() verdict.Verdict {
 }
 
 func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
-	serving, _ := s.Verdict(operatorv1alpha1.ConditionServerReady)
-	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA,
-		Servers: serving, Answering: s.Servers.Answering}
+	stage := apiservice.Stage{Objects: s.Objects, Discovery: r.Discovery, HostCA: r.HostCA, Servers: s.Servers, Replaced: s.Authorities.Serving.Replaced()}
 	s.registration = stage.Run(ctx)
 	return s.registration.Verdict
 }

@@ -7,7 +7,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // promises them, and a test compares.
 var (
 	conditionMetric = describe("clusterregistry_condition",
-		"1 for the status and reason that each condition of a ClusterRegistry has. APIServiceReady with reason BackendDown means that deletions of namespaces in the host cluster hang.",
+		"1 for the status and reason that each condition of a ClusterRegistry has. APIServiceReady with reason BackendDown means that the host cluster has not reached the servers for a minute.",
 		"type", "status", "reason")
 	infoMetric = describe("clusterregistry_info",
 		"1 for each ClusterRegistry, with its mode and the versions that run. One that is not known yet is empty.",

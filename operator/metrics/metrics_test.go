@@ -46,7 +46,7 @@ clusterregistry_certificate_expiration_timestamp_seconds{certificate="fleet-serv
 # HELP clusterregistry_certificate_renewal_timestamp_seconds When cert-manager renews each certificate of a ClusterRegistry, in seconds since 1970.
 # TYPE clusterregistry_certificate_renewal_timestamp_seconds gauge
 clusterregistry_certificate_renewal_timestamp_seconds{certificate="fleet-serving",name="fleet",namespace="team"} 1.8907776e+09
-# HELP clusterregistry_condition 1 for the status and reason that each condition of a ClusterRegistry has. APIServiceReady with reason BackendDown means that deletions of namespaces in the host cluster hang.
+# HELP clusterregistry_condition 1 for the status and reason that each condition of a ClusterRegistry has. APIServiceReady with reason BackendDown means that the host cluster has not reached the servers for a minute.
 # TYPE clusterregistry_condition gauge
 clusterregistry_condition{name="fleet",namespace="team",reason="Etcd",status="False",type="Ready"} 1
 # HELP clusterregistry_etcd_database_quota_bytes The size of the database at which the etcd of a ClusterRegistry refuses writes; the smallest of its members' where etcd is external.

@@ -25,9 +25,10 @@ type Members struct {
 // Servers is what the stage of the servers found.
 type Servers struct {
 	verdict.Verdict
-	// Asked is true when the servers were asked, and Answering counts those that answered.
-	Asked     bool
-	Answering int
+	// Asked is true when the servers were asked. Ready counts those that kubelet finds ready, and
+	// Answering those of them that have answered the operator.
+	Asked            bool
+	Ready, Answering int
 	// Ending names a pod of a server that is terminating: until it has ended, it serves the
 	// requests that it has, and may write. It is empty where none is.
 	Ending string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -20,6 +21,7 @@ func (w *world) check() {
 		w.fails("%s", w.broken)
 	}
 	w.checkData()
+	w.checkBackend()
 	for _, service := range w.host.list(apiServices, "") { // invariants 2 and 9
 		bundle, _, _ := unstructured.NestedString(service.Object, "spec", "caBundle")
 		skips, _, _ := unstructured.NestedBool(service.Object, "spec", "insecureSkipTLSVerify")
@@ -37,6 +39,22 @@ func (w *world) check() {
 				w.fails("%s is elsewhere and has the registry as its owner", object.id)
 			}
 		}
+	}
+}
+
+// longest is how long the host cluster may be led to servers of which none answers.
+const longest = 3 * time.Minute
+
+// checkBackend expects that the host cluster is not led for long to servers of which none
+// answers: its namespaces could not be deleted (invariant 2).
+func (w *world) checkBackend() {
+	registry := w.registry()
+	led := len(w.host.list(apiServices, "")) > 0 && registry != nil && registry.DeletionTimestamp == nil
+	if !led || w.backend() != nil || w.operator == nil || registry.Spec.Paused {
+		w.silent = time.Now()
+	}
+	if time.Since(w.silent) > longest {
+		w.fails("no server has answered since %s, and the registry is registered", w.silent.UTC().Format(time.TimeOnly))
 	}
 }
 

@@ -49,6 +49,32 @@ func TestSecondLoss(t *testing.T) {
 	})
 }
 
+// TestNoServer has no server answer for a while: the host cluster is led to none meanwhile, and to
+// them again afterwards, without a person.
+func TestNoServer(t *testing.T) {
+	lives(t, func(w *world) {
+		w.installed(3)
+		cut := func(is bool) {
+			w.note("the servers are cut off: %t", is)
+			for _, p := range w.pods {
+				if p.disk == nil {
+					p.cut = is
+				}
+			}
+		}
+		cut(true)
+		w.pass(10 * time.Minute)
+		if len(w.host.list(apiServices, "")) > 0 {
+			w.fails("the registry is registered")
+		}
+		cut(false)
+		w.rests(20 * time.Minute)
+		if len(w.host.list(apiServices, "")) == 0 {
+			w.fails("the registry is not registered")
+		}
+	})
+}
+
 // TestSilentMember has one of five members be replaced while another one is silent: the learner is
 // safe while a majority serves.
 func TestSilentMember(t *testing.T) {

@@ -58,6 +58,8 @@ type world struct {
 	acked  int64
 	// accepted is true once a person has accepted that what was acknowledged may be lost.
 	accepted bool
+	// silent is when a server answered last, or no one was led to servers.
+	silent time.Time
 	// broken is what was found to be wrong where a test can't fail.
 	broken string
 	// nameless is true while DNS answers nothing.

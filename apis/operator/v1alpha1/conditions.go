@@ -259,8 +259,9 @@ const (
 	// ReasonNotAvailable is the reason of an API that the host does not serve yet,
 	// or not at the moment, and of a registry whose clients are not served.
 	ReasonNotAvailable = "NotAvailable"
-	// ReasonBackendDown is the reason of an API that is registered but not
-	// answered: deletions of namespaces in the host hang.
+	// ReasonBackendDown is the reason of an API that the host has not reached for a minute.
+	// The message says whether it is still registered: then deletions of namespaces in the host
+	// hang.
 	ReasonBackendDown = "BackendDown"
 )
 

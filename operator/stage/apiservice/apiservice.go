@@ -89,17 +89,17 @@ func versionOf(service *unstructured.Unstructured) string {
 
 // register registers the servers with the host cluster, which no one else is.
 func (s *Stage) register(ctx context.Context, services []*unstructured.Unstructured) verdict.Verdict {
+	there, missing, err := s.registered(ctx, services)
+	if err != nil {
+		return verdict.Failed(err)
+	}
+	if v := s.release(ctx, there); !v.Complete() {
+		return v
+	}
+	if v := s.mayRegister(there, missing); !v.Complete() {
+		return v
+	}
 	for _, service := range services {
-		registered, err := s.registered(ctx, service)
-		if err != nil {
-			return verdict.Failed(err)
-		}
-		serves := s.Answering > 0 && (s.Installed() || s.Servers.Complete())
-		if !registered && !serves {
-			// As long as no server answers, a registration would make deletions of
-			// namespaces hang, and someone may have removed it for that.
-			return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "APIService %s does not exist; it is created when a server answers", service.GetName())
-		}
 		if err := apply.IgnoreReadOnly(s.Apply(ctx, service)); err != nil {
 			return verdict.Failed(err)
 		}
@@ -123,14 +123,36 @@ func (s *Stage) register(ctx context.Context, services []*unstructured.Unstructu
 	return done
 }
 
-// registered reports whether the host has an APIService. It is not asked of the
-// cache, which may be behind a deletion.
-func (s *Stage) registered(ctx context.Context, service *unstructured.Unstructured) (bool, error) {
-	err := s.Live.Get(ctx, client.ObjectKeyFromObject(service), &apiregistrationv1.APIService{})
-	if apierrors.IsNotFound(err) {
-		return false, nil
+// registered returns the APIServices that the host has, and the names of those that it has not.
+// The cache is not asked, which may be behind a deletion.
+func (s *Stage) registered(ctx context.Context, services []*unstructured.Unstructured) (there []*apiregistrationv1.APIService, missing []string, err error) {
+	for _, service := range services {
+		current := &apiregistrationv1.APIService{}
+		switch err := s.Live.Get(ctx, client.ObjectKeyFromObject(service), current); {
+		case apierrors.IsNotFound(err):
+			missing = append(missing, service.GetName())
+		case err != nil:
+			return nil, nil, err
+		default:
+			there = append(there, current)
+		}
 	}
-	return err == nil, err
+	return there, missing, nil
+}
+
+// mayRegister is done when what is missing may be registered. As long as no server answers, it
+// would make deletions of namespaces hang, and someone may have removed it for that.
+func (s *Stage) mayRegister(there []*apiregistrationv1.APIService, missing []string) verdict.Verdict {
+	serves := s.Servers.Answering > 0 && (s.Installed() || s.Servers.Complete())
+	switch {
+	case len(missing) == 0 || serves && !s.ReadOnly():
+		return done
+	case serves:
+		return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "APIService %s does not exist, and nothing is made until %s", missing[0], s.ReadOnlyUntil()).In(verdict.Vigil)
+	case len(there) == 0 && s.Installed():
+		return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "no server answers the operator, and the registry is not registered with the host cluster, in which deletions of namespaces would hang; APIService %s is created when a server answers", missing[0])
+	}
+	return verdict.Waiting(operatorv1alpha1.ReasonWaiting, "APIService %s does not exist; it is created when a server answers", missing[0])
 }
 
 // takenBy returns who else serves an API version on the host.
@@ -138,7 +160,7 @@ func (s *Stage) takenBy(ctx context.Context, wanted *unstructured.Unstructured) 
 	current := &apiregistrationv1.APIService{}
 	err := s.Live.Get(ctx, client.ObjectKeyFromObject(wanted), current)
 	if apierrors.IsNotFound(err) {
-		return taker{}, nil
+		return s.reserved(ctx, wanted.GetName())
 	}
 	if err != nil {
 		return taker{}, fmt.Errorf("read APIService %s: %w", wanted.GetName(), err)

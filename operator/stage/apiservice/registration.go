@@ -38,6 +38,17 @@ func Unregistered(ctx context.Context, o *operand.Objects, name string) error {
 	return nil
 }
 
+// silentFor returns for how long the host cluster has not reached the servers, 0 while it does or
+// does not know.
+func silentFor(now time.Time, service *apiregistrationv1.APIService) time.Duration {
+	for _, condition := range service.Status.Conditions {
+		if condition.Type == apiregistrationv1.Available && condition.Status != apiregistrationv1.ConditionTrue {
+			return now.Sub(condition.LastTransitionTime.Time)
+		}
+	}
+	return 0
+}
+
 // reached is done when the host cluster reaches the servers, and else says what it
 // reports of that.
 func reached(o *operand.Objects, service *apiregistrationv1.APIService) verdict.Verdict {

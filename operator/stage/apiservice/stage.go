@@ -7,6 +7,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
 
@@ -20,10 +21,11 @@ type Stage struct {
 	Discovery discovery.DiscoveryInterface
 	// HostCA signs for the host cluster's API server, in PEM.
 	HostCA []byte
-	// Servers is what the stage before found, and Answering how many servers answered the
-	// operator itself.
-	Servers   verdict.Verdict
-	Answering int
+	// Servers is what the stage before found.
+	Servers pass.Servers
+	// Replaced is true while the servers may show a certificate of a CA that is published, and
+	// not in use any more.
+	Replaced bool
 }
 
 // Found is what the stage found.

@@ -5,35 +5,21 @@ import (
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
-	"github.com/clusterregistry/operator/operator/apply"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/pass"
 	"github.com/clusterregistry/operator/operator/render"
 )
-
-// mapped is a client of a host cluster that serves the kinds of a mapper.
-type mapped struct {
-	client.Client
-	mapper meta.RESTMapper
-}
-
-func (m mapped) RESTMapper() meta.RESTMapper { return m.mapper }
 
 // TestStopped has nothing rendered to register, as while all servers are stopped: the
 // registration goes before they do, and does not come back while one still answers.
 func TestStopped(t *testing.T) {
 	there := operandtest.APIService("fleet", []byte("CA"))
-	o := operandtest.New(t, operandtest.InstalledAggregated, there)
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{apiregistrationv1.SchemeGroupVersion})
-	mapper.Add(apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), meta.RESTScopeRoot)
-	o.Client = mapped{o.Client, mapper}
-	o.Applier = apply.New(o.Client, o.Live)
+	o := deleting(operandtest.New(t, operandtest.InstalledAggregated, there))
 	o.Registry.Status.Inventory = []operatorv1alpha1.ObjectReference{{Group: "apiregistration.k8s.io", Kind: "APIService", Name: there.Name}}
 	o.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{}
 	var said string
@@ -53,7 +39,7 @@ func TestStopped(t *testing.T) {
 	if err := o.Client.Get(t.Context(), client.ObjectKeyFromObject(there), &apiregistrationv1.APIService{}); !apierrors.IsNotFound(err) {
 		t.Errorf("it is still registered: %v", err)
 	}
-	stage := Stage{Objects: o, Answering: 1}
+	stage := Stage{Objects: o, Servers: pass.Servers{Answering: 1}}
 	if found := stage.Run(t.Context()); found.Complete() || !strings.Contains(found.Message, "not registered with the host cluster while all servers are stopped") {
 		t.Errorf("%+v", found)
 	}

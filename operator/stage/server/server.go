@@ -50,7 +50,7 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 		return verdict.Failed(err)
 	}
 	answering := slices.DeleteFunc(slices.Clone(answers), func(a servers.Answer) bool { return a.Err != nil })
-	s.found.Asked, s.found.Answering = true, len(answering)
+	s.found.Asked, s.found.Ready, s.found.Answering = true, len(answers), len(answering)
 	if i := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil }); i >= 0 {
 		s.found.Ending = pods[i].Name
 	}

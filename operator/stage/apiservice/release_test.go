@@ -1,0 +1,204 @@
+package apiservice
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	clienttesting "k8s.io/client-go/testing"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/operator/apply"
+	"github.com/clusterregistry/operator/operator/informers"
+	"github.com/clusterregistry/operator/operator/operand"
+	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/pass"
+	"github.com/clusterregistry/operator/operator/render"
+)
+
+// mapped is a client of a host cluster that serves the kinds of a mapper.
+type mapped struct {
+	client.Client
+	mapper meta.RESTMapper
+}
+
+func (m mapped) RESTMapper() meta.RESTMapper { return m.mapper }
+
+// deleting has the registry's writer delete APIServices.
+func deleting(o *operand.Objects) *operand.Objects {
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{apiregistrationv1.SchemeGroupVersion})
+	mapper.Add(apiregistrationv1.SchemeGroupVersion.WithKind("APIService"), meta.RESTScopeRoot)
+	o.Client = mapped{o.Client, mapper}
+	o.Applier = apply.New(o.Client, o.Live)
+	return o
+}
+
+// refusing is a client of a host cluster that refuses to delete.
+type refusing struct{ client.Client }
+
+func (refusing) Delete(context.Context, client.Object, ...client.DeleteOption) error {
+	return errors.New("a policy forbids it")
+}
+
+// silent is a registry of which no server is ready.
+var silent = pass.Servers{Asked: true}
+
+// outage is a host cluster that has not reached the servers of team/fleet for so long, by the
+// given versions of the API; both are rendered.
+func outage(t *testing.T, registry string, status apiregistrationv1.ConditionStatus, since time.Duration, versions ...string) *operand.Objects {
+	t.Helper()
+	of := func(version string) *apiregistrationv1.APIService {
+		out := operandtest.APIService("fleet", []byte("CA"))
+		out.Name, out.Spec.Version = version+"."+Group, version
+		return out
+	}
+	var objects []client.Object
+	for _, version := range versions {
+		there := of(version)
+		if status != "" {
+			there.Status.Conditions = []apiregistrationv1.APIServiceCondition{{Type: apiregistrationv1.Available, Status: status, LastTransitionTime: metav1.NewTime(time.Now().Add(-since))}}
+		}
+		objects = append(objects, there)
+	}
+	o := deleting(operandtest.New(t, registry, objects...))
+	o.Rendered.Stages = map[render.Stage][]*unstructured.Unstructured{}
+	for _, version := range []string{"v1alpha1", "v1beta1"} {
+		service, err := operand.Unstructured(of(version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		service.SetAPIVersion("apiregistration.k8s.io/v1")
+		service.SetKind("APIService")
+		o.Rendered.Stages[render.StageEndpoint] = append(o.Rendered.Stages[render.StageEndpoint], service)
+	}
+	if err := o.Client.Create(t.Context(), o.Registry.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	return o
+}
+
+// left names the versions that are registered.
+func left(t *testing.T, o *operand.Objects) string {
+	t.Helper()
+	list := &apiregistrationv1.APIServiceList{}
+	if err := o.Client.List(t.Context(), list); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for i := range list.Items {
+		out = append(out, strings.TrimSuffix(list.Items[i].Name, "."+Group))
+	}
+	return strings.Join(out, " ")
+}
+
+// TestReleased unregisters a registry without a backend, and for no other reason.
+func TestReleased(t *testing.T) {
+	const both, begun = "v1alpha1 v1beta1", "{spec: {mode: Aggregated}, status: {history: [{version: v0.1.0, state: Progressing, startTime: null}]}}"
+	for _, test := range []struct {
+		reason   string
+		registry string
+		status   apiregistrationv1.ConditionStatus
+		since    time.Duration
+		there    string
+		servers  pass.Servers
+		change   func(*Stage)
+		left     string
+		says     string
+	}{
+		{reason: "no one answers", status: "False", since: 2 * time.Minute, servers: silent, says: "no longer registered"},
+		{reason: "the host cluster does not know", status: "Unknown", since: 2 * time.Minute, servers: silent, says: "no longer registered"},
+		{reason: "it was never complete", registry: begun, status: "False", since: 2 * time.Minute, servers: silent, says: "no longer registered"},
+		{reason: "one version was deleted already", status: "False", since: 2 * time.Minute, there: "v1beta1", servers: silent, says: "no longer registered"},
+		{reason: "the servers were not asked", status: "False", since: 2 * time.Minute, left: both, says: "hang"},
+		{reason: "a server is ready, and does not answer the operator", status: "False", since: 2 * time.Minute, servers: pass.Servers{Asked: true, Ready: 1}, left: both, says: "hang"},
+		{reason: "a server answers the operator", status: "False", since: 2 * time.Minute, servers: pass.Servers{Asked: true, Ready: 1, Answering: 1}, left: both, says: "hang"},
+		{reason: "a server answers the host cluster", status: "True", since: 2 * time.Minute, servers: silent, left: both},
+		{reason: "just now one has answered", status: "False", since: 50 * time.Second, servers: silent, left: both, says: "does not reach the servers"},
+		{reason: "the host cluster has not looked", servers: silent, left: both, says: "has not checked"},
+		{reason: "it is paused", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) { s.Freeze("it is no longer paused") }, left: both, says: "hang"},
+		{reason: "the CA of the servers is published nowhere else", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) { s.Replaced = true }, left: both, says: "hang"},
+		{reason: "a CRD waits for its place", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) {
+			definition := informers.MetadataOf(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
+			definition.Name = "clusters." + Group
+			if err := s.Client.Create(t.Context(), definition); err != nil {
+				t.Fatal(err)
+			}
+		}, left: both, says: "hang"},
+		{reason: "it is not deleted", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) {
+			s.Applier = apply.New(refusing{s.Client}, s.Live)
+		}, left: both, says: "can't be unregistered: "},
+	} {
+		if test.registry == "" {
+			test.registry = operandtest.InstalledAggregated
+		}
+		if test.there == "" {
+			test.there = both
+		}
+		o := outage(t, test.registry, test.status, test.since, strings.Fields(test.there)...)
+		stage := Stage{Objects: o, Discovery: &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}, Servers: test.servers}
+		if test.change != nil {
+			test.change(&stage)
+		}
+		found := stage.Run(t.Context())
+		if got := left(t, o); got != test.left || !strings.Contains(found.Message, test.says) || (found.Reason == operatorv1alpha1.ReasonBackendDown) != (test.since > Grace && test.status != "True") {
+			t.Errorf("%s: %q is registered: %+v", test.reason, got, found)
+		}
+	}
+}
+
+// TestRegisteredAgain registers a registry that was released, once a server answers.
+func TestRegisteredAgain(t *testing.T) {
+	o := outage(t, operandtest.InstalledAggregated, "", 0)
+	stage := Stage{Objects: o, Servers: silent}
+	if found := stage.Run(t.Context()); found.Reason != operatorv1alpha1.ReasonBackendDown || !strings.Contains(found.Message, "is created when a server answers") || left(t, o) != "" {
+		t.Errorf("%+v", found)
+	}
+	stage.Servers.Answering = 1
+	stage.Run(t.Context())
+	if got := left(t, o); got != "v1alpha1 v1beta1" {
+		t.Errorf("a server answers, and registered is %q", got)
+	}
+	o = outage(t, operandtest.InstalledAggregated, "", 0)
+	o.Freeze("spec.paused is false")
+	stage = Stage{Objects: o, Servers: pass.Servers{Asked: true, Ready: 1, Answering: 1}}
+	if found := stage.Run(t.Context()); !strings.Contains(found.Message, "nothing is made until spec.paused is false") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestPlaceIsKept has a registry wait while another one, which was complete, is not registered.
+func TestPlaceIsKept(t *testing.T) {
+	for _, test := range []struct {
+		reason string
+		change func(*operatorv1alpha1.ClusterRegistry)
+		waits  bool
+	}{
+		{"none of its servers runs", func(*operatorv1alpha1.ClusterRegistry) {}, true},
+		{"it was never complete", func(r *operatorv1alpha1.ClusterRegistry) { r.Status.History = nil }, false},
+		{"it has registered nothing", func(r *operatorv1alpha1.ClusterRegistry) { r.Status.Inventory = nil }, false},
+	} {
+		o := outage(t, "{spec: {mode: Aggregated}}", "", 0)
+		other := operandtest.New(t, operandtest.InstalledAggregated).Registry.DeepCopy()
+		other.Name, other.UID, other.ResourceVersion = "other", "other", ""
+		other.Status.Inventory = []operatorv1alpha1.ObjectReference{{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: "v1alpha1." + Group}, {Group: apiregistrationv1.GroupName, Kind: "APIService", Name: "v1beta1." + Group}}
+		test.change(other)
+		if err := o.Client.Create(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		stage := Stage{Objects: o, Servers: pass.Servers{Asked: true, Ready: 2, Answering: 2}}
+		found := stage.Run(t.Context())
+		if waits := found.Reason == operatorv1alpha1.ReasonGroupTaken && strings.Contains(found.TakenBy, "team/other"); waits != test.waits || waits == (left(t, o) != "") {
+			t.Errorf("%s: %+v", test.reason, found)
+		}
+	}
+}
