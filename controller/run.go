@@ -36,6 +36,7 @@ import (
 	"github.com/clusterregistry/operator/controller/ranges"
 	"github.com/clusterregistry/operator/controller/selection"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/internal/unregistered"
 )
 
 // program is the controller as it runs.
@@ -99,6 +100,7 @@ func (p *program) registryConfig(host *rest.Config) (*rest.Config, error) {
 		}
 	}
 	config.QPS, config.Burst = 50, 100
+	config.Wrap(unregistered.Wrap)
 	config.Wrap(p.trouble.Wrap)
 	return config, nil
 }

@@ -187,8 +187,6 @@ func (s *seer) readSets(ctx context.Context, api clusterclient.ClusterregistryV1
 	list, err := api.ClusterSets().List(ctx, metav1.ListOptions{})
 	scene.sets = slices.Clone(s.sets)
 	switch {
-	case isMissing(err):
-		s.note("the registry has no ClusterSets")
 	case apierrors.IsForbidden(err) && len(s.sets) > 0:
 		s.note("you may not list ClusterSets, so that it was not checked whether those that you name exist")
 	case apierrors.IsForbidden(err):

@@ -333,7 +333,6 @@ func TestCanSeeRights(t *testing.T) {
 		{"clusters", "list clusters", forbidden, "", all, "you may not list clusters, so that they are neither named nor counted: ask for list on clusters.clusterregistry.k8s.io", true},
 		{"sets", "list clustersets", forbidden, "", "*:y no no", "you may not list ClusterSets, so that none is shown: name them, or ask for list on clustersets.clusterregistry.k8s.io", true},
 		{"sets that are named", "list clustersets", forbidden, "b a", all, "you may not list ClusterSets, so that it was not checked whether those that you name exist", true},
-		{"a registry without sets", "list clustersets", func(string) error { return notServed }, "", "*:y no no", "the registry has no ClusterSets", true},
 		{"registries", "list clusterregistries", forbidden, "", all, "whether sets are told apart is not known, and shown as if they were: you may not list ClusterRegistries here: name a namespace with -n, or ask for list on clusterregistries.operator.clusterregistry.io", true},
 	} {
 		env := registry(t)

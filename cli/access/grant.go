@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/internal/unregistered"
 )
 
 // checking bounds the checks before something is printed: the command also works where
@@ -176,9 +177,7 @@ func (g *granter) unknownSet(ctx context.Context) string {
 	switch {
 	case err == nil:
 		return ""
-	case isMissing(err):
-		return "warning: the registry has no ClusterSets: what is printed gives nothing there"
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && !unregistered.Is(err):
 		return fmt.Sprintf("warning: the registry of context %s has no ClusterSet %s: what is printed gives its clusters as soon as someone creates it", g.env.Context(), g.set)
 	}
 	return fmt.Sprintf("note: whether the ClusterSet %s exists was not checked: %s", g.set, g.env.Explain("get the set", command.OfRegistry, err))
@@ -207,15 +206,10 @@ func (g *granter) noGate(ctx context.Context, level level) string {
 	if err != nil {
 		return ""
 	}
-	if _, err := client.RbacV1().ClusterRoles().Get(ctx, level.gate, metav1.GetOptions{}); !apierrors.IsNotFound(err) || isMissing(err) {
+	if _, err := client.RbacV1().ClusterRoles().Get(ctx, level.gate, metav1.GetOptions{}); !apierrors.IsNotFound(err) || unregistered.Is(err) {
 		return ""
 	}
 	return fmt.Sprintf("warning: there is no ClusterRole %s, so the binding to it gives nothing: the operator's manifests bring it to a host cluster, and the servers of an independent registry make it", level.gate)
-}
-
-// isMissing reports whether a server does not have a resource at all.
-func isMissing(err error) bool {
-	return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "could not find the requested resource")
 }
 
 // completeSets completes the names of sets, at most so many of them; 0 is any number.

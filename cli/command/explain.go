@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/clusterregistry/operator/internal/unregistered"
 )
 
 // Registry and host cluster, as Explain names them.
@@ -26,7 +28,7 @@ func (e *Env) Explain(action, side string, err error) error {
 	where := fmt.Sprintf("the %s (context %s)", side, Plain(e.Context()))
 	var dial *net.OpError
 	switch {
-	case meta.IsNoMatchError(err), apierrors.IsNotFound(err) && strings.Contains(text, "could not find the requested resource"):
+	case meta.IsNoMatchError(err), unregistered.Is(err):
 		if side == OfHost {
 			return fmt.Errorf("%s: %s has no ClusterRegistries: the operator is not installed there; name the context of the host cluster with --context", action, where)
 		}
@@ -43,13 +45,6 @@ func (e *Env) Explain(action, side string, err error) error {
 		return fmt.Errorf("%s: %s can't be reached: %s; check the address in the kubeconfig and the network", action, where, text)
 	}
 	return fmt.Errorf("%s: %w", action, err)
-}
-
-// NotServed reports whether an error says that the registry's API is not there, and not
-// that an object of it isn't.
-func NotServed(err error) bool {
-	var status apierrors.APIStatus
-	return !errors.As(err, &status) || status.Status().Details == nil || status.Status().Details.Name == ""
 }
 
 // DeniedPlugin reports whether client-go has not run a credential plugin because of

@@ -10,6 +10,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	clusterclient "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/internal/unregistered"
 )
 
 // ErrChanged is the error of an update of a cluster that is no longer what it was when
@@ -33,7 +34,7 @@ func Update(ctx context.Context, clusters clusterclient.ClusterInterface, old, n
 			return made, err
 		}
 		now, failed := clusters.Get(ctx, old.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(failed) {
+		if apierrors.IsNotFound(failed) && !unregistered.Is(failed) {
 			return nil, ErrChanged
 		}
 		if failed != nil {
@@ -71,7 +72,7 @@ func UpdateStatus(ctx context.Context, clusters clusterclient.ClusterInterface, 
 			return written, err
 		}
 		next, err = clusters.Get(ctx, read.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) || err == nil && (next.UID != read.UID || next.Spec.ID != read.Spec.ID) {
+		if apierrors.IsNotFound(err) && !unregistered.Is(err) || err == nil && (next.UID != read.UID || next.Spec.ID != read.Spec.ID) {
 			return nil, ErrChanged
 		}
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/internal/unregistered"
 )
 
 // unjoiner is one run of unjoin.
@@ -56,7 +57,7 @@ func (u *unjoiner) run(ctx context.Context) error {
 	}
 	clusters := registry.ClusterregistryV1beta1().Clusters()
 	cluster, err := clusters.Get(ctx, u.name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && !command.NotServed(err) && u.ignoreNotFound {
+	if apierrors.IsNotFound(err) && !unregistered.Is(err) && u.ignoreNotFound {
 		return nil
 	}
 	if err != nil {
@@ -76,7 +77,7 @@ func (u *unjoiner) run(ctx context.Context) error {
 		// What was shown is what is deleted, and not one that took its name since.
 		options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &cluster.UID}, DryRun: u.dryRun.Options()}
 		err := clusters.Delete(ctx, u.name, options)
-		if err != nil && (!apierrors.IsNotFound(err) || command.NotServed(err) || !u.ignoreNotFound) {
+		if err != nil && (!apierrors.IsNotFound(err) || unregistered.Is(err) || !u.ignoreNotFound) {
 			return u.env.Explain("delete the cluster "+cluster.Name, command.OfRegistry, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/cli/command"
+	"github.com/clusterregistry/operator/internal/unregistered"
 )
 
 // Count counts clusters by their condition Available.
@@ -115,14 +116,18 @@ func (r *Report) clustersNotWell() {
 
 // noClusters notes that the clusters could not be listed; it is a problem where one of
 // the registries should answer.
-func (r *Report) noClusters(err error) {
+func (r *Report) noClusters(err, explained error) {
 	if apierrors.IsForbidden(err) {
 		r.note("you may not list the clusters in the registry: see docs/reference/plugin.md for the rights")
 		return
 	}
 	for _, registry := range r.Registries {
-		if registry.Mode == string(operatorv1alpha1.ModeAggregated) {
-			r.problem(Critical, "clusters", "kubectl get apiservices v1beta1.clusterregistry.k8s.io", "%s", command.Plain(err.Error()))
+		switch aggregated := registry.Mode == string(operatorv1alpha1.ModeAggregated); {
+		case aggregated && unregistered.Is(err):
+			r.problem(Critical, "clusters", fmt.Sprintf("kubectl -n %s describe creg %s", registry.Namespace, registry.Name), "the registry is not registered with the host cluster; its condition APIServiceReady says why")
+			return
+		case aggregated:
+			r.problem(Critical, "clusters", "kubectl get apiservices v1beta1.clusterregistry.k8s.io", "%s", command.Plain(explained.Error()))
 			return
 		}
 	}

@@ -116,7 +116,7 @@ func (s *shower) read(ctx context.Context) (*Report, error) {
 	case len(report.Registries) > 0:
 		// The host cluster was asked: what is known of its registries is shown, and why
 		// the clusters are not. A host cluster may have independent registries only.
-		report.noClusters(s.env.Explain("list the clusters", command.OfRegistry, err))
+		report.noClusters(err, s.env.Explain("list the clusters", command.OfRegistry, err))
 	default:
 		return nil, s.env.Explain("list the clusters", command.OfRegistry, err)
 	}

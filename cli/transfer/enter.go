@@ -16,6 +16,7 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/cli/command"
 	clusterclient "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/internal/unregistered"
 )
 
 // enter enters objects one after the other. It ends early, with the results so far,
@@ -76,7 +77,7 @@ func (i *importer) enter(ctx context.Context, registry clusterclient.Clusterregi
 func fatal(ctx context.Context, err error) bool {
 	var dial net.Error
 	var request *url.Error
-	return ctx.Err() != nil || errors.As(err, &dial) || errors.As(err, &request) || apierrors.IsUnauthorized(err) || apierrors.IsServiceUnavailable(err) ||
+	return ctx.Err() != nil || unregistered.Is(err) || errors.As(err, &dial) || errors.As(err, &request) || apierrors.IsUnauthorized(err) || apierrors.IsServiceUnavailable(err) ||
 		apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err)
 }
 
@@ -85,7 +86,7 @@ func (i *importer) one(ctx context.Context, clusters clusterclient.ClusterInterf
 	status := wanted.Status
 	wanted.Status = nil
 	old, err := clusters.Get(ctx, wanted.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) && !command.NotServed(err) {
+	if apierrors.IsNotFound(err) && !unregistered.Is(err) {
 		if i.dryRun.Client() {
 			return created, nil
 		}

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/cli/command"
 	clusterclient "github.com/clusterregistry/operator/client/clientset/versioned/typed/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/internal/unregistered"
 )
 
 // isSet reports whether an object is a ClusterSet of the version that import reads.
@@ -83,8 +83,8 @@ func (i *importer) oneSet(ctx context.Context, sets clusterclient.ClusterSetInte
 	wanted := &v1beta1.ClusterSet{ObjectMeta: metav1.ObjectMeta{Name: read.Name, Labels: read.Labels, Annotations: withoutApplied(read.Annotations)}, Spec: read.Spec}
 	old, err := sets.Get(ctx, wanted.Name, metav1.GetOptions{})
 	switch {
-	case apierrors.IsNotFound(err) && command.NotServed(err):
-		return "", errors.New("the registry has no ClusterSets")
+	case unregistered.Is(err):
+		return "", i.env.Explain("get the set", command.OfRegistry, err)
 	case apierrors.IsNotFound(err) && i.dryRun.Client():
 		return created, nil
 	case apierrors.IsNotFound(err):

@@ -13,6 +13,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
 	"github.com/clusterregistry/operator/controller/export/format"
+	"github.com/clusterregistry/operator/internal/unregistered"
 )
 
 const (
@@ -89,8 +90,7 @@ func (s *session) remove(ctx context.Context, name string, have *unstructured.Un
 	case err == nil && s.wanted(cluster, have):
 		delete(s.due, name) // the informer is about to show it
 		return nil
-	// A server that has no such API answers 404, too.
-	case err != nil && (!apierrors.IsNotFound(err) || apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse)):
+	case err != nil && (!apierrors.IsNotFound(err) || unregistered.Is(err)):
 		return fmt.Errorf("ask the registry whether the cluster is gone: %w", err)
 	}
 	return s.erase(ctx, name, have)

@@ -33,6 +33,7 @@ func TestOperatorOutside(t *testing.T) {
 // testBackendDown has a registry that was complete, and whose servers the host does not reach.
 // After a minute, a condition and an event say what that does to the host. It stays registered
 // while a server is ready, which only the host may not reach, and is registered again when one is.
+// Until then, another registry waits.
 func testBackendDown(t *testing.T, s *site) {
 	s.apply("fleet", "{mode: Aggregated}")
 	r := s.says("fleet", "APIServiceReady", "False", "NotAvailable", "v1alpha1.clusterregistry.k8s.io")
@@ -68,7 +69,17 @@ func testBackendDown(t *testing.T, s *site) {
 	s.kubelets.Away.Store(true)
 	s.says("fleet", "APIServiceReady", "False", "BackendDown", "is created when a server answers")
 	registered(false)
+	pause := func(paused bool) {
+		s.change(func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Paused = paused })
+	}
+	pause(true)
 	s.kubelets.Away.Store(false)
+	s.etcd, s.opens = framework.StartEtcd(t, 1), "etcd-second"
+	s.apply("second", "{mode: Aggregated}")
+	s.says("second", "APIServiceReady", "False", "GroupTaken", "is kept for ClusterRegistry "+s.namespace+"/fleet", "not registered at the moment")
+	registered(false)
+	s.gone(s.deleted("second"))
+	pause(false)
 	s.says("fleet", "APIServiceReady", "False", "NotAvailable", "v1alpha1.clusterregistry.k8s.io")
 	registered(true)
 	s.gone(s.deleted("fleet"))

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,6 +37,8 @@ type site struct {
 	kubelets  *framework.Kubelets
 	// etcd is that of the site's registries, nil until one needs it: no two of them can share it.
 	etcd *framework.Etcd
+	// opens is the name of the Secret with its credentials, "etcd" where it is empty.
+	opens string
 	// idle is true while the test plays no parts.
 	idle bool
 }
@@ -94,11 +97,11 @@ func (s *site) external() operatorv1alpha1.Etcd {
 		s.etcd = framework.StartEtcd(s.t, 1)
 	}
 	pair := s.etcd.CA.Issue("operator", nil)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "etcd", Namespace: s.namespace}, Data: map[string][]byte{"ca.crt": s.etcd.CA.PEM, "tls.crt": read(s.t, pair.Cert), "tls.key": read(s.t, pair.Key)}}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: cmp.Or(s.opens, "etcd"), Namespace: s.namespace}, Data: map[string][]byte{"ca.crt": s.etcd.CA.PEM, "tls.crt": read(s.t, pair.Cert), "tls.key": read(s.t, pair.Key)}}
 	if err := s.Create(s.t.Context(), secret); err != nil && !apierrors.IsAlreadyExists(err) {
 		s.t.Fatal(err)
 	}
-	external := &operatorv1alpha1.ExternalEtcd{TLSSecretRef: operatorv1alpha1.LocalObjectReference{Name: "etcd"}}
+	external := &operatorv1alpha1.ExternalEtcd{TLSSecretRef: operatorv1alpha1.LocalObjectReference{Name: secret.Name}}
 	for _, endpoint := range s.etcd.Endpoints {
 		external.Endpoints = append(external.Endpoints, operatorv1alpha1.EtcdEndpoint(endpoint))
 	}

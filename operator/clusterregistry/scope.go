@@ -70,14 +70,14 @@ func newScope(objects *operand.Objects) *scope {
 var done verdict.Verdict
 
 // record keeps what came of a stage and returns whether the next one follows. In
-// a registry that was complete once, or that is being recovered, all stages run, since there
-// each of them has something to look after.
+// a registry that was complete once, or that is being recovered or registered with the host cluster,
+// all stages run, since there each of them has something to look after.
 func (s *scope) record(condition string, v verdict.Verdict) (proceed bool) {
 	s.found[condition] = v
 	if v.State == verdict.ReadOnly {
 		s.Freeze("this is resolved: " + condition + ": " + v.Message)
 	}
-	return v.Usable() || (s.Installed() || s.Recovering() != nil) && s.Rendered != nil
+	return v.Usable() || (s.Installed() || s.Recovering() != nil || apiservice.Has(s.Registry)) && s.Rendered != nil
 }
 
 // patchFinalizers changes nothing of a registry but its finalizers, and only if

@@ -5,8 +5,11 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
 	"github.com/clusterregistry/operator/operator/pass"
+	"github.com/clusterregistry/operator/operator/render"
+	"github.com/clusterregistry/operator/operator/verdict"
 	"github.com/clusterregistry/operator/operator/version"
 )
 
@@ -45,4 +48,20 @@ func ready(t *testing.T, mode string) *scope {
 		s.record(kind, done)
 	}
 	return s
+}
+
+// TestRegisteredFirst has a registry that was never complete be looked after as far as its
+// registration with the host cluster, which may have to be taken back.
+func TestRegisteredFirst(t *testing.T) {
+	for text, want := range map[string]bool{
+		"{spec: {mode: Aggregated}}": false,
+		"{spec: {mode: Aggregated}, status: {inventory: [{kind: Service, name: fleet-server}]}}":                                                      false,
+		"{spec: {mode: Aggregated}, status: {inventory: [{group: apiregistration.k8s.io, kind: APIService, name: v1alpha1.clusterregistry.k8s.io}]}}": true,
+	} {
+		s := look(t, text)
+		s.Rendered = &render.Result{}
+		if got := s.record(operatorv1alpha1.ConditionServerReady, verdict.Waiting("ReplicasNotReady", "0 of 2")); got != want {
+			t.Errorf("%s: what follows the servers is reached: %t", text, got)
+		}
+	}
 }

@@ -54,7 +54,7 @@ func onlyFields(object any) any {
 	case *operatorv1alpha1.ClusterRegistry:
 		out := &operatorv1alpha1.ClusterRegistry{ObjectMeta: onlyIdentity(o.ObjectMeta)}
 		out.Annotations = digests(o.Annotations, operatorv1alpha1.AnnotationReplaceMember, operatorv1alpha1.AnnotationDefragment)
-		return out
+		return onlyPlace(o, out)
 	case *corev1.Node:
 		return &corev1.Node{ObjectMeta: onlyIdentity(o.ObjectMeta), Status: corev1.NodeStatus{Addresses: o.Status.Addresses}}
 	case *corev1.Pod:
@@ -83,6 +83,19 @@ func onlyFields(object any) any {
 		return &certmanagerv1.Certificate{ObjectMeta: onlyIdentity(o.ObjectMeta), Spec: certmanagerv1.CertificateSpec{IsCA: o.Spec.IsCA}, Status: o.Status}
 	}
 	return nil
+}
+
+// onlyPlace adds to what is left of a registry what keeps its place in the host cluster's API: its
+// mode, and whether it was complete once.
+func onlyPlace(registry, out *operatorv1alpha1.ClusterRegistry) *operatorv1alpha1.ClusterRegistry {
+	out.Spec.Mode = registry.Spec.Mode
+	for _, transition := range registry.Status.History {
+		if transition.State == operatorv1alpha1.TransitionCompleted {
+			out.Status.History = []operatorv1alpha1.Transition{{State: transition.State}}
+			break
+		}
+	}
+	return out
 }
 
 // onlyReport leaves of a Lease what tells whether its controller has reported anything

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -195,6 +196,20 @@ func TestOnlyReadNamespace(t *testing.T) {
 		if _, has := labels["a"]; has || len(labels) != test.want {
 			t.Errorf("of %d labels are left %d", len(namespace.Labels), len(labels))
 		}
+	}
+}
+
+// TestOnlyReadPlace leaves of a registry what keeps its place in the host cluster's API.
+func TestOnlyReadPlace(t *testing.T) {
+	history := []operatorv1alpha1.Transition{{Version: "v0.2.0", State: operatorv1alpha1.TransitionProgressing, Message: "long"}, {Version: "v0.1.0", State: operatorv1alpha1.TransitionCompleted, Message: "long"}}
+	registry := &operatorv1alpha1.ClusterRegistry{Spec: operatorv1alpha1.ClusterRegistrySpec{Mode: operatorv1alpha1.ModeAggregated}, Status: operatorv1alpha1.ClusterRegistryStatus{History: history}}
+	left, err := onlyRead(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &operatorv1alpha1.ClusterRegistry{Spec: operatorv1alpha1.ClusterRegistrySpec{Mode: operatorv1alpha1.ModeAggregated}, Status: operatorv1alpha1.ClusterRegistryStatus{History: []operatorv1alpha1.Transition{{State: operatorv1alpha1.TransitionCompleted}}}}
+	if !apiequality.Semantic.DeepEqual(left, want) {
+		t.Errorf("%+v", left)
 	}
 }
 

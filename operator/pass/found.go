@@ -29,9 +29,9 @@ type Servers struct {
 	// Answering those of them that have answered the operator.
 	Asked            bool
 	Ready, Answering int
-	// Ending names a pod of a server that is terminating: until it has ended, it serves the
-	// requests that it has, and may write. It is empty where none is.
-	Ending string
+	// Before names a pod that is terminating, of another image than the one that is rendered: until
+	// it has ended, it serves the requests that it has, and may write. It is empty where none is.
+	Before string
 	// Failure says why the servers that are rendered will not come up, as far as can be
 	// told; nil as long as they may.
 	Failure error

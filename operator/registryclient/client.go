@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/internal/unregistered"
 )
 
 const (
@@ -40,6 +41,7 @@ type Client struct {
 func New(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = timeout
+	config.Wrap(unregistered.Wrap)
 	config.Wrap(Bound)
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {

@@ -43,8 +43,9 @@ type Handler struct {
 	// ServersFailure says why the servers that are rendered will not come up, nil as long
 	// as they may.
 	ServersFailure error
-	// ServersEnding names a pod of a server that is terminating, empty where none is.
-	ServersEnding string
+	// ServersBefore names a server of the previous release that has not ended, or says that this is
+	// not known; it is empty where there is none.
+	ServersBefore string
 
 	Notes   *Notes
 	Actions Actions

@@ -14,8 +14,8 @@ const migrateTime = 5 * time.Second
 // migrate is complete when no cluster is stored in another version of the API than
 // the one that the new release stores.
 func (h Handler) migrate(ctx context.Context) verdict.Verdict {
-	if h.ServersEnding != "" { // what it writes after the walk would stay in the version of before
-		return h.Waiting("pod %s of %s is terminating, and may still write; if its node is gone for good, delete the pod with --force", h.ServersEnding, h.From.Version)
+	if h.ServersBefore != "" { // what it writes after the walk would stay in the version of before
+		return h.Waiting("%s of %s may still write; if its node is gone for good, delete the pod with --force", h.ServersBefore, h.From.Version)
 	}
 	to, until := h.To, time.Now().Add(migrateTime)
 	at := h.Notes.of(h.Registry.UID).walk

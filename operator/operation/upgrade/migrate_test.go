@@ -9,8 +9,8 @@ import (
 // may still write in the version that is given up.
 func TestEndingServer(t *testing.T) {
 	h := upgrading(t, "v0.1.0", "v0.2.0", "StorageMigration")
-	h.ServersEnding = "fleet-server-x"
-	if v := h.migrate(t.Context()); v.Complete() || v.Err != nil || v.After == 0 || !strings.Contains(v.Message, "pod fleet-server-x of v0.1.0 is terminating, and may still write") {
+	h.ServersBefore = "pod fleet-server-x"
+	if v := h.migrate(t.Context()); v.Complete() || v.Err != nil || v.After == 0 || !strings.Contains(v.Message, "pod fleet-server-x of v0.1.0 may still write") {
 		t.Errorf("%+v", v)
 	}
 }

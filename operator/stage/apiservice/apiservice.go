@@ -56,10 +56,16 @@ type taker struct {
 	name string
 	// definition is true for a CustomResourceDefinition.
 	definition bool
+	// absent is true for a registry that is not registered, and keeps its place.
+	absent bool
 }
 
 // groupTaken is what is found where someone else serves the API group.
 func (s *Stage) groupTaken(by taker) Found {
+	if by.absent {
+		v := verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the place of %s in the host cluster's API is kept for %s, which is not registered at the moment: delete that one, or use mode Independent", Group, by.name)
+		return Found{Verdict: v, TakenBy: by.name}
+	}
 	v := verdict.Waiting(operatorv1alpha1.ReasonGroupTaken, "the host cluster already serves %s, from %s, which is left unchanged: remove it, or use mode Independent", Group, by.name)
 	return Found{Verdict: v, TakenBy: by.name}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -36,6 +37,11 @@ func Unregistered(ctx context.Context, o *operand.Objects, name string) error {
 		return errors.New(v.Message)
 	}
 	return nil
+}
+
+// Has reports whether a registry is registered with the host cluster, as far as its inventory says.
+func Has(registry *operatorv1alpha1.ClusterRegistry) bool {
+	return slices.ContainsFunc(registry.Status.Inventory, func(r operatorv1alpha1.ObjectReference) bool { return r.Kind == "APIService" })
 }
 
 // silentFor returns for how long the host cluster has not reached the servers, 0 while it does or

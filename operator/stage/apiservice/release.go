@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
@@ -21,51 +22,59 @@ import (
 // of the host cluster could be deleted. It is done where there is nothing to release.
 func (s *Stage) release(ctx context.Context, there []*apiregistrationv1.APIService) verdict.Verdict {
 	i := slices.IndexFunc(there, func(service *apiregistrationv1.APIService) bool { return silentFor(s.Now, service) >= Grace })
-	if i < 0 || s.ReadOnly() || !s.Servers.Asked || s.Servers.Ready > 0 {
+	if i < 0 || s.Servers.Ready > 0 {
 		return done
 	}
-	// What is published is the only record of the CA that the servers may still have their
-	// certificate of.
-	if s.Replaced {
-		return done
-	}
-	if err := s.place(ctx); err != nil {
-		return s.kept(there[i], err)
+	keeps, err := s.keeps(ctx)
+	if err != nil || keeps != "" {
+		return s.kept(there[i], keeps, err)
 	}
 	for _, service := range there {
 		reference := operatorv1alpha1.ObjectReference{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: service.Name}
 		if _, err := s.Writer().Delete(ctx, reference, s.Owner()); err != nil {
-			return s.kept(there[i], err)
+			return s.kept(there[i], "", err)
 		}
+		s.Event(corev1.EventTypeWarning, operatorv1alpha1.ReasonBackendDown, "Unregister", "APIService %s is deleted, since no server has been ready for a minute and deletions of namespaces in the host cluster would hang; it is created when a server answers", service.Name)
 	}
 	return verdict.Waiting(operatorv1alpha1.ReasonBackendDown, "no server has been ready for a minute: the registry is no longer registered with the host cluster, in which deletions of namespaces would hang; it is registered again when a server answers").In(verdict.Soon)
 }
 
 // kept is the verdict on a registry without a backend that can't be unregistered.
-func (s *Stage) kept(service *apiregistrationv1.APIService, err error) verdict.Verdict {
+func (s *Stage) kept(service *apiregistrationv1.APIService, why string, err error) verdict.Verdict {
 	v := reached(s.Objects, service)
-	v.Reason, v.Err = operatorv1alpha1.ReasonBackendDown, err
-	v.Message += fmt.Sprintf("; the registry can't be unregistered: %s", err)
+	v.Reason = operatorv1alpha1.ReasonBackendDown
+	if err != nil {
+		v.Err, why = err, err.Error()
+	}
+	v.Message += "; the registry stays registered: " + why
 	return v
 }
 
-// place returns an error where the registry would lose its place in the host cluster's API, as to a
-// CustomResourceDefinition of its kind: that would be served at once, with clusters of its own.
-func (s *Stage) place(ctx context.Context) error {
+// keeps says why the registry is not to be unregistered, empty where nothing keeps it.
+func (s *Stage) keeps(ctx context.Context) (string, error) {
+	switch {
+	case s.ReadOnly():
+		return "nothing is changed until " + s.ReadOnlyUntil(), nil
+	case !s.Servers.Asked:
+		return "it is not known which servers run: see ServerReady", nil
+	case s.Replaced: // what is published is the only record of the CA that servers may have theirs of
+		return "its serving CA is being replaced", nil
+	}
+	// A CustomResourceDefinition would be served in its place at once, with clusters of its own.
 	name := "clusters." + Group
 	definition := informers.MetadataOf(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 	switch err := s.Live.Get(ctx, client.ObjectKey{Name: name}, definition); {
 	case apierrors.IsNotFound(err):
-		return nil
+		return "", nil
 	case err != nil:
-		return err
+		return "", err
 	}
-	return fmt.Errorf("CustomResourceDefinition %s would be served in its place: delete it if it has no clusters that you need", name)
+	return fmt.Sprintf("CustomResourceDefinition %s would be served in its place; delete it if it has no clusters that you need", name), nil
 }
 
-// reserved returns the other registry that an APIService belongs to, although it does not exist: a
-// registry that was complete keeps its place in the host cluster's API while none of its servers
-// runs, as in an outage or a recovery.
+// reserved returns the other registry that an APIService is kept for, although it does not exist: one
+// that was complete keeps its place in the host cluster's API while it is not registered, as in an
+// outage or a recovery.
 func (s *Stage) reserved(ctx context.Context, name string) (taker, error) {
 	if s.Installed() {
 		return taker{}, nil
@@ -76,11 +85,8 @@ func (s *Stage) reserved(ctx context.Context, name string) (taker, error) {
 	}
 	for i := range all.Items {
 		other := &all.Items[i]
-		has := func(reference operatorv1alpha1.ObjectReference) bool {
-			return reference.Kind == "APIService" && reference.Name == name
-		}
-		if other.UID != s.Registry.UID && other.DeletionTimestamp == nil && history.Installed(other) && slices.ContainsFunc(other.Status.Inventory, has) {
-			return taker{name: fmt.Sprintf("ClusterRegistry %s/%s, of which no server runs", other.Namespace, other.Name)}, nil
+		if other.UID != s.Registry.UID && other.DeletionTimestamp == nil && other.Spec.Mode == operatorv1alpha1.ModeAggregated && history.Installed(other) {
+			return taker{name: fmt.Sprintf("ClusterRegistry %s/%s", other.Namespace, other.Name), absent: true}, nil
 		}
 	}
 	return taker{}, nil

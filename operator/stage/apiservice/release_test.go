@@ -119,24 +119,24 @@ func TestReleased(t *testing.T) {
 		{reason: "the host cluster does not know", status: "Unknown", since: 2 * time.Minute, servers: silent, says: "no longer registered"},
 		{reason: "it was never complete", registry: begun, status: "False", since: 2 * time.Minute, servers: silent, says: "no longer registered"},
 		{reason: "one version was deleted already", status: "False", since: 2 * time.Minute, there: "v1beta1", servers: silent, says: "no longer registered"},
-		{reason: "the servers were not asked", status: "False", since: 2 * time.Minute, left: both, says: "hang"},
+		{reason: "the servers were not asked", status: "False", since: 2 * time.Minute, left: both, says: "it is not known which servers run"},
 		{reason: "a server is ready, and does not answer the operator", status: "False", since: 2 * time.Minute, servers: pass.Servers{Asked: true, Ready: 1}, left: both, says: "hang"},
 		{reason: "a server answers the operator", status: "False", since: 2 * time.Minute, servers: pass.Servers{Asked: true, Ready: 1, Answering: 1}, left: both, says: "hang"},
 		{reason: "a server answers the host cluster", status: "True", since: 2 * time.Minute, servers: silent, left: both},
 		{reason: "just now one has answered", status: "False", since: 50 * time.Second, servers: silent, left: both, says: "does not reach the servers"},
 		{reason: "the host cluster has not looked", servers: silent, left: both, says: "has not checked"},
-		{reason: "it is paused", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) { s.Freeze("it is no longer paused") }, left: both, says: "hang"},
-		{reason: "the CA of the servers is published nowhere else", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) { s.Replaced = true }, left: both, says: "hang"},
+		{reason: "it is paused", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) { s.Freeze("spec.paused is false") }, left: both, says: "stays registered: nothing is changed until spec.paused is false"},
+		{reason: "the CA of the servers is published nowhere else", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) { s.Replaced = true }, left: both, says: "stays registered: its serving CA is being replaced"},
 		{reason: "a CRD waits for its place", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) {
 			definition := informers.MetadataOf(apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"))
 			definition.Name = "clusters." + Group
 			if err := s.Client.Create(t.Context(), definition); err != nil {
 				t.Fatal(err)
 			}
-		}, left: both, says: "hang"},
+		}, left: both, says: "would be served in its place; delete it"},
 		{reason: "it is not deleted", status: "False", since: time.Hour, servers: silent, change: func(s *Stage) {
 			s.Applier = apply.New(refusing{s.Client}, s.Live)
-		}, left: both, says: "can't be unregistered: "},
+		}, left: both, says: "stays registered: "},
 	} {
 		if test.registry == "" {
 			test.registry = operandtest.InstalledAggregated
@@ -184,15 +184,21 @@ func TestPlaceIsKept(t *testing.T) {
 		waits  bool
 	}{
 		{"none of its servers runs", func(*operatorv1alpha1.ClusterRegistry) {}, true},
+		{"it is being recovered, and its inventory has no APIServices", func(r *operatorv1alpha1.ClusterRegistry) { r.Status.Inventory = nil }, true},
 		{"it was never complete", func(r *operatorv1alpha1.ClusterRegistry) { r.Status.History = nil }, false},
-		{"it has registered nothing", func(r *operatorv1alpha1.ClusterRegistry) { r.Status.Inventory = nil }, false},
+		{"it is independent", func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Mode = operatorv1alpha1.ModeIndependent }, false},
 	} {
 		o := outage(t, "{spec: {mode: Aggregated}}", "", 0)
 		other := operandtest.New(t, operandtest.InstalledAggregated).Registry.DeepCopy()
 		other.Name, other.UID, other.ResourceVersion = "other", "other", ""
 		other.Status.Inventory = []operatorv1alpha1.ObjectReference{{Group: apiregistrationv1.GroupName, Kind: "APIService", Name: "v1alpha1." + Group}, {Group: apiregistrationv1.GroupName, Kind: "APIService", Name: "v1beta1." + Group}}
 		test.change(other)
-		if err := o.Client.Create(t.Context(), other); err != nil {
+		// The operator's cache has no more of it than this.
+		cached, err := informers.Options(nil).DefaultTransform(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.Client.Create(t.Context(), cached.(client.Object)); err != nil {
 			t.Fatal(err)
 		}
 		stage := Stage{Objects: o, Servers: pass.Servers{Asked: true, Ready: 2, Answering: 2}}

@@ -51,9 +51,7 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 	}
 	answering := slices.DeleteFunc(slices.Clone(answers), func(a servers.Answer) bool { return a.Err != nil })
 	s.found.Asked, s.found.Ready, s.found.Answering = true, len(answers), len(answering)
-	if i := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil }); i >= 0 {
-		s.found.Ending = pods[i].Name
-	}
+	s.found.Before = before(deployment, pods)
 	s.found.Failure = s.failure(ctx, deployment, pods)
 	status := s.report(deployment)
 	if v := s.renewTokens(ctx, deployment, pods); !v.Complete() {
@@ -75,6 +73,19 @@ func (s *Stage) run(ctx context.Context) verdict.Verdict {
 		return s.Held
 	}
 	return operand.NoteMemory(done, operand.Staying(pods), s.Now)
+}
+
+// before names a pod that is terminating, of another image than a Deployment's.
+func before(deployment *appsv1.Deployment, pods []corev1.Pod) string {
+	for i := range pods {
+		rendered := func(c corev1.Container) bool {
+			return slices.ContainsFunc(pods[i].Spec.Containers, func(has corev1.Container) bool { return has.Name == c.Name && has.Image == c.Image })
+		}
+		if pods[i].DeletionTimestamp != nil && !slices.ContainsFunc(deployment.Spec.Template.Spec.Containers, rendered) {
+			return "pod " + pods[i].Name
+		}
+	}
+	return ""
 }
 
 // unapplied is the verdict of an error in applying the servers. What they need in kube-system,

@@ -51,8 +51,32 @@ func TestScaledAway(t *testing.T) {
 		if v.Complete() || v.Reason != operatorv1alpha1.ReasonReplicasNotReady || !strings.Contains(v.Message, "0 of 2 servers ready") || s.Registry.Status.Version != "v0.1.0" {
 			t.Errorf("%s: %+v, version %s", what, v, s.Registry.Status.Version)
 		}
-		if (s.found.Ending == pod.Name) != (len(objects) > 1) {
-			t.Errorf("%s: it says that %q ends", what, s.found.Ending)
+	}
+}
+
+// TestBefore finds servers of before that have not ended.
+func TestBefore(t *testing.T) {
+	of := func(image string, ends bool) corev1.Pod {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: image}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "sidecar", Image: "mesh"}, {Name: "server", Image: image}}}}
+		if ends {
+			pod.DeletionTimestamp = new(metav1.Now())
+		}
+		return pod
+	}
+	deployment := &appsv1.Deployment{}
+	deployment.Spec.Template.Spec.Containers = []corev1.Container{{Name: "server", Image: "new"}}
+	for _, test := range []struct {
+		reason string
+		pods   []corev1.Pod
+		want   string
+	}{
+		{"no pods", nil, ""},
+		{"one of before ends", []corev1.Pod{of("new", false), of("old", true)}, "pod old"},
+		{"one of the release that is rendered ends", []corev1.Pod{of("new", true), of("new", false)}, ""},
+		{"one of before runs, which the Deployment says, too", []corev1.Pod{of("old", false)}, ""},
+	} {
+		if got := before(deployment, test.pods); got != test.want {
+			t.Errorf("%s: %q, want %q", test.reason, got, test.want)
 		}
 	}
 }
