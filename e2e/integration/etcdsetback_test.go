@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/clusterregistry/operator/e2e/framework"
+	"github.com/clusterregistry/operator/internal/diagnose"
 	"github.com/clusterregistry/operator/operator/etcd"
-	"github.com/clusterregistry/operator/operator/operation/membership"
 )
 
 // TestEtcdSetBack sets the volume of one of three members back to an older copy, while the leader
@@ -44,7 +44,7 @@ func testSetBack(t *testing.T, members *framework.Etcd) {
 		members.Start(follower)
 		words := members.Words(follower)
 		for what, kept := range map[string]string{"all": words, "the end": words[max(0, len(words)-2048):]} {
-			if !membership.IsBehind(kept) {
+			if end, _ := diagnose.LastWords(kept); end != diagnose.Behind {
 				t.Errorf("start %d: of %s of what it printed, it is not understood that its volume was set back:\n%s", start, what, kept)
 			}
 		}

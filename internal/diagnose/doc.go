@@ -6,5 +6,5 @@
 // a condition's message, empty when nothing is wrong. What can be told from an object
 // alone is a plain function; a Diagnoser reads what explains it, such as events.
 // Nothing here writes, and a sentence is for people: callers decide by Ready, Failure,
-// CrashLooping and GuardRefuses.
+// CrashLooping, EtcdEnd and GuardRefuses.
 package diagnose

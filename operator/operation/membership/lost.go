@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -83,17 +82,18 @@ func pod(pods []corev1.Pod, name string) *corev1.Pod {
 // gone says why the data of a member that does not serve is certainly gone; it says nothing
 // when the member may come back with it.
 func (c *Change) gone(ctx context.Context, pod *corev1.Pod, claim *corev1.PersistentVolumeClaim) (string, error) {
+	ends, text := end(pod)
 	switch {
 	case pod != nil && diagnose.DataLost(pod):
 		return "its data is lost or damaged", nil
-	case pod != nil && ended(pod, fatal) != "":
-		return fmt.Sprintf("its data is damaged (etcd ends with %q)", ended(pod, fatal)), nil
-	case pod != nil && ended(pod, behind) != "" && c.Etcd.Outlier(ctx, pod.Name) == nil:
+	case ends == diagnose.Damaged:
+		return fmt.Sprintf("its data is damaged (etcd ends with %q)", text), nil
+	case ends == diagnose.Behind && c.Etcd.Outlier(ctx, pod.Name) == nil:
 		c.differs = pod.Name
 		return "its data is older than what it had acknowledged, as after its volume was set back, and all other members agree without it", nil
-	case pod != nil && ended(pod, differs) != "" && c.Etcd.Outlier(ctx, pod.Name) == nil:
+	case ends == diagnose.Differs && c.Etcd.Outlier(ctx, pod.Name) == nil:
 		c.differs = pod.Name
-		return fmt.Sprintf("its data differs from that of all other members (etcd ends with %q)", ended(pod, differs)), nil
+		return fmt.Sprintf("its data differs from that of all other members (etcd ends with %q)", text), nil
 	case claim == nil || claim.DeletionTimestamp != nil || pod != nil && pod.Spec.NodeName != "" && claim.Status.Phase != corev1.ClaimLost:
 		return "", nil // the pod that comes, or the one that there is, finds out
 	case claim.Status.Phase == corev1.ClaimLost:
@@ -118,42 +118,10 @@ func (c *Change) gone(ctx context.Context, pod *corev1.Pod, claim *corev1.Persis
 	return fmt.Sprintf("PersistentVolume %s of its claim %s is on a node that was deleted", pv.Name, claim.Name), nil
 }
 
-// behind are what etcd ends with where its log lacks what it has acknowledged to the leader: the
-// words, or, where kubelet kept only the end of what it printed, the function that says them. A
-// log that a leader contradicts ("conflict with committed entry") is none of these: there, it may
-// be the others that have lost something.
-var behind = []string{"is out of range [lastIndex(", "(*raftLog).commitTo("}
-
-// IsBehind reports whether etcd has ended, by its last words, since its log lacks what it had
-// acknowledged, as after its volume was set back.
-func IsBehind(words string) bool {
-	return slices.ContainsFunc(behind, func(text string) bool { return strings.Contains(words, text) })
-}
-
-// fatal are what etcd (v3.6 and v3.7) and its database end with where a file is damaged, and
-// differs where the data is not that of another member (InitialCorruptCheck): which of the two
-// is wrong, etcd does not say.
-var (
-	fatal   = []string{"walpb: crc mismatch", "crc mismatch", "invalid database", "file size too small", "freelist: already freed", "unexpected page type", "max entry size limit exceeded"}
-	differs = []string{"checkInitialHashKV failed", "found data inconsistency with peers"}
-)
-
-// ended returns by which of some texts a pod's etcd has ended that is started again and again;
-// empty when by none.
-func ended(pod *corev1.Pod, texts []string) string {
-	if !diagnose.CrashLooping(pod, operand.ComponentEtcd) {
-		return ""
+// end is why a pod's etcd ends that is started again and again, and the text that says so.
+func end(pod *corev1.Pod) (diagnose.End, string) {
+	if pod == nil || !diagnose.CrashLooping(pod, operand.ComponentEtcd) {
+		return diagnose.OtherEnd, ""
 	}
-	for _, status := range pod.Status.ContainerStatuses {
-		failure := diagnose.Failure(status)
-		if status.Name != operand.ComponentEtcd || failure == nil {
-			continue
-		}
-		for _, text := range texts {
-			if strings.Contains(failure.Message, text) {
-				return text
-			}
-		}
-	}
-	return ""
+	return diagnose.EtcdEnd(pod)
 }

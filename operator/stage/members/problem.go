@@ -12,7 +12,6 @@ import (
 	"github.com/clusterregistry/operator/internal/contract"
 	"github.com/clusterregistry/operator/internal/diagnose"
 	"github.com/clusterregistry/operator/operator/etcd"
-	"github.com/clusterregistry/operator/operator/operand"
 	"github.com/clusterregistry/operator/operator/placement"
 )
 
@@ -31,10 +30,6 @@ func (s *Stage) membersProblem(ctx context.Context, state etcd.State, set *appsv
 	return state.ListErr.Error()
 }
 
-// contradicts are what etcd ends with where the others have committed something else than it has:
-// the words, or, where kubelet kept only the end of what it printed, the function that says them.
-var contradicts = []string{"conflict with committed entry", "(*raftLog).maybeAppend("}
-
 // contradicted says of members whose etcd ends so that they may have the only copy of what the
 // others have lost, and how to go on: they are not replaced automatically.
 func (s *Stage) contradicted(pods []corev1.Pod) (says []string) {
@@ -42,16 +37,11 @@ func (s *Stage) contradicted(pods []corev1.Pod) (says []string) {
 		return nil
 	}
 	for i := range pods {
-		if slices.ContainsFunc(pods[i].Status.ContainerStatuses, endsContradicted) {
+		if end, _ := diagnose.EtcdEnd(&pods[i]); end == diagnose.Contradicted {
 			says = append(says, fmt.Sprintf("%s may have what the other members have lost, as after their volumes were set back to older copies, and is not replaced automatically: save its volume if you need that, and then give the member a new one: kubectl registry etcd replace -n %s %s", pods[i].Name, s.Registry.Namespace, pods[i].Name))
 		}
 	}
 	return says
-}
-
-func endsContradicted(status corev1.ContainerStatus) bool {
-	failure := diagnose.Failure(status)
-	return status.Name == operand.ComponentEtcd && failure != nil && slices.ContainsFunc(contradicts, func(text string) bool { return strings.Contains(failure.Message, text) })
 }
 
 // cordoned says of members without a node that their volumes lie on nodes which are cordoned,
