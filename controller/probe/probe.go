@@ -20,6 +20,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/internal/lookup"
 )
 
 const (
@@ -90,9 +91,13 @@ func (p *Prober) Probe(ctx context.Context, target Target) Result {
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 
-	names := &lookup{}
-	ready, err := get(names.trace(ctx), client, base.JoinPath("readyz"))
-	err = names.explain(err, base.Hostname(), proxy != nil)
+	names := &lookup.Lookup{}
+	ready, err := get(names.Trace(ctx), client, base.JoinPath("readyz"))
+	silent := !lookup.Failed(err)
+	err = names.Explain(err, base.Hostname())
+	if proxy != nil && silent && lookup.Failed(err) {
+		err = &net.OpError{Op: "proxyconnect", Net: "tcp", Err: err} // as net/http has it
+	}
 	if err != nil && proxy != nil {
 		if result := proxyFailed(*proxy, base, err); result != nil {
 			return *result

@@ -24,6 +24,7 @@ import (
 
 	"github.com/clusterregistry/operator/apis/clusterregistry/address"
 	"github.com/clusterregistry/operator/apis/clusterregistry/v1beta1"
+	"github.com/clusterregistry/operator/internal/lookup/lookuptest"
 )
 
 // authority signs certificates of servers.
@@ -232,7 +233,7 @@ func TestConnections(t *testing.T) {
 		_, _ = bufio.NewReader(c).ReadByte()
 		fmt.Fprint(c, "HTTP/1.1 400 Bad Request\r\n\r\n")
 	})
-	patient := &Prober{loopback: true, resolver: (&nameserver{}).resolver(t)}
+	patient := &Prober{loopback: true, resolver: lookuptest.New().Resolver(t)}
 	short := &Prober{loopback: true, timeout: time.Second}
 	// It is the last one, so that none of the others gets its port.
 	closed, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -15,6 +15,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+
+	"github.com/clusterregistry/operator/internal/lookup"
 )
 
 // Member is how to reach one etcd member.
@@ -29,6 +31,8 @@ type Member struct {
 	TLS *tls.Config
 	// Dial connects to the member, the handshake included; nil for TLS over TCP.
 	Dial func(ctx context.Context, member Member) (net.Conn, error)
+	// Lookup follows the lookups in DNS; nil where no one asks about them.
+	Lookup *lookup.Lookup
 }
 
 // Config returns the configuration of a client of the member that makes a single
@@ -47,6 +51,9 @@ func (m Member) Config(failed func(error)) (clientv3.Config, error) {
 		dialer := &tls.Dialer{Config: cmp.Or(m.TLS, &tls.Config{}).Clone()}
 		dialer.Config.NextProtos, dialer.Config.ServerName = []string{"h2"}, endpoint.Hostname()
 		dial = func(ctx context.Context, m Member) (net.Conn, error) {
+			if m.Lookup != nil {
+				ctx = m.Lookup.Trace(ctx)
+			}
 			return dialer.DialContext(ctx, "tcp", cmp.Or(m.Address, endpoint.Host))
 		}
 	}

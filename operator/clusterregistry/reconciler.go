@@ -25,8 +25,8 @@ import (
 	"github.com/clusterregistry/operator/operator/version"
 )
 
-// Reconciler drives registries. All fields are required but for Namespaces, ResyncPeriod
-// and DialEtcd.
+// Reconciler drives registries. All fields are required but for Namespaces, ResyncPeriod,
+// DialEtcd and Dial.
 type Reconciler struct {
 	operand.HostCluster
 	permission.Namespaces
@@ -48,6 +48,8 @@ type Reconciler struct {
 	AskServer func(context.Context, health.Server) (version string, err error)
 	// DialEtcd connects to an etcd member; nil means TLS over TCP.
 	DialEtcd func(context.Context, etcdclient.Member) (net.Conn, error)
+	// Dial connects to an independent registry as its clients do; nil means by TCP.
+	Dial health.Dial
 	// Handshake returns what a TLS server of the registry shows to clients.
 	Handshake func(context.Context, handshake.Server) (handshake.Shown, error)
 

@@ -104,7 +104,9 @@ func (r *Reconciler) apiService(ctx context.Context, s *scope) verdict.Verdict {
 func (r *Reconciler) endpoint(ctx context.Context, s *scope) verdict.Verdict {
 	issued, _ := s.Verdict(operatorv1alpha1.ConditionCertificatesReady)
 	stage := endpoint.Stage{Access: r.access(s), Addresses: s.addresses, Serving: s.Authorities.Serving.Bundle(), Certificates: issued,
-		Meet: health.Meet, Silences: &r.silences}
+		Meet: func(ctx context.Context, address string) (health.Met, error) {
+			return health.Meet(ctx, r.Dial, address)
+		}, Silences: &r.silences}
 	return stage.Run(ctx)
 }
 
@@ -149,7 +151,7 @@ func (r *Reconciler) available(ctx context.Context, s *scope) available.Found {
 
 // access is the way to the API servers.
 func (r *Reconciler) access(s *scope) servers.Access {
-	return servers.Access{Objects: s.Objects, Host: r.Host, Ask: r.AskServer, Handshake: r.Handshake}
+	return servers.Access{Objects: s.Objects, Host: r.Host, Ask: r.AskServer, Dial: r.Dial, Handshake: r.Handshake}
 }
 
 // firstUnusable returns the first part that a registry which was never complete still

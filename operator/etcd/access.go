@@ -9,11 +9,13 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"net/url"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/clusterregistry/operator/internal/etcdclient"
+	"github.com/clusterregistry/operator/internal/lookup"
 )
 
 // Access is how to reach the members of an etcd.
@@ -47,10 +49,11 @@ func (a Access) call(ctx context.Context, name string, do func(context.Context, 
 	// and then say no more than that its time is up.
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	err := a.dial(name, fail, func(client *clientv3.Client) error {
+	names := &lookup.Lookup{}
+	err := a.dial(name, names, fail, func(client *clientv3.Client) error {
 		err := do(ctx, client)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
-			return because(err, cause)
+			return because(err, names.Explain(cause, host(a.Endpoints[name])))
 		}
 		return err
 	})
@@ -60,11 +63,20 @@ func (a Access) call(ctx context.Context, name string, do func(context.Context, 
 	return fmt.Errorf("member %s (%s) %s: %w", name, a.Endpoints[name], explain(err), err)
 }
 
+// host returns the host of an endpoint that is dialed.
+func host(endpoint string) string {
+	at, err := url.Parse(endpoint)
+	if err != nil {
+		return endpoint
+	}
+	return at.Hostname()
+}
+
 // dial gives use a client of one member that makes a single attempt of each
 // call. Why a connection can't be made or breaks is told to failed, which the
 // client's own errors often hide.
-func (a Access) dial(name string, failed func(error), use func(*clientv3.Client) error) error {
-	config, err := etcdclient.Member{URL: a.Endpoints[name], Address: a.Addresses[name], TLS: a.TLS, Dial: a.Dial}.Config(failed)
+func (a Access) dial(name string, names *lookup.Lookup, failed func(error), use func(*clientv3.Client) error) error {
+	config, err := etcdclient.Member{URL: a.Endpoints[name], Address: a.Addresses[name], TLS: a.TLS, Dial: a.Dial, Lookup: names}.Config(failed)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/clusterregistry/operator/internal/lookup/lookuptest"
 )
 
 func TestExplain(t *testing.T) {
@@ -21,7 +23,7 @@ func TestExplain(t *testing.T) {
 		want string
 	}{
 		"a name without an address": {&net.DNSError{Err: "no such host", Name: "etcd-0.etcd", IsNotFound: true}, "has a name that DNS does not resolve"},
-		"a name server that is ill": {&net.DNSError{Err: "server misbehaving", Name: "etcd-0.etcd"}, "fails"},
+		"a name server that is ill": {&net.DNSError{Err: "server misbehaving", Name: "etcd-0.etcd"}, "has a name that DNS does not resolve now"},
 		"another CA":                {&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, "presents a certificate that the CA given for etcd did not sign"},
 		"another name":              {&tls.CertificateVerificationError{Err: x509.HostnameError{}}, "presents a certificate that is not valid for its name"},
 		"too late":                  {&tls.CertificateVerificationError{Err: x509.CertificateInvalidError{Reason: x509.Expired}}, "presents a certificate that is not valid"},
@@ -76,5 +78,32 @@ func TestObserveStrangers(t *testing.T) {
 	}
 	if s.ListErr == nil || s.Serves() == nil {
 		t.Errorf("the list is known (%v) and it serves (%v)", s.ListErr, s.Serves())
+	}
+}
+
+// TestObserveNames has DNS fail, be silent for longer than a member is asked, and answer: that,
+// and not the member, is what is to be looked after.
+func TestObserveNames(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	_, port, err := net.SplitHostPort(gone.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := lookuptest.New("127.0.0.1")
+	names.Everywhere(t)
+	for name, test := range map[string]struct {
+		does lookuptest.Does
+		want string
+	}{
+		"failing": {lookuptest.Fail, "has a name that DNS does not resolve now: dial tcp: lookup failing.etcd."},
+		"silent":  {lookuptest.Ignore, "has a name that DNS does not resolve now: lookup silent.etcd.: timed out, no answer within 1s"},
+		"known":   {lookuptest.Answer, "refuses connections, so no etcd listens there"},
+	} {
+		names.Turn(test.does)
+		access := Access{Endpoints: map[string]string{name: "https://" + name + ".etcd.:" + port}, TLS: &tls.Config{MinVersion: tls.VersionTLS12}, Timeout: time.Second}
+		if m, serves := access.Observe(t.Context()).member(name); serves || !strings.Contains(fmt.Sprint(m.Err), test.want) {
+			t.Errorf("%v, want %q", m.Err, test.want)
+		}
 	}
 }

@@ -51,10 +51,12 @@ func explain(err error) string {
 		return "has no leader, as when too few members run to agree on one"
 	case errors.As(err, &read):
 		return "answers but does not complete a linearizable read"
-	case errors.As(err, &timeout):
-		return "does not answer"
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "has a name that DNS does not resolve"
+	case errors.As(err, &dns):
+		return "has a name that DNS does not resolve now"
+	case errors.As(err, &timeout):
+		return "does not answer"
 	case errors.As(err, &authority):
 		return "presents a certificate that the CA given for etcd did not sign"
 	case errors.As(err, &hostname):

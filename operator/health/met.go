@@ -24,9 +24,18 @@ const (
 	Silent
 )
 
-// Meet opens a connection to an address, host and port. The error says why it is not taken.
-func Meet(ctx context.Context, address string) (Met, error) {
-	connection, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", address)
+// Dial connects to an address, host and port, of which it resolves the host if that is a name.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Meet opens a connection to an address, host and port; without a dial, by TCP. The error says why
+// it is not taken.
+func Meet(ctx context.Context, dial Dial, address string) (Met, error) {
+	if dial == nil {
+		dial = (&net.Dialer{}).DialContext
+	}
+	ctx, end := context.WithTimeout(ctx, patience)
+	defer end()
+	connection, err := dial(ctx, "tcp", address)
 	switch {
 	case err == nil:
 		_ = connection.Close()

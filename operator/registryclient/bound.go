@@ -22,6 +22,9 @@ func Bound(next http.RoundTripper) http.RoundTripper { return bounding{next} }
 
 type bounding struct{ next http.RoundTripper }
 
+// WrappedRoundTripper returns whom requests are passed on to, where they are canceled.
+func (b bounding) WrappedRoundTripper() http.RoundTripper { return b.next }
+
 // RoundTrip passes a request on.
 func (b bounding) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(request)

@@ -5,6 +5,7 @@ package registryclient
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -43,6 +44,7 @@ func New(config *rest.Config) (*Client, error) {
 	config.Timeout = timeout
 	config.Wrap(unregistered.Wrap)
 	config.Wrap(Bound)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return named{next} })
 	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err

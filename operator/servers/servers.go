@@ -29,6 +29,8 @@ type Access struct {
 	Host *rest.Config
 	// Ask returns the version of a server that is ready, at its address.
 	Ask func(context.Context, health.Server) (version string, err error)
+	// Dial connects to an independent registry at its name; nil means by TCP.
+	Dial health.Dial
 	// Handshake returns what a server shows to clients, at its address.
 	Handshake func(context.Context, handshake.Server) (handshake.Shown, error)
 }
@@ -103,6 +105,6 @@ func (a Access) independent(ctx context.Context, authorities []byte) (*rest.Conf
 	if secret == nil {
 		return nil, fmt.Errorf("there is no Secret %s with the administrator's certificate", a.Name(contract.AdminSuffix))
 	}
-	return &rest.Config{Host: "https://" + a.ServerName(), Proxy: direct.Proxy, QPS: a.Host.QPS, Burst: a.Host.Burst, TLSClientConfig: rest.TLSClientConfig{
+	return &rest.Config{Host: "https://" + a.ServerName(), Proxy: direct.Proxy, Dial: a.Dial, QPS: a.Host.QPS, Burst: a.Host.Burst, TLSClientConfig: rest.TLSClientConfig{
 		CAData: authorities, CertData: secret.Data[corev1.TLSCertKey], KeyData: secret.Data[corev1.TLSPrivateKeyKey]}}, nil
 }

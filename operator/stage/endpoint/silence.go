@@ -10,6 +10,7 @@ import (
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/internal/lookup"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/verdict"
 )
@@ -72,8 +73,12 @@ func (s *Stage) answers(ctx context.Context, address string) verdict.Verdict {
 	case s.Now.Sub(since) < tolerated:
 		return done.In(verdict.Backstop)
 	}
-	return done.Note(operatorv1alpha1.ReasonAddressSilent, fmt.Sprintf("no answer from %s, the address for clients, since %s (%s); it has answered the operator before: check the node or the load balancer that has this address",
-		address, since.UTC().Format(time.RFC3339), err)).In(verdict.Backstop)
+	advice := "check the node or the load balancer that has this address"
+	if lookup.Failed(err) {
+		advice = lookup.Advice
+	}
+	return done.Note(operatorv1alpha1.ReasonAddressSilent, fmt.Sprintf("no answer from %s, the address for clients, since %s (%s); it has answered the operator before: %s",
+		address, since.UTC().Format(time.RFC3339), err, advice)).In(verdict.Backstop)
 }
 
 // Forget drops what is known of a registry that goes.

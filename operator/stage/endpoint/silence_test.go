@@ -3,6 +3,8 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"net"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +13,7 @@ import (
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 	"github.com/clusterregistry/operator/operator/health"
 	"github.com/clusterregistry/operator/operator/operand/operandtest"
+	"github.com/clusterregistry/operator/operator/verdict"
 )
 
 // TestSilence asks at the address that clients are given, reconcile after reconcile.
@@ -60,5 +63,30 @@ func TestSilence(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestSilentName says of a name that is not resolved what to do about that, and of an address
+// what has it.
+func TestSilentName(t *testing.T) {
+	const node, record = "the node or the load balancer", "the record of this name"
+	for _, test := range []struct {
+		err        error
+		says, lies string
+	}{
+		{&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "server misbehaving", Name: "registry.example"}}, record, node},
+		{&net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}, node, record},
+	} {
+		s := stageOf(operandtest.New(t, "{metadata: {uid: u}, spec: {mode: Independent}}"))
+		s.Silences = &Silences{}
+		var v verdict.Verdict
+		for _, met := range []health.Met{health.Answers, health.Silent, health.Silent} {
+			s.Meet = func(context.Context, string) (health.Met, error) { return met, test.err }
+			v = s.answers(t.Context(), "registry.example:443")
+			s.Now = s.Now.Add(time.Hour)
+		}
+		if v.Reason != operatorv1alpha1.ReasonAddressSilent || !strings.Contains(v.Message, test.says) || strings.Contains(v.Message, test.lies) {
+			t.Errorf("%v: %+v", test.err, v)
+		}
 	}
 }
