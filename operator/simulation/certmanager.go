@@ -9,6 +9,7 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"math/big"
+	"net"
 	"slices"
 	"time"
 
@@ -18,6 +19,14 @@ import (
 )
 
 var certificateKind = schema.GroupKind{Group: "cert-manager.io", Kind: "Certificate"}
+
+// parsed returns addresses as a certificate has them.
+func parsed(addresses []string) (out []net.IP) {
+	for _, address := range addresses {
+		out = append(out, net.ParseIP(address))
+	}
+	return out
+}
 
 // decoded returns a value of a Secret.
 func decoded(secret *stored, key string) []byte {
@@ -72,13 +81,14 @@ func (w *world) sign(certificate, secret *stored, name string) {
 	}
 	common, _, _ := unstructured.NestedString(certificate.Object, "spec", "commonName")
 	names, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "dnsNames")
+	addresses, _, _ := unstructured.NestedStringSlice(certificate.Object, "spec", "ipAddresses")
 	w.host.uids++
 	duration, renewal := 90*24*time.Hour, 60*24*time.Hour
 	if isCA {
 		duration, renewal = 10*365*24*time.Hour, 9*365*24*time.Hour
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(int64(w.host.uids)), Subject: pkix.Name{CommonName: common}, DNSNames: names, NotBefore: time.Now(), NotAfter: time.Now().Add(duration),
-		IsCA: isCA, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
+		IPAddresses: parsed(addresses), IsCA: isCA, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
 	parent, parentKey := template, key
 	if signs {
 		block, _ := pem.Decode(w.secret(signer, "tls.crt"))

@@ -3,14 +3,18 @@ package simulation
 import (
 	"fmt"
 	"maps"
+	"net"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
+	"github.com/clusterregistry/operator/internal/contract"
+	"github.com/clusterregistry/operator/operator/health"
 )
 
 // changes are undertakings of which the status has no phases: each change that the operator makes
@@ -31,6 +35,16 @@ var changes = []undertaking{
 			r.Spec.Server.Audit = &operatorv1alpha1.Audit{PolicyConfigMapRef: operatorv1alpha1.AuditPolicySelector{Name: "audit", Key: "policy.yaml"}, Log: &operatorv1alpha1.AuditLog{Destination: operatorv1alpha1.AuditLogStdout}}
 		})
 	}, is: func(w *world) bool { return w.rolled("audit-policy", 2) }},
+	{name: "an address outside", independent: true, members: 1, steps: 4, by: changed, begins: func(w *world) {
+		w.asks("a load balancer", func(r *operatorv1alpha1.ClusterRegistry) {
+			r.Spec.Server.Service = &operatorv1alpha1.Service{Type: corev1.ServiceTypeLoadBalancer}
+		})
+	}, is: func(w *world) bool { return w.reachedAt(balancer) }},
+	{name: "a name outside", independent: true, members: 1, steps: 4, by: changed, begins: func(w *world) {
+		w.asks("a load balancer with a name", func(r *operatorv1alpha1.ClusterRegistry) {
+			r.Spec.Server.Service = &operatorv1alpha1.Service{Type: corev1.ServiceTypeLoadBalancer, Hostnames: []operatorv1alpha1.Hostname{outsideName}}
+		})
+	}, is: func(w *world) bool { return w.reachedAt(outsideName) }},
 	{name: "more memory for etcd", members: 3, steps: 4, by: changed, begins: func(w *world) {
 		w.asks("more memory", func(r *operatorv1alpha1.ClusterRegistry) {
 			r.Spec.Etcd.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("3Gi")}
@@ -87,6 +101,25 @@ func (w *world) updated(owners []*stored, contains string, count int) bool {
 		}
 	}
 	return len(pods) == count
+}
+
+// reachedAt reports whether clients are given an address, and all servers show there what they are
+// to trust.
+func (w *world) reachedAt(host string) bool {
+	endpoint := w.registry().Status.Endpoint
+	if endpoint == nil || endpoint.URL != "https://"+host || !strings.Contains(string(w.secret(key.name+contract.KubeconfigSuffix, "kubeconfig")), endpoint.URL+"\n") {
+		return false
+	}
+	for _, uid := range sorted(w.pods) {
+		p := w.pods[uid]
+		if !p.answers() {
+			continue
+		}
+		if _, err := w.askServer(w.t.Context(), health.Server{Address: net.JoinHostPort(p.address, contract.ServerPort), Name: host, CAs: endpoint.CABundle}); err != nil {
+			return false
+		}
+	}
+	return w.condition("EndpointReady").Status == metav1.ConditionTrue
 }
 
 // drops has a person delete the registry with its data.

@@ -114,7 +114,6 @@ func (w *world) handshake(_ context.Context, server handshake.Server) (handshake
 func (w *world) answer(request *http.Request) *http.Response {
 	path := strings.TrimPrefix(request.URL.Path, "/apis/"+registryGroup+"/")
 	version, rest, _ := strings.Cut(path, "/")
-	group := registryGroup + "/" + version
 	switch {
 	case request.URL.Path == "/version":
 		return response(http.StatusOK, map[string]any{"gitVersion": "v1.37.1", "major": "1", "minor": "37"})
@@ -126,6 +125,14 @@ func (w *world) answer(request *http.Request) *http.Response {
 		return failure(apierrors.NewNotFound(resourceOf(id{}), path))
 	case w.backend() == nil:
 		return failure(apierrors.NewServiceUnavailable("no server answers"))
+	}
+	return w.serve(request, version, rest)
+}
+
+// serve answers a request to the registry, for what is in a version of its API.
+func (w *world) serve(request *http.Request, version, rest string) *http.Response {
+	group := registryGroup + "/" + version
+	switch {
 	case rest == "":
 		return response(http.StatusOK, map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group, "resources": []any{map[string]any{"name": "clusters", "kind": "Cluster", "verbs": []any{"get", "list"}}}})
 	case w.etcd.leader == 0:
@@ -154,7 +161,7 @@ func failure(err *apierrors.StatusError) *http.Response {
 func response(code int, content map[string]any) *http.Response {
 	text, err := json.Marshal(content)
 	must(err)
-	return &http.Response{StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text)))}
+	return &http.Response{StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: int64(len(text)), Body: io.NopCloser(strings.NewReader(string(text)))}
 }
 
 // subjects returns whom a server accepts that trusts CAs.

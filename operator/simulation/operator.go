@@ -58,7 +58,7 @@ func (w *world) start() {
 		Environment: render.Environment{ImageRepository: "registry.example", Namespace: "clusterregistry-system", ClusterDomain: "cluster.local"},
 		Namespaces:  permission.Namespaces{Aggregated: []string{permission.AllNamespaces}},
 		AskEtcd:     func(ctx context.Context, access etcd.Access) etcd.State { return access.Observe(ctx) },
-		AskServer:   w.askServer, DialEtcd: w.dialEtcd, Handshake: w.handshake,
+		AskServer:   w.askServer, DialEtcd: w.dialEtcd, Dial: w.dialServer, Handshake: w.handshake,
 	}
 	o.retries = o.reconciler.Retries()
 	for _, trigger := range o.reconciler.Triggers(func(late clusterregistry.Trigger) error { return o.watch(late) }) {

@@ -45,8 +45,9 @@ type process struct {
 	mounted map[string]string
 	// trust has the CAs that a member has read at its start.
 	trust []byte
-	// chain is the certificate of a server.
-	chain   []byte
+	// chain and key are the certificate of a server.
+	chain, key []byte
+
 	server  *grpc.Server
 	accepts *bufconn.Listener
 }
@@ -169,7 +170,7 @@ func (w *world) secret(name, value string) []byte {
 // runServer starts a server once there is what it mounts.
 func (w *world) runServer(p *process) {
 	if serving := w.secret("fleet-serving", "tls.crt"); serving != nil && w.secret("fleet-etcd-client", "tls.crt") != nil && (p.chain == nil || w.chance(20)) {
-		p.chain = serving
+		p.chain, p.key = serving, w.secret("fleet-serving", "tls.key")
 		if !p.runs && !w.nameless { // it does not find etcd
 			p.runs, p.started = true, time.Now()
 		}

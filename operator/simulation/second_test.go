@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	operatorv1alpha1 "github.com/clusterregistry/operator/apis/operator/v1alpha1"
 )
 
 // sample is how many cells TestSecondFailure draws where SEEDS does not ask for all.
@@ -81,6 +83,9 @@ func drawn(cells []cell, seed uint64) (out []cell) {
 // live lives the life of a cell.
 func (c cell) live(w *world) {
 	w.version = cmp.Or(c.from, w.version)
+	if c.independent {
+		w.mode = string(operatorv1alpha1.ModeIndependent)
+	}
 	w.installed(c.members)
 	if !c.bare {
 		w.stores("0 12 * * *")

@@ -19,6 +19,8 @@ type undertaking struct {
 	// how many its etcd has.
 	from    string
 	members int64
+	// independent is true of one of a registry that its clients reach by an address of its own.
+	independent bool
 	// bare is true of one that begins without a store of backups.
 	bare bool
 	// steps is how many phases it enters at least, and by has the one that it is in, by default
@@ -71,17 +73,29 @@ var operations = []undertaking{
 		w.asks("a defragmentation", func(r *operatorv1alpha1.ClusterRegistry) {
 			r.Annotations = map[string]string{operatorv1alpha1.AnnotationDefragment: time.Now().UTC().Format(time.RFC3339)}
 		})
-	}, is: func(w *world) bool {
-		for _, m := range w.etcd.last().members {
-			if m.id < added && !w.etcd.defragmented[m.id] { // others are new
-				return false
-			}
-		}
-		return true
-	}},
+	}, is: defragmented},
 	{name: "a backup", members: 1, steps: 3, begins: func(w *world) { w.backsUp("second") }, is: func(w *world) bool { return w.backedUp("second") }},
 	{name: "a recovery with a member", members: 3, steps: 3, begins: func(w *world) { w.loses(2) }, is: recovered(3)},
 	{name: "a recovery with a backup", members: 1, steps: 3, begins: func(w *world) { w.loses(1); w.saved = map[string]disk{} }, is: recovered(1)},
+}
+
+// defragmented reports whether all members were that a person has asked for, those that are new, or
+// that a recovery has begun again with, included.
+func defragmented(w *world) bool {
+	r := w.registry()
+	asked, err := time.Parse(time.RFC3339, r.Annotations[operatorv1alpha1.AnnotationDefragment])
+	must(err)
+	for _, m := range r.Status.Etcd.Members {
+		if m.DefragmentedTime == nil || m.DefragmentedTime.Time.Before(asked) {
+			return false
+		}
+	}
+	for _, m := range w.etcd.last().members {
+		if m.id < added && !w.etcd.defragmented[m.id] { // others are new
+			return false
+		}
+	}
+	return true
 }
 
 const encryptionKeys = "YXBpVmVyc2lvbjogYXBpc2VydmVyLmNvbmZpZy5rOHMuaW8vdjEKa2luZDogRW5jcnlwdGlvbkNvbmZpZ3VyYXRpb24KcmVzb3VyY2VzOgotIHJlc291cmNlczogW2NsdXN0ZXJzLmNsdXN0ZXJyZWdpc3RyeS5rOHMuaW9dCiAgcHJvdmlkZXJzOgogIC0gc2VjcmV0Ym94OgogICAgICBrZXlzOgogICAgICAtIG5hbWU6IG9uZQogICAgICAgIHNlY3JldDogTURFeU16UTFOamM0T1dGaVkyUmxaakF4TWpNME5UWTNPRGxoWW1Oa1pXWT0K"

@@ -41,8 +41,8 @@ type world struct {
 	// starts is when the next one starts.
 	starts time.Time
 	etcd   *cluster
-	// version is the release that the registry begins with.
-	version string
+	// version is the release that the registry begins with, and mode its mode.
+	version, mode string
 	// disks are those of the PersistentVolumes, and pods what runs in pods, by their UIDs.
 	disks map[string]*disk
 	pods  map[string]*process
@@ -88,7 +88,7 @@ func live(t *testing.T, seed uint64, life func(*world)) {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
-	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), host: newHost(), disks: map[string]*disk{}, pods: map[string]*process{}, saved: map[string]disk{}, backups: map[string]contract.BackupReport{}, etcd: &cluster{}, version: "v0.2.0"}
+	w := &world{t: t, random: rand.New(rand.NewPCG(seed, 1)), host: newHost(), disks: map[string]*disk{}, pods: map[string]*process{}, saved: map[string]disk{}, backups: map[string]contract.BackupReport{}, etcd: &cluster{}, version: "v0.2.0", mode: string(operatorv1alpha1.ModeAggregated)}
 	w.host.refuses = func(key id) error {
 		if w.certManagerAway && key.kind.Group == "cert-manager.io" {
 			return apierrors.NewInternalError(errors.New("failed calling webhook: connection refused"))
@@ -226,7 +226,7 @@ func (w *world) step() {
 
 // act lets the host cluster's controllers and kubelets, etcd and its clients act, in any order.
 func (w *world) act() {
-	actors := []func(){w.collect, w.issue, w.runSet, w.runDeployment, w.runJobs, w.bind, w.runPods, w.aggregate, w.runEtcd}
+	actors := []func(){w.collect, w.issue, w.runSet, w.runDeployment, w.runJobs, w.bind, w.runPods, w.route, w.runEtcd}
 	w.random.Shuffle(len(actors), func(i, j int) { actors[i], actors[j] = actors[j], actors[i] })
 	for _, actor := range actors {
 		if w.chance(80) {
@@ -258,7 +258,7 @@ func (w *world) begins(replicas int64) { w.creates(w.spec(replicas)) }
 
 // spec is that of a registry with so many etcd members.
 func (w *world) spec(replicas int64) map[string]any {
-	return map[string]any{"version": w.version, "mode": "Aggregated", "etcd": map[string]any{"replicas": replicas}, "server": map[string]any{"replicas": int64(2)}}
+	return map[string]any{"version": w.version, "mode": w.mode, "etcd": map[string]any{"replicas": replicas}, "server": map[string]any{"replicas": int64(2)}}
 }
 
 // creates has a person create the registry.
