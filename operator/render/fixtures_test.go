@@ -31,7 +31,7 @@ func fixtures(t *testing.T) []string {
 }
 
 // read returns what a fixture says.
-func read(t *testing.T, fixture string) string {
+func read(t testing.TB, fixture string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(fixturesDirectory, fixture+".yaml"))
 	if err != nil {

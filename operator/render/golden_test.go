@@ -106,7 +106,7 @@ func layoutDigests(t *testing.T, tree fs.FS) map[string]string {
 }
 
 // inputOf returns the input of a fixture in a release, when a snapshot is taken.
-func inputOf(t *testing.T, release version.Release, fixture string) Input {
+func inputOf(t testing.TB, release version.Release, fixture string) Input {
 	t.Helper()
 	in := input(t, read(t, fixture), func(r *operatorv1alpha1.ClusterRegistry) { r.Spec.Version = operatorv1alpha1.Version(release.Version) })
 	in.Release = ReleaseOf(release)

@@ -5,9 +5,10 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// remembered is how many results of kustomize are kept. A registry that is at rest has the same
-// one in each reconcile; of many registries, each has another.
-const remembered = 16
+// remembered is how many results of kustomize are kept, of up to 200 KiB each. A registry that is
+// at rest has the same one in each reconcile, while servers and members are of two layouts two;
+// of many registries, each has another.
+const remembered = 64
 
 // memory keeps what kustomize has made of overlays, which decide on that alone: most of what
 // rendering costs.

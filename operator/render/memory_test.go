@@ -45,3 +45,45 @@ func TestMemory(t *testing.T) {
 		t.Error("what fails is remembered")
 	}
 }
+
+// TestRenderedOnce renders registries again and again, as reconciles do, and expects that
+// kustomize, which takes far longer than all else of a reconcile, runs once for each.
+func TestRenderedOnce(t *testing.T) {
+	for _, fixture := range fixtures(t) {
+		in := inputOf(t, newest(t), fixture)
+		builds = newMemory()
+		for range 20 {
+			rendered(t, in)
+		}
+		if runs := builds.made.Len(); runs != 1 {
+			t.Errorf("%s: kustomize ran %d times", fixture, runs)
+		}
+	}
+}
+
+// BenchmarkAtRest renders each of some registries of which nothing changes, one after the other.
+func BenchmarkAtRest(b *testing.B) {
+	for _, registries := range []int{1, 50} {
+		b.Run(fmt.Sprintf("%d registries", registries), func(b *testing.B) {
+			var all []Input
+			for i := range registries {
+				in := inputOf(b, newest(b), "aggregated-ha")
+				in.Registry.Namespace = fmt.Sprintf("team-%d", i)
+				all = append(all, in)
+			}
+			render := func(in Input) {
+				if _, err := Render(in); err != nil {
+					b.Fatal(err)
+				}
+			}
+			builds = newMemory()
+			for _, in := range all {
+				render(in)
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				render(all[i%registries])
+			}
+		})
+	}
+}

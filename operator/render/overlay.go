@@ -1,6 +1,7 @@
 package render
 
 import (
+	"maps"
 	"path"
 	"slices"
 
@@ -26,11 +27,13 @@ func overlay(in Input, layout string) (kustomize.Kustomization, error) {
 			k.Resources = append(k.Resources, path.Join(root, layout, "apiservices", version+".yaml"))
 		}
 	}
-	for target, operations := range patches(in, layout) {
-		if len(operations) == 0 {
+	// In one order: what kustomize made of this text is found by it.
+	operations := patches(in, layout)
+	for _, target := range slices.SortedFunc(maps.Keys(operations), target.compare) {
+		if len(operations[target]) == 0 {
 			continue
 		}
-		patch, err := literal(operations)
+		patch, err := literal(operations[target])
 		if err != nil {
 			return kustomize.Kustomization{}, err
 		}

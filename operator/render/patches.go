@@ -30,6 +30,11 @@ func add(path string, value any) operation { return operation{"add", path, value
 // of a label.
 type target struct{ kind, name, certificate string }
 
+// compare orders targets, for a text that stays.
+func (t target) compare(other target) int {
+	return cmp.Or(cmp.Compare(t.kind, other.kind), cmp.Compare(t.name, other.name), cmp.Compare(t.certificate, other.certificate))
+}
+
 func (t target) selector() *kustomize.Selector {
 	s := &kustomize.Selector{ResId: resid.ResId{Gvk: resid.Gvk{Kind: t.kind}, Name: t.name}}
 	if t.certificate != "" {

@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/kustomize/api/resmap"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
-	"sigs.k8s.io/yaml"
 
 	"github.com/clusterregistry/operator/manifests"
 )
@@ -81,7 +80,7 @@ var builds = newMemory()
 
 // build returns what the embedded manifests are with an overlay.
 func build(overlay kustomize.Kustomization) ([]*unstructured.Unstructured, error) {
-	content, err := yaml.Marshal(overlay)
+	content, err := json.Marshal(overlay) // which is YAML, too, and takes a fourth of the time
 	if err != nil {
 		return nil, err
 	}

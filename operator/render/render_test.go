@@ -12,7 +12,7 @@ import (
 )
 
 // allReleases returns all releases, oldest first.
-func allReleases(t *testing.T) []version.Release {
+func allReleases(t testing.TB) []version.Release {
 	t.Helper()
 	releases, err := version.Releases()
 	if err != nil {
@@ -23,14 +23,14 @@ func allReleases(t *testing.T) []version.Release {
 
 // newest returns the last release, in whose layout tests render. Digests hold the
 // layouts of those before to what they were.
-func newest(t *testing.T) version.Release {
+func newest(t testing.TB) version.Release {
 	t.Helper()
 	releases := allReleases(t)
 	return releases[len(releases)-1]
 }
 
 // input returns the input of a test: a registry, changed by modify.
-func input(t *testing.T, registry string, modify ...func(*operatorv1alpha1.ClusterRegistry)) Input {
+func input(t testing.TB, registry string, modify ...func(*operatorv1alpha1.ClusterRegistry)) Input {
 	t.Helper()
 	r := &operatorv1alpha1.ClusterRegistry{}
 	if err := yaml.UnmarshalStrict([]byte(registry), r); err != nil {
